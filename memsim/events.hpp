@@ -1,0 +1,36 @@
+#pragma once
+// What a machine tells those who listen: every move, in order, with its names. Phase clocks,
+// traces, cache replay and pebble-game checks are listeners; without one, a move costs one
+// test of an empty list more.
+
+#include <cstdint>
+#include <string_view>
+
+#include "memsim/slow_matrix.hpp"
+
+namespace redblue {
+
+struct Event {
+  enum class Kind { read, write, initialize, remove, enter_phase, leave_phase };
+
+  Kind kind;
+  std::string_view name;   // of the tile, or of the phase; good during the call
+  std::uint64_t tile = 0;  // which tile; never used twice by one machine
+  Index rows = 0;          // of the tile
+  Index cols = 0;
+  const ConstBlock* block = nullptr;  // the slow side of a read or a write
+  Index live = 0;                     // words in fast memory after the move
+};
+
+class Listener {
+ public:
+  Listener() = default;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  virtual ~Listener() = default;
+
+  // Called after the move is counted. It may not move words itself.
+  virtual void on(const Event& event) noexcept = 0;
+};
+
+}  // namespace redblue

@@ -1,0 +1,44 @@
+#pragma once
+// What a run moved and what it computed, as values.
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// Words that crossed between the fast memory and the slow store.
+struct IoCount {
+  Index reads = 0;
+  Index writes = 0;
+
+  [[nodiscard]] constexpr Index io() const { return reads + writes; }
+  constexpr IoCount& operator+=(const IoCount& other) {
+    reads += other.reads;
+    writes += other.writes;
+    return *this;
+  }
+  constexpr IoCount& operator-=(const IoCount& other) {
+    reads -= other.reads;
+    writes -= other.writes;
+    return *this;
+  }
+  friend constexpr IoCount operator+(IoCount a, const IoCount& b) { return a += b; }
+  friend constexpr IoCount operator-(IoCount a, const IoCount& b) { return a -= b; }
+  friend constexpr bool operator==(const IoCount&, const IoCount&) = default;
+};
+
+// Arithmetic: flops are those of matrix products, two a multiply-add; elementwise is every
+// other operation (a sum, a maximum, a division, an exponential), one each.
+struct Operations {
+  Index flops = 0;
+  Index elementwise = 0;
+
+  constexpr Operations& operator+=(const Operations& other) {
+    flops += other.flops;
+    elementwise += other.elementwise;
+    return *this;
+  }
+  friend constexpr Operations operator+(Operations a, const Operations& b) { return a += b; }
+  friend constexpr bool operator==(const Operations&, const Operations&) = default;
+};
+
+}  // namespace redblue

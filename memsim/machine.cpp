@@ -1,0 +1,115 @@
+#include "memsim/machine.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+#include <span>
+
+namespace redblue {
+namespace {
+
+std::span<const float> words_of(const Tile& tile) {
+  return {tile.row(0), static_cast<std::size_t>(tile.words())};
+}
+
+}  // namespace
+
+Machine::Machine(Index M) : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {}
+
+Machine::~Machine() {
+  assert(live_ == 0 && "every tile dies before its machine");
+  assert(phase_ == &root_ && "every phase ends before its machine");
+}
+
+Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value) {
+  Tile tile = charge(place(name, rows, cols), rows, cols);
+  std::fill_n(tile.row(0), tile.words(), value);
+  tell(Event::Kind::initialize, tile);
+  return tile;
+}
+
+Tile Machine::read(const ConstBlock& block) {
+  const SlowMatrix& matrix = block.matrix();
+  Arena::Slot* slot = place(matrix.name(), block.rows(), block.cols());
+  try {
+    matrix.backing_->read(block.row_range(), block.column_range(),
+                          {arena_.address(*slot), static_cast<std::size_t>(slot->words)});
+  } catch (...) {
+    arena_.release(slot);
+    throw;
+  }
+  Tile tile = charge(slot, block.rows(), block.cols());
+  phase_->io.reads += tile.words();
+  tell(Event::Kind::read, tile, &block);
+  return tile;
+}
+
+void Machine::write(const Tile& tile, const Block& block) {
+  const ConstBlock to = block;
+  require(tile.rows() == to.rows() && tile.cols() == to.cols(),
+          "a tile is written to a block of its own shape");
+  block.matrix_->backing_->write(to.row_range(), to.column_range(), words_of(tile));
+  phase_->io.writes += tile.words();
+  tell(Event::Kind::write, tile, &to);
+}
+
+Stream Machine::stream(const BlockSequence& blocks, Index depth) {
+  require(depth >= 1, "a stream holds at least one block");
+  return {*this, blocks, depth};
+}
+
+Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols) {
+  require(rows > 0 && cols > 0, "a tile has at least one row and one column");
+  const Index words = (Words(rows) * cols).value();
+  const Index missing = words - (capacity_ - live_);
+  if (missing > 0) {
+    throw FastMemoryOverflow(refusal(name, words, missing), missing);
+  }
+  return arena_.place(name, words);
+}
+
+Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols) {
+  live_ += slot->words;
+  phase_->peak = std::max(phase_->peak, live_);
+  return {*this, slot, rows, cols};
+}
+
+void Machine::remove(Tile& tile) noexcept {
+  live_ -= tile.words();
+  tell(Event::Kind::remove, tile);
+  arena_.release(tile.slot_);
+}
+
+void Machine::enter(std::string_view name) {
+  const auto known = std::ranges::find(phase_->children, name, &PhaseNode::name);
+  if (known != phase_->children.end()) {
+    phase_ = known->get();
+  } else {
+    auto node = std::make_unique<PhaseNode>();
+    node->name = name;
+    node->parent = phase_;
+    phase_->children.push_back(std::move(node));
+    phase_ = phase_->children.back().get();
+  }
+  phase_->peak = std::max(phase_->peak, live_);
+  tell({.kind = Event::Kind::enter_phase, .name = phase_->name, .live = live_});
+}
+
+void Machine::leave() noexcept {
+  tell({.kind = Event::Kind::leave_phase, .name = phase_->name, .live = live_});
+  phase_ = phase_->parent;
+}
+
+std::string Machine::refusal(std::string_view name, Index words, Index missing) const {
+  std::string live;
+  for (const Arena::Slot* slot : arena_.living()) {
+    live += (live.empty() ? "" : ", ") + slot->name + " " + std::to_string(slot->words);
+  }
+  const std::string phase = phase_->path();
+  return "fast memory overflow in " + (phase.empty() ? "no phase" : "phase " + phase) + ": " +
+         std::string(name) + " asks for " + std::to_string(words) + " words, but " +
+         std::to_string(live_) + " of M = " + std::to_string(capacity_) + " are live (" +
+         (live.empty() ? "none" : live) + "): " + std::to_string(missing) + " words are missing";
+}
+
+}  // namespace redblue

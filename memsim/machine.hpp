@@ -1,0 +1,103 @@
+#pragma once
+// The two-level machine: a fast memory of exactly M words, and the four moves that join it
+// to the slow store. read and write are counted, word by word; initialize and the deletion
+// of a tile are free. At no time do living tiles hold more than M words.
+//
+//   Machine machine(M);
+//   Tile s = machine.initialize("S", I.size(), J.size());
+//   const Tile a = machine.read(A1.block(I, K));
+//   machine.write(s, S.block(I, J));
+//
+// A machine belongs to one thread. Its tiles, phases and streams must die before it. A
+// request that throws leaves counters and contents as they were.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memsim/arena.hpp"
+#include "memsim/errors.hpp"
+#include "memsim/events.hpp"
+#include "memsim/io_count.hpp"
+#include "memsim/phase.hpp"
+#include "memsim/slow_matrix.hpp"
+#include "memsim/stream.hpp"
+#include "memsim/tile.hpp"
+
+namespace redblue {
+
+class Machine {
+ public:
+  // Requires: M >= 1. Throws: ShapeMismatch; std::system_error without address space.
+  explicit Machine(Index M);
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+  ~Machine();
+
+  // Throws (the three of them): FastMemoryOverflow, ShapeMismatch; read and write also what
+  // the store throws.
+  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0);
+  [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name
+  void write(const Tile& tile, const Block& block);
+
+  // Reads the blocks one after the other; `depth` of them are in fast memory at a time (and
+  // charged), so that a store may fetch ahead.
+  [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
+
+  // Arithmetic reports what it did.
+  void computed(Operations operations) { phase_->operations += operations; }
+
+  [[nodiscard]] Index capacity() const { return capacity_; }
+  [[nodiscard]] Index live() const { return live_; }
+  [[nodiscard]] Index span() const { return arena_.span(); }
+  // Counts so far, as a tree of phases; leaves() and total() read it.
+  [[nodiscard]] const PhaseNode& phases() const { return root_; }
+
+  // From now on `listener` hears every move, until it is silenced. It must outlive that.
+  void listen(Listener& listener) { listeners_.push_back(&listener); }
+  void silence(Listener& listener) { std::erase(listeners_, &listener); }
+
+ private:
+  friend class Phase;
+  friend class Tile;
+  void enter(std::string_view name);
+  void leave() noexcept;
+  [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols);
+  [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols);
+  void remove(Tile& tile) noexcept;
+  [[nodiscard]] std::string refusal(std::string_view name, Index words, Index missing) const;
+  [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
+  void tell(Event::Kind kind, const Tile& tile, const ConstBlock* block = nullptr) {
+    if (!listeners_.empty()) {
+      tell({kind, tile.slot_->name, tile.slot_->id, tile.rows(), tile.cols(), block, live_});
+    }
+  }
+  void tell(const Event& event) {
+    for (Listener* listener : listeners_) {
+      listener->on(event);
+    }
+  }
+
+  Index capacity_;
+  Arena arena_;
+  Index live_ = 0;
+  PhaseNode root_;
+  PhaseNode* phase_ = &root_;
+  std::vector<Listener*> listeners_;
+};
+
+inline void Tile::reset() noexcept {
+  if (slot_ != nullptr) {
+    machine_->remove(*this);
+    slot_ = nullptr;
+    rows_ = cols_ = 0;
+  }
+}
+inline float* Tile::row(Index i) {
+  return machine_->address(*slot_) + i * cols_;
+}
+inline const float* Tile::row(Index i) const {
+  return machine_->address(*slot_) + i * cols_;
+}
+
+}  // namespace redblue

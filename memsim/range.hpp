@@ -1,0 +1,60 @@
+#pragma once
+// Half-open ranges of rows or columns, and the walk over them in blocks:
+//
+//   for (const Range I : blocks(n, B)) { ... }     // the last block may be shorter
+
+#include <algorithm>
+
+#include "memsim/errors.hpp"
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+struct Range {
+  Index begin = 0;
+  Index end = 0;
+
+  [[nodiscard]] constexpr Index size() const { return end - begin; }
+  friend constexpr bool operator==(const Range&, const Range&) = default;
+};
+
+// The ranges [0, B), [B, 2B), ... that cut [0, extent).
+class BlockRanges {
+ public:
+  class iterator {
+   public:
+    constexpr iterator(Index begin, Index extent, Index step)
+        : begin_(begin), extent_(extent), step_(step) {}
+    constexpr Range operator*() const {
+      return {begin_, begin_ + std::min(step_, extent_ - begin_)};
+    }
+    constexpr iterator& operator++() {
+      begin_ += std::min(step_, extent_ - begin_);
+      return *this;
+    }
+    constexpr bool operator==(const iterator& other) const { return begin_ == other.begin_; }
+
+   private:
+    Index begin_, extent_, step_;
+  };
+
+  BlockRanges(Index extent, Index step) : extent_(extent), step_(step) {
+    require(extent >= 0, "an extent is not negative");
+    require(step > 0, "a block has at least one row or column");
+  }
+  [[nodiscard]] iterator begin() const { return {0, extent_, step_}; }
+  [[nodiscard]] iterator end() const { return {extent_, extent_, step_}; }
+  [[nodiscard]] Index size() const { return ceil_div(extent_, step_); }
+  [[nodiscard]] Range operator[](Index k) const {
+    return {k * step_, std::min((k + 1) * step_, extent_)};
+  }
+
+ private:
+  Index extent_, step_;
+};
+
+inline BlockRanges blocks(Index extent, Index step) {
+  return {extent, step};
+}
+
+}  // namespace redblue

@@ -1,0 +1,68 @@
+#include "memsim/slow_matrix.hpp"
+
+#include <utility>
+
+namespace redblue {
+namespace {
+
+std::string text(Range range) {
+  return "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
+}
+
+bool inside(Range range, Index extent) {
+  return 0 <= range.begin && range.begin <= range.end && range.end <= extent;
+}
+
+}  // namespace
+
+Block::operator ConstBlock() const {
+  return {*matrix_, rows_, columns_};
+}
+
+ConstBlock BlockSequence::operator[](Index k) const {
+  return along_ == Along::rows ? matrix_->row_block(ranges_[k]) : matrix_->block(rows_, ranges_[k]);
+}
+
+SlowMatrix::SlowMatrix(std::string name, Index rows, Index cols)
+    : SlowMatrix(std::move(name), rows, cols, std::make_unique<RamBacking>(rows, cols)) {}
+
+SlowMatrix::SlowMatrix(std::string name, Index rows, Index cols, std::unique_ptr<Backing> backing)
+    : name_(std::move(name)), rows_(rows), cols_(cols), backing_(std::move(backing)) {
+  require(rows > 0 && cols > 0, "a matrix has at least one row and one column");
+}
+
+ConstBlock SlowMatrix::block(Range rows, Range columns) const {
+  check(rows, columns);
+  return {*this, rows, columns};
+}
+
+Block SlowMatrix::block(Range rows, Range columns) {
+  check(rows, columns);
+  return {*this, rows, columns};
+}
+
+BlockSequence SlowMatrix::row_blocks(Index step) const {
+  return {*this, {0, rows_}, rows_, step, BlockSequence::Along::rows};
+}
+
+BlockSequence SlowMatrix::column_blocks(Range rows, Index step) const {
+  check(rows, {0, cols_});
+  return {*this, rows, cols_, step, BlockSequence::Along::columns};
+}
+
+void SlowMatrix::check(Range rows, Range columns) const {
+  if (!inside(rows, rows_) || !inside(columns, cols_)) {
+    throw ShapeMismatch("the block " + text(rows) + " x " + text(columns) + " leaves " + name_ +
+                        ", which is " + std::to_string(rows_) + " x " + std::to_string(cols_));
+  }
+}
+
+SlowMatrix borrow(std::string name, float* words, Index rows, Index cols) {
+  return {std::move(name), rows, cols, std::make_unique<BorrowedBacking>(words, cols)};
+}
+
+const SlowMatrix borrow(std::string name, const float* words, Index rows, Index cols) {
+  return {std::move(name), rows, cols, std::make_unique<BorrowedBacking>(words, cols)};
+}
+
+}  // namespace redblue

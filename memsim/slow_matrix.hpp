@@ -1,0 +1,113 @@
+#pragma once
+// A matrix in the slow store. It gives no pointer and no element: all that can be had of it
+// are blocks, and all that can be done with a block is to hand it to Machine::read or
+// Machine::write, which count. (Host programs fill and fetch matrices through
+// memsim/host_access.hpp, which kernels cannot include.)
+//
+// A block refers to its matrix, which must outlive it and stay where it is. Reading from
+// several threads at once is safe where the backing's read is.
+
+#include <memory>
+#include <string>
+
+#include "memsim/backing.hpp"
+#include "memsim/range.hpp"
+
+namespace redblue {
+
+class SlowMatrix;
+
+// A window of a slow matrix that may be read.
+class ConstBlock {
+ public:
+  [[nodiscard]] const SlowMatrix& matrix() const { return *matrix_; }
+  [[nodiscard]] Range row_range() const { return rows_; }
+  [[nodiscard]] Range column_range() const { return columns_; }
+  [[nodiscard]] Index rows() const { return rows_.size(); }
+  [[nodiscard]] Index cols() const { return columns_.size(); }
+
+ private:
+  friend class SlowMatrix;
+  friend class Block;
+  ConstBlock(const SlowMatrix& matrix, Range rows, Range columns)
+      : matrix_(&matrix), rows_(rows), columns_(columns) {}
+
+  const SlowMatrix* matrix_;
+  Range rows_, columns_;
+};
+
+// A window that may also be written. Only a matrix that is not const gives one.
+class Block {
+ public:
+  operator ConstBlock()
+      const;  // NOLINT(google-explicit-constructor): whatever is written may be read
+
+ private:
+  friend class Machine;
+  friend class SlowMatrix;
+  Block(SlowMatrix& matrix, Range rows, Range columns)
+      : matrix_(&matrix), rows_(rows), columns_(columns) {}
+
+  SlowMatrix* matrix_;
+  Range rows_, columns_;
+};
+
+// Consecutive blocks of a matrix, for Machine::stream.
+class BlockSequence {
+ public:
+  [[nodiscard]] Index size() const { return ranges_.size(); }
+  [[nodiscard]] ConstBlock operator[](Index k) const;
+
+ private:
+  friend class SlowMatrix;
+  enum class Along { rows, columns };
+  BlockSequence(const SlowMatrix& matrix, Range rows, Index extent, Index step, Along along)
+      : matrix_(&matrix), rows_(rows), ranges_(extent, step), along_(along) {}
+
+  const SlowMatrix* matrix_;
+  Range rows_;
+  BlockRanges ranges_;
+  Along along_;
+};
+
+class [[nodiscard]] SlowMatrix {
+ public:
+  // Fresh words in main memory, NaN until written.
+  SlowMatrix(std::string name, Index rows, Index cols);
+  // Any backing that holds rows x cols words.
+  SlowMatrix(std::string name, Index rows, Index cols, std::unique_ptr<Backing> backing);
+  SlowMatrix(SlowMatrix&&) noexcept = default;
+  SlowMatrix& operator=(SlowMatrix&&) noexcept = default;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Index rows() const { return rows_; }
+  [[nodiscard]] Index cols() const { return cols_; }
+
+  // Throws: ShapeMismatch when a range leaves the matrix.
+  [[nodiscard]] ConstBlock block(Range rows, Range columns) const;
+  [[nodiscard]] Block block(Range rows, Range columns);
+  [[nodiscard]] ConstBlock row_block(Range rows) const { return block(rows, {0, cols_}); }
+  [[nodiscard]] Block row_block(Range rows) { return block(rows, {0, cols_}); }
+  [[nodiscard]] ConstBlock whole() const { return row_block({0, rows_}); }
+  [[nodiscard]] Block whole() { return row_block({0, rows_}); }
+
+  // All columns, `step` rows at a time; or `step` columns at a time of the given rows.
+  [[nodiscard]] BlockSequence row_blocks(Index step) const;
+  [[nodiscard]] BlockSequence column_blocks(Range rows, Index step) const;
+
+ private:
+  friend class Machine;
+  friend class HostAccess;
+  void check(Range rows, Range columns) const;
+
+  std::string name_;
+  Index rows_, cols_;
+  std::unique_ptr<Backing> backing_;
+};
+
+// A caller's own row-major buffer of rows * cols words as a slow matrix, without a copy. The
+// buffer must outlive the matrix.
+SlowMatrix borrow(std::string name, float* words, Index rows, Index cols);
+const SlowMatrix borrow(std::string name, const float* words, Index rows, Index cols);
+
+}  // namespace redblue
