@@ -16,6 +16,7 @@ class Machine;
 
 class [[nodiscard]] Tile {
  public:
+  Tile() = default;            // holds nothing, 0 x 0
   Tile(const Tile&) = delete;  // a copy would need fast memory that nobody asked for
   Tile& operator=(const Tile&) = delete;
   Tile(Tile&& other) noexcept { *this = std::move(other); }

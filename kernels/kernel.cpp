@@ -1,0 +1,78 @@
+#include "kernels/kernel.hpp"
+
+#include <algorithm>
+
+#include "memsim/errors.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+template <class Matrix>
+Matrix& by_name(const std::vector<Matrix*>& matrices, std::string_view name) {
+  const auto found =
+      std::ranges::find_if(matrices, [&](const Matrix* matrix) { return matrix->name() == name; });
+  if (found == matrices.end()) {
+    throw ShapeMismatch("the operand " + std::string(name) + " is missing");
+  }
+  return **found;
+}
+
+std::string extents(Index rows, Index cols) {
+  return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+void check(const SlowMatrix& matrix, const Signature& signature, const Shape& shape) {
+  const Index rows = signature.rows_of(shape);
+  const Index cols = signature.cols_of(shape);
+  if (matrix.rows() != rows || matrix.cols() != cols) {
+    throw ShapeMismatch("the operand " + matrix.name() + " is " +
+                        extents(matrix.rows(), matrix.cols()) + "; this plan asks for " +
+                        extents(rows, cols));
+  }
+}
+
+}  // namespace
+
+const SlowMatrix& Operands::in(std::string_view name) const {
+  return by_name(given_, name);
+}
+
+SlowMatrix& Operands::out(std::string_view name) const {
+  return by_name(returned_, name);
+}
+
+Plan Kernel::plan(const Shape& shape, Index M) const {
+  Plan fitted = plan(shape, M, fit(shape, M));
+  if (total(fitted.phases).peak > Words(M)) {
+    throw FastMemoryTooSmall(std::string(name) + " does not fit in M = " + std::to_string(M) +
+                             " words: for n = " + std::to_string(shape.n) + ", m = " +
+                             std::to_string(shape.m) + ", d = " + std::to_string(shape.d) +
+                             " it needs M of at least " + std::to_string(least_M(shape)));
+  }
+  return fitted;
+}
+
+Plan Kernel::plan(const Shape& shape, Index M, const Blocks& blocks) const {
+  require(shape.n > 0 && shape.m > 0 && shape.d > 0, "n, m and d are at least 1");
+  require(M > 0, "M is at least 1");
+  return {std::string(name), shape, M, blocks, cost(shape, blocks)};
+}
+
+Index Kernel::least_M(const Shape& shape) const {
+  return total(cost(shape, fit(shape, 1))).peak.value();
+}
+
+void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
+                 Workspace& workspace) const {
+  require(plan.kernel == name, "the plan is this kernel's own");
+  for (const Signature& operand : given) {
+    check(io.in(operand.name), operand, plan.shape);
+  }
+  for (const Signature& operand : returns) {
+    check(io.out(operand.name), operand, plan.shape);
+  }
+  code(machine, plan, io, workspace);
+}
+
+}  // namespace redblue

@@ -1,0 +1,95 @@
+#pragma once
+// A kernel: its name, what it is given and returns, its plan with exact formulas, the least
+// M that it runs in, and its code. Kernels are constants; everything here may be used from
+// several threads at once.
+//
+//   const Kernel& kernel = find_kernel("backward/small");
+//   Machine machine(M);
+//   RamWorkspace workspace;
+//   kernel.run(machine, kernel.plan({n, m, d}, M),
+//              {{&A1, &A2, &A3, &X, &Y, &dO}, {&g}}, workspace);
+
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/plan.hpp"
+#include "memsim/slow_matrix.hpp"
+
+namespace redblue {
+
+class Machine;
+class Workspace;
+
+// M is below the least M of the kernel for this shape.
+class FastMemoryTooSmall : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// The matrices that a kernel works on, found by their names.
+class Operands {
+ public:
+  Operands() = default;
+  Operands(std::initializer_list<const SlowMatrix*> given,
+           std::initializer_list<SlowMatrix*> returned)
+      : given_(given), returned_(returned) {}
+  void give(const SlowMatrix& matrix) { given_.push_back(&matrix); }
+  void take(SlowMatrix& matrix) { returned_.push_back(&matrix); }
+
+  // Throws: ShapeMismatch naming the operand that is missing.
+  [[nodiscard]] const SlowMatrix& in(std::string_view name) const;
+  [[nodiscard]] SlowMatrix& out(std::string_view name) const;
+
+ private:
+  std::vector<const SlowMatrix*> given_;
+  std::vector<SlowMatrix*> returned_;
+};
+
+// A matrix of a kernel's signature; its extents are members of Shape, or 1 where null.
+struct Signature {
+  std::string_view name;
+  Index Shape::*rows;
+  Index Shape::*cols;
+
+  [[nodiscard]] Index rows_of(const Shape& shape) const { return shape.*rows; }
+  [[nodiscard]] Index cols_of(const Shape& shape) const {
+    return cols == nullptr ? 1 : shape.*cols;
+  }
+};
+
+struct Kernel {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<Signature> given;
+  std::vector<Signature> returns;
+
+  // The fitting blocks that move the fewest words. Where nothing fits: the smallest blocks.
+  Blocks (*fit)(const Shape& shape, Index M);
+  // What each phase moves and holds with these blocks.
+  std::vector<PhaseCost> (*cost)(const Shape& shape, const Blocks& blocks);
+  // The most words of the slow store that intermediates take at a time.
+  Words (*intermediates)(const Shape& shape);
+  void (*code)(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace);
+  // The paper's own block sizes where they do not fit as printed; else null.
+  Blocks (*printed)(const Shape& shape, Index M) = nullptr;
+  // The most roundings that one word of g goes through, where that exceeds n + m; else null.
+  Words (*chain)(const Shape& shape, const Blocks& blocks) = nullptr;
+
+  // Throws: FastMemoryTooSmall; CountOverflow.
+  [[nodiscard]] Plan plan(const Shape& shape, Index M) const;
+  // The same with blocks of the caller's choice, whether they fit or not.
+  [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const;
+  [[nodiscard]] Index least_M(const Shape& shape) const;
+  // Throws: ShapeMismatch before anything moves; what the store throws.
+  void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
+};
+
+// All kernels, in the order in which `redblue list` shows them.
+const std::vector<Kernel>& kernels();
+// Throws: std::out_of_range.
+const Kernel& find_kernel(std::string_view name);
+
+}  // namespace redblue

@@ -1,0 +1,20 @@
+#pragma once
+// Lines 2 to 4 of Algorithm 1, shared by the forward and backward passes that keep everything
+// in fast memory.
+
+#include "kernels/plan.hpp"
+#include "memsim/slow_matrix.hpp"
+#include "memsim/tile.hpp"
+
+namespace redblue {
+
+class Machine;
+
+// f = softmax(A1 X A2^T); writes the rows' log-sum-exp where L is not null.
+Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2, const SlowMatrix& X,
+                     SlowMatrix* L);
+
+// Of a phase that reads A1 and A2 and then makes f.
+PhaseCost softmax_at_once_cost(const Shape& shape, bool writes_L);
+
+}  // namespace redblue

@@ -1,0 +1,42 @@
+#include "kernels/plan.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace redblue {
+
+Index Blocks::operator[](std::string_view name) const {
+  const auto found = std::ranges::find(sizes_, name, &std::pair<std::string, Index>::first);
+  if (found == sizes_.end()) {
+    throw std::out_of_range("no block size is called " + std::string(name));
+  }
+  return found->second;
+}
+
+void Blocks::set(std::string_view name, Index size) {
+  static_cast<void>((*this)[name]);
+  std::ranges::find(sizes_, name, &std::pair<std::string, Index>::first)->second = size;
+}
+
+PhaseCost total(const std::vector<PhaseCost>& phases) {
+  PhaseCost sum;
+  for (const PhaseCost& phase : phases) {
+    sum.reads += phase.reads;
+    sum.writes += phase.writes;
+    sum.flops += phase.flops;
+    sum.peak = std::max(sum.peak, phase.peak);
+  }
+  return sum;
+}
+
+std::string to_string(const Plan& plan) {
+  std::string line = plan.kernel + " n=" + std::to_string(plan.shape.n) +
+                     " m=" + std::to_string(plan.shape.m) + " d=" + std::to_string(plan.shape.d) +
+                     " M=" + std::to_string(plan.M) + ":";
+  for (const auto& [name, size] : plan.blocks) {
+    line += " " + name + "=" + std::to_string(size);
+  }
+  return line;
+}
+
+}  // namespace redblue

@@ -1,0 +1,56 @@
+#pragma once
+// Everything about a run that is decided before it starts, as values: the blocks, and the
+// closed form of what each phase will move and hold.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/shape.hpp"
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// Named block sizes in the order in which the kernel introduces them.
+class Blocks {
+ public:
+  Blocks(std::initializer_list<std::pair<std::string, Index>> sizes) : sizes_(sizes) {}
+
+  // Throws: std::out_of_range naming the block that there is not.
+  [[nodiscard]] Index operator[](std::string_view name) const;
+  void set(std::string_view name, Index size);
+
+  [[nodiscard]] auto begin() const { return sizes_.begin(); }
+  [[nodiscard]] auto end() const { return sizes_.end(); }
+  friend bool operator==(const Blocks&, const Blocks&) = default;
+
+ private:
+  std::vector<std::pair<std::string, Index>> sizes_;
+};
+
+// The closed form of one phase: words read and written, the most words live while it lasts,
+// and the flops of its matrix products.
+struct PhaseCost {
+  std::string path;
+  Words reads;
+  Words writes;
+  Words peak;
+  Words flops;
+};
+
+// The whole: sums of words and flops, the largest peak.
+PhaseCost total(const std::vector<PhaseCost>& phases);
+
+struct Plan {
+  std::string kernel;
+  Shape shape;
+  Index M = 0;
+  Blocks blocks;
+  std::vector<PhaseCost> phases;
+};
+
+// "backward/large n=2000 m=2000 d=32 M=8192: phase1.Br=118 ..." on one line.
+std::string to_string(const Plan& plan);
+
+}  // namespace redblue

@@ -1,0 +1,77 @@
+#include "kernels/product.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+// What differs between a factor and a transposed one: its extents, where a block of it lies,
+// and how its tile enters the multiplication.
+Index depth_of(const SlowMatrix& A) {
+  return A.cols();
+}
+Index depth_of(Transposed<SlowMatrix> A) {
+  return A.of.rows();
+}
+Tile read(Machine& machine, const SlowMatrix& A, Range rows, Range cols) {
+  return machine.read(A.block(rows, cols));
+}
+Tile read(Machine& machine, Transposed<SlowMatrix> A, Range rows, Range cols) {
+  return machine.read(A.of.block(cols, rows));
+}
+const Tile& as(const SlowMatrix&, const Tile& tile) {
+  return tile;
+}
+Transposed<Tile> as(Transposed<SlowMatrix>, const Tile& tile) {
+  return transposed(tile);
+}
+
+template <class Left, class Right>
+void multiply_blocks(Machine& machine, ProductBlocks by, const Left& A, const Right& B,
+                     SlowMatrix& C) {
+  for (const Range I : blocks(C.rows(), by.rows)) {
+    for (const Range J : blocks(C.cols(), by.cols)) {
+      Tile c = machine.initialize(C.name(), I.size(), J.size());
+      for (const Range K : blocks(depth_of(A), by.depth)) {
+        const Tile a = read(machine, A, I, K);
+        const Tile b = read(machine, B, K, J);
+        multiply_add(as(A, a), as(B, b), c);
+      }
+      machine.write(c, C.block(I, J));
+    }
+  }
+}
+
+}  // namespace
+
+void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, const SlowMatrix& B,
+             SlowMatrix& C) {
+  multiply_blocks(machine, by, A, B, C);
+}
+
+void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, Transposed<SlowMatrix> B,
+             SlowMatrix& C) {
+  multiply_blocks(machine, by, A, B, C);
+}
+
+void product(Machine& machine, ProductBlocks by, Transposed<SlowMatrix> A, const SlowMatrix& B,
+             SlowMatrix& C) {
+  multiply_blocks(machine, by, A, B, C);
+}
+
+PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, ProductBlocks by) {
+  const Words r = std::min(rows, by.rows);
+  const Words c = std::min(cols, by.cols);
+  const Words k = std::min(depth, by.depth);
+  return {.path = std::move(path),
+          .reads = Words(rows) * depth * ceil_div(cols, by.cols) +
+                   Words(depth) * cols * ceil_div(rows, by.rows),
+          .writes = Words(rows) * cols,
+          .peak = r * c + r * k + k * c,
+          .flops = Words(2) * rows * cols * depth};
+}
+
+}  // namespace redblue

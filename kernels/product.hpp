@@ -1,0 +1,35 @@
+#pragma once
+// C = A B in blocks: a block of C stays while blocks of A and B pass, and is written once.
+//
+// With R x K and K x C blocks for a (rows x depth) by (depth x cols) product:
+//   reads   rows depth ceil(cols / C) + depth cols ceil(rows / R)
+//   writes  rows cols
+//   peak    R C + R K + K C
+
+#include "kernels/arithmetic.hpp"
+#include "kernels/plan.hpp"
+#include "memsim/slow_matrix.hpp"
+
+namespace redblue {
+
+class Machine;
+
+struct ProductBlocks {
+  Index rows;
+  Index cols;
+  Index depth;
+};
+constexpr ProductBlocks square(Index B) {
+  return {B, B, B};
+}
+
+void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, const SlowMatrix& B,
+             SlowMatrix& C);
+void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, Transposed<SlowMatrix> B,
+             SlowMatrix& C);
+void product(Machine& machine, ProductBlocks by, Transposed<SlowMatrix> A, const SlowMatrix& B,
+             SlowMatrix& C);
+
+PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, ProductBlocks by);
+
+}  // namespace redblue

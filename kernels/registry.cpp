@@ -1,0 +1,31 @@
+#include <algorithm>
+
+#include "kernels/backward_flash.hpp"
+#include "kernels/backward_large.hpp"
+#include "kernels/backward_naive.hpp"
+#include "kernels/backward_small.hpp"
+#include "kernels/forward_flash.hpp"
+#include "kernels/forward_naive.hpp"
+#include "kernels/forward_small.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/matmul_blocked.hpp"
+
+namespace redblue {
+
+const std::vector<Kernel>& kernels() {
+  static const std::vector<Kernel> all = {
+      matmul_blocked(), forward_naive(),  forward_small(),  forward_flash(),
+      backward_naive(), backward_small(), backward_large(), backward_flash(),
+  };
+  return all;
+}
+
+const Kernel& find_kernel(std::string_view name) {
+  const auto found = std::ranges::find(kernels(), name, &Kernel::name);
+  if (found == kernels().end()) {
+    throw std::out_of_range("no kernel is called " + std::string(name));
+  }
+  return *found;
+}
+
+}  // namespace redblue

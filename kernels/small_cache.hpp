@@ -1,0 +1,29 @@
+#pragma once
+// The softmax of the paper's Algorithm 2, shared by the small-cache forward and backward
+// passes: square blocks, every n x m matrix in the slow store.
+
+#include <string_view>
+
+#include "kernels/fit.hpp"
+#include "kernels/plan.hpp"
+#include "memsim/slow_matrix.hpp"
+
+namespace redblue {
+
+class Machine;
+class Workspace;
+
+// Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5.
+inline Blocks small_cache_blocks(const Shape&, Index M) {
+  return {{"B", square_side(M, 4)}};
+}
+
+// f = softmax(S A2^T), in a phase of the given name that writes the scores raw and a phase
+// "f" that reads them again. Writes the rows' log-sum-exp where L is not null.
+void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,
+             const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L, Workspace& workspace);
+
+PhaseCost softmax_score_cost(std::string path, const Shape& shape, Index B);
+PhaseCost softmax_normalise_cost(std::string path, const Shape& shape, Index B, bool writes_L);
+
+}  // namespace redblue
