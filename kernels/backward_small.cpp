@@ -139,6 +139,7 @@ Kernel backward_small() {
       .cost = cost,
       .intermediates = workspace_words,
       .code = code,
+      .rescales = small_cache_rescales,
   };
 }
 

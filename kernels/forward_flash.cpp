@@ -108,6 +108,10 @@ Kernel forward_flash() {
       .cost = cost,
       .intermediates = [](const Shape& shape) { return (Words(shape.n) + shape.m) * shape.d; },
       .code = code,
+      .rescales =
+          [](const Shape& shape, const Blocks& blocks) {
+            return Words(ceil_div(shape.m, blocks["core.Bc"]) - 1);
+          },
   };
 }
 

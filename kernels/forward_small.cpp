@@ -59,6 +59,7 @@ Kernel forward_small() {
       .cost = cost,
       .intermediates = workspace_words,
       .code = code,
+      .rescales = small_cache_rescales,
   };
 }
 

@@ -75,7 +75,9 @@ struct Kernel {
   void (*code)(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace);
   // The paper's own block sizes where they do not fit as printed; else null.
   Blocks (*printed)(const Shape& shape, Index M) = nullptr;
-  // The most roundings that one word of g goes through, where that exceeds n + m; else null.
+  // For error bounds: how often a row's sum is rescaled at most, where not 0; and the most
+  // roundings between a p_ij and a word of g, where more than n + m; else null.
+  Words (*rescales)(const Shape& shape, const Blocks& blocks) = nullptr;
   Words (*chain)(const Shape& shape, const Blocks& blocks) = nullptr;
 
   // Throws: FastMemoryTooSmall; CountOverflow.

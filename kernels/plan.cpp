@@ -5,17 +5,28 @@
 
 namespace redblue {
 
-Index Blocks::operator[](std::string_view name) const {
-  const auto found = std::ranges::find(sizes_, name, &std::pair<std::string, Index>::first);
-  if (found == sizes_.end()) {
+namespace {
+
+auto find(auto& sizes, std::string_view name) {
+  const auto found = std::ranges::find_if(sizes, [&](auto& size) { return size.first == name; });
+  if (found == sizes.end()) {
     throw std::out_of_range("no block size is called " + std::string(name));
   }
-  return found->second;
+  return found;
+}
+
+}  // namespace
+
+bool Blocks::contains(std::string_view name) const {
+  return std::ranges::any_of(sizes_, [&](const auto& size) { return size.first == name; });
+}
+
+Index Blocks::operator[](std::string_view name) const {
+  return find(sizes_, name)->second;
 }
 
 void Blocks::set(std::string_view name, Index size) {
-  static_cast<void>((*this)[name]);
-  std::ranges::find(sizes_, name, &std::pair<std::string, Index>::first)->second = size;
+  find(sizes_, name)->second = size;
 }
 
 PhaseCost total(const std::vector<PhaseCost>& phases) {

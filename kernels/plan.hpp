@@ -15,9 +15,11 @@ namespace redblue {
 // Named block sizes in the order in which the kernel introduces them.
 class Blocks {
  public:
+  Blocks() = default;
   Blocks(std::initializer_list<std::pair<std::string, Index>> sizes) : sizes_(sizes) {}
 
-  // Throws: std::out_of_range naming the block that there is not.
+  [[nodiscard]] bool contains(std::string_view name) const;
+  // Throws (both): std::out_of_range naming the block that there is not.
   [[nodiscard]] Index operator[](std::string_view name) const;
   void set(std::string_view name, Index size);
 

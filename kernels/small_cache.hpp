@@ -18,6 +18,11 @@ inline Blocks small_cache_blocks(const Shape&, Index M) {
   return {{"B", square_side(M, 4)}};
 }
 
+// The first block of a strip finds no sum to rescale.
+inline Words small_cache_rescales(const Shape& shape, const Blocks& blocks) {
+  return ceil_div(shape.m, blocks["B"]) - 1;
+}
+
 // f = softmax(S A2^T), in a phase of the given name that writes the scores raw and a phase
 // "f" that reads them again. Writes the rows' log-sum-exp where L is not null.
 void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,

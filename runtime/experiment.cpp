@@ -1,0 +1,397 @@
+#include "runtime/experiment.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+#include "runtime/inputs.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/npy.hpp"
+#include "runtime/phase_clock.hpp"
+#include "runtime/reference.hpp"
+
+namespace redblue {
+namespace {
+
+using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
+
+template <class Names>
+std::string list(const Names& operands) {
+  std::string names;
+  for (const Signature& operand : operands) {
+    names += (names.empty() ? "" : ", ") + std::string(operand.name);
+  }
+  return names;
+}
+
+const Signature* find(const std::vector<Signature>& operands, std::string_view name) {
+  const auto found = std::ranges::find(operands, name, &Signature::name);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+bool takes_forward(const Kernel& kernel) {
+  return find(kernel.given, "O") != nullptr;
+}
+
+// The extents of a problem as they become known, with whoever said so first.
+class Extents {
+ public:
+  void set(Index Shape::*which, Index value, const std::string& who) {
+    const auto [entry, fresh] = known_.try_emplace(letter(which), value, who);
+    const auto& [known, first] = entry->second;
+    if (known != value) {
+      throw InputError(fmt::format("{} makes {} = {}, but {} makes it {}", who, letter(which),
+                                   value, first, known));
+    }
+  }
+  Shape shape() {
+    if (!known_.contains("m") && known_.contains("n")) {
+      known_["m"] = known_["n"];
+    }
+    Shape shape;
+    for (const auto& [member, name] : kLetters) {
+      if (!known_.contains(name)) {
+        throw RequestError(fmt::format("--{} is missing, and no --in file tells it", name));
+      }
+      shape.*member = known_.at(name).first;
+    }
+    return shape;
+  }
+
+ private:
+  static constexpr std::pair<Index Shape::*, const char*> kLetters[] = {
+      {&Shape::n, "n"}, {&Shape::m, "m"}, {&Shape::d, "d"}};
+  static const char* letter(Index Shape::*which) {
+    return std::ranges::find(kLetters, which, &std::pair<Index Shape::*, const char*>::first)
+        ->second;
+  }
+  std::map<std::string, std::pair<Index, std::string>> known_;
+};
+
+using Readers = std::map<std::string, NpyReader, std::less<>>;
+
+Readers open_inputs(const Request& request, const Kernel& kernel) {
+  Readers readers;
+  for (const auto& [name, path] : request.in) {
+    if (find(kernel.given, name) == nullptr) {
+      throw RequestError(fmt::format("--in {}={}: {} is given {}", name, path.string(), kernel.name,
+                                     list(kernel.given)));
+    }
+    readers.try_emplace(name, path);
+  }
+  if (readers.contains("O") != readers.contains("L")) {
+    throw RequestError("--in: O without L, or L without O: give both, or neither");
+  }
+  return readers;
+}
+
+Shape shape_of(const Request& request, const Kernel& kernel, const Readers& readers) {
+  Extents extents;
+  if (request.n) {
+    extents.set(&Shape::n, *request.n, "--n");
+  }
+  if (request.m) {
+    extents.set(&Shape::m, *request.m, "--m");
+  }
+  if (request.d) {
+    extents.set(&Shape::d, *request.d, "--d");
+  }
+  for (const auto& [name, reader] : readers) {
+    const Signature& operand = *find(kernel.given, name);
+    const std::string who = name + " of " + reader.path().string();
+    const int rank = operand.cols == nullptr ? 1 : 2;
+    if (reader.rank() != rank) {
+      throw InputError(fmt::format("{} has {} dimensions, expected {}", who, reader.rank(), rank));
+    }
+    extents.set(operand.rows, reader.rows(), who);
+    if (operand.cols != nullptr) {
+      extents.set(operand.cols, reader.cols(), who);
+    }
+  }
+  return extents.shape();
+}
+
+Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
+  if (request.printed_blocks) {
+    if (kernel.printed == nullptr) {
+      throw RequestError(fmt::format(
+          "--blocks printed: {} runs with the paper's own blocks already", kernel.name));
+    }
+    return kernel.plan(shape, request.M, kernel.printed(shape, request.M));
+  }
+  if (request.blocks.empty()) {
+    return kernel.plan(shape, request.M);
+  }
+  Blocks blocks = kernel.fit(shape, request.M);
+  for (const auto& [name, size] : request.blocks) {
+    if (!blocks.contains(name)) {
+      std::string names;
+      for (const auto& [known, _] : blocks) {
+        names += (names.empty() ? "" : ", ") + known;
+      }
+      throw RequestError(fmt::format("--blocks {}: {} has {}", name, kernel.name,
+                                     names.empty() ? "no blocks to choose" : names));
+    }
+    blocks.set(name, size);
+  }
+  Plan plan = kernel.plan(shape, request.M, blocks);
+  const Index missing = total(plan.phases).peak.value() - request.M;
+  if (missing > 0) {
+    throw RequestError(
+        fmt::format("--blocks: these take {} words more than M = {}", missing, request.M));
+  }
+  return plan;
+}
+
+// Who makes O and L: forward/flash, or forward/small where that does not fit.
+Plan forward_plan(const Shape& shape, Index M) {
+  const Kernel& flash = find_kernel("forward/flash");
+  return M >= flash.least_M(shape) ? flash.plan(shape, M)
+                                   : find_kernel("forward/small").plan(shape, M);
+}
+
+Report planned(const Request& request, const Kernel& kernel, const Shape& shape) {
+  Report report;
+  report.kernel.plan = plan_of(request, kernel, shape);
+  for (const Signature& operand : kernel.given) {
+    report.given.emplace_back(operand.name);
+  }
+  report.from_nothing = !request.in.contains("O");
+  if (takes_forward(kernel) && report.from_nothing) {
+    report.forward = Part{forward_plan(shape, request.M), {}};
+  }
+  return report;
+}
+
+Words words(const std::vector<Signature>& operands, const Shape& shape) {
+  Words sum;
+  for (const Signature& operand : operands) {
+    sum += Words(operand.rows_of(shape)) * operand.cols_of(shape);
+  }
+  return sum;
+}
+
+// Matrices, intermediates and the arena, in bytes; with --verify also the reference: a double
+// and its bound for each result, and as much again for its own intermediates.
+Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
+  const Shape& shape = report.kernel.plan.shape;
+  Words peak = total(report.kernel.plan.phases).peak;
+  Words intermediates = kernel.intermediates(shape);
+  if (report.forward) {
+    peak = std::max(peak, total(report.forward->plan.phases).peak);
+    intermediates =
+        std::max(intermediates, find_kernel(report.forward->plan.kernel).intermediates(shape));
+  }
+  const Words results = words(kernel.returns, shape);
+  Words bytes = 4 * (words(kernel.given, shape) + results + intermediates + peak);
+  if (verify) {
+    bytes += 32 * (results + words(kernel.given, shape));
+  }
+  return bytes;
+}
+
+void refuse_if_too_large(const Report& report, const Kernel& kernel, bool verify) {
+  const Words needed = memory_needed(report, kernel, verify);
+  const std::uint64_t available = memory_available();
+  if (needed.overflowed() || static_cast<std::uint64_t>(needed.value()) > available) {
+    throw std::runtime_error(fmt::format(
+        "{} would need {} of memory, but {} are available: take smaller n, m or d, or use count",
+        kernel.name,
+        needed.overflowed() ? "more than 8 EiB"
+                            : format_bytes(static_cast<std::uint64_t>(needed.value())),
+        format_bytes(available)));
+  }
+}
+
+std::vector<float> buffer_for(const Signature& operand, const Shape& shape) {
+  return std::vector<float>(
+      static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape)));
+}
+
+Counted count_run(const Kernel& kernel, const Plan& plan, const Buffers& inputs, Buffers& outputs) {
+  const Shape& shape = plan.shape;
+  std::vector<SlowMatrix> matrices;  // never reallocated: `io` points into it
+  matrices.reserve(kernel.given.size() + kernel.returns.size());
+  Operands io;
+  for (const Signature& operand : kernel.given) {
+    const float* words = inputs.find(operand.name)->second.data();
+    const Index cols = operand.cols_of(shape);
+    matrices.emplace_back(std::string(operand.name), operand.rows_of(shape), cols,
+                          std::make_unique<BorrowedBacking>(words, cols));
+    io.give(matrices.back());
+  }
+  for (const Signature& operand : kernel.returns) {
+    std::vector<float>& words = outputs[std::string(operand.name)];
+    words = buffer_for(operand, shape);
+    matrices.push_back(borrow(std::string(operand.name), words.data(), operand.rows_of(shape),
+                              operand.cols_of(shape)));
+    io.take(matrices.back());
+  }
+  Machine machine(plan.M);
+  RamWorkspace workspace;
+  const PhaseClock clock(machine);
+  kernel.run(machine, plan, io, workspace);
+
+  Counted counted;
+  counted.total_seconds = clock.total();
+  counted.phases = leaves(machine.phases());
+  counted.total = total(machine.phases());
+  counted.span = machine.span();
+  for (const PhaseTotal& phase : counted.phases) {
+    counted.seconds.push_back(clock.seconds(phase.path));
+  }
+  return counted;
+}
+
+void check_finite(const Kernel& kernel, const Plan& plan, const Buffers& results) {
+  for (const Signature& operand : kernel.returns) {
+    const std::vector<float>& words = results.find(operand.name)->second;
+    const auto bad = std::ranges::find_if(words, [](float x) { return !std::isfinite(x); });
+    if (bad != words.end()) {
+      const Index at = bad - words.begin();
+      const Index cols = operand.cols_of(plan.shape);
+      throw std::runtime_error(
+          fmt::format("{} of {} is {} at ({}, {}): the inputs are too large for float32",
+                      operand.name, kernel.name, *bad, at / cols, at % cols));
+    }
+  }
+}
+
+// Among all results, the element nearest to its bound.
+Verdict verify(const Kernel& kernel, const Report& report, bool forward_is_data,
+               const Buffers& inputs, const Buffers& results) {
+  const Plan& plan = report.kernel.plan;
+  const Shape& shape = plan.shape;
+  const auto input = [&](std::string_view name) {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? std::span<const float>() : std::span(found->second);
+  };
+  std::map<std::string_view, Bounded> exact;
+  if (kernel.name.starts_with("matmul/")) {
+    exact["C"] = evaluate_product(shape.n, shape.m, shape.d, input("A"), input("B"));
+  } else {
+    AttentionInput problem;
+    problem.shape = shape;
+    problem.A1 = input("A1");
+    problem.A2 = input("A2");
+    problem.A3 = input("A3");
+    problem.X = input("X");
+    problem.Y = input("Y");
+    problem.dO = input("dO");
+    if (forward_is_data) {
+      problem.O = input("O");
+      problem.L = input("L");
+    }
+    const Plan& softmax = report.forward ? report.forward->plan : plan;
+    const auto rescales = find_kernel(softmax.kernel).rescales;
+    const Words chain = kernel.chain ? kernel.chain(shape, plan.blocks) : Words(shape.n) + shape.m;
+    Reference reference = evaluate(
+        problem,
+        {.g = static_cast<double>(chain.value()),
+         .rescales = rescales ? static_cast<double>(rescales(shape, softmax.blocks).value()) : 0});
+    exact["O"] = std::move(reference.O);
+    exact["L"] = std::move(reference.L);
+    exact["g"] = std::move(reference.g);
+    exact["dQ"] = std::move(reference.dQ);
+    exact["dK"] = std::move(reference.dK);
+    exact["dV"] = std::move(reference.dV);
+  }
+  Verdict worst;
+  worst.ok = true;
+  double nearest = -1;
+  for (const Signature& operand : kernel.returns) {
+    const Comparison found = compare(results.find(operand.name)->second, exact.at(operand.name));
+    // Ordered by error / bound; a bound of 0 is met by an error of 0 alone.
+    const double share = found.error == 0 ? 0 : found.error / found.bound;
+    const bool first_failure = worst.ok && !found.ok;
+    if (first_failure || (found.ok == worst.ok && share > nearest)) {
+      nearest = share;
+      const Index cols = operand.cols_of(shape);
+      worst = {found.error,        found.bound,       found.ok, std::string(operand.name),
+               found.index / cols, found.index % cols};
+    }
+  }
+  return worst;
+}
+
+}  // namespace
+
+Report count(const Request& request) {
+  const Kernel& kernel = find_kernel(request.kernel);
+  return planned(request, kernel, shape_of(request, kernel, {}));
+}
+
+Report run(const Request& request) {
+  const Kernel& kernel = find_kernel(request.kernel);
+  if (request.printed_blocks) {
+    throw RequestError("--blocks printed: these sizes may not fit in M: count only");
+  }
+  const Readers readers = open_inputs(request, kernel);
+  for (const auto& [name, path] : request.out) {
+    if (find(kernel.returns, name) == nullptr) {
+      throw RequestError(fmt::format("--out {}={}: {} returns {}", name, path.string(), kernel.name,
+                                     list(kernel.returns)));
+    }
+  }
+  const Shape shape = shape_of(request, kernel, readers);
+  Report report = planned(request, kernel, shape);
+  refuse_if_too_large(report, kernel, request.verify);
+
+  // An output that cannot be written is known before the work is done.
+  std::map<std::string, NpyWriter, std::less<>> writers;
+  for (const auto& [name, path] : request.out) {
+    const Signature& operand = *find(kernel.returns, name);
+    if (operand.cols == nullptr) {
+      writers.try_emplace(name, path, operand.rows_of(shape));
+    } else {
+      writers.try_emplace(name, path, operand.rows_of(shape), operand.cols_of(shape));
+    }
+  }
+
+  Buffers inputs;
+  for (const Signature& operand : kernel.given) {
+    const auto reader = readers.find(operand.name);
+    if (reader == readers.end() && (operand.name == "O" || operand.name == "L")) {
+      continue;  // the forward kernel makes them
+    }
+    std::vector<float>& words = inputs[std::string(operand.name)];
+    words = buffer_for(operand, shape);
+    const Index rows = operand.rows_of(shape);
+    if (reader != readers.end()) {
+      reader->second.read_rows({0, rows}, words);
+    } else {
+      report.seed = request.seed;
+      fill_input(operand.name, shape, request.seed, request.scale, 0, rows, words);
+    }
+  }
+  if (report.forward) {
+    const Kernel& forward = find_kernel(report.forward->plan.kernel);
+    Buffers made;
+    report.forward->counted = count_run(forward, report.forward->plan, inputs, made);
+    check_finite(forward, report.forward->plan, made);
+    inputs.merge(made);
+  }
+  Buffers results;
+  report.kernel.counted = count_run(kernel, report.kernel.plan, inputs, results);
+  check_finite(kernel, report.kernel.plan, results);
+  if (request.verify) {
+    report.error = verify(kernel, report, readers.contains("O"), inputs, results);
+    if (!report.error->ok) {
+      return report;
+    }
+  }
+  for (auto& [name, writer] : writers) {
+    writer.append(results.find(name)->second);
+  }
+  for (auto& [name, writer] : writers) {
+    writer.commit();
+  }
+  return report;
+}
+
+}  // namespace redblue

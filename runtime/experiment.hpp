@@ -1,0 +1,48 @@
+#pragma once
+// One run of one kernel from the outside: where its inputs come from, what becomes of its
+// outputs, and whether its results are right.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/kernel.hpp"
+#include "runtime/report.hpp"
+
+namespace redblue {
+
+// The request asks for what there is not. One line: the culprit and the remedy.
+class RequestError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+struct Request {
+  std::string kernel;
+  // What is left out comes from the files in `in`; without any, m is n.
+  std::optional<Index> n, m, d;
+  Index M = 0;
+  // Block sizes that replace those of the plan; or the paper's own.
+  std::map<std::string, Index> blocks;
+  bool printed_blocks = false;
+
+  // For run() alone.
+  std::map<std::string, std::filesystem::path> in, out;  // operand -> .npy
+  std::uint64_t seed = 1;
+  double scale = 1;
+  bool verify = false;
+};
+
+// From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
+Report count(const Request& request);
+
+// Runs it. Outputs are written only when everything else went well, each whole.
+// Throws: as count(), InputError for what the files hold, std::system_error for the files
+// themselves, std::runtime_error when the memory is too small or a result is not finite.
+// A failed verification is not thrown: see Report::error.
+Report run(const Request& request);
+
+}  // namespace redblue

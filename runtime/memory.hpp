@@ -1,0 +1,21 @@
+#pragma once
+// How much memory this process may still take, so that a run larger than that is refused
+// before it starts.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace redblue {
+
+// Bytes: the least of what the system calls available (MemAvailable) and what is left under
+// the memory limit of each cgroup around the process (v2 and v1; page cache that the kernel
+// can drop counts as left). `root` is where /proc and /sys/fs/cgroup are looked for: files
+// made up by a test. What is missing or makes no sense there is passed over; with nothing
+// at all, sysconf answers.
+std::uint64_t memory_available(const std::filesystem::path& root = "/");
+
+// Three figures or so for people: "512 B", "3.2 GiB".
+std::string format_bytes(std::uint64_t bytes);
+
+}  // namespace redblue

@@ -1,0 +1,112 @@
+#pragma once
+// NumPy .npy files: how matrices of float32 come in and go out.
+//
+// NpyReader checks on opening all that the header and the file's size can tell, then hands
+// out ranges of rows, so that a matrix larger than memory can pass through. NpyWriter takes
+// the rows in order; its file appears under its name whole or not at all.
+//
+// A 1-D array is a matrix of one column. Rows and columns in messages count from 0, as in
+// NumPy. Failing system calls throw std::system_error with the path.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "memsim/range.hpp"
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// The content of an input is bad. One line: the file, what is wrong, what was expected.
+struct InputError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// An open file descriptor, closed when it dies.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const { return fd_; }
+  // Returns 0 or the errno of close(2). The descriptor is gone either way.
+  int close();
+
+ private:
+  int fd_;
+};
+
+// Reads formats 1.0, 2.0 and 3.0; float32 and float64 of either byte order; C and Fortran
+// order; 1-D and 2-D. Several threads may read one reader at once.
+class NpyReader {
+ public:
+  // Throws: InputError when the file is no .npy of the above kinds, is empty, or holds fewer
+  // or more bytes than its header says.
+  explicit NpyReader(std::filesystem::path path);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] Index rows() const { return rows_; }
+  [[nodiscard]] Index cols() const { return cols_; }  // 1 when rank() is 1
+
+  // These rows in row-major order, float64 rounded to nearest.
+  // Requires: the range lies in [0, rows()) and out.size() == range.size() * cols().
+  // Throws: InputError at a NaN, an infinity or a number too large for float32.
+  void read_rows(Range range, std::span<float> out) const;
+
+ private:
+  template <typename Bits>  // uint32_t for float32, uint64_t for float64
+  void read_rows_as(Index begin, std::span<float> out) const;
+
+  std::filesystem::path path_;
+  Descriptor file_;
+  std::int64_t data_offset_ = 0;
+  int rank_ = 0;
+  Index rows_ = 0;
+  Index cols_ = 0;
+  Index item_bytes_ = 0;
+  bool swapped_ = false;  // the file's byte order is not this machine's
+  bool fortran_ = false;
+};
+
+// Writes float32 in C order, format 1.0. Until commit() everything lies in a temporary file
+// in the target's directory, which is removed when the writer dies; the target is untouched.
+// A killed process leaves the temporary behind (.redblue-*.tmp). Not shared between threads.
+class NpyWriter {
+ public:
+  // Fails where the target is a directory, a symbolic link, a device or the like, or cannot
+  // be written, and where the disk says at once that it has no room for so many words.
+  // Requires: rows, cols >= 1.
+  NpyWriter(std::filesystem::path path, Index rows);              // 1-D
+  NpyWriter(std::filesystem::path path, Index rows, Index cols);  // 2-D
+  NpyWriter(NpyWriter&&) noexcept;
+  NpyWriter& operator=(NpyWriter&&) noexcept;
+  ~NpyWriter();
+
+  // The next rows. The append of the last one also forces all to disk and closes the file.
+  // After a failure the writer can only die.
+  // Requires: a whole number of rows, not more than are missing.
+  void append(std::span<const float> values);
+
+  // Puts the file in its place, over an older one: a single rename, so that of several outputs
+  // either all or none appear as nearly as POSIX can do it.
+  // Throws: std::logic_error unless all rows were appended; also when called again.
+  void commit();
+
+ private:
+  struct Pending;
+  NpyWriter(std::filesystem::path path, int rank, Index rows, Index cols);
+
+  std::unique_ptr<Pending> pending_;
+};
+
+}  // namespace redblue

@@ -1,0 +1,591 @@
+#include "runtime/reference.hpp"
+
+// The bound
+// ---------
+// Rounding: fl(x) = x(1 + e), |e| <= u = 2^-24, so e^-U <= 1 + e <= e^U with U = u/(1 - u);
+// exp and log: |e| <= 4u, within e^(+-4U). Factors are kept as exponents, which add up:
+// after k roundings a term is off by at most rho(k) = e^(kU) - 1, for every k. A sum of k
+// products, in any order, with or without fma, rounds no term more than k times:
+//     |fl(x . y) - x . y| <= rho(k) |x|.|y|.
+// A result below 2^-126 may be rounded, flushed or clamped to anything below; `tiny`, at
+// least 16 times that, stands for one such loss and for what later factors make of it.
+// Numbers that are multiples of a power of two, with sum |x||y| <= 2^24 such units, are
+// summed without any error, in any order ("exact" below; scores of integers).
+//
+// Scores.  |S^ - S| <= E1 = rho(d) |A1||X|;   |s^ - s| <= ds = (E1 + rho(d)(|S| + E1)) |A2|^T.
+//
+// Log-sum-exp, row i.  Let mu = max s^ <= reach = max(s + ds), top = max s, R the number of
+// rescales. In l^ = fl(sum e) the term j is exp(s^_j - mu) times: one exp (4); at most m
+// additions; R rescales, each an exp and a product (5; a rescale by 1 is exact); and the
+// roundings of the arguments of its exps, u|s^_j - mu_1| + u|mu_1 - mu_2| + ..., which
+// telescope to u(mu - s^_j) <= u fall_j, fall = reach - s + ds. So
+//     log l^ + mu = log sum_j exp(s_j + x_j),   |x_j| <= eta_j = ds_j + U(fall_j + 4 + 5R + m),
+// and, with f the exact softmax, |log l^ + mu - L| <= lambda = log sum_j f_j e^(eta_j): from
+// above term by term; from below log sum f e^-eta >= -sum f eta >= -lambda (Jensen, twice).
+// L^ = fl(mu + log l^) adds 4U|log l| and one rounding of |L|: |L^ - L| <= dL.
+//
+// Softmax.  What is wrong with L^ or l^ is one factor for the whole row:
+//     f^_ij = f_ij (1 + a_ij)(1 + b_i) + tiny,   |b_i| <= beta = e^dL - 1,
+//     |a_ij| <= e^alpha - 1,   alpha = ds + U(|s - L| + ds + (reach - top) + dL + 6),
+// for f = exp(s - L) (argument, exp) and for f = e / l (argument, exp, one or two for the
+// quotient; mu - s^ <= (reach - top) + (L - s) + ds). b_i is kept apart because in p A2 it
+// multiplies a sum that has cancelled, |sum_j p_ij A2_j|, not sum_j |p_ij||A2_j|.
+//
+// O^ = (1 + b)(O + r),  |r| <= sum_j f[(e^alphaO - 1)|h| + e^alphaO dh],  alphaO = alpha +
+// U(5R + m): both sum f h and sum e h, rescaled, over l.  dh = rho(d)|A3||Y|.
+// dq = |dO| (dh + rho(d)(|h| + dh))^T.
+// v, from f and q:  dv = beta|v| + (1 + beta) sum f[a|q| + (1 + a)(dq + rho(m)(|q| + dq))];
+//    from dO and O: dv = beta|v| + (1 + beta)|dO|.r + rho(d)|dO|.(|O| + dO^); the larger.
+// p^ = f^(q^ - v^) + 2 roundings of f^|q^| and f^|v^|. Written out,
+//     p^ = (1 + b)[p - f(v^ - v) + c'],  |c'| <= c = f[a(|q - v| + dv) + (1 + a)(dq +
+//          rho(2)(|q| + dq + |v| + dv))],
+//     |p^ - p| <= dp = beta|p| + (1 + beta)(f dv + c),   |p^| <= P = |p| + dp,
+// and since v^ too is one number a row, in W = p A2 it multiplies |f A2|:
+//     |p^ A2 - W| <= dW = beta|W| + (1 + beta)(dv |f A2| + c |A2|).
+// g: |A1|^T (dW + rho(chain) P|A2|).   dQ: dW + rho(m) P|A2|.
+// dK: dp^T |S| + P^T (E1 + rho(n)(|S| + E1)).   dV: (df + rho(n)(f + df))^T |dO|.
+//
+// Where O and L are given, lambda = dL = beta = 0 and only the second v is left, r = 0.
+//
+// The evaluation in double obeys the same bound with 2^-53 in place of u, and so do the
+// bounds themselves: kSlack covers both.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr double kU = 0x1p-24 * (1 + 1e-6);  // exceeds u/(1 - u), and 4 kU exceeds -log(1 - 4u)
+constexpr double kTiny = 0x1p-122;
+constexpr double kSlack = 1 + 1e-6;
+constexpr double kExp = 4;             // roundings that an exp or a log counts for
+constexpr double kRescale = kExp + 1;  // an exp and a product
+constexpr Index kRows = 8;             // query rows that go through the keys together
+constexpr Index kKeys = 256;           // keys that stay in a real cache meanwhile
+
+double rho(double k) {
+  return std::expm1(k * kU);
+}
+
+struct Matrix {
+  Matrix() = default;
+  Matrix(Index r, Index c) : rows(r), cols(c), words(static_cast<std::size_t>(r * c)) {}
+
+  double* operator[](Index i) { return words.data() + i * cols; }
+  const double* operator[](Index i) const { return words.data() + i * cols; }
+  void clear() { std::fill(words.begin(), words.end(), 0.0); }
+
+  Index rows = 0, cols = 0;
+  std::vector<double> words;
+};
+
+Matrix matrix(std::span<const float> words, Index first_row, Index rows, Index cols) {
+  Matrix result(rows, cols);
+  std::copy_n(words.begin() + first_row * cols, rows * cols, result.words.begin());
+  return result;
+}
+
+template <class F>
+Matrix map(const Matrix& a, F f) {
+  Matrix result(a.rows, a.cols);
+  std::transform(a.words.begin(), a.words.end(), result.words.begin(), f);
+  return result;
+}
+
+template <class F>
+Matrix map(const Matrix& a, const Matrix& b, F f) {
+  Matrix result(a.rows, a.cols);
+  std::transform(a.words.begin(), a.words.end(), b.words.begin(), result.words.begin(), f);
+  return result;
+}
+
+Matrix abs(const Matrix& a) {
+  return map(a, [](double x) { return std::abs(x); });
+}
+
+Matrix transposed(const Matrix& a) {
+  Matrix result(a.cols, a.rows);
+  for (Index i = 0; i < a.rows; ++i) {
+    for (Index j = 0; j < a.cols; ++j) {
+      result[j][i] = a[i][j];
+    }
+  }
+  return result;
+}
+
+void axpy(double a, const double* __restrict x, double* __restrict y, Index count) {
+  for (Index k = 0; k < count; ++k) {
+    y[k] += a * x[k];
+  }
+}
+
+// C += A B, by pieces of C's columns when C is wide and of B's rows when it is not.
+void add_product(const Matrix& A, const Matrix& B, Matrix& C) {
+  for (Index j = 0; j < C.cols; j += kKeys) {
+    const Index width = std::min(kKeys, C.cols - j);
+    for (Index first = 0; first < A.cols; first += kKeys) {
+      const Index last = std::min(first + kKeys, A.cols);
+      for (Index i = 0; i < A.rows; ++i) {
+        for (Index k = first; k < last; ++k) {
+          axpy(A[i][k], B[k] + j, C[i] + j, width);
+        }
+      }
+    }
+  }
+}
+
+// C += A^T B, by pieces of C's rows.
+void add_transposed_product(const Matrix& A, const Matrix& B, Matrix& C) {
+  for (Index first = 0; first < A.cols; first += kKeys) {
+    const Index last = std::min(first + kKeys, A.cols);
+    for (Index i = 0; i < A.rows; ++i) {
+      for (Index j = first; j < last; ++j) {
+        axpy(A[i][j], B[i], C[j], B.cols);
+      }
+    }
+  }
+}
+
+Matrix product(const Matrix& A, const Matrix& B) {
+  Matrix C(A.rows, B.cols);
+  add_product(A, B, C);
+  return C;
+}
+
+double dot(const double* x, const double* y, Index count) {
+  double sum = 0;
+  for (Index k = 0; k < count; ++k) {
+    sum += x[k] * y[k];
+  }
+  return sum;
+}
+
+// The largest power of two that divides every element; infinite when all are zero.
+double unit(std::span<const float> words) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const float word : words) {
+    if (word != 0 && std::isfinite(word)) {
+      int exponent = 0;
+      const auto digits =
+          static_cast<std::uint32_t>(std::ldexp(std::abs(std::frexp(word, &exponent)), 24));
+      smallest = std::min(smallest, std::ldexp(1.0, exponent - 24 + std::countr_zero(digits)));
+    }
+  }
+  return smallest;
+}
+
+// Are products of multiples of `unit` with this sum of absolute values added without error?
+bool exact(double sum_of_absolutes, double unit) {
+  return unit >= 0x1p-126 && sum_of_absolutes <= 0x1p24 * unit;
+}
+
+// A product of depth d, its absolute counterpart |A||B| and the error of a float32 one.
+struct Product {
+  Product(const Matrix& A, const Matrix& B, double unit)
+      : value(product(A, B)), error(product(abs(A), abs(B))) {
+    const auto d = static_cast<double>(A.cols);
+    for (double& x : error.words) {
+      const bool without_error = exact(x, unit);
+      is_exact = is_exact && without_error;
+      x = without_error ? 0 : rho(d) * x + 2 * d * kTiny;
+    }
+  }
+
+  Matrix value, error;
+  bool is_exact = true;
+};
+
+// The factor that B's side takes in |fl(A^ B^) - A B|, when |A^ - A| <= error:
+// error + rho(k)(|A| + error).
+Matrix carried(const Matrix& value, const Matrix& error, double k) {
+  return map(value, error, [r = rho(k)](double x, double e) { return e + r * (std::abs(x) + e); });
+}
+
+// The largest absolute value of each column.
+std::vector<double> column_maxima(const Matrix& a) {
+  std::vector<double> maxima(static_cast<std::size_t>(a.cols));
+  for (Index i = 0; i < a.rows; ++i) {
+    for (Index k = 0; k < a.cols; ++k) {
+      double& largest = maxima[static_cast<std::size_t>(k)];
+      largest = std::max(largest, std::abs(a[i][k]));
+    }
+  }
+  return maxima;
+}
+
+// Sum of |row_k| maxima_k: no sum of absolute products of this row exceeds it.
+double largest_sum(const double* row, const std::vector<double>& maxima) {
+  double sum = 0;
+  for (std::size_t k = 0; k < maxima.size(); ++k) {
+    sum += std::abs(row[k]) * maxima[k];
+  }
+  return sum;
+}
+
+Bounded bounded(const Matrix& value, const Matrix& bound) {
+  Bounded result{value.words, bound.words};
+  for (double& x : result.bound) {
+    x = std::isnan(x) ? std::numeric_limits<double>::infinity() : x * kSlack;
+  }
+  return result;
+}
+
+bool has(std::span<const float> words, Index count) {
+  return static_cast<Index>(words.size()) == count;
+}
+
+// What one query row knows of its softmax besides f and a.
+struct Row {
+  double L = 0, dL = 0;
+  double beta = 0;  // |b_i|
+  double v = 0, dv = 0;
+};
+
+// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error. Where O is given, r = error = 0.
+struct Output {
+  Output(Index rows, Index cols) : O(rows, cols), r(rows, cols), error(rows, cols) {}
+
+  Matrix O, r, error;
+};
+
+class Evaluation {
+ public:
+  Evaluation(const AttentionInput& input, Chains chains)
+      : in_(input),
+        rows_(input.shape.n),
+        keys_(input.shape.m),
+        width_(input.shape.d),
+        n_(static_cast<double>(rows_)),
+        m_(static_cast<double>(keys_)),
+        d_(static_cast<double>(width_)),
+        R_(std::min(chains.rescales, m_ - 1)),
+        chain_(chains.g),
+        given_(!input.O.empty()),
+        backward_(!input.dO.empty()),
+        S_unit_(unit(input.A1) * unit(input.X)),
+        s_unit_(S_unit_ * unit(input.A2)),
+        X_(matrix(input.X, 0, width_, width_)),
+        A2_(matrix(input.A2, 0, keys_, width_)),
+        abs_A2_(abs(A2_)),
+        A2_T_(transposed(A2_)),
+        abs_A2_T_(transposed(abs_A2_)),
+        A2_maxima_(column_maxima(A2_)),
+        h_(matrix(input.A3, 0, keys_, width_), matrix(input.Y, 0, width_, width_),
+           unit(input.A3) * unit(input.Y)),
+        abs_h_(abs(h_.value)) {
+    if (!given_) {
+      O_ = bound_O_ = Matrix(rows_, width_);
+      L_ = bound_L_ = Matrix(rows_, 1);
+    }
+    if (backward_) {
+      q_unit_ = unit(input.dO) * unit(input.A3) * unit(input.Y);
+      h_T_ = transposed(h_.value);
+      carried_h_T_ = transposed(carried(h_.value, h_.error, d_));
+      h_maxima_ = column_maxima(h_.value);
+      g_ = bound_g_ = Matrix(width_, width_);
+      dQ_ = bound_dQ_ = Matrix(rows_, width_);
+      dK_ = bound_dK_ = dV_ = bound_dV_ = Matrix(keys_, width_);
+    }
+  }
+
+  Reference run() {
+    for (Index i = 0; i < rows_; i += kRows) {
+      rows(i, std::min(kRows, rows_ - i));
+    }
+    Reference result;
+    if (!given_) {
+      result.O = bounded(O_, bound_O_);
+      result.L = bounded(L_, bound_L_);
+    }
+    if (backward_) {
+      add_underflow();
+      result.g = bounded(g_, bound_g_);
+      result.dQ = bounded(dQ_, bound_dQ_);
+      result.dK = bounded(dK_, bound_dK_);
+      result.dV = bounded(dV_, bound_dV_);
+    }
+    return result;
+  }
+
+ private:
+  void rows(Index first, Index count) {
+    const Matrix A1 = matrix(in_.A1, first, count, width_);
+    const Product S(A1, X_, S_unit_);
+    Matrix E = carried(S.value, S.error, d_);
+    std::vector<bool> exact_row(static_cast<std::size_t>(count));
+    for (Index r = 0; r < count; ++r) {
+      const bool exact_S =
+          std::all_of(S.error[r], S.error[r] + width_, [](double e) { return e == 0; });
+      if (exact_S && exact(largest_sum(S.value[r], A2_maxima_), s_unit_)) {
+        std::fill(E[r], E[r] + width_, 0.0);
+        exact_row[static_cast<std::size_t>(r)] = true;
+      }
+    }
+    const Matrix s = product(S.value, A2_T_);
+    Matrix ds = product(E, abs_A2_T_);
+    Matrix f(count, keys_);
+    Matrix alpha(count, keys_);
+    std::vector<Row> row(static_cast<std::size_t>(count));
+    for (Index r = 0; r < count; ++r) {
+      if (!exact_row[static_cast<std::size_t>(r)]) {
+        std::for_each(ds[r], ds[r] + keys_, [this](double& x) { x += 2 * d_ * kTiny; });
+      }
+      row[static_cast<std::size_t>(r)] = softmax(first + r, s[r], ds[r], f[r], alpha[r]);
+    }
+
+    Output output(count, width_);
+    if (given_) {
+      output.O = matrix(in_.O, first, count, width_);
+    } else {
+      forward(first, row, f, alpha, output);
+    }
+    if (backward_) {
+      backward(first, row, A1, S, f, alpha, output);
+    }
+  }
+
+  Row softmax(Index i, const double* s, const double* ds, double* f, double* alpha) const {
+    Row row;
+    double spread = 0;  // reach - top
+    if (given_) {
+      row.L = static_cast<double>(in_.L[static_cast<std::size_t>(i)]);
+      for (Index j = 0; j < keys_; ++j) {
+        f[j] = std::exp(s[j] - row.L);
+      }
+    } else {
+      const double top = *std::max_element(s, s + keys_);
+      double reach = top;
+      double l = 0;
+      for (Index j = 0; j < keys_; ++j) {
+        reach = std::max(reach, s[j] + ds[j]);
+        f[j] = std::exp(s[j] - top);
+        l += f[j];
+      }
+      spread = reach - top;
+      row.L = top + std::log(l);
+      const double same = kExp + kRescale * R_ + m_;
+      double growth = 0;
+      for (Index j = 0; j < keys_; ++j) {
+        f[j] /= l;
+        growth += f[j] * std::expm1(ds[j] + kU * (reach - s[j] + ds[j] + same));
+      }
+      const double lambda = std::log1p(growth);
+      const double raw = lambda + kExp * kU * (std::log(l) + spread + lambda);
+      row.dL = raw + kU * (std::abs(row.L) + raw);
+      row.beta = std::expm1(row.dL);
+    }
+    for (Index j = 0; j < keys_; ++j) {
+      alpha[j] = ds[j] + kU * (std::abs(s[j] - row.L) + ds[j] + spread + row.dL + kExp + 2);
+    }
+    return row;
+  }
+
+  void forward(Index first, const std::vector<Row>& row, const Matrix& f, const Matrix& alpha,
+               Output& output) {
+    Matrix off(f.rows, keys_);
+    Matrix grown(f.rows, keys_);
+    for (Index i = 0; i < f.rows; ++i) {
+      for (Index j = 0; j < keys_; ++j) {
+        const double factor = std::expm1(alpha[i][j] + kU * (kRescale * R_ + m_));
+        off[i][j] = f[i][j] * factor + kTiny;
+        grown[i][j] = f[i][j] * (1 + factor);
+      }
+    }
+    add_product(f, h_.value, output.O);
+    add_product(off, abs_h_, output.r);
+    add_product(grown, h_.error, output.r);
+    for (Index i = 0; i < f.rows; ++i) {
+      const Row& at = row[static_cast<std::size_t>(i)];
+      for (Index k = 0; k < width_; ++k) {
+        output.r[i][k] += 4 * m_ * kTiny;
+        output.error[i][k] = at.beta * std::abs(output.O[i][k]) + (1 + at.beta) * output.r[i][k];
+        O_[first + i][k] = output.O[i][k];
+        bound_O_[first + i][k] = output.error[i][k];
+      }
+      L_[first + i][0] = at.L;
+      bound_L_[first + i][0] = at.dL;
+    }
+  }
+
+  // v of one row, and what it may be off by.
+  void row_sum(Row& row, const double* f, const double* a, const double* q, const double* dq,
+               const double* dO, const double* O, const double* r, const double* error) const {
+    double by_O = 0;
+    double size_O = 0;
+    for (Index k = 0; k < width_; ++k) {
+      by_O += std::abs(dO[k]) * r[k];
+      size_O += std::abs(dO[k]) * (std::abs(O[k]) + error[k]);
+    }
+    const double rounding = rho(d_) * size_O + 2 * d_ * kTiny;
+    if (given_) {
+      row.v = dot(dO, O, width_);
+      row.dv = rounding;
+      return;
+    }
+    double by_f = 2 * m_ * kTiny;
+    const double rho_m = rho(m_);
+    for (Index j = 0; j < keys_; ++j) {
+      const double size = std::abs(q[j]) + dq[j];
+      by_f += f[j] * (a[j] * std::abs(q[j]) + (1 + a[j]) * (dq[j] + rho_m * size)) + kTiny * size;
+    }
+    row.v = dot(f, q, keys_);
+    row.dv = row.beta * std::abs(row.v) +
+             std::max((1 + row.beta) * by_f, (1 + row.beta) * by_O + rounding);
+  }
+
+  void backward(Index first, std::vector<Row>& row, const Matrix& A1, const Product& S,
+                const Matrix& f, const Matrix& alpha, const Output& output) {
+    const Index count = f.rows;
+    const double rho_2 = rho(2);
+    const double rho_n = rho(n_);
+    const double to_dQ = rho(m_);
+    const double to_g = rho(chain_);
+    const Matrix dO = matrix(in_.dO, first, count, width_);
+    const Matrix abs_dO = abs(dO);
+    const Matrix q = product(dO, h_T_);
+    Matrix dq = product(abs_dO, carried_h_T_);
+    const Matrix a = map(alpha, [](double x) { return std::expm1(x); });
+    Matrix p(count, keys_), c(count, keys_), dp(count, keys_), P(count, keys_), df(count, keys_);
+
+    for (Index r = 0; r < count; ++r) {
+      const bool exact_q = h_.is_exact && exact(largest_sum(dO[r], h_maxima_), q_unit_);
+      for (Index j = 0; j < keys_; ++j) {
+        dq[r][j] = exact_q ? 0 : dq[r][j] + 2 * d_ * kTiny;
+      }
+      Row& at = row[static_cast<std::size_t>(r)];
+      row_sum(at, f[r], a[r], q[r], dq[r], dO[r], output.O[r], output.r[r], output.error[r]);
+      for (Index j = 0; j < keys_; ++j) {
+        const double size = std::abs(q[r][j]) + dq[r][j] + std::abs(at.v) + at.dv;
+        const double off = std::abs(q[r][j] - at.v);
+        p[r][j] = f[r][j] * (q[r][j] - at.v);
+        c[r][j] = f[r][j] * (a[r][j] * (off + at.dv) + (1 + a[r][j]) * (dq[r][j] + rho_2 * size)) +
+                  kTiny * (size + 2);
+        dp[r][j] = at.beta * std::abs(p[r][j]) + (1 + at.beta) * (f[r][j] * at.dv + c[r][j]);
+        P[r][j] = std::abs(p[r][j]) + dp[r][j];
+        df[r][j] = f[r][j] * std::expm1(alpha[r][j] + at.dL) + kTiny;
+      }
+    }
+
+    const Matrix W = product(p, A2_);
+    const Matrix fA2 = product(f, A2_);
+    const Matrix cA2 = product(c, abs_A2_);
+    const Matrix PA2 = product(P, abs_A2_);
+    Matrix bound_W(count, width_);  // with the chain that leads to g
+    for (Index r = 0; r < count; ++r) {
+      const Row& at = row[static_cast<std::size_t>(r)];
+      for (Index k = 0; k < width_; ++k) {
+        const double dW =
+            at.beta * std::abs(W[r][k]) + (1 + at.beta) * (at.dv * std::abs(fA2[r][k]) + cA2[r][k]);
+        bound_W[r][k] = dW + to_g * PA2[r][k];
+        dQ_[first + r][k] = W[r][k];
+        bound_dQ_[first + r][k] = dW + to_dQ * PA2[r][k];
+      }
+    }
+    add_transposed_product(A1, W, g_);
+    add_transposed_product(abs(A1), bound_W, bound_g_);
+    add_transposed_product(p, S.value, dK_);
+    add_transposed_product(dp, abs(S.value), bound_dK_);
+    add_transposed_product(P, carried(S.value, S.error, n_), bound_dK_);
+    add_transposed_product(f, dO, dV_);
+    add_transposed_product(map(f, df, [rho_n](double x, double e) { return e + rho_n * (x + e); }),
+                           abs_dO, bound_dV_);
+  }
+
+  // The products and sums of the last matrix products that underflow.
+  void add_underflow() {
+    const auto add = [](Matrix& bound, double x) {
+      for (double& b : bound.words) {
+        b += x;
+      }
+    };
+    // (p A2) lost 2 m tiny and met A1; (A1^T p) lost 2 n tiny and met A2; then g's own.
+    for (Index a = 0; a < width_; ++a) {
+      double column_A1 = 0;
+      for (Index i = 0; i < rows_; ++i) {
+        column_A1 +=
+            std::abs(static_cast<double>(in_.A1[static_cast<std::size_t>(i * width_ + a)]));
+      }
+      for (Index b = 0; b < width_; ++b) {
+        bound_g_[a][b] += 2 * m_ * kTiny * column_A1;
+        for (Index j = 0; j < keys_; ++j) {
+          bound_g_[a][b] += 2 * n_ * kTiny * abs_A2_[j][b];
+        }
+      }
+    }
+    add(bound_g_, 2 * (n_ * m_ + n_ + m_) * kTiny);
+    add(bound_dQ_, 2 * m_ * kTiny);
+    add(bound_dK_, 2 * n_ * kTiny);
+    add(bound_dV_, 2 * n_ * kTiny);
+  }
+
+  AttentionInput in_;
+  Index rows_, keys_, width_;
+  double n_, m_, d_;  // as the formulas have them
+  double R_, chain_;
+  bool given_, backward_;
+  double S_unit_, s_unit_, q_unit_ = 0;
+  Matrix X_, A2_, abs_A2_, A2_T_, abs_A2_T_;
+  std::vector<double> A2_maxima_;
+  Product h_;
+  Matrix abs_h_, h_T_, carried_h_T_;
+  std::vector<double> h_maxima_;
+  Matrix O_, bound_O_, L_, bound_L_;
+  Matrix g_, bound_g_, dQ_, bound_dQ_, dK_, bound_dK_, dV_, bound_dV_;
+};
+
+}  // namespace
+
+Reference evaluate(const AttentionInput& input, Chains chains) {
+  const auto [n, m, d] = input.shape;
+  require(n > 0 && m > 0 && d > 0, "n, m, d > 0");
+  require(has(input.A1, n * d), "A1 is n x d");
+  require(has(input.A2, m * d), "A2 is m x d");
+  require(has(input.A3, m * d), "A3 is m x d");
+  require(has(input.X, d * d), "X is d x d");
+  require(has(input.Y, d * d), "Y is d x d");
+  require(input.dO.empty() || has(input.dO, n * d), "dO is n x d");
+  require(input.O.empty() == input.L.empty(), "O and L come together");
+  require(input.O.empty() || has(input.O, n * d), "O is n x d");
+  require(input.L.empty() || has(input.L, n), "L has n elements");
+  return Evaluation(input, chains).run();
+}
+
+Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
+                         std::span<const float> B) {
+  require(n > 0 && m > 0 && d > 0, "n, m, d > 0");
+  require(has(A, n * d), "A is n x d");
+  require(has(B, d * m), "B is d x m");
+  const Product C(matrix(A, 0, n, d), matrix(B, 0, d, m), unit(A) * unit(B));
+  return bounded(C.value, C.error);
+}
+
+Comparison compare(std::span<const float> computed, const Bounded& exact) {
+  require(computed.size() == exact.value.size(), "computed and exact have the same size");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Comparison worst;
+  double worst_ratio = -1;
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(computed[i]) - exact.value[i]);
+    const double error = std::isnan(difference) ? kInfinity : difference;
+    const double bound = exact.bound[i];
+    const bool stated = std::isfinite(error) && bound < kInfinity;
+    double ratio = kInfinity;
+    if (stated && error <= bound) {
+      ratio = error == 0 ? 0 : error / bound;
+    } else if (stated && bound > 0) {
+      ratio = error / bound;
+    }
+    if (ratio > worst_ratio) {
+      worst_ratio = ratio;
+      worst = {error, bound, static_cast<Index>(i), stated && error <= bound};
+    }
+  }
+  return worst;
+}
+
+}  // namespace redblue

@@ -1,0 +1,75 @@
+#pragma once
+// What a float32 kernel should have computed, and how far from it any order of its
+// operations may have ended: a double-precision evaluation of attention and of its
+// gradient, each element with a forward error bound that is derived, not measured.
+//
+// The bound holds for every kernel that forms S = A1 X, s = S A2^T, h = A3 Y and
+// q = dO h^T in these associations, sums in any order, keeps the row maximum (at once or
+// online, with rescaling), and has f as exp(s - L) or as e / l; v as rowsum(f o q) or as
+// rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. It assumes
+// round to nearest, exp and log good to four half-ulps, and no overflow; underflow may be
+// gradual or flushed. The derivation opens reference.cpp.
+//
+// A bound may be infinite (scores of an error beyond what exp can carry). Then nothing is
+// stated about the element, and compare() does not accept it.
+//
+// O(n m d) time on one thread, O((n + m) d) memory.
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "kernels/shape.hpp"
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// All row-major. dO, O and L may be empty. O and L come together, and are data where they
+// come: f = exp(s - L), v = rowsum(dO o O), without an error of their own. Give them only
+// for kernels that use them.
+struct AttentionInput {
+  Shape shape;
+  std::span<const float> A1, A2, A3, X, Y;  // n x d, m x d, m x d, d x d, d x d
+  std::span<const float> dO, O, L;          // n x d, n x d, n
+};
+
+// |computed - value| <= bound, element by element; row-major. A bound is never NaN.
+struct Bounded {
+  std::vector<double> value, bound;
+};
+
+struct Reference {
+  Bounded O, L;           // empty where O and L are given
+  Bounded g, dQ, dK, dV;  // empty where dO is not
+};
+
+// How long a kernel's chains of roundings are, where the shape does not tell.
+struct Chains {
+  // At most this many roundings lie between one p_ij and one word of g: n + m for
+  // (A1^T p) A2 and A1^T (p A2); more where partial products are added into g.
+  double g = 0;
+  // At most this many times are a row's sum and accumulators rescaled: the number of key
+  // blocks less one, 0 if the maximum is known first. m - 1 is always enough.
+  double rescales = std::numeric_limits<double>::infinity();
+};
+
+// Throws: ShapeMismatch when a span does not have its size.
+[[nodiscard]] Reference evaluate(const AttentionInput& input, Chains chains);
+
+// A (n x d) times B (d x m), summed in any order.
+[[nodiscard]] Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
+                                       std::span<const float> B);
+
+// The element that comes closest to its bound, or exceeds it most.
+struct Comparison {
+  double error = 0;
+  double bound = 0;
+  Index index = -1;  // -1: nothing was compared
+  // Every element is finite, has a finite bound, and keeps it; and there is an element.
+  bool ok = false;
+};
+
+// Throws: ShapeMismatch when the sizes differ.
+[[nodiscard]] Comparison compare(std::span<const float> computed, const Bounded& exact);
+
+}  // namespace redblue

@@ -1,0 +1,56 @@
+#pragma once
+// What `redblue run` and `redblue count` have to say, as a value, and its three forms: a
+// table for people, one JSON document or CSV for programs.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/plan.hpp"
+#include "memsim/phase.hpp"
+
+namespace redblue {
+
+// What a run counted.
+struct Counted {
+  std::vector<PhaseTotal> phases;
+  std::vector<double> seconds;  // of each phase
+  PhaseTotal total;
+  double total_seconds = 0;
+  Index span = 0;
+};
+
+// One kernel: its plan with the formulas, and what was counted if it ran.
+struct Part {
+  Plan plan;
+  std::optional<Counted> counted;
+
+  // Words moved: as counted, else by the formula.
+  [[nodiscard]] Index io() const;
+};
+
+// The element of the results that comes closest to its bound, or exceeds it most.
+struct Verdict {
+  double error = 0;
+  double bound = 0;
+  bool ok = false;
+  std::string output;
+  Index row = 0;
+  Index col = 0;
+};
+
+struct Report {
+  Part kernel;
+  std::vector<std::string> given;  // names of the kernel's operands
+  std::optional<Part> forward;     // the kernel that made O and L when nobody gave them
+  bool from_nothing = true;        // false when O and L came with the request
+  std::optional<std::uint64_t> seed;
+  std::optional<Verdict> error;
+};
+
+std::string to_table(const Report& report);
+std::string to_json(const Report& report);
+std::string to_csv(const Report& report);
+
+}  // namespace redblue

@@ -1,0 +1,24 @@
+# A case that must not compile: with -DCONTROL it compiles, which shows that the rest of the
+# file is sound; without, the compiler refuses it for the reason in the file's first line,
+#   // expect: <regular expression>
+file(STRINGS ${CASE} first_line LIMIT_COUNT 1)
+if(NOT first_line MATCHES "^// expect: (.+)$")
+  message(FATAL_ERROR "${CASE}: the first line must be `// expect: <regular expression>`")
+endif()
+set(expected "${CMAKE_MATCH_1}")
+
+# A dropped [[nodiscard]] value is only a warning by default; here it is a case like others.
+set(compile ${COMPILER} -std=c++20 -fsyntax-only -Werror=unused-result -I ${SOURCE_DIR} ${CASE})
+
+execute_process(COMMAND ${compile} -DCONTROL RESULT_VARIABLE result ERROR_VARIABLE output)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "the control does not compile:\n${output}")
+endif()
+
+execute_process(COMMAND ${compile} RESULT_VARIABLE result ERROR_VARIABLE output)
+if(result EQUAL 0)
+  message(FATAL_ERROR "${CASE} compiles, and must not")
+endif()
+if(NOT output MATCHES "${expected}")
+  message(FATAL_ERROR "refused, but not with \"${expected}\":\n${output}")
+endif()

@@ -1,0 +1,11 @@
+// expect: cannot convert|no viable conversion
+// A count may have left 64 bits: it becomes a number only through value(), which checks.
+#include "memsim/words.hpp"
+
+redblue::Index count(redblue::Words words) {
+#ifdef CONTROL
+  return words.value();
+#else
+  return words;
+#endif
+}

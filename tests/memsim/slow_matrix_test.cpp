@@ -1,0 +1,194 @@
+// A slow matrix: NaN until written, blocks within its extents alone, and buffers of the
+// caller's used in place, to the bit.
+
+#include "memsim/slow_matrix.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "memsim/host_access.hpp"
+#include "memsim/machine.hpp"
+#include "tests/memsim/print.hpp"
+
+namespace redblue {
+namespace {
+
+using Buffer = std::vector<float>;
+
+bool same_bits(const Buffer& a, const Buffer& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Every kind of float: both zeros, infinities, subnormals, quiet and signalling NaNs with
+// payloads.
+Buffer strange_words(std::size_t count) {
+  const std::uint32_t patterns[] = {0x00000000, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                    0xffc12345, 0x7f812345, 0xff800001, 0x00000001, 0x807fffff,
+                                    0x7f7fffff, 0x3f800000, 0xdeadbeef};
+  Buffer words(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    words[i] = std::bit_cast<float>(patterns[i % std::size(patterns)]);
+  }
+  return words;
+}
+
+TEST(SlowMatrix, IsNaNWhenFresh) {
+  SlowMatrix A("A", 3, 5);
+  EXPECT_EQ(A.name(), "A");
+  EXPECT_EQ(A.rows(), 3);
+  EXPECT_EQ(A.cols(), 5);
+  Machine machine(15);
+  const Tile a = machine.read(A.whole());
+  for (Index i = 0; i < 3; ++i) {
+    for (Index j = 0; j < 5; ++j) {
+      EXPECT_TRUE(std::isnan(a(i, j)));
+    }
+  }
+}
+
+TEST(SlowMatrix, HasAtLeastOneRowAndColumn) {
+  EXPECT_THROW(SlowMatrix("A", 0, 5), ShapeMismatch);
+  EXPECT_THROW(SlowMatrix("A", 5, 0), ShapeMismatch);
+}
+
+TEST(SlowMatrix, WithMoreWordsThanCanBeCountedIsRefused) {
+  EXPECT_THROW(SlowMatrix("A", Index{1} << 32, Index{1} << 32), CountOverflow);
+}
+
+TEST(SlowMatrix, GivesNoBlockThatLeavesIt) {
+  SlowMatrix A("A", 4, 6);
+  const SlowMatrix& constant = A;
+  const std::pair<Range, Range> outside[] = {{{-1, 2}, {0, 6}}, {{0, 5}, {0, 6}}, {{0, 4}, {0, 7}},
+                                             {{0, 4}, {-1, 6}}, {{3, 2}, {0, 6}}, {{0, 4}, {5, 4}},
+                                             {{5, 5}, {0, 6}},  {{0, 4}, {7, 7}}};
+  for (const auto& [rows, columns] : outside) {
+    EXPECT_THROW(static_cast<void>(A.block(rows, columns)), ShapeMismatch);
+    EXPECT_THROW(static_cast<void>(constant.block(rows, columns)), ShapeMismatch);
+  }
+  EXPECT_THROW(static_cast<void>(A.row_block({2, 5})), ShapeMismatch);
+  EXPECT_THROW(static_cast<void>(constant.row_block({-1, 1})), ShapeMismatch);
+  EXPECT_THROW(static_cast<void>(A.column_blocks({0, 5}, 2)), ShapeMismatch);
+  EXPECT_THROW(static_cast<void>(A.row_blocks(0)), ShapeMismatch);
+  EXPECT_THROW(static_cast<void>(A.column_blocks({0, 4}, 0)), ShapeMismatch);
+  try {
+    static_cast<void>(A.block({1, 5}, {2, 3}));
+    FAIL() << "the block leaves A";
+  } catch (const ShapeMismatch& error) {
+    const std::string message = error.what();
+    for (const char* part : {"[1, 5)", "[2, 3)", "A", "4 x 6"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(SlowMatrix, BlocksKnowTheirRanges) {
+  const SlowMatrix A("A", 4, 6);
+  const ConstBlock block = A.block({1, 3}, {2, 6});
+  EXPECT_EQ(&block.matrix(), &A);
+  EXPECT_EQ(block.row_range(), (Range{1, 3}));
+  EXPECT_EQ(block.column_range(), (Range{2, 6}));
+  EXPECT_EQ(block.rows(), 2);
+  EXPECT_EQ(block.cols(), 4);
+  EXPECT_EQ(A.row_block({1, 2}).column_range(), (Range{0, 6}));
+  EXPECT_EQ(A.whole().row_range(), (Range{0, 4}));
+}
+
+// A block is the rows' pieces in order, in both directions, and nothing around it is touched.
+TEST(SlowMatrix, MovesExactlyTheWindow) {
+  Buffer words(4 * 6);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    words[i] = static_cast<float>(i);
+  }
+  SlowMatrix A("A", 4, 6);
+  HostAccess::put(A, words);
+  Machine machine(100);
+  Tile tile = machine.read(A.block({1, 3}, {2, 5}));
+  for (Index i = 0; i < 2; ++i) {
+    for (Index j = 0; j < 3; ++j) {
+      EXPECT_EQ(tile(i, j), static_cast<float>((i + 1) * 6 + j + 2));
+      tile(i, j) = -1 - static_cast<float>(3 * i + j);
+    }
+  }
+  machine.write(tile, A.block({2, 4}, {0, 3}));
+  Buffer after(words.size());
+  HostAccess::get(A, after);
+  for (Index i = 0; i < 2; ++i) {
+    for (Index j = 0; j < 3; ++j) {
+      words[static_cast<std::size_t>((i + 2) * 6 + j)] = -1 - static_cast<float>(3 * i + j);
+    }
+  }
+  EXPECT_EQ(after, words);
+}
+
+TEST(SlowMatrix, KeepsEveryBit) {
+  const Buffer words = strange_words(7 * 9);
+  SlowMatrix A("A", 7, 9);
+  SlowMatrix B("B", 7, 9);
+  HostAccess::put(A, words);
+  Machine machine(6);
+  for (const Range I : blocks(7, 2)) {
+    for (const Range J : blocks(9, 3)) {
+      machine.write(machine.read(A.block(I, J)), B.block(I, J));
+    }
+  }
+  Buffer back(words.size());
+  HostAccess::get(B, back);
+  EXPECT_TRUE(same_bits(words, back));
+}
+
+TEST(Borrow, UsesTheCallersWordsInPlace) {
+  const Buffer words = strange_words(5 * 4);
+  Buffer target(words.size(), 0.0F);
+  const SlowMatrix A = borrow("A", words.data(), 5, 4);
+  SlowMatrix B = borrow("B", target.data(), 5, 4);
+  Machine machine(20);
+  machine.write(machine.read(A.whole()), B.whole());
+  EXPECT_TRUE(same_bits(words, target)) << "written straight into the buffer";
+
+  target[7] = 42;  // the caller changes a word: the matrix sees it
+  const Tile tile = machine.read(B.row_block({1, 2}));
+  EXPECT_EQ(tile(0, 3), 42);
+}
+
+TEST(Borrow, ForReadingAloneRefusesWrites) {
+  const Buffer words(6, 1.5F);
+  SlowMatrix A = borrow("A", words.data(), 2, 3);  // elision takes the const away
+  Machine machine(6);
+  const Tile tile = machine.initialize("t", 2, 3, 9);
+  EXPECT_THROW(machine.write(tile, A.whole()), std::logic_error);
+  EXPECT_EQ(total(machine.phases()).io, IoCount{});
+  EXPECT_EQ(words, Buffer(6, 1.5F));
+  static_assert(
+      std::is_same_v<decltype(borrow("A", std::declval<const float*>(), 1, 1)), const SlowMatrix>);
+}
+
+TEST(SlowMatrix, MovesWithItsWords) {
+  SlowMatrix A("A", 2, 2);
+  HostAccess::put(A, Buffer{1, 2, 3, 4});
+  SlowMatrix B = std::move(A);
+  EXPECT_EQ(B.name(), "A");
+  SlowMatrix C("C", 1, 1);
+  C = std::move(B);
+  EXPECT_EQ(C.rows(), 2);
+  Buffer words(4);
+  HostAccess::get(C, words);
+  EXPECT_EQ(words, (Buffer{1, 2, 3, 4}));
+  static_assert(!std::is_copy_constructible_v<SlowMatrix> &&
+                !std::is_copy_assignable_v<SlowMatrix>);
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,102 @@
+// Words is exact up to 2^63 - 1 and, beyond, knows that it is not.
+
+#include "memsim/words.hpp"
+
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+__extension__ using Wide = unsigned __int128;  // NOLINT(modernize-use-using)
+constexpr Index kMost = std::numeric_limits<Index>::max();
+
+TEST(Words, AreExactUpToTheLastOf63Bits) {
+  EXPECT_EQ(Words().value(), 0);
+  EXPECT_EQ(Words(kMost).value(), kMost);
+  EXPECT_EQ((Words(kMost - 1) + 1).value(), kMost);
+  EXPECT_EQ((Words(kMost) + 0).value(), kMost);
+  EXPECT_EQ((Words(kMost) * 1).value(), kMost);
+  EXPECT_EQ((Words(7) * (kMost / 7)).value(), kMost);  // 7 divides 2^63 - 1
+  EXPECT_EQ((Words(Index{1} << 31) * ((Index{1} << 32) - 1)).value(), kMost - (Index{1} << 31) + 1);
+}
+
+TEST(Words, OverflowOneBeyond) {
+  const Words sums[] = {Words(kMost) + 1, Words(1) + kMost, Words(kMost) + kMost};
+  for (const Words sum : sums) {
+    EXPECT_TRUE(sum.overflowed());
+    EXPECT_THROW(static_cast<void>(sum.value()), CountOverflow);
+  }
+  const Words products[] = {Words(Index{1} << 31) * (Index{1} << 32),  // 2^63
+                            Words(Index{1} << 32) * (Index{1} << 32),  // 2^64: wraps to 0
+                            Words(Index{1} << 62) * 5,                 // 5 2^62: wraps to 2^62
+                            Words(kMost) * 2,
+                            Words(2) * kMost,
+                            Words(kMost) * kMost};
+  for (const Words product : products) {
+    EXPECT_TRUE(product.overflowed());
+    EXPECT_THROW(static_cast<void>(product.value()), CountOverflow);
+  }
+}
+
+// Counts are not negative, so what once was too large stays too large, but for a factor 0.
+TEST(Words, StayOverflowed) {
+  const Words over = Words(kMost) + 1;
+  for (const Index with : {Index{0}, Index{1}, Index{2}, kMost}) {
+    EXPECT_TRUE((over + with).overflowed());
+    EXPECT_TRUE((Words(with) + over).overflowed());
+    EXPECT_EQ((over * with).overflowed(), with != 0);
+    EXPECT_EQ((Words(with) * over).overflowed(), with != 0);
+  }
+  EXPECT_EQ((over * 0).value(), 0);
+  EXPECT_TRUE((over + over).overflowed());
+  EXPECT_TRUE((over * over).overflowed());
+}
+
+TEST(Words, AreOrderedWithOverflowAboveAll) {
+  EXPECT_LT(Words(3), Words(4));
+  EXPECT_EQ(Words(6) * 7, Words(42));
+  EXPECT_GT(Words(kMost) + 1, Words(kMost));
+  EXPECT_EQ(Words(kMost) + 1, Words(kMost) * 2);
+}
+
+// a b + c against 128-bit arithmetic, with operands of every length.
+TEST(Words, AgreeWith128BitArithmetic) {
+  std::mt19937_64 random(1);
+  const auto draw = [&] { return static_cast<Index>(random() >> (1 + random() % 63)); };
+  int exact = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const Index a = draw();
+    const Index b = draw();
+    const Index c = draw();
+    const Wide expected = static_cast<Wide>(a) * static_cast<Wide>(b) + static_cast<Wide>(c);
+    const Words computed = Words(a) * b + c;
+    ASSERT_EQ(computed.overflowed(), expected > static_cast<Wide>(kMost)) << a << ' ' << b;
+    if (!computed.overflowed()) {
+      ++exact;
+      ASSERT_EQ(computed.value(), static_cast<Index>(expected));
+    }
+  }
+  EXPECT_GT(exact, 5000);
+  EXPECT_LT(exact, 15000);
+}
+
+// q = ceil(a / b) is the number with (q - 1) b < a <= q b.
+TEST(CeilDiv, IsTheCeilingUpToTheLargestIndex) {
+  const Index values[] = {1, 2, 3, 7, 1000, kMost / 2, kMost / 2 + 1, kMost - 1, kMost};
+  for (const Index b : values) {
+    EXPECT_EQ(ceil_div(0, b), 0);
+    for (const Index a : values) {
+      const auto q = static_cast<Wide>(ceil_div(a, b));
+      EXPECT_LT((q - 1) * static_cast<Wide>(b), static_cast<Wide>(a)) << a << " / " << b;
+      EXPECT_GE(q * static_cast<Wide>(b), static_cast<Wide>(a)) << a << " / " << b;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue

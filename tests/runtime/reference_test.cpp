@@ -1,0 +1,900 @@
+// The reference must be right, its bound must hold for every way a kernel may compute, and
+// it must be small enough to refuse what is wrong.
+
+#include "runtime/reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+using Floats = std::vector<float>;
+using Size = std::size_t;
+
+// ---------------------------------------------------------------------------------- inputs
+
+struct Problem {
+  Shape shape;
+  Floats A1, A2, A3, X, Y, dO, O, L;
+
+  [[nodiscard]] AttentionInput input() const { return {shape, A1, A2, A3, X, Y, dO, O, L}; }
+  [[nodiscard]] double g_chain() const { return static_cast<double>(shape.n + shape.m); }
+};
+
+double uniform(std::mt19937& random) {
+  return static_cast<double>(random()) * 0x1p-32;
+}
+
+Floats centred(std::mt19937& random, Index count, double scale) {
+  Floats words(static_cast<Size>(count));
+  for (float& word : words) {
+    word = static_cast<float>(scale * (2 * uniform(random) - 1));
+  }
+  return words;
+}
+
+Floats integers(std::mt19937& random, Index count, Index largest) {
+  Floats words(static_cast<Size>(count));
+  for (float& word : words) {
+    word = static_cast<float>(
+        static_cast<Index>(random() % static_cast<unsigned>(2 * largest + 1)) - largest);
+  }
+  return words;
+}
+
+// Scores of about `scale` in size, everything else of about 1.
+Problem ordinary(std::mt19937& random, Shape shape, double scale = 1) {
+  const auto [n, m, d] = shape;
+  const double root = std::sqrt(3.0);
+  const double width = std::sqrt(static_cast<double>(d));
+  return {shape,
+          centred(random, n * d, root),
+          centred(random, m * d, root),
+          centred(random, m * d, root),
+          centred(random, d * d, root * scale / static_cast<double>(d)),
+          centred(random, d * d, root / width),
+          centred(random, n * d, root),
+          {},
+          {}};
+}
+
+// Scores up to 10^4 that float32 holds exactly, whatever the order of the sums.
+Problem large_scores(std::mt19937& random, Shape shape) {
+  const auto [n, m, d] = shape;
+  Problem problem{shape,
+                  integers(random, n * d, 5),
+                  integers(random, m * d, 5),
+                  integers(random, m * d, 3),
+                  integers(random, d * d, std::max<Index>(1, 400 / (d * d))),
+                  integers(random, d * d, 3),
+                  integers(random, n * d, 3),
+                  {},
+                  {}};
+  return problem;
+}
+
+Shape random_shape(std::mt19937& random, Index largest_rows, Index largest_width) {
+  const auto pick = [&](Index largest) {
+    return 1 + static_cast<Index>(random() % static_cast<unsigned>(largest));
+  };
+  return {pick(largest_rows), pick(largest_rows), pick(largest_width)};
+}
+
+// --------------------------------------------------------------- the mathematics, literally
+
+using Real = long double;
+
+struct Exact {
+  std::vector<Real> O, L, g, dQ, dK, dV;
+};
+
+// C(i, j) = sum_k left(i, k) right(k, j), row-major.
+template <class Left, class Right>
+std::vector<Real> times(Index rows, Index depth, Index cols, Left left, Right right) {
+  std::vector<Real> C(static_cast<Size>(rows * cols));
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < cols; ++j) {
+      for (Index k = 0; k < depth; ++k) {
+        C[static_cast<Size>(i * cols + j)] += left(i, k) * right(k, j);
+      }
+    }
+  }
+  return C;
+}
+
+template <class Words>
+auto by_rows(const Words& words, Index cols) {
+  return
+      [&words, cols](Index i, Index j) -> Real { return words[static_cast<Size>(i * cols + j)]; };
+}
+
+template <class Words>
+auto by_columns(const Words& words, Index cols) {
+  return
+      [&words, cols](Index i, Index j) -> Real { return words[static_cast<Size>(j * cols + i)]; };
+}
+
+Exact literally(const Problem& in) {
+  const auto [n, m, d] = in.shape;
+  const auto S = times(n, d, d, by_rows(in.A1, d), by_rows(in.X, d));
+  const auto s = times(n, d, m, by_rows(S, d), by_columns(in.A2, d));
+  const auto h = times(m, d, d, by_rows(in.A3, d), by_rows(in.Y, d));
+  const auto q = times(n, d, m, by_rows(in.dO, d), by_columns(h, d));
+  Exact result;
+  std::vector<Real> f(s.size());
+  std::vector<Real> p(s.size());
+  for (Index i = 0; i < n; ++i) {
+    const auto row = static_cast<Size>(i * m);
+    Real top = s[row];
+    for (Size j = row; j < row + static_cast<Size>(m); ++j) {
+      top = std::max(top, s[j]);
+    }
+    Real sum = 0;
+    for (Size j = row; j < row + static_cast<Size>(m); ++j) {
+      sum += std::exp(s[j] - top);
+    }
+    const Real L =
+        in.L.empty() ? top + std::log(sum) : static_cast<Real>(in.L[static_cast<Size>(i)]);
+    result.L.push_back(L);
+    Real v = 0;
+    for (Size j = row; j < row + static_cast<Size>(m); ++j) {
+      f[j] = std::exp(s[j] - L);
+      v += f[j] * q[j];
+    }
+    if (!in.O.empty()) {
+      v = 0;
+      for (Index k = 0; k < d; ++k) {
+        const auto at = static_cast<Size>(i * d + k);
+        v += static_cast<Real>(in.dO[at]) * static_cast<Real>(in.O[at]);
+      }
+    }
+    for (Size j = row; j < row + static_cast<Size>(m); ++j) {
+      p[j] = f[j] * (q[j] - v);
+    }
+  }
+  result.O = times(n, m, d, by_rows(f, m), by_rows(h, d));
+  result.dQ = times(n, m, d, by_rows(p, m), by_rows(in.A2, d));
+  result.g = times(d, n, d, by_columns(in.A1, d), by_rows(result.dQ, d));
+  result.dK = times(m, n, d, by_columns(p, m), by_rows(S, d));
+  result.dV = times(m, n, d, by_columns(f, m), by_rows(in.dO, d));
+  return result;
+}
+
+// Of double rounding against long double: far below the float32 bound, which is of the
+// same form.
+void expect_same(const std::vector<Real>& exact, const Bounded& found, const char* what) {
+  ASSERT_EQ(exact.size(), found.value.size()) << what;
+  for (Size i = 0; i < exact.size(); ++i) {
+    EXPECT_GE(found.bound[i], 0) << what << ' ' << i;
+    EXPECT_LE(std::abs(exact[i] - static_cast<Real>(found.value[i])),
+              static_cast<Real>(found.bound[i]) * 1e-6L + 1e-15L)
+        << what << ' ' << i;
+  }
+}
+
+TEST(Reference, EvaluatesTheDefinitions) {
+  std::mt19937 random(1);
+  const std::vector<Shape> shapes = {{1, 1, 1},  {1, 5, 3},   {5, 1, 3},  {2, 2, 1},
+                                     {7, 11, 5}, {13, 3, 17}, {9, 17, 2}, {3, 300, 2}};
+  for (const Shape shape : shapes) {
+    for (const double scale : {0.01, 1.0, 30.0}) {
+      const Problem problem = ordinary(random, shape, scale);
+      const Exact exact = literally(problem);
+      const Reference found = evaluate(problem.input(), {problem.g_chain()});
+      expect_same(exact.O, found.O, "O");
+      expect_same(exact.L, found.L, "L");
+      expect_same(exact.g, found.g, "g");
+      expect_same(exact.dQ, found.dQ, "dQ");
+      expect_same(exact.dK, found.dK, "dK");
+      expect_same(exact.dV, found.dV, "dV");
+    }
+  }
+}
+
+// O and L that are given are data, also where they are not those of the inputs.
+TEST(Reference, TakesGivenOAndLAsTheyAre) {
+  std::mt19937 random(2);
+  Problem problem = ordinary(random, {6, 7, 5});
+  problem.O = centred(random, 6 * 5, 1);
+  problem.L = centred(random, 6, 1);
+  const Exact exact = literally(problem);
+  const Reference found = evaluate(problem.input(), {problem.g_chain()});
+  EXPECT_TRUE(found.O.value.empty());
+  EXPECT_TRUE(found.L.value.empty());
+  expect_same(exact.g, found.g, "g");
+  expect_same(exact.dQ, found.dQ, "dQ");
+  expect_same(exact.dK, found.dK, "dK");
+  expect_same(exact.dV, found.dV, "dV");
+}
+
+TEST(Reference, ForwardAloneNeedsNoGradient) {
+  std::mt19937 random(3);
+  Problem problem = ordinary(random, {4, 5, 3});
+  const Reference both = evaluate(problem.input(), {problem.g_chain()});
+  problem.dO.clear();
+  const Reference forward = evaluate(problem.input(), {});
+  EXPECT_EQ(both.O.value, forward.O.value);
+  EXPECT_EQ(both.O.bound, forward.O.bound);
+  EXPECT_EQ(both.L.bound, forward.L.bound);
+  EXPECT_TRUE(forward.g.value.empty());
+  EXPECT_TRUE(forward.dV.value.empty());
+}
+
+// With one key f = 1, p = f(q - v) = 0 and no score matters.
+TEST(Reference, OneKeyHasNoGradient) {
+  std::mt19937 random(4);
+  const Problem problem = ordinary(random, {5, 1, 4});
+  const Reference found = evaluate(problem.input(), {problem.g_chain()});
+  EXPECT_EQ(found.g.value, std::vector<double>(16, 0.0));
+  EXPECT_EQ(found.dV.value.size(), 4U);
+}
+
+// g is the derivative of <dO, O(X)> with respect to X, dK / dQ those with respect to A2 and
+// Q: central differences of the literal evaluation.
+TEST(Reference, GradientIsTheDerivativeOfTheLoss) {
+  std::mt19937 random(5);
+  Problem problem = ordinary(random, {5, 7, 3});
+  for (float& x : problem.X) {
+    x = std::round(x * 1024) / 1024;
+  }
+  const Reference found = evaluate(problem.input(), {problem.g_chain()});
+  const auto loss = [](const Problem& at) {
+    const Exact exact = literally(at);
+    Real sum = 0;
+    for (Size i = 0; i < exact.O.size(); ++i) {
+      sum += static_cast<Real>(at.dO[i]) * exact.O[i];
+    }
+    return sum;
+  };
+  constexpr float kStep = 0x1p-12F;
+  const auto expect_derivative = [&](Floats Problem::*with_respect_to, const Bounded& gradient) {
+    for (Size i = 0; i < gradient.value.size(); ++i) {
+      Problem above = problem;
+      Problem below = problem;
+      float& high = (above.*with_respect_to)[i];
+      float& low = (below.*with_respect_to)[i];
+      high += kStep;
+      low -= kStep;
+      const Real step = static_cast<Real>(high) - static_cast<Real>(low);
+      EXPECT_NEAR(static_cast<double>((loss(above) - loss(below)) / step), gradient.value[i], 1e-5);
+    }
+  };
+  expect_derivative(&Problem::X, found.g);
+  expect_derivative(&Problem::A2, found.dK);
+
+  // With X = Y = I, Q = A1 and V = A3.
+  for (Size i = 0; i < 9; ++i) {
+    problem.X[i] = problem.Y[i] = i % 4 == 0 ? 1.0F : 0.0F;
+  }
+  const Reference plain = evaluate(problem.input(), {problem.g_chain()});
+  expect_derivative(&Problem::A1, plain.dQ);
+  expect_derivative(&Problem::A3, plain.dV);
+}
+
+// ------------------------------------------------------------ kernels, as wrong as allowed
+
+// Arithmetic of unit roundoff u = 2^-24. Besides float32 itself, arithmetics that lean as far
+// as the standard model of rounding lets them: the bound is a theorem about all of these.
+enum class Arithmetic { float32, flushing, up, down, random, opposed };
+constexpr Arithmetic kArithmetics[] = {Arithmetic::float32, Arithmetic::flushing,
+                                       Arithmetic::up,      Arithmetic::down,
+                                       Arithmetic::random,  Arithmetic::opposed};
+
+enum class Order { ascending, descending, halves, blocks };
+enum class Softmax { quotient, from_L, online };
+
+struct Variant {
+  Arithmetic arithmetic = Arithmetic::float32;
+  Order order = Order::ascending;
+  Softmax softmax = Softmax::from_L;
+  bool v_from_O = false;
+  bool p_expanded = false;  // f o q - f o v
+  bool T_first = true;      // (A1^T p) A2
+  Index block = 3;          // of sums, and of keys in the online softmax
+};
+
+struct Computed {
+  bool leaning = false;
+  Floats O, L, g, dQ, dK, dV;
+};
+
+class Kernel {
+ public:
+  Kernel(const Problem& in, Variant variant, unsigned seed)
+      : in_(in), n(in.shape.n), m(in.shape.m), d(in.shape.d), variant_(variant), random_(seed) {}
+
+  Computed run() {
+    const Values A1(in_.A1.begin(), in_.A1.end());
+    const Values A2(in_.A2.begin(), in_.A2.end());
+    const Values A3(in_.A3.begin(), in_.A3.end());
+    const Values X(in_.X.begin(), in_.X.end());
+    const Values Y(in_.Y.begin(), in_.Y.end());
+    const Values dO(in_.dO.begin(), in_.dO.end());
+    const Values S = multiply(n, d, d, A1, false, X, false);
+    const Values s = multiply(n, d, m, S, false, A2, true);
+    const Values h = multiply(m, d, d, A3, false, Y, false);
+    const Values q = multiply(n, d, m, dO, false, h, true);
+    Values O(static_cast<Size>(n * d));
+    Values L(static_cast<Size>(n));
+    Values f(s.size());
+    if (!in_.O.empty()) {
+      O.assign(in_.O.begin(), in_.O.end());
+      L.assign(in_.L.begin(), in_.L.end());
+    }
+    for (Index i = 0; i < n; ++i) {
+      softmax(i, s, h, O, L, f);
+    }
+    if (in_.O.empty() && variant_.softmax != Softmax::online) {
+      O = multiply(n, m, d, f, false, h, false);
+    }
+    Values p(s.size());
+    for (Index i = 0; i < n; ++i) {
+      const double v =
+          variant_.v_from_O || !in_.O.empty()
+              ? sum(d, [&](Index k) { return mul(at(dO, i * d + k), at(O, i * d + k)); })
+              : sum(m, [&](Index j) { return mul(at(f, i * m + j), at(q, i * m + j)); });
+      for (Index j = i * m; j < i * m + m; ++j) {
+        at(p, j) = variant_.p_expanded ? sub(mul(at(f, j), at(q, j)), mul(at(f, j), v))
+                                       : mul(at(f, j), sub(at(q, j), v));
+      }
+    }
+    const Values dQ = multiply(n, m, d, p, false, A2, false);
+    const Values g = variant_.T_first ? multiply(d, m, d, multiply(d, n, m, A1, true, p, false),
+                                                 false, A2, false)
+                                      : multiply(d, n, d, A1, true, dQ, false);
+    return {
+        variant_.arithmetic != Arithmetic::float32 && variant_.arithmetic != Arithmetic::flushing,
+        stored(O),
+        stored(L),
+        stored(g),
+        stored(dQ),
+        stored(multiply(m, n, d, p, true, S, false)),
+        stored(multiply(m, n, d, f, true, dO, false))};
+  }
+
+  // Row-major rows x depth times depth x cols, either of them given transposed.
+  std::vector<double> multiply(Index rows, Index depth, Index cols, const std::vector<double>& A,
+                               bool A_transposed, const std::vector<double>& B, bool B_transposed) {
+    Values C(static_cast<Size>(rows * cols));
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < cols; ++j) {
+        at(C, i * cols + j) = sum(depth, [&](Index k) {
+          return mul(at(A, A_transposed ? k * rows + i : i * depth + k),
+                     at(B, B_transposed ? j * depth + k : k * cols + j));
+        });
+      }
+    }
+    return C;
+  }
+
+  static Floats stored(const std::vector<double>& values) {
+    Floats words;
+    for (const double value : values) {
+      words.push_back(static_cast<float>(value));
+    }
+    return words;
+  }
+
+ private:
+  using Values = std::vector<double>;
+
+  static double& at(Values& values, Index i) { return values[static_cast<Size>(i)]; }
+  static double at(const Values& values, Index i) { return values[static_cast<Size>(i)]; }
+
+  // A value that `roundings` half-ulps may separate from the exact one.
+  double rounded(double exact, double roundings = 1) {
+    constexpr double kHalfUlp = 0x1p-24;
+    switch (variant_.arithmetic) {
+      case Arithmetic::float32:
+        return static_cast<float>(exact);
+      case Arithmetic::flushing:
+        return std::abs(exact) < 0x1p-126 ? 0 : static_cast<float>(exact);
+      case Arithmetic::up:
+        return exact * (1 + roundings * kHalfUlp);
+      case Arithmetic::down:
+        return exact * (1 - roundings * kHalfUlp);
+      case Arithmetic::opposed:  // away from zero or towards it, by sign
+        return exact + exact * (exact > 0 ? roundings : -roundings) * kHalfUlp;
+      case Arithmetic::random:
+        return exact * (1 + (random_() % 2 == 0 ? roundings : -roundings) * kHalfUlp);
+    }
+    return exact;
+  }
+
+  // What is exact in float32 is so in every arithmetic: 0 + x, 1 x, exp 0, log 1, x - x.
+  double mul(double x, double y) { return x == 1 ? y : y == 1 ? x : rounded(x * y); }
+  double add(double x, double y) { return x == 0 ? y : y == 0 ? x : rounded(x + y); }
+  double sub(double x, double y) { return y == 0 ? x : rounded(x - y); }
+  double divide(double x, double y) { return y == 1 ? x : rounded(x / y); }
+  double exp(double x) { return x == 0 ? 1 : rounded(std::exp(x), 4); }
+  double log(double x) { return rounded(std::log(x), 4); }
+
+  template <class Term>
+  double sum(Index count, Term term) {
+    return sum(0, count, term);
+  }
+
+  template <class Term>
+  double sum(Index first, Index last, Term term) {
+    double total = 0;
+    switch (variant_.order) {
+      case Order::ascending:
+        for (Index k = first; k < last; ++k) {
+          total = add(total, term(k));
+        }
+        break;
+      case Order::descending:
+        for (Index k = last; k-- > first;) {
+          total = add(total, term(k));
+        }
+        break;
+      case Order::halves:
+        if (last - first == 1) {
+          return term(first);
+        }
+        return add(sum(first, first + (last - first) / 2, term),
+                   sum(first + (last - first) / 2, last, term));
+      case Order::blocks:
+        for (Index k = first; k < last; k += variant_.block) {
+          double part = 0;
+          for (Index j = k; j < std::min(k + variant_.block, last); ++j) {
+            part = add(part, term(j));
+          }
+          total = add(total, part);
+        }
+        break;
+    }
+    return total;
+  }
+
+  void softmax(Index i, const Values& s, const Values& h, Values& O, Values& L, Values& f) {
+    const auto score = [&](Index j) { return at(s, i * m + j); };
+    if (in_.O.empty()) {
+      double top = score(0);
+      double l = 0;
+      if (variant_.softmax == Softmax::online) {
+        top = -std::numeric_limits<double>::infinity();
+        Values o(static_cast<Size>(d));
+        for (Index J = 0; J < m; J += variant_.block) {
+          const Index end = std::min(J + variant_.block, m);
+          const double before = top;
+          for (Index j = J; j < end; ++j) {
+            top = std::max(top, score(j));
+          }
+          const double rescale = J == 0 ? 1 : exp(sub(before, top));
+          Values e;
+          for (Index j = J; j < end; ++j) {
+            e.push_back(exp(sub(score(j), top)));
+          }
+          l = add(mul(l, rescale), sum(end - J, [&](Index j) { return at(e, j); }));
+          for (Index k = 0; k < d; ++k) {
+            at(o, k) =
+                add(mul(at(o, k), rescale),
+                    sum(end - J, [&](Index j) { return mul(at(e, j), at(h, (J + j) * d + k)); }));
+          }
+        }
+        for (Index k = 0; k < d; ++k) {
+          at(O, i * d + k) = divide(at(o, k), l);
+        }
+      } else {
+        for (Index j = 0; j < m; ++j) {
+          top = std::max(top, score(j));
+        }
+        for (Index j = 0; j < m; ++j) {
+          at(f, i * m + j) = exp(sub(score(j), top));
+        }
+        l = sum(m, [&](Index j) { return at(f, i * m + j); });
+      }
+      at(L, i) = add(top, log(l));
+      if (variant_.softmax == Softmax::quotient) {
+        for (Index j = 0; j < m; ++j) {
+          at(f, i * m + j) = divide(at(f, i * m + j), l);
+        }
+        return;
+      }
+    }
+    for (Index j = 0; j < m; ++j) {
+      at(f, i * m + j) = exp(sub(score(j), at(L, i)));
+    }
+  }
+
+  const Problem& in_;
+  const Index n, m, d;
+  Variant variant_;
+  std::mt19937 random_;
+};
+
+Variant random_variant(std::mt19937& random) {
+  Variant variant;
+  variant.arithmetic = kArithmetics[random() % std::size(kArithmetics)];
+  variant.order = static_cast<Order>(random() % 4);
+  variant.softmax = static_cast<Softmax>(random() % 3);
+  variant.v_from_O = random() % 2 == 0;
+  variant.p_expanded = random() % 2 == 0;
+  variant.T_first = random() % 2 == 0;
+  variant.block = 1 + static_cast<Index>(random() % 5);
+  return variant;
+}
+
+double ratio(const Comparison& comparison) {
+  return comparison.error == 0 ? 0 : comparison.error / comparison.bound;
+}
+
+// Every result within its bound; the largest error / bound goes into `closest`. A leaning
+// arithmetic has used up its last rounding already when its result is stored as float32.
+void expect_within(const Computed& computed, Reference exact, double& closest) {
+  const auto expect = [&](const Floats& words, Bounded& bounded, const char* what) {
+    for (Size i = 0; computed.leaning && i < bounded.value.size(); ++i) {
+      bounded.bound[i] += 0x1p-24 * (std::abs(bounded.value[i]) + bounded.bound[i]) + 0x1p-149;
+    }
+    const Comparison comparison = compare(words, bounded);
+    EXPECT_TRUE(comparison.ok) << what << ' ' << comparison.index << ": " << comparison.error
+                               << " > " << comparison.bound;
+    closest = std::max(closest, ratio(comparison));
+  };
+  if (!exact.O.value.empty()) {
+    expect(computed.O, exact.O, "O");
+    expect(computed.L, exact.L, "L");
+  }
+  expect(computed.g, exact.g, "g");
+  expect(computed.dQ, exact.dQ, "dQ");
+  expect(computed.dK, exact.dK, "dK");
+  expect(computed.dV, exact.dV, "dV");
+}
+
+Chains chains(const Problem& problem, Variant variant) {
+  Chains result{problem.g_chain()};
+  if (variant.softmax == Softmax::online) {
+    result.rescales = static_cast<double>(ceil_div(problem.shape.m, variant.block) - 1);
+  } else {
+    result.rescales = 0;
+  }
+  return result;
+}
+
+TEST(Bound, HoldsForEveryOrderAndArithmetic) {
+  std::mt19937 random(6);
+  double closest = 0;
+  for (unsigned trial = 0; trial < 600 && !HasFailure(); ++trial) {
+    const double scale = std::exp2(20 * uniform(random) - 12);
+    Problem problem = ordinary(random, random_shape(random, 24, 12), scale);
+    if (trial % 4 == 3) {
+      Computed forward = Kernel(problem, {}, trial).run();
+      problem.O = forward.O;
+      problem.L = forward.L;
+    }
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const Variant variant = random_variant(random);
+      SCOPED_TRACE(testing::Message()
+                   << problem.shape.n << ' ' << problem.shape.m << ' ' << problem.shape.d
+                   << " scale " << scale << " arithmetic " << static_cast<int>(variant.arithmetic)
+                   << " order " << static_cast<int>(variant.order) << " softmax "
+                   << static_cast<int>(variant.softmax) << " v_from_O " << variant.v_from_O);
+      expect_within(Kernel(problem, variant, trial).run(),
+                    evaluate(problem.input(), chains(problem, variant)), closest);
+    }
+  }
+  RecordProperty("closest", std::to_string(closest));
+  EXPECT_GT(closest, 0.3);  // some arithmetic comes near: the bound is no idle number
+}
+
+// Depth 1 and ones where ones can be: S, s, h and q have no error in any arithmetic, and the
+// softmax, its sums and rescales are all that is left. Scores that rise rescale at every
+// block; equal ones never.
+TEST(Bound, HoldsForTheSoftmaxAlone) {
+  std::mt19937 random(7);
+  double closest = 0;
+  for (const double slope : {-3.0, 0.0, 1.0 / 64, 0.5, 40.0}) {
+    for (int trial = 0; trial < 200; ++trial) {
+      const Shape shape = random_shape(random, 80, 1);
+      const auto [n, m, d] = shape;
+      const Floats one = {1};
+      const Floats ones(static_cast<Size>(n), 1);
+      Problem problem{shape, ones, {}, integers(random, m, 9), one, one, ones, {}, {}};
+      if (trial % 2 == 0) {
+        problem.A3.assign(problem.A3.size(), trial % 4 == 0 ? 1.0F : -1.0F);
+        problem.A3[0] *= 3;
+      }
+      for (Index j = 0; j < m; ++j) {
+        problem.A2.push_back(static_cast<float>(slope * static_cast<double>(j)));
+      }
+      if (slope == 0) {
+        problem.X = {0};
+        problem.A2 = integers(random, m, 9);
+      }
+      if (trial % 5 == 0) {  // v = 0, and the chains of p A2 and A1^T p are what is left
+        problem.L = Kernel::stored(evaluate(problem.input(), {}).L.value);
+        problem.O.assign(ones.size(), 0);
+      }
+      const Variant variant = random_variant(random);
+      const Reference exact = evaluate(problem.input(), chains(problem, variant));
+      expect_within(Kernel(problem, variant, 0).run(), exact, closest);
+    }
+  }
+  EXPECT_GT(closest, 0.5);
+}
+
+// p = -f v of one query and one key, with f = 1 and v = dO . O of depth 40.
+TEST(Bound, HoldsForARowSumOfGivenO) {
+  std::mt19937 random(14);
+  Problem problem = ordinary(random, {1, 1, 40});
+  problem.A3.assign(40, 0);
+  problem.X.assign(1600, 0);
+  problem.L = {0};
+  double closest = 0;
+  for (const Arithmetic arithmetic : kArithmetics) {
+    Variant variant;
+    variant.arithmetic = arithmetic;
+    problem.O = problem.dO;
+    expect_within(Kernel(problem, variant, 0).run(),
+                  evaluate(problem.input(), chains(problem, variant)), closest);
+  }
+  EXPECT_GT(closest, 0.3);
+}
+
+// Integers with scores up to 10^4: S, s, h and q have no error at all, and the bound knows.
+TEST(Bound, HoldsForLargeExactScores) {
+  std::mt19937 random(8);
+  double closest = 0;
+  double largest = 0;
+  for (unsigned trial = 0; trial < 300 && !HasFailure(); ++trial) {
+    const Problem problem = large_scores(random, random_shape(random, 20, 12));
+    const Variant variant = random_variant(random);
+    if (variant.arithmetic != Arithmetic::float32 && variant.arithmetic != Arithmetic::flushing) {
+      continue;  // the others err where float32 cannot
+    }
+    const Reference exact = evaluate(problem.input(), chains(problem, variant));
+    for (Size i = 0; i < exact.L.value.size(); ++i) {
+      largest = std::max(largest, std::abs(exact.L.value[i]));
+      EXPECT_LE(exact.L.bound[i], 1e-6 * (std::abs(exact.L.value[i]) + 100));
+    }
+    expect_within(Kernel(problem, variant, trial).run(), exact, closest);
+  }
+  EXPECT_GT(largest, 5000);
+  EXPECT_LE(largest, 20000);
+}
+
+// Values near the underflow threshold: what is lost there is absolute, not relative.
+TEST(Bound, HoldsWhereFloat32Underflows) {
+  std::mt19937 random(9);
+  double closest = 0;
+  for (unsigned trial = 0; trial < 200 && !HasFailure(); ++trial) {
+    Problem problem = ordinary(random, random_shape(random, 12, 6), 100);
+    const auto shrink = [&](Floats& words) {
+      const double factor = std::exp2(-75 * uniform(random));
+      for (float& word : words) {
+        word = static_cast<float>(word * factor);
+      }
+    };
+    shrink(problem.A1);
+    shrink(problem.dO);
+    shrink(problem.A3);
+    shrink(problem.Y);
+    Variant variant = random_variant(random);
+    variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
+    expect_within(Kernel(problem, variant, trial).run(),
+                  evaluate(problem.input(), chains(problem, variant)), closest);
+  }
+}
+
+TEST(Bound, ProductsInAnyOrder) {
+  std::mt19937 random(10);
+  for (unsigned trial = 0; trial < 100; ++trial) {
+    const auto [n, m, d] = random_shape(random, 12, 40);
+    Problem unused;
+    Variant variant = random_variant(random);
+    const bool whole = trial % 2 == 0;
+    const Floats A = whole ? integers(random, n * d, 100) : centred(random, n * d, 1);
+    const Floats B = whole ? integers(random, d * m, 100) : centred(random, d * m, 1);
+    if (whole) {
+      variant.arithmetic = Arithmetic::float32;
+    }
+    Bounded exact = evaluate_product(n, m, d, A, B);
+    const std::vector<Real> literal = times(n, d, m, by_rows(A, d), by_rows(B, m));
+    for (Size i = 0; i < literal.size(); ++i) {
+      EXPECT_NEAR(static_cast<double>(literal[i]), exact.value[i], 1e-13);
+      if (whole) {
+        EXPECT_EQ(exact.bound[i], 0);  // nothing is rounded, nothing is forgiven
+      } else {
+        exact.bound[i] += 0x1p-24 * std::abs(exact.value[i]);
+      }
+    }
+    Kernel kernel(unused, variant, trial);
+    const Floats C = Kernel::stored(
+        kernel.multiply(n, d, m, {A.begin(), A.end()}, false, {B.begin(), B.end()}, false));
+    EXPECT_TRUE(compare(C, exact).ok);
+  }
+}
+
+// Integers stop being exact at 2^24, and below 2^-126 nothing is.
+TEST(Bound, ExactOnlyWhereFloat32Is) {
+  std::mt19937 random(15);
+  Problem unused;
+  for (unsigned trial = 0; trial < 100; ++trial) {
+    for (const double scale : {1.0, 0x1p-30, 0x1p-75}) {
+      const Index d = 1 + trial % 9;
+      Floats A = integers(random, d, trial % 3 == 0 ? 4095 : 15);
+      Floats B = integers(random, d, trial % 3 == 0 ? 4095 : 15);
+      for (Floats* words : {&A, &B}) {
+        for (float& word : *words) {
+          word = static_cast<float>(std::abs(word) * scale);
+        }
+      }
+      const Bounded exact = evaluate_product(1, 1, d, A, B);
+      for (const Arithmetic arithmetic : {Arithmetic::float32, Arithmetic::flushing}) {
+        Variant variant;
+        variant.arithmetic = arithmetic;
+        Kernel kernel(unused, variant, trial);
+        EXPECT_TRUE(compare(Kernel::stored(kernel.multiply(1, d, 1, {A.begin(), A.end()}, false,
+                                                           {B.begin(), B.end()}, false)),
+                            exact)
+                        .ok);
+      }
+    }
+  }
+}
+
+// ------------------------------------------------------------------------ what is refused
+
+class Refuses : public testing::Test {
+ protected:
+  static const Problem& problem() {
+    static const Problem instance = [] {
+      std::mt19937 random(11);
+      return ordinary(random, {257, 257, 33});
+    }();
+    return instance;
+  }
+  static const Reference& exact() {
+    static const Reference instance = evaluate(problem().input(), {problem().g_chain(), 0});
+    return instance;
+  }
+  static Floats right() { return Kernel::stored(exact().g.value); }
+};
+
+// Measured: the largest bound is 0.5 percent of the largest element of g. It is nearly
+// all from the errors of s and q (depth 33, twice), summed over 257^2 pairs by their absolute
+// values, where g itself is a sum of as many terms of both signs.
+TEST_F(Refuses, BecauseTheBoundIsSmall) {
+  EXPECT_TRUE(compare(right(), exact().g).ok);
+  double largest = 0;
+  double bound = 0;
+  for (Size i = 0; i < exact().g.value.size(); ++i) {
+    largest = std::max(largest, std::abs(exact().g.value[i]));
+    bound = std::max(bound, exact().g.bound[i]);
+  }
+  EXPECT_LT(bound, 0.01 * largest);
+}
+
+TEST_F(Refuses, OneElementOffByOnePercent) {
+  Floats g = right();
+  const auto largest = std::max_element(g.begin(), g.end(),
+                                        [](float x, float y) { return std::abs(x) < std::abs(y); });
+  *largest *= 1.01F;
+  const Comparison comparison = compare(g, exact().g);
+  EXPECT_FALSE(comparison.ok);
+  EXPECT_EQ(comparison.index, largest - g.begin());
+  EXPECT_GT(comparison.error, comparison.bound);
+}
+
+TEST_F(Refuses, ATransposedGradient) {
+  const Floats g = right();
+  Floats turned = g;
+  for (Size i = 0; i < 33; ++i) {
+    for (Size j = 0; j < 33; ++j) {
+      turned[i * 33 + j] = g[j * 33 + i];
+    }
+  }
+  EXPECT_FALSE(compare(turned, exact().g).ok);
+}
+
+// g = A1^T (p + dp) A2 for a p that is wrong in one way.
+TEST_F(Refuses, AWrongP) {
+  const Index n = 257, m = 257, d = 33;
+  const Exact literal = literally(problem());
+  const auto S = times(n, d, d, by_rows(problem().A1, d), by_rows(problem().X, d));
+  const auto s = times(n, d, m, by_rows(S, d), by_columns(problem().A2, d));
+  const auto h = times(m, d, d, by_rows(problem().A3, d), by_rows(problem().Y, d));
+  const auto seen = times(n, d, m, by_rows(problem().dO, d), by_columns(h, d));
+  using Formula = std::function<Real(Index i, Index j, Real f, Real q, Real v)>;
+  const auto gradient = [&](const Formula& p_of) {
+    std::vector<Real> p(static_cast<Size>(n * m));
+    for (Index i = 0; i < n; ++i) {
+      Real v = 0;
+      for (Index k = 0; k < d; ++k) {
+        const auto word = static_cast<Size>(i * d + k);
+        v += static_cast<Real>(problem().dO[word]) * literal.O[word];
+      }
+      for (Index j = 0; j < m; ++j) {
+        const auto word = static_cast<Size>(i * m + j);
+        p[word] = p_of(i, j, std::exp(s[word] - literal.L[static_cast<Size>(i)]), seen[word], v);
+      }
+    }
+    const auto W = times(n, m, d, by_rows(p, m), by_rows(problem().A2, d));
+    const auto g = times(d, n, d, by_columns(problem().A1, d), by_rows(W, d));
+    return Floats(g.begin(), g.end());
+  };
+  const auto ok = [&](const Formula& p_of) { return compare(gradient(p_of), exact().g).ok; };
+  EXPECT_TRUE(ok([](Index, Index, Real f, Real q, Real v) { return f * (q - v); }));
+  EXPECT_FALSE(ok([](Index, Index, Real f, Real q, Real) { return f * q; })) << "no v";
+  EXPECT_FALSE(ok([](Index, Index j, Real f, Real q, Real v) {
+    return j == 256 ? 0 : f * (q - v);
+  })) << "the last key left out";
+  EXPECT_FALSE(ok([](Index i, Index, Real f, Real q, Real v) {
+    return i == 256 ? 0 : f * (q - v);
+  })) << "the last query left out";
+  EXPECT_FALSE(ok([](Index i, Index j, Real f, Real q, Real v) {
+    return f * (q - (i == j ? -v : v));
+  })) << "the diagonal wrong";
+}
+
+TEST(Compare, RefusesWhatIsNotFiniteOrNotStated) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const Bounded two{{1, 2}, {0.5, 0.5}};
+  const Comparison good = compare(Floats{1.25F, 2.125F}, two);
+  EXPECT_TRUE(good.ok);
+  EXPECT_EQ(good.index, 0);
+  EXPECT_EQ(good.error, 0.25);
+  EXPECT_EQ(good.bound, 0.5);
+  EXPECT_TRUE(compare(Floats{1, 2.5F}, two).ok);
+  for (const float bad : {kInfinity, -kInfinity, kNaN, 2.75F}) {
+    const Comparison comparison = compare(Floats{1.25F, bad}, two);
+    EXPECT_FALSE(comparison.ok) << bad;
+    EXPECT_EQ(comparison.index, 1) << bad;
+  }
+  const Bounded unstated{{1, 2}, {0.5, std::numeric_limits<double>::infinity()}};
+  EXPECT_FALSE(compare(Floats{1, 2}, unstated).ok);
+  EXPECT_FALSE(compare(Floats{1, kInfinity}, unstated).ok);
+  const Bounded undefined{{1, std::numeric_limits<double>::quiet_NaN()}, {0.5, 0.5}};
+  EXPECT_FALSE(compare(Floats{1, 2}, undefined).ok);
+  const Bounded tight{{1, 2}, {0, 0}};
+  EXPECT_TRUE(compare(Floats{1, 2}, tight).ok);
+  EXPECT_FALSE(compare(Floats{1, std::nextafter(2.0F, 3.0F)}, tight).ok);
+  EXPECT_FALSE(compare(Floats{}, Bounded{}).ok);
+  EXPECT_THROW(static_cast<void>(compare(Floats{1}, two)), ShapeMismatch);
+}
+
+// Scores of 10^12 that are not exact have errors far beyond what exp can carry.
+TEST(Bound, IsInfiniteWhereNothingCanBeStated) {
+  std::mt19937 random(12);
+  const Problem problem = ordinary(random, {4, 6, 5}, 1e12);
+  const Reference found = evaluate(problem.input(), {problem.g_chain()});
+  for (const Bounded* each : {&found.O, &found.g, &found.dQ, &found.dK, &found.dV}) {
+    EXPECT_TRUE(std::none_of(each->bound.begin(), each->bound.end(),
+                             [](double bound) { return std::isnan(bound); }));
+    EXPECT_FALSE(compare(Kernel::stored(each->value), *each).ok);
+  }
+}
+
+TEST(Reference, RefusesSizesThatDoNotFit) {
+  std::mt19937 random(13);
+  const Problem good = ordinary(random, {4, 6, 5});
+  const auto refuses = [&](Floats Problem::*which, Index size) {
+    Problem bad = good;
+    (bad.*which).resize(static_cast<Size>(size));
+    EXPECT_THROW(static_cast<void>(evaluate(bad.input(), {})), ShapeMismatch);
+  };
+  refuses(&Problem::A1, 19);
+  refuses(&Problem::A2, 20);
+  refuses(&Problem::A3, 31);
+  refuses(&Problem::X, 24);
+  refuses(&Problem::Y, 0);
+  refuses(&Problem::dO, 30);
+  refuses(&Problem::O, 20);  // without L
+  refuses(&Problem::L, 4);   // without O
+  EXPECT_THROW(static_cast<void>(evaluate_product(2, 2, 2, good.A1, good.A2)), ShapeMismatch);
+}
+
+}  // namespace
+}  // namespace redblue

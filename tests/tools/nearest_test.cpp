@@ -1,0 +1,43 @@
+// The names offered for an unknown one.
+
+#include "tools/nearest.hpp"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+namespace redblue {
+namespace {
+
+using Names = std::vector<std::string>;
+constexpr std::array<std::string_view, 8> kKernels = {
+    "matmul/blocked", "forward/naive",  "forward/small",  "forward/flash",
+    "backward/naive", "backward/small", "backward/large", "backward/flash"};
+
+TEST(Nearest, FewestEditsFirst) {
+  EXPECT_EQ(nearest("backward/smal", kKernels)[0], "backward/small");
+  EXPECT_EQ(nearest("bakcward/flsh", kKernels)[0], "backward/flash");
+  EXPECT_EQ(nearest("matmul", kKernels)[0], "matmul/blocked");
+  // One letter to replace; two; three, and the rest farther.
+  constexpr std::array<std::string_view, 4> known = {"cord", "word", "sard", "bbbbb"};
+  EXPECT_EQ(nearest("wore", known), (Names{"word", "cord", "sard"}));
+  // Insertions and deletions cost one each: kitten -> sitting is 3, -> kit is 3, -> mitten is 1.
+  constexpr std::array<std::string_view, 3> classic = {"sitting", "kit", "mitten"};
+  EXPECT_EQ(nearest("kitten", classic), (Names{"mitten", "sitting", "kit"}));
+}
+
+TEST(Nearest, APartOfANameMeansTheName) {
+  EXPECT_EQ(nearest("flash", kKernels)[0], "forward/flash");
+  EXPECT_EQ(nearest("flash", kKernels)[1], "backward/flash");
+}
+
+TEST(Nearest, AtMostThreeAndEqualsInTheirOrder) {
+  constexpr std::array<std::string_view, 4> known = {"b", "a", "d", "c"};
+  EXPECT_EQ(nearest("x", known), (Names{"b", "a", "d"}));
+  EXPECT_EQ(nearest("x", std::span(known).first(1)), (Names{"b"}));
+  EXPECT_EQ(nearest("x", {}), Names{});
+  EXPECT_EQ(nearest("", kKernels).size(), 3U);
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,29 @@
+# `cmake --install`: the redblue command, and memsim and kernels with what find_package and
+# pkg-config need. The result can be moved: nothing in it names its prefix.
+
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
+
+# libredblue_kernels finds libredblue_memsim beside itself.
+set_target_properties(redblue_kernels PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS redblue_memsim redblue_kernels EXPORT redblue_targets)
+install(DIRECTORY memsim kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
+  FILES_MATCHING PATTERN "*.hpp")
+if(REDBLUE_BUILD_TOOLS)
+  install(TARGETS redblue)
+endif()
+
+install(EXPORT redblue_targets NAMESPACE redblue:: FILE redblueTargets.cmake
+  DESTINATION ${package_dir})
+configure_package_config_file(tools/cmake/redblueConfig.cmake.in redblueConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(redblueConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/redblueConfig.cmake
+  ${PROJECT_BINARY_DIR}/redblueConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+file(RELATIVE_PATH pc_to_prefix
+  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(tools/cmake/redblue.pc.in redblue.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/redblue.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

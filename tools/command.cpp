@@ -1,0 +1,98 @@
+#include "tools/command.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <sstream>
+
+#include "tools/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+// REDBLUE_BLOCKS for --blocks. REDBLUE_M is the twin of --M, so that of --m keeps its case.
+std::string twin_of(const std::string& flag) {
+  std::string name = flag.substr(2);
+  if (name != "m") {
+    std::ranges::transform(name, name.begin(), [](unsigned char c) {
+      return static_cast<char>(c == '-' ? '_' : std::toupper(c));
+    });
+  }
+  return "REDBLUE_" + name;
+}
+
+std::optional<Given> from_environment(const std::string& flag) {
+  const std::string name = twin_of(flag);
+  const char* text = std::getenv(name.c_str());
+  if (text == nullptr || *text == '\0') {
+    return std::nullopt;
+  }
+  return Given{text, name};
+}
+
+std::string with_twin(const std::string& flag, const std::string& help) {
+  return help + " [" + twin_of(flag) + "]";
+}
+
+}  // namespace
+
+TextOption::TextOption(CLI::App& app, const std::string& flag, const std::string& help,
+                       const std::string& type)
+    : flag_(flag),
+      option_(app.add_option(flag)->description(with_twin(flag, help))->type_name(type)) {
+  option_->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+std::optional<Given> TextOption::get() const {
+  const std::vector<Given> given = all();
+  if (given.size() > 1) {
+    throw UsageError(given.front().from + " is given " + std::to_string(given.size()) +
+                     " times; once is enough");
+  }
+  return given.empty() ? std::nullopt : std::optional(given.front());
+}
+
+std::vector<Given> TextOption::all() const {
+  std::vector<Given> given;
+  if (option_->count() > 0) {
+    for (const std::string& text : option_->results()) {
+      given.push_back({text, flag_});
+    }
+  } else if (const auto twin = from_environment(flag_)) {
+    std::istringstream list(twin->text);
+    for (std::string text; std::getline(list, text, ',');) {
+      given.push_back({text, twin->from});
+    }
+  }
+  return given;
+}
+
+Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help)
+    : flag_(flag), option_(app.add_flag(flag)->description(with_twin(flag, help))) {}
+
+bool Switch::get() const {
+  if (option_->count() > 0) {
+    return true;
+  }
+  const auto twin = from_environment(flag_);
+  if (twin && twin->text != "0" && twin->text != "1") {
+    throw UsageError(twin->from + " '" + twin->text + "': expected 0 or 1");
+  }
+  return twin && twin->text == "1";
+}
+
+Format parse_format(const TextOption& option) {
+  const auto given = option.get();
+  if (!given || given->text == "table") {
+    return Format::table;
+  }
+  if (given->text == "json") {
+    return Format::json;
+  }
+  if (given->text == "csv") {
+    return Format::csv;
+  }
+  throw UsageError(given->from + " '" + given->text + "': expected table, json or csv");
+}
+
+}  // namespace redblue

@@ -1,0 +1,59 @@
+#pragma once
+// The frame of the `redblue` command: what all subcommands share.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace redblue {
+
+// The text of an option and where it came from, for messages: the flag, or its environment
+// twin (REDBLUE_N for --n). The flag wins.
+struct Given {
+  std::string text;
+  std::string from;
+};
+
+// An option of a subcommand with its environment twin. Options are taken as text and parsed
+// by their subcommand, so that a message can name the culprit.
+class TextOption {
+ public:
+  TextOption(CLI::App& app, const std::string& flag, const std::string& help,
+             const std::string& type);
+
+  [[nodiscard]] std::optional<Given> get() const;
+  // For an option that may be given several times. Its twin holds a list, comma between.
+  [[nodiscard]] std::vector<Given> all() const;
+
+ private:
+  std::string flag_;
+  CLI::Option* option_;
+};
+
+// An option without a value; its twin is 0 or 1.
+class Switch {
+ public:
+  Switch(CLI::App& app, const std::string& flag, const std::string& help);
+  [[nodiscard]] bool get() const;
+
+ private:
+  std::string flag_;
+  CLI::Option* option_;
+};
+
+enum class Format { table, json, csv };
+// Throws: UsageError.
+Format parse_format(const TextOption& option);
+
+// Each adds its subcommand to the application; the action runs once all is parsed, prints its
+// data on standard output and returns the exit code.
+using Action = std::function<int()>;
+Action add_list(CLI::App& app);
+Action add_info(CLI::App& app);
+Action add_count(CLI::App& app);
+Action add_run(CLI::App& app);
+
+}  // namespace redblue

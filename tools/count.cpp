@@ -1,0 +1,31 @@
+// redblue count: what a kernel will move, from its formulas, at once.
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "runtime/experiment.hpp"
+#include "tools/command.hpp"
+#include "tools/print.hpp"
+#include "tools/problem_options.hpp"
+
+namespace redblue {
+
+Action add_count(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : problem(command), format(command, "--format", "table, json or csv", "FORMAT") {}
+    ProblemOptions problem;
+    TextOption format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    Request request;
+    options->problem.fill(request);
+    const Format format = parse_format(options->format);
+    print(count(request), format);
+    return 0;
+  };
+}
+
+}  // namespace redblue

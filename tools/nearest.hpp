@@ -1,0 +1,16 @@
+#pragma once
+// For "unknown kernel": what the person may have meant.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redblue {
+
+// Up to three of the known names, nearest first, by the least number of letters to insert,
+// delete or replace. A name that contains the word counts as nearest of all: "flash" means
+// "forward/flash". Equals stay in the order given.
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string_view> known);
+
+}  // namespace redblue

@@ -1,0 +1,26 @@
+#include "tools/print.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+namespace redblue {
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw std::system_error(errno, std::generic_category(), "standard output");
+  }
+}
+
+void print(const Report& report, Format format) {
+  switch (format) {
+    case Format::table:
+      return print(to_table(report));
+    case Format::json:
+      return print(to_json(report));
+    case Format::csv:
+      return print(to_csv(report));
+  }
+}
+
+}  // namespace redblue

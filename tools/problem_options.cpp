@@ -1,0 +1,94 @@
+#include "tools/problem_options.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/kernel.hpp"
+#include "tools/nearest.hpp"
+#include "tools/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+std::optional<Index> size_of(const TextOption& option) {
+  const auto given = option.get();
+  return given ? std::optional(parse_size(given->text, given->from)) : std::nullopt;
+}
+
+void check_kernel(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Kernel& kernel : kernels()) {
+    names.push_back(kernel.name);
+  }
+  if (std::ranges::find(names, name) == names.end()) {
+    throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
+                                 fmt::join(nearest(name, names), " or ")));
+  }
+}
+
+// NAME=SIZE, several with commas between, or the one word "printed".
+void fill_blocks(const Given& given, Request& request) {
+  std::istringstream list(given.text);
+  for (std::string text; std::getline(list, text, ',');) {
+    if (text == "printed") {
+      request.printed_blocks = true;
+      continue;
+    }
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError(
+          fmt::format("{} '{}': expected NAME=SIZE or printed", given.from, given.text));
+    }
+    const std::string name = text.substr(0, equals);
+    request.blocks[name] = parse_size(text.substr(equals + 1), given.from + " " + name);
+  }
+  if (request.printed_blocks && !request.blocks.empty()) {
+    throw UsageError(fmt::format("{}: either printed or sizes, not both", given.from));
+  }
+}
+
+}  // namespace
+
+ShapeOptions::ShapeOptions(CLI::App& app)
+    : n_(app, "--n", "queries", "SIZE"),
+      m_(app, "--m", "keys; n where left out", "SIZE"),
+      d_(app, "--d", "width", "SIZE") {}
+
+void ShapeOptions::fill(Request& request) const {
+  request.n = size_of(n_);
+  request.m = size_of(m_);
+  request.d = size_of(d_);
+}
+
+ProblemOptions::ProblemOptions(CLI::App& app)
+    : shape_(app),
+      M_(app, "--M", "words of fast memory: 8192, 8K, or bytes as 32KiB", "SIZE"),
+      blocks_(app, "--blocks",
+              "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
+              "(count only)",
+              "SIZES") {
+  app.add_option("kernel", kernel_, "a kernel of `redblue list`")
+      ->required()
+      ->type_name("KERNEL")
+      ->option_text(" ");
+}
+
+void ProblemOptions::fill(Request& request) const {
+  check_kernel(kernel_);
+  request.kernel = kernel_;
+  shape_.fill(request);
+  const auto M = M_.get();
+  if (!M) {
+    throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
+  }
+  request.M = parse_fast_memory(M->text, M->from);
+  for (const Given& given : blocks_.all()) {
+    fill_blocks(given, request);
+  }
+}
+
+}  // namespace redblue

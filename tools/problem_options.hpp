@@ -1,0 +1,36 @@
+#pragma once
+// The options that say which kernel works on which problem with which M: shared by the
+// subcommands that plan or run.
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/experiment.hpp"
+#include "tools/command.hpp"
+
+namespace redblue {
+
+class ShapeOptions {
+ public:
+  explicit ShapeOptions(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption n_, m_, d_;
+};
+
+class ProblemOptions {
+ public:
+  explicit ProblemOptions(CLI::App& app);
+  // Throws: UsageError, for an unknown kernel with the names nearest to it.
+  void fill(Request& request) const;
+
+ private:
+  std::string kernel_;
+  ShapeOptions shape_;
+  TextOption M_, blocks_;
+};
+
+}  // namespace redblue

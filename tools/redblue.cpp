@@ -1,0 +1,67 @@
+// The redblue command. Data goes to standard output, words to standard error. Exit codes:
+// 0 done; 1 failed: an input's content, a file, the memory, a verification; 2 usage: the
+// command line asks for what there is not.
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/build_info.hpp"
+#include "tools/command.hpp"
+#include "tools/sizes.hpp"
+
+namespace {
+
+int complain(const char* what, int code) {
+  fmt::print(stderr, "redblue: {}\n", what);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace redblue;
+  CLI::App app(
+      "Counts every word that an attention kernel moves between a fast memory of M words and a "
+      "slow store, and computes its results.",
+      "redblue");
+  const std::string version = "redblue " + std::string(build_info::kVersion);
+  app.set_version_flag("--version", version);
+  app.require_subcommand(1);
+  Action action;
+  const auto add = [&](const char* name, const char* help, Action (*make)(CLI::App&)) {
+    CLI::App& command = *app.add_subcommand(name, help);
+    command.set_version_flag("--version", version);
+    command.final_callback([&action, chosen = make(command)] { action = chosen; });
+  };
+  add("list", "the kernels; with --n and --d also the least M of each", add_list);
+  add("info", "what this binary is, and what the machine offers it", add_info);
+  add("count", "the words that a kernel will move, from its formulas", add_count);
+  add("run", "run a kernel, counted", add_run);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_words) {  // --help, --version
+    return app.exit(asked_for_words);
+  } catch (const CLI::Error& error) {
+    return complain(error.what(), 2);
+  }
+  try {
+    return action();
+  } catch (const UsageError& error) {
+    return complain(error.what(), 2);
+  } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
+    return complain(error.what(), 2);
+  } catch (const CountOverflow& error) {
+    return complain(error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory: take smaller n, m or d", 1);
+  } catch (const std::exception& error) {
+    return complain(error.what(), 1);
+  }
+}

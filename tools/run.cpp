@@ -1,0 +1,75 @@
+// redblue run: runs a kernel on inputs from files or from a seed, counted.
+
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "runtime/experiment.hpp"
+#include "tools/command.hpp"
+#include "tools/print.hpp"
+#include "tools/problem_options.hpp"
+#include "tools/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+void fill_files(const TextOption& option, std::map<std::string, std::filesystem::path>& files) {
+  for (const Given& given : option.all()) {
+    const std::size_t equals = given.text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
+      throw UsageError(fmt::format("{} '{}': expected NAME=FILE, for example A1=a1.npy", given.from,
+                                   given.text));
+    }
+    const std::string name = given.text.substr(0, equals);
+    if (!files.emplace(name, given.text.substr(equals + 1)).second) {
+      throw UsageError(fmt::format("{}: {} is given twice", given.from, name));
+    }
+  }
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : problem(command),
+          in(command, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
+          out(command, "--out", "a result to a .npy file; may be repeated", "NAME=FILE"),
+          seed(command, "--seed", "of the operands that no file gives; 1", "NUMBER"),
+          scale(command, "--scale", "their scores' standard deviation; 1", "NUMBER"),
+          verify(command, "--verify", "compare with a double-precision evaluation"),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
+    ProblemOptions problem;
+    TextOption in, out, seed, scale;
+    Switch verify;
+    TextOption format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    Request request;
+    options->problem.fill(request);
+    fill_files(options->in, request.in);
+    fill_files(options->out, request.out);
+    if (const auto seed = options->seed.get()) {
+      request.seed = parse_seed(seed->text, seed->from);
+    }
+    if (const auto scale = options->scale.get()) {
+      request.scale = parse_scale(scale->text, scale->from);
+    }
+    request.verify = options->verify.get();
+    const Format format = parse_format(options->format);
+
+    const Report report = run(request);
+    print(report, format);
+    if (report.error && !report.error->ok) {
+      fmt::print(stderr, "redblue: {}({}, {}) is off by {:.3g}, its bound is {:.3g}\n",
+                 report.error->output, report.error->row, report.error->col, report.error->error,
+                 report.error->bound);
+      return 1;
+    }
+    return 0;
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,120 @@
+#include "tools/sizes.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace redblue {
+namespace {
+
+struct Unit {
+  std::string_view suffix;
+  Index words;
+};
+// A word has 4 bytes, so all whole KiB are whole words.
+constexpr Unit kUnits[] = {{"", 1},
+                           {"K", Index{1} << 10},
+                           {"M", Index{1} << 20},
+                           {"G", Index{1} << 30},
+                           {"KiB", Index{1} << 8},
+                           {"MiB", Index{1} << 18},
+                           {"GiB", Index{1} << 28}};
+constexpr std::span<const Unit> kWordsOrBytes(kUnits);
+constexpr std::span<const Unit> kWords = kWordsOrBytes.first(4);
+
+[[noreturn]] void refuse(std::string_view what, std::string_view text, std::string_view why) {
+  throw UsageError(fmt::format("{}: {:?} {}", what, text, why));
+}
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// For 64kb, 64KB, 64Ki and their like: what was probably meant. Else "".
+std::string guess(std::string_view digits, std::string_view suffix, bool bytes_too) {
+  std::string small;
+  for (const char c : suffix) {
+    small += lower(c);
+  }
+  for (const std::string_view unit : {"K", "M", "G"}) {
+    const std::string first(1, lower(unit[0]));
+    if (small == first || small == first + "b" || small == first + "i" || small == first + "ib") {
+      return bytes_too
+                 ? fmt::format("did you mean {0}{1}iB (bytes) or {0}{1} (words)?", digits, unit)
+                 : fmt::format("did you mean {}{}?", digits, unit);
+    }
+  }
+  return "";
+}
+
+Index parse(std::string_view text, std::string_view what, std::span<const Unit> units,
+            std::string_view expected) {
+  Index number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const bool too_large = error == std::errc::result_out_of_range;
+  if (text.empty() || text[0] == '-' || (error != std::errc() && !too_large)) {
+    refuse(what, text, fmt::format("is not {}", expected));
+  }
+  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  for (const Unit& unit : units) {
+    if (suffix != unit.suffix) {
+      continue;
+    }
+    if (!too_large && number == 0) {
+      refuse(what, text, fmt::format("is zero; expected {}", expected));
+    }
+    Index words = 0;
+    if (too_large || __builtin_mul_overflow(number, unit.words, &words)) {
+      refuse(what, text,
+             fmt::format("is too large; expected at most {}", std::numeric_limits<Index>::max()));
+    }
+    return words;
+  }
+  const std::string_view digits = text.substr(0, text.size() - suffix.size());
+  const std::string meant = guess(digits, suffix, units.size() > kWords.size());
+  refuse(what, text,
+         fmt::format("is not {}", meant.empty() ? std::string(expected) : "a size; " + meant));
+}
+
+}  // namespace
+
+Index parse_size(std::string_view text, std::string_view what) {
+  return parse(text, what, kWords,
+               "a positive whole number such as 1000, 4K or 2M (powers of two)");
+}
+
+Index parse_fast_memory(std::string_view text, std::string_view what) {
+  return parse(text, what, kWordsOrBytes,
+               "a positive whole number of words such as 1000 or 64K, or of bytes such as 64KiB "
+               "or 2MiB");
+}
+
+double parse_scale(std::string_view text, std::string_view what) {
+  double scale = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, scale);
+  if (error != std::errc() || rest != end || !std::isfinite(scale) || scale <= 0) {
+    refuse(what, text, "is not a positive finite number such as 1 or 0.5");
+  }
+  return scale;
+}
+
+std::uint64_t parse_seed(std::string_view text, std::string_view what) {
+  std::uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc() || rest != end) {
+    refuse(what, text,
+           fmt::format("is not a whole number from 0 to {}",
+                       std::numeric_limits<std::uint64_t>::max()));
+  }
+  return seed;
+}
+
+}  // namespace redblue
