@@ -103,29 +103,27 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
           transposed(A1), dQ, io.out("g"));
 }
 
-// g = A1^T dQ moves n d (ceil(d / cols) + ceil(d / rows)) + d^2 words: for every even number
-// of rows the most columns beside one row of A1 and dQ each, then as deep as fits.
+// g = A1^T dQ moves n d (ceil(d / rows) + ceil(d / cols)) + d^2 words, so the side with fewer
+// words, at most sqrt(M), is tried from large to small with the most of the other; then the
+// blocks are made as deep as fits.
 ProductBlocks fit_gradient(Index n, Index d, Index M) {
   const auto fits = [M](Index rows, Index cols, Index depth) {
     return Words(rows) * cols + (Words(rows) + cols) * depth <= Words(M);
   };
   ProductBlocks best{1, 1, 1};
-  Index fewest_passes = 2 * d;
-  for (Index rows = std::min(d, M);;) {
-    rows = even(d, rows);
-    if (fits(rows, 1, 1)) {
-      const Index cols =
-          even(d, largest(std::min(d, M), [&](Index tried) { return fits(rows, tried, 1); }));
-      const Index passes = ceil_div(d, rows) + ceil_div(d, cols);
-      if (passes < fewest_passes) {
-        fewest_passes = passes;
-        best = {rows, cols, 1};
-      }
+  Words fewest_passes = 2 * Words(d);
+  for (Index rows = even(d, std::min(d, square_side(M, 1)));
+       Words(ceil_div(d, rows)) < fewest_passes; rows = even(d, rows - 1)) {
+    const Index cols =
+        even(d, largest(std::min(d, M), [&](Index tried) { return fits(rows, tried, 1); }));
+    const Words passes = Words(ceil_div(d, rows)) + ceil_div(d, cols);
+    if (fits(rows, cols, 1) && passes < fewest_passes) {
+      fewest_passes = passes;
+      best = {rows, cols, 1};
     }
     if (rows == 1) {
       break;
     }
-    --rows;
   }
   best.depth =
       largest(std::min(n, M), [&](Index tried) { return fits(best.rows, best.cols, tried); });
@@ -166,7 +164,7 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
        .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
        .flops = 0},
       {.path = "core",
-       .reads = 2 * md + T * (2 * nd + 2 * n) + (T - 1) * nd,
+       .reads = 2 * md + T * (2 * nd + 2 * Words(n)) + (T - 1) * nd,
        .writes = T * nd + 2 * md,
        .peak = core_peak(d, std::min(n, Br), std::min(m, Bc)),
        .flops = 10 * nd * m},

@@ -39,6 +39,19 @@ PhaseTotal predicted(const PhaseCost& cost) {
           .peak = cost.peak.value()};
 }
 
+// Calls `row` with name, count, formula and seconds of each phase and then of the total.
+template <class Row>
+void each_row(const Part& part, Row row) {
+  for (std::size_t i = 0; i < part.plan.phases.size(); ++i) {
+    const PhaseCost& cost = part.plan.phases[i];
+    row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
+        part.counted ? part.counted->seconds[i] : 0);
+  }
+  const PhaseCost formula = total(part.plan.phases);
+  row("total", part.counted ? part.counted->total : predicted(formula), formula,
+      part.counted ? part.counted->total_seconds : 0);
+}
+
 Json part_json(const Part& part) {
   Json blocks = Json::object();
   for (const auto& [name, size] : part.plan.blocks) {
@@ -82,35 +95,59 @@ std::string grouped(Index number) {
   return digits;
 }
 
-constexpr const char* kRow = "{:<12} {:>19} {:>19} {:>6} {:>16} {:>9}";
+// Lines of cells, the first column to the left and all others to the right.
+class Table {
+ public:
+  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
+  [[nodiscard]] std::string text() const {
+    std::vector<std::size_t> widths(lines_.front().size());
+    for (const auto& cells : lines_) {
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        widths[i] = std::max(widths[i], cells[i].size());
+      }
+    }
+    std::string text;
+    for (const auto& cells : lines_) {
+      text += fmt::format("{:<{}}", cells[0], widths[0]);
+      for (std::size_t i = 1; i < cells.size(); ++i) {
+        text += fmt::format("  {:>{}}", cells[i], widths[i]);
+      }
+      text += "\n";
+    }
+    return text;
+  }
 
-void append_rows(std::string& text, const Part& part) {
+ private:
+  std::vector<std::vector<std::string>> lines_;
+};
+
+std::string table(const Part& part) {
   const auto M = static_cast<double>(part.plan.M);
   const auto all = static_cast<double>(part.io());
-  text += fmt::format(kRow, "phase", "reads", "writes", "share", "peak", "peak / M");
-  text += part.counted ? fmt::format(" {:>19} {:>10} {:>9}\n", "formula", "difference", "seconds")
-                       : std::string("\n");
+  Table table;
+  std::vector<std::string> heads = {"phase", "reads", "writes", "share", "peak", "peak / M"};
+  if (part.counted) {
+    heads.insert(heads.end(), {"formula", "difference", "seconds"});
+  }
+  table.add(std::move(heads));
   const auto row = [&](const std::string& name, const PhaseTotal& counted, const PhaseCost& cost,
                        double seconds) {
-    text += fmt::format(kRow, name, grouped(counted.io.reads), grouped(counted.io.writes),
-                        fmt::format("{:.1f}%", 100.0 * static_cast<double>(counted.io.io()) / all),
-                        grouped(counted.peak),
-                        fmt::format("{:.3f}", static_cast<double>(counted.peak) / M));
+    std::vector<std::string> cells = {
+        name,
+        grouped(counted.io.reads),
+        grouped(counted.io.writes),
+        fmt::format("{:.1f}%", 100.0 * static_cast<double>(counted.io.io()) / all),
+        grouped(counted.peak),
+        fmt::format("{:.3f}", static_cast<double>(counted.peak) / M)};
     if (part.counted) {
       const Index formula = (cost.reads + cost.writes).value();
-      text += fmt::format(" {:>19} {:>10} {:>9.4f}", grouped(formula),
-                          grouped(counted.io.io() - formula), seconds);
+      cells.insert(cells.end(), {grouped(formula), grouped(counted.io.io() - formula),
+                                 fmt::format("{:.4f}", seconds)});
     }
-    text += "\n";
+    table.add(std::move(cells));
   };
-  for (std::size_t i = 0; i < part.plan.phases.size(); ++i) {
-    const PhaseCost& cost = part.plan.phases[i];
-    row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
-        part.counted ? part.counted->seconds[i] : 0);
-  }
-  const PhaseCost formula = total(part.plan.phases);
-  row("total", part.counted ? part.counted->total : predicted(formula), formula,
-      part.counted ? part.counted->total_seconds : 0);
+  each_row(part, row);
+  return table.text();
 }
 
 std::optional<Index> total_from_nothing(const Report& report) {
@@ -121,27 +158,16 @@ std::optional<Index> total_from_nothing(const Report& report) {
 }
 
 void append_csv(std::string& text, const Part& part) {
-  const Shape& shape = part.plan.shape;
-  const auto row = [&](const std::string& phase, const PhaseTotal& counted, const PhaseCost& cost,
-                       double seconds) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},", part.plan.kernel, shape.n, shape.m,
-                        shape.d, part.plan.M, phase, counted.io.reads, counted.io.writes,
+  const auto& [kernel, shape, M, blocks, phases] = part.plan;
+  const std::string problem = fmt::format("{},{},{},{},{}", kernel, shape.n, shape.m, shape.d, M);
+  each_row(part, [&](const std::string& phase, const PhaseTotal& counted, const PhaseCost& cost,
+                     double seconds) {
+    text += fmt::format("{},{},{},{},{},{},", problem, phase, counted.io.reads, counted.io.writes,
                         counted.peak, counted.operations.flops);
-    if (part.counted) {
-      text += fmt::format("{},{}", counted.operations.elementwise, seconds);
-    } else {
-      text += ",";
-    }
+    text += part.counted ? fmt::format("{},{}", counted.operations.elementwise, seconds)
+                         : std::string(",");
     text += fmt::format(",{},{},{}\n", cost.reads.value(), cost.writes.value(), cost.peak.value());
-  };
-  for (std::size_t i = 0; i < part.plan.phases.size(); ++i) {
-    const PhaseCost& cost = part.plan.phases[i];
-    row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
-        part.counted ? part.counted->seconds[i] : 0);
-  }
-  const PhaseCost formula = total(part.plan.phases);
-  row("total", part.counted ? part.counted->total : predicted(formula), formula,
-      part.counted ? part.counted->total_seconds : 0);
+  });
 }
 
 }  // namespace
@@ -203,12 +229,17 @@ std::string to_csv(const Report& report) {
 }
 
 std::string to_table(const Report& report) {
-  std::string text = to_string(report.kernel.plan) + "   (all in words)\n\n";
-  append_rows(text, report.kernel);
+  const Plan& plan = report.kernel.plan;
+  std::string text = to_string(plan) + "   (all in words)\n\n" + table(report.kernel);
+  const Index peak = total(plan.phases).peak.value();
+  if (peak > plan.M) {
+    text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",
+                        grouped(peak), grouped(peak - plan.M));
+  }
   if (report.forward) {
-    text += "\nO and L were made by " + to_string(report.forward->plan) + "\n\n";
-    append_rows(text, *report.forward);
-    text += fmt::format("\nfrom nothing: {} words\n", grouped(*total_from_nothing(report)));
+    text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n",
+                        to_string(report.forward->plan), table(*report.forward),
+                        grouped(*total_from_nothing(report)));
   }
   if (report.error) {
     text += fmt::format("\nverified: {}: error {:.2g}, derived bound {:.2g}, at {}({}, {})\n",

@@ -23,7 +23,7 @@ void fill_files(const TextOption& option, std::map<std::string, std::filesystem:
     }
     const std::string name = given.text.substr(0, equals);
     if (!files.emplace(name, given.text.substr(equals + 1)).second) {
-      throw UsageError(fmt::format("{}: {} is given twice", given.from, name));
+      throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
     }
   }
 }
