@@ -7,6 +7,8 @@ if(NOT first_line MATCHES "^// expect: (.+)$")
 endif()
 set(expected "${CMAKE_MATCH_1}")
 
+# Elsewhere the compiler may speak another language, or quote with other marks.
+set(ENV{LC_ALL} C)
 # A dropped [[nodiscard]] value is only a warning by default; here it is a case like others.
 set(compile ${COMPILER} -std=c++20 -fsyntax-only -Werror=unused-result -I ${SOURCE_DIR} ${CASE})
 

@@ -235,7 +235,13 @@ TEST(Machine, CountsNothingWhenTheStoreFails) {
   EXPECT_EQ(Snapshot(machine), before);
   EXPECT_EQ(before.live, 16);
 
-  state.broken = false;  // the words of the failed read are free again
+  try {  // the words of the failed read are free again, and it is not among the living
+    static_cast<void>(machine.initialize("b", 17));
+    FAIL() << "16 + 17 > 32";
+  } catch (const FastMemoryOverflow& error) {
+    EXPECT_NE(std::string(error.what()).find("(A 16)"), std::string::npos) << error.what();
+  }
+  state.broken = false;
   const Tile b = machine.read(A.whole());
   EXPECT_EQ(machine.live(), 32);
 }

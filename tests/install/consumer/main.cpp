@@ -1,6 +1,84 @@
-#include <redblue/memsim/words.hpp>
+// A user's own kernel against an installed redblue: the sums of a matrix's columns, counted,
+// held to their closed form, and stopped where fast memory ends. Then one of redblue's own.
+
+#include <iostream>
+#include <vector>
+
+#include <redblue/kernels/kernel.hpp>
+#include <redblue/memsim/host_access.hpp>
+#include <redblue/memsim/machine.hpp>
+#include <redblue/memsim/workspace.hpp>
+
+using namespace redblue;  // NOLINT(google-build-using-namespace): an example
+
+namespace {
+
+// sum = the sums of the columns of A: a strip of `width` sums stays, blocks of rows pass.
+// Reads every word of A once, writes every sum once, holds (rows + 1) width words.
+void column_sums(Machine& machine, Index rows, Index width, const SlowMatrix& A, SlowMatrix& sum) {
+  const Phase phase(machine, "column sums");
+  for (const Range J : blocks(A.cols(), width)) {
+    Tile s = machine.initialize("sum", 1, J.size());
+    for (const Range I : blocks(A.rows(), rows)) {
+      const Tile a = machine.read(A.block(I, J));
+      for (Index i = 0; i < a.rows(); ++i) {
+        for (Index j = 0; j < a.cols(); ++j) {
+          s(0, j) += a(i, j);
+        }
+      }
+      machine.computed({.elementwise = a.words()});
+    }
+    machine.write(s, sum.block({0, 1}, J));
+  }
+}
+
+bool failed = false;
+void expect(bool holds, const char* what) {
+  if (!holds) {
+    std::cerr << "not so: " << what << '\n';
+    failed = true;
+  }
+}
+
+}  // namespace
 
 int main() {
-  using redblue::Words;
-  return Words(6) * 7 == Words(42) ? 0 : 1;
+  const Index n = 100;
+  const Index m = 37;
+  const std::vector<float> ones(static_cast<std::size_t>(n * m), 1.0F);
+  std::vector<float> sums(static_cast<std::size_t>(m));
+  const SlowMatrix A = borrow("A", ones.data(), n, m);
+  SlowMatrix sum = borrow("sum", sums.data(), 1, m);
+
+  Machine machine(6 * 10);
+  column_sums(machine, 5, 10, A, sum);
+  const PhaseTotal all = total(machine.phases());
+  expect(all.io == IoCount{n * m, m}, "every word is read once, every sum written once");
+  expect(all.operations == Operations{0, n * m}, "one addition a word");
+  expect(all.peak == 60 && machine.live() == 0, "a block and a strip of sums are live, then none");
+  expect(leaves(machine.phases()).front().path == "column sums", "the phase has its name");
+  expect(sums == std::vector<float>(sums.size(), static_cast<float>(n)), "the sums are n");
+
+  try {
+    column_sums(machine, 6, 10, A, sum);
+    expect(false, "70 words do not fit in 60");
+  } catch (const FastMemoryOverflow& overflow) {
+    std::cout << overflow.what() << '\n';
+    expect(overflow.missing() == 10, "10 words are missing");
+    expect(machine.live() == 0 && total(machine.phases()).io == all.io, "nothing was counted");
+  }
+
+  SlowMatrix B("B", m, 8);
+  SlowMatrix C("C", n, 8);
+  HostAccess::put(B, std::vector<float>(static_cast<std::size_t>(m * 8), 2.0F));
+  const Kernel& product = find_kernel("matmul/blocked");
+  const Plan plan = product.plan({.n = n, .m = 8, .d = m}, 300);
+  Machine larger(300);
+  RamWorkspace workspace;
+  product.run(larger, plan, {{&A, &B}, {&C}}, workspace);
+  expect(total(larger.phases()).io.reads == total(plan.phases).reads.value(), "counts are planned");
+  std::vector<float> products(static_cast<std::size_t>(n * 8));
+  HostAccess::get(C, products);
+  expect(products.back() == 2 * static_cast<float>(m), "C = A B");
+  return failed ? 1 : 0;
 }

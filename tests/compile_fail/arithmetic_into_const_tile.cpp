@@ -1,0 +1,11 @@
+// expect: discards qualifiers|drops 'const' qualifier|lose const qualifier
+// Arithmetic changes no tile that is const.
+#include "kernels/arithmetic.hpp"
+
+#ifdef CONTROL
+void add(const redblue::Tile& a, redblue::Tile& sum) {
+#else
+void add(const redblue::Tile& a, const redblue::Tile& sum) {
+#endif
+  redblue::add_row_sums(a, sum);
+}

@@ -1,0 +1,11 @@
+// expect: discards qualifiers|no matching function for call
+// Nor does a product, in any of its forms.
+#include "kernels/arithmetic.hpp"
+
+#ifdef CONTROL
+void add(const redblue::Tile& a, const redblue::Tile& b, redblue::Tile& c) {
+#else
+void add(const redblue::Tile& a, const redblue::Tile& b, const redblue::Tile& c) {
+#endif
+  redblue::multiply_add(a, redblue::transposed(b), c);
+}

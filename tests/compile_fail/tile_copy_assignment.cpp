@@ -1,0 +1,11 @@
+// expect: use of deleted function|overload resolution selected deleted operator
+// Nor can a tile be assigned from one that stays.
+#include "memsim/machine.hpp"
+
+void copy(redblue::Tile& tile, redblue::Tile& other) {
+#ifdef CONTROL
+  other = std::move(tile);
+#else
+  other = tile;
+#endif
+}

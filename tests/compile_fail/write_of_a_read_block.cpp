@@ -1,0 +1,11 @@
+// expect: cannot convert|could not convert|no viable conversion
+// What an event or a sequence shows of the slow side may be read, not written.
+#include "memsim/machine.hpp"
+
+void put(redblue::Machine& machine, const redblue::Tile& tile, redblue::SlowMatrix& A) {
+#ifdef CONTROL
+  machine.write(tile, A.row_block({0, 1}));
+#else
+  machine.write(tile, A.row_blocks(1)[0]);
+#endif
+}

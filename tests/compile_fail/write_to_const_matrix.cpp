@@ -1,0 +1,11 @@
+// expect: cannot convert|could not convert|no viable conversion
+// A const matrix gives blocks to read; write takes none of them.
+#include "memsim/machine.hpp"
+
+#ifdef CONTROL
+void put(redblue::Machine& machine, const redblue::Tile& tile, redblue::SlowMatrix& A) {
+#else
+void put(redblue::Machine& machine, const redblue::Tile& tile, const redblue::SlowMatrix& A) {
+#endif
+  machine.write(tile, A.block({0, 1}, {0, 1}));
+}
