@@ -262,7 +262,6 @@ void check_finite(const Kernel& kernel, const Plan& plan, const Buffers& results
   }
 }
 
-// Among all results, the element nearest to its bound.
 Verdict verify(const Kernel& kernel, const Report& report, bool forward_is_data,
                const Buffers& inputs, const Buffers& results) {
   const Plan& plan = report.kernel.plan;
@@ -301,22 +300,29 @@ Verdict verify(const Kernel& kernel, const Report& report, bool forward_is_data,
     exact["dK"] = std::move(reference.dK);
     exact["dV"] = std::move(reference.dV);
   }
-  Verdict worst;
-  worst.ok = true;
+  Verdict verdict;
   double nearest = -1;
   for (const Signature& operand : kernel.returns) {
     const Comparison found = compare(results.find(operand.name)->second, exact.at(operand.name));
-    // Ordered by error / bound; a bound of 0 is met by an error of 0 alone.
-    const double share = found.error == 0 ? 0 : found.error / found.bound;
-    const bool first_failure = worst.ok && !found.ok;
-    if (first_failure || (found.ok == worst.ok && share > nearest)) {
+    verdict.ok = verdict.ok && found.ok;
+    verdict.explained = verdict.explained && found.explained;
+    verdict.relative = std::max(verdict.relative, found.relative);
+    // A bound of 0 is met by an error of 0 alone; an infinite one by none.
+    const double share = std::isinf(found.bound) ? found.bound
+                         : found.error == 0      ? 0
+                                                 : found.error / found.bound;
+    if (share > nearest) {
       nearest = share;
       const Index cols = operand.cols_of(shape);
-      worst = {found.error,        found.bound,       found.ok, std::string(operand.name),
-               found.index / cols, found.index % cols};
+      verdict.error = found.error;
+      verdict.bound = found.bound;
+      verdict.expected = found.expected;
+      verdict.output = operand.name;
+      verdict.row = found.index / cols;
+      verdict.col = found.index % cols;
     }
   }
-  return worst;
+  return verdict;
 }
 
 }  // namespace

@@ -47,6 +47,33 @@
 //
 // Where O and L are given, lambda = dL = beta = 0 and only the second v is left, r = 0.
 //
+// What independent roundings explain
+// ----------------------------------
+// To first order an error is u sum c_k xi_k over all roundings k. [x] below is lambda u times
+// the root of the sum of the c_k^2 in the error of x, or something larger; lambda = kLambda, and
+// with independent xi of mean zero Hoeffding has |error of x| <= [x] but with probability
+// 2 exp(-lambda^2/2) = 3e-14. Roundings in common or not, [x + y] <= [x] + [y] (Minkowski); where
+// x and y have none in common, [x + y]^2 <= [x]^2 + [y]^2. A sum whose terms are rounded at
+// most k times is a tree of depth k, and the partial sums at one depth are parts of sum |terms|:
+//     [x . y] <= rho'(k) |x|.|y|,   rho'(k) = lambda u sqrt(k),
+// so all of the above holds with [] for the errors and rho' for rho. In particular
+// [S] = (lambda / sqrt(d)) E1, and likewise [h], [s], [q] = (lambda / sqrt(d)) dh, ds, dq; or, as
+// the words of a row of S have no rounding in common and |x|.|y| <= ||x|| ||y||,
+//     [s_ij] <= (max_k [S_ik] + rho'(d) ||S_i||) ||A2_j||  (the sum of the two in quadrature),
+// and [q] likewise from h. That is sharper in g for two sets of roundings alone:
+//  - all those of row i, which no other row sees: of S, s, f, L, v, p, and of W where g is
+//    A1^T W. With D = f([a]|q - v| + [q] + rho'(2)(|q| + |v|)),
+//        [W] <= [b]|W| + ([v] + [v]_h)|f A2| + D|A2| + rho'(m) P|A2|,  [g]^2 <= (A1^2)^T [W]^2.
+//  - those of key j, which all rows see: of h, and of T = p^T A1 where g is T^T A2. q's own may
+//    be counted here (and h's above, for dQ). They reach g as |A1|^T ([v]_h |f A2|), where
+//    [v_i]_h = ||f_i [q_i]|| is what [v] leaves out, and with
+//        U = (f [q] + rho'(n)|p|)^T |A1|,   [g]^2 <= (U^2)^T A2^2.
+// There remain the sums that lead from W or T to g. Their terms have cancelled already: with
+// W' = max over the first keys of |part of W| and T' likewise, partial sums of g are within
+// |A1|^T W' where whole rows come before more keys, or T'^T |A2| where whole keys do, and a
+// range of them that is summed apart within twice that. Where rows and keys come in order, in
+// any blocks, the last part of [g] is therefore 2 rho'(chain) times the larger.
+//
 // The evaluation in double obeys the same bound with 2^-53 in place of u, and so do the
 // bounds themselves: kSlack covers both.
 
@@ -54,6 +81,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "memsim/errors.hpp"
 
@@ -63,6 +91,7 @@ namespace {
 constexpr double kU = 0x1p-24 * (1 + 1e-6);  // exceeds u/(1 - u), and 4 kU exceeds -log(1 - 4u)
 constexpr double kTiny = 0x1p-122;
 constexpr double kSlack = 1 + 1e-6;
+constexpr double kLambda = 8;          // exceeded with a probability of 2 exp(-32)
 constexpr double kExp = 4;             // roundings that an exp or a log counts for
 constexpr double kRescale = kExp + 1;  // an exp and a product
 constexpr Index kRows = 8;             // query rows that go through the keys together
@@ -70,6 +99,16 @@ constexpr Index kKeys = 256;           // keys that stay in a real cache meanwhi
 
 double rho(double k) {
   return std::expm1(k * kU);
+}
+
+// rho' of the derivation, rho for independent roundings.
+double independent(double k) {
+  return kLambda * 0x1p-24 * std::sqrt(k);
+}
+
+// At least e^x - 1, and next to it.
+double growth(double x) {
+  return x < 0.125 ? x * (1 + x) : std::expm1(x);
 }
 
 struct Matrix {
@@ -108,6 +147,10 @@ Matrix abs(const Matrix& a) {
   return map(a, [](double x) { return std::abs(x); });
 }
 
+Matrix squares(const Matrix& a) {
+  return map(a, [](double x) { return x * x; });
+}
+
 Matrix transposed(const Matrix& a) {
   Matrix result(a.cols, a.rows);
   for (Index i = 0; i < a.rows; ++i) {
@@ -124,28 +167,46 @@ void axpy(double a, const double* __restrict x, double* __restrict y, Index coun
   }
 }
 
-// C += A B, by pieces of C's columns when C is wide and of B's rows when it is not.
-void add_product(const Matrix& A, const Matrix& B, Matrix& C) {
+// The same, with the largest |y_k| there has been.
+void axpy(double a, const double* __restrict x, double* __restrict y, double* __restrict peak,
+          Index count) {
+  for (Index k = 0; k < count; ++k) {
+    y[k] += a * x[k];
+    peak[k] = std::max(peak[k], std::abs(y[k]));
+  }
+}
+
+// C += A B, by pieces of C's columns when C is wide and of B's rows when it is not; with the
+// peaks of |C| if wanted.
+void add_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
   for (Index j = 0; j < C.cols; j += kKeys) {
     const Index width = std::min(kKeys, C.cols - j);
     for (Index first = 0; first < A.cols; first += kKeys) {
       const Index last = std::min(first + kKeys, A.cols);
       for (Index i = 0; i < A.rows; ++i) {
         for (Index k = first; k < last; ++k) {
-          axpy(A[i][k], B[k] + j, C[i] + j, width);
+          if (peak != nullptr) {
+            axpy(A[i][k], B[k] + j, C[i] + j, (*peak)[i] + j, width);
+          } else {
+            axpy(A[i][k], B[k] + j, C[i] + j, width);
+          }
         }
       }
     }
   }
 }
 
-// C += A^T B, by pieces of C's rows.
-void add_transposed_product(const Matrix& A, const Matrix& B, Matrix& C) {
+// C += A^T B, by pieces of C's rows; with the peaks of |C| if wanted.
+void add_transposed_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
   for (Index first = 0; first < A.cols; first += kKeys) {
     const Index last = std::min(first + kKeys, A.cols);
     for (Index i = 0; i < A.rows; ++i) {
       for (Index j = first; j < last; ++j) {
-        axpy(A[i][j], B[i], C[j], B.cols);
+        if (peak != nullptr) {
+          axpy(A[i][j], B[i], C[j], (*peak)[j], B.cols);
+        } else {
+          axpy(A[i][j], B[i], C[j], B.cols);
+        }
       }
     }
   }
@@ -218,6 +279,22 @@ std::vector<double> column_maxima(const Matrix& a) {
   return maxima;
 }
 
+double norm(const double* x, Index count) {
+  return std::sqrt(dot(x, x, count));
+}
+
+// For each row of a product of depth d, the factor of [row . y] <= factor ||y||.
+std::vector<double> independent_rows(const Product& product, double d) {
+  std::vector<double> factors;
+  const Index width = product.value.cols;
+  for (Index i = 0; i < product.value.rows; ++i) {
+    const double* error = product.error[i];
+    factors.push_back(std::hypot(kLambda / std::sqrt(d) * *std::max_element(error, error + width),
+                                 independent(d) * norm(product.value[i], width)));
+  }
+  return factors;
+}
+
 // Sum of |row_k| maxima_k: no sum of absolute products of this row exceeds it.
 double largest_sum(const double* row, const std::vector<double>& maxima) {
   double sum = 0;
@@ -227,10 +304,20 @@ double largest_sum(const double* row, const std::vector<double>& maxima) {
   return sum;
 }
 
-Bounded bounded(const Matrix& value, const Matrix& bound) {
-  Bounded result{value.words, bound.words};
-  for (double& x : result.bound) {
-    x = std::isnan(x) ? std::numeric_limits<double>::infinity() : x * kSlack;
+struct Result {
+  Result() = default;
+  Result(Index rows, Index cols) : value(rows, cols), bound(rows, cols), expected(rows, cols) {}
+
+  Matrix value, bound, expected;
+};
+
+Bounded bounded(const Result& found) {
+  Bounded result{found.value.words, found.bound.words, found.expected.words};
+  for (std::size_t i = 0; i < result.value.size(); ++i) {
+    double& bound = result.bound[i];
+    bound = std::isnan(bound) ? std::numeric_limits<double>::infinity() : bound * kSlack;
+    double& expected = result.expected[i];
+    expected = expected * kSlack < bound ? expected * kSlack : bound;  // the bound for a NaN
   }
   return result;
 }
@@ -239,18 +326,33 @@ bool has(std::span<const float> words, Index count) {
   return static_cast<Index>(words.size()) == count;
 }
 
-// What one query row knows of its softmax besides f and a.
+// What one query row knows of its softmax besides f and a. The dev_ are the [] above.
 struct Row {
-  double L = 0, dL = 0;
-  double beta = 0;  // |b_i|
+  double L = 0, dL = 0, dev_L = 0;
+  double beta = 0, dev_b = 0;  // of b_i
   double v = 0, dv = 0;
+  double dev_v = 0, dev_v_h = 0;  // without the errors of h, and by them
 };
 
-// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error. Where O is given, r = error = 0.
-struct Output {
-  Output(Index rows, Index cols) : O(rows, cols), r(rows, cols), error(rows, cols) {}
+// What a block of rows knows of f: f^ = f (1 + a)(1 + b), |a| <= e^alpha - 1.
+struct Rows {
+  Rows(Index rows, Index cols)
+      : f(rows, cols), alpha(rows, cols), dev_a(rows, cols), row(static_cast<std::size_t>(rows)) {}
 
-  Matrix O, r, error;
+  Row& operator[](Index i) { return row[static_cast<std::size_t>(i)]; }
+  const Row& operator[](Index i) const { return row[static_cast<std::size_t>(i)]; }
+
+  Matrix f, alpha, dev_a;
+  std::vector<Row> row;
+};
+
+// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error; dev_r without the errors of h.
+// Where O is given, r = error = dev_r = 0.
+struct Output {
+  Output(Index rows, Index cols)
+      : O(rows, cols), r(rows, cols), error(rows, cols), dev_r(rows, cols) {}
+
+  Matrix O, r, error, dev_r;
 };
 
 class Evaluation {
@@ -264,7 +366,9 @@ class Evaluation {
         m_(static_cast<double>(keys_)),
         d_(static_cast<double>(width_)),
         R_(std::min(chains.rescales, m_ - 1)),
-        chain_(chains.g),
+        chain_(std::max(chains.g, n_ + m_)),
+        per_depth_(kLambda / std::sqrt(d_)),
+        per_sum_(independent((kExp * kExp + 1) * R_ + m_)),
         given_(!input.O.empty()),
         backward_(!input.dO.empty()),
         S_unit_(unit(input.A1) * unit(input.X)),
@@ -278,18 +382,25 @@ class Evaluation {
         h_(matrix(input.A3, 0, keys_, width_), matrix(input.Y, 0, width_, width_),
            unit(input.A3) * unit(input.Y)),
         abs_h_(abs(h_.value)) {
+    for (Index j = 0; j < keys_; ++j) {
+      A2_norms_.push_back(norm(A2_[j], width_));
+    }
     if (!given_) {
-      O_ = bound_O_ = Matrix(rows_, width_);
-      L_ = bound_L_ = Matrix(rows_, 1);
+      O_ = Result(rows_, width_);
+      L_ = Result(rows_, 1);
     }
     if (backward_) {
       q_unit_ = unit(input.dO) * unit(input.A3) * unit(input.Y);
       h_T_ = transposed(h_.value);
       carried_h_T_ = transposed(carried(h_.value, h_.error, d_));
       h_maxima_ = column_maxima(h_.value);
-      g_ = bound_g_ = Matrix(width_, width_);
-      dQ_ = bound_dQ_ = Matrix(rows_, width_);
-      dK_ = bound_dK_ = dV_ = bound_dV_ = Matrix(keys_, width_);
+      h_factors_ = independent_rows(h_, d_);
+      g_ = Result(width_, width_);
+      by_rows_ = by_W_ = Matrix(width_, width_);
+      U_ = T_ = T_peak_ = Matrix(keys_, width_);
+      dQ_ = Result(rows_, width_);
+      dK_ = dV_ = Result(keys_, width_);
+      P_error_S_ = Matrix(keys_, width_);
     }
   }
 
@@ -299,15 +410,16 @@ class Evaluation {
     }
     Reference result;
     if (!given_) {
-      result.O = bounded(O_, bound_O_);
-      result.L = bounded(L_, bound_L_);
+      result.O = bounded(O_);
+      result.L = bounded(L_);
     }
     if (backward_) {
+      add_what_all_rows_share();
       add_underflow();
-      result.g = bounded(g_, bound_g_);
-      result.dQ = bounded(dQ_, bound_dQ_);
-      result.dK = bounded(dK_, bound_dK_);
-      result.dV = bounded(dV_, bound_dV_);
+      result.g = bounded(g_);
+      result.dQ = bounded(dQ_);
+      result.dK = bounded(dK_);
+      result.dV = bounded(dV_);
     }
     return result;
   }
@@ -328,29 +440,30 @@ class Evaluation {
     }
     const Matrix s = product(S.value, A2_T_);
     Matrix ds = product(E, abs_A2_T_);
-    Matrix f(count, keys_);
-    Matrix alpha(count, keys_);
-    std::vector<Row> row(static_cast<std::size_t>(count));
+    const std::vector<double> S_factors = independent_rows(S, d_);
+    Rows block(count, keys_);
     for (Index r = 0; r < count; ++r) {
       if (!exact_row[static_cast<std::size_t>(r)]) {
         std::for_each(ds[r], ds[r] + keys_, [this](double& x) { x += 2 * d_ * kTiny; });
       }
-      row[static_cast<std::size_t>(r)] = softmax(first + r, s[r], ds[r], f[r], alpha[r]);
+      softmax(first + r, s[r], ds[r], block, r);
+      independent_softmax(s[r], ds[r], S_factors[static_cast<std::size_t>(r)], block, r);
     }
 
     Output output(count, width_);
     if (given_) {
       output.O = matrix(in_.O, first, count, width_);
     } else {
-      forward(first, row, f, alpha, output);
+      forward(first, block, output);
     }
     if (backward_) {
-      backward(first, row, A1, S, f, alpha, output);
+      backward(first, block, A1, S, output);
     }
   }
 
-  Row softmax(Index i, const double* s, const double* ds, double* f, double* alpha) const {
-    Row row;
+  void softmax(Index i, const double* s, const double* ds, Rows& block, Index r) const {
+    Row& row = block[r];
+    double* f = block.f[r];
     double spread = 0;  // reach - top
     if (given_) {
       row.L = static_cast<double>(in_.L[static_cast<std::size_t>(i)]);
@@ -369,46 +482,74 @@ class Evaluation {
       spread = reach - top;
       row.L = top + std::log(l);
       const double same = kExp + kRescale * R_ + m_;
-      double growth = 0;
+      double grown = 0;
       for (Index j = 0; j < keys_; ++j) {
         f[j] /= l;
-        growth += f[j] * std::expm1(ds[j] + kU * (reach - s[j] + ds[j] + same));
+        grown += f[j] * std::expm1(ds[j] + kU * (reach - s[j] + ds[j] + same));
       }
-      const double lambda = std::log1p(growth);
+      const double lambda = std::log1p(grown);
       const double raw = lambda + kExp * kU * (std::log(l) + spread + lambda);
       row.dL = raw + kU * (std::abs(row.L) + raw);
       row.beta = std::expm1(row.dL);
     }
+    double* alpha = block.alpha[r];
     for (Index j = 0; j < keys_; ++j) {
       alpha[j] = ds[j] + kU * (std::abs(s[j] - row.L) + ds[j] + spread + row.dL + kExp + 2);
     }
-    return row;
   }
 
-  void forward(Index first, const std::vector<Row>& row, const Matrix& f, const Matrix& alpha,
-               Output& output) {
-    Matrix off(f.rows, keys_);
-    Matrix grown(f.rows, keys_);
+  // [a], [L] and [b] of one row. That l^ is a sum of e^(s - mu) counts as in the bound.
+  void independent_softmax(const double* s, const double* ds, double S_factor, Rows& block,
+                           Index r) const {
+    Row& row = block[r];
+    const double* f = block.f[r];
+    double* dev_a = block.dev_a[r];
+    const double once = independent(1);
+    const double exponentials = independent(kExp * kExp + 2);
+    const double top = *std::max_element(s, s + keys_);
+    double sum = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      const double dev_s =
+          std::min(per_depth_ * ds[j], S_factor * A2_norms_[static_cast<std::size_t>(j)]);
+      sum += f[j] * growth(dev_s + once * (top - s[j]));
+      dev_a[j] = growth(dev_s + once * std::abs(s[j] - row.L) + exponentials);
+    }
+    if (!given_) {
+      row.dev_L = sum + independent(kExp * kExp) + per_sum_ +
+                  once * (kExp * (row.L - top) + std::abs(row.L));
+      row.dev_b = growth(row.dev_L);
+    }
+  }
+
+  void forward(Index first, const Rows& block, Output& output) {
+    const Matrix& f = block.f;
+    Matrix off(f.rows, keys_), grown(f.rows, keys_), dev_off(f.rows, keys_);
     for (Index i = 0; i < f.rows; ++i) {
       for (Index j = 0; j < keys_; ++j) {
-        const double factor = std::expm1(alpha[i][j] + kU * (kRescale * R_ + m_));
+        const double factor = std::expm1(block.alpha[i][j] + kU * (kRescale * R_ + m_));
         off[i][j] = f[i][j] * factor + kTiny;
         grown[i][j] = f[i][j] * (1 + factor);
+        dev_off[i][j] = f[i][j] * (block.dev_a[i][j] + per_sum_) + kTiny;
       }
     }
     add_product(f, h_.value, output.O);
     add_product(off, abs_h_, output.r);
-    add_product(grown, h_.error, output.r);
+    add_product(dev_off, abs_h_, output.dev_r);
+    const Matrix by_h = product(grown, h_.error);
     for (Index i = 0; i < f.rows; ++i) {
-      const Row& at = row[static_cast<std::size_t>(i)];
+      const Row& at = block[i];
       for (Index k = 0; k < width_; ++k) {
-        output.r[i][k] += 4 * m_ * kTiny;
-        output.error[i][k] = at.beta * std::abs(output.O[i][k]) + (1 + at.beta) * output.r[i][k];
-        O_[first + i][k] = output.O[i][k];
-        bound_O_[first + i][k] = output.error[i][k];
+        const double size = std::abs(output.O[i][k]);
+        output.r[i][k] += by_h[i][k] + 4 * m_ * kTiny;
+        output.dev_r[i][k] += 4 * m_ * kTiny;
+        output.error[i][k] = at.beta * size + (1 + at.beta) * output.r[i][k];
+        O_.value[first + i][k] = output.O[i][k];
+        O_.bound[first + i][k] = output.error[i][k];
+        O_.expected[first + i][k] = at.dev_b * size + output.dev_r[i][k] + per_depth_ * by_h[i][k];
       }
-      L_[first + i][0] = at.L;
-      bound_L_[first + i][0] = at.dL;
+      L_.value[first + i][0] = at.L;
+      L_.bound[first + i][0] = at.dL;
+      L_.expected[first + i][0] = at.dev_L;
     }
   }
 
@@ -438,69 +579,147 @@ class Evaluation {
              std::max((1 + row.beta) * by_f, (1 + row.beta) * by_O + rounding);
   }
 
-  void backward(Index first, std::vector<Row>& row, const Matrix& A1, const Product& S,
-                const Matrix& f, const Matrix& alpha, const Output& output) {
+  // [v] of one row.
+  void independent_row_sum(Row& row, const double* f, const double* dev_a, const double* q,
+                           const double* dev_q, const double* dO, const double* O,
+                           const double* dev_r) const {
+    double by_O = 2 * d_ * kTiny;
+    for (Index k = 0; k < width_; ++k) {
+      by_O += std::abs(dO[k]) * (dev_r[k] + independent(d_) * std::abs(O[k]));
+    }
+    if (given_) {
+      row.dev_v = by_O;
+      return;
+    }
+    double by_f = 2 * m_ * kTiny;
+    double by_h = 0;
+    const double sum = independent(m_);
+    for (Index j = 0; j < keys_; ++j) {
+      by_f += (f[j] * (dev_a[j] + sum) + kTiny) * std::abs(q[j]);
+      by_h += f[j] * dev_q[j] * f[j] * dev_q[j];
+    }
+    row.dev_v = row.dev_b * std::abs(row.v) + std::max(by_f, by_O);
+    row.dev_v_h = std::sqrt(by_h);
+  }
+
+  void backward(Index first, Rows& block, const Matrix& A1, const Product& S,
+                const Output& output) {
+    const Matrix& f = block.f;
     const Index count = f.rows;
     const double rho_2 = rho(2);
     const double rho_n = rho(n_);
     const double to_dQ = rho(m_);
     const double to_g = rho(chain_);
+    const double twice = independent(2);
+    const double n_times = independent(n_);
+    const double m_times = independent(m_);
     const Matrix dO = matrix(in_.dO, first, count, width_);
     const Matrix abs_dO = abs(dO);
     const Matrix q = product(dO, h_T_);
     Matrix dq = product(abs_dO, carried_h_T_);
-    const Matrix a = map(alpha, [](double x) { return std::expm1(x); });
+    const Matrix a = map(block.alpha, [](double x) { return std::expm1(x); });
     Matrix p(count, keys_), c(count, keys_), dp(count, keys_), P(count, keys_), df(count, keys_);
+    Matrix dev_q(count, keys_), D(count, keys_), dev_p(count, keys_), dev_f(count, keys_);
+    Matrix shared(count, keys_);  // what U takes of p
 
     for (Index r = 0; r < count; ++r) {
       const bool exact_q = h_.is_exact && exact(largest_sum(dO[r], h_maxima_), q_unit_);
+      const double dO_norm = norm(dO[r], width_);
       for (Index j = 0; j < keys_; ++j) {
         dq[r][j] = exact_q ? 0 : dq[r][j] + 2 * d_ * kTiny;
+        dev_q[r][j] =
+            std::min(per_depth_ * dq[r][j], dO_norm * h_factors_[static_cast<std::size_t>(j)]);
       }
-      Row& at = row[static_cast<std::size_t>(r)];
+      Row& at = block[r];
       row_sum(at, f[r], a[r], q[r], dq[r], dO[r], output.O[r], output.r[r], output.error[r]);
+      independent_row_sum(at, f[r], block.dev_a[r], q[r], dev_q[r], dO[r], output.O[r],
+                          output.dev_r[r]);
       for (Index j = 0; j < keys_; ++j) {
         const double size = std::abs(q[r][j]) + dq[r][j] + std::abs(at.v) + at.dv;
         const double off = std::abs(q[r][j] - at.v);
+        const double lost = kTiny * (size + 2);
         p[r][j] = f[r][j] * (q[r][j] - at.v);
-        c[r][j] = f[r][j] * (a[r][j] * (off + at.dv) + (1 + a[r][j]) * (dq[r][j] + rho_2 * size)) +
-                  kTiny * (size + 2);
+        c[r][j] =
+            f[r][j] * (a[r][j] * (off + at.dv) + (1 + a[r][j]) * (dq[r][j] + rho_2 * size)) + lost;
         dp[r][j] = at.beta * std::abs(p[r][j]) + (1 + at.beta) * (f[r][j] * at.dv + c[r][j]);
         P[r][j] = std::abs(p[r][j]) + dp[r][j];
-        df[r][j] = f[r][j] * std::expm1(alpha[r][j] + at.dL) + kTiny;
+        df[r][j] = f[r][j] * std::expm1(block.alpha[r][j] + at.dL) + kTiny;
+
+        const double size_p = std::abs(p[r][j]);
+        const double dev_a = block.dev_a[r][j];
+        D[r][j] =
+            f[r][j] * (dev_a * off + dev_q[r][j] + twice * (std::abs(q[r][j]) + std::abs(at.v))) +
+            lost;
+        shared[r][j] = f[r][j] * dev_q[r][j] + n_times * size_p;
+        dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D[r][j];
+        dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
       }
     }
 
-    const Matrix W = product(p, A2_);
+    Matrix W(count, width_), W_peak(count, width_);
+    add_product(p, A2_, W, &W_peak);
     const Matrix fA2 = product(f, A2_);
     const Matrix cA2 = product(c, abs_A2_);
     const Matrix PA2 = product(P, abs_A2_);
+    const Matrix DA2 = product(D, abs_A2_);
     Matrix bound_W(count, width_);  // with the chain that leads to g
+    Matrix dev_W(count, width_), by_v_h(count, width_);
     for (Index r = 0; r < count; ++r) {
-      const Row& at = row[static_cast<std::size_t>(r)];
+      const Row& at = block[r];
       for (Index k = 0; k < width_; ++k) {
-        const double dW =
-            at.beta * std::abs(W[r][k]) + (1 + at.beta) * (at.dv * std::abs(fA2[r][k]) + cA2[r][k]);
+        const double size = std::abs(W[r][k]);
+        const double size_f = std::abs(fA2[r][k]);
+        const double dW = at.beta * size + (1 + at.beta) * (at.dv * size_f + cA2[r][k]);
         bound_W[r][k] = dW + to_g * PA2[r][k];
-        dQ_[first + r][k] = W[r][k];
-        bound_dQ_[first + r][k] = dW + to_dQ * PA2[r][k];
+        by_v_h[r][k] = at.dev_v_h * size_f;
+        dev_W[r][k] =
+            at.dev_b * size + at.dev_v * size_f + by_v_h[r][k] + DA2[r][k] + m_times * PA2[r][k];
+        dQ_.value[first + r][k] = W[r][k];
+        dQ_.bound[first + r][k] = dW + to_dQ * PA2[r][k];
+        dQ_.expected[first + r][k] = dev_W[r][k];
       }
     }
-    add_transposed_product(A1, W, g_);
-    add_transposed_product(abs(A1), bound_W, bound_g_);
-    add_transposed_product(p, S.value, dK_);
-    add_transposed_product(dp, abs(S.value), bound_dK_);
-    add_transposed_product(P, carried(S.value, S.error, n_), bound_dK_);
-    add_transposed_product(f, dO, dV_);
+    const Matrix abs_A1 = abs(A1);
+    const Matrix abs_S = abs(S.value);
+    add_transposed_product(A1, W, g_.value);
+    add_transposed_product(abs_A1, bound_W, g_.bound);
+    add_transposed_product(abs_A1, by_v_h, g_.expected);
+    add_transposed_product(squares(A1), squares(dev_W), by_rows_);
+    add_transposed_product(abs_A1, W_peak, by_W_);
+    add_transposed_product(shared, abs_A1, U_);
+    add_transposed_product(p, A1, T_, &T_peak_);
+    add_transposed_product(p, S.value, dK_.value);
+    add_transposed_product(map(dp, P, [rho_n](double e, double x) { return e + rho_n * x; }), abs_S,
+                           dK_.bound);
+    add_transposed_product(P, S.error, P_error_S_);
+    add_transposed_product(dev_p, abs_S, dK_.expected);
+    add_transposed_product(f, dO, dV_.value);
     add_transposed_product(map(f, df, [rho_n](double x, double e) { return e + rho_n * (x + e); }),
-                           abs_dO, bound_dV_);
+                           abs_dO, dV_.bound);
+    add_transposed_product(dev_f, abs_dO, dV_.expected);
+  }
+
+  // The parts of dK and g that are known after the last row.
+  void add_what_all_rows_share() {
+    for (std::size_t k = 0; k < P_error_S_.words.size(); ++k) {
+      dK_.bound.words[k] += (1 + rho(n_)) * P_error_S_.words[k];
+      dK_.expected.words[k] += per_depth_ * P_error_S_.words[k];
+    }
+    Matrix by_keys(width_, width_), by_T(width_, width_);
+    add_transposed_product(squares(U_), squares(A2_), by_keys);
+    add_transposed_product(T_peak_, abs_A2_, by_T);
+    for (std::size_t k = 0; k < by_keys.words.size(); ++k) {
+      g_.expected.words[k] += std::sqrt(by_rows_.words[k]) + std::sqrt(by_keys.words[k]) +
+                              2 * independent(chain_) * std::max(by_W_.words[k], by_T.words[k]);
+    }
   }
 
   // The products and sums of the last matrix products that underflow.
   void add_underflow() {
-    const auto add = [](Matrix& bound, double x) {
-      for (double& b : bound.words) {
-        b += x;
+    const auto add = [](Result& to, double x) {
+      for (std::size_t k = 0; k < to.bound.words.size(); ++k) {
+        to.bound.words[k] += x;
+        to.expected.words[k] += x;
       }
     };
     // (p A2) lost 2 m tiny and met A1; (A1^T p) lost 2 n tiny and met A2; then g's own.
@@ -511,31 +730,37 @@ class Evaluation {
             std::abs(static_cast<double>(in_.A1[static_cast<std::size_t>(i * width_ + a)]));
       }
       for (Index b = 0; b < width_; ++b) {
-        bound_g_[a][b] += 2 * m_ * kTiny * column_A1;
+        double lost = 2 * m_ * kTiny * column_A1;
         for (Index j = 0; j < keys_; ++j) {
-          bound_g_[a][b] += 2 * n_ * kTiny * abs_A2_[j][b];
+          lost += 2 * n_ * kTiny * abs_A2_[j][b];
         }
+        g_.bound[a][b] += lost;
+        g_.expected[a][b] += lost;
       }
     }
-    add(bound_g_, 2 * (n_ * m_ + n_ + m_) * kTiny);
-    add(bound_dQ_, 2 * m_ * kTiny);
-    add(bound_dK_, 2 * n_ * kTiny);
-    add(bound_dV_, 2 * n_ * kTiny);
+    add(g_, 2 * (n_ * m_ + n_ + m_) * kTiny);
+    add(dQ_, 2 * m_ * kTiny);
+    add(dK_, 2 * n_ * kTiny);
+    add(dV_, 2 * n_ * kTiny);
   }
 
   AttentionInput in_;
   Index rows_, keys_, width_;
   double n_, m_, d_;  // as the formulas have them
   double R_, chain_;
+  double per_depth_;  // [x] of a sum of depth d, in units of its bound
+  double per_sum_;    // [] of the sum and the rescales of a softmax, relative
   bool given_, backward_;
   double S_unit_, s_unit_, q_unit_ = 0;
   Matrix X_, A2_, abs_A2_, A2_T_, abs_A2_T_;
-  std::vector<double> A2_maxima_;
+  std::vector<double> A2_maxima_, A2_norms_;
   Product h_;
   Matrix abs_h_, h_T_, carried_h_T_;
-  std::vector<double> h_maxima_;
-  Matrix O_, bound_O_, L_, bound_L_;
-  Matrix g_, bound_g_, dQ_, bound_dQ_, dK_, bound_dK_, dV_, bound_dV_;
+  std::vector<double> h_maxima_, h_factors_;
+  Result O_, L_, g_, dQ_, dK_, dV_;
+  Matrix by_rows_, by_W_;  // [g]^2 by the roundings of rows; |A1|^T W'
+  Matrix U_, T_, T_peak_;  // of the derivation; T_peak_ is T'
+  Matrix P_error_S_;       // P^T E1
 };
 
 }  // namespace
@@ -560,16 +785,26 @@ Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
   require(n > 0 && m > 0 && d > 0, "n, m, d > 0");
   require(has(A, n * d), "A is n x d");
   require(has(B, d * m), "B is d x m");
-  const Product C(matrix(A, 0, n, d), matrix(B, 0, d, m), unit(A) * unit(B));
-  return bounded(C.value, C.error);
+  Product C(matrix(A, 0, n, d), matrix(B, 0, d, m), unit(A) * unit(B));
+  Result result;
+  result.expected = map(
+      C.error, [d](double error) { return kLambda / std::sqrt(static_cast<double>(d)) * error; });
+  result.value = std::move(C.value);
+  result.bound = std::move(C.error);
+  return bounded(result);
 }
 
 Comparison compare(std::span<const float> computed, const Bounded& exact) {
-  require(computed.size() == exact.value.size(), "computed and exact have the same size");
+  const std::size_t size = computed.size();
+  require(size == exact.value.size() && size == exact.bound.size() && size == exact.expected.size(),
+          "computed and exact have the same size");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Comparison worst;
   double worst_ratio = -1;
-  for (std::size_t i = 0; i < computed.size(); ++i) {
+  double largest = 0;
+  double largest_error = 0;
+  bool explained = size > 0;
+  for (std::size_t i = 0; i < size; ++i) {
     const double difference = std::abs(static_cast<double>(computed[i]) - exact.value[i]);
     const double error = std::isnan(difference) ? kInfinity : difference;
     const double bound = exact.bound[i];
@@ -582,9 +817,19 @@ Comparison compare(std::span<const float> computed, const Bounded& exact) {
     }
     if (ratio > worst_ratio) {
       worst_ratio = ratio;
-      worst = {error, bound, static_cast<Index>(i), stated && error <= bound};
+      worst.error = error;
+      worst.bound = bound;
+      worst.expected = exact.expected[i];
+      worst.index = static_cast<Index>(i);
+      worst.ok = stated && error <= bound;
     }
+    explained = explained && stated && error <= exact.expected[i];
+    largest = std::max(largest, std::abs(exact.value[i]));
+    largest_error = std::max(largest_error, error);
   }
+  worst.explained = explained;
+  worst.largest = largest;
+  worst.relative = largest_error == 0 ? 0 : largest_error / largest;
   return worst;
 }
 

@@ -7,11 +7,20 @@
 // q = dO h^T in these associations, sums in any order, keeps the row maximum (at once or
 // online, with rescaling), and has f as exp(s - L) or as e / l; v as rowsum(f o q) or as
 // rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. It assumes
-// round to nearest, exp and log good to four half-ulps, and no overflow; underflow may be
-// gradual or flushed. The derivation opens reference.cpp.
+// round to nearest, exp and log of relative error at most 2^-22, and no overflow; underflow
+// may be gradual or flushed. The derivation opens reference.cpp.
 //
 // A bound may be infinite (scores of an error beyond what exp can carry). Then nothing is
 // stated about the element, and compare() does not accept it.
+//
+// Beside the bound stands what independent roundings explain. The bound adds up roundings as
+// if all conspired, and for g of some thousand rows it says little; `expected` takes each one
+// as u xi, with independent xi of mean zero, |xi| <= 1, to first order in u. An error then
+// exceeds 8 u ||c||_2, c its sensitivities to the single roundings, with probability below
+// 3e-14 (Hoeffding; see Higham and Mary, SIAM J. Sci. Comput. 41 (2019) A2815). For g it also
+// takes kernels to pass through rows and keys in order. It is no theorem about a kernel: equal
+// rows, constant matrices or words that are all rounded the same way make roundings depend on
+// each other. Above `expected` is a warning; above `bound` is a verdict.
 //
 // O(n m d) time on one thread, O((n + m) d) memory.
 
@@ -33,9 +42,10 @@ struct AttentionInput {
   std::span<const float> dO, O, L;          // n x d, n x d, n
 };
 
-// |computed - value| <= bound, element by element; row-major. A bound is never NaN.
+// |computed - value| <= bound, element by element; row-major. expected <= bound is what
+// independent roundings explain. Neither is ever NaN.
 struct Bounded {
-  std::vector<double> value, bound;
+  std::vector<double> value, bound, expected;
 };
 
 struct Reference {
@@ -45,8 +55,8 @@ struct Reference {
 
 // How long a kernel's chains of roundings are, where the shape does not tell.
 struct Chains {
-  // At most this many roundings lie between one p_ij and one word of g: n + m for
-  // (A1^T p) A2 and A1^T (p A2); more where partial products are added into g.
+  // At most this many roundings lie between one p_ij and one word of g, where more than the
+  // n + m of (A1^T p) A2 and A1^T (p A2): where partial products are added into g.
   double g = 0;
   // At most this many times are a row's sum and accumulators rescaled: the number of key
   // blocks less one, 0 if the maximum is known first. m - 1 is always enough.
@@ -60,13 +70,18 @@ struct Chains {
 [[nodiscard]] Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
                                        std::span<const float> B);
 
-// The element that comes closest to its bound, or exceeds it most.
+// The element that comes closest to its bound, or exceeds it most; and the whole matrix.
 struct Comparison {
   double error = 0;
   double bound = 0;
+  double expected = 0;
   Index index = -1;  // -1: nothing was compared
   // Every element is finite, has a finite bound, and keeps it; and there is an element.
   bool ok = false;
+  // The same of `expected`: false without a false `ok` is a warning.
+  bool explained = false;
+  double largest = 0;   // of all |value|
+  double relative = 0;  // the largest of all errors in units of it; 0 if there is no error
 };
 
 // Throws: ShapeMismatch when the sizes differ.

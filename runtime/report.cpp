@@ -197,8 +197,8 @@ std::string to_json(const Report& report) {
       {"d", plan.shape.d},
       {"M", plan.M},
   };
-  if (report.seed) {
-    json["seed"] = *report.seed;
+  if (report.kernel.counted) {
+    json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: all came from files
   }
   json["threads"] = 1;
   json.update(part_json(report.kernel));
@@ -210,9 +210,16 @@ std::string to_json(const Report& report) {
     json["total_from_nothing"] = *both;
   }
   if (report.error) {
-    json["error"] = {{"value", report.error->error}, {"bound", report.error->bound},
-                     {"ok", report.error->ok},       {"output", report.error->output},
-                     {"row", report.error->row},     {"column", report.error->col}};
+    const Verdict& error = *report.error;
+    json["error"] = {{"value", error.error},
+                     {"bound", error.bound},
+                     {"ok", error.ok},
+                     {"expected", error.expected},
+                     {"explained", error.explained},
+                     {"relative", error.relative},
+                     {"output", error.output},
+                     {"row", error.row},
+                     {"column", error.col}};
   }
   return json.dump(2) + "\n";
 }
@@ -242,9 +249,12 @@ std::string to_table(const Report& report) {
                         grouped(*total_from_nothing(report)));
   }
   if (report.error) {
-    text += fmt::format("\nverified: {}: error {:.2g}, derived bound {:.2g}, at {}({}, {})\n",
-                        report.error->ok ? "yes" : "NO", report.error->error, report.error->bound,
-                        report.error->output, report.error->row, report.error->col);
+    const Verdict& error = *report.error;
+    text += fmt::format(
+        "\nverified: {}: relative error {:.2g}; nearest to its bound is {}({}, {}):\n"
+        "error {:.2g}, {:.2g} expected of independent roundings, {:.2g} proven for any\n",
+        error.ok ? "yes" : "NO", error.relative, error.output, error.row, error.col, error.error,
+        error.expected, error.bound);
   }
   return text;
 }

@@ -30,14 +30,18 @@ struct Part {
   [[nodiscard]] Index io() const;
 };
 
-// The element of the results that comes closest to its bound, or exceeds it most.
+// How the results compare with the double-precision evaluation: the element that comes closest
+// to its proven bound, or exceeds it most, and what holds of all elements.
 struct Verdict {
   double error = 0;
   double bound = 0;
-  bool ok = false;
+  double expected = 0;  // what independent roundings explain
   std::string output;
   Index row = 0;
   Index col = 0;
+  bool ok = true;         // every element keeps its proven bound
+  bool explained = true;  // every element keeps what is expected
+  double relative = 0;    // the largest error over the largest element, of the worst output
 };
 
 struct Report {

@@ -63,10 +63,16 @@ Action add_run(CLI::App& app) {
     const Report report = run(request);
     print(report, format);
     if (report.error && !report.error->ok) {
-      fmt::print(stderr, "redblue: {}({}, {}) is off by {:.3g}, its bound is {:.3g}\n",
-                 report.error->output, report.error->row, report.error->col, report.error->error,
-                 report.error->bound);
+      const Verdict& error = *report.error;
+      fmt::print(stderr,
+                 "redblue: verification failed: {}({}, {}) is off by {:.3g}, proven is {:.3g}\n",
+                 error.output, error.row, error.col, error.error, error.bound);
       return 1;
+    }
+    if (report.error && !report.error->explained) {
+      fmt::print(stderr,
+                 "redblue: errors keep the proven bound, but independent roundings do not explain "
+                 "them; repeated rows can do that\n");
     }
     return 0;
   };
