@@ -92,7 +92,7 @@ void raise_maximum(const Tile& s, Tile& maximum) {
 }
 
 void raise_maximum(const Tile& s, Tile& maximum, Tile& rescale) {
-  require(same_shape(rescale, maximum), "one factor a row");
+  require(is_column_of(maximum, s) && is_column_of(rescale, s), "one maximum and factor a row");
   for (Index i = 0; i < s.rows(); ++i) {
     rescale(i, 0) = maximum(i, 0);
   }

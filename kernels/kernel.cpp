@@ -32,6 +32,11 @@ void check(const SlowMatrix& matrix, const Signature& signature, const Shape& sh
   }
 }
 
+void check_problem(const Shape& shape, Index M) {
+  require(shape.n > 0 && shape.m > 0 && shape.d > 0, "n, m and d are at least 1");
+  require(M > 0, "M is at least 1");
+}
+
 }  // namespace
 
 const SlowMatrix& Operands::in(std::string_view name) const {
@@ -43,6 +48,7 @@ SlowMatrix& Operands::out(std::string_view name) const {
 }
 
 Plan Kernel::plan(const Shape& shape, Index M) const {
+  check_problem(shape, M);
   Plan fitted = plan(shape, M, fit(shape, M));
   if (total(fitted.phases).peak > Words(M)) {
     throw FastMemoryTooSmall(std::string(name) + " does not fit in M = " + std::to_string(M) +
@@ -54,12 +60,12 @@ Plan Kernel::plan(const Shape& shape, Index M) const {
 }
 
 Plan Kernel::plan(const Shape& shape, Index M, const Blocks& blocks) const {
-  require(shape.n > 0 && shape.m > 0 && shape.d > 0, "n, m and d are at least 1");
-  require(M > 0, "M is at least 1");
+  check_problem(shape, M);
   return {std::string(name), shape, M, blocks, cost(shape, blocks)};
 }
 
 Index Kernel::least_M(const Shape& shape) const {
+  check_problem(shape, 1);
   return total(cost(shape, fit(shape, 1))).peak.value();
 }
 

@@ -11,7 +11,7 @@ namespace redblue {
 namespace {
 
 constexpr Index kCacheLine = 16;                         // words
-constexpr Index kSlack = 16 * 1024;                      // words: 64 KiB
+constexpr Index kSlack = Index{16} * 1024;               // words: 64 KiB
 constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes
 
 // A tile of at least 128 words starts on a cache line and so wastes less than an eighth of

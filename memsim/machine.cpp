@@ -98,6 +98,7 @@ void Machine::enter(std::string_view name) {
 void Machine::leave() noexcept {
   tell({.kind = Event::Kind::leave_phase, .name = phase_->name, .live = live_});
   phase_ = phase_->parent;
+  phase_->peak = std::max(phase_->peak, live_);
 }
 
 std::string Machine::refusal(std::string_view name, Index words, Index missing) const {

@@ -45,9 +45,7 @@ class BlockRanges {
   [[nodiscard]] iterator begin() const { return {0, extent_, step_}; }
   [[nodiscard]] iterator end() const { return {extent_, extent_, step_}; }
   [[nodiscard]] Index size() const { return ceil_div(extent_, step_); }
-  [[nodiscard]] Range operator[](Index k) const {
-    return {k * step_, std::min((k + 1) * step_, extent_)};
-  }
+  [[nodiscard]] Range operator[](Index k) const { return *iterator(k * step_, extent_, step_); }
 
  private:
   Index extent_, step_;

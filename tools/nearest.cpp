@@ -28,6 +28,7 @@ std::size_t distance(std::string_view word, std::string_view name) {
 
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string_view> known) {
   std::vector<std::pair<std::size_t, std::string_view>> ranked;
+  ranked.reserve(known.size());
   for (const std::string_view name : known) {
     const bool part = name.find(word) != std::string_view::npos;
     ranked.emplace_back(part ? 0 : distance(word, name), name);
