@@ -79,13 +79,14 @@ Readers open_inputs(const Request& request, const Kernel& kernel) {
   Readers readers;
   for (const auto& [name, path] : request.in) {
     if (find(kernel.given, name) == nullptr) {
-      throw RequestError(fmt::format("--in {}={}: {} is given {}", name, path.string(), kernel.name,
-                                     list(kernel.given)));
+      throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("--in"), name,
+                                     path.string(), kernel.name, list(kernel.given)));
     }
     readers.try_emplace(name, path);
   }
   if (readers.contains("O") != readers.contains("L")) {
-    throw RequestError("--in: O without L, or L without O: give both, or neither");
+    throw RequestError(request.said("--in") +
+                       ": O without L, or L without O: give both, or neither");
   }
   return readers;
 }
@@ -93,13 +94,13 @@ Readers open_inputs(const Request& request, const Kernel& kernel) {
 Shape shape_of(const Request& request, const Kernel& kernel, const Readers& readers) {
   Extents extents;
   if (request.n) {
-    extents.set(&Shape::n, *request.n, "--n");
+    extents.set(&Shape::n, *request.n, request.said("--n"));
   }
   if (request.m) {
-    extents.set(&Shape::m, *request.m, "--m");
+    extents.set(&Shape::m, *request.m, request.said("--m"));
   }
   if (request.d) {
-    extents.set(&Shape::d, *request.d, "--d");
+    extents.set(&Shape::d, *request.d, request.said("--d"));
   }
   for (const auto& [name, reader] : readers) {
     const Signature& operand = *find(kernel.given, name);
@@ -119,8 +120,8 @@ Shape shape_of(const Request& request, const Kernel& kernel, const Readers& read
 Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
   if (request.printed_blocks) {
     if (kernel.printed == nullptr) {
-      throw RequestError(fmt::format(
-          "--blocks printed: {} runs with the paper's own blocks already", kernel.name));
+      throw RequestError(fmt::format("{} printed: {} has no other blocks than those it runs with",
+                                     request.said("--blocks"), kernel.name));
     }
     return kernel.plan(shape, request.M, kernel.printed(shape, request.M));
   }
@@ -134,16 +135,16 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
       for (const auto& [known, _] : blocks) {
         names += (names.empty() ? "" : ", ") + known;
       }
-      throw RequestError(fmt::format("--blocks {}: {} has {}", name, kernel.name,
-                                     names.empty() ? "no blocks to choose" : names));
+      throw RequestError(fmt::format("{} {}: {} has {}", request.said("--blocks"), name,
+                                     kernel.name, names.empty() ? "no blocks to choose" : names));
     }
     blocks.set(name, size);
   }
   Plan plan = kernel.plan(shape, request.M, blocks);
   const Index missing = total(plan.phases).peak.value() - request.M;
   if (missing > 0) {
-    throw RequestError(
-        fmt::format("--blocks: these take {} words more than M = {}", missing, request.M));
+    throw RequestError(fmt::format("{}: these take {} words more than M = {}",
+                                   request.said("--blocks"), missing, request.M));
   }
   return plan;
 }
@@ -327,6 +328,11 @@ Verdict verify(const Kernel& kernel, const Report& report, bool forward_is_data,
 
 }  // namespace
 
+std::string Request::said(const std::string& flag) const {
+  const auto found = said_as.find(flag);
+  return found == said_as.end() ? flag : found->second;
+}
+
 Report count(const Request& request) {
   const Kernel& kernel = find_kernel(request.kernel);
   return planned(request, kernel, shape_of(request, kernel, {}));
@@ -335,13 +341,18 @@ Report count(const Request& request) {
 Report run(const Request& request) {
   const Kernel& kernel = find_kernel(request.kernel);
   if (request.printed_blocks) {
-    throw RequestError("--blocks printed: these sizes may not fit in M: count only");
+    throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
   }
   const Readers readers = open_inputs(request, kernel);
+  std::set<std::filesystem::path> targets;
   for (const auto& [name, path] : request.out) {
+    const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
     if (find(kernel.returns, name) == nullptr) {
-      throw RequestError(fmt::format("--out {}={}: {} returns {}", name, path.string(), kernel.name,
-                                     list(kernel.returns)));
+      throw RequestError(
+          fmt::format("{}: {} returns {}", option, kernel.name, list(kernel.returns)));
+    }
+    if (!targets.insert(std::filesystem::weakly_canonical(path)).second) {
+      throw RequestError(option + ": two results to one file");
     }
   }
   const Shape shape = shape_of(request, kernel, readers);

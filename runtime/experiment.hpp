@@ -29,6 +29,10 @@ struct Request {
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;
 
+  // How the person said it, for messages: "--n" -> "REDBLUE_N". What is not here was a flag.
+  std::map<std::string, std::string> said_as;
+  [[nodiscard]] std::string said(const std::string& flag) const;
+
   // For run() alone.
   std::map<std::string, std::filesystem::path> in, out;  // operand -> .npy
   std::uint64_t seed = 1;

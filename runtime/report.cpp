@@ -197,7 +197,7 @@ std::string to_json(const Report& report) {
       {"d", plan.shape.d},
       {"M", plan.M},
   };
-  if (report.kernel.counted) {
+  if (report.kernel.counted || report.seed) {
     json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: all came from files
   }
   json["threads"] = 1;

@@ -24,6 +24,7 @@ class TextOption {
   TextOption(CLI::App& app, const std::string& flag, const std::string& help,
              const std::string& type);
 
+  [[nodiscard]] const std::string& flag() const { return flag_; }
   [[nodiscard]] std::optional<Given> get() const;
   // For an option that may be given several times. Its twin holds a list, comma between.
   [[nodiscard]] std::vector<Given> all() const;

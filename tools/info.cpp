@@ -20,7 +20,7 @@ Action add_info(CLI::App& app) {
     const Format chosen = parse_format(*format);
     const std::uint64_t memory = memory_available();
     if (chosen == Format::csv) {
-      throw UsageError("--format csv: info is a table or json");
+      throw UsageError(format->get()->from + " csv: info is a table or json");
     }
     if (chosen == Format::json) {
       const nlohmann::ordered_json json = {{"schema", 1},

@@ -14,9 +14,13 @@
 namespace redblue {
 namespace {
 
-std::optional<Index> size_of(const TextOption& option) {
+std::optional<Index> size_of(const TextOption& option, Request& request) {
   const auto given = option.get();
-  return given ? std::optional(parse_size(given->text, given->from)) : std::nullopt;
+  if (!given) {
+    return std::nullopt;
+  }
+  request.said_as[option.flag()] = given->from;
+  return parse_size(given->text, given->from);
 }
 
 void check_kernel(const std::string& name) {
@@ -32,6 +36,7 @@ void check_kernel(const std::string& name) {
 
 // NAME=SIZE, several with commas between, or the one word "printed".
 void fill_blocks(const Given& given, Request& request) {
+  request.said_as["--blocks"] = given.from;
   std::istringstream list(given.text);
   for (std::string text; std::getline(list, text, ',');) {
     if (text == "printed") {
@@ -44,7 +49,10 @@ void fill_blocks(const Given& given, Request& request) {
           fmt::format("{} '{}': expected NAME=SIZE or printed", given.from, given.text));
     }
     const std::string name = text.substr(0, equals);
-    request.blocks[name] = parse_size(text.substr(equals + 1), given.from + " " + name);
+    const Index size = parse_size(text.substr(equals + 1), given.from + " " + name);
+    if (!request.blocks.emplace(name, size).second) {
+      throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
+    }
   }
   if (request.printed_blocks && !request.blocks.empty()) {
     throw UsageError(fmt::format("{}: either printed or sizes, not both", given.from));
@@ -59,9 +67,9 @@ ShapeOptions::ShapeOptions(CLI::App& app)
       d_(app, "--d", "width", "SIZE") {}
 
 void ShapeOptions::fill(Request& request) const {
-  request.n = size_of(n_);
-  request.m = size_of(m_);
-  request.d = size_of(d_);
+  request.n = size_of(n_, request);
+  request.m = size_of(m_, request);
+  request.d = size_of(d_, request);
 }
 
 ProblemOptions::ProblemOptions(CLI::App& app)

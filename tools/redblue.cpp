@@ -9,10 +9,13 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "memsim/errors.hpp"
 #include "runtime/build_info.hpp"
 #include "tools/command.hpp"
+#include "tools/nearest.hpp"
+#include "tools/print.hpp"
 #include "tools/sizes.hpp"
 
 namespace {
@@ -20,6 +23,17 @@ namespace {
 int complain(const char* what, int code) {
   fmt::print(stderr, "redblue: {}\n", what);
   return code;
+}
+
+void check_subcommand(const CLI::App& app, std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    names.push_back(command->get_name());
+  }
+  if (!word.starts_with('-') && std::ranges::find(names, word) == names.end()) {
+    throw redblue::UsageError(fmt::format("no subcommand is called '{}': did you mean {}?", word,
+                                          fmt::join(redblue::nearest(word, names), " or ")));
+  }
 }
 
 }  // namespace
@@ -45,13 +59,19 @@ int main(int argc, char** argv) {
   add("run", "run a kernel, counted", add_run);
 
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked_for_words) {  // --help, --version
-    return app.exit(asked_for_words);
-  } catch (const CLI::Error& error) {
-    return complain(error.what(), 2);
-  }
-  try {
+    try {
+      if (argc > 1) {
+        check_subcommand(app, argv[1]);
+      }
+      app.parse(argc, argv);
+    } catch (const CLI::Success& asked_for_words) {  // --help, --version
+      std::ostringstream words;
+      app.exit(asked_for_words, words, words);
+      print(words.str());
+      return 0;
+    } catch (const CLI::Error& error) {
+      return complain(error.what(), 2);
+    }
     return action();
   } catch (const UsageError& error) {
     return complain(error.what(), 2);

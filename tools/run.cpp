@@ -1,5 +1,6 @@
 // redblue run: runs a kernel on inputs from files or from a seed, counted.
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -14,8 +15,10 @@
 namespace redblue {
 namespace {
 
-void fill_files(const TextOption& option, std::map<std::string, std::filesystem::path>& files) {
+void fill_files(const TextOption& option, Request& request,
+                std::map<std::string, std::filesystem::path>& files) {
   for (const Given& given : option.all()) {
+    request.said_as[option.flag()] = given.from;
     const std::size_t equals = given.text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
       throw UsageError(fmt::format("{} '{}': expected NAME=FILE, for example A1=a1.npy", given.from,
@@ -49,8 +52,8 @@ Action add_run(CLI::App& app) {
   return [options] {
     Request request;
     options->problem.fill(request);
-    fill_files(options->in, request.in);
-    fill_files(options->out, request.out);
+    fill_files(options->in, request, request.in);
+    fill_files(options->out, request, request.out);
     if (const auto seed = options->seed.get()) {
       request.seed = parse_seed(seed->text, seed->from);
     }
@@ -64,9 +67,11 @@ Action add_run(CLI::App& app) {
     print(report, format);
     if (report.error && !report.error->ok) {
       const Verdict& error = *report.error;
-      fmt::print(stderr,
-                 "redblue: verification failed: {}({}, {}) is off by {:.3g}, proven is {:.3g}\n",
-                 error.output, error.row, error.col, error.error, error.bound);
+      fmt::print(stderr, "redblue: verification failed: {}({}, {}) is off by {:.3g}, {}\n",
+                 error.output, error.row, error.col, error.error,
+                 std::isinf(error.bound)
+                     ? std::string("and no finite bound holds for scores so large")
+                     : fmt::format("beyond its bound {:.3g}", error.bound));
       return 1;
     }
     if (report.error && !report.error->explained) {

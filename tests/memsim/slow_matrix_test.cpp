@@ -122,12 +122,12 @@ TEST(SlowMatrix, MovesExactlyTheWindow) {
       tile(i, j) = -1 - static_cast<float>(3 * i + j);
     }
   }
-  machine.write(tile, A.block({2, 4}, {0, 3}));
+  machine.write(tile, A.block({2, 4}, {3, 6}));
   Buffer after(words.size());
   HostAccess::get(A, after);
   for (Index i = 0; i < 2; ++i) {
     for (Index j = 0; j < 3; ++j) {
-      words[static_cast<std::size_t>((i + 2) * 6 + j)] = -1 - static_cast<float>(3 * i + j);
+      words[static_cast<std::size_t>((i + 2) * 6 + 3 + j)] = -1 - static_cast<float>(3 * i + j);
     }
   }
   EXPECT_EQ(after, words);

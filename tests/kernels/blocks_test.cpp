@@ -1,0 +1,135 @@
+// The plan takes the fitting blocks that move the fewest words: brute force over all blocks,
+// phase by phase, finds none better. This holds for each kernel of the registry whose blocks
+// are named after their phases ("core.Br"); the others' are prescribed.
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+// The blocks' names by phase; empty where one has no phase in its name.
+std::map<std::string, std::vector<std::string>> blocks_by_phase(const Blocks& blocks) {
+  std::map<std::string, std::vector<std::string>> by_phase;
+  for (const auto& [name, size] : blocks) {
+    const std::size_t dot = name.find('.');
+    if (dot == std::string::npos) {
+      return {};
+    }
+    by_phase[name.substr(0, dot)].push_back(name);
+  }
+  return by_phase;
+}
+
+Words words_of(const PhaseCost& phase) {
+  return phase.reads + phase.writes;
+}
+
+PhaseCost find(const std::vector<PhaseCost>& phases, const std::string& path) {
+  return *std::ranges::find(phases, path, &PhaseCost::path);
+}
+
+// The fewest words of the phase over all values of its blocks that fit.
+Words fewest(const Kernel& kernel, const Plan& plan, const std::string& phase,
+             const std::vector<std::string>& names, Index limit) {
+  Blocks blocks = plan.blocks;
+  std::vector<Index> sizes(names.size(), 1);
+  Words best = words_of(find(plan.phases, phase));
+  for (;;) {
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      blocks.set(names[k], sizes[k]);
+    }
+    const PhaseCost cost = find(kernel.cost(plan.shape, blocks), phase);
+    if (cost.peak <= Words(plan.M)) {
+      best = std::min(best, words_of(cost));
+    }
+    std::size_t k = 0;
+    while (k < sizes.size() && sizes[k] == limit) {
+      sizes[k++] = 1;
+    }
+    if (k == sizes.size()) {
+      return best;
+    }
+    ++sizes[k];
+  }
+}
+
+TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
+  int phases = 0;
+  for (const Kernel& kernel : kernels()) {
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{12, 12, 3}, Shape{7, 15, 4}, Shape{16, 5, 5},
+                               Shape{11, 11, 11}, Shape{2, 13, 8}}) {
+      const auto [n, m, d] = shape;
+      const Index least = kernel.least_M(shape);
+      const Index everything = least + 3 * (n * d + m * d + d * d + n * m);
+      for (Index M = least; M <= everything; M += 1 + (everything - least) / 24) {
+        const Plan plan = kernel.plan(shape, M);
+        for (const auto& [phase, names] : blocks_by_phase(plan.blocks)) {
+          ++phases;
+          const Words planned = words_of(find(plan.phases, phase));
+          const Words best = fewest(kernel, plan, phase, names, std::max({n, m, d}));
+          EXPECT_EQ(planned.value(), best.value()) << phase << " of " << to_string(plan);
+        }
+      }
+    }
+  }
+  EXPECT_GT(phases, 1000);
+}
+
+// Every size of Br, with Bc = 1 so that as many rows as possible fit: Algorithm 8 at the
+// size of the demonstration.
+TEST(Plan, OfBackwardLargeIsBestAtTheDemonstratedSize) {
+  const Kernel& kernel = find_kernel("backward/large");
+  const Shape shape{2000, 2000, 32};
+  const Plan plan = kernel.plan(shape, 8192);
+  for (const char* phase : {"phase1", "phase2"}) {
+    const std::string rows = std::string(phase) + ".Br";
+    const std::string cols = std::string(phase) + ".Bc";
+    const Words planned = words_of(find(plan.phases, phase));
+    Blocks blocks = plan.blocks;
+    blocks.set(cols, 1);
+    int fitting = 0;
+    for (Index Br = 1; Br <= 2000; ++Br) {
+      blocks.set(rows, Br);
+      const PhaseCost cost = find(kernel.cost(shape, blocks), phase);
+      if (cost.peak <= Words(8192)) {
+        ++fitting;
+        EXPECT_LE(planned.value(), words_of(cost).value()) << phase << " Br = " << Br;
+      }
+    }
+    EXPECT_GT(fitting, 10);
+    EXPECT_LT(fitting, 2000);
+    // Words do not depend on Bc, so no larger Bc could be better.
+    for (const Index Bc : {Index{1}, Index{5}, Index{32}}) {
+      blocks = plan.blocks;
+      blocks.set(cols, Bc);
+      EXPECT_EQ(words_of(find(kernel.cost(shape, blocks), phase)), planned);
+    }
+  }
+}
+
+// Largest fitting squares: one larger would not fit three (matmul) or four (small) of them.
+TEST(Plan, OfSquareBlocksTakesThePrescribedSide) {
+  for (Index M = 3; M < 3000; ++M) {
+    const Index three = find_kernel("matmul/blocked").plan({50, 50, 50}, M).blocks["B"];
+    EXPECT_LE(3 * three * three, M);
+    EXPECT_GT(3 * (three + 1) * (three + 1), M);
+    if (M < 5) {
+      continue;
+    }
+    for (const char* name : {"forward/small", "backward/small"}) {
+      const Index four = find_kernel(name).plan({50, 50, 50}, M).blocks["B"];
+      EXPECT_LE(4 * four * four, M);
+      EXPECT_GT(4 * (four + 1) * (four + 1), M);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,82 @@
+#pragma once
+// Words that each kernel moves, written down from the paper's tables and not from the code:
+// for n queries, m keys and width d, with ceilings over the plan's blocks. N is the type to
+// compute in, so that 128 bits can stand by when 64 do not suffice.
+
+#include <stdexcept>
+#include <string_view>
+
+#include "kernels/plan.hpp"
+
+namespace redblue {
+
+template <class N>
+struct Moved {
+  N reads{};
+  N writes{};
+  friend Moved operator+(Moved a, Moved b) { return {a.reads + b.reads, a.writes + b.writes}; }
+  friend bool operator==(const Moved&, const Moved&) = default;
+};
+
+template <class N>
+Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Blocks& blocks) {
+  const N n = static_cast<N>(shape.n);
+  const N m = static_cast<N>(shape.m);
+  const N d = static_cast<N>(shape.d);
+  const auto over = [&](N extent, std::string_view block) {
+    const N size = static_cast<N>(blocks[block]);
+    return (extent + size - 1) / size;
+  };
+  // Algorithm 7, for one of the two matrices.
+  const auto strips = [&](N rows, std::string_view block) {
+    return Moved<N>{rows * d + d * d * over(rows, block), rows * d};
+  };
+
+  if (kernel == "matmul/blocked") {
+    return {n * d * over(m, "B") + d * m * over(n, "B"), n * m};
+  }
+  if (kernel == "forward/naive") {  // each operand once
+    return {n * d + 2 * m * d + 2 * d * d, n * d + n};
+  }
+  if (kernel == "backward/naive") {
+    return {2 * n * d + 2 * m * d + 2 * d * d, d * d};
+  }
+  if (kernel == "forward/small" || kernel == "backward/small") {
+    const N cn = over(n, "B");
+    const N cm = over(m, "B");
+    const N cd = over(d, "B");
+    const Moved<N> S{n * d * cd + d * d * cn, n * d};
+    const Moved<N> A{d * (n * cm + m * cn), n * m};
+    const Moved<N> f{n * m, n * m};
+    const Moved<N> h{m * d * cd + d * d * cm, m * d};
+    if (kernel == "forward/small") {
+      const Moved<N> O{n * m * cd + m * d * cn, n * d};
+      return S + A + f + h + O + Moved<N>{0, n};
+    }
+    const Moved<N> q{d * (n * cm + m * cn), n * m};
+    const Moved<N> v{2 * n * m, 0};
+    const Moved<N> p{2 * n * m, n * m};
+    const Moved<N> T{n * d * cm + n * m * cd, m * d};
+    const Moved<N> g{2 * m * d * cd, d * d};
+    return S + A + f + h + q + v + p + T + g;
+  }
+  if (kernel == "forward/flash") {
+    const Moved<N> core{n * d + 2 * m * d * over(n, "core.Br"), n * d + n};
+    return strips(n, "S.Br") + strips(m, "h.Br") + core;
+  }
+  if (kernel == "backward/large") {  // Algorithm 8: 4nd + n + 2md T + d^2
+    const Moved<N> alg8{4 * n * d + n + 2 * m * d * over(n, "phase2.Br"), d * d};
+    return strips(n, "phase1.Br") + strips(m, "phase1.Br") + alg8;
+  }
+  if (kernel == "backward/flash") {
+    // T(4nd + 2n) + 3nd for n = m, of which T nd + 2md are writes; v is 2nd and n more.
+    const N T = over(m, "core.Bc");
+    const Moved<N> core{T * (3 * n * d + 2 * n) + 2 * m * d - n * d, T * n * d + 2 * m * d};
+    const Moved<N> v{2 * n * d, n};
+    const Moved<N> g{n * d * (over(d, "g.rows") + over(d, "g.cols")), d * d};
+    return strips(n, "S.Br") + strips(m, "h.Br") + v + core + g;
+  }
+  throw std::out_of_range("no contract is written down for this kernel");
+}
+
+}  // namespace redblue

@@ -1,0 +1,228 @@
+// The counts that the contract states: its tables and totals, literally.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/contract.hpp"
+#include "tests/kernels/run_kernel.hpp"
+#include "tests/memsim/print.hpp"
+
+namespace redblue {
+namespace {
+
+struct Row {
+  std::string path;
+  Index reads;
+  Index writes;
+  friend bool operator==(const Row&, const Row&) = default;
+};
+
+// Algorithm 6, phase by phase.
+std::vector<Row> small_table(const Shape& shape, Index B) {
+  const auto [n, m, d] = shape;
+  const auto ceil = [B](Index extent) { return (extent + B - 1) / B; };
+  return {
+      {"phase1/S", n * d * ceil(d) + d * d * ceil(n), n * d},
+      {"phase1/A", d * (n * ceil(m) + m * ceil(n)), n * m},
+      {"phase1/f", n * m, n * m},
+      {"phase2/h", m * d * ceil(d) + d * d * ceil(m), m * d},
+      {"phase2/q", d * (n * ceil(m) + m * ceil(n)), n * m},
+      {"phase3/v", 2 * n * m, 0},
+      {"phase3/p", 2 * n * m, n * m},
+      {"phase4/T", n * d * ceil(m) + n * m * ceil(d), m * d},
+      {"phase4/g", 2 * m * d * ceil(d), d * d},
+  };
+}
+
+std::vector<Row> rows_of(const Plan& plan) {
+  std::vector<Row> rows;
+  for (const PhaseCost& phase : plan.phases) {
+    rows.push_back({phase.path, phase.reads.value(), phase.writes.value()});
+  }
+  return rows;
+}
+
+std::vector<Row> rows_of(const Result& result) {
+  std::vector<Row> rows;
+  for (const PhaseTotal& phase : result.phases) {
+    rows.push_back({phase.path, phase.io.reads, phase.io.writes});
+  }
+  return rows;
+}
+
+TEST(BackwardSmall, CountsAreTheTableOfAlgorithm6) {
+  const Kernel& kernel = find_kernel("backward/small");
+  const std::tuple<Shape, Index> problems[] = {
+      {{1000, 1000, 48}, 1024}, {{257, 129, 33}, 500}, {{129, 257, 33}, 500}, {{1, 1, 1}, 5},
+      {{7, 1, 3}, 16},          {{64, 64, 64}, 4096},  {{100, 3, 8}, 100000}, {{5, 90, 2}, 19}};
+  for (const auto& [shape, M] : problems) {
+    Index B = 1;  // floor(sqrt(M / 4))
+    while (4 * (B + 1) * (B + 1) <= M) {
+      ++B;
+    }
+    const Plan plan = kernel.plan(shape, M);
+    EXPECT_EQ(plan.blocks["B"], B);
+    EXPECT_EQ(rows_of(plan), small_table(shape, B)) << to_string(plan);
+  }
+}
+
+TEST(BackwardSmall, TotalsAreTheContracts) {
+  const Kernel& kernel = find_kernel("backward/small");
+  const PhaseCost square = total(kernel.plan({1000, 1000, 48}, 1024).phases);
+  EXPECT_EQ(square.reads.value(), 23'986'304);
+  EXPECT_EQ(square.writes.value(), 4'146'304);
+  const PhaseCost ragged = total(kernel.plan({257, 129, 33}, 500).phases);
+  EXPECT_EQ(ragged.reads.value(), 877'836);
+  EXPECT_EQ(ragged.writes.value(), 150'696);
+}
+
+TEST(BackwardSmall, MovesTheTableWhenItRuns) {
+  const Kernel& kernel = find_kernel("backward/small");
+  const Shape shape{257, 129, 33};
+  const Plan plan = kernel.plan(shape, 500);
+  const Problem problem = make_problem(kernel, shape, 1);
+  const Result result = run_kernel(kernel, plan, problem);
+  EXPECT_EQ(rows_of(result), small_table(shape, 11));
+  EXPECT_EQ(result.all.io, (IoCount{877'836, 150'696}));
+  const Verdict verdict = verify(kernel, plan, problem, result.returned);
+  EXPECT_TRUE(verdict.ok) << verdict.text;
+}
+
+// Algorithm 8 moves 4nd + n + 2md T + d^2, T row blocks.
+TEST(BackwardLarge, Phase2IsTheCountOfAlgorithm8) {
+  const Kernel& kernel = find_kernel("backward/large");
+  for (const Shape& shape : {Shape{2000, 2000, 32}, Shape{300, 70, 16}, Shape{70, 300, 16}}) {
+    const auto [n, m, d] = shape;
+    for (const Index M : {Index{512}, Index{2048}, Index{8192}, Index{1000000}}) {
+      if (M < kernel.least_M(shape)) {
+        continue;
+      }
+      const Plan plan = kernel.plan(shape, M);
+      const Index T = ceil_div(n, plan.blocks["phase2.Br"]);
+      EXPECT_EQ(rows_of(plan)[1], (Row{"phase2", 4 * n * d + n + 2 * m * d * T, d * d}));
+    }
+  }
+}
+
+// The paper's own block sizes need more than M: 2.3, 2.0, 1.25 and 1.02 times as much where
+// h_j is freed after use.
+TEST(BackwardLarge, PrintedBlocksOverflowAsDerived) {
+  const Kernel& kernel = find_kernel("backward/large");
+  ASSERT_NE(kernel.printed, nullptr);
+  const Shape shape{4096, 4096, 64};
+  const std::tuple<Index, double, double> expected[] = {
+      {1 << 12, 2.3, 0.05}, {1 << 14, 2.0, 0.05}, {1 << 16, 1.25, 0.005}, {1 << 20, 1.02, 0.005}};
+  for (const auto& [M, ratio, digits] : expected) {
+    const Index c = (M + 255) / 256;
+    const Blocks blocks = kernel.printed(shape, M);
+    EXPECT_EQ(blocks["phase2.Bc"], c);
+    EXPECT_EQ(blocks["phase2.Br"], std::min<Index>(c, 64));
+    const Plan plan = kernel.plan(shape, M, blocks);
+    EXPECT_NEAR(static_cast<double>(total(plan.phases).peak.value()) / static_cast<double>(M),
+                ratio, digits);
+    // The cap on Br: from M = 4 d^2 on the words no longer fall.
+    if (M >= 1 << 14) {
+      const PhaseCost all = total(plan.phases);
+      EXPECT_NEAR(static_cast<double>((all.reads + all.writes).value()), 36.18e6, 0.01e6);
+    }
+  }
+}
+
+// The core of FlashAttention's backward: T(4nd + 2n) + 3nd for n = m, v 2nd + n more.
+TEST(BackwardFlash, CoreIsTheCountOfTheNote) {
+  const Kernel& kernel = find_kernel("backward/flash");
+  for (const Index n : {Index{64}, Index{511}, Index{4096}}) {
+    for (const Index M : {Index{500}, Index{2048}, Index{20000}}) {
+      const Index d = 32;
+      const Plan plan = kernel.plan({n, n, d}, M);
+      const Index T = ceil_div(n, plan.blocks["core.Bc"]);
+      const auto io = [&](std::size_t k) {
+        return (plan.phases[k].reads + plan.phases[k].writes).value();
+      };
+      ASSERT_EQ(plan.phases[2].path, "v");
+      ASSERT_EQ(plan.phases[3].path, "core");
+      EXPECT_EQ(io(2), 2 * n * d + n);
+      EXPECT_EQ(io(3), T * (4 * n * d + 2 * n) + 3 * n * d);
+    }
+  }
+}
+
+// Every kernel's total, against formulas that were written down apart from the code.
+TEST(EveryKernelsTotal, IsTheContracts) {
+  for (const Kernel& kernel : kernels()) {
+    for (const Shape& shape : {Shape{100, 100, 16}, Shape{257, 129, 33}, Shape{61, 200, 7},
+                               Shape{1, 1, 1}, Shape{13, 1, 5}}) {
+      const Index least = kernel.least_M(shape);
+      for (const Index M : {least, least + 100, 3 * least + 1000, Index{1} << 24}) {
+        const Plan plan = kernel.plan(shape, M);
+        const PhaseCost all = total(plan.phases);
+        const auto expected = moved_by_contract<Index>(kernel.name, shape, plan.blocks);
+        EXPECT_EQ(all.reads.value(), expected.reads) << to_string(plan);
+        EXPECT_EQ(all.writes.value(), expected.writes) << to_string(plan);
+      }
+    }
+  }
+}
+
+// Products, as the paper's time bounds count them.
+TEST(EveryKernelsFlops, AreItsProducts) {
+  const Index n = 50;
+  const Index m = 37;
+  const Index d = 11;
+  const Index projections = 2 * n * d * d + 2 * m * d * d;  // S and h
+  const Index pair = 2 * n * m * d;                         // a product over all n x m
+  const std::pair<const char*, Index> expected[] = {
+      {"matmul/blocked", pair},
+      {"forward/naive", projections + 2 * pair},
+      {"forward/small", projections + 2 * pair},
+      {"forward/flash", projections + 2 * pair},
+      {"backward/naive", projections + 3 * pair + 2 * m * d * d},
+      {"backward/small", projections + 3 * pair + 2 * m * d * d},
+      {"backward/flash", projections + 5 * pair + 2 * n * d * d},
+  };
+  for (const auto& [name, flops] : expected) {
+    const Kernel& kernel = find_kernel(name);
+    EXPECT_EQ(total(kernel.plan({n, m, d}, 100000).phases).flops.value(), flops) << name;
+  }
+  // Algorithm 8 adds T A2 to g for each of its T row blocks.
+  const Kernel& large = find_kernel("backward/large");
+  const Plan plan = large.plan({n, m, d}, 1000);
+  const Index T = ceil_div(n, plan.blocks["phase2.Br"]);
+  EXPECT_GT(T, 1);
+  EXPECT_EQ(total(plan.phases).flops.value(), projections + 3 * pair + 2 * m * d * d * T);
+}
+
+// On leading terms small moves 12x + 9 and flash 16x^2, with O and L given (20x^2 with its
+// forward pass), x^2 = d^2 / M: below 0.6 d^2 small wins, above d^2 flash does.
+TEST(SmallAndFlash, CrossNearDSquared) {
+  for (const Index n : {Index{512}, Index{4096}}) {
+    const Shape shape{n, n, 64};
+    const auto io = [&](const char* name, double share) {
+      const auto M = static_cast<Index>(share * 64 * 64);
+      const PhaseCost all = total(find_kernel(name).plan(shape, M).phases);
+      return (all.reads + all.writes).value();
+    };
+    for (const double share : {0.25, 0.4, 0.5, 0.6}) {
+      EXPECT_LT(io("backward/small", share), io("backward/flash", share)) << share;
+    }
+    for (const double share : {1.0, 1.05, 1.25, 2.0, 4.0, 16.0}) {
+      EXPECT_GT(io("backward/small", share), io("backward/flash", share)) << share;
+    }
+    // From nothing, as the contract compares them. At M = d^2 itself flash with its forward
+    // pass still loses: one side of the steps of small's floor(sqrt(M / 4)).
+    for (const double share : {1.05, 1.25, 2.0, 4.0, 16.0}) {
+      EXPECT_GT(io("backward/small", share),
+                io("backward/flash", share) + io("forward/flash", share))
+          << share;
+    }
+    EXPECT_LT(io("backward/small", 1), io("backward/flash", 1) + io("forward/flash", 1));
+  }
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,86 @@
+// Counts are 64-bit and exact, or refused: against 128-bit arithmetic, up to n = 10^12.
+
+#include <chrono>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "tests/kernels/contract.hpp"
+#include "tests/kernels/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+__extension__ using Wide = unsigned __int128;  // NOLINT(modernize-use-using)
+constexpr auto kMost = static_cast<Wide>(std::numeric_limits<Index>::max());
+
+void expect_exact(Words computed, Wide expected, int& exact, int& refused,
+                  const std::string& what) {
+  if (expected > kMost) {
+    ++refused;
+    EXPECT_TRUE(computed.overflowed()) << what;
+    EXPECT_THROW(static_cast<void>(computed.value()), CountOverflow) << what;
+  } else {
+    ++exact;
+    ASSERT_FALSE(computed.overflowed()) << what;
+    EXPECT_EQ(static_cast<Wide>(computed.value()), expected) << what;
+  }
+}
+
+TEST(HugeShapes, AreCountedExactlyOrRefused) {
+  int exact = 0;
+  int refused = 0;
+  for (const Kernel& kernel : kernels()) {
+    for (Index n = 10'000'000; n <= 1'000'000'000'000; n *= 10) {
+      for (const Index m : {n, n / 7 + 1, Index{1000}}) {
+        for (const Index d : {Index{1}, Index{128}, Index{1000}}) {
+          for (const Index M : {Index{65536}, Index{1} << 24, Index{1} << 40}) {
+            const Shape shape{n, m, d};
+            const Blocks blocks = kernel.fit(shape, M);
+            const PhaseCost cost = total(kernel.cost(shape, blocks));
+            const auto expected = moved_by_contract<Wide>(kernel.name, shape, blocks);
+            const std::string what =
+                to_string(Plan{std::string(kernel.name), shape, M, blocks, {}});
+            expect_exact(cost.reads, expected.reads, exact, refused, what);
+            expect_exact(cost.writes, expected.writes, exact, refused, what);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(exact, 300);
+  EXPECT_GT(refused, 300);
+}
+
+TEST(HugeShapes, ArePlannedOrRefusedWithoutAWrongNumber) {
+  const Shape shape{1'000'000'000'000, 1'000'000'000'000, 1'000'000};
+  for (const Kernel& kernel : kernels()) {
+    // Either least M is itself beyond counting, or M is too small for it, or the plan's
+    // count is; none of them is a number that wrapped.
+    try {
+      const Plan plan = kernel.plan(shape, 1000);
+      EXPECT_THROW(static_cast<void>(total(plan.phases).reads.value()), CountOverflow)
+          << kernel.name;
+    } catch (const FastMemoryTooSmall&) {
+      EXPECT_GT(kernel.least_M(shape), 1000);
+    } catch (const CountOverflow&) {
+      EXPECT_THROW(static_cast<void>(kernel.least_M(shape)), CountOverflow) << kernel.name;
+    }
+  }
+}
+
+// "count" answers at once for n = 10^7 and beyond: a plan walks nothing.
+TEST(HugeShapes, ArePlannedAtOnce) {
+  const auto start = std::chrono::steady_clock::now();
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.least_M({10'000'000, 10'000'000, 128}) <= 65536) {
+      static_cast<void>(kernel.plan({10'000'000, 10'000'000, 128}, 65536));
+    }
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,335 @@
+// For thousands of random n, m, d and M, every kernel of the registry:
+//   - moves and holds exactly what its formulas say, phase by phase, and never more than M;
+//   - runs at its least M and is refused one below;
+//   - leaves nothing behind, reads nothing unwritten, writes every word of its results;
+//   - computes what the double-precision evaluation says, within its bound, to the same bits
+//     each time.
+// What is counted is held against two witnesses that share no code with the counters: the
+// store's own tally, and a listener that adds up tiles by their numbers.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <string>
+#include <unordered_map>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "memsim/events.hpp"
+#include "tests/kernels/run_kernel.hpp"
+#include "tests/memsim/print.hpp"
+
+namespace redblue {
+namespace {
+
+// ------------------------------------------------------------------------------- witnesses
+
+struct Tally {
+  IoCount io;
+  bool sound = true;  // windows inside their matrices, spans of their size
+};
+
+class MeteredBacking final : public Backing {
+ public:
+  MeteredBacking(Tally& tally, Buffer& words, Index rows, Index cols)
+      : tally_(tally), store_(words.data(), cols), rows_(rows), cols_(cols) {}
+  void read(Range rows, Range columns, std::span<float> to) const override {
+    check(rows, columns, to.size());
+    tally_.io.reads += static_cast<Index>(to.size());
+    store_.read(rows, columns, to);
+  }
+  void write(Range rows, Range columns, std::span<const float> from) override {
+    check(rows, columns, from.size());
+    tally_.io.writes += static_cast<Index>(from.size());
+    store_.write(rows, columns, from);
+  }
+
+ private:
+  void check(Range rows, Range columns, std::size_t words) const {
+    tally_.sound = tally_.sound && 0 <= rows.begin && rows.begin < rows.end && rows.end <= rows_ &&
+                   0 <= columns.begin && columns.begin < columns.end && columns.end <= cols_ &&
+                   static_cast<Index>(words) == rows.size() * columns.size();
+  }
+
+  Tally& tally_;
+  BorrowedBacking store_;
+  Index rows_, cols_;
+};
+
+class MeteredWorkspace final : public Workspace {
+ public:
+  explicit MeteredWorkspace(Tally& tally) : tally_(tally) {}
+  SlowMatrix matrix(std::string name, Index rows, Index cols) override {
+    Buffer& words = buffers_.emplace_back(static_cast<std::size_t>(rows * cols),
+                                          std::numeric_limits<float>::quiet_NaN());
+    return {std::move(name), rows, cols,
+            std::make_unique<MeteredBacking>(tally_, words, rows, cols)};
+  }
+
+ private:
+  Tally& tally_;
+  std::deque<Buffer> buffers_;
+};
+
+// Adds up living tiles from the events alone.
+class Audit final : public Listener {
+ public:
+  void on(const Event& event) noexcept override {
+    const Index words = event.rows * event.cols;
+    switch (event.kind) {
+      case Event::Kind::read:
+      case Event::Kind::initialize:
+        sound_ = tiles_.emplace(event.tile, words).second && sound_;
+        live_ += words;
+        break;
+      case Event::Kind::remove:
+        sound_ = tiles_.erase(event.tile) == 1 && sound_;
+        live_ -= words;
+        break;
+      case Event::Kind::write:
+        sound_ = tiles_.contains(event.tile) && sound_;
+        break;
+      default:
+        break;
+    }
+    peak_ = std::max(peak_, live_);
+    sound_ = sound_ && event.live == live_;
+  }
+  [[nodiscard]] bool sound() const { return sound_ && tiles_.empty() && live_ == 0; }
+  [[nodiscard]] Index peak() const { return peak_; }
+
+ private:
+  std::unordered_map<std::uint64_t, Index> tiles_;
+  Index live_ = 0;
+  Index peak_ = 0;
+  bool sound_ = true;
+};
+
+struct Witnessed {
+  Buffers given, returned;  // after the run
+  Tally tally;
+  IoCount counted;
+  Index peak = 0, audited_peak = 0;
+  bool sound = false;
+};
+
+Witnessed run_witnessed(const Kernel& kernel, const Plan& plan, const Problem& problem) {
+  Witnessed run;
+  run.given = problem.given;
+  run.returned = fresh_results(kernel, plan.shape);
+  Machine machine(plan.M);
+  Audit audit;
+  machine.listen(audit);
+  {
+    MeteredWorkspace workspace(run.tally);
+    std::deque<SlowMatrix> matrices;
+    Operands io;
+    const auto metered = [&](const Signature& operand, Buffers& buffers) -> SlowMatrix& {
+      const Index rows = operand.rows_of(plan.shape);
+      const Index cols = operand.cols_of(plan.shape);
+      std::string name(operand.name);
+      Buffer& words = buffers.at(name);
+      return matrices.emplace_back(std::move(name), rows, cols,
+                                   std::make_unique<MeteredBacking>(run.tally, words, rows, cols));
+    };
+    for (const Signature& operand : kernel.given) {
+      io.give(metered(operand, run.given));
+    }
+    for (const Signature& operand : kernel.returns) {
+      io.take(metered(operand, run.returned));
+    }
+    kernel.run(machine, plan, io, workspace);
+  }
+  run.counted = total(machine.phases()).io;
+  run.peak = total(machine.phases()).peak;
+  run.audited_peak = audit.peak();
+  run.sound = run.tally.sound && audit.sound();
+  return run;
+}
+
+// --------------------------------------------------------------------------------- one case
+
+PhaseTotal as_counted(const PhaseCost& cost) {
+  return {cost.path,
+          {cost.reads.value(), cost.writes.value()},
+          {cost.flops.value(), 0},
+          cost.peak.value()};
+}
+
+void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, double scale) {
+  const Problem problem = make_problem(kernel, plan.shape, seed, scale);
+  const Result result = run_kernel(kernel, plan, problem);
+
+  // Counts and peaks are the formulas', phase by phase, in their order.
+  std::vector<PhaseTotal> expected;
+  for (const PhaseCost& cost : plan.phases) {
+    expected.push_back(as_counted(cost));
+  }
+  std::vector<PhaseTotal> counted = result.phases;
+  for (PhaseTotal& phase : counted) {
+    phase.operations.elementwise = 0;  // has no formula; tests/golden holds it
+  }
+  EXPECT_EQ(counted, expected);
+  EXPECT_EQ(result.all.peak, total(plan.phases).peak.value());
+  EXPECT_LE(result.all.peak, plan.M);
+  EXPECT_LE(result.span, plan.M + plan.M / 8 + 16384);
+  EXPECT_GE(result.span, result.all.peak);
+
+  // Nothing is left behind; the store held the intermediates and no more.
+  EXPECT_EQ(result.live, 0);
+  EXPECT_EQ(result.workspace_live, 0);
+  EXPECT_EQ(result.workspace_peak, kernel.intermediates(plan.shape).value());
+
+  // Every word is written, and is what it should be.
+  for (const auto& [name, words] : result.returned) {
+    EXPECT_TRUE(std::ranges::none_of(words, [](float word) { return std::isnan(word); })) << name;
+  }
+  const Verdict verdict = verify(kernel, plan, problem, result.returned);
+  EXPECT_TRUE(verdict.ok) << verdict.text;
+
+  // The witnesses agree, no input changed, and a second run gives the same bits.
+  const Witnessed again = run_witnessed(kernel, plan, problem);
+  EXPECT_TRUE(again.sound);
+  EXPECT_EQ(again.tally.io, again.counted);
+  EXPECT_EQ(again.counted, result.all.io);
+  EXPECT_EQ(again.audited_peak, again.peak);
+  EXPECT_EQ(again.peak, result.all.peak);
+  EXPECT_TRUE(same_bits(again.given, problem.given)) << "an input was changed";
+  EXPECT_TRUE(same_bits(again.returned, result.returned)) << "two runs differ";
+}
+
+// One word less, and the plan is refused with the least M in its message.
+void check_refusal(const Kernel& kernel, const Shape& shape) {
+  const Index least = kernel.least_M(shape);
+  ASSERT_GE(least, 2);
+  try {
+    static_cast<void>(kernel.plan(shape, least - 1));
+    ADD_FAILURE() << "planned below the least M " << least;
+  } catch (const FastMemoryTooSmall& error) {
+    const std::string message = error.what();
+    for (const std::string& part :
+         {std::string(kernel.name), "at least " + std::to_string(least),
+          "M = " + std::to_string(least - 1), "n = " + std::to_string(shape.n),
+          "m = " + std::to_string(shape.m), "d = " + std::to_string(shape.d)}) {
+      EXPECT_NE(message.find(part), std::string::npos) << part << " is not in: " << message;
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------- all cases
+
+using Random = std::mt19937_64;
+
+Index below(Random& random, Index limit) {
+  return static_cast<Index>(random() % static_cast<std::uint64_t>(limit));
+}
+
+// Sizes of every kind: 1, primes, powers of two and their neighbours, anything.
+Index draw_extent(Random& random) {
+  static constexpr Index kSpecial[] = {1, 1, 2, 3, 5, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32, 37};
+  switch (below(random, 4)) {
+    case 0:
+      return kSpecial[below(random, std::size(kSpecial))];
+    case 1:
+      return 1 + below(random, 5);
+    case 2:
+      return 1 + below(random, 16);
+    default:
+      return 1 + below(random, 44);
+  }
+}
+
+// The least M, a little more, between that and everything resident, or more than everything.
+Index draw_M(Random& random, const Kernel& kernel, const Shape& shape) {
+  const auto& [n, m, d] = shape;
+  const Index least = kernel.least_M(shape);
+  const Index everything = least + 4 * (n * d + m * d + d * d + n * m);
+  switch (below(random, 6)) {
+    case 0:
+      return least;
+    case 1:
+      return least + 1 + below(random, 2 * d + 2);
+    case 2:
+      return everything + below(random, everything);
+    default: {
+      const double spread = static_cast<double>(below(random, 1000)) / 1000;
+      return least + static_cast<Index>(std::pow(static_cast<double>(everything - least), spread));
+    }
+  }
+}
+
+class EveryKernel : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
+  constexpr int kShapes = 3000;
+  constexpr Index kMostWords = 60000;  // of one run, so that the test takes seconds
+  const Kernel& kernel = find_kernel(GetParam());
+  Random random(20240607);
+  int runs = 0;
+  int at_least = 0;
+  int differences = 0;
+  Index words = 0;
+  for (int shapes = 0; shapes < kShapes;) {
+    Shape shape{draw_extent(random), draw_extent(random), draw_extent(random)};
+    if (below(random, 4) == 0) {
+      shape.m = shape.n;
+    }
+    if (shape.n * shape.m * shape.d > 12000) {
+      continue;
+    }
+    const Index M = draw_M(random, kernel, shape);
+    const Plan plan = kernel.plan(shape, M);
+    const PhaseCost cost = total(plan.phases);
+    if ((cost.reads + cost.writes).value() > kMostWords) {
+      continue;
+    }
+    ++shapes;
+    runs += 2;
+    words += (cost.reads + cost.writes).value();
+    at_least += M == kernel.least_M(shape) ? 1 : 0;
+    const double scale = std::pow(10.0, static_cast<double>(below(random, 200)) / 100 - 1);
+    const auto failures = [] {
+      return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    };
+    const int before = failures();
+    {
+      SCOPED_TRACE(to_string(plan) + " scale=" + std::to_string(scale));
+      check_case(kernel, plan, random(), scale);
+      check_refusal(kernel, shape);
+    }
+    differences += failures() != before ? 1 : 0;
+    if (differences >= 5) {
+      break;  // enough to see what is wrong
+    }
+  }
+  EXPECT_GE(at_least, kShapes / 20);
+  RecordProperty("shapes", kShapes);
+  RecordProperty("runs", runs);
+  RecordProperty("differences", differences);
+  std::cout << kernel.name << ": " << runs / 2 << " shapes (" << at_least << " at the least M), "
+            << runs << " runs, " << words << " words each way of counting, " << differences
+            << " differences\n";
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const Kernel& kernel : kernels()) {
+    all.emplace_back(kernel.name);
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryKernel, testing::ValuesIn(names()), [](const auto& tested) {
+  std::string name = tested.param;
+  std::ranges::replace(name, '/', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,158 @@
+#include "tests/kernels/run_kernel.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/inputs.hpp"
+
+namespace redblue {
+namespace {
+
+std::size_t words_of(const Signature& operand, const Shape& shape) {
+  return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
+}
+
+bool takes(const Kernel& kernel, std::string_view operand) {
+  return std::ranges::any_of(kernel.given,
+                             [&](const Signature& given) { return given.name == operand; });
+}
+
+std::span<const float> find(const Buffers& buffers, std::string_view name) {
+  const auto found = buffers.find(name);
+  return found == buffers.end() ? std::span<const float>() : found->second;
+}
+
+AttentionInput attention(const Problem& problem) {
+  const Buffers& given = problem.given;
+  return {problem.shape,     find(given, "A1"), find(given, "A2"),
+          find(given, "A3"), find(given, "X"),  find(given, "Y"),
+          find(given, "dO"), find(given, "O"),  find(given, "L")};
+}
+
+Bounded exact(std::string_view name, const Reference& reference) {
+  const std::pair<std::string_view, const Bounded&> known[] = {
+      {"O", reference.O},   {"L", reference.L},   {"g", reference.g},
+      {"dQ", reference.dQ}, {"dK", reference.dK}, {"dV", reference.dV}};
+  for (const auto& [operand, value] : known) {
+    if (operand == name) {
+      return value;
+    }
+  }
+  throw std::logic_error("tests/kernels/run_kernel.cpp knows no exact " + std::string(name));
+}
+
+}  // namespace
+
+Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed, double scale) {
+  Problem problem{shape, {}};
+  for (const Signature& operand : kernel.given) {
+    if (operand.name == "O" || operand.name == "L") {
+      continue;
+    }
+    Buffer words(words_of(operand, shape));
+    fill_input(operand.name, shape, seed, scale, 0, operand.rows_of(shape), words);
+    problem.given.emplace(operand.name, std::move(words));
+  }
+  if (takes(kernel, "O")) {
+    add_forward(problem);
+  }
+  return problem;
+}
+
+void add_forward(Problem& problem) {
+  problem.given.erase("O");
+  problem.given.erase("L");
+  AttentionInput input = attention(problem);
+  input.dO = {};
+  const Reference forward = evaluate(input, {});
+  const auto rounded = [](const Bounded& exact) {
+    Buffer words;
+    for (const double value : exact.value) {
+      words.push_back(static_cast<float>(value));
+    }
+    return words;
+  };
+  problem.given["O"] = rounded(forward.O);
+  problem.given["L"] = rounded(forward.L);
+}
+
+Buffers fresh_results(const Kernel& kernel, const Shape& shape) {
+  Buffers results;
+  for (const Signature& operand : kernel.returns) {
+    results.emplace(operand.name,
+                    Buffer(words_of(operand, shape), std::numeric_limits<float>::quiet_NaN()));
+  }
+  return results;
+}
+
+bool same_bits(const Buffers& a, const Buffers& b) {
+  return std::ranges::equal(a, b, [](const auto& left, const auto& right) {
+    return left.first == right.first && left.second.size() == right.second.size() &&
+           std::memcmp(left.second.data(), right.second.data(),
+                       left.second.size() * sizeof(float)) == 0;
+  });
+}
+
+Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem) {
+  Result result;
+  result.returned = fresh_results(kernel, plan.shape);
+  Machine machine(plan.M);
+  RamWorkspace workspace;
+  {
+    std::deque<SlowMatrix> matrices;  // which stay where they are
+    Operands io;
+    for (const Signature& operand : kernel.given) {
+      const Buffer& words = problem.given.at(std::string(operand.name));
+      const Index cols = operand.cols_of(plan.shape);
+      io.give(matrices.emplace_back(std::string(operand.name), operand.rows_of(plan.shape), cols,
+                                    std::make_unique<BorrowedBacking>(words.data(), cols)));
+    }
+    for (const Signature& operand : kernel.returns) {
+      Buffer& words = result.returned.at(std::string(operand.name));
+      io.take(
+          matrices.emplace_back(borrow(std::string(operand.name), words.data(),
+                                       operand.rows_of(plan.shape), operand.cols_of(plan.shape))));
+    }
+    kernel.run(machine, plan, io, workspace);
+  }
+  result.phases = leaves(machine.phases());
+  result.all = total(machine.phases());
+  result.span = machine.span();
+  result.live = machine.live();
+  result.workspace_live = workspace.live();
+  result.workspace_peak = workspace.peak();
+  return result;
+}
+
+Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+               const Buffers& returned) {
+  const auto& [n, m, d] = plan.shape;
+  Verdict verdict;
+  const auto hold = [&](const std::string& name, const Bounded& exact_value) {
+    const Comparison worst = compare(returned.at(name), exact_value);
+    if (!worst.ok) {
+      verdict.ok = false;
+      verdict.text += name + "[" + std::to_string(worst.index) + "] is off by " +
+                      std::to_string(worst.error) + ", bound " + std::to_string(worst.bound) + "; ";
+    }
+  };
+  if (takes(kernel, "A")) {
+    hold("C", evaluate_product(n, m, d, problem.given.at("A"), problem.given.at("B")));
+    return verdict;
+  }
+  const Words chain = kernel.chain != nullptr ? kernel.chain(plan.shape, plan.blocks) : n + m;
+  const Reference reference =
+      evaluate(attention(problem), {.g = static_cast<double>(chain.value())});
+  for (const Signature& operand : kernel.returns) {
+    hold(std::string(operand.name), exact(operand.name, reference));
+  }
+  return verdict;
+}
+
+}  // namespace redblue

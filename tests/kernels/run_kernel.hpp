@@ -1,0 +1,57 @@
+#pragma once
+// Problems in a caller's own buffers, and runs of any kernel of the registry on them.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/phase.hpp"
+#include "memsim/workspace.hpp"
+#include "runtime/reference.hpp"
+
+namespace redblue {
+
+using Buffer = std::vector<float>;
+using Buffers = std::map<std::string, Buffer, std::less<>>;  // by operand
+
+struct Problem {
+  Shape shape;
+  Buffers given;
+};
+
+// What the kernel is given, from a seed.
+Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed,
+                     double scale = 1);
+// Adds O and L, rounded from their double-precision evaluation.
+void add_forward(Problem& problem);
+
+// NaN for every word that the kernel returns.
+Buffers fresh_results(const Kernel& kernel, const Shape& shape);
+bool same_bits(const Buffers& a, const Buffers& b);
+
+struct Result {
+  Buffers returned;
+  std::vector<PhaseTotal> phases;
+  PhaseTotal all;
+  Index span = 0;
+  Index live = 0;  // when all is over
+  Index workspace_live = 0;
+  Index workspace_peak = 0;
+};
+
+// On a machine of plan.M words, with every matrix borrowed from a buffer.
+Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem);
+
+// Whether each returned matrix is within its bound of the double-precision evaluation.
+struct Verdict {
+  bool ok = true;
+  std::string text;
+};
+Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+               const Buffers& returned);
+
+}  // namespace redblue

@@ -1,0 +1,451 @@
+// Every bad input: one clear line on standard error, nothing on standard output, no file left
+// behind or changed, and 2 for a command line that asks for what there is not, 1 for the rest.
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <regex>
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "kernels/kernel.hpp"
+#include "tests/tools/cli.hpp"
+#include "tests/tools/npy_bytes.hpp"
+
+namespace redblue {
+namespace {
+
+// A command line, where @ stands for "--n 4 --m 5 --d 3 --M 200"; its exit code; what its
+// message must match.
+struct Bad {
+  const char* command;
+  int code;
+  const char* message;
+};
+
+class BadInput : public Cli {
+ protected:
+  BadInput() {
+    std::filesystem::create_directory(directory_ / "out");
+    const std::vector<float> ones(64, 1);
+    file("a1.npy", npy_bytes(4, 3, ones));
+    file("a1_5.npy", npy_bytes(5, 3, ones));
+    file("a2.npy", npy_bytes(5, 3, ones));
+    file("wide.npy", npy_bytes(5, 4, ones));
+    file("row.npy", npy_bytes(4, 0, ones));
+    file("column.npy", npy_bytes(4, 1, ones));
+    file("O.npy", npy_bytes(4, 3, ones));
+    file("L.npy", npy_bytes(4, 0, ones));
+    // (2, 1) is not finite, in either order.
+    for (const auto& [name, bad] :
+         {std::pair("nan", std::numeric_limits<float>::quiet_NaN()),
+          std::pair("inf", std::numeric_limits<float>::infinity()),
+          std::pair("minus_inf", -std::numeric_limits<float>::infinity())}) {
+      std::vector<float> words = ones;
+      words[2 * 3 + 1] = bad;
+      file(std::string(name) + ".npy", npy_bytes(4, 3, words));
+      file(std::string(name) + "_fortran.npy",
+           npy_bytes(4, 3, words, {.float64 = true, .fortran = true}));
+    }
+    file("huge.npy", npy_bytes(4, 3, std::vector<float>(12, 3e38F)));
+    // A double that no float32 comes near: 1e300, little-endian.
+    const char* const large = "\x9c\x75\x00\x88\x3c\xe4\x37\x7e";
+    file("double.npy", npy_file(npy_header("<f8", false, "(1, 1)"), std::string(large, 8)));
+
+    const std::string good = npy_bytes(4, 3, ones);
+    file("empty.npy", "");
+    for (const std::size_t length : {1U, 6U, 7U, 9U, 60U, 128U, 175U}) {
+      file("cut" + std::to_string(length) + ".npy", good.substr(0, length));
+    }
+    file("long.npy", good + "x");
+    file("foreign.npy", "PK\3\4 this is a zip, as .npz files are");
+    file("text.npy", "1 2 3\n4 5 6\n");
+    file("format9.npy", "\x93NUMPY\x09" + good.substr(7));
+    file("int.npy", npy_file(npy_header("<i8", false, "(4, 3)"), std::string(96, '\0')));
+    file("half.npy", npy_file(npy_header("<f2", false, "(4, 3)"), std::string(24, '\0')));
+    file("complex.npy", npy_file(npy_header("<c8", false, "(4, 3)"), std::string(96, '\0')));
+    file("object.npy", npy_file(npy_header("|O", false, "(4, 3)"), std::string(96, '\0')));
+    file("cube.npy", npy_file(npy_header("<f4", false, "(2, 3, 2)"), std::string(48, '\0')));
+    file("scalar.npy", npy_file(npy_header("<f4", false, "()"), std::string(4, '\0')));
+    file("no_rows.npy", npy_file(npy_header("<f4", false, "(0, 3)"), ""));
+    file("header.npy", npy_file("{'descr': '<f4', 'shape': (4, 3)}", std::string(48, '\0')));
+  }
+
+  void file(const std::string& name, const std::string& bytes) { directory_.write(name, bytes); }
+
+  static std::string expanded(std::string command) {
+    if (const std::size_t at = command.find('@'); at != std::string::npos) {
+      command.replace(at, 1, "--n 4 --m 5 --d 3 --M 200");
+    }
+    return command;
+  }
+
+  static std::string changed(const std::map<std::string, std::string>& before,
+                             const std::map<std::string, std::string>& after) {
+    std::string names;
+    for (const auto& [name, content] : before) {
+      const auto found = after.find(name);
+      if (found == after.end() || found->second != content) {
+        names += "-" + name + " ";
+      }
+    }
+    for (const auto& [name, content] : after) {
+      if (!before.contains(name)) {
+        names += "+" + name + " ";
+      }
+    }
+    return names;
+  }
+
+  void expect_refused(const Process& process, int code, const std::string& message) const {
+    const auto before = files();
+    const Outcome outcome = process.run();
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(std::regex_match(outcome.err, std::regex("redblue: [^\n]+\n")))
+        << "not one line: " << outcome.err;
+    EXPECT_TRUE(std::regex_search(outcome.err, std::regex(message)))
+        << outcome.err << "does not match: " << message;
+    EXPECT_EQ(changed(before, files()), "");
+  }
+  void expect_refused(const Bad& bad) const {
+    SCOPED_TRACE(bad.command);
+    expect_refused(process(expanded(bad.command)), bad.code, bad.message);
+  }
+  template <std::size_t rows>
+  void expect_refused(const Bad (&table)[rows]) const {
+    for (const Bad& bad : table) {
+      expect_refused(bad);
+    }
+  }
+};
+
+TEST_F(BadInput, Words) {
+  expect_refused({
+      {"", 2, "subcommand"},
+      {"cuont", 2, "cuont"},
+      {"runn backward/small @", 2, "runn"},
+      {"--n 4", 2, "."},
+      {"run", 2, "kernel"},
+      {"count", 2, "kernel"},
+      {"count --n 4 --d 4 --M 64", 2, "kernel"},
+      {"run backward/smal @ --out g=out/g.npy", 2, "'backward/smal'.*backward/small"},
+      {"count flash @", 2, "'flash'.*forward/flash or backward/flash"},
+      {"count Backward/Large @", 2, "'Backward/Large'.*backward/large"},
+      {"count '' @", 2, "kernel"},
+      {"run backward/small extra @", 2, "extra"},
+      {"run backward/small @ --verfiy", 2, "--verfiy"},
+      {"run backward/small @ --Seed 3", 2, "--Seed"},
+      {"run backward/small @ --Seed=3", 2, "--Seed"},
+      {"run backward/small @ -n 3", 2, "-n"},
+      {"run backward/small @ --seed", 2, "--seed"},
+      {"list backward/small", 2, "backward/small"},
+      {"count backward/small @ --in A1=a1.npy", 2, "--in"},
+      {"count backward/small @ --verify", 2, "--verify"},
+      {"info --n 4", 2, "--n"},
+  });
+}
+
+TEST_F(BadInput, Sizes) {
+  expect_refused({
+      {"run backward/small --d 3 --M 200", 2, "--n is missing"},
+      {"count backward/small --d 3 --M 200", 2, "--n is missing"},
+      {"count backward/small --n 4 --M 200", 2, "--d is missing"},
+      {"count backward/small --n 4 --d 3", 2, "--M is missing"},
+      {"count backward/small --m 4 --d 3 --M 200", 2, "--n is missing"},
+      {"run backward/small --in A2=a2.npy --M 200", 2, "--n is missing"},
+      {"list --n 4", 2, "--d"},
+      {"list --d 4", 2, "--n"},
+      {"list --m 4", 2, "--n"},
+      {"count backward/small --n 0 --d 3 --M 200", 2, "--n.*\"0\".*zero"},
+      {"count backward/small --n 4 --m 0 --d 3 --M 200", 2, "--m.*\"0\".*zero"},
+      {"count backward/small --n 4 --d 0K --M 200", 2, "--d.*\"0K\".*zero"},
+      {"count backward/small --n 4 --d 3 --M 0", 2, "--M.*\"0\".*zero"},
+      {"count backward/small --n -4 --d 3 --M 200", 2, "--n.*\"-4\".*positive"},
+      {"count backward/small --n=-4 --d 3 --M 200", 2, "--n.*\"-4\".*positive"},
+      {"count backward/small --n 4 --d 3 --M -200", 2, "--M.*\"-200\".*positive"},
+      {"count backward/small --n 4 --d 3 --M 64KB", 2, "--M.*\"64KB\".*64KiB.*64K"},
+      {"count backward/small --n 4 --d 3 --M 64kib", 2, "--M.*\"64kib\".*64KiB"},
+      {"count backward/small --n 1.5K --d 3 --M 200", 2, "--n.*\"1.5K\""},
+      {"count backward/small --n 4 --d 3 --M 1.5K", 2, "--M.*\"1.5K\""},
+      {"count backward/small --n 4KiB --d 3 --M 200", 2, "--n.*\"4KiB\".*4K"},
+      {"count backward/small --n 1e3 --d 3 --M 200", 2, "--n.*\"1e3\""},
+      {"count backward/small --n '' --d 3 --M 200", 2, "--n"},
+      {"count backward/small --n 4, --d 3 --M 200", 2, "--n.*\"4,\""},
+      {"count backward/small --n 4 --n 5 --d 3 --M 200", 2, "--n is given 2 times"},
+      {"count backward/small --n 99999999999999999999 --d 3 --M 200", 2, "--n.*too large"},
+      {"count backward/small --n 9000000000G --d 3 --M 200", 2, "--n.*too large"},
+      {"count backward/small --n 4G --m 4G --d 3 --M 200", 2, "63 bits"},
+      {"count backward/small --n 9223372036854775807 --d 3 --M 200", 2, "63 bits"},
+      {"count backward/large --n 4 --d 4G --M 200", 2, "63 bits"},
+      {"list --n 4G --d 4G", 2, "63 bits"},
+      {"run backward/small --n 10M --m 10M --d 3 --M 200", 1, "need .*[PE]iB of memory.*count"},
+      {"run forward/naive --n 1M --m 1M --d 3 --M 4096G --verify", 1, "need .*TiB of memory"},
+      {"run matmul/blocked --n 1M --m 1M --d 3 --M 200 --out C=out/C.npy", 1,
+       "need .*TiB of memory"},
+  });
+}
+
+TEST_F(BadInput, FastMemoryBelowTheLeast) {
+  const Shape shape{17, 13, 5};
+  for (const Kernel& kernel : kernels()) {
+    for (const std::string command : {"count ", "run "}) {
+      const Index least = kernel.least_M(shape);
+      const std::string problem = command + std::string(kernel.name) + " --n 17 --m 13 --d 5 --M ";
+      SCOPED_TRACE(problem);
+      EXPECT_EQ(redblue(problem + std::to_string(least)).code, 0);
+      for (const Index M : {Index{1}, least - 1}) {
+        expect_refused(process(problem + std::to_string(M)), 2,
+                       std::string(kernel.name) + ".*M = " + std::to_string(M) + " .*at least " +
+                           std::to_string(least) + "\n");
+      }
+    }
+  }
+}
+
+TEST_F(BadInput, OtherOptions) {
+  expect_refused({
+      {"run backward/small @ --format xml", 2, "--format.*xml.*table, json or csv"},
+      {"count backward/small @ --format JSON", 2, "--format.*JSON.*json"},
+      {"list --format ''", 2, "--format.*table"},
+      {"info --format csv", 2, "--format.*csv"},
+      {"run backward/small @ --seed -1", 2, "--seed.*\"-1\""},
+      {"run backward/small @ --seed x", 2, "--seed.*\"x\""},
+      {"run backward/small @ --seed 18446744073709551616", 2, "--seed.*18446744073709551615"},
+      {"run backward/small @ --seed 1 --seed 2", 2, "--seed is given 2 times"},
+      {"run backward/small @ --scale 0", 2, "--scale.*\"0\""},
+      {"run backward/small @ --scale -1", 2, "--scale.*\"-1\""},
+      {"run backward/small @ --scale nan", 2, "--scale.*\"nan\""},
+      {"run backward/small @ --scale inf", 2, "--scale.*\"inf\""},
+      {"run backward/small @ --scale 1e999", 2, "--scale"},
+      {"run backward/small @ --scale 1e200", 2, "scale.*1e\\+200"},
+      {"run backward/small @ --scale 1e-200", 2, "scale.*1e-200"},
+      {"run backward/small @ --scale 1x", 2, "--scale.*\"1x\""},
+      {"count backward/small @ --blocks C=4", 2, "--blocks.*C.*backward/small has B"},
+      {"count backward/large @ --blocks B=4", 2, "--blocks.*phase1.Br, phase1.Bc"},
+      {"count backward/naive @ --blocks B=4", 2, "--blocks.*backward/naive"},
+      {"count backward/small @ --blocks B", 2, "--blocks.*'B'.*NAME=SIZE"},
+      {"count backward/small @ --blocks =4", 2, "--blocks.*'=4'.*NAME=SIZE"},
+      {"count backward/small @ --blocks B=", 2, "--blocks B"},
+      {"count backward/small @ --blocks B=0", 2, "--blocks B.*zero"},
+      {"count backward/small @ --blocks B=4,B=5", 2, "--blocks.*B"},
+      {"count backward/small @ --blocks B=4 --blocks B=5", 2, "--blocks.*B"},
+      {"count backward/small --n 99 --d 99 --M 200 --blocks B=99", 2,
+       "--blocks.*[0-9]+ words more than M = 200"},
+      {"run backward/small --n 99 --d 99 --M 200 --blocks B=99", 2,
+       "--blocks.*[0-9]+ words more than M = 200"},
+      {"run backward/large @ --blocks printed", 2, "--blocks printed.*count"},
+      {"run backward/small @ --blocks printed", 2, "--blocks printed"},
+      {"count backward/small @ --blocks printed", 2, "--blocks printed.*backward/small"},
+      {"count forward/flash @ --blocks printed", 2, "--blocks printed.*forward/flash"},
+      {"count backward/large @ --blocks printed,phase1.Br=2", 2, "--blocks.*not both"},
+  });
+}
+
+// The message names what the person set.
+TEST_F(BadInput, EnvironmentTwins) {
+  expect_refused({
+      {"REDBLUE_N=0 count backward/small --d 3 --M 200", 2, "REDBLUE_N.*\"0\""},
+      {"REDBLUE_m=x count backward/small --n 4 --d 3 --M 200", 2, "REDBLUE_m.*\"x\""},
+      {"REDBLUE_D=1.5K count backward/small --n 4 --M 200", 2, "REDBLUE_D.*\"1.5K\""},
+      {"REDBLUE_M=64KB count backward/small --n 4 --d 3", 2, "REDBLUE_M.*64KiB"},
+      {"REDBLUE_BLOCKS=B count backward/small @", 2, "REDBLUE_BLOCKS.*'B'"},
+      {"REDBLUE_BLOCKS=C=4 count backward/small @", 2, "REDBLUE_BLOCKS.*C.*has B"},
+      {"REDBLUE_BLOCKS=printed run backward/large @", 2, "REDBLUE_BLOCKS"},
+      {"REDBLUE_BLOCKS=B=99 count backward/small --n 99 --d 99 --M 200", 2,
+       "REDBLUE_BLOCKS.*words more"},
+      {"REDBLUE_FORMAT=xml count backward/small @", 2, "REDBLUE_FORMAT.*xml"},
+      {"REDBLUE_FORMAT=csv info", 2, "REDBLUE_FORMAT.*csv"},
+      {"REDBLUE_SEED=-1 run backward/small @", 2, "REDBLUE_SEED.*\"-1\""},
+      {"REDBLUE_SCALE=0 run backward/small @", 2, "REDBLUE_SCALE.*\"0\""},
+      {"REDBLUE_VERIFY=yes run backward/small @", 2, "REDBLUE_VERIFY.*yes.*0 or 1"},
+      {"REDBLUE_IN=A1 run backward/small @", 2, "REDBLUE_IN.*'A1'.*NAME=FILE"},
+      {"REDBLUE_IN=Q=a1.npy run backward/small @", 2, "REDBLUE_IN.*Q=a1.npy.*A1, A2"},
+      {"REDBLUE_IN=A1=a1.npy,A1=a1.npy run backward/small @", 2, "REDBLUE_IN.*A1.*twice"},
+      {"REDBLUE_OUT=g run backward/small @", 2, "REDBLUE_OUT.*'g'.*NAME=FILE"},
+      {"REDBLUE_OUT=O=out/O.npy run backward/small @", 2, "REDBLUE_OUT.*O.*returns g"},
+      {"REDBLUE_N=7 run backward/small --in A1=a1.npy --M 200", 1, "a1.npy.*4.*REDBLUE_N.*7"},
+  });
+}
+
+TEST_F(BadInput, OperandsThatTheKernelHasNot) {
+  expect_refused({
+      {"run backward/small @ --in O=O.npy", 2, "--in O=O.npy.*A1, A2, A3, X, Y, dO"},
+      {"run backward/small @ --in L=L.npy", 2, "--in L=L.npy"},
+      {"run forward/flash @ --in dO=a1.npy", 2, "--in dO=a1.npy.*A1, A2, A3, X, Y"},
+      {"run matmul/blocked @ --in A1=a1.npy", 2, "--in A1=a1.npy.*A, B"},
+      {"run backward/small @ --in a1=a1.npy", 2, "--in a1=a1.npy"},
+      {"run backward/large @ --in O=O.npy", 2, "O without L"},
+      {"run backward/flash @ --in L=L.npy", 2, "L without O"},
+      {"run backward/small @ --in A1=a1.npy --in A1=a1.npy", 2, "--in.*A1.*twice"},
+      {"run backward/small @ --in A1", 2, "--in.*'A1'.*NAME=FILE"},
+      {"run backward/small @ --in A1=", 2, "--in.*'A1='.*NAME=FILE"},
+      {"run backward/small @ --in =a1.npy", 2, "--in.*'=a1.npy'.*NAME=FILE"},
+      {"run backward/small @ --in ''", 2, "--in.*NAME=FILE"},
+      {"run backward/small @ --in", 2, "--in"},
+  });
+}
+
+TEST_F(BadInput, SizesThatDisagree) {
+  expect_refused({
+      {"run backward/small @ --in A1=a1_5.npy", 1, "A1 of a1_5.npy.* n = 5.*--n.*4"},
+      {"run backward/small @ --in A2=wide.npy", 1, "A2 of wide.npy.* d = 4.*--d.*3"},
+      {"run backward/small @ --in A3=a1.npy", 1, "A3 of a1.npy.* m = 4.*--m.*5"},
+      {"run backward/small @ --in X=a1.npy", 1, "X of a1.npy.* d = 4.*3"},
+      {"run backward/small --M 200 --in A1=a1.npy --in dO=a1_5.npy", 1,
+       "dO of a1_5.npy.* n = 5.*A1 of a1.npy.*4"},
+      {"run backward/small --M 200 --in A2=a2.npy --in A3=wide.npy --n 3", 1,
+       "A3 of wide.npy.* d = 4.*A2 of a2.npy.*3"},
+      {"run backward/large --M 200 --in O=a1_5.npy --in L=L.npy --d 3", 1,
+       "O of a1_5.npy.* n = 5.*L of L.npy.*4"},
+      {"run matmul/blocked --M 200 --in A=a1.npy --in B=a2.npy", 1, "B of a2.npy.* d = 5.*3"},
+      {"run backward/small @ --in A1=row.npy", 1, "A1 of row.npy.*1 dimension.*2"},
+      {"run backward/large @ --in O=O.npy --in L=column.npy", 1,
+       "L of column.npy.*2 dimensions.*1"},
+      {"run backward/small @ --in A1=a1_5.npy --out g=out/g.npy", 1, "a1_5.npy"},
+  });
+}
+
+TEST_F(BadInput, FilesThatHoldNoMatrix) {
+  expect_refused({
+      {"run backward/small @ --in A1=none.npy", 1, "none.npy: No such file"},
+      {"run backward/small @ --in A1=none/a1.npy", 1, "none/a1.npy: No such file"},
+      {"run backward/small @ --in A1=a1.npy/a1.npy", 1, "a1.npy/a1.npy: Not a directory"},
+      {"run backward/small @ --in A1=out", 1, "out: not a regular file"},
+      {"run backward/small @ --in A1=/dev/null", 1, "/dev/null: not a regular file"},
+      {"run backward/small @ --in A1=empty.npy", 1, "empty.npy: .*0 bytes"},
+      {"run backward/small @ --in A1=cut1.npy", 1, "cut1.npy: truncated header"},
+      {"run backward/small @ --in A1=cut6.npy", 1, "cut6.npy: truncated header"},
+      {"run backward/small @ --in A1=cut7.npy", 1, "cut7.npy: truncated header"},
+      {"run backward/small @ --in A1=cut9.npy", 1, "cut9.npy: truncated header"},
+      {"run backward/small @ --in A1=cut60.npy", 1, "cut60.npy: truncated header"},
+      {"run backward/small @ --in A1=cut128.npy", 1, "cut128.npy: truncated.* 0 bytes.*48"},
+      {"run backward/small @ --in A1=cut175.npy", 1, "cut175.npy: truncated.*47 bytes.*48"},
+      {"run backward/small @ --in A1=long.npy", 1, "long.npy: trailing bytes.*49.*48"},
+      {"run backward/small @ --in A1=foreign.npy", 1, "foreign.npy: a foreign file"},
+      {"run backward/small @ --in A1=text.npy", 1, "text.npy: a foreign file"},
+      {"run backward/small @ --in A1=format9.npy", 1, "format9.npy: .*format 9"},
+      {"run backward/small @ --in A1=header.npy", 1, "header.npy: malformed header"},
+      {"run backward/small @ --in A1=int.npy", 1, "int.npy: .*<i8.*float32.*float64"},
+      {"run backward/small @ --in A1=half.npy", 1, "half.npy: .*<f2.*float32.*float64"},
+      {"run backward/small @ --in A1=complex.npy", 1, "complex.npy: .*<c8"},
+      {"run backward/small @ --in A1=object.npy", 1, "object.npy: .*|O"},
+      {"run backward/small @ --in A1=cube.npy", 1, "cube.npy: 3 dimensions"},
+      {"run backward/small @ --in A1=scalar.npy", 1, "scalar.npy: 0 dimensions"},
+      {"run backward/small @ --in A1=no_rows.npy", 1, "no_rows.npy: .*empty"},
+      {"run backward/small @ --in A1=cut175.npy --out g=out/g.npy", 1, "cut175.npy"},
+  });
+}
+
+TEST_F(BadInput, NumbersThatAreNotFinite) {
+  expect_refused({
+      {"run backward/small @ --in A1=nan.npy --out g=out/g.npy", 1,
+       "nan.npy: nan at row 2, column 1"},
+      {"run backward/small @ --in A1=inf.npy --out g=out/g.npy", 1,
+       "inf.npy: inf at row 2, column 1"},
+      {"run backward/small @ --in dO=minus_inf.npy", 1, "minus_inf.npy: -inf at row 2, column 1"},
+      {"run backward/large @ --in O=nan.npy --in L=L.npy", 1, "nan.npy: nan at row 2, column 1"},
+      {"run backward/small @ --in A1=nan_fortran.npy", 1,
+       "nan_fortran.npy: nan at row 2, column 1"},
+      {"run backward/small @ --in A1=minus_inf_fortran.npy", 1,
+       "minus_inf_fortran.npy: -inf at row 2, column 1"},
+      {"run matmul/blocked --M 200 --n 1 --in A=double.npy", 1,
+       "double.npy: 1e\\+300 at row 0, column 0.*float32"},
+      // Finite inputs whose products are not.
+      {"run backward/small @ --in A1=huge.npy --out g=out/g.npy", 1,
+       "g of backward/small .*\\([0-9]+, [0-9]+\\).*too large"},
+      {"run backward/naive @ --in A1=huge.npy --M 9999 --out g=out/g.npy", 2, "--M"},
+      {"run forward/flash @ --in A1=huge.npy --out O=out/O.npy --out L=out/L.npy", 1,
+       "[OL] of forward/flash .*\\([0-9]+, [0-9]+\\).*too large"},
+      {"run backward/flash @ --in A1=huge.npy --out g=out/g.npy --out dQ=out/dQ.npy", 1,
+       "of forward/flash .*\\([0-9]+, [0-9]+\\).*too large"},
+      {"run backward/flash @ --in dO=huge.npy --out g=out/g.npy --out dQ=out/dQ.npy", 1,
+       "of backward/flash .*\\([0-9]+, [0-9]+\\).*too large"},
+      {"run matmul/blocked --m 5 --M 200 --in A=huge.npy --out C=out/C.npy", 1,
+       "C of matmul/blocked .*\\([0-9]+, [0-9]+\\).*too large"},
+  });
+}
+
+TEST_F(BadInput, Outputs) {
+  std::filesystem::create_symlink("a1.npy", directory_ / "link.npy");
+  expect_refused({
+      {"run backward/small @ --out O=out/O.npy", 2, "--out O=out/O.npy.*returns g"},
+      {"run backward/small @ --out g", 2, "--out.*'g'.*NAME=FILE"},
+      {"run backward/small @ --out g=", 2, "--out.*'g='.*NAME=FILE"},
+      {"run backward/small @ --out g=out/a.npy --out g=out/b.npy", 2, "--out.*g.*twice"},
+      {"run forward/flash @ --out O=out/x.npy --out L=out/x.npy", 2, "--out.*out/x.npy"},
+      {"run forward/flash @ --out O=out/x.npy --out L=out/../out/x.npy", 2, "--out.*x.npy"},
+      {"run forward/flash @ --out O=none/O.npy", 1, "none/O.npy: No such file"},
+      {"run forward/flash @ --out O=out/O.npy --out L=none/L.npy", 1, "none/L.npy: No such file"},
+      {"run forward/flash @ --out O=out", 1, "out: Is a directory"},
+      {"run forward/flash @ --out O=out/", 1, "out/: Is a directory"},
+      {"run forward/flash @ --out O=a1.npy/O.npy", 1, "a1.npy/O.npy: Not a directory"},
+      {"run forward/flash @ --out O=link.npy", 1, "symbolic link link.npy"},
+      {"run forward/flash @ --out O=/dev/full", 1, "/dev/full"},
+      {"run forward/flash @ --out O=/dev/stdout", 1, "/dev/stdout"},
+      {"run forward/flash @ --out O=/proc/O.npy", 1, "/proc/O.npy"},
+      {"run backward/small --n 4 --d 3 --M 1 --out g=out/g.npy", 2, "at least"},
+  });
+}
+
+// A directory and a file that may not be written, and a command that is not root.
+TEST_F(BadInput, OutputsWithoutPermission) {
+  using std::filesystem::perms;
+  directory_.write("mine/g.npy", "older");
+  const auto all = perms::owner_all | perms::group_all | perms::others_all;
+  const auto no_write = perms::owner_write | perms::group_write | perms::others_write;
+  std::filesystem::permissions(directory_.path(), all);
+  std::filesystem::permissions(directory_ / "mine", all);
+  std::filesystem::permissions(directory_ / "mine/g.npy", perms::owner_read | perms::others_read);
+  std::filesystem::permissions(directory_ / "out", all & ~no_write);
+  for (const std::string path : {"out/g.npy", "mine/g.npy"}) {
+    SCOPED_TRACE(path);
+    Process write = process(expanded("run backward/small @ --out g=" + path));
+    write.without_root = true;
+    // Where nobody may not reach the build directory: the command under a name of its own.
+    std::filesystem::copy_file(REDBLUE_COMMAND, directory_ / "redblue",
+                               std::filesystem::copy_options::overwrite_existing);
+    write.words.front() = (directory_ / "redblue").string();
+    expect_refused(write, 1, path + ": Permission denied");
+  }
+  std::filesystem::permissions(directory_ / "out", all);
+}
+
+// As much room as a limit leaves: none for the result, and the older file stays.
+TEST_F(BadInput, OutputsLargerThanAFileMayBe) {
+  directory_.write("out/O.npy", "older");
+  Process write = process(expanded("run forward/flash @ --out O=out/O.npy --out L=out/L.npy"));
+  write.largest_file = 160;  // enough for L, for O not
+  expect_refused(write, 1, "out/O.npy: File too large");
+}
+
+// A file system of its own, one page large, that nobody else sees.
+TEST_F(BadInput, OutputsToAFullDisk) {
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("redblue", (directory_ / "out").c_str(), "tmpfs", 0, "size=4096") != 0) {
+    GTEST_SKIP() << "no file system to fill: " << std::strerror(errno)
+                 << "; OutputsLargerThanAFileMayBe stands in";
+  }
+  directory_.write("out/small.npy", "older");  // takes the page
+  expect_refused(process(expanded("run backward/small @ --out g=out/g.npy")), 1,
+                 "out/g.npy: No space left on device");
+  expect_refused(process("run matmul/blocked --n 999 --d 9 --M 99 --out C=out/small.npy"), 1,
+                 "out/small.npy: No space left on device");
+  EXPECT_EQ(content_of(directory_ / "out/small.npy"), "older");
+  EXPECT_EQ(::umount((directory_ / "out").c_str()), 0);
+}
+
+TEST_F(BadInput, StandardOutputThatIsFull) {
+  for (const std::string command :
+       {"list", "list --format json", "info", "count backward/small @", "run backward/small @",
+        "run backward/small @ --format json --verify", "--version", "--help", "run --help"}) {
+    SCOPED_TRACE(command);
+    Process full = process(expanded(command));
+    full.standard_output = "/dev/full";
+    expect_refused(full, 1, "standard output: No space left on device");
+  }
+}
+
+}  // namespace
+}  // namespace redblue

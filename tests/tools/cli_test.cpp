@@ -1,0 +1,461 @@
+// What the command prints, held against contract.md: its JSON and CSV key by key, its counts
+// against the closed forms of Algorithm 6, its environment, its help.
+
+#include "tests/tools/cli.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/kernel.hpp"
+#include "runtime/build_info.hpp"
+#include "tests/tools/csv.hpp"
+#include "tests/tools/npy_bytes.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::json;
+using Keys = std::set<std::string>;
+
+Keys keys(const Json& object) {
+  Keys found;
+  for (const auto& item : object.items()) {
+    found.insert(item.key());
+  }
+  return found;
+}
+
+Keys operator+(Keys all, const Keys& more) {
+  all.insert(more.begin(), more.end());
+  return all;
+}
+
+const Keys kOnlyOfARun = {"elementwise", "seconds"};
+
+// A phase, a total and a formula as contract.md has them.
+void expect_part(const Json& part, bool ran) {
+  const Keys run_keys = ran ? kOnlyOfARun : Keys{};
+  Json sum = {{"reads", 0}, {"writes", 0}, {"flops", 0}, {"elementwise", 0}};
+  double seconds = 0;
+  Index peak = 0;
+  ASSERT_FALSE(part["phases"].empty());
+  for (const Json& phase : part["phases"]) {
+    SCOPED_TRACE(phase.dump());
+    ASSERT_EQ(keys(phase),
+              (run_keys + Keys{"path", "reads", "writes", "peak", "flops", "formula"}));
+    EXPECT_TRUE(phase["path"].is_string());
+    ASSERT_EQ(keys(phase["formula"]), (Keys{"reads", "writes", "peak"}));
+    for (const char* key : {"reads", "writes", "peak"}) {
+      EXPECT_TRUE(phase[key].is_number_integer());
+      EXPECT_EQ(phase[key], phase["formula"][key]) << key;
+    }
+    for (const auto& [key, value] : sum.items()) {
+      if (phase.contains(key)) {
+        value = value.get<Index>() + phase[key].get<Index>();
+      }
+    }
+    peak = std::max(peak, phase["peak"].get<Index>());
+    if (ran) {
+      EXPECT_TRUE(phase["seconds"].is_number());
+      EXPECT_GE(phase["seconds"], 0);
+      seconds += phase["seconds"].get<double>();
+    }
+  }
+  const Json& total = part["total"];
+  const Keys shared = {"reads", "writes", "io", "peak"};
+  ASSERT_EQ(keys(total), run_keys + shared + Keys{"flops"} + (ran ? Keys{"span"} : Keys{}));
+  ASSERT_EQ(keys(part["formula"]), shared);
+  for (const std::string& key : shared) {
+    EXPECT_EQ(total[key], part["formula"][key]) << key;
+  }
+  EXPECT_EQ(total["reads"], sum["reads"]);
+  EXPECT_EQ(total["writes"], sum["writes"]);
+  EXPECT_EQ(total["io"], sum["reads"].get<Index>() + sum["writes"].get<Index>());
+  EXPECT_EQ(total["flops"], sum["flops"]);
+  EXPECT_EQ(total["peak"], peak);
+  if (ran) {
+    EXPECT_EQ(total["elementwise"], sum["elementwise"]);
+    EXPECT_GE(total["seconds"], seconds);
+    EXPECT_GE(total["span"], peak);
+  }
+}
+
+// Whatever only a run knows, taken out; what is left must be what count says.
+Json without_the_run(Json document) {
+  if (document.is_object()) {
+    for (const char* key : {"elementwise", "seconds", "span", "seed", "error"}) {
+      document.erase(key);
+    }
+  }
+  if (document.is_structured()) {
+    for (auto& [key, value] : document.items()) {
+      value = without_the_run(value);
+    }
+  }
+  return document;
+}
+
+class Command : public Cli {
+ protected:
+  [[nodiscard]] Json json(const std::string& line) const {
+    return Json::parse(data(line + " --format json"));
+  }
+  // Neither square nor a multiple of anything, with some more than the least M.
+  static std::string ragged(const Kernel& kernel) {
+    const Index least = kernel.least_M({37, 23, 11});
+    return fmt::format("{} --n 37 --m 23 --d 11 --M {}", kernel.name, least + least / 3 + 5);
+  }
+};
+
+TEST_F(Command, EveryKeyOfARun) {
+  for (const Kernel& kernel : kernels()) {
+    SCOPED_TRACE(kernel.name);
+    const bool takes_forward = std::ranges::any_of(
+        kernel.given, [](const Signature& operand) { return operand.name == "O"; });
+    const Json run = json("run " + ragged(kernel) + " --verify --seed 18446744073709551615");
+    const Keys expected = Keys{"schema", "context", "kernel", "given",   "n",
+                               "m",      "d",       "M",      "seed",    "threads",
+                               "blocks", "phases",  "total",  "formula", "total_from_nothing",
+                               "error"} +
+                          (takes_forward ? Keys{"forward"} : Keys{});
+    ASSERT_EQ(keys(run), expected);
+    EXPECT_EQ(run["schema"], 1);
+    EXPECT_EQ(run["context"]["redblue"], build_info::kVersion);
+    EXPECT_EQ(run["kernel"], kernel.name);
+    std::vector<std::string> given;
+    for (const Signature& operand : kernel.given) {
+      given.emplace_back(operand.name);
+    }
+    EXPECT_EQ(run["given"], given);
+    EXPECT_EQ(run["n"], 37);
+    EXPECT_EQ(run["m"], 23);
+    EXPECT_EQ(run["d"], 11);
+    EXPECT_LE(run["total"]["peak"], run["M"]);
+    EXPECT_EQ(run["seed"].get<std::uint64_t>(), std::numeric_limits<std::uint64_t>::max());
+    EXPECT_EQ(run["threads"], 1);
+    const Plan plan = kernel.plan({37, 23, 11}, run["M"].get<Index>());
+    Json blocks = Json::object();
+    for (const auto& [name, size] : plan.blocks) {
+      blocks[name] = size;
+    }
+    EXPECT_EQ(run["blocks"], blocks);
+    ASSERT_EQ(run["phases"].size(), plan.phases.size());
+    for (std::size_t i = 0; i < plan.phases.size(); ++i) {
+      EXPECT_EQ(run["phases"][i]["path"], plan.phases[i].path) << "in the order of the algorithm";
+    }
+    expect_part(run, true);
+
+    Index from_nothing = run["total"]["io"].get<Index>();
+    if (takes_forward) {
+      ASSERT_EQ(keys(run["forward"]), (Keys{"kernel", "blocks", "phases", "total", "formula"}));
+      EXPECT_EQ(run["forward"]["kernel"], "forward/flash");
+      expect_part(run["forward"], true);
+      from_nothing += run["forward"]["total"]["io"].get<Index>();
+    }
+    EXPECT_EQ(run["total_from_nothing"], from_nothing);
+
+    const Json& error = run["error"];
+    for (const char* key : {"value", "bound", "ok"}) {
+      ASSERT_TRUE(error.contains(key)) << key;
+    }
+    EXPECT_EQ(error["ok"], true);
+    EXPECT_LE(error["value"], error["bound"]);
+    EXPECT_TRUE(std::isfinite(error["bound"].get<double>()));
+  }
+}
+
+TEST_F(Command, CountHasTheKeysAndTheNumbersOfARun) {
+  for (const Kernel& kernel : kernels()) {
+    SCOPED_TRACE(kernel.name);
+    const Json count = json("count " + ragged(kernel));
+    expect_part(count, false);
+    if (count.contains("forward")) {
+      expect_part(count["forward"], false);
+    }
+    EXPECT_EQ(count, without_the_run(json("run " + ragged(kernel) + " --verify")));
+  }
+}
+
+TEST_F(Command, TheWordsOfAlgorithm6) {
+  const auto expect = [&](Index n, Index m, Index d, Index M, Index B, Index reads, Index writes) {
+    const std::string problem =
+        fmt::format("backward/small --n {} --m {} --d {} --M {}", n, m, d, M);
+    SCOPED_TRACE(problem);
+    const auto in = [B](Index extent) { return (extent + B - 1) / B; };
+    struct Row {
+      const char* path;
+      Index reads, writes;
+    };
+    const Row rows[] = {
+        {"phase1/S", n * d * in(d) + d * d * in(n), n * d},
+        {"phase1/A", d * (n * in(m) + m * in(n)), n * m},
+        {"phase1/f", n * m, n * m},
+        {"phase2/h", m * d * in(d) + d * d * in(m), m * d},
+        {"phase2/q", d * (n * in(m) + m * in(n)), n * m},
+        {"phase3/v", 2 * n * m, 0},
+        {"phase3/p", 2 * n * m, n * m},
+        {"phase4/T", n * d * in(m) + n * m * in(d), m * d},
+        {"phase4/g", 2 * m * d * in(d), d * d},
+    };
+    const Json run = json("run " + problem + " --verify");
+    EXPECT_EQ(run["blocks"], (Json{{"B", B}}));
+    EXPECT_EQ(run["total"]["reads"], reads);
+    EXPECT_EQ(run["total"]["writes"], writes);
+    EXPECT_EQ(run["error"]["ok"], true);
+    ASSERT_EQ(run["phases"].size(), std::size(rows));
+    for (std::size_t i = 0; i < std::size(rows); ++i) {
+      EXPECT_EQ(run["phases"][i]["path"], rows[i].path);
+      EXPECT_EQ(run["phases"][i]["reads"], rows[i].reads) << rows[i].path;
+      EXPECT_EQ(run["phases"][i]["writes"], rows[i].writes) << rows[i].path;
+    }
+  };
+  expect(1000, 1000, 48, 1024, 16, 23'986'304, 4'146'304);
+  expect(257, 129, 33, 500, 11, 877'836, 150'696);
+}
+
+TEST_F(Command, CountsAreExactIn64Bits) {
+  const Index n = 300'000'007;
+  const Index m = 300'000'023;
+  const Json count = json(fmt::format("count backward/small --n {} --m {} --d 3 --M 400", n, m));
+  const Json& f = count["phases"][2];
+  EXPECT_EQ(f["path"], "phase1/f");
+  ASSERT_GT(n * m, Index{1} << 53);
+  EXPECT_EQ(f["reads"].get<Index>(), n * m);
+  EXPECT_EQ(f["writes"].get<Index>(), n * m);
+  expect_part(count, false);
+}
+
+TEST_F(Command, CountsAtOnce) {
+  for (const Kernel& kernel : kernels()) {
+    double seconds = 1;
+    // The rest of the machine may be in the way of one, not of ten.
+    for (int i = 0; i < 10; ++i) {
+      const Outcome outcome =
+          redblue(fmt::format("count {} --n 10000000 --d 128 --M 64K", kernel.name));
+      EXPECT_EQ(outcome.code, kernel.name.ends_with("/naive") ? 2 : 0) << outcome.err;
+      seconds = std::min(seconds, outcome.seconds);
+    }
+    EXPECT_LT(seconds, 0.050 * kSlowdown) << kernel.name;
+  }
+}
+
+TEST_F(Command, CsvIsStrictAndAddsUp) {
+  for (const Kernel& kernel : kernels()) {
+    const std::vector<CsvRow> run = parse_csv(data("run " + ragged(kernel) + " --format csv"));
+    const std::vector<CsvRow> count = parse_csv(data("count " + ragged(kernel) + " --format csv"));
+    const Json expected = json("run " + ragged(kernel));
+    ASSERT_EQ(run.size(), count.size());
+
+    std::vector<Json> parts = {expected};
+    if (expected.contains("forward")) {
+      parts.push_back(expected["forward"]);
+    }
+    std::size_t at = 0;
+    for (const Json& part : parts) {
+      std::map<std::string, Index> sum;
+      double seconds = 0;
+      for (std::size_t i = 0; i <= part["phases"].size(); ++i, ++at) {
+        ASSERT_LT(at, run.size());
+        CsvRow row = run[at];
+        const bool last = i == part["phases"].size();
+        const Json& phase = last ? part["total"] : part["phases"][i];
+        SCOPED_TRACE(fmt::format("{} {}", part["kernel"].dump(), i));
+        EXPECT_EQ(row["kernel"], part["kernel"]);
+        EXPECT_EQ(row["n"] + " " + row["m"] + " " + row["d"], "37 23 11");
+        EXPECT_EQ(row["M"], expected["M"].dump());
+        EXPECT_EQ(row["phase"], last ? "total" : phase["path"].get<std::string>());
+        EXPECT_EQ(row["formula_reads"], row["reads"]);
+        EXPECT_EQ(row["formula_writes"], row["writes"]);
+        EXPECT_EQ(row["formula_peak"], row["peak"]);
+        for (const char* key : {"reads", "writes", "flops", "elementwise", "peak"}) {
+          EXPECT_EQ(row[key], phase[key].dump()) << key;
+          if (last && key != std::string("peak")) {
+            EXPECT_EQ(std::stoll(row[key]), sum[key]) << key;
+          }
+          sum[key] += std::stoll(row[key]);
+        }
+        if (last) {
+          EXPECT_GE(std::stod(row["seconds"]), seconds);
+        }
+        seconds += std::stod(row["seconds"]);
+        // count leaves out what only a run knows.
+        row["elementwise"] = row["seconds"] = "";
+        EXPECT_EQ(count[at], row);
+      }
+    }
+    EXPECT_EQ(at, run.size());
+  }
+}
+
+TEST_F(Command, TheTableHasARowAPhase) {
+  const std::string run = data("run backward/small --n 257 --m 129 --d 33 --M 500 --verify");
+  for (const std::string expected :
+       {"backward/small n=257 m=129 d=33 M=500: B=11", "phase1/S", "phase1/A", "phase1/f",
+        "phase2/h", "phase2/q", "phase3/v", "phase3/p", "phase4/T", "phase4/g", "877,836",
+        "150,696", "100.0%", "verified: yes"}) {
+    EXPECT_NE(run.find(expected), std::string::npos) << expected << "\n" << run;
+  }
+  const std::string count = data("count backward/large --n 100 --m 80 --d 7 --M 999");
+  for (const std::string expected : {"phase1", "phase2", "forward/flash", "from nothing: "}) {
+    EXPECT_NE(count.find(expected), std::string::npos) << expected << "\n" << count;
+  }
+  // The paper's own blocks: what they would need.
+  const Json printed = json("count backward/large --n 1000 --d 48 --M 8192 --blocks printed");
+  EXPECT_EQ(printed["blocks"]["phase2.Br"], 43);
+  EXPECT_GT(printed["total"]["peak"], printed["M"]);
+}
+
+TEST_F(Command, BlocksOfOnesOwn) {
+  const Json run = json("run backward/large --n 50 --d 6 --M 999 --blocks phase2.Br=7 --verify");
+  EXPECT_EQ(run["blocks"]["phase2.Br"], 7);
+  EXPECT_EQ(run["phases"][1]["reads"], 4 * 50 * 6 + 50 + 2 * 50 * 6 * 8);
+  EXPECT_EQ(run["error"]["ok"], true);
+  expect_part(run, true);
+  const std::string both = "count backward/large --n 50 --d 6 --M 999 --format json --blocks ";
+  EXPECT_EQ(data(both + "phase1.Br=3,phase2.Br=7"),
+            data(both + "phase1.Br=3 --blocks phase2.Br=7"));
+}
+
+// Each flag but --in and --out, which round_trip_test has.
+TEST_F(Command, EnvironmentTwins) {
+  const std::string json = " --format json";
+  const std::string reference =
+      data("count backward/small --n 40 --m 30 --d 5 --M 300 --blocks B=4" + json);
+  const std::string all =
+      "REDBLUE_N=40 REDBLUE_m=30 REDBLUE_D=5 REDBLUE_M=300 REDBLUE_BLOCKS=B=4 "
+      "REDBLUE_FORMAT=json ";
+  EXPECT_EQ(data(all + "count backward/small"), reference);
+  const std::string others =
+      "REDBLUE_N=1 REDBLUE_m=2 REDBLUE_D=3 REDBLUE_M=999 REDBLUE_BLOCKS=B=2 REDBLUE_FORMAT=csv ";
+  EXPECT_EQ(data(others + "count backward/small --n 40 --m 30 --d 5 --M 300 --blocks B=4" + json),
+            reference)
+      << "the flag wins";
+  EXPECT_EQ(data("REDBLUE_N=x REDBLUE_m=x REDBLUE_FORMAT=x count backward/small "
+                 "--n 40 --m 30 --d 5 --M 300 --blocks B=4" +
+                 json),
+            reference)
+      << "a twin that is not asked is not read";
+  EXPECT_EQ(data("REDBLUE_BLOCKS=phase1.Br=3,phase2.Br=7 count backward/large --n 50 --d 6 "
+                 "--M 999"),
+            data("count backward/large --n 50 --d 6 --M 999 --blocks phase1.Br=3,phase2.Br=7"));
+  // Where there is nothing, nothing was set.
+  EXPECT_EQ(data("REDBLUE_m= REDBLUE_FORMAT= count backward/small --n 40 --d 5 --M 300"),
+            data("count backward/small --n 40 --d 5 --M 300"));
+
+  const std::string run = "run backward/small --n 9 --d 5 --M 300 --format json";
+  const auto error = [&](const std::string& environment, const std::string& flags) {
+    return Json::parse(data(environment + " " + run + " " + flags)).value("error", Json());
+  };
+  const Json seed_3 = error("", "--verify --seed 3");
+  EXPECT_NE(seed_3, error("", "--verify"));
+  EXPECT_EQ(seed_3, error("REDBLUE_VERIFY=1 REDBLUE_SEED=3", ""));
+  EXPECT_EQ(seed_3, error("REDBLUE_SEED=4", "--verify --seed 3"));
+  const Json scale_2 = error("", "--verify --scale 2");
+  EXPECT_NE(scale_2, error("", "--verify"));
+  EXPECT_EQ(scale_2, error("REDBLUE_SCALE=2", "--verify"));
+  EXPECT_EQ(scale_2, error("REDBLUE_SCALE=3", "--verify --scale 2"));
+  EXPECT_EQ(error("REDBLUE_VERIFY=0", ""), Json());
+  EXPECT_NE(error("REDBLUE_VERIFY=0", "--verify"), Json());
+
+  EXPECT_EQ(data("REDBLUE_N=9 REDBLUE_D=5 REDBLUE_FORMAT=csv list"),
+            data("list --n 9 --d 5 --format csv"));
+  EXPECT_EQ(keys(Json::parse(data("REDBLUE_FORMAT=json info"))),
+            keys(Json::parse(data("info --format json"))));
+}
+
+TEST_F(Command, SizesInUnits) {
+  const std::string count = "count backward/small --n 4096 --d 16 ";
+  EXPECT_EQ(data(count + "--M 64KiB"), data(count + "--M 16K"));
+  EXPECT_EQ(data(count + "--M 2MiB"), data(count + "--M 512K"));
+  EXPECT_EQ(data(count + "--M 16384"), data("count backward/small --n 4K --d 16 --M 16K"));
+}
+
+TEST_F(Command, HelpAndVersionEverywhere) {
+  for (const std::string subcommand : {"", "list ", "info ", "count ", "run "}) {
+    for (const std::string flag : {"--help", "-h"}) {
+      const std::string help = data(subcommand + flag);
+      EXPECT_NE(help.find("Usage: redblue " + subcommand), std::string::npos) << help;
+      EXPECT_NE(help.find("--version"), std::string::npos) << help;
+    }
+    EXPECT_EQ(data(subcommand + "--version"), fmt::format("redblue {}\n", build_info::kVersion));
+  }
+  // Also in the middle of something.
+  EXPECT_EQ(data("run backward/small --n 4 --help"), data("run --help"));
+  // Every flag is in the help with its twin.
+  const std::string run = data("run --help");
+  for (const std::string flag :
+       {"n", "m", "d", "M", "blocks", "in", "out", "seed", "scale", "verify", "format"}) {
+    EXPECT_NE(run.find("--" + flag), std::string::npos) << flag;
+    std::string twin = flag;
+    if (flag != "m") {
+      std::ranges::transform(twin, twin.begin(),
+                             [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    }
+    EXPECT_NE(run.find("REDBLUE_" + twin), std::string::npos) << flag;
+  }
+}
+
+TEST_F(Command, ListNamesEveryKernel) {
+  const Json plain = json("list");
+  const Json sized = json("list --n 37 --m 23 --d 11");
+  const std::vector<CsvRow> csv = parse_csv(data("list --n 37 --m 23 --d 11 --format csv"));
+  ASSERT_EQ(plain["kernels"].size(), kernels().size());
+  ASSERT_EQ(sized["kernels"].size(), kernels().size());
+  ASSERT_EQ(csv.size(), kernels().size());
+  EXPECT_EQ(plain["schema"], 1);
+  for (std::size_t i = 0; i < kernels().size(); ++i) {
+    const Kernel& kernel = kernels()[i];
+    EXPECT_EQ(plain["kernels"][i]["name"], kernel.name);
+    EXPECT_FALSE(plain["kernels"][i].contains("least_M"));
+    EXPECT_EQ(sized["kernels"][i]["least_M"], kernel.least_M({37, 23, 11}));
+    EXPECT_EQ(csv[i].at("kernel"), kernel.name);
+    EXPECT_EQ(csv[i].at("summary"), kernel.summary);
+    EXPECT_EQ(csv[i].at("least_M"), std::to_string(kernel.least_M({37, 23, 11})));
+    EXPECT_NE(data("list").find(kernel.name), std::string::npos);
+  }
+}
+
+TEST_F(Command, InfoSaysWhatThisIs) {
+  const Json info = json("info");
+  EXPECT_EQ(info["schema"], 1);
+  EXPECT_EQ(info["redblue"], build_info::kVersion);
+  EXPECT_GT(info["memory_available_bytes"], 0);
+  EXPECT_NE(data("info").find("float32"), std::string::npos);
+}
+
+// Scores so large that their rounding errors pass what exp can carry, with an L that came as
+// data: the derived bound is infinite, nothing can be said, and that is no success.
+TEST_F(Command, AFailedVerification) {
+  const float score = 1e6F * 1e6F;
+  directory_.write("large.npy", npy_bytes(1, 1, {1e6F}));
+  directory_.write("one.npy", npy_bytes(1, 1, {1}));
+  directory_.write("L.npy", npy_bytes(1, 0, {score}));
+  const std::string line =
+      "run backward/flash --M 100 --in A1=large.npy --in A2=large.npy --in X=one.npy "
+      "--in O=one.npy --in L=L.npy";
+  EXPECT_EQ(redblue(line).code, 0);
+  const auto before = files();
+  for (const std::string format : {"table", "json", "csv"}) {
+    SCOPED_TRACE(format);
+    const Outcome outcome =
+        redblue(line + " --verify --out g=g.npy --out dQ=dQ.npy --format " + format);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_TRUE(outcome.err.starts_with("redblue: ")) << outcome.err;
+    EXPECT_NE(outcome.err.find("bound"), std::string::npos) << outcome.err;
+    EXPECT_EQ(files(), before);
+    if (format == "json") {
+      EXPECT_EQ(Json::parse(outcome.out)["error"]["ok"], false);
+    } else if (format == "table") {
+      EXPECT_NE(outcome.out.find("verified: NO"), std::string::npos) << outcome.out;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,131 @@
+#include "tests/tools/process.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <sstream>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace redblue {
+namespace {
+
+constexpr int kCannotStart = 127;
+constexpr unsigned kNobody = 65534;
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+File temporary() {
+  File file(std::tmpfile());
+  if (!file) {
+    fail("a temporary file");
+  }
+  return file;
+}
+
+std::string content(std::FILE* file) {
+  std::rewind(file);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;) {
+    text.append(buffer.data(), got);
+  }
+  return text;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  all.reserve(strings.size() + 1);
+  for (const std::string& string : strings) {
+    all.push_back(const_cast<char*>(string.c_str()));
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
+// In the child, where only what is safe in a signal handler may be called.
+void become(const Process& process, char* const* words, char* const* environment, int out,
+            int err) {
+  bool ok = ::chdir(process.directory.c_str()) == 0;
+  if (!process.standard_output.empty()) {
+    out = ::open(process.standard_output.c_str(), O_WRONLY);
+  }
+  const int in = ::open("/dev/null", O_RDONLY);
+  ok = ok && ::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
+       ::dup2(err, STDERR_FILENO) >= 0;
+  if (process.largest_file) {
+    const auto bytes = static_cast<rlim_t>(*process.largest_file);
+    const rlimit limit{bytes, bytes};
+    ok = ok && ::setrlimit(RLIMIT_FSIZE, &limit) == 0 && ::signal(SIGXFSZ, SIG_IGN) != SIG_ERR;
+  }
+  if (process.without_root && ::geteuid() == 0) {
+    ok = ok && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
+  }
+  if (ok) {
+    ::execve(words[0], words, environment);
+  }
+  ::_exit(kCannotStart);
+}
+
+}  // namespace
+
+Outcome Process::run() const {
+  const File out = temporary();
+  const File err = temporary();
+  const std::vector<char*> word_pointers = pointers(words);
+  const std::vector<char*> environment_pointers = pointers(environment);
+
+  const auto start = std::chrono::steady_clock::now();
+  const pid_t child = ::fork();
+  if (child < 0) {
+    fail("fork");
+  }
+  if (child == 0) {
+    become(*this, word_pointers.data(), environment_pointers.data(), ::fileno(out.get()),
+           ::fileno(err.get()));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) {
+      fail("waitpid");
+    }
+  }
+  Outcome outcome;
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  outcome.out = content(out.get());
+  outcome.err = content(err.get());
+  if (outcome.code == kCannotStart) {
+    throw std::system_error(ENOEXEC, std::generic_category(), words.front());
+  }
+  return outcome;
+}
+
+CommandLine split(const std::string& line) {
+  CommandLine command;
+  std::istringstream stream(line);
+  for (std::string word; stream >> word;) {
+    if (command.words.empty() && word.starts_with("REDBLUE_")) {
+      command.assignments.push_back(word);
+    } else {
+      command.words.push_back(word == "''" ? "" : word);
+    }
+  }
+  return command;
+}
+
+}  // namespace redblue
