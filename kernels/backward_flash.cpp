@@ -111,6 +111,9 @@ ProductBlocks fit_gradient(Index n, Index d, Index M) {
     return Words(rows) * cols + (Words(rows) + cols) * depth <= Words(M);
   };
   ProductBlocks best{1, 1, 1};
+  if ((Words(d) * d).overflowed()) {
+    return best;  // no count will fit, whatever the blocks
+  }
   Words fewest_passes = 2 * Words(d);
   for (Index rows = even(d, std::min(d, square_side(M, 1)));
        Words(ceil_div(d, rows)) < fewest_passes; rows = even(d, rows - 1)) {
@@ -133,7 +136,7 @@ ProductBlocks fit_gradient(Index n, Index d, Index M) {
 // The words of the core depend on Bc alone, those of v on nothing.
 Blocks fit(const Shape& shape, Index M) {
   const auto [n, m, d] = shape;
-  const Index width = d;
+  const Index width = d;  // a lambda cannot capture a structured binding
   const ProjectBlocks S = fit_project(n, d, M);
   const ProjectBlocks h = fit_project(m, d, M);
   const Index v =
@@ -177,7 +180,7 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 Kernel backward_flash() {
   return {
       .name = "backward/flash",
-      .summary = "FlashAttention's loops: column blocks stay, dQ is read and written once each",
+      .summary = "FlashAttention's loops: column blocks stay, dQ is read and written once for each",
       .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg, kdQ, kdK, kdV},
       .fit = fit,

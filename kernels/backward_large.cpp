@@ -13,6 +13,7 @@ namespace redblue {
 namespace {
 
 // Algorithm 7 for n = m, where the row blocks of A1 and A3 are paired as printed.
+// Erratum: the proof of Lemma D.2 takes ceil(d / Br) column blocks, the algorithm ceil(d / Bc).
 void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, const SlowMatrix& A3,
                    const SlowMatrix& X, const SlowMatrix& Y, SlowMatrix& S, SlowMatrix& h) {
   for (const Range I : blocks(A1.rows(), by.rows)) {

@@ -89,7 +89,7 @@ void phase4(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A
   product(machine, square(B), T, A2, g);
 }
 
-// Algorithm 6.
+// Algorithm 6. Erratum: its line 3 hands f to phase 2, which does not use it.
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const Index B = plan.blocks["B"];
   const SlowMatrix& A1 = io.in("A1");
@@ -101,6 +101,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   phase4(machine, B, A1, A2, p, io.out("g"), workspace);
 }
 
+// Erratum: Lemmas C.5 and C.7 leave out the n m words that each of A, f and q takes to write.
 std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   const auto [n, m, d] = shape;
   const Index B = blocks["B"];

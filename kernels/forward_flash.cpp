@@ -70,7 +70,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 // The words of the core depend on Br alone.
 Blocks fit(const Shape& shape, Index M) {
   const auto [n, m, d] = shape;
-  const Index width = d;
+  const Index width = d;  // a lambda cannot capture a structured binding
   const ProjectBlocks S = fit_project(n, d, M);
   const ProjectBlocks h = fit_project(m, d, M);
   const Index Br =

@@ -61,6 +61,9 @@ Plan Kernel::plan(const Shape& shape, Index M) const {
 
 Plan Kernel::plan(const Shape& shape, Index M, const Blocks& blocks) const {
   check_problem(shape, M);
+  for (const auto& [block, size] : blocks) {
+    require(size > 0, "a block is at least 1");
+  }
   return {std::string(name), shape, M, blocks, cost(shape, blocks)};
 }
 

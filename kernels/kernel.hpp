@@ -85,7 +85,8 @@ struct Kernel {
   // The same with blocks of the caller's choice, whether they fit or not.
   [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const;
   [[nodiscard]] Index least_M(const Shape& shape) const;
-  // Throws: ShapeMismatch before anything moves; what the store throws.
+  // Throws: ShapeMismatch before anything moves; FastMemoryOverflow where the machine has less
+  // than the plan's M; what the store throws.
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
 

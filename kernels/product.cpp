@@ -10,10 +10,16 @@ namespace {
 
 // What differs between a factor and a transposed one: its extents, where a block of it lies,
 // and how its tile enters the multiplication.
-Index depth_of(const SlowMatrix& A) {
+Index rows(const SlowMatrix& A) {
+  return A.rows();
+}
+Index rows(Transposed<SlowMatrix> A) {
+  return A.of.cols();
+}
+Index cols(const SlowMatrix& A) {
   return A.cols();
 }
-Index depth_of(Transposed<SlowMatrix> A) {
+Index cols(Transposed<SlowMatrix> A) {
   return A.of.rows();
 }
 Tile read(Machine& machine, const SlowMatrix& A, Range rows, Range cols) {
@@ -32,10 +38,12 @@ Transposed<Tile> as(Transposed<SlowMatrix>, const Tile& tile) {
 template <class Left, class Right>
 void multiply_blocks(Machine& machine, ProductBlocks by, const Left& A, const Right& B,
                      SlowMatrix& C) {
+  require(cols(A) == rows(B) && C.rows() == rows(A) && C.cols() == cols(B),
+          "C = A B: the matrices conform");
   for (const Range I : blocks(C.rows(), by.rows)) {
     for (const Range J : blocks(C.cols(), by.cols)) {
       Tile c = machine.initialize(C.name(), I.size(), J.size());
-      for (const Range K : blocks(depth_of(A), by.depth)) {
+      for (const Range K : blocks(cols(A), by.depth)) {
         const Tile a = read(machine, A, I, K);
         const Tile b = read(machine, B, K, J);
         multiply_add(as(A, a), as(B, b), c);

@@ -18,6 +18,8 @@ Words peak(Index d, Index r, Index c) {
 
 void project(Machine& machine, ProjectBlocks by, const SlowMatrix& A, const SlowMatrix& X,
              SlowMatrix& S) {
+  require(A.cols() == X.rows() && S.rows() == A.rows() && S.cols() == X.cols(),
+          "S = A X: the matrices conform");
   for (const Range I : blocks(A.rows(), by.rows)) {
     const Tile a = machine.read(A.row_block(I));
     for (const Range J : blocks(X.cols(), by.cols)) {

@@ -22,15 +22,18 @@ constexpr Index aligned(Index offset, Index words) {
 
 }  // namespace
 
-Arena::Arena(Index capacity) : limit_((Words(capacity) + capacity / 8 + kSlack).value()) {
-  const Words bytes = Words(limit_) * Index{sizeof(float)} + Index{kHugePage};
+Arena::Arena(Index capacity) {
+  const Words limit = Words(capacity) + capacity / 8 + kSlack;
+  const Words bytes = limit * Index{sizeof(float)} + Index{kHugePage};
   const bool addressable = !bytes.overflowed();
-  mapping_bytes_ = addressable ? static_cast<std::size_t>(bytes.value()) : 0;
-  // Pages come into being when they are touched: a generous M costs address space alone.
-  mapping_ = addressable ? mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                         : MAP_FAILED;
-  if (mapping_ == MAP_FAILED) {
+  if (addressable) {
+    limit_ = limit.value();
+    mapping_bytes_ = static_cast<std::size_t>(bytes.value());
+    // Pages come into being when they are touched: a generous M costs address space alone.
+    mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  if (!addressable || mapping_ == MAP_FAILED) {
     throw std::system_error(
         addressable ? errno : ENOMEM, std::generic_category(),
         "no address space for a fast memory of M = " + std::to_string(capacity) + " words");
@@ -63,8 +66,11 @@ Arena::Slot* Arena::place(std::string_view name, Index words) {
     next = living_.end();
   }
   const auto position = next - living_.begin();
-  living_.reserve(living_.size() + 1);
-  spare_.reserve(slots_.size() + 1);  // so that release() cannot fail
+  // Room beforehand, so that release() cannot fail.
+  if (living_.size() == living_.capacity()) {
+    living_.reserve(2 * living_.size() + 16);
+    spare_.reserve(living_.capacity());
+  }
   if (spare_.empty()) {
     spare_.push_back(&slots_.emplace_back());
   }

@@ -43,7 +43,7 @@ class Arena {
  private:
   void slide_together();
 
-  Index limit_;
+  Index limit_ = 0;
   float* base_ = nullptr;
   void* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;

@@ -21,10 +21,11 @@ void scatter(const float* from, float* matrix, Index width, Range rows, Range co
 
 }  // namespace
 
-RamBacking::RamBacking(Index rows, Index columns)
-    : columns_(columns),
-      words_(static_cast<std::size_t>((Words(rows) * columns).value()),
-             std::numeric_limits<float>::quiet_NaN()) {}
+RamBacking::RamBacking(Index rows, Index columns) : columns_(columns) {
+  require(rows > 0 && columns > 0, "a matrix has at least one row and one column");
+  words_.assign(static_cast<std::size_t>((Words(rows) * columns).value()),
+                std::numeric_limits<float>::quiet_NaN());
+}
 
 void RamBacking::read(Range rows, Range columns, std::span<float> to) const {
   gather(words_.data(), columns_, rows, columns, to.data());

@@ -29,7 +29,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
   virtual ~Listener() = default;
 
-  // Called after the move is counted. It may not move words itself.
+  // Called after the move is counted. It may neither move words nor listen or silence.
   virtual void on(const Event& event) noexcept = 0;
 };
 

@@ -46,6 +46,7 @@ Tile Machine::read(const ConstBlock& block) {
 
 void Machine::write(const Tile& tile, const Block& block) {
   const ConstBlock to = block;
+  require(tile.words() > 0 && &tile.machine() == this, "a tile that is written is this machine's");
   require(tile.rows() == to.rows() && tile.cols() == to.cols(),
           "a tile is written to a block of its own shape");
   block.matrix_->backing_->write(to.row_range(), to.column_range(), words_of(tile));

@@ -28,14 +28,14 @@ namespace redblue {
 
 class Machine {
  public:
-  // Requires: M >= 1. Throws: ShapeMismatch; std::system_error without address space.
+  // Throws: ShapeMismatch unless M >= 1; std::system_error without address space.
   explicit Machine(Index M);
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   ~Machine();
 
-  // Throws (the three of them): FastMemoryOverflow, ShapeMismatch; read and write also what
-  // the store throws.
+  // Throw (the three of them): FastMemoryOverflow, ShapeMismatch, CountOverflow for a tile of
+  // more words than can be counted; read and write also what the store throws.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0);
   [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name
   void write(const Tile& tile, const Block& block);

@@ -46,7 +46,7 @@ PhaseTotal total(const PhaseNode& root);
 // Requires: phases end in the reverse order of their beginning, and before their machine.
 class [[nodiscard]] Phase {
  public:
-  Phase(Machine& machine, std::string_view name);
+  [[nodiscard]] Phase(Machine& machine, std::string_view name);
   ~Phase();
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;

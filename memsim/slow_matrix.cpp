@@ -29,6 +29,7 @@ SlowMatrix::SlowMatrix(std::string name, Index rows, Index cols)
 SlowMatrix::SlowMatrix(std::string name, Index rows, Index cols, std::unique_ptr<Backing> backing)
     : name_(std::move(name)), rows_(rows), cols_(cols), backing_(std::move(backing)) {
   require(rows > 0 && cols > 0, "a matrix has at least one row and one column");
+  require(backing_ != nullptr, "a matrix has a backing");
 }
 
 ConstBlock SlowMatrix::block(Range rows, Range columns) const {

@@ -6,7 +6,7 @@ namespace redblue {
 
 Index Words::value() const {
   if (overflowed()) {
-    throw CountOverflow("the count of words does not fit 63 bits: take smaller n, m or d");
+    throw CountOverflow("a count of words does not fit 63 bits");
   }
   return static_cast<Index>(count_);
 }

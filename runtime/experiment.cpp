@@ -56,7 +56,7 @@ class Extents {
     Shape shape;
     for (const auto& [member, name] : kLetters) {
       if (!known_.contains(name)) {
-        throw RequestError(fmt::format("--{} is missing, and no --in file tells it", name));
+        throw RequestError(fmt::format("--{} is missing", name));
       }
       shape.*member = known_.at(name).first;
     }
@@ -166,6 +166,7 @@ Report planned(const Request& request, const Kernel& kernel, const Shape& shape)
   if (takes_forward(kernel) && report.from_nothing) {
     report.forward = Part{forward_plan(shape, request.M), {}};
   }
+  static_cast<void>(report.kernel.io());  // refuses counts beyond 63 bits now
   return report;
 }
 
@@ -177,8 +178,7 @@ Words words(const std::vector<Signature>& operands, const Shape& shape) {
   return sum;
 }
 
-// Matrices, intermediates and the arena, in bytes; with --verify also the reference: a double
-// and its bound for each result, and as much again for its own intermediates.
+// Matrices, intermediates and the arena, in bytes; with --verify also the reference.
 Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
   const Shape& shape = report.kernel.plan.shape;
   Words peak = total(report.kernel.plan.phases).peak;
@@ -191,7 +191,7 @@ Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
   const Words results = words(kernel.returns, shape);
   Words bytes = 4 * (words(kernel.given, shape) + results + intermediates + peak);
   if (verify) {
-    bytes += 32 * (results + words(kernel.given, shape));
+    bytes += evaluation_bytes(shape);
   }
   return bytes;
 }
@@ -243,6 +243,9 @@ Counted count_run(const Kernel& kernel, const Plan& plan, const Buffers& inputs,
   counted.phases = leaves(machine.phases());
   counted.total = total(machine.phases());
   counted.span = machine.span();
+  if (!std::ranges::equal(counted.phases, plan.phases, {}, &PhaseTotal::path, &PhaseCost::path)) {
+    throw std::logic_error(plan.kernel + " has other phases than its formulas");
+  }
   for (const PhaseTotal& phase : counted.phases) {
     counted.seconds.push_back(clock.seconds(phase.path));
   }
@@ -380,7 +383,11 @@ Report run(const Request& request) {
     words = buffer_for(operand, shape);
     const Index rows = operand.rows_of(shape);
     if (reader != readers.end()) {
-      reader->second.read_rows({0, rows}, words);
+      try {
+        reader->second.read_rows({0, rows}, words);
+      } catch (const InputError& error) {
+        throw InputError(fmt::format("{} of {}", operand.name, error.what()));
+      }
     } else {
       report.seed = request.seed;
       fill_input(operand.name, shape, request.seed, request.scale, 0, rows, words);

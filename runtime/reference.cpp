@@ -780,6 +780,15 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   return Evaluation(input, chains).run();
 }
 
+// Values, bounds and what is expected, their squares and transposes: as measured over thin, wide
+// and square problems.
+Words evaluation_bytes(const Shape& shape) {
+  const auto [n, m, d] = shape;
+  const Words doubles =
+      Words(m) * (24 * Words(d) + 160) + Words(n) * (12 * Words(d) + 8) + 10 * Words(d) * d;
+  return 8 * doubles;
+}
+
 Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
                          std::span<const float> B) {
   require(n > 0 && m > 0 && d > 0, "n, m, d > 0");

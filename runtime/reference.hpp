@@ -66,6 +66,9 @@ struct Chains {
 // Throws: ShapeMismatch when a span does not have its size.
 [[nodiscard]] Reference evaluate(const AttentionInput& input, Chains chains);
 
+// About the most memory that evaluate() takes for its own matrices and the reference.
+[[nodiscard]] Words evaluation_bytes(const Shape& shape);
+
 // A (n x d) times B (d x m), summed in any order.
 [[nodiscard]] Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
                                        std::span<const float> B);

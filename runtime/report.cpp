@@ -11,6 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kSchema = 1;
+// Flops that do not fit 63 bits are left out; words that do not fit are refused.
+constexpr Index kTooMany = -1;
 
 Json formula_json(const PhaseCost& cost, bool whole) {
   Json json = {{"reads", cost.reads.value()}, {"writes", cost.writes.value()}};
@@ -21,21 +23,22 @@ Json formula_json(const PhaseCost& cost, bool whole) {
   return json;
 }
 
-// The keys that a phase and the total share. Without a run, what the formula says.
+// The keys that a phase and the total share.
 Json counts_json(const PhaseTotal& counted, bool whole) {
   Json json = {{"reads", counted.io.reads}, {"writes", counted.io.writes}};
   if (whole) {
     json["io"] = counted.io.io();
   }
   json["peak"] = counted.peak;
-  json["flops"] = counted.operations.flops;
+  json["flops"] = counted.operations.flops == kTooMany ? Json() : Json(counted.operations.flops);
   return json;
 }
 
+// Without a run, what the formula says.
 PhaseTotal predicted(const PhaseCost& cost) {
   return {.path = cost.path,
           .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
-          .operations = {.flops = cost.flops.value()},
+          .operations = {.flops = cost.flops.overflowed() ? kTooMany : cost.flops.value()},
           .peak = cost.peak.value()};
 }
 
@@ -137,12 +140,20 @@ std::string table(const Part& part) {
         grouped(counted.io.reads),
         grouped(counted.io.writes),
         fmt::format("{:.1f}%", 100.0 * static_cast<double>(counted.io.io()) / all),
-        grouped(counted.peak),
+        counted.peak == cost.peak.value()
+            ? grouped(counted.peak)
+            : fmt::format("{} (formula {})", grouped(counted.peak), grouped(cost.peak.value())),
         fmt::format("{:.3f}", static_cast<double>(counted.peak) / M)};
     if (part.counted) {
-      const Index formula = (cost.reads + cost.writes).value();
-      cells.insert(cells.end(), {grouped(formula), grouped(counted.io.io() - formula),
-                                 fmt::format("{:.4f}", seconds)});
+      const IoCount formula{cost.reads.value(), cost.writes.value()};
+      const IoCount off = counted.io - formula;
+      // One read too many and one write too few do not make it right.
+      const std::string difference =
+          (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
+              ? grouped(off.io())
+              : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
+      cells.insert(cells.end(),
+                   {grouped(formula.io()), difference, fmt::format("{:.4f}", seconds)});
     }
     table.add(std::move(cells));
   };
@@ -162,8 +173,9 @@ void append_csv(std::string& text, const Part& part) {
   const std::string problem = fmt::format("{},{},{},{},{}", kernel, shape.n, shape.m, shape.d, M);
   each_row(part, [&](const std::string& phase, const PhaseTotal& counted, const PhaseCost& cost,
                      double seconds) {
-    text += fmt::format("{},{},{},{},{},{},", problem, phase, counted.io.reads, counted.io.writes,
-                        counted.peak, counted.operations.flops);
+    text += fmt::format(
+        "{},{},{},{},{},{},", problem, phase, counted.io.reads, counted.io.writes, counted.peak,
+        counted.operations.flops == kTooMany ? "" : std::to_string(counted.operations.flops));
     text += part.counted ? fmt::format("{},{}", counted.operations.elementwise, seconds)
                          : std::string(",");
     text += fmt::format(",{},{},{}\n", cost.reads.value(), cost.writes.value(), cost.peak.value());

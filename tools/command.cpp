@@ -72,6 +72,9 @@ Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help)
 
 bool Switch::get() const {
   if (option_->count() > 0) {
+    if (option_->results().back() != "true") {
+      throw UsageError(flag_ + " takes no value");
+    }
     return true;
   }
   const auto twin = from_environment(flag_);

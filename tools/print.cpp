@@ -12,6 +12,10 @@ void print(std::string_view text) {
   }
 }
 
+void say(std::string_view line) noexcept {
+  std::fprintf(stderr, "redblue: %.*s\n", static_cast<int>(line.size()), line.data());
+}
+
 void print(const Report& report, Format format) {
   switch (format) {
     case Format::table:

@@ -12,4 +12,8 @@ namespace redblue {
 void print(std::string_view text);
 void print(const Report& report, Format format);
 
+// A line to standard error, "redblue: " in front. Where that cannot be written, nothing can be
+// said about it either.
+void say(std::string_view line) noexcept;
+
 }  // namespace redblue

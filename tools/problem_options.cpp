@@ -37,6 +37,9 @@ void check_kernel(const std::string& name) {
 // NAME=SIZE, several with commas between, or the one word "printed".
 void fill_blocks(const Given& given, Request& request) {
   request.said_as["--blocks"] = given.from;
+  if (given.text.empty() || given.text.ends_with(',')) {
+    throw UsageError(fmt::format("{} '{}': a block size is missing", given.from, given.text));
+  }
   std::istringstream list(given.text);
   for (std::string text; std::getline(list, text, ',');) {
     if (text == "printed") {

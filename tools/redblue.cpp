@@ -21,7 +21,7 @@
 namespace {
 
 int complain(const char* what, int code) {
-  fmt::print(stderr, "redblue: {}\n", what);
+  redblue::say(what);
   return code;
 }
 
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
     return complain(error.what(), 2);
   } catch (const CountOverflow& error) {
-    return complain(error.what(), 2);
+    return complain((std::string(error.what()) + ": take smaller n, m or d").c_str(), 2);
   } catch (const std::bad_alloc&) {
     return complain("out of memory: take smaller n, m or d", 1);
   } catch (const std::exception& error) {

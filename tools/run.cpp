@@ -1,7 +1,6 @@
 // redblue run: runs a kernel on inputs from files or from a seed, counted.
 
 #include <cmath>
-#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -67,17 +66,16 @@ Action add_run(CLI::App& app) {
     print(report, format);
     if (report.error && !report.error->ok) {
       const Verdict& error = *report.error;
-      fmt::print(stderr, "redblue: verification failed: {}({}, {}) is off by {:.3g}, {}\n",
-                 error.output, error.row, error.col, error.error,
-                 std::isinf(error.bound)
-                     ? std::string("and no finite bound holds for scores so large")
-                     : fmt::format("beyond its bound {:.3g}", error.bound));
+      say(fmt::format("verification failed: {}({}, {}) is off by {:.3g}, {}", error.output,
+                      error.row, error.col, error.error,
+                      std::isinf(error.bound)
+                          ? std::string("and no finite bound holds for scores so large")
+                          : fmt::format("beyond its bound {:.3g}", error.bound)));
       return 1;
     }
     if (report.error && !report.error->explained) {
-      fmt::print(stderr,
-                 "redblue: errors keep the proven bound, but independent roundings do not explain "
-                 "them; repeated rows can do that\n");
+      say("errors keep the proven bound, but independent roundings do not explain them; repeated "
+          "rows can do that");
     }
     return 0;
   };

@@ -83,7 +83,7 @@ TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
 }
 
 // Every size of Br, with Bc = 1 so that as many rows as possible fit: Algorithm 8 at the
-// size of the demonstration.
+// size worth a closer look.
 TEST(Plan, OfBackwardLargeIsBestAtTheDemonstratedSize) {
   const Kernel& kernel = find_kernel("backward/large");
   const Shape shape{2000, 2000, 32};

@@ -1,4 +1,4 @@
-// The counts that the contract states: its tables and totals, literally.
+// The counts of the published algorithms, written down literally: tables and totals.
 
 #include <algorithm>
 #include <cmath>
@@ -134,7 +134,7 @@ TEST(BackwardLarge, PrintedBlocksOverflowAsDerived) {
 }
 
 // The core of FlashAttention's backward: T(4nd + 2n) + 3nd for n = m, v 2nd + n more.
-TEST(BackwardFlash, CoreIsTheCountOfTheNote) {
+TEST(BackwardFlash, CoreIsTheCountOfFlashAttention) {
   const Kernel& kernel = find_kernel("backward/flash");
   for (const Index n : {Index{64}, Index{511}, Index{4096}}) {
     for (const Index M : {Index{500}, Index{2048}, Index{20000}}) {
@@ -213,7 +213,7 @@ TEST(SmallAndFlash, CrossNearDSquared) {
     for (const double share : {1.0, 1.05, 1.25, 2.0, 4.0, 16.0}) {
       EXPECT_GT(io("backward/small", share), io("backward/flash", share)) << share;
     }
-    // From nothing, as the contract compares them. At M = d^2 itself flash with its forward
+    // From nothing, like with like. At M = d^2 itself flash with its forward
     // pass still loses: one side of the steps of small's floor(sqrt(M / 4)).
     for (const double share : {1.05, 1.25, 2.0, 4.0, 16.0}) {
       EXPECT_GT(io("backward/small", share),

@@ -23,8 +23,10 @@ Buffer integers(std::mt19937& random, Index count, int largest) {
 }
 
 // X = 25 everywhere and d = 4: s_ij = 25 (sum of A1_i) (sum of A2_j). Row 0 of A1 and rows 0
-// and 1 of A2 are all 5, 5 and -5: s_00 = 10^4, s_01 = -10^4.
-Problem large_scores(const Kernel& kernel, const Shape& shape, unsigned seed) {
+// and 1 of A2 are all 5, 5 and -5: s_00 = 10^4, s_01 = -10^4. Or, one-sided, A2 is positive
+// and row 1 of A1 all -5: in row 0 every score is at least 2000, in row 1 at most -2000, where
+// a maximum that started at 0 would leave a sum of 0.
+Problem large_scores(const Kernel& kernel, const Shape& shape, unsigned seed, bool one_sided) {
   const auto [n, m, d] = shape;
   std::mt19937 random(seed);
   Problem problem{shape, {}};
@@ -37,7 +39,14 @@ Problem large_scores(const Kernel& kernel, const Shape& shape, unsigned seed) {
   given["dO"] = integers(random, n * d, 3);
   std::fill_n(given["A1"].begin(), d, 5.0F);
   std::fill_n(given["A2"].begin(), d, 5.0F);
-  std::fill_n(given["A2"].begin() + d, d, -5.0F);
+  if (one_sided) {
+    for (float& word : given["A2"]) {
+      word = std::max(1.0F, std::abs(word));
+    }
+    std::fill_n(given["A1"].begin() + d, d, -5.0F);
+  } else {
+    std::fill_n(given["A2"].begin() + d, d, -5.0F);
+  }
   if (std::ranges::any_of(kernel.given, [](const Signature& s) { return s.name == "O"; })) {
     add_forward(problem);
   }
@@ -72,7 +81,7 @@ TEST(LargeScores, GiveFiniteVerifiedResultsInEveryKernel) {
     ++kernels_run;
     for (unsigned seed = 1; seed <= 4; ++seed) {
       for (const Shape& shape : {Shape{23, 17, 4}, Shape{12, 30, 4}}) {
-        const Problem problem = large_scores(kernel, shape, seed);
+        const Problem problem = large_scores(kernel, shape, seed, seed % 2 == 0);
         ASSERT_EQ(largest_score(problem), 10000);
         const Index least = kernel.least_M(shape);
         for (const Index M : {least, least + 40, least + 300, least + 5000}) {

@@ -147,8 +147,11 @@ Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
     return verdict;
   }
   const Words chain = kernel.chain != nullptr ? kernel.chain(plan.shape, plan.blocks) : n + m;
-  const Reference reference =
-      evaluate(attention(problem), {.g = static_cast<double>(chain.value())});
+  const Words rescales =
+      kernel.rescales != nullptr ? kernel.rescales(plan.shape, plan.blocks) : Words(0);
+  const Reference reference = evaluate(
+      attention(problem),
+      {.g = static_cast<double>(chain.value()), .rescales = static_cast<double>(rescales.value())});
   for (const Signature& operand : kernel.returns) {
     hold(std::string(operand.name), exact(operand.name, reference));
   }

@@ -1,4 +1,4 @@
-// What the command prints, held against contract.md: its JSON and CSV key by key, its counts
+// What the command prints, held against what it promises: its JSON and CSV key by key, its counts
 // against the closed forms of Algorithm 6, its environment, its help.
 
 #include "tests/tools/cli.hpp"
@@ -37,7 +37,7 @@ Keys operator+(Keys all, const Keys& more) {
 
 const Keys kOnlyOfARun = {"elementwise", "seconds"};
 
-// A phase, a total and a formula as contract.md has them.
+// A phase, a total and a formula as the document has them.
 void expect_part(const Json& part, bool ran) {
   const Keys run_keys = ran ? kOnlyOfARun : Keys{};
   Json sum = {{"reads", 0}, {"writes", 0}, {"flops", 0}, {"elementwise", 0}};

@@ -191,7 +191,7 @@ TEST_F(RoundTrip, AnOlderFileIsReplaced) {
   EXPECT_EQ(files().size(), 1U);  // and nothing is left beside it
 }
 
-// Issue 2: scores up to 10^4, exact in float32, give finite gradients within their bound.
+// Scores up to 10^4, exact in float32, give finite gradients within their bound.
 TEST_F(RoundTrip, LargeScoresInEveryKernel) {
   const Index n = 8;
   const Index d = 4;
