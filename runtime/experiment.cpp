@@ -73,6 +73,13 @@ class Extents {
   std::map<std::string, std::pair<Index, std::string>> known_;
 };
 
+// As far as there is such a path: what is wrong with it shows when it is opened.
+std::filesystem::path resolved(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
+  return error ? path : found;
+}
+
 using Readers = std::map<std::string, NpyReader, std::less<>>;
 
 Readers open_inputs(const Request& request, const Kernel& kernel) {
@@ -107,7 +114,8 @@ Shape shape_of(const Request& request, const Kernel& kernel, const Readers& read
     const std::string who = name + " of " + reader.path().string();
     const int rank = operand.cols == nullptr ? 1 : 2;
     if (reader.rank() != rank) {
-      throw InputError(fmt::format("{} has {} dimensions, expected {}", who, reader.rank(), rank));
+      throw InputError(fmt::format("{} has {} dimension{}, expected {}", who, reader.rank(),
+                                   reader.rank() == 1 ? "" : "s", rank));
     }
     extents.set(operand.rows, reader.rows(), who);
     if (operand.cols != nullptr) {
@@ -120,8 +128,14 @@ Shape shape_of(const Request& request, const Kernel& kernel, const Readers& read
 Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
   if (request.printed_blocks) {
     if (kernel.printed == nullptr) {
-      throw RequestError(fmt::format("{} printed: {} has no other blocks than those it runs with",
-                                     request.said("--blocks"), kernel.name));
+      std::string names;
+      for (const Kernel& other : kernels()) {
+        if (other.printed != nullptr) {
+          names += " " + std::string(other.name);
+        }
+      }
+      throw RequestError(fmt::format("{} printed: only{} has blocks as printed in the paper",
+                                     request.said("--blocks"), names));
     }
     return kernel.plan(shape, request.M, kernel.printed(shape, request.M));
   }
@@ -274,6 +288,7 @@ Verdict verify(const Kernel& kernel, const Report& report, bool forward_is_data,
     const auto found = inputs.find(name);
     return found == inputs.end() ? std::span<const float>() : std::span(found->second);
   };
+  Verdict verdict;
   std::map<std::string_view, Bounded> exact;
   if (kernel.name.starts_with("matmul/")) {
     exact["C"] = evaluate_product(shape.n, shape.m, shape.d, input("A"), input("B"));
@@ -287,6 +302,11 @@ Verdict verify(const Kernel& kernel, const Report& report, bool forward_is_data,
     problem.Y = input("Y");
     problem.dO = input("dO");
     if (forward_is_data) {
+      AttentionInput from_nothing = problem;
+      from_nothing.dO = {};
+      const Reference forward = evaluate(from_nothing, {});
+      verdict.given_off = std::max(compare(input("O"), forward.O).relative,
+                                   compare(input("L"), forward.L).relative);
       problem.O = input("O");
       problem.L = input("L");
     }
@@ -304,7 +324,6 @@ Verdict verify(const Kernel& kernel, const Report& report, bool forward_is_data,
     exact["dK"] = std::move(reference.dK);
     exact["dV"] = std::move(reference.dV);
   }
-  Verdict verdict;
   double nearest = -1;
   for (const Signature& operand : kernel.returns) {
     const Comparison found = compare(results.find(operand.name)->second, exact.at(operand.name));
@@ -354,8 +373,13 @@ Report run(const Request& request) {
       throw RequestError(
           fmt::format("{}: {} returns {}", option, kernel.name, list(kernel.returns)));
     }
-    if (!targets.insert(std::filesystem::weakly_canonical(path)).second) {
+    if (!targets.insert(resolved(path)).second) {
       throw RequestError(option + ": two results to one file");
+    }
+    for (const auto& [operand, source] : request.in) {
+      if (resolved(source) == resolved(path)) {
+        throw RequestError(fmt::format("{}: {} is read from this file", option, operand));
+      }
     }
   }
   const Shape shape = shape_of(request, kernel, readers);
@@ -390,7 +414,11 @@ Report run(const Request& request) {
       }
     } else {
       report.seed = request.seed;
-      fill_input(operand.name, shape, request.seed, request.scale, 0, rows, words);
+      try {
+        fill_input(operand.name, shape, request.seed, request.scale, 0, rows, words);
+      } catch (const std::invalid_argument& error) {
+        throw RequestError(request.said("--scale") + ": " + error.what());
+      }
     }
   }
   if (report.forward) {

@@ -430,16 +430,34 @@ struct NpyWriter::Pending {
     }
   }
 
-  // A name of its own kind, not the target's with something added, which may be too long.
+  [[nodiscard]] path directory() const {
+    return target.has_parent_path() ? target.parent_path() : path(".");
+  }
+
+  // Where it can be, the file has no name until it is complete: then a process that is killed
+  // leaves nothing behind.
   void open_temporary() {
-    const path directory = target.has_parent_path() ? target.parent_path() : path(".");
+    if (::access("/proc/self/fd", X_OK) == 0) {
+      file = Descriptor(retry([&] {
+        return ::open(directory().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);  // & ~umask
+      }));
+    }
+    if (file.get() < 0) {
+      name_temporary([&](const path& name) {
+        file = Descriptor(retry(
+            [&] { return ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
+        return file.get();
+      });
+    }
+  }
+
+  // A name of its own kind, not the target's with something added, which may be too long.
+  template <class Make>
+  void name_temporary(Make make) {
     constexpr int kTries = 10000;
     for (int i = 0; i < kTries; ++i) {
-      const path name = directory / fmt::format(".redblue-{}-{}.tmp", ::getpid(), i);
-      file = Descriptor(retry([&] {
-        return ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);  // & ~umask
-      }));
-      if (file.get() >= 0) {
+      const path name = directory() / fmt::format(".redblue-{}-{}.tmp", ::getpid(), i);
+      if (make(name) >= 0) {
         temporary = name;
         return;
       }
@@ -447,7 +465,7 @@ struct NpyWriter::Pending {
         break;
       }
     }
-    fail(errno, fmt::format("create a file in directory {} for", directory.string()), target);
+    fail(errno, fmt::format("create a file in directory {} for", directory().string()), target);
   }
 
   // Asks for the room now rather than after hours of computing. Where the file system does
@@ -465,6 +483,12 @@ struct NpyWriter::Pending {
   }
 
   void finish() {
+    if (temporary.empty()) {
+      const std::string nameless = fmt::format("/proc/self/fd/{}", file.get());
+      name_temporary([&](const path& name) {
+        return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+      });
+    }
     const int synced = retry([&] { return ::fsync(file.get()); });
     const int sync_error = synced == 0 ? 0 : errno;
     const int close_error = file.close();

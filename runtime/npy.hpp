@@ -80,7 +80,8 @@ class NpyReader {
 
 // Writes float32 in C order, format 1.0. Until commit() everything lies in a temporary file
 // in the target's directory, which is removed when the writer dies; the target is untouched.
-// A killed process leaves the temporary behind (.redblue-*.tmp). Not shared between threads.
+// It has no name before all rows are appended, where the file system allows that; else a killed
+// process leaves it behind (.redblue-*.tmp). Not shared between threads.
 class NpyWriter {
  public:
   // Fails where the target is a directory, a symbolic link, a device or the like, or cannot

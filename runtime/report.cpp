@@ -1,5 +1,7 @@
 #include "runtime/report.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -192,6 +194,27 @@ Index Part::io() const {
   return (formula.reads + formula.writes).value();
 }
 
+std::string to_words(const Verdict& error) {
+  const std::string where = fmt::format("{}({}, {})", error.output, error.row, error.col);
+  if (!error.ok && std::isinf(error.bound)) {
+    return fmt::format(
+        "verified: NO: no finite bound holds at {}: the scores are too large; a smaller --scale?",
+        where);
+  }
+  std::string words = fmt::format(
+      "verified: {}: error {:.2g} at {}, which is nearest to its bound: {:.2g} proven, {:.2g} "
+      "expected of independent roundings; relative error of all {:.2g}",
+      error.ok ? "yes" : "NO", error.error, where, error.bound, error.expected, error.relative);
+  if (error.ok && !error.explained) {
+    words += "; more than independent roundings explain (repeated rows can do that)";
+  }
+  if (error.given_off) {
+    words += fmt::format("; O and L are taken as given, {:.2g} off those of A1, A2, A3, X, Y",
+                         *error.given_off);
+  }
+  return words;
+}
+
 std::string to_json(const Report& report) {
   const Plan& plan = report.kernel.plan;
   Json json = {
@@ -232,6 +255,9 @@ std::string to_json(const Report& report) {
                      {"output", error.output},
                      {"row", error.row},
                      {"column", error.col}};
+    if (error.given_off) {
+      json["error"]["given_off"] = *error.given_off;
+    }
   }
   return json.dump(2) + "\n";
 }
@@ -262,11 +288,7 @@ std::string to_table(const Report& report) {
   }
   if (report.error) {
     const Verdict& error = *report.error;
-    text += fmt::format(
-        "\nverified: {}: relative error {:.2g}; nearest to its bound is {}({}, {}):\n"
-        "error {:.2g}, {:.2g} expected of independent roundings, {:.2g} proven for any\n",
-        error.ok ? "yes" : "NO", error.relative, error.output, error.row, error.col, error.error,
-        error.expected, error.bound);
+    text += "\n" + to_words(error) + "\n";
   }
   return text;
 }

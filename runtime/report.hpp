@@ -42,6 +42,9 @@ struct Verdict {
   bool ok = true;         // every element keeps its proven bound
   bool explained = true;  // every element keeps what is expected
   double relative = 0;    // the largest error over the largest element, of the worst output
+  // Where O and L came with the request, and are data to the above: how far they are, in the
+  // same measure, from those of A1, A2, A3, X and Y.
+  std::optional<double> given_off;
 };
 
 struct Report {
@@ -53,6 +56,8 @@ struct Report {
   std::optional<Verdict> error;
 };
 
+// One line.
+std::string to_words(const Verdict& verdict);
 std::string to_table(const Report& report);
 std::string to_json(const Report& report);
 std::string to_csv(const Report& report);

@@ -10,18 +10,14 @@
 #include "runtime/memory.hpp"
 #include "tools/command.hpp"
 #include "tools/print.hpp"
-#include "tools/sizes.hpp"
 
 namespace redblue {
 
 Action add_info(CLI::App& app) {
-  const auto format = std::make_shared<TextOption>(app, "--format", "table or json", "FORMAT");
+  const auto format = std::make_shared<TextOption>(app, "--format", "table, json or csv", "FORMAT");
   return [format] {
     const Format chosen = parse_format(*format);
     const std::uint64_t memory = memory_available();
-    if (chosen == Format::csv) {
-      throw UsageError(format->get()->from + " csv: info is a table or json");
-    }
     if (chosen == Format::json) {
       const nlohmann::ordered_json json = {{"schema", 1},
                                            {"redblue", build_info::kVersion},

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
       print(words.str());
       return 0;
     } catch (const CLI::Error& error) {
-      return complain(error.what(), 2);
+      return complain((std::string(error.what()) + " (redblue --help)").c_str(), 2);
     }
     return action();
   } catch (const UsageError& error) {
