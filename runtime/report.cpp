@@ -202,8 +202,8 @@ std::string to_words(const Verdict& error) {
         where);
   }
   std::string words = fmt::format(
-      "verified: {}: error {:.2g} at {}, which is nearest to its bound: {:.2g} proven, {:.2g} "
-      "expected of independent roundings; relative error of all {:.2g}",
+      "verified: {}: error {:.2g} at {}, nearest to its bound: {:.2g} proven, {:.2g} expected; "
+      "relative error {:.2g}",
       error.ok ? "yes" : "NO", error.error, where, error.bound, error.expected, error.relative);
   if (error.ok && !error.explained) {
     words += "; more than independent roundings explain (repeated rows can do that)";
