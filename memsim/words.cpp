@@ -6,7 +6,7 @@ namespace redblue {
 
 Index Words::value() const {
   if (overflowed()) {
-    throw CountOverflow("a count of words does not fit 63 bits");
+    throw CountOverflow("a count of words does not fit 63 bits: the sizes are too large");
   }
   return static_cast<Index>(count_);
 }

@@ -20,11 +20,6 @@
 
 namespace {
 
-int complain(const char* what, int code) {
-  redblue::say(what);
-  return code;
-}
-
 void check_subcommand(const CLI::App& app, std::string_view word) {
   std::vector<std::string_view> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
@@ -36,9 +31,7 @@ void check_subcommand(const CLI::App& app, std::string_view word) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int execute(int argc, char** argv) {
   using namespace redblue;
   CLI::App app(
       "Counts every word that an attention kernel moves between a fast memory of M words and a "
@@ -59,26 +52,37 @@ int main(int argc, char** argv) {
   add("run", "run a kernel, counted", add_run);
 
   try {
-    try {
-      if (argc > 1) {
-        check_subcommand(app, argv[1]);
-      }
-      app.parse(argc, argv);
-    } catch (const CLI::Success& asked_for_words) {  // --help, --version
-      std::ostringstream words;
-      app.exit(asked_for_words, words, words);
-      print(words.str());
-      return 0;
-    } catch (const CLI::Error& error) {
-      return complain((std::string(error.what()) + " (redblue --help)").c_str(), 2);
+    if (argc > 1) {
+      check_subcommand(app, argv[1]);
     }
-    return action();
-  } catch (const UsageError& error) {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_words) {  // --help, --version
+    std::ostringstream words;
+    app.exit(asked_for_words, words, words);
+    print(words.str());
+    return 0;
+  } catch (const CLI::Error& error) {
+    throw UsageError(std::string(error.what()) + " (redblue --help)");
+  }
+  return action();
+}
+
+int complain(const char* what, int code) {
+  redblue::say(what);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return execute(argc, argv);
+  } catch (const redblue::UsageError& error) {
     return complain(error.what(), 2);
   } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
     return complain(error.what(), 2);
-  } catch (const CountOverflow& error) {
-    return complain((std::string(error.what()) + ": take smaller n, m or d").c_str(), 2);
+  } catch (const redblue::CountOverflow& error) {
+    return complain(error.what(), 2);
   } catch (const std::bad_alloc&) {
     return complain("out of memory: take smaller n, m or d", 1);
   } catch (const std::exception& error) {
