@@ -203,11 +203,9 @@ Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
         std::max(intermediates, find_kernel(report.forward->plan.kernel).intermediates(shape));
   }
   const Words results = words(kernel.returns, shape);
-  Words bytes = 4 * (words(kernel.given, shape) + results + intermediates + peak);
-  if (verify) {
-    bytes += evaluation_bytes(shape);
-  }
-  return bytes;
+  const Words bytes = 4 * (words(kernel.given, shape) + results + intermediates + peak);
+  // A product's reference is as large as its result: a value and two bounds, twice over.
+  return verify ? bytes + evaluation_bytes(shape) + 48 * results : bytes;
 }
 
 void refuse_if_too_large(const Report& report, const Kernel& kernel, bool verify) {
