@@ -2,193 +2,723 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "memsim/machine.hpp"
 
+// This file is compiled once for each instruction set: what stands between
+// HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE many times, the rest once.
+#include "kernels/simd_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/arithmetic.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h comes first.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace redblue::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Lanes = hn::CappedTag<float, kPanel>;
+using Vector = hn::Vec<Lanes>;
+constexpr Lanes kLanes;
+constexpr Index kWidth = hn::MaxLanes(kLanes);
+constexpr int kVectors = kPanel / kWidth;  // to a row of a panel
+
+// The tile of a product that registers hold: kRows rows of kPanels panels. As many
+// accumulators as the registers take beside a row of b and a broadcast word of a.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kRows = 12;
+constexpr int kPanels = 2;
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_NEON
+constexpr int kRows = 6;
+constexpr int kPanels = 1;
+#elif HWY_TARGET == HWY_SCALAR
+constexpr int kRows = 1;
+constexpr int kPanels = 1;
+#else
+constexpr int kRows = 2;
+constexpr int kPanels = 1;
+#endif
+static_assert(kRows <= kHomeRows && kPanels * kPanel <= kHomeCols);
+
+// ---- rows of panels, a vector at a time --------------------------------------------------
+
+// The rows of one panel.
+template <class Word>
+struct Lines {
+  Word* first;
+  Index stride;
+  HWY_INLINE Word* operator[](Index i) const { return first + i * stride; }
+};
+
+template <class Word>
+HWY_INLINE Lines<Word> lines(const BasicView<Word>& part, Index p) {
+  return {part.at(0, p), part.stride(p)};
+}
+
+// The words of a column tile (r x 1) lie one after the other.
+template <class Word>
+HWY_INLINE Word* words_of_column(const BasicView<Word>& column) {
+  return column.at(0, 0);
+}
+
+// The lanes of vector v in a row of a panel of `cols` columns, from 1 to all.
+HWY_INLINE Index lanes_in(Index cols, int v) {
+  return std::min(cols - v * kWidth, kWidth);
+}
+
+// What lies behind a narrow panel is read along and never used; arenas end in slack.
+HWY_INLINE Vector load(const float* row, int v) {
+  return hn::LoadU(kLanes, row + v * kWidth);
+}
+
+HWY_INLINE void store(Vector value, float* row, int v, Index lanes) {
+  if (HWY_LIKELY(lanes == kWidth)) {
+    hn::StoreU(value, kLanes, row + v * kWidth);
+  } else {
+    hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes,
+                     row + v * kWidth);
+  }
+}
+
+// The vector with `neutral` in the lanes that are not the panel's.
+HWY_INLINE Vector only(Vector value, Index lanes, Vector neutral) {
+  return lanes == kWidth
+             ? value
+             : hn::IfThenElse(hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), value, neutral);
+}
+
+// c = map(i, v) for all vectors of all rows, panel after panel; each panel asks for its map.
+template <class MapOfPanel>
+HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
+  for (Index p = 0; p < c.panels(); ++p) {
+    const auto map = map_of_panel(p);
+    const Lines<float> to = lines(c, p);
+    const Index cols = c.panel_cols(p);
+    if (cols == kPanel) {
+      for (Index i = 0; i < c.rows(); ++i) {
+        HWY_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          hn::StoreU(map(i, v), kLanes, to[i] + v * kWidth);
+        }
+      }
+    } else {
+      for (Index i = 0; i < c.rows(); ++i) {
+        for (int v = 0; v * kWidth < cols; ++v) {
+          store(map(i, v), to[i], v, lanes_in(cols, v));
+        }
+      }
+    }
+  }
+}
+
+// finish(i, fold over row i): lanes are folded here, and into one another there.
+template <class Fold, class Finish>
+HWY_INLINE void for_rows(const ConstView& a, Vector neutral, const Fold& fold,
+                         const Finish& finish) {
+  for (Index i = 0; i < a.rows(); ++i) {
+    Vector result = neutral;
+    for (Index p = 0; p < a.panels(); ++p) {
+      const Index cols = a.panel_cols(p);
+      for (int v = 0; v * kWidth < cols; ++v) {
+        result = fold(result, i, p, v, lanes_in(cols, v));
+      }
+    }
+    finish(i, result);
+  }
+}
+
+// The same down the columns: each lane is a column, and nothing is left to do at the end.
+template <class FoldOfPanel, class Finish>
+HWY_INLINE void for_columns(const ConstView& a, Vector neutral, const FoldOfPanel& fold_of_panel,
+                            const Finish& finish) {
+  for (Index p = 0; p < a.panels(); ++p) {
+    const auto fold = fold_of_panel(p);
+    const Index cols = a.panel_cols(p);
+    for (int v = 0; v * kWidth < cols; ++v) {
+      Vector result = neutral;
+      for (Index i = 0; i < a.rows(); ++i) {
+        result = fold(result, i, v);
+      }
+      finish(p, v, lanes_in(cols, v), result);
+    }
+  }
+}
+
+// ---- exp ---------------------------------------------------------------------------------
+
+// e^x = 2^k e^r with k the nearest whole number to x / ln 2 and |r| <= ln 2 / 2, where
+// e^r = 1 + r + r^2 P(r). P is minimax for the relative error of e^r: 0.05 ulp before
+// rounding. 0 for what would be subnormal, infinity above the largest float, NaN for NaN.
+HWY_INLINE Vector exp(Vector x) {
+  const hn::RebindToSigned<Lanes> integers;
+  const auto constant = [](float c) HWY_ATTR { return hn::Set(kLanes, c); };
+  // Added to a small number, this leaves its nearest whole number in the last bits.
+  const Vector rounder = constant(0x1.8p+23F);
+  const Vector rounded = hn::MulAdd(x, constant(0x1.715476p+0F), rounder);
+  const Vector k = hn::Sub(rounded, rounder);
+  Vector r = hn::NegMulAdd(k, constant(0x1.62e43p-1F), x);
+  r = hn::NegMulAdd(k, constant(-0x1.05c61p-29F), r);
+  Vector P = hn::MulAdd(r, constant(0x1.6a2352p-10F), constant(0x1.123a6cp-7F));
+  P = hn::MulAdd(r, P, constant(0x1.5558f4p-5F));
+  P = hn::MulAdd(r, P, constant(0x1.55549p-3F));
+  P = hn::MulAdd(r, P, constant(0x1.fffffcp-2F));
+  const Vector e = hn::Add(hn::MulAdd(hn::Mul(r, r), P, r), constant(1));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integers, rounded));
+  const Vector scaled = hn::BitCast(kLanes, hn::Add(hn::BitCast(integers, e), exponent));
+  // -126 ln 2, rounded up, and the logarithm of the largest float, rounded down.
+  const auto subnormal = hn::Lt(x, constant(-0x1.5d589ep+6F));
+  const auto finite = hn::Le(x, constant(0x1.62e42ep+6F));
+  const Vector beyond = hn::Add(x, constant(std::numeric_limits<float>::infinity()));
+  return hn::IfThenElse(finite, hn::IfThenZeroElse(subnormal, scaled), beyond);
+}
+
+// ---- products ----------------------------------------------------------------------------
+
+// Where word (i, k) of the broadcast factor lies: segments of k, in each of which a row of
+// the factor is a start and a step.
+struct Straight {
+  const ConstView& a;
+  [[nodiscard]] Index rows() const { return a.rows(); }
+  [[nodiscard]] Index segments() const { return a.panels(); }
+  [[nodiscard]] Index length(Index segment) const { return a.panel_cols(segment); }
+  [[nodiscard]] const float* start(Index i, Index segment) const { return a.at(i, segment); }
+  [[nodiscard]] static Index step(Index) { return 1; }
+  // Rows from i on that have the same step.
+  [[nodiscard]] Index alike(Index i) const { return a.rows() - i; }
+};
+
+struct Turned {
+  const ConstView& a;
+  [[nodiscard]] Index rows() const { return a.cols(); }
+  [[nodiscard]] static Index segments() { return 1; }
+  [[nodiscard]] Index length(Index) const { return a.rows(); }
+  [[nodiscard]] const float* start(Index i, Index) const {
+    return a.at(0, i / kPanel) + i % kPanel;
+  }
+  [[nodiscard]] Index step(Index i) const { return a.stride(i / kPanel); }
+  [[nodiscard]] Index alike(Index i) const {
+    const Index last = a.panels() - 1;
+    return (i < last * kPanel && a.stride(last) != kPanel ? last * kPanel : a.cols()) - i;
+  }
+};
+
+// What becomes of the sums: c, from them and from what was in c; a panel asks for its map.
+struct Keep {
+  HWY_INLINE auto of_panel(Index) const {
+    return [](Vector sum, const float*, int) HWY_ATTR { return sum; };
+  }
+};
+struct Accumulate {
+  HWY_INLINE auto of_panel(Index) const {
+    return [](Vector sum, const float* row, int v) HWY_ATTR { return hn::Add(load(row, v), sum); };
+  }
+};
+struct Exponentiate {
+  const float* L;
+  HWY_INLINE auto of_panel(Index p) const {
+    return [L = L + p * kPanel](Vector sum, const float*, int v)
+               HWY_ATTR { return exp(hn::Sub(sum, load(L, v))); };
+  }
+};
+struct SoftmaxGradient {
+  const float* shift;
+  HWY_INLINE auto of_panel(Index p) const {
+    return [shift = shift + p * kPanel](Vector sum, const float* row, int v)
+               HWY_ATTR { return hn::Mul(load(row, v), hn::Sub(sum, load(shift, v))); };
+  }
+};
+
+// Rows i .. i + R of panels p .. p + G: all sums stay in registers.
+template <int R, int G, class Left, class Finish>
+HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, Index i, Index p,
+                              const Finish& finish) {
+  Vector sum[R][G * kVectors];
+  HWY_UNROLL(16)
+  for (int r = 0; r < R; ++r) {
+    HWY_UNROLL(16)
+    for (int v = 0; v < G * kVectors; ++v) {
+      sum[r][v] = hn::Zero(kLanes);
+    }
+  }
+  const float* line[G];
+  HWY_UNROLL(16)
+  for (int g = 0; g < G; ++g) {
+    line[g] = b.at(0, p + g);
+  }
+  const Index stride = b.stride(p);
+  const Index step = a.step(i);
+  for (Index segment = 0; segment < a.segments(); ++segment) {
+    const float* row[R];
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      row[r] = a.start(i + r, segment);
+    }
+    const Index end = a.length(segment) * step;
+    for (Index k = 0; k != end; k += step) {
+      Vector words[G * kVectors];
+      HWY_UNROLL(16)
+      for (int v = 0; v < G * kVectors; ++v) {
+        words[v] = load(line[v / kVectors], v % kVectors);
+      }
+      HWY_UNROLL(16)
+      for (int r = 0; r < R; ++r) {
+        const Vector factor = hn::Set(kLanes, row[r][k]);
+        HWY_UNROLL(16)
+        for (int v = 0; v < G * kVectors; ++v) {
+          sum[r][v] = hn::MulAdd(factor, words[v], sum[r][v]);
+        }
+      }
+      HWY_UNROLL(16)
+      for (int g = 0; g < G; ++g) {
+        line[g] += stride;
+      }
+    }
+  }
+  HWY_UNROLL(16)
+  for (int g = 0; g < G; ++g) {
+    const auto map = finish.of_panel(p + g);
+    const Lines<float> to = lines(c, p + g);
+    const Index cols = c.panel_cols(p + g);
+    if (HWY_LIKELY(cols == kPanel)) {
+      HWY_UNROLL(16)
+      for (int r = 0; r < R; ++r) {
+        HWY_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          float* const row = to[i + r];
+          hn::StoreU(map(sum[r][g * kVectors + v], row, v), kLanes, row + v * kWidth);
+        }
+      }
+    } else {
+      HWY_UNROLL(16)
+      for (int r = 0; r < R; ++r) {
+        HWY_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          if (v * kWidth < cols) {
+            float* const row = to[i + r];
+            store(map(sum[r][g * kVectors + v], row, v), row, v, lanes_in(cols, v));
+          }
+        }
+      }
+    }
+  }
+}
+
+// Panels p .. p + G for all rows: the panels of b stay in the nearest cache, a passes.
+template <int G, class Left, class Finish>
+void panels(const Left& a, const ConstView& b, const View& c, Index p, const Finish& finish) {
+  for (Index i = 0; i < a.rows();) {
+    const Index left = a.alike(i);
+    if (left >= kRows) {
+      register_tile<kRows, G>(a, b, c, i, p, finish);
+      i += kRows;
+    } else if (kRows > 4 && left >= 4) {
+      register_tile < kRows<4 ? 1 : 4, G>(a, b, c, i, p, finish);
+      i += 4;
+    } else if (kRows > 2 && left >= 2) {
+      register_tile < kRows<2 ? 1 : 2, G>(a, b, c, i, p, finish);
+      i += 2;
+    } else {
+      register_tile<1, G>(a, b, c, i, p, finish);
+      i += 1;
+    }
+  }
+}
+
+template <class Left, class Finish>
+void product(const Left& a, const ConstView& b, const View& c, const Finish& finish) {
+  Index p = 0;
+  while (kPanels > 1 && p + kPanels <= b.panels() && b.stride(p + kPanels - 1) == kPanel) {
+    panels<kPanels>(a, b, c, p, finish);
+    p += kPanels;
+  }
+  for (; p < b.panels(); ++p) {
+    panels<1>(a, b, c, p, finish);
+  }
+}
+
+// ---- what is dispatched ------------------------------------------------------------------
+
+void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
+  product(Straight{a}, b, c, Accumulate{});
+}
+
+void multiply_add_transposed(const ConstView& a, const ConstView& b, const View& c) {
+  product(Turned{a}, b, c, Accumulate{});
+}
+
+void multiply(const ConstView& a, const ConstView& b, const View& c) {
+  product(Straight{a}, b, c, Keep{});
+}
+
+void multiply_transposed(const ConstView& a, const ConstView& b, const View& c) {
+  product(Turned{a}, b, c, Keep{});
+}
+
+void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
+                           const View& f_t) {
+  product(Straight{a}, b, f_t, Exponentiate{words_of_column(L)});
+}
+
+void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
+                              const View& f_t) {
+  product(Straight{a}, b, f_t, SoftmaxGradient{words_of_column(v)});
+}
+
+void raise_maximum(const ConstView& s, const View& maximum) {
+  const Vector lowest = hn::Set(kLanes, -std::numeric_limits<float>::infinity());
+  float* const known = words_of_column(maximum);
+  for_rows(
+      s, lowest,
+      [&](Vector top, Index i, Index p, int v, Index lanes)
+          HWY_ATTR { return hn::Max(top, only(load(s.at(i, p), v), lanes, lowest)); },
+      [&](Index i, Vector top)
+          HWY_ATTR { known[i] = std::max(known[i], hn::GetLane(hn::MaxOfLanes(kLanes, top))); });
+}
+
+void raise_maximum_transposed(const ConstView& s_t, const View& maximum, const View& rescale) {
+  for_columns(
+      s_t, hn::Set(kLanes, -std::numeric_limits<float>::infinity()),
+      [&](Index p) HWY_ATTR {
+        return [s = lines(s_t, p)](Vector top, Index j, int v)
+                   HWY_ATTR { return hn::Max(top, load(s[j], v)); };
+      },
+      [&](Index p, int v, Index lanes, Vector top) HWY_ATTR {
+        float* const known = words_of_column(maximum) + p * kPanel;
+        float* const factor = words_of_column(rescale) + p * kPanel;
+        const Vector old = load(known, v);
+        const Vector raised = hn::Max(old, top);
+        store(raised, known, v, lanes);
+        store(exp(hn::Sub(old, raised)), factor, v, lanes);
+      });
+}
+
+void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
+  for_vectors(f, [&](Index p) HWY_ATTR {
+    return [s = lines(s, p), shift = words_of_column(row)](Index i, int v)
+               HWY_ATTR { return exp(hn::Sub(load(s[i], v), hn::Set(kLanes, shift[i]))); };
+  });
+}
+
+void exponentiate_transposed(const View& s_t, const ConstView& row) {
+  for_vectors(s_t, [&](Index p) HWY_ATTR {
+    return [s = lines(s_t, p), shift = words_of_column(row) + p * kPanel](Index j, int v)
+               HWY_ATTR { return exp(hn::Sub(load(s[j], v), load(shift, v))); };
+  });
+}
+
+// from_i = exp(from_i - less_i).
+void exponentiate_differences(const View& from, const ConstView& less) {
+  float* const to = words_of_column(from);
+  const float* const shift = words_of_column(less);
+  for (Index i = 0; i < from.rows(); i += kWidth) {
+    const Vector difference = hn::Sub(load(to + i, 0), load(shift + i, 0));
+    store(exp(difference), to + i, 0, lanes_in(from.rows() - i, 0));
+  }
+}
+
+void add_row_sums(const ConstView& a, const View& sum) {
+  const Vector zero = hn::Zero(kLanes);
+  float* const known = words_of_column(sum);
+  for_rows(
+      a, zero,
+      [&](Vector sums, Index i, Index p, int v, Index lanes)
+          HWY_ATTR { return hn::Add(sums, only(load(a.at(i, p), v), lanes, zero)); },
+      [&](Index i, Vector sums)
+          HWY_ATTR { known[i] += hn::GetLane(hn::SumOfLanes(kLanes, sums)); });
+}
+
+void add_row_sums_transposed(const ConstView& a_t, const View& sum) {
+  for_columns(
+      a_t, hn::Zero(kLanes),
+      [&](Index p) HWY_ATTR {
+        return [a = lines(a_t, p)](Vector sums, Index j, int v)
+                   HWY_ATTR { return hn::Add(sums, load(a[j], v)); };
+      },
+      [&](Index p, int v, Index lanes, Vector sums) HWY_ATTR {
+        float* const known = words_of_column(sum) + p * kPanel;
+        store(hn::Add(load(known, v), sums), known, v, lanes);
+      });
+}
+
+void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
+  const Vector zero = hn::Zero(kLanes);
+  float* const known = words_of_column(sum);
+  for_rows(
+      a, zero,
+      [&](Vector sums, Index i, Index p, int v, Index lanes) HWY_ATTR {
+        const Vector products = hn::Mul(load(a.at(i, p), v), load(b.at(i, p), v));
+        return hn::Add(sums, only(products, lanes, zero));
+      },
+      [&](Index i, Vector sums)
+          HWY_ATTR { known[i] += hn::GetLane(hn::SumOfLanes(kLanes, sums)); });
+}
+
+void add_row_dots_transposed(const ConstView& a_t, const ConstView& b_t, const View& sum) {
+  for_columns(
+      a_t, hn::Zero(kLanes),
+      [&](Index p) HWY_ATTR {
+        return [a = lines(a_t, p), b = lines(b_t, p)](Vector sums, Index j, int v)
+                   HWY_ATTR { return hn::MulAdd(load(a[j], v), load(b[j], v), sums); };
+      },
+      [&](Index p, int v, Index lanes, Vector sums) HWY_ATTR {
+        float* const known = words_of_column(sum) + p * kPanel;
+        store(hn::Add(load(known, v), sums), known, v, lanes);
+      });
+}
+
+void scale_rows(const View& a, const ConstView& factor) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), factor = words_of_column(factor)](Index i, int v)
+               HWY_ATTR { return hn::Mul(load(a[i], v), hn::Set(kLanes, factor[i])); };
+  });
+}
+
+void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), b = lines(b, p), factor = words_of_column(factor)](Index i, int v)
+               HWY_ATTR {
+                 return hn::NegMulAdd(hn::Set(kLanes, factor[i]), load(b[i], v), load(a[i], v));
+               };
+  });
+}
+
+void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
+  for_vectors(f, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), divisor = words_of_column(divisor)](Index i, int v)
+               HWY_ATTR { return hn::Div(load(a[i], v), hn::Set(kLanes, divisor[i])); };
+  });
+}
+
+void add(const View& a, const ConstView& b) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), b = lines(b, p)](Index i, int v)
+               HWY_ATTR { return hn::Add(load(a[i], v), load(b[i], v)); };
+  });
+}
+
+void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p) {
+  for_vectors(p, [&](Index panel) HWY_ATTR {
+    return [f = lines(f, panel), q = lines(q, panel), shift = words_of_column(v)](Index i, int k)
+               HWY_ATTR {
+                 return hn::Mul(load(f[i], k), hn::Sub(load(q[i], k), hn::Set(kLanes, shift[i])));
+               };
+  });
+}
+
+}  // namespace
+}  // namespace redblue::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace redblue {
 namespace {
 
-bool same_shape(const Tile& a, const Tile& b) {
+HWY_EXPORT(multiply_add);
+HWY_EXPORT(multiply_add_transposed);
+HWY_EXPORT(multiply);
+HWY_EXPORT(multiply_transposed);
+HWY_EXPORT(exponentiated_product);
+HWY_EXPORT(softmax_gradient_product);
+HWY_EXPORT(raise_maximum);
+HWY_EXPORT(raise_maximum_transposed);
+HWY_EXPORT(exponentiate);
+HWY_EXPORT(exponentiate_transposed);
+HWY_EXPORT(exponentiate_differences);
+HWY_EXPORT(add_row_sums);
+HWY_EXPORT(add_row_sums_transposed);
+HWY_EXPORT(add_row_dots);
+HWY_EXPORT(add_row_dots_transposed);
+HWY_EXPORT(scale_rows);
+HWY_EXPORT(subtract_scaled_rows);
+HWY_EXPORT(divide_rows);
+HWY_EXPORT(add);
+HWY_EXPORT(softmax_gradient);
+
+bool same_shape(const ConstView& a, const ConstView& b) {
   return a.rows() == b.rows() && a.cols() == b.cols();
 }
 
-bool is_column_of(const Tile& column, const Tile& a) {
-  return column.cols() == 1 && column.rows() == a.rows();
+bool is_column_of(const ConstView& column, Index rows) {
+  return column.cols() == 1 && column.rows() == rows;
 }
 
-// A product of rows x depth and depth x cols.
-void report_product(Tile& c, Index depth) {
+// Throws unless c can be the product of a rows x depth and a depth x cols factor.
+void check_product(const ConstView& c, Index rows, Index depth, const ConstView& b,
+                   const char* what) {
+  require(depth == b.rows() && c.rows() == rows && c.cols() == b.cols(), what);
+}
+
+void report_product(const View& c, Index depth) {
   c.machine().computed({.flops = 2 * c.words() * depth});
 }
 
-void report(Tile& changed, Index operations) {
+void report(const View& changed, Index operations) {
   changed.machine().computed({.elementwise = operations});
 }
 
 }  // namespace
 
-void multiply_add(const Tile& a, const Tile& b, Tile& c) {
-  require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
-          "c += a b: the tiles conform");
-  for (Index i = 0; i < c.rows(); ++i) {
-    const float* ai = a.row(i);
-    float* ci = c.row(i);
-    for (Index k = 0; k < a.cols(); ++k) {
-      const float* bk = b.row(k);
-      for (Index j = 0; j < c.cols(); ++j) {
-        ci[j] += ai[k] * bk[j];
-      }
-    }
-  }
+void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
+  check_product(c, a.rows(), a.cols(), b, "c += a b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_add)(a, b, c);
   report_product(c, a.cols());
 }
 
-void multiply_add(const Tile& a, Transposed<Tile> bt, Tile& c) {
-  const Tile& b = bt.of;
-  require(a.cols() == b.cols() && c.rows() == a.rows() && c.cols() == b.rows(),
-          "c += a b^T: the tiles conform");
-  for (Index i = 0; i < c.rows(); ++i) {
-    const float* ai = a.row(i);
-    float* ci = c.row(i);
-    for (Index j = 0; j < c.cols(); ++j) {
-      const float* bj = b.row(j);
-      float sum = ci[j];
-      for (Index k = 0; k < a.cols(); ++k) {
-        sum += ai[k] * bj[k];
-      }
-      ci[j] = sum;
-    }
-  }
+void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
+  check_product(c, a.of.cols(), a.of.rows(), b, "c += a^T b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_add_transposed)(a.of, b, c);
+  report_product(c, a.of.rows());
+}
+
+void multiply(const ConstView& a, const ConstView& b, const View& c) {
+  check_product(c, a.rows(), a.cols(), b, "c = a b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply)(a, b, c);
   report_product(c, a.cols());
 }
 
-void multiply_add(Transposed<Tile> at, const Tile& b, Tile& c) {
-  const Tile& a = at.of;
-  require(a.rows() == b.rows() && c.rows() == a.cols() && c.cols() == b.cols(),
-          "c += a^T b: the tiles conform");
-  for (Index k = 0; k < a.rows(); ++k) {
-    const float* ak = a.row(k);
-    const float* bk = b.row(k);
-    for (Index i = 0; i < c.rows(); ++i) {
-      float* ci = c.row(i);
-      for (Index j = 0; j < c.cols(); ++j) {
-        ci[j] += ak[i] * bk[j];
-      }
-    }
-  }
-  report_product(c, a.rows());
+void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
+  check_product(c, a.of.cols(), a.of.rows(), b, "c = a^T b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_transposed)(a.of, b, c);
+  report_product(c, a.of.rows());
 }
 
-void raise_maximum(const Tile& s, Tile& maximum) {
-  require(is_column_of(maximum, s), "one maximum a row");
-  for (Index i = 0; i < s.rows(); ++i) {
-    float& top = maximum(i, 0);
-    const float* si = s.row(i);
-    for (Index j = 0; j < s.cols(); ++j) {
-      top = std::max(top, si[j]);
-    }
-  }
+void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
+                           const View& f_t) {
+  check_product(f_t, a.rows(), a.cols(), b, "f^T = exp(a b - L): the tiles conform");
+  require(is_column_of(L, f_t.cols()), "f^T = exp(a b - L): one L a column");
+  HWY_DYNAMIC_DISPATCH(exponentiated_product)(a, b, L, f_t);
+  report_product(f_t, a.cols());
+  report(f_t, 2 * f_t.words());
+}
+
+void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
+                              const View& f_t, const Tile& home) {
+  check_product(f_t, a.rows(), a.cols(), b, "p^T = f^T (a b - v): the tiles conform");
+  require(is_column_of(v, f_t.cols()), "p^T = f^T (a b - v): one v a column");
+  require(home.rows() == std::min(kHomeRows, f_t.rows()) &&
+              home.cols() == std::min(kHomeCols, f_t.cols()),
+          "p^T = f^T (a b - v): the sums in registers have a home");
+  HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
+  report_product(f_t, a.cols());
+  report(f_t, 2 * f_t.words());
+}
+
+void raise_maximum(const ConstView& s, const View& maximum) {
+  require(is_column_of(maximum, s.rows()), "one maximum a row");
+  HWY_DYNAMIC_DISPATCH(raise_maximum)(s, maximum);
   report(maximum, s.words());
 }
 
-void raise_maximum(const Tile& s, Tile& maximum, Tile& rescale) {
-  require(is_column_of(maximum, s) && is_column_of(rescale, s), "one maximum and factor a row");
-  for (Index i = 0; i < s.rows(); ++i) {
-    rescale(i, 0) = maximum(i, 0);
-  }
+void raise_maximum(const ConstView& s, const View& maximum, const View& rescale) {
+  require(is_column_of(maximum, s.rows()) && is_column_of(rescale, s.rows()),
+          "one maximum and factor a row");
+  std::copy_n(maximum.at(0, 0), maximum.rows(), rescale.at(0, 0));
   raise_maximum(s, maximum);
-  for (Index i = 0; i < s.rows(); ++i) {
-    rescale(i, 0) = std::exp(rescale(i, 0) - maximum(i, 0));
-  }
+  HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
   report(rescale, 2 * rescale.words());
 }
 
-void exponentiate(Tile& s, const Tile& row) {
-  exponentiate(s, row, s);
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale) {
+  require(is_column_of(maximum, s_t.of.cols()) && is_column_of(rescale, s_t.of.cols()),
+          "one maximum and factor a row");
+  HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum, rescale);
+  report(maximum, s_t.of.words());
+  report(rescale, 2 * rescale.words());
 }
 
-void exponentiate(const Tile& s, const Tile& row, Tile& f) {
-  require(is_column_of(row, s) && same_shape(f, s), "f = exp(s - row): the tiles conform");
-  for (Index i = 0; i < s.rows(); ++i) {
-    const float shift = row(i, 0);
-    const float* si = s.row(i);
-    float* fi = f.row(i);
-    for (Index j = 0; j < s.cols(); ++j) {
-      fi[j] = std::exp(si[j] - shift);
-    }
-  }
+void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
+  require(is_column_of(row, s.rows()) && same_shape(f, s), "f = exp(s - row): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(exponentiate)(s, row, f);
   report(f, 2 * f.words());
 }
 
-void add_row_sums(const Tile& a, Tile& sum) {
-  require(is_column_of(sum, a), "one sum a row");
-  for (Index i = 0; i < a.rows(); ++i) {
-    const float* ai = a.row(i);
-    for (Index j = 0; j < a.cols(); ++j) {
-      sum(i, 0) += ai[j];
-    }
-  }
+void exponentiate(const Transposed<View>& s_t, const ConstView& row) {
+  require(is_column_of(row, s_t.of.cols()), "f = exp(s - row): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(exponentiate_transposed)(s_t.of, row);
+  report(s_t.of, 2 * s_t.of.words());
+}
+
+void add_row_sums(const ConstView& a, const View& sum) {
+  require(is_column_of(sum, a.rows()), "one sum a row");
+  HWY_DYNAMIC_DISPATCH(add_row_sums)(a, sum);
   report(sum, a.words());
 }
 
-void add_row_dots(const Tile& a, const Tile& b, Tile& sum) {
-  require(same_shape(a, b) && is_column_of(sum, a), "sum += rowsum(a * b): the tiles conform");
-  for (Index i = 0; i < a.rows(); ++i) {
-    const float* ai = a.row(i);
-    const float* bi = b.row(i);
-    for (Index j = 0; j < a.cols(); ++j) {
-      sum(i, 0) += ai[j] * bi[j];
-    }
-  }
+void add_row_sums(const Transposed<ConstView>& a_t, const View& sum) {
+  require(is_column_of(sum, a_t.of.cols()), "one sum a row");
+  HWY_DYNAMIC_DISPATCH(add_row_sums_transposed)(a_t.of, sum);
+  report(sum, a_t.of.words());
+}
+
+void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
+  require(same_shape(a, b) && is_column_of(sum, a.rows()),
+          "sum += rowsum(a * b): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(add_row_dots)(a, b, sum);
   report(sum, 2 * a.words());
 }
 
-void scale_rows(Tile& a, const Tile& factor) {
-  require(is_column_of(factor, a), "one factor a row");
-  for (Index i = 0; i < a.rows(); ++i) {
-    const float by = factor(i, 0);
-    float* ai = a.row(i);
-    for (Index j = 0; j < a.cols(); ++j) {
-      ai[j] *= by;
-    }
-  }
+void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,
+                  const View& sum) {
+  require(same_shape(a_t.of, b_t.of) && is_column_of(sum, a_t.of.cols()),
+          "sum += rowsum(a * b): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(add_row_dots_transposed)(a_t.of, b_t.of, sum);
+  report(sum, 2 * a_t.of.words());
+}
+
+void scale_rows(const View& a, const ConstView& factor) {
+  require(is_column_of(factor, a.rows()), "one factor a row");
+  HWY_DYNAMIC_DISPATCH(scale_rows)(a, factor);
   report(a, a.words());
 }
 
-void divide_rows(const Tile& a, const Tile& divisor, Tile& f) {
-  require(is_column_of(divisor, a) && same_shape(f, a), "f = a / divisor: the tiles conform");
-  for (Index i = 0; i < a.rows(); ++i) {
-    const float by = divisor(i, 0);
-    const float* ai = a.row(i);
-    float* fi = f.row(i);
-    for (Index j = 0; j < a.cols(); ++j) {
-      fi[j] = ai[j] / by;
-    }
-  }
+void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
+  require(is_column_of(factor, a.rows()) && same_shape(a, b), "a -= factor b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(subtract_scaled_rows)(a, factor, b);
+  report(a, 2 * a.words());
+}
+
+void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
+  require(is_column_of(divisor, a.rows()) && same_shape(f, a),
+          "f = a / divisor: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(divide_rows)(a, divisor, f);
   report(f, f.words());
 }
 
-void add_logarithm(Tile& maximum, const Tile& sum) {
+void add(const View& a, const ConstView& b) {
+  require(same_shape(a, b), "a += b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(add)(a, b);
+  report(a, a.words());
+}
+
+void add_logarithm(const View& maximum, const ConstView& sum) {
   require(same_shape(maximum, sum) && sum.cols() == 1, "one sum a maximum");
   for (Index i = 0; i < sum.rows(); ++i) {
-    maximum(i, 0) += std::log(sum(i, 0));
+    *maximum.at(i, 0) += std::log(*sum.at(i, 0));
   }
   report(maximum, 2 * maximum.words());
 }
 
-void softmax_gradient(const Tile& f, const Tile& q, const Tile& v, Tile& p) {
-  require(same_shape(f, q) && same_shape(p, q) && is_column_of(v, q),
+void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p) {
+  require(same_shape(f, q) && same_shape(p, q) && is_column_of(v, q.rows()),
           "p = f (q - v): the tiles conform");
-  for (Index i = 0; i < p.rows(); ++i) {
-    const float vi = v(i, 0);
-    const float* fi = f.row(i);
-    const float* qi = q.row(i);
-    float* pi = p.row(i);
-    for (Index j = 0; j < p.cols(); ++j) {
-      pi[j] = fi[j] * (qi[j] - vi);
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(softmax_gradient)(f, q, v, p);
   report(p, 2 * p.words());
 }
 
+void transpose(const ConstView& a, const View& t) {
+  require(t.rows() == a.cols() && t.cols() == a.rows(), "t = a^T: the tiles conform");
+  for (Index p = 0; p < t.panels(); ++p) {
+    for (Index k = 0; k < t.rows(); ++k) {
+      for (Index i = 0; i < t.panel_cols(p); ++i) {
+        t.at(k, p)[i] = a.at(p * kPanel + i, k / kPanel)[k % kPanel];
+      }
+    }
+  }
+}
+
 }  // namespace redblue
+#endif

@@ -1,47 +1,69 @@
 #pragma once
-// Arithmetic on tiles. It works on them directly, moves nothing, keeps nothing, and reports
-// its operations to the machine of the tile that it changes. A column tile (r x 1) holds one
-// word for each row of the others.
+// Arithmetic on tiles and parts of tiles, in the vector instructions of the machine at hand
+// (kernels/simd.hpp). It works on them directly, moves nothing, keeps nothing, and reports its
+// operations to the machine of the tile that it changes.
+//
+// Vectors run along rows of 16 words, so a product takes both factors with the summed index
+// apart from the vectors': a b and a^T b there are, a b^T there is not. Who needs one reads b
+// transposed, which costs no words.
+//
+// A column tile (r x 1) holds one word for each row of the others, or for each column of a
+// transposed one.
 
+#include "memsim/layout.hpp"
 #include "memsim/tile.hpp"
 
 namespace redblue {
 
-// Names the transpose of a tile or of a slow matrix, without making it.
-template <class Matrix>
-struct Transposed {
-  const Matrix& of;
-};
-template <class Matrix>
-Transposed<Matrix> transposed(const Matrix& matrix) {
-  return {matrix};
-}
-
-// c += a b, with either factor transposed.
-void multiply_add(const Tile& a, const Tile& b, Tile& c);
-void multiply_add(const Tile& a, Transposed<Tile> b, Tile& c);
-void multiply_add(Transposed<Tile> a, const Tile& b, Tile& c);
+// c += a b, with a as it is or transposed.
+void multiply_add(const ConstView& a, const ConstView& b, const View& c);
+void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c);
+// c = a b.
+void multiply(const ConstView& a, const ConstView& b, const View& c);
+void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c);
 
 // maximum_i = max(maximum_i, max_j s_ij).
-void raise_maximum(const Tile& s, Tile& maximum);
+void raise_maximum(const ConstView& s, const View& maximum);
 // The same, and rescale_i = exp(the old maximum_i - the new): what sums of exponentials
 // relative to the old maximum must be multiplied by.
-void raise_maximum(const Tile& s, Tile& maximum, Tile& rescale);
-// s_ij = exp(s_ij - row_i).
-void exponentiate(Tile& s, const Tile& row);
-// f_ij = exp(s_ij - row_i).
-void exponentiate(const Tile& s, const Tile& row, Tile& f);
+void raise_maximum(const ConstView& s, const View& maximum, const View& rescale);
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale);
+// f_ij = exp(s_ij - row_i); f may be s.
+void exponentiate(const ConstView& s, const ConstView& row, const View& f);
+void exponentiate(const Transposed<View>& s_t, const ConstView& row);
 // sum_i += sum_j a_ij.
-void add_row_sums(const Tile& a, Tile& sum);
+void add_row_sums(const ConstView& a, const View& sum);
+void add_row_sums(const Transposed<ConstView>& a_t, const View& sum);
 // sum_i += sum_j a_ij b_ij.
-void add_row_dots(const Tile& a, const Tile& b, Tile& sum);
+void add_row_dots(const ConstView& a, const ConstView& b, const View& sum);
+void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,
+                  const View& sum);
 // a_ij *= factor_i.
-void scale_rows(Tile& a, const Tile& factor);
+void scale_rows(const View& a, const ConstView& factor);
+// a_ij -= factor_i b_ij.
+void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b);
 // f_ij = a_ij / divisor_i; f may be a.
-void divide_rows(const Tile& a, const Tile& divisor, Tile& f);
+void divide_rows(const ConstView& a, const ConstView& divisor, const View& f);
+// a_ij += b_ij.
+void add(const View& a, const ConstView& b);
 // maximum_i += log(sum_i): the log-sum-exp, where the maximum stood.
-void add_logarithm(Tile& maximum, const Tile& sum);
-// p_ij = f_ij (q_ij - v_i): the gradient of the scores; p may be q.
-void softmax_gradient(const Tile& f, const Tile& q, const Tile& v, Tile& p);
+void add_logarithm(const View& maximum, const ConstView& sum);
+// p_ij = f_ij (q_ij - v_i): the gradient of the scores; p may be f or q.
+void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p);
+// t = a^T.
+void transpose(const ConstView& a, const View& t);
+
+// Products that pass through a function on their way from the registers.
+
+// f^T = exp(a b - L): of the scores' transpose, with a word of L for each column.
+void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
+                           const View& f_t);
+// p^T = f^T * (a b - v), in place of f^T. The sums a b never leave the registers, but live
+// there beside f^T: `home` is the fast memory that is charged for them.
+void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
+                              const View& f_t, const Tile& home);
+// The most words that such a product keeps in registers: rows and columns of its home.
+inline constexpr Index kHomeRows = 12;
+inline constexpr Index kHomeCols = 32;
 
 }  // namespace redblue

@@ -32,23 +32,23 @@ struct Slow {
 
 void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
   for (const Range J : blocks(x.K.rows(), Bc)) {
-    const Tile k = machine.read(x.K.row_block(J));
-    const Tile v = machine.read(x.V.row_block(J));
-    Tile dk = machine.initialize("dK", J.size(), k.cols());
-    Tile dv = machine.initialize("dV", J.size(), v.cols());
+    const Tile k_t = machine.read(transposed(x.K.row_block(J)));
+    const Tile v_t = machine.read(transposed(x.V.row_block(J)));
+    Tile dk = machine.initialize("dK", J.size(), x.K.cols());
+    Tile dv = machine.initialize("dV", J.size(), x.V.cols());
     for (const Range I : blocks(x.Q.rows(), Br)) {
       const Tile q_i = machine.read(x.Q.row_block(I));
       Tile f = machine.initialize("f", I.size(), J.size());
       {
         const Tile l_i = machine.read(x.L.row_block(I));
-        multiply_add(q_i, transposed(k), f);
-        exponentiate(f, l_i);
+        multiply_add(q_i, k_t, f);
+        exponentiate(f, l_i, f);
       }
       Tile p = machine.initialize("p", I.size(), J.size());
       {
         const Tile do_i = machine.read(x.dO.row_block(I));
         multiply_add(transposed(f), do_i, dv);
-        multiply_add(do_i, transposed(v), p);
+        multiply_add(do_i, v_t, p);
       }
       {
         const Tile v_i = machine.read(x.v.row_block(I));
@@ -56,11 +56,14 @@ void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
       }
       f.reset();
       multiply_add(transposed(p), q_i, dk);
+      Tile p_t = machine.initialize("p^T", J.size(), I.size());
+      transpose(p, p_t);
+      p.reset();
       // Nothing is there to be read before the first column block has been.
-      Tile dq = J.begin == 0 ? machine.initialize("dQ", I.size(), q_i.cols())
-                             : machine.read(x.dQ.row_block(I));
-      multiply_add(p, k, dq);
-      machine.write(dq, x.dQ.row_block(I));
+      Tile dq_t = J.begin == 0 ? machine.initialize("dQ", q_i.cols(), I.size())
+                               : machine.read(transposed(x.dQ.row_block(I)));
+      multiply_add(k_t, p_t, dq_t);
+      machine.write(dq_t, transposed(x.dQ.row_block(I)));
     }
     machine.write(dk, x.dK.row_block(J));
     machine.write(dv, x.dV.row_block(J));

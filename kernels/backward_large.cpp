@@ -42,7 +42,7 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
               const SlowMatrix& h) {
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& A2 = io.in("A2");
-  Tile g = machine.initialize("g", A1.cols(), A2.cols());
+  Tile g_t = machine.initialize("g", A2.cols(), A1.cols());
   for (const Range I : blocks(S.rows(), Br)) {
     const Tile s_i = machine.read(S.row_block(I));
     Tile o_i = machine.read(io.in("O").row_block(I));
@@ -55,13 +55,13 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
     for (const Range J : blocks(A2.rows(), Bc)) {
       Tile q;
       {
-        const Tile h_j = machine.read(h.row_block(J));
+        const Tile h_j = machine.read(transposed(h.row_block(J)));
         q = machine.initialize("q", I.size(), J.size());
-        multiply_add(do_i, transposed(h_j), q);
+        multiply_add(do_i, h_j, q);
       }
-      const Tile a2_j = machine.read(A2.row_block(J));
+      const Tile a2_j = machine.read(transposed(A2.row_block(J)));
       Tile a = machine.initialize("A", I.size(), J.size());
-      multiply_add(s_i, transposed(a2_j), a);
+      multiply_add(s_i, a2_j, a);
       Tile f = machine.initialize("f", I.size(), J.size());
       exponentiate(a, l_i, f);
       a.reset();
@@ -69,12 +69,12 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
       softmax_gradient(f, q, v_i, p);
       f.reset();
       q.reset();
-      Tile T = machine.initialize("T", a1_i.cols(), J.size());
-      multiply_add(transposed(a1_i), p, T);
-      multiply_add(T, a2_j, g);
+      Tile T_t = machine.initialize("T", J.size(), a1_i.cols());
+      multiply_add(transposed(p), a1_i, T_t);
+      multiply_add(a2_j, T_t, g_t);
     }
   }
-  machine.write(g, io.out("g").whole());
+  machine.write(g_t, transposed(io.out("g").whole()));
 }
 
 // Algorithm 9.

@@ -13,27 +13,27 @@ namespace {
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const auto [n, m, d] = plan.shape;
   Tile A1;
-  Tile A2;
+  Tile A2_t;
   Tile f;
   {
     const Phase phase(machine, "f");
     A1 = machine.read(io.in("A1").whole());
-    A2 = machine.read(io.in("A2").whole());
-    f = softmax_at_once(machine, A1, A2, io.in("X"), nullptr);
+    A2_t = machine.read(transposed(io.in("A2").whole()));
+    f = softmax_at_once(machine, A1, A2_t, io.in("X"), nullptr);
   }
   Tile q;
   {
     const Phase phase(machine, "q");
-    Tile h;
+    Tile h_t;
     {
-      const Tile A3 = machine.read(io.in("A3").whole());
+      const Tile A3_t = machine.read(transposed(io.in("A3").whole()));
       const Tile Y = machine.read(io.in("Y").whole());
-      h = machine.initialize("h", m, d);
-      multiply_add(A3, Y, h);
+      h_t = machine.initialize("h", d, m);
+      multiply_add(transposed(Y), A3_t, h_t);
     }
     const Tile dO = machine.read(io.in("dO").whole());
     q = machine.initialize("q", n, m);
-    multiply_add(dO, transposed(h), q);
+    multiply_add(dO, h_t, q);
   }
   Tile p;
   {
@@ -47,11 +47,11 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   }
   // Erratum: line 8 prints g as n x n; it is d x d.
   const Phase phase(machine, "g");
-  Tile g = machine.initialize("g", d, d);
-  Tile T = machine.initialize("T", d, m);
-  multiply_add(transposed(A1), p, T);
-  multiply_add(T, A2, g);
-  machine.write(g, io.out("g").whole());
+  Tile g_t = machine.initialize("g", d, d);
+  Tile T_t = machine.initialize("T", m, d);
+  multiply_add(transposed(p), A1, T_t);
+  multiply_add(A2_t, T_t, g_t);
+  machine.write(g_t, transposed(io.out("g").whole()));
 }
 
 std::vector<PhaseCost> cost(const Shape& shape, const Blocks&) {

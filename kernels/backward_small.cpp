@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/product.hpp"
 #include "kernels/small_cache.hpp"

@@ -24,8 +24,8 @@ void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowM
     for (const Range J : blocks(A2.rows(), Bc)) {
       Tile e = machine.initialize("e", I.size(), J.size());
       {
-        const Tile a_j = machine.read(A2.row_block(J));
-        multiply_add(s_i, transposed(a_j), e);
+        const Tile a_j = machine.read(transposed(A2.row_block(J)));
+        multiply_add(s_i, a_j, e);
       }
       {
         Tile rescale = machine.initialize("rescale", I.size());
@@ -33,7 +33,7 @@ void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowM
         scale_rows(sum, rescale);
         scale_rows(o_i, rescale);
       }
-      exponentiate(e, maximum);
+      exponentiate(e, maximum, e);
       add_row_sums(e, sum);
       const Tile h_j = machine.read(h.row_block(J));
       multiply_add(e, h_j, o_i);

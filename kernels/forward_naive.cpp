@@ -16,8 +16,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   {
     const Phase phase(machine, "f");
     const Tile A1 = machine.read(io.in("A1").whole());
-    const Tile A2 = machine.read(io.in("A2").whole());
-    f = softmax_at_once(machine, A1, A2, io.in("X"), &io.out("L"));
+    const Tile A2_t = machine.read(transposed(io.in("A2").whole()));
+    f = softmax_at_once(machine, A1, A2_t, io.in("X"), &io.out("L"));
   }
   Tile h;
   {

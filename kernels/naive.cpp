@@ -9,20 +9,20 @@
 namespace redblue {
 
 // Erratum: line 4 says "delete A, d"; meant is l.
-Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2, const SlowMatrix& X,
+Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const SlowMatrix& X,
                      SlowMatrix* L) {
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
   Tile A;
   {
     const Tile x = machine.read(X.whole());
-    A = machine.initialize("A", A1.rows(), A2.rows());
+    A = machine.initialize("A", A1.rows(), A2_t.cols());
     Tile S = machine.initialize("S", A1.rows(), x.cols());
     multiply_add(A1, x, S);
-    multiply_add(S, transposed(A2), A);
+    multiply_add(S, A2_t, A);
   }
   Tile maximum = machine.initialize("max", A.rows(), 1, kLowest);
   raise_maximum(A, maximum);
-  exponentiate(A, maximum);
+  exponentiate(A, maximum, A);
   Tile l = machine.initialize("l", A.rows());
   add_row_sums(A, l);
   if (L != nullptr) {

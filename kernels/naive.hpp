@@ -10,8 +10,9 @@ namespace redblue {
 
 class Machine;
 
-// f = softmax(A1 X A2^T); writes the rows' log-sum-exp where L is not null.
-Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2, const SlowMatrix& X,
+// f = softmax(A1 X A2^T), from the transpose of A2; writes the rows' log-sum-exp where L is not
+// null.
+Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const SlowMatrix& X,
                      SlowMatrix* L);
 
 // Of a phase that reads A1 and A2 and then makes f.

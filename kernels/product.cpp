@@ -3,36 +3,44 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/arithmetic.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 namespace {
 
-// What differs between a factor and a transposed one: its extents, where a block of it lies,
-// and how its tile enters the multiplication.
+// What differs between a factor and a transposed one: its extents and where a block of it
+// lies. The left one's tile enters the multiplication as it is stored, the right one's is
+// transposed on its way in.
 Index rows(const SlowMatrix& A) {
   return A.rows();
 }
-Index rows(Transposed<SlowMatrix> A) {
+Index rows(TransposedMatrix A) {
   return A.of.cols();
 }
 Index cols(const SlowMatrix& A) {
   return A.cols();
 }
-Index cols(Transposed<SlowMatrix> A) {
+Index cols(TransposedMatrix A) {
   return A.of.rows();
 }
-Tile read(Machine& machine, const SlowMatrix& A, Range rows, Range cols) {
-  return machine.read(A.block(rows, cols));
+ConstBlock stored(const SlowMatrix& A, Range rows, Range cols) {
+  return A.block(rows, cols);
 }
-Tile read(Machine& machine, Transposed<SlowMatrix> A, Range rows, Range cols) {
-  return machine.read(A.of.block(cols, rows));
+ConstBlock stored(TransposedMatrix A, Range rows, Range cols) {
+  return A.of.block(cols, rows);
 }
-const Tile& as(const SlowMatrix&, const Tile& tile) {
+ConstView as(const SlowMatrix&, const Tile& tile) {
   return tile;
 }
-Transposed<Tile> as(Transposed<SlowMatrix>, const Tile& tile) {
+Transposed<ConstView> as(TransposedMatrix, const Tile& tile) {
   return transposed(tile);
+}
+ConstBlock as(const SlowMatrix&, const ConstBlock& block) {
+  return block;
+}
+Transposed<ConstBlock> as(TransposedMatrix, const ConstBlock& block) {
+  return transposed(block);
 }
 
 template <class Left, class Right>
@@ -44,9 +52,9 @@ void multiply_blocks(Machine& machine, ProductBlocks by, const Left& A, const Ri
     for (const Range J : blocks(C.cols(), by.cols)) {
       Tile c = machine.initialize(C.name(), I.size(), J.size());
       for (const Range K : blocks(cols(A), by.depth)) {
-        const Tile a = read(machine, A, I, K);
-        const Tile b = read(machine, B, K, J);
-        multiply_add(as(A, a), as(B, b), c);
+        const Tile a = machine.read(stored(A, I, K));
+        const Tile b = machine.read(as(B, stored(B, K, J)));
+        multiply_add(as(A, a), b, c);
       }
       machine.write(c, C.block(I, J));
     }
@@ -60,12 +68,12 @@ void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, const Slow
   multiply_blocks(machine, by, A, B, C);
 }
 
-void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, Transposed<SlowMatrix> B,
+void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, TransposedMatrix B,
              SlowMatrix& C) {
   multiply_blocks(machine, by, A, B, C);
 }
 
-void product(Machine& machine, ProductBlocks by, Transposed<SlowMatrix> A, const SlowMatrix& B,
+void product(Machine& machine, ProductBlocks by, TransposedMatrix A, const SlowMatrix& B,
              SlowMatrix& C) {
   multiply_blocks(machine, by, A, B, C);
 }

@@ -6,13 +6,17 @@
 //   writes  rows cols
 //   peak    R C + R K + K C
 
-#include "kernels/arithmetic.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/slow_matrix.hpp"
 
 namespace redblue {
 
 class Machine;
+
+using TransposedMatrix = Transposed<const SlowMatrix&>;
+inline TransposedMatrix transposed(const SlowMatrix& matrix) {
+  return {matrix};
+}
 
 struct ProductBlocks {
   Index rows;
@@ -25,9 +29,9 @@ constexpr ProductBlocks square(Index B) {
 
 void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, const SlowMatrix& B,
              SlowMatrix& C);
-void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, Transposed<SlowMatrix> B,
+void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, TransposedMatrix B,
              SlowMatrix& C);
-void product(Machine& machine, ProductBlocks by, Transposed<SlowMatrix> A, const SlowMatrix& B,
+void product(Machine& machine, ProductBlocks by, TransposedMatrix A, const SlowMatrix& B,
              SlowMatrix& C);
 
 PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, ProductBlocks by);

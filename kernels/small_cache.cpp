@@ -27,14 +27,14 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
         Tile s_ij = machine.initialize("s", I.size(), J.size());
         for (const Range K : blocks(S.cols(), B)) {
           const Tile s_ik = machine.read(S.block(I, K));
-          const Tile a_jk = machine.read(A2.block(J, K));
-          multiply_add(s_ik, transposed(a_jk), s_ij);
+          const Tile a_jk = machine.read(transposed(A2.block(J, K)));
+          multiply_add(s_ik, a_jk, s_ij);
         }
         Tile rescale = machine.initialize("rescale", I.size());
         raise_maximum(s_ij, maximum, rescale);
         scale_rows(sum, rescale);
         machine.write(s_ij, s.block(I, J));
-        exponentiate(s_ij, maximum);  // only now that the raw scores are written
+        exponentiate(s_ij, maximum, s_ij);  // only now that the raw scores are written
         add_row_sums(s_ij, sum);
       }
     }

@@ -7,6 +7,38 @@
 namespace redblue {
 namespace {
 
+// Walks a window and a tile together: visit(offset in the matrix, offset in the tile, words)
+// for every run that is contiguous in both, row after row of the window.
+template <class Visit>
+void for_runs(Index width, Range rows, Range columns, const Visit& visit) {
+  for (Index i = 0; i < rows.size(); ++i) {
+    const Index row = (rows.begin + i) * width + columns.begin;
+    Index j = 0;
+    for (; j + kPanel <= columns.size(); j += kPanel) {
+      visit(row + j, j * rows.size() + i * kPanel, kPanel);
+    }
+    if (const Index rest = columns.size() - j; rest > 0) {
+      visit(row + j, j * rows.size() + i * rest, rest);
+    }
+  }
+}
+
+// The same for a tile that is the window's transpose, word after word; a panel takes kPanel
+// rows of the window.
+template <class Visit>
+void for_transposed_words(Index width, Range rows, Range columns, const Visit& visit) {
+  for (Index p = 0; p < rows.size(); p += kPanel) {
+    const Index lanes = std::min(kPanel, rows.size() - p);
+    const Index from = (rows.begin + p) * width + columns.begin;
+    const Index to = p * columns.size();
+    for (Index k = 0; k < columns.size(); ++k) {
+      for (Index i = 0; i < lanes; ++i) {
+        visit(from + i * width + k, to + k * lanes + i);
+      }
+    }
+  }
+}
+
 void gather(const float* matrix, Index width, Range rows, Range columns, float* to) {
   for (Index i = rows.begin; i < rows.end; ++i, to += columns.size()) {
     std::copy_n(matrix + i * width + columns.begin, columns.size(), to);
@@ -19,20 +51,72 @@ void scatter(const float* from, float* matrix, Index width, Range rows, Range co
   }
 }
 
+// A whole line of a panel has a size that the compiler knows.
+void copy_run(const float* from, float* to, Index words) {
+  if (words == kPanel) {
+    std::copy_n(from, kPanel, to);
+  } else {
+    std::copy_n(from, words, to);
+  }
+}
+
+void gather_tile(const float* matrix, Index width, Range rows, Range columns,
+                 Orientation orientation, float* to) {
+  if (orientation == Orientation::straight) {
+    for_runs(width, rows, columns,
+             [=](Index from, Index at, Index words) { copy_run(matrix + from, to + at, words); });
+  } else {
+    for_transposed_words(width, rows, columns,
+                         [=](Index from, Index at) { to[at] = matrix[from]; });
+  }
+}
+
+void scatter_tile(const float* from, float* matrix, Index width, Range rows, Range columns,
+                  Orientation orientation) {
+  if (orientation == Orientation::straight) {
+    for_runs(width, rows, columns,
+             [=](Index to, Index at, Index words) { copy_run(from + at, matrix + to, words); });
+  } else {
+    for_transposed_words(width, rows, columns, [=](Index to, Index at) { matrix[to] = from[at]; });
+  }
+}
+
+// The windows whose row-major words are those of the tile, one after the other.
+template <class Visit>
+void for_windows(Range rows, Range columns, Orientation orientation, const Visit& visit) {
+  if (orientation == Orientation::straight) {
+    for (const Range J : blocks(columns.size(), kPanel)) {
+      visit(rows, Range{columns.begin + J.begin, columns.begin + J.end});
+    }
+    return;
+  }
+  for (const Range I : blocks(rows.size(), kPanel)) {
+    for (Index k = columns.begin; k < columns.end; ++k) {
+      visit(Range{rows.begin + I.begin, rows.begin + I.end}, Range{k, k + 1});
+    }
+  }
+}
+
+std::size_t words_of(Range rows, Range columns) {
+  return static_cast<std::size_t>(rows.size() * columns.size());
+}
+
 }  // namespace
 
-RamBacking::RamBacking(Index rows, Index columns) : columns_(columns) {
-  require(rows > 0 && columns > 0, "a matrix has at least one row and one column");
-  words_.assign(static_cast<std::size_t>((Words(rows) * columns).value()),
-                std::numeric_limits<float>::quiet_NaN());
+void Backing::read_tile(Range rows, Range columns, Orientation orientation,
+                        std::span<float> to) const {
+  for_windows(rows, columns, orientation, [&](Range I, Range J) {
+    read(I, J, to.first(words_of(I, J)));
+    to = to.subspan(words_of(I, J));
+  });
 }
 
-void RamBacking::read(Range rows, Range columns, std::span<float> to) const {
-  gather(words_.data(), columns_, rows, columns, to.data());
-}
-
-void RamBacking::write(Range rows, Range columns, std::span<const float> from) {
-  scatter(from.data(), words_.data(), columns_, rows, columns);
+void Backing::write_tile(Range rows, Range columns, Orientation orientation,
+                         std::span<const float> from) {
+  for_windows(rows, columns, orientation, [&](Range I, Range J) {
+    write(I, J, from.first(words_of(I, J)));
+    from = from.subspan(words_of(I, J));
+  });
 }
 
 void BorrowedBacking::read(Range rows, Range columns, std::span<float> to) const {
@@ -40,10 +124,30 @@ void BorrowedBacking::read(Range rows, Range columns, std::span<float> to) const
 }
 
 void BorrowedBacking::write(Range rows, Range columns, std::span<const float> from) {
+  scatter(from.data(), writable(), columns_, rows, columns);
+}
+
+void BorrowedBacking::read_tile(Range rows, Range columns, Orientation orientation,
+                                std::span<float> to) const {
+  gather_tile(readable_, columns_, rows, columns, orientation, to.data());
+}
+
+void BorrowedBacking::write_tile(Range rows, Range columns, Orientation orientation,
+                                 std::span<const float> from) {
+  scatter_tile(from.data(), writable(), columns_, rows, columns, orientation);
+}
+
+float* BorrowedBacking::writable() const {
   if (writable_ == nullptr) {
     throw std::logic_error("a write to a buffer that was lent for reading only");
   }
-  scatter(from.data(), writable_, columns_, rows, columns);
+  return writable_;
 }
+
+RamBacking::RamBacking(Index rows, Index columns)
+    : RamBacking((require(rows > 0 && columns > 0, "a matrix has at least one row and one column"),
+                  std::vector<float>(static_cast<std::size_t>((Words(rows) * columns).value()),
+                                     std::numeric_limits<float>::quiet_NaN())),
+                 columns) {}
 
 }  // namespace redblue

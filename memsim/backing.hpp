@@ -5,8 +5,10 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "memsim/layout.hpp"
 #include "memsim/range.hpp"
 
 namespace redblue {
@@ -22,18 +24,13 @@ class Backing {
   // exactly its number of words.
   virtual void read(Range rows, Range columns, std::span<float> to) const = 0;
   virtual void write(Range rows, Range columns, std::span<const float> from) = 0;
-};
 
-// Words in main memory, NaN until they are written: reading what nobody wrote shows.
-class RamBacking : public Backing {
- public:
-  RamBacking(Index rows, Index columns);
-  void read(Range rows, Range columns, std::span<float> to) const override;
-  void write(Range rows, Range columns, std::span<const float> from) override;
-
- private:
-  Index columns_;
-  std::vector<float> words_;
+  // The same window with its words in the order of a tile (memsim/layout.hpp) that is the
+  // window or its transpose. Unless a backing knows better: a panel, or a line, at a time.
+  virtual void read_tile(Range rows, Range columns, Orientation orientation,
+                         std::span<float> to) const;
+  virtual void write_tile(Range rows, Range columns, Orientation orientation,
+                          std::span<const float> from);
 };
 
 // A caller's own row-major buffer, without a copy; it must outlive the backing.
@@ -43,13 +40,31 @@ class BorrowedBacking : public Backing {
       : readable_(words), writable_(words), columns_(columns) {}
   BorrowedBacking(const float* words, Index columns) : readable_(words), columns_(columns) {}
   void read(Range rows, Range columns, std::span<float> to) const override;
-  // Throws: std::logic_error when the buffer was lent for reading only.
+  void read_tile(Range rows, Range columns, Orientation orientation,
+                 std::span<float> to) const override;
+  // Throw (both): std::logic_error when the buffer was lent for reading only.
   void write(Range rows, Range columns, std::span<const float> from) override;
+  void write_tile(Range rows, Range columns, Orientation orientation,
+                  std::span<const float> from) override;
 
  private:
+  [[nodiscard]] float* writable() const;
+
   const float* readable_;
   float* writable_ = nullptr;
   Index columns_;
+};
+
+// Words in main memory, NaN until they are written: reading what nobody wrote shows.
+class RamBacking : public BorrowedBacking {
+ public:
+  RamBacking(Index rows, Index columns);
+
+ private:
+  RamBacking(std::vector<float> words, Index columns)
+      : BorrowedBacking(words.data(), columns), words_(std::move(words)) {}
+
+  std::vector<float> words_;
 };
 
 }  // namespace redblue

@@ -3,17 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <memory>
-#include <span>
 
 namespace redblue {
-namespace {
-
-std::span<const float> words_of(const Tile& tile) {
-  return {tile.row(0), static_cast<std::size_t>(tile.words())};
-}
-
-}  // namespace
-
 Machine::Machine(Index M) : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {}
 
 Machine::~Machine() {
@@ -23,35 +14,82 @@ Machine::~Machine() {
 
 Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value) {
   Tile tile = charge(place(name, rows, cols), rows, cols);
-  std::fill_n(tile.row(0), tile.words(), value);
+  std::fill_n(address(*tile.slot_), tile.words(), value);
   tell(Event::Kind::initialize, tile);
   return tile;
 }
 
 Tile Machine::read(const ConstBlock& block) {
+  return read(block, Orientation::straight);
+}
+
+Tile Machine::read(const Transposed<ConstBlock>& block) {
+  return read(block.of, Orientation::transposed);
+}
+
+Tile Machine::read(const ConstBlock& block, Orientation orientation) {
+  const bool straight = orientation == Orientation::straight;
+  const Index rows = straight ? block.rows() : block.cols();
+  const Index cols = straight ? block.cols() : block.rows();
   const SlowMatrix& matrix = block.matrix();
-  Arena::Slot* slot = place(matrix.name(), block.rows(), block.cols());
+  Arena::Slot* slot = place(matrix.name(), rows, cols);
   try {
-    matrix.backing_->read(block.row_range(), block.column_range(),
-                          {arena_.address(*slot), static_cast<std::size_t>(slot->words)});
+    matrix.backing_->read_tile(block.row_range(), block.column_range(), orientation,
+                               {address(*slot), static_cast<std::size_t>(slot->words)});
   } catch (...) {
     arena_.release(slot);
     throw;
   }
-  Tile tile = charge(slot, block.rows(), block.cols());
+  Tile tile = charge(slot, rows, cols);
   phase_->io.reads += tile.words();
   tell(Event::Kind::read, tile, &block);
   return tile;
 }
 
 void Machine::write(const Tile& tile, const Block& block) {
+  write(tile, block, Orientation::straight);
+}
+
+void Machine::write(const Tile& tile, const Transposed<Block>& block) {
+  write(tile, block.of, Orientation::transposed);
+}
+
+void Machine::write(const Tile& tile, const Block& block, Orientation orientation) {
   const ConstBlock to = block;
+  const bool straight = orientation == Orientation::straight;
   require(tile.words() > 0 && &tile.machine() == this, "a tile that is written is this machine's");
-  require(tile.rows() == to.rows() && tile.cols() == to.cols(),
+  require(tile.rows() == (straight ? to.rows() : to.cols()) &&
+              tile.cols() == (straight ? to.cols() : to.rows()),
           "a tile is written to a block of its own shape");
-  block.matrix_->backing_->write(to.row_range(), to.column_range(), words_of(tile));
+  block.matrix_->backing_->write_tile(
+      to.row_range(), to.column_range(), orientation,
+      {address(*tile.slot_), static_cast<std::size_t>(tile.words())});
   phase_->io.writes += tile.words();
   tell(Event::Kind::write, tile, &to);
+}
+
+View Tile::part(Range rows, Range columns) {
+  check(rows, columns);
+  return {*machine_,     machine_->address(*slot_) + columns.begin * rows_,
+          rows_,         cols_ - columns.begin,
+          rows.begin,    rows.size(),
+          columns.size()};
+}
+
+ConstView Tile::part(Range rows, Range columns) const {
+  check(rows, columns);
+  return {*machine_,     machine_->address(*slot_) + columns.begin * rows_,
+          rows_,         cols_ - columns.begin,
+          rows.begin,    rows.size(),
+          columns.size()};
+}
+
+void Tile::check(Range rows, Range columns) const {
+  const auto inside = [](Range range, Index extent) {
+    return 0 <= range.begin && range.begin < range.end && range.end <= extent;
+  };
+  require(inside(rows, rows_) && inside(columns, cols_), "a part lies inside its tile");
+  require(columns.begin % kPanel == 0, "a part begins with a panel of its tile");
 }
 
 Stream Machine::stream(const BlockSequence& blocks, Index depth) {

@@ -39,6 +39,9 @@ class Machine {
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0);
   [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name
   void write(const Tile& tile, const Block& block);
+  // The same words, with the tile the transpose of the block.
+  [[nodiscard]] Tile read(const Transposed<ConstBlock>& block);
+  void write(const Tile& tile, const Transposed<Block>& block);
 
   // Reads the blocks one after the other; `depth` of them are in fast memory at a time (and
   // charged), so that a store may fetch ahead.
@@ -62,6 +65,8 @@ class Machine {
   friend class Tile;
   void enter(std::string_view name);
   void leave() noexcept;
+  [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation);
+  void write(const Tile& tile, const Block& block, Orientation orientation);
   [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols);
   [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols);
   void remove(Tile& tile) noexcept;
@@ -93,11 +98,11 @@ inline void Tile::reset() noexcept {
     rows_ = cols_ = 0;
   }
 }
-inline float* Tile::row(Index i) {
-  return machine_->address(*slot_) + i * cols_;
+inline Tile::operator View() {
+  return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
 }
-inline const float* Tile::row(Index i) const {
-  return machine_->address(*slot_) + i * cols_;
+inline Tile::operator ConstView() const {
+  return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
 }
 
 }  // namespace redblue

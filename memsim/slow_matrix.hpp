@@ -52,6 +52,14 @@ class Block {
   Range rows_, columns_;
 };
 
+// The block as its transpose, for reading and writing: the same words, laid out transposed.
+inline Transposed<ConstBlock> transposed(const ConstBlock& block) {
+  return {block};
+}
+inline Transposed<Block> transposed(const Block& block) {
+  return {block};
+}
+
 // Consecutive blocks of a matrix, for Machine::stream.
 class BlockSequence {
  public:

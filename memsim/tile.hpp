@@ -1,6 +1,7 @@
 #pragma once
-// A matrix in fast memory, row-major. It owns rows * cols words of its machine's M and gives
-// them back when it dies; the machine must outlive it. Not shared between threads.
+// A matrix in fast memory, in the panels of memsim/layout.hpp. It owns rows * cols words of its
+// machine's M and gives them back when it dies; the machine must outlive it. Not shared between
+// threads.
 //
 // Addresses hold until the next tile is made (the arena may slide its tiles together), so
 // take them for one computation and do not keep them.
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include "memsim/arena.hpp"
+#include "memsim/layout.hpp"
+#include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -39,17 +42,29 @@ class [[nodiscard]] Tile {
   [[nodiscard]] Index cols() const { return cols_; }
   [[nodiscard]] Index words() const { return rows_ * cols_; }
 
-  // The first word of row i. Requires: 0 <= i < rows().
-  [[nodiscard]] float* row(Index i);
-  [[nodiscard]] const float* row(Index i) const;
-  [[nodiscard]] float& operator()(Index i, Index j) { return row(i)[j]; }
-  [[nodiscard]] float operator()(Index i, Index j) const { return row(i)[j]; }
+  // Requires: inside the tile.
+  [[nodiscard]] float& operator()(Index i, Index j) {
+    return View(*this).at(i, j / kPanel)[j % kPanel];
+  }
+  [[nodiscard]] float operator()(Index i, Index j) const {
+    return ConstView(*this).at(i, j / kPanel)[j % kPanel];
+  }
+
+  // What arithmetic works on: all of it, or some rows of some columns.
+  operator View();
+  operator ConstView() const;
+  // Throws: ShapeMismatch unless the columns begin with a panel and all lies in the tile.
+  [[nodiscard]] View part(Range rows, Range columns);
+  [[nodiscard]] ConstView part(Range rows, Range columns) const;
+  [[nodiscard]] View part(Range rows) { return part(rows, {0, cols_}); }
+  [[nodiscard]] ConstView part(Range rows) const { return part(rows, {0, cols_}); }
 
   // Where arithmetic on this tile reports its operations. Requires: not reset.
   [[nodiscard]] Machine& machine() const { return *machine_; }
 
  private:
   friend class Machine;
+  void check(Range rows, Range columns) const;
   Tile(Machine& machine, Arena::Slot* slot, Index rows, Index cols)
       : machine_(&machine), slot_(slot), rows_(rows), cols_(cols) {}
 

@@ -41,7 +41,7 @@ const std::vector<Room>& rooms() {
       {.name = "kernels",
        .sees = {"memsim", "kernels"},
        .standard_only = true,
-       .platform = {"<immintrin.h>"},
+       .platform = {"<hwy/foreach_target.h>", "<hwy/highway.h>", "<hwy/targets.h>"},
        .forbidden_headers = {"memsim/host_access.hpp", "<iostream>", "<fstream>", "<chrono>",
                              "<thread>", "<omp.h>", "<papi.h>"},
        .forbidden_words = {"getenv", "printf", "fprintf", "puts", "new", "malloc", "calloc",

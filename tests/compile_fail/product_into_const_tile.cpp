@@ -7,5 +7,5 @@ void add(const redblue::Tile& a, const redblue::Tile& b, redblue::Tile& c) {
 #else
 void add(const redblue::Tile& a, const redblue::Tile& b, const redblue::Tile& c) {
 #endif
-  redblue::multiply_add(a, redblue::transposed(b), c);
+  redblue::multiply_add(redblue::transposed(a), b, c);
 }

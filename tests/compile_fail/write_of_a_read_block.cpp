@@ -1,4 +1,4 @@
-// expect: cannot convert|could not convert|no viable conversion
+// expect: no known conversion|no matching
 // What an event or a sequence shows of the slow side may be read, not written.
 #include "memsim/machine.hpp"
 

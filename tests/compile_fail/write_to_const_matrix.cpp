@@ -1,4 +1,4 @@
-// expect: cannot convert|could not convert|no viable conversion
+// expect: no known conversion|no matching
 // A const matrix gives blocks to read; write takes none of them.
 #include "memsim/machine.hpp"
 

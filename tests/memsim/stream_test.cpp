@@ -36,7 +36,7 @@ TEST(Stream, GivesEveryBlockOnceInOrder) {
           EXPECT_EQ(tile.rows(), std::min(step, rows - begin));
           EXPECT_EQ(tile.cols(), 3);
           for (Index k = 0; k < tile.words(); ++k) {
-            EXPECT_EQ(tile.row(0)[k], next++);
+            EXPECT_EQ(ConstView(tile).at(0, 0)[k], next++);
           }
           begin += tile.rows();
         }

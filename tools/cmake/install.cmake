@@ -25,5 +25,10 @@ install(FILES
 
 file(RELATIVE_PATH pc_to_prefix
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+# A static library brings along nothing of what it needs itself.
+get_target_property(kernels_type redblue_kernels TYPE)
+if(kernels_type STREQUAL "STATIC_LIBRARY")
+  set(pc_static_needs " -lhwy")
+endif()
 configure_file(tools/cmake/redblue.pc.in redblue.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/redblue.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

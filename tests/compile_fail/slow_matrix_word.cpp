@@ -1,12 +1,12 @@
-// expect: has no member named .?.?.?row|no member named 'row'
-// Nor does it give a pointer to its words.
+// expect: no match for call to|does not provide a call operator
+// Nor does it give a word.
 #include "memsim/machine.hpp"
 
 float element(redblue::Machine& machine, const redblue::SlowMatrix& A) {
   const redblue::Tile a = machine.read(A.whole());
 #ifdef CONTROL
-  return a.row(0)[0];
+  return a(0, 0);
 #else
-  return A.row(0)[0];
+  return A(0, 0);
 #endif
 }

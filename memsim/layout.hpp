@@ -1,0 +1,84 @@
+#pragma once
+// How the words of a tile lie in fast memory: in panels of kPanel columns, each row-major and
+// contiguous, the last one as narrow as the columns that are left. A tile of at most kPanel
+// columns is plain row-major. So a row of a panel is a cache line, whatever the size of the
+// tile; no word is spent on padding; and a walk down a panel is a walk through memory, where
+// rows of a power of two of words would all fall on the same few lines of a cache.
+
+#include <algorithm>
+#include <concepts>
+#include <type_traits>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+inline constexpr Index kPanel = 16;
+
+class Machine;
+
+// Names the transpose of a tile, of a block or of a slow matrix, without making it.
+template <class Matrix>
+struct Transposed {
+  Matrix of;
+
+  template <class Other>
+  requires std::convertible_to<Matrix, Other>
+  operator Transposed<Other>() const { return {of}; }
+};
+
+// A block is laid out in a tile as it is, or transposed on its way.
+enum class Orientation { straight, transposed };
+
+// A rectangle of a tile, for arithmetic: some rows of some columns, beginning with a whole
+// panel. It is good for as long as addresses in the arena are: until the next tile is made.
+template <class Word>
+class BasicView {
+ public:
+  operator BasicView<const Word>() const {
+    return {*machine_, panels_, height_, width_, row_, rows_, cols_};
+  }
+
+  [[nodiscard]] Index rows() const { return rows_; }
+  [[nodiscard]] Index cols() const { return cols_; }
+  [[nodiscard]] Index words() const { return rows_ * cols_; }
+  [[nodiscard]] Index panels() const { return ceil_div(cols_, kPanel); }
+  // The columns of panel p that belong to the part.
+  [[nodiscard]] Index panel_cols(Index p) const { return std::min(kPanel, cols_ - p * kPanel); }
+  // From one row of panel p to the next.
+  [[nodiscard]] Index stride(Index p) const { return std::min(kPanel, width_ - p * kPanel); }
+  // The first word of row i in panel p.
+  [[nodiscard]] Word* at(Index i, Index p) const {
+    return panels_ + p * kPanel * height_ + (row_ + i) * stride(p);
+  }
+
+  // Where arithmetic on the tile reports its operations.
+  [[nodiscard]] Machine& machine() const { return *machine_; }
+
+ private:
+  friend class Tile;
+  friend class BasicView<std::remove_const_t<Word>>;
+  // `height` and `width`: the tile's rows, and its columns from the part's first one on.
+  BasicView(Machine& machine, Word* panels, Index height, Index width, Index row, Index rows,
+            Index cols)
+      : machine_(&machine),
+        panels_(panels),
+        height_(height),
+        width_(width),
+        row_(row),
+        rows_(rows),
+        cols_(cols) {}
+
+  Machine* machine_;
+  Word* panels_;
+  Index height_, width_, row_, rows_, cols_;
+};
+
+using View = BasicView<float>;
+using ConstView = BasicView<const float>;
+
+inline Transposed<ConstView> transposed(const ConstView& part) {
+  return {part};
+}
+
+}  // namespace redblue
