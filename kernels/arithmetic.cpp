@@ -599,8 +599,8 @@ void softmax_gradient_product(const ConstView& a, const ConstView& b, const Cons
                               const View& f_t, const Tile& home) {
   check_product(f_t, a.rows(), a.cols(), b, "p^T = f^T (a b - v): the tiles conform");
   require(is_column_of(v, f_t.cols()), "p^T = f^T (a b - v): one v a column");
-  require(home.rows() == std::min(kHomeRows, f_t.rows()) &&
-              home.cols() == std::min(kHomeCols, f_t.cols()),
+  require(home.rows() >= std::min(kHomeRows, f_t.rows()) &&
+              home.cols() >= std::min(kHomeCols, f_t.cols()),
           "p^T = f^T (a b - v): the sums in registers have a home");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
   report_product(f_t, a.cols());

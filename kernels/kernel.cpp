@@ -47,9 +47,9 @@ SlowMatrix& Operands::out(std::string_view name) const {
   return by_name(returned_, name);
 }
 
-Plan Kernel::plan(const Shape& shape, Index M) const {
+Plan Kernel::plan(const Shape& shape, Index M, Objective objective) const {
   check_problem(shape, M);
-  Plan fitted = plan(shape, M, fit(shape, M));
+  Plan fitted = plan(shape, M, blocks(shape, M, objective));
   if (total(fitted.phases).peak > Words(M)) {
     throw FastMemoryTooSmall(std::string(name) + " does not fit in M = " + std::to_string(M) +
                              " words: for n = " + std::to_string(shape.n) + ", m = " +

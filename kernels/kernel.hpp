@@ -10,6 +10,7 @@
 //              {{&A1, &A2, &A3, &X, &Y, &dO}, {&g}}, workspace);
 
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,6 +49,9 @@ class Operands {
   std::vector<SlowMatrix*> returned_;
 };
 
+// What a plan's blocks are chosen for.
+enum class Objective { words, time };
+
 // A matrix of a kernel's signature; its extents are members of Shape, or 1 where null.
 struct Signature {
   std::string_view name;
@@ -58,6 +62,23 @@ struct Signature {
   [[nodiscard]] Index cols_of(const Shape& shape) const {
     return cols == nullptr ? 1 : shape.*cols;
   }
+};
+
+// A kernel whose row blocks (of Br queries: the units) know nothing of each other, so that
+// several machines may work on different ones. What they return is in disjoint rows; or is g,
+// and then each writes a partial g of its own, d rows of `partials`, and the partials are
+// added in the order of the units by whoever has the rows.
+struct RowSplit {
+  // Without partials: adds to g, as the whole kernel on one machine does.
+  void (*part)(Machine& machine, const Plan& plan, const Operands& io, Range units,
+               SlowMatrix* partials);
+  std::vector<PhaseCost> (*part_cost)(const Shape& shape, const Blocks& blocks, Range units,
+                                      bool partials);
+  // Null where nothing is summed.
+  void (*reduce)(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+                 SlowMatrix& g) = nullptr;
+  std::vector<PhaseCost> (*reduce_cost)(const Shape& shape, const Blocks& blocks,
+                                        Range rows) = nullptr;
 };
 
 struct Kernel {
@@ -79,9 +100,18 @@ struct Kernel {
   // roundings between a p_ij and a word of g, where more than n + m; else null.
   Words (*rescales)(const Shape& shape, const Blocks& blocks) = nullptr;
   Words (*chain)(const Shape& shape, const Blocks& blocks) = nullptr;
+  // The fitting blocks that run fastest, where they are others than those of fewest words.
+  Blocks (*fit_time)(const Shape& shape, Index M) = nullptr;
+  // For kernels that may be split among machines.
+  std::optional<RowSplit> split = std::nullopt;
 
+  // The fitting blocks; where nothing fits, the smallest.
+  [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective) const {
+    return (objective == Objective::time && fit_time != nullptr ? fit_time : fit)(shape, M);
+  }
   // Throws: FastMemoryTooSmall; CountOverflow.
-  [[nodiscard]] Plan plan(const Shape& shape, Index M) const;
+  [[nodiscard]] Plan plan(const Shape& shape, Index M,
+                          Objective objective = Objective::words) const;
   // The same with blocks of the caller's choice, whether they fit or not.
   [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const;
   [[nodiscard]] Index least_M(const Shape& shape) const;

@@ -3,9 +3,11 @@
 #include "kernels/backward_flash.hpp"
 #include "kernels/backward_large.hpp"
 #include "kernels/backward_naive.hpp"
+#include "kernels/backward_rows.hpp"
 #include "kernels/backward_small.hpp"
 #include "kernels/forward_flash.hpp"
 #include "kernels/forward_naive.hpp"
+#include "kernels/forward_rows.hpp"
 #include "kernels/forward_small.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/matmul_blocked.hpp"
@@ -14,8 +16,8 @@ namespace redblue {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
-      matmul_blocked(), forward_naive(),  forward_small(),  forward_flash(),
-      backward_naive(), backward_small(), backward_large(), backward_flash(),
+      matmul_blocked(), forward_naive(),  forward_small(),  forward_flash(),  forward_rows(),
+      backward_naive(), backward_small(), backward_large(), backward_flash(), backward_rows(),
   };
   return all;
 }

@@ -80,5 +80,8 @@ using ConstView = BasicView<const float>;
 inline Transposed<ConstView> transposed(const ConstView& part) {
   return {part};
 }
+inline Transposed<View> transposed(const View& part) {
+  return {part};
+}
 
 }  // namespace redblue

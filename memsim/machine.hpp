@@ -105,4 +105,11 @@ inline Tile::operator ConstView() const {
   return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
 }
 
+inline Transposed<View> transposed(Tile& tile) {
+  return {tile};
+}
+inline Transposed<ConstView> transposed(const Tile& tile) {
+  return {tile};
+}
+
 }  // namespace redblue

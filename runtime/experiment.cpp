@@ -140,9 +140,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
     return kernel.plan(shape, request.M, kernel.printed(shape, request.M));
   }
   if (request.blocks.empty()) {
-    return kernel.plan(shape, request.M);
+    return kernel.plan(shape, request.M, request.objective);
   }
-  Blocks blocks = kernel.fit(shape, request.M);
+  Blocks blocks = kernel.blocks(shape, request.M, request.objective);
   for (const auto& [name, size] : request.blocks) {
     if (!blocks.contains(name)) {
       std::string names;

@@ -25,6 +25,7 @@ struct Request {
   // What is left out comes from the files in `in`; without any, m is n.
   std::optional<Index> n, m, d;
   Index M = 0;
+  Objective objective = Objective::words;
   // Block sizes that replace those of the plan; or the paper's own.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;

@@ -81,7 +81,9 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       blocks_(app, "--blocks",
               "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
               "(count only)",
-              "SIZES") {
+              "SIZES"),
+      objective_(app, "--objective", "blocks for fewest words, or for least time: words; or time",
+                 "GOAL") {
   app.add_option("kernel", kernel_, "a kernel of `redblue list`")
       ->required()
       ->type_name("KERNEL")
@@ -97,6 +99,13 @@ void ProblemOptions::fill(Request& request) const {
     throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
   }
   request.M = parse_fast_memory(M->text, M->from);
+  if (const auto objective = objective_.get()) {
+    if (objective->text != "words" && objective->text != "time") {
+      throw UsageError(
+          fmt::format("{} '{}': expected words or time", objective->from, objective->text));
+    }
+    request.objective = objective->text == "time" ? Objective::time : Objective::words;
+  }
   for (const Given& given : blocks_.all()) {
     fill_blocks(given, request);
   }

@@ -30,7 +30,7 @@ class ProblemOptions {
  private:
   std::string kernel_;
   ShapeOptions shape_;
-  TextOption M_, blocks_;
+  TextOption M_, blocks_, objective_;
 };
 
 }  // namespace redblue

@@ -1,0 +1,14 @@
+#pragma once
+// g with rows in fast memory: for a row block I, S_I = A1_I X, G_I = dO_I Y^T and the sum
+// W_I = p_I A2 stay while keys pass (q_ij = G_i . A3_j, so that h = A3 Y is never made); then
+// A1_I^T W_I is added to g. Given dO, O and L. Nothing goes to the slow store but g:
+//
+//   reads and writes   2 m d T + 4 d^2 T - d^2 + 4 n d + n,   T = ceil(n / Br)
+
+#include "kernels/kernel.hpp"
+
+namespace redblue {
+
+Kernel backward_rows();
+
+}  // namespace redblue

@@ -1,0 +1,126 @@
+#include "kernels/forward_rows.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/rows.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+// Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
+Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s_t, Tile& maximum,
+          Tile& sum) {
+  const SlowMatrix& A2 = io.in("A2");
+  const SlowMatrix& A3 = io.in("A3");
+  Tile Z = machine.initialize("Z", I.size(), A3.cols());
+  maximum = machine.initialize("max", I.size(), 1, kLowest);
+  sum = machine.initialize("sum", I.size());
+  const Index queries = std::min(kStrip, I.size());
+  Tile strip = machine.initialize("e", std::min(Bc, A2.rows()), queries);
+  Tile factors = machine.initialize("rescale", queries);
+  for (const Range J : blocks(A2.rows(), Bc)) {
+    const Tile a2 = machine.read(A2.row_block(J));
+    const Tile a3 = machine.read(A3.row_block(J));
+    for (const Range K : blocks(I.size(), kStrip)) {
+      const View e_t = strip.part({0, J.size()}, {0, K.size()});
+      const View rescale = factors.part({0, K.size()});
+      multiply(a2, s_t.part({0, s_t.rows()}, K), e_t);
+      raise_maximum(transposed(e_t), maximum.part(K), rescale);
+      scale_rows(sum.part(K), rescale);
+      scale_rows(Z.part(K), rescale);
+      exponentiate(transposed(e_t), maximum.part(K));
+      add_row_sums(transposed(e_t), sum.part(K));
+      multiply_add(transposed(e_t), a3, Z.part(K));
+    }
+  }
+  return Z;
+}
+
+void part(Machine& machine, const Plan& plan, const Operands& io, Range units, SlowMatrix*) {
+  const RowPlan by(plan.shape, plan.blocks);
+  const SlowMatrix& Y = io.in("Y");
+  SlowMatrix& O = io.out("O");
+  for (Index unit = units.begin; unit < units.end; ++unit) {
+    const Range I = by.units()[unit];
+    Tile s_t;
+    {
+      const Phase phase(machine, "S");
+      s_t = rows_times(machine, by.weights, "S", io.in("A1"), I, io.in("X"));
+    }
+    Tile maximum;
+    Tile sum;
+    Tile Z;
+    {
+      const Phase phase(machine, "core");
+      Z = core(machine, by.keys, io, I, s_t, maximum, sum);
+    }
+    s_t.reset();
+    const Phase phase(machine, "O");
+    divide_rows(Z, sum, Z);
+    add_logarithm(maximum, sum);
+    sum.reset();
+    machine.write(maximum, io.out("L").row_block(I));
+    maximum.reset();
+    for (const Range J : blocks(Y.cols(), by.weights)) {
+      const Tile y = machine.read(Y.block({0, Y.rows()}, J));
+      Tile o = machine.initialize("O", I.size(), J.size());
+      multiply(Z, y, o);
+      machine.write(o, O.block(I, J));
+    }
+  }
+}
+
+std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units, bool) {
+  const auto [n, m, d] = shape;
+  const RowPlan by(shape, blocks);
+  const Index T = units.size();
+  const Words rows = by.rows_of(units);
+  const Words r = by.largest_of(units);
+  const Words c = std::min(by.keys, m);
+  const Words w = std::min(by.weights, d);
+  const Words strip = std::min(r, Words(kStrip));
+  return {
+      rows_times_cost("S", by, units),
+      // S and Z, maximum and sum; A2_J and A3_J; a strip and its factors.
+      {.path = "core",
+       .reads = 2 * Words(m) * d * T,
+       .writes = 0,
+       .peak = 2 * r * d + 2 * r + 2 * c * d + c * strip + strip,
+       .flops = 4 * rows * m * d},
+      // Z with maximum and sum; then with some of Y and of O.
+      {.path = "O",
+       .reads = Words(d) * d * T,
+       .writes = rows * d + rows,
+       .peak = r * d + std::max(2 * r, w * d + r * w),
+       .flops = 2 * rows * d * d},
+  };
+}
+
+}  // namespace
+
+Kernel forward_rows() {
+  return {
+      .name = "forward/rows",
+      .summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
+      .given = {kA1, kA2, kA3, kX, kY},
+      .returns = {kO, kL},
+      .fit = [](const Shape& shape,
+                Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
+      .cost = whole_cost<part_cost>,
+      .intermediates = [](const Shape&) { return Words(0); },
+      .code = whole<part>,
+      .rescales = [](const Shape& shape,
+                     const Blocks& blocks) { return Words(ceil_div(shape.m, blocks["Bc"]) - 1); },
+      .fit_time = [](const Shape& shape,
+                     Index M) { return fastest(shape, M, whole_cost<part_cost>); },
+      .split = RowSplit{.part = part, .part_cost = part_cost},
+  };
+}
+
+}  // namespace redblue

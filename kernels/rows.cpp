@@ -1,0 +1,162 @@
+#include "kernels/rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/arithmetic.hpp"
+#include "kernels/fit.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+
+Index RowPlan::rows_of(Range which) const {
+  return std::min(shape.n, which.end * rows) - std::min(shape.n, which.begin * rows);
+}
+
+Index RowPlan::largest_of(Range which) const {
+  return std::min(rows, rows_of(which));
+}
+
+// (A W)^T = W^T A^T, by columns of W.
+Tile rows_times(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A, Range I,
+                const SlowMatrix& W) {
+  const Tile a_t = machine.read(transposed(A.row_block(I)));
+  Tile product_t = machine.initialize(name, W.cols(), I.size());
+  for (const Range J : blocks(W.cols(), Bw)) {
+    const Tile w = machine.read(W.block({0, W.rows()}, J));
+    multiply(transposed(w), a_t, product_t.part(J));
+  }
+  return product_t;
+}
+
+PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
+  const Index d = by.shape.d;
+  const Words nd = Words(by.rows_of(units)) * d;
+  return {.path = std::move(path),
+          .reads = nd + Words(d) * d * units.size(),
+          .writes = 0,
+          .peak = Words(2) * by.largest_of(units) * d + Words(std::min(by.weights, d)) * d,
+          .flops = 2 * nd * d};
+}
+
+void add_gradient(Machine& machine, Index Bw, const SlowMatrix& A1, Range I, const Tile& W,
+                  Index unit, SlowMatrix& g, SlowMatrix* partials) {
+  const Index d = g.rows();
+  for (const Range K : blocks(d, Bw)) {
+    Tile g_k = machine.initialize("g", K.size(), W.cols());
+    {
+      const Tile a1 = machine.read(A1.block(I, K));
+      multiply(transposed(a1), W, g_k);
+    }
+    if (partials != nullptr) {
+      machine.write(g_k, partials->row_block({unit * d + K.begin, unit * d + K.end}));
+      continue;
+    }
+    if (unit > 0) {
+      const Tile sum = machine.read(g.row_block(K));
+      add(g_k, sum);
+    }
+    machine.write(g_k, g.row_block(K));
+  }
+}
+
+PhaseCost add_gradient_cost(std::string path, const RowPlan& by, Range units, bool partials) {
+  const Index d = by.shape.d;
+  const Words dd = Words(d) * d;
+  const Words nd = Words(by.rows_of(units)) * d;
+  const Words r = by.largest_of(units);
+  const Words w = std::min(by.weights, d);
+  // The first row block of all finds nothing to add to.
+  const Index added = partials || units.size() == 0 ? 0 : units.size() - (units.begin == 0 ? 1 : 0);
+  return {.path = std::move(path),
+          .reads = nd + dd * added,
+          .writes = dd * units.size(),
+          .peak = r * d + w * d + std::max(r * w, added > 0 ? w * d : Words(0)),
+          .flops = 2 * nd * d};
+}
+
+void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+                     SlowMatrix& g) {
+  const RowPlan by(plan.shape, plan.blocks);
+  const Index d = plan.shape.d;
+  const Phase phase(machine, "reduce");
+  for (const Range K : blocks(rows.size(), by.weights)) {
+    const auto of_unit = [&](Index unit) {
+      const Index first = unit * d + rows.begin;
+      return partials.row_block({first + K.begin, first + K.end});
+    };
+    Tile sum = machine.read(of_unit(0));
+    for (Index unit = 1; unit < by.units().size(); ++unit) {
+      const Tile partial = machine.read(of_unit(unit));
+      add(sum, partial);
+    }
+    machine.write(sum, g.row_block({rows.begin + K.begin, rows.begin + K.end}));
+  }
+}
+
+std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& blocks, Range rows) {
+  const RowPlan by(shape, blocks);
+  const Index T = by.units().size();
+  const Words words = Words(rows.size()) * shape.d;
+  return {{.path = "reduce",
+           .reads = words * T,
+           .writes = words,
+           .peak = Words(std::min(by.weights, rows.size())) * shape.d * std::min<Index>(T, 2),
+           .flops = 0}};
+}
+
+Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  const auto [n, m, d] = shape;
+  const auto fits = [&](Index r, Index c, Index w) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w).blocks())).peak <= Words(M);
+  };
+  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }));
+  const Index c = even(m, largest(std::min(m, M), [&](Index tried) { return fits(r, tried, 1); }));
+  const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, c, tried); }));
+  return RowPlan(shape, r, c, w).blocks();
+}
+
+// What a key block and a row block cost beyond their flops, in units of 1 / r and 1 / c of the
+// time of the products: copies and maps of r queries are spread over c keys and the other way
+// round. Measured, and not critical.
+Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  constexpr Index kMostKeys = 96;
+  constexpr Index kKeyStep = 12;  // registers hold 1, 2, 3, 4, 6 or 12 rows of a strip
+  constexpr double kPerKey = 8;
+  constexpr double kPerQuery = 16;
+  const auto [n, m, d] = shape;
+  const auto fits = [&](Index r, Index c, Index w) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w).blocks())).peak <= Words(M);
+  };
+  Index best_r = 1;
+  Index best_c = 1;
+  double least = 0;
+  for (Index c = std::min(m, kMostKeys); c >= 1;
+       c = c > kKeyStep ? (c - 1) / kKeyStep * kKeyStep : c / 2) {
+    if (!fits(1, c, 1)) {
+      continue;
+    }
+    Index r = largest(std::min(n, M), [&](Index tried) { return fits(tried, c, 1); });
+    if (r < n && r > kPanel) {
+      r = r / kPanel * kPanel;
+    }
+    const double cost = kPerKey / static_cast<double>(c) + kPerQuery / static_cast<double>(r);
+    if (least == 0 || cost < least) {
+      least = cost;
+      best_r = r;
+      best_c = c;
+    }
+  }
+  // An even number of blocks of whole panels, so that two workers have the same to do.
+  Index T = ceil_div(n, best_r);
+  if (T > 1) {
+    T += T % 2;
+    const Index r = ceil_div(ceil_div(n, T), kPanel) * kPanel;
+    best_r = std::min(best_r, r);
+  }
+  const Index w =
+      even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
+  return RowPlan(shape, best_r, best_c, w).blocks();
+}
+
+}  // namespace redblue
