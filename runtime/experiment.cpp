@@ -176,6 +176,7 @@ Report planned(const Request& request, const Kernel& kernel, const Shape& shape)
   for (const Signature& operand : kernel.given) {
     report.given.emplace_back(operand.name);
   }
+  report.M_from = request.M_from;
   report.from_nothing = !request.in.contains("O");
   if (takes_forward(kernel) && report.from_nothing) {
     report.forward = Part{forward_plan(shape, request.M), {}};

@@ -25,6 +25,7 @@ struct Request {
   // What is left out comes from the files in `in`; without any, m is n.
   std::optional<Index> n, m, d;
   Index M = 0;
+  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   Objective objective = Objective::words;
   // Block sizes that replace those of the plan; or the paper's own.
   std::map<std::string, Index> blocks;

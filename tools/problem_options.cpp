@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/kernel.hpp"
+#include "tools/machine.hpp"
 #include "tools/nearest.hpp"
 #include "tools/sizes.hpp"
 
@@ -32,6 +33,30 @@ void check_kernel(const std::string& name) {
     throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
                                  fmt::join(nearest(name, names), " or ")));
   }
+}
+
+void fill_fast_memory(const Given& given, Request& request) {
+  const FastMemory memory = parse_fast_memory(given.text, given.from);
+  if (const Index* words = std::get_if<Index>(&memory)) {
+    request.M = *words;
+    return;
+  }
+  const CachePart part = std::get<CachePart>(memory);
+  const Topology topology = machine_topology();
+  const auto found = fast_memory(topology, part);
+  if (!found) {
+    throw UsageError(fmt::format(
+        "{} {}: the size of {} is not known ({}): give words, for example {} 8192", given.from,
+        given.text, to_string(part.level),
+        topology.unavailable.empty() ? topology.source : topology.unavailable, given.from));
+  }
+  if (found->words == 0) {
+    throw UsageError(fmt::format("{} {}: that is less than a word: {} has {} bytes", given.from,
+                                 given.text, to_string(part.level), found->bytes));
+  }
+  request.M = found->words;
+  request.M_from =
+      FastMemoryOrigin{given.text, part, found->bytes, found->sharers, topology.source};
 }
 
 // NAME=SIZE, several with commas between, or the one word "printed".
@@ -77,7 +102,10 @@ void ShapeOptions::fill(Request& request) const {
 
 ProblemOptions::ProblemOptions(CLI::App& app)
     : shape_(app),
-      M_(app, "--M", "words of fast memory: 8192, 8K, or bytes as 32KiB", "SIZE"),
+      M_(app, "--M",
+         "words of fast memory: 8192, 8K; bytes as 32KiB; or a cache of this machine as L2 or "
+         "L2*0.5",
+         "SIZE"),
       blocks_(app, "--blocks",
               "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
               "(count only)",
@@ -98,7 +126,7 @@ void ProblemOptions::fill(Request& request) const {
   if (!M) {
     throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
   }
-  request.M = parse_fast_memory(M->text, M->from);
+  fill_fast_memory(*M, request);
   if (const auto objective = objective_.get()) {
     if (objective->text != "words" && objective->text != "time") {
       throw UsageError(

@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 
 #include "kernels/kernel.hpp"
+#include "runtime/topology.hpp"
 #include "tests/tools/cli.hpp"
 #include "tests/tools/npy_bytes.hpp"
 
@@ -184,6 +185,35 @@ TEST_F(BadInput, Sizes) {
       {"run forward/naive --n 1M --m 1M --d 3 --M 4096G --verify", 1, "need .*TiB of memory"},
       {"run matmul/blocked --n 1M --m 1M --d 3 --M 200 --out C=out/C.npy", 1,
        "need .*TiB of memory"},
+  });
+}
+
+TEST_F(BadInput, CachesForM) {
+  expect_refused({
+      {"count backward/small --n 4 --d 3 --M l2", 2, "--M.*\"l2\".*mean L2"},
+      {"count backward/small --n 4 --d 3 --M L4", 2, "--M.*\"L4\".*L1, L2 or L3"},
+      {"run backward/small --n 4 --d 3 --M L2*", 2, "--M.*\"L2\\*\".*L2\\*0.5"},
+      {"run backward/small --n 4 --d 3 --M L2*0", 2, "--M.*\"L2\\*0\".*share"},
+      {"run backward/small --n 4 --d 3 --M L2*1.5", 2, "--M.*\"L2\\*1.5\".*up to 1"},
+      {"REDBLUE_M=L2*2 count backward/small --n 4 --d 3", 2, "REDBLUE_M.*\"L2\\*2\""},
+  });
+  if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
+    expect_refused({"run backward/small --n 4 --d 3 --M L2", 2,
+                    "--M L2: the size of L2 is not known \\(built without hwloc\\): give words"});
+    return;
+  }
+  expect_refused({
+      {"HWLOC_SYNTHETIC=core:2 count backward/small --n 4 --d 3 --M L2", 2,
+       "HWLOC_SYNTHETIC 'core:2'"},
+      {"HWLOC_SYNTHETIC=pu:2 count backward/small --n 4 --d 3 --M L2", 2,
+       "--M L2: the size of L2 is not known \\(hwloc .*synthetic.*\\): give words, .*--M 8192"},
+      {"HWLOC_SYNTHETIC=pu:2 REDBLUE_M=L1 count backward/small --n 4 --d 3", 2,
+       "REDBLUE_M L1: .*REDBLUE_M 8192"},
+      {"HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR
+       "/tests/runtime/six_cores.xml count backward/small --n 4 --d 3 --M L2*1e-6",
+       2, "--M L2\\*1e-6: .*less than a word: L2 has 1310720"},
+      {"HWLOC_XMLFILE=none.xml count backward/small --n 4 --d 3 --M L2", 2,
+       "HWLOC_XMLFILE 'none.xml'"},
   });
 }
 

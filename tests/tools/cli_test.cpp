@@ -13,6 +13,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/build_info.hpp"
+#include "runtime/topology.hpp"
 #include "tests/tools/csv.hpp"
 #include "tests/tools/npy_bytes.hpp"
 
@@ -373,6 +374,33 @@ TEST_F(Command, SizesInUnits) {
   EXPECT_EQ(data(count + "--M 64KiB"), data(count + "--M 16K"));
   EXPECT_EQ(data(count + "--M 2MiB"), data(count + "--M 512K"));
   EXPECT_EQ(data(count + "--M 16384"), data("count backward/small --n 4K --d 16 --M 16K"));
+}
+
+// M as a part of a cache: the same words typed, and where they came from in the context.
+TEST_F(Command, FastMemoryFromACache) {
+  if (!read_topology().unavailable.empty()) {
+    GTEST_SKIP() << read_topology().unavailable;
+  }
+  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  for (const std::string command : {"count", "run"}) {
+    const std::string problem = command + " backward/small --n 40 --d 5 --M ";
+    const Json half = json(machine + problem + "L2*0.5");
+    EXPECT_EQ(half["M"], 163840);
+    const Json from = half["context"]["M_from"];
+    EXPECT_EQ(from["text"], "L2*0.5");
+    EXPECT_EQ(from["cache"], "L2");
+    EXPECT_EQ(from["bytes"], 1310720);
+    EXPECT_EQ(from["share"], 0.5);
+    EXPECT_EQ(from["sharers"], 1);
+    EXPECT_NE(from["source"].get<std::string>().find("another system"), std::string::npos) << from;
+    const Json typed = json(machine + problem + "160K");
+    EXPECT_FALSE(typed["context"].contains("M_from"));
+    EXPECT_EQ(typed["total"]["reads"], half["total"]["reads"]);
+    EXPECT_EQ(json(machine + problem + "L3*0.25")["M"], 786432);
+    EXPECT_NE(
+        data(machine + problem + "L2*0.5").find("\nM is L2*0.5: L2 has 1,310,720 bytes (hwloc"),
+        std::string::npos);
+  }
 }
 
 TEST_F(Command, HelpAndVersionEverywhere) {

@@ -1,0 +1,12 @@
+#pragma once
+// The machine as the command sees it: the environment included.
+
+#include "runtime/topology.hpp"
+
+namespace redblue {
+
+// As read_topology(). Throws: UsageError where HWLOC_SYNTHETIC or HWLOC_XMLFILE is set and hwloc
+// makes nothing of it; alone it would go on with this system instead, and say nothing.
+Topology machine_topology();
+
+}  // namespace redblue
