@@ -157,8 +157,15 @@ Topology topology_of_xml(const std::filesystem::path& file) {
   });
 }
 
+std::optional<std::string> hwloc_version() {
+  return HWLOC_VERSION;
+}
+
 #else
 
+std::optional<std::string> hwloc_version() {
+  return std::nullopt;
+}
 Topology read_topology() {
   return {.unavailable = "built without hwloc"};
 }

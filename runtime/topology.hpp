@@ -50,6 +50,9 @@ Topology read_topology();
 Topology synthetic_topology(const std::string& description);
 Topology topology_of_xml(const std::filesystem::path& file);
 
+// hwloc's version, or nothing where this was built without.
+std::optional<std::string> hwloc_version();
+
 // Binds the calling thread to a core, counted around where there are fewer cores than workers.
 // Returns why not, where it did nothing; else an empty string.
 std::string pin_this_thread(const Topology& topology, std::size_t worker);

@@ -1,6 +1,7 @@
 #include "tools/machine.hpp"
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -21,6 +22,18 @@ Topology machine_topology() {
     }
   }
   return topology;
+}
+
+std::vector<std::string> counter_names() {
+  std::vector<std::string> names;
+  const char* text = std::getenv("PAPI_EVENTS");
+  std::istringstream list(text == nullptr ? "" : text);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (!name.empty()) {
+      names.push_back(name);
+    }
+  }
+  return names;
 }
 
 }  // namespace redblue

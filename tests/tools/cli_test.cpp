@@ -456,6 +456,52 @@ TEST_F(Command, InfoSaysWhatThisIs) {
   EXPECT_NE(data("info").find("float32"), std::string::npos);
 }
 
+// Caches of a machine that a file describes, with the unknown as null; and each optional part
+// with its version, or why it is missing.
+TEST_F(Command, InfoSaysWhatTheMachineOffers) {
+  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  const Json info = json(machine + "info");
+  for (const char* part : {"hwloc", "papi", "valgrind"}) {
+    ASSERT_EQ(info["parts"][part].size(), 1U);
+    EXPECT_TRUE(info["parts"][part].contains("version") ||
+                info["parts"][part]["unavailable"].get<std::string>().ends_with("=OFF"));
+    EXPECT_NE(data("info").find(fmt::format("\n{} ", part)), std::string::npos);
+  }
+  EXPECT_EQ(info["counters"].contains("unavailable"), !info["counters"].contains("events"));
+  EXPECT_NE(data("info").find("\ncounters "), std::string::npos);
+
+  const Json& topology = info["topology"];
+  if (info["parts"]["hwloc"].contains("unavailable")) {
+    EXPECT_EQ(topology, (Json{{"unavailable", "built without hwloc"}}));
+    EXPECT_NE(data("info").find("unavailable: built without hwloc"), std::string::npos);
+    return;
+  }
+  EXPECT_EQ(topology["this_system"], false);
+  EXPECT_EQ(topology["cores"], 6);
+  EXPECT_EQ(topology["units"], 6);
+  EXPECT_EQ(topology["pinning"], "the topology is not of this system");
+  ASSERT_EQ(topology["caches"].size(), 6U + 3U + 1U);
+  EXPECT_EQ(topology["caches"][0],
+            (Json{{"cache", "L1"}, {"bytes", 49152}, {"line", 64}, {"ways", 12}, {"cores", {0}}}));
+  EXPECT_EQ(topology["caches"][9]["line"], Json()) << "unknown is null";
+  const std::string table = data(machine + "info");
+  EXPECT_NE(table.find("1.2 MiB, lines of 64 bytes, 10 ways, 1 of them, each for 2 cores; others"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("A made-up processor"), std::string::npos);
+}
+
+// Software events are there on every Linux that does not forbid counters altogether.
+TEST_F(Command, InfoFollowsPapiEvents) {
+  const Json counters = json("PAPI_EVENTS=perf::PAGE-FAULTS,perf::TASK-CLOCK info")["counters"];
+  if (counters.contains("unavailable")) {
+    GTEST_SKIP() << counters;
+  }
+  EXPECT_EQ(counters["events"], (Json{"perf::PAGE-FAULTS", "perf::TASK-CLOCK"}));
+  const Json none = json("PAPI_EVENTS=NO_SUCH_EVENT info")["counters"];
+  EXPECT_TRUE(none["unavailable"].get<std::string>().starts_with("NO_SUCH_EVENT: ")) << none;
+}
+
 // Scores so large that their rounding errors pass what exp can carry, with an L that came as
 // data: the derived bound is infinite, nothing can be said, and that is no success.
 TEST_F(Command, AFailedVerification) {
