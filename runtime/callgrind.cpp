@@ -223,7 +223,13 @@ Simulated simulate(const std::filesystem::path& valgrind, const Simulation& cach
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
   if (result.program.code == 0 && result.program.signal == 0) {
-    result.profile = parse_callgrind(content(profile));
+    const std::string text = content(profile);
+    result.profile = parse_callgrind(text);
+    constexpr std::string_view kCreator = "creator: ";
+    if (const std::size_t at = text.find(kCreator); at != std::string::npos) {
+      const std::size_t from = at + kCreator.size();
+      result.version = text.substr(from, text.find('\n', from) - from);
+    }
   } else {
     std::istringstream lines(content(log) + result.program.err);
     for (std::string line; std::getline(lines, line);) {

@@ -86,6 +86,7 @@ LineTraffic traffic(const CallgrindEvents& events, Index line);
 struct Simulated {
   Ended program;
   std::string complaint;  // valgrind's own last line, where it failed
+  std::string version;    // "callgrind-3.19.0"
   CallgrindProfile profile;
 };
 // Runs a command that uses CallgrindPhases. Throws: std::system_error, std::runtime_error.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -42,6 +43,11 @@ struct Request {
   bool verify = false;
 };
 
+// For those who measure a run: is called in place of each kernel's code, with the machine that it
+// is about to use, and calls `go`, which is that code, once.
+using Around =
+    std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& go)>;
+
 // From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
 Report count(const Request& request);
 
@@ -49,6 +55,6 @@ Report count(const Request& request);
 // Throws: as count(), InputError for what the files hold, std::system_error for the files
 // themselves, std::runtime_error when the memory is too small or a result is not finite.
 // A failed verification is not thrown: see Report::error.
-Report run(const Request& request);
+Report run(const Request& request, const Around& around = nullptr);
 
 }  // namespace redblue

@@ -100,6 +100,37 @@ void ShapeOptions::fill(Request& request) const {
   request.d = size_of(d_, request);
 }
 
+InputOptions::InputOptions(CLI::App& app)
+    : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
+      seed_(app, "--seed", "of the operands that no file gives; 1", "NUMBER"),
+      scale_(app, "--scale", "their scores' standard deviation; 1", "NUMBER") {}
+
+void InputOptions::fill(Request& request) const {
+  fill_files(in_, request, request.in);
+  if (const auto seed = seed_.get()) {
+    request.seed = parse_seed(seed->text, seed->from);
+  }
+  if (const auto scale = scale_.get()) {
+    request.scale = parse_scale(scale->text, scale->from);
+  }
+}
+
+void fill_files(const TextOption& option, Request& request,
+                std::map<std::string, std::filesystem::path>& files) {
+  for (const Given& given : option.all()) {
+    request.said_as[option.flag()] = given.from;
+    const std::size_t equals = given.text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
+      throw UsageError(fmt::format("{} '{}': expected NAME=FILE, for example A1=a1.npy", given.from,
+                                   given.text));
+    }
+    const std::string name = given.text.substr(0, equals);
+    if (!files.emplace(name, given.text.substr(equals + 1)).second) {
+      throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
+    }
+  }
+}
+
 ProblemOptions::ProblemOptions(CLI::App& app)
     : shape_(app),
       M_(app, "--M",
