@@ -176,6 +176,7 @@ Report planned(const Request& request, const Kernel& kernel, const Shape& shape)
   for (const Signature& operand : kernel.given) {
     report.given.emplace_back(operand.name);
   }
+  report.M_from = request.M_from;
   report.from_nothing = !request.in.contains("O");
   if (takes_forward(kernel) && report.from_nothing) {
     report.forward = Part{forward_plan(shape, request.M), {}};
@@ -226,7 +227,8 @@ std::vector<float> buffer_for(const Signature& operand, const Shape& shape) {
       static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape)));
 }
 
-Counted count_run(const Kernel& kernel, const Plan& plan, const Buffers& inputs, Buffers& outputs) {
+Counted count_run(const Kernel& kernel, const Plan& plan, const Buffers& inputs, Buffers& outputs,
+                  const Around& around) {
   const Shape& shape = plan.shape;
   std::vector<SlowMatrix> matrices;  // never reallocated: `io` points into it
   matrices.reserve(kernel.given.size() + kernel.returns.size());
@@ -248,7 +250,12 @@ Counted count_run(const Kernel& kernel, const Plan& plan, const Buffers& inputs,
   Machine machine(plan.M);
   RamWorkspace workspace;
   const PhaseClock clock(machine);
-  kernel.run(machine, plan, io, workspace);
+  const auto go = [&] { kernel.run(machine, plan, io, workspace); };
+  if (around) {
+    around(machine, plan, go);
+  } else {
+    go();
+  }
 
   Counted counted;
   counted.total_seconds = clock.total();
@@ -358,7 +365,7 @@ Report count(const Request& request) {
   return planned(request, kernel, shape_of(request, kernel, {}));
 }
 
-Report run(const Request& request) {
+Report run(const Request& request, const Around& around) {
   const Kernel& kernel = find_kernel(request.kernel);
   if (request.printed_blocks) {
     throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
@@ -422,12 +429,12 @@ Report run(const Request& request) {
   if (report.forward) {
     const Kernel& forward = find_kernel(report.forward->plan.kernel);
     Buffers made;
-    report.forward->counted = count_run(forward, report.forward->plan, inputs, made);
+    report.forward->counted = count_run(forward, report.forward->plan, inputs, made, around);
     check_finite(forward, report.forward->plan, made);
     inputs.merge(made);
   }
   Buffers results;
-  report.kernel.counted = count_run(kernel, report.kernel.plan, inputs, results);
+  report.kernel.counted = count_run(kernel, report.kernel.plan, inputs, results, around);
   check_finite(kernel, report.kernel.plan, results);
   if (request.verify) {
     report.error = verify(kernel, report, readers.contains("O"), inputs, results);

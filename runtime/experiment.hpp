@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -25,6 +26,7 @@ struct Request {
   // What is left out comes from the files in `in`; without any, m is n.
   std::optional<Index> n, m, d;
   Index M = 0;
+  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   Objective objective = Objective::words;
   // Block sizes that replace those of the plan; or the paper's own.
   std::map<std::string, Index> blocks;
@@ -41,6 +43,11 @@ struct Request {
   bool verify = false;
 };
 
+// For those who measure a run: is called in place of each kernel's code, with the machine that it
+// is about to use, and calls `go`, which is that code, once.
+using Around =
+    std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& go)>;
+
 // From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
 Report count(const Request& request);
 
@@ -48,6 +55,6 @@ Report count(const Request& request);
 // Throws: as count(), InputError for what the files hold, std::system_error for the files
 // themselves, std::runtime_error when the memory is too small or a result is not finite.
 // A failed verification is not thrown: see Report::error.
-Report run(const Request& request);
+Report run(const Request& request, const Around& around = nullptr);
 
 }  // namespace redblue

@@ -20,20 +20,15 @@ double PhaseClock::total() const {
 }
 
 void PhaseClock::on(const Event& event) noexcept {
-  if (event.kind == Event::Kind::enter_phase) {
+  if (PhasePath::changes(event)) {
     book();
-    const std::string& outer = open_.back();
-    open_.push_back(outer.empty() ? std::string(event.name)
-                                  : outer + "/" + std::string(event.name));
-  } else if (event.kind == Event::Kind::leave_phase) {
-    book();
-    open_.pop_back();
+    phase_.follow(event);
   }
 }
 
 void PhaseClock::book() {
   const Clock::time_point now = Clock::now();
-  seconds_[open_.back()] += std::chrono::duration<double>(now - last_).count();
+  seconds_[phase_.path()] += std::chrono::duration<double>(now - last_).count();
   last_ = now;
 }
 

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "memsim/machine.hpp"
+#include "runtime/phase_path.hpp"
 
 namespace redblue {
 
@@ -32,7 +32,7 @@ class PhaseClock final : public Listener {
   Machine& machine_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = start_;
-  std::vector<std::string> open_{""};  // paths, outermost first
+  PhasePath phase_;
   std::map<std::string, double> seconds_;
 };
 

@@ -5,14 +5,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/build_info.hpp"
+#include "runtime/context.hpp"
+#include "runtime/table.hpp"
 
 namespace redblue {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchema = 1;
 // Flops that do not fit 63 bits are left out; words that do not fit are refused.
 constexpr Index kTooMany = -1;
 
@@ -89,42 +89,6 @@ Json part_json(const Part& part) {
           {"total", std::move(sum)},
           {"formula", formula_json(formula, true)}};
 }
-
-// 1234567 as 1,234,567.
-std::string grouped(Index number) {
-  std::string digits = std::to_string(number);
-  const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) {
-    digits.insert(i - 3, ",");
-  }
-  return digits;
-}
-
-// Lines of cells, the first column to the left and all others to the right.
-class Table {
- public:
-  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
-  [[nodiscard]] std::string text() const {
-    std::vector<std::size_t> widths(lines_.front().size());
-    for (const auto& cells : lines_) {
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        widths[i] = std::max(widths[i], cells[i].size());
-      }
-    }
-    std::string text;
-    for (const auto& cells : lines_) {
-      text += fmt::format("{:<{}}", cells[0], widths[0]);
-      for (std::size_t i = 1; i < cells.size(); ++i) {
-        text += fmt::format("  {:>{}}", cells[i], widths[i]);
-      }
-      text += "\n";
-    }
-    return text;
-  }
-
- private:
-  std::vector<std::vector<std::string>> lines_;
-};
 
 std::string table(const Part& part) {
   const auto M = static_cast<double>(part.plan.M);
@@ -218,19 +182,10 @@ std::string to_words(const Verdict& error) {
 std::string to_json(const Report& report) {
   const Plan& plan = report.kernel.plan;
   Json json = {
-      {"schema", kSchema},
-      {"context",
-       {{"redblue", build_info::kVersion},
-        {"compiler", build_info::kCompiler},
-        {"build_type", build_info::kBuildType},
-        {"system", build_info::kSystem},
-        {"word", "float32"}}},
-      {"kernel", plan.kernel},
-      {"given", report.given},
-      {"n", plan.shape.n},
-      {"m", plan.shape.m},
-      {"d", plan.shape.d},
-      {"M", plan.M},
+      {"schema", kSchema},     {"context", context_json(report.M_from)},
+      {"kernel", plan.kernel}, {"given", report.given},
+      {"n", plan.shape.n},     {"m", plan.shape.m},
+      {"d", plan.shape.d},     {"M", plan.M},
   };
   if (report.kernel.counted || report.seed) {
     json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: all came from files
@@ -275,7 +230,11 @@ std::string to_csv(const Report& report) {
 
 std::string to_table(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  std::string text = to_string(plan) + "   (all in words)\n\n" + table(report.kernel);
+  std::string text = to_string(plan) + "   (all in words)\n";
+  if (report.M_from) {
+    text += to_words(*report.M_from) + "\n";
+  }
+  text += "\n" + table(report.kernel);
   const Index peak = total(plan.phases).peak.value();
   if (peak > plan.M) {
     text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",

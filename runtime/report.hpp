@@ -9,6 +9,7 @@
 
 #include "kernels/plan.hpp"
 #include "memsim/phase.hpp"
+#include "runtime/topology.hpp"
 
 namespace redblue {
 
@@ -49,9 +50,10 @@ struct Verdict {
 
 struct Report {
   Part kernel;
-  std::vector<std::string> given;  // names of the kernel's operands
-  std::optional<Part> forward;     // the kernel that made O and L when nobody gave them
-  bool from_nothing = true;        // false when O and L came with the request
+  std::vector<std::string> given;          // names of the kernel's operands
+  std::optional<Part> forward;             // the kernel that made O and L when nobody gave them
+  bool from_nothing = true;                // false when O and L came with the request
+  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   std::optional<std::uint64_t> seed;
   std::optional<Verdict> error;
 };

@@ -219,6 +219,26 @@ TEST(Layering, EveryRoomKeepsToItsOwn) {
   }
 }
 
+// What runtime/ uses of the machine and of other libraries stays in its sources: whoever includes
+// its headers needs none of them installed.
+TEST(Layering, HeadersOfRuntimeHideTheMachine) {
+  namespace fs = std::filesystem;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(fs::path(REDBLUE_SOURCE_DIR) / "runtime")) {
+    if (entry.path().extension() != ".hpp") {
+      continue;
+    }
+    std::ifstream in(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::istringstream lines(blanked(text, false));
+    for (std::string line; std::getline(lines, line);) {
+      for (const char* hidden : {"<hwloc", "<papi", "<valgrind/", "<omp.h>"}) {
+        EXPECT_FALSE(included(line).starts_with(hidden)) << entry.path().string() << ' ' << line;
+      }
+    }
+  }
+}
+
 TEST(Layering, IncludesAreCaught) {
   const auto found = [](const char* in, const std::string& text) {
     return violations(room(in), text);

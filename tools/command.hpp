@@ -56,5 +56,6 @@ Action add_list(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_count(CLI::App& app);
 Action add_run(CLI::App& app);
+Action add_measure(CLI::App& app);
 
 }  // namespace redblue

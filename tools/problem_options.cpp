@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/kernel.hpp"
+#include "tools/machine.hpp"
 #include "tools/nearest.hpp"
 #include "tools/sizes.hpp"
 
@@ -32,6 +33,30 @@ void check_kernel(const std::string& name) {
     throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
                                  fmt::join(nearest(name, names), " or ")));
   }
+}
+
+void fill_fast_memory(const Given& given, Request& request) {
+  const FastMemory memory = parse_fast_memory(given.text, given.from);
+  if (const Index* words = std::get_if<Index>(&memory)) {
+    request.M = *words;
+    return;
+  }
+  const CachePart part = std::get<CachePart>(memory);
+  const Topology topology = machine_topology();
+  const auto found = fast_memory(topology, part);
+  if (!found) {
+    throw UsageError(fmt::format(
+        "{} {}: the size of {} is not known ({}): give words, for example {} 8192", given.from,
+        given.text, to_string(part.level),
+        topology.unavailable.empty() ? topology.source : topology.unavailable, given.from));
+  }
+  if (found->words == 0) {
+    throw UsageError(fmt::format("{} {}: that is less than a word: {} has {} bytes", given.from,
+                                 given.text, to_string(part.level), found->bytes));
+  }
+  request.M = found->words;
+  request.M_from =
+      FastMemoryOrigin{given.text, part, found->bytes, found->sharers, topology.source};
 }
 
 // NAME=SIZE, several with commas between, or the one word "printed".
@@ -75,9 +100,43 @@ void ShapeOptions::fill(Request& request) const {
   request.d = size_of(d_, request);
 }
 
+InputOptions::InputOptions(CLI::App& app)
+    : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
+      seed_(app, "--seed", "of the operands that no file gives; 1", "NUMBER"),
+      scale_(app, "--scale", "their scores' standard deviation; 1", "NUMBER") {}
+
+void InputOptions::fill(Request& request) const {
+  fill_files(in_, request, request.in);
+  if (const auto seed = seed_.get()) {
+    request.seed = parse_seed(seed->text, seed->from);
+  }
+  if (const auto scale = scale_.get()) {
+    request.scale = parse_scale(scale->text, scale->from);
+  }
+}
+
+void fill_files(const TextOption& option, Request& request,
+                std::map<std::string, std::filesystem::path>& files) {
+  for (const Given& given : option.all()) {
+    request.said_as[option.flag()] = given.from;
+    const std::size_t equals = given.text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
+      throw UsageError(fmt::format("{} '{}': expected NAME=FILE, for example A1=a1.npy", given.from,
+                                   given.text));
+    }
+    const std::string name = given.text.substr(0, equals);
+    if (!files.emplace(name, given.text.substr(equals + 1)).second) {
+      throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
+    }
+  }
+}
+
 ProblemOptions::ProblemOptions(CLI::App& app)
     : shape_(app),
-      M_(app, "--M", "words of fast memory: 8192, 8K, or bytes as 32KiB", "SIZE"),
+      M_(app, "--M",
+         "words of fast memory: 8192, 8K; bytes as 32KiB; or a cache of this machine as L2 or "
+         "L2*0.5",
+         "SIZE"),
       blocks_(app, "--blocks",
               "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
               "(count only)",
@@ -98,7 +157,7 @@ void ProblemOptions::fill(Request& request) const {
   if (!M) {
     throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
   }
-  request.M = parse_fast_memory(M->text, M->from);
+  fill_fast_memory(*M, request);
   if (const auto objective = objective_.get()) {
     if (objective->text != "words" && objective->text != "time") {
       throw UsageError(

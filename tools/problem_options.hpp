@@ -2,6 +2,8 @@
 // The options that say which kernel works on which problem with which M: shared by the
 // subcommands that plan or run.
 
+#include <filesystem>
+#include <map>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +22,21 @@ class ShapeOptions {
  private:
   TextOption n_, m_, d_;
 };
+
+// Operands from files or from a seed.
+class InputOptions {
+ public:
+  explicit InputOptions(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption in_, seed_, scale_;
+};
+
+// NAME=FILE, each name once. Throws: UsageError.
+void fill_files(const TextOption& option, Request& request,
+                std::map<std::string, std::filesystem::path>& files);
 
 class ProblemOptions {
  public:

@@ -50,6 +50,7 @@ int execute(int argc, char** argv) {
   add("info", "what this binary is, and what the machine offers it", add_info);
   add("count", "the words that a kernel will move, from its formulas", add_count);
   add("run", "run a kernel, counted", add_run);
+  add("measure", "run a kernel and measure a cache meanwhile", add_measure);
 
   try {
     if (argc > 1) {

@@ -1,5 +1,6 @@
 #include "tools/sizes.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -82,6 +83,36 @@ Index parse(std::string_view text, std::string_view what, std::span<const Unit> 
          fmt::format("is not {}", meant.empty() ? std::string(expected) : "a size; " + meant));
 }
 
+// L2, or L2*0.5.
+CachePart parse_cache(std::string_view text, std::string_view what) {
+  const std::size_t star = std::min(text.find('*'), text.size());
+  const std::string_view name = text.substr(0, star);
+  CachePart part;
+  const auto level =
+      std::ranges::find(kCacheLevels, name, [](CacheLevel l) { return to_string(l); });
+  if (level == kCacheLevels.end()) {
+    for (const CacheLevel near : kCacheLevels) {
+      // l2, L2d, L2/2
+      const std::string_view cache = to_string(near);
+      if (name.size() >= 2 && name[1] == cache[1]) {
+        refuse(what, text,
+               fmt::format("is no cache; did you mean {0}? (half of it is {0}*0.5)", cache));
+      }
+    }
+    refuse(what, text, "is no cache; expected L1, L2 or L3, or a share of one such as L2*0.5");
+  }
+  part.level = *level;
+  if (star < text.size()) {
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + star + 1, end, part.share);
+    if (error != std::errc() || rest != end || !(part.share > 0) || part.share > 1) {
+      refuse(what, text,
+             fmt::format("has no share of {0} above 0 and up to 1, such as {0}*0.5", name));
+    }
+  }
+  return part;
+}
+
 }  // namespace
 
 Index parse_size(std::string_view text, std::string_view what) {
@@ -89,10 +120,13 @@ Index parse_size(std::string_view text, std::string_view what) {
                "a positive whole number such as 1000, 4K or 2M (powers of two)");
 }
 
-Index parse_fast_memory(std::string_view text, std::string_view what) {
+FastMemory parse_fast_memory(std::string_view text, std::string_view what) {
+  if (!text.empty() && lower(text[0]) == 'l') {
+    return parse_cache(text, what);
+  }
   return parse(text, what, kWordsOrBytes,
-               "a positive whole number of words such as 1000 or 64K, or of bytes such as 64KiB "
-               "or 2MiB");
+               "a positive whole number of words such as 1000 or 64K, of bytes such as 64KiB or "
+               "2MiB, or a cache such as L2 or L2*0.5");
 }
 
 double parse_scale(std::string_view text, std::string_view what) {

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
+#include <variant>
 
 #include "memsim/words.hpp"
+#include "runtime/topology.hpp"
 
 namespace redblue {
 
@@ -22,8 +24,10 @@ struct UsageError : std::runtime_error {
 // A positive count: 1000, or K, M, G for 2^10, 2^20, 2^30.
 Index parse_size(std::string_view text, std::string_view what);
 
-// Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB; 64KiB is 16K words.
-Index parse_fast_memory(std::string_view text, std::string_view what);
+// Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB; 64KiB is 16K words. Or a
+// cache of the machine or a share of it, whose words the topology knows: L1, L2*0.5.
+using FastMemory = std::variant<Index, CachePart>;
+FastMemory parse_fast_memory(std::string_view text, std::string_view what);
 
 // A positive finite number: 2, 0.5, 1e4.
 double parse_scale(std::string_view text, std::string_view what);

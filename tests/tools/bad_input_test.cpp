@@ -10,6 +10,8 @@
 #include <sys/mount.h>
 
 #include "kernels/kernel.hpp"
+#include "runtime/callgrind.hpp"
+#include "runtime/topology.hpp"
 #include "tests/tools/cli.hpp"
 #include "tests/tools/npy_bytes.hpp"
 
@@ -187,6 +189,35 @@ TEST_F(BadInput, Sizes) {
   });
 }
 
+TEST_F(BadInput, CachesForM) {
+  expect_refused({
+      {"count backward/small --n 4 --d 3 --M l2", 2, "--M.*\"l2\".*mean L2"},
+      {"count backward/small --n 4 --d 3 --M L4", 2, "--M.*\"L4\".*L1, L2 or L3"},
+      {"run backward/small --n 4 --d 3 --M L2*", 2, "--M.*\"L2\\*\".*L2\\*0.5"},
+      {"run backward/small --n 4 --d 3 --M L2*0", 2, "--M.*\"L2\\*0\".*share"},
+      {"run backward/small --n 4 --d 3 --M L2*1.5", 2, "--M.*\"L2\\*1.5\".*up to 1"},
+      {"REDBLUE_M=L2*2 count backward/small --n 4 --d 3", 2, "REDBLUE_M.*\"L2\\*2\""},
+  });
+  if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
+    expect_refused({"run backward/small --n 4 --d 3 --M L2", 2,
+                    "--M L2: the size of L2 is not known \\(built without hwloc\\): give words"});
+    return;
+  }
+  expect_refused({
+      {"HWLOC_SYNTHETIC=core:2 count backward/small --n 4 --d 3 --M L2", 2,
+       "HWLOC_SYNTHETIC 'core:2'"},
+      {"HWLOC_SYNTHETIC=pu:2 count backward/small --n 4 --d 3 --M L2", 2,
+       "--M L2: the size of L2 is not known \\(hwloc .*synthetic.*\\): give words, .*--M 8192"},
+      {"HWLOC_SYNTHETIC=pu:2 REDBLUE_M=L1 count backward/small --n 4 --d 3", 2,
+       "REDBLUE_M L1: .*REDBLUE_M 8192"},
+      {"HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR
+       "/tests/runtime/six_cores.xml count backward/small --n 4 --d 3 --M L2*1e-6",
+       2, "--M L2\\*1e-6: .*less than a word: L2 has 1310720"},
+      {"HWLOC_XMLFILE=none.xml count backward/small --n 4 --d 3 --M L2", 2,
+       "HWLOC_XMLFILE 'none.xml'"},
+  });
+}
+
 TEST_F(BadInput, FastMemoryBelowTheLeast) {
   const Shape shape{17, 13, 5};
   for (const Kernel& kernel : kernels()) {
@@ -201,6 +232,64 @@ TEST_F(BadInput, FastMemoryBelowTheLeast) {
                            std::to_string(least) + "\n");
       }
     }
+  }
+}
+
+// What callgrind needs, on a machine of 6 cores that a file describes.
+TEST_F(BadInput, Measure) {
+  expect_refused({
+      {"measure", 2, "kernel"},
+      {"measure backward/smal @", 2, "'backward/smal'.*backward/small"},
+      {"measure backward/small --n 4 --d 3", 2, "--M is missing"},
+      {"measure backward/small @ --via perf", 2, "--via 'perf': expected papi or callgrind"},
+      {"measure backward/small @ --via", 2, "--via"},
+      {"measure backward/small @ --via papi --via papi", 2, "--via is given 2 times"},
+      {"REDBLUE_VIA=x measure backward/small @", 2, "REDBLUE_VIA 'x'"},
+      {"measure backward/small @ --level L1", 2, "--level is for --via callgrind"},
+      {"measure backward/small @ --format xml", 2, "--format.*xml"},
+      {"measure backward/small @ --verify", 2, "--verify"},
+      {"measure backward/small @ --in A1", 2, "--in.*'A1'.*NAME=FILE"},
+      {"PAPI_EVENTS=NO_SUCH_EVENT measure backward/small @", 1,
+       "counters are unavailable: (NO_SUCH_EVENT: |built without PAPI)"},
+  });
+  std::string why = callgrind_unavailable();
+  if (why.empty() && !read_topology().unavailable.empty()) {
+    why = read_topology().unavailable;
+  }
+  if (!why.empty()) {
+    expect_refused(process(expanded("measure backward/small @ --via callgrind")), 1,
+                   "callgrind is unavailable: .*" + why);
+    return;
+  }
+  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  const Bad bad[] = {
+      {"measure backward/small @ --via callgrind --level l1", 2, "--level 'l1'.*L1, L2 or L3"},
+      {"REDBLUE_LEVEL=L4 measure backward/small @ --via callgrind", 2, "REDBLUE_LEVEL 'L4'"},
+      {"measure backward/small --n 4 --d 3 --M 1G --via callgrind", 2,
+       "--level is missing.*1073741824"},
+      {"PATH=/none measure backward/small @ --via callgrind", 1,
+       "valgrind is not installed \\(apt-get install valgrind\\)"},
+      {"TMPDIR=/none measure backward/small @ --via callgrind", 1, "/none"},
+  };
+  for (const auto& [command, code, message] : bad) {
+    SCOPED_TRACE(command);
+    expect_refused(process(machine + expanded(command)), code, message);
+  }
+  expect_refused({"HWLOC_SYNTHETIC=pu:2 measure backward/small @ --via callgrind --level L2", 2,
+                  "--level L2: its size is not known"});
+  if (!find_program("valgrind", "/usr/bin:/bin")) {
+    GTEST_SKIP() << "valgrind is not installed";
+  }
+  // Found out by the run that is simulated, whose message and exit code come through.
+  const Bad inside[] = {
+      {"measure backward/small --n 17 --d 5 --M 3 --via callgrind", 2, "M = 3 .*at least"},
+      {"measure backward/large @ --blocks printed --via callgrind", 2, "--blocks printed"},
+      {"measure backward/small @ --in A1=nan.npy --via callgrind", 1, "nan.npy: nan at row 2"},
+      {"measure backward/small @ --in A1=none.npy --via callgrind", 1, "none.npy: No such file"},
+  };
+  for (const auto& [command, code, message] : inside) {
+    SCOPED_TRACE(command);
+    expect_refused(process(machine + expanded(command)), code, message);
   }
 }
 

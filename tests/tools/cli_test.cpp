@@ -13,6 +13,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/build_info.hpp"
+#include "runtime/topology.hpp"
 #include "tests/tools/csv.hpp"
 #include "tests/tools/npy_bytes.hpp"
 
@@ -375,8 +376,35 @@ TEST_F(Command, SizesInUnits) {
   EXPECT_EQ(data(count + "--M 16384"), data("count backward/small --n 4K --d 16 --M 16K"));
 }
 
+// M as a part of a cache: the same words typed, and where they came from in the context.
+TEST_F(Command, FastMemoryFromACache) {
+  if (!read_topology().unavailable.empty()) {
+    GTEST_SKIP() << read_topology().unavailable;
+  }
+  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  for (const std::string command : {"count", "run"}) {
+    const std::string problem = command + " backward/small --n 40 --d 5 --M ";
+    const Json half = json(machine + problem + "L2*0.5");
+    EXPECT_EQ(half["M"], 163840);
+    const Json from = half["context"]["M_from"];
+    EXPECT_EQ(from["text"], "L2*0.5");
+    EXPECT_EQ(from["cache"], "L2");
+    EXPECT_EQ(from["bytes"], 1310720);
+    EXPECT_EQ(from["share"], 0.5);
+    EXPECT_EQ(from["sharers"], 1);
+    EXPECT_NE(from["source"].get<std::string>().find("another system"), std::string::npos) << from;
+    const Json typed = json(machine + problem + "160K");
+    EXPECT_FALSE(typed["context"].contains("M_from"));
+    EXPECT_EQ(typed["total"]["reads"], half["total"]["reads"]);
+    EXPECT_EQ(json(machine + problem + "L3*0.25")["M"], 786432);
+    EXPECT_NE(
+        data(machine + problem + "L2*0.5").find("\nM is L2*0.5: L2 has 1,310,720 bytes (hwloc"),
+        std::string::npos);
+  }
+}
+
 TEST_F(Command, HelpAndVersionEverywhere) {
-  for (const std::string subcommand : {"", "list ", "info ", "count ", "run "}) {
+  for (const std::string subcommand : {"", "list ", "info ", "count ", "run ", "measure "}) {
     for (const std::string flag : {"--help", "-h"}) {
       const std::string help = data(subcommand + flag);
       EXPECT_NE(help.find("Usage: redblue " + subcommand), std::string::npos) << help;
@@ -426,6 +454,52 @@ TEST_F(Command, InfoSaysWhatThisIs) {
   EXPECT_EQ(info["redblue"], build_info::kVersion);
   EXPECT_GT(info["memory_available_bytes"], 0);
   EXPECT_NE(data("info").find("float32"), std::string::npos);
+}
+
+// Caches of a machine that a file describes, with the unknown as null; and each optional part
+// with its version, or why it is missing.
+TEST_F(Command, InfoSaysWhatTheMachineOffers) {
+  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  const Json info = json(machine + "info");
+  for (const char* part : {"hwloc", "papi", "valgrind"}) {
+    ASSERT_EQ(info["parts"][part].size(), 1U);
+    EXPECT_TRUE(info["parts"][part].contains("version") ||
+                info["parts"][part]["unavailable"].get<std::string>().ends_with("=OFF"));
+    EXPECT_NE(data("info").find(fmt::format("\n{} ", part)), std::string::npos);
+  }
+  EXPECT_EQ(info["counters"].contains("unavailable"), !info["counters"].contains("events"));
+  EXPECT_NE(data("info").find("\ncounters "), std::string::npos);
+
+  const Json& topology = info["topology"];
+  if (info["parts"]["hwloc"].contains("unavailable")) {
+    EXPECT_EQ(topology, (Json{{"unavailable", "built without hwloc"}}));
+    EXPECT_NE(data("info").find("unavailable: built without hwloc"), std::string::npos);
+    return;
+  }
+  EXPECT_EQ(topology["this_system"], false);
+  EXPECT_EQ(topology["cores"], 6);
+  EXPECT_EQ(topology["units"], 6);
+  EXPECT_EQ(topology["pinning"], "the topology is not of this system");
+  ASSERT_EQ(topology["caches"].size(), 6U + 3U + 1U);
+  EXPECT_EQ(topology["caches"][0],
+            (Json{{"cache", "L1"}, {"bytes", 49152}, {"line", 64}, {"ways", 12}, {"cores", {0}}}));
+  EXPECT_EQ(topology["caches"][9]["line"], Json()) << "unknown is null";
+  const std::string table = data(machine + "info");
+  EXPECT_NE(table.find("1.2 MiB, lines of 64 bytes, 10 ways, 1 of them, each for 2 cores; others"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("A made-up processor"), std::string::npos);
+}
+
+// Software events are there on every Linux that does not forbid counters altogether.
+TEST_F(Command, InfoFollowsPapiEvents) {
+  const Json counters = json("PAPI_EVENTS=perf::PAGE-FAULTS,perf::TASK-CLOCK info")["counters"];
+  if (counters.contains("unavailable")) {
+    GTEST_SKIP() << counters;
+  }
+  EXPECT_EQ(counters["events"], (Json{"perf::PAGE-FAULTS", "perf::TASK-CLOCK"}));
+  const Json none = json("PAPI_EVENTS=NO_SUCH_EVENT info")["counters"];
+  EXPECT_TRUE(none["unavailable"].get<std::string>().starts_with("NO_SUCH_EVENT: ")) << none;
 }
 
 // Scores so large that their rounding errors pass what exp can carry, with an L that came as

@@ -1,5 +1,6 @@
 #include "tests/tools/process.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -19,6 +20,8 @@ namespace {
 
 constexpr int kCannotStart = 127;
 constexpr unsigned kNobody = 65534;
+// How the variables begin that the command reads, or a library for it.
+constexpr std::array kVariables = {"REDBLUE_", "HWLOC_", "PAPI_", "PATH=", "TMPDIR="};
 
 struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -119,7 +122,9 @@ CommandLine split(const std::string& line) {
   CommandLine command;
   std::istringstream stream(line);
   for (std::string word; stream >> word;) {
-    if (command.words.empty() && word.starts_with("REDBLUE_")) {
+    const bool name =
+        std::ranges::any_of(kVariables, [&](const char* start) { return word.starts_with(start); });
+    if (command.words.empty() && name) {
       command.assignments.push_back(word);
     } else {
       command.words.push_back(word == "''" ? "" : word);

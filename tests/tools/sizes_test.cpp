@@ -32,6 +32,13 @@ std::string memory_refusal(std::string_view text) {
   return refusal([&] { parse_fast_memory(text, "REDBLUE_M"); });
 }
 
+Index words(std::string_view text) {
+  return std::get<Index>(parse_fast_memory(text, "--M"));
+}
+CachePart cache(std::string_view text) {
+  return std::get<CachePart>(parse_fast_memory(text, "--M"));
+}
+
 TEST(Sizes, CountsAndPowersOfTwo) {
   EXPECT_EQ(parse_size("1", "--n"), 1);
   EXPECT_EQ(parse_size("1000", "--n"), 1000);
@@ -43,12 +50,40 @@ TEST(Sizes, CountsAndPowersOfTwo) {
 }
 
 TEST(Sizes, FastMemoryInWordsOrBytes) {
-  EXPECT_EQ(parse_fast_memory("1000", "--M"), 1000);
-  EXPECT_EQ(parse_fast_memory("64K", "--M"), 65536);
-  EXPECT_EQ(parse_fast_memory("64KiB", "--M"), 16384);
-  EXPECT_EQ(parse_fast_memory("1KiB", "--M"), 256);
-  EXPECT_EQ(parse_fast_memory("2MiB", "--M"), Index{1} << 19);
-  EXPECT_EQ(parse_fast_memory("1GiB", "--M"), Index{1} << 28);
+  EXPECT_EQ(words("1000"), 1000);
+  EXPECT_EQ(words("64K"), 65536);
+  EXPECT_EQ(words("64KiB"), 16384);
+  EXPECT_EQ(words("1KiB"), 256);
+  EXPECT_EQ(words("2MiB"), Index{1} << 19);
+  EXPECT_EQ(words("1GiB"), Index{1} << 28);
+}
+
+TEST(Sizes, FastMemoryAsAPartOfACache) {
+  EXPECT_EQ(cache("L1"), (CachePart{CacheLevel::L1, 1}));
+  EXPECT_EQ(cache("L2"), (CachePart{CacheLevel::L2, 1}));
+  EXPECT_EQ(cache("L3"), (CachePart{CacheLevel::L3, 1}));
+  EXPECT_EQ(cache("L2*0.5"), (CachePart{CacheLevel::L2, 0.5}));
+  EXPECT_EQ(cache("L3*1"), (CachePart{CacheLevel::L3, 1}));
+  EXPECT_EQ(cache("L1*1e-2"), (CachePart{CacheLevel::L1, 0.01}));
+}
+
+TEST(Sizes, WhatIsNoCacheIsRefusedByName) {
+  for (const std::string text : {"L", "L4", "L0", "l", "LLC", "l4*0.5", "L4*0.5", " L2"}) {
+    EXPECT_TRUE(memory_refusal(text).starts_with("REDBLUE_M: \"" + text + "\" is no")) << text;
+  }
+  EXPECT_EQ(memory_refusal("L4"),
+            "REDBLUE_M: \"L4\" is no cache; expected L1, L2 or L3, or a share of one such as "
+            "L2*0.5");
+  for (const std::string text : {"l2", "L2d", "L2/2", "L2 *0.5", "l2*0.5", "L21"}) {
+    EXPECT_EQ(memory_refusal(text),
+              "REDBLUE_M: \"" + text + "\" is no cache; did you mean L2? (half of it is L2*0.5)");
+  }
+  for (const std::string text : {"L2*", "L2*0", "L2*1.5", "L2*-0.5", "L2*+1", "L2*0.5x", "L2* 0.5",
+                                 "L2*nan", "L2*inf", "L2*1e-999", "L2*0.5*0.5", "L2*half"}) {
+    EXPECT_EQ(memory_refusal(text), "REDBLUE_M: \"" + text +
+                                        "\" has no share of L2 above 0 and up to 1, such as "
+                                        "L2*0.5");
+  }
 }
 
 TEST(Sizes, WhatIsNoSizeIsRefusedByName) {
@@ -62,9 +97,10 @@ TEST(Sizes, WhatIsNoSizeIsRefusedByName) {
   }
   EXPECT_EQ(size_refusal("10x"),
             "--n: \"10x\" is not a positive whole number such as 1000, 4K or 2M (powers of two)");
-  EXPECT_EQ(memory_refusal("1.5K"),
-            "REDBLUE_M: \"1.5K\" is not a positive whole number of words such as 1000 or 64K, or "
-            "of bytes such as 64KiB or 2MiB");
+  EXPECT_EQ(
+      memory_refusal("1.5K"),
+      "REDBLUE_M: \"1.5K\" is not a positive whole number of words such as 1000 or 64K, of bytes "
+      "such as 64KiB or 2MiB, or a cache such as L2 or L2*0.5");
 }
 
 TEST(Sizes, ZeroIsRefused) {

@@ -1,0 +1,31 @@
+#include "runtime/context.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/build_info.hpp"
+#include "runtime/table.hpp"
+
+namespace redblue {
+
+nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_from) {
+  nlohmann::ordered_json context = {{"redblue", build_info::kVersion},
+                                    {"compiler", build_info::kCompiler},
+                                    {"build_type", build_info::kBuildType},
+                                    {"system", build_info::kSystem},
+                                    {"word", "float32"}};
+  if (M_from) {
+    context["M_from"] = {{"text", M_from->text},       {"cache", to_string(M_from->part.level)},
+                         {"bytes", M_from->bytes},     {"share", M_from->part.share},
+                         {"sharers", M_from->sharers}, {"source", M_from->source}};
+  }
+  return context;
+}
+
+std::string to_words(const FastMemoryOrigin& M_from) {
+  return fmt::format(
+      "M is {}{}: {} has {} bytes ({})", M_from.text,
+      M_from.sharers > 1 ? fmt::format(", divided by {} workers", M_from.sharers) : std::string(),
+      to_string(M_from.part.level), grouped(static_cast<Index>(M_from.bytes)), M_from.source);
+}
+
+}  // namespace redblue

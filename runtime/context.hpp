@@ -1,0 +1,22 @@
+#pragma once
+// What every report says of its circumstances.
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/topology.hpp"
+
+namespace redblue {
+
+// A change of any key's meaning changes this.
+inline constexpr int kSchema = 1;
+
+// The document's "context": the build, and where M came from.
+nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_from);
+
+// "M is L2*0.5: L2 has 524,288 bytes (hwloc 2.9.0, this system)", on one line.
+std::string to_words(const FastMemoryOrigin& M_from);
+
+}  // namespace redblue

@@ -1,0 +1,34 @@
+#pragma once
+// For listeners that book something on phases: the path of the innermost open one.
+
+#include <string>
+#include <vector>
+
+#include "memsim/events.hpp"
+
+namespace redblue {
+
+class PhasePath {
+ public:
+  // "phase1/S"; empty outside of all phases.
+  [[nodiscard]] const std::string& path() const { return open_.back(); }
+  // Whether the innermost phase is another one after this event; then book what there was so
+  // far, and follow it.
+  static bool changes(const Event& event) {
+    return event.kind == Event::Kind::enter_phase || event.kind == Event::Kind::leave_phase;
+  }
+  void follow(const Event& event) {
+    if (event.kind == Event::Kind::enter_phase) {
+      const std::string& outer = open_.back();
+      open_.push_back(outer.empty() ? std::string(event.name)
+                                    : outer + "/" + std::string(event.name));
+    } else {
+      open_.pop_back();
+    }
+  }
+
+ private:
+  std::vector<std::string> open_{""};  // outermost first
+};
+
+}  // namespace redblue

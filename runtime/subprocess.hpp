@@ -1,0 +1,45 @@
+#pragma once
+// Another program, run to its end, with its output caught; and a directory for what it leaves.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redblue {
+
+// A fresh directory, removed with all that is in it.
+class ScratchDirectory {
+ public:
+  // Throws: std::system_error.
+  explicit ScratchDirectory(const std::filesystem::path& parent);
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  ~ScratchDirectory();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// The program that a shell would take: `search` is a PATH. Nothing where there is none.
+std::optional<std::filesystem::path> find_program(std::string_view name, std::string_view search);
+
+struct Ended {
+  int code = 0;    // its exit code, where no signal ended it
+  int signal = 0;  // the one that ended it, else 0
+  std::string out, err;
+  // SIGINT, SIGTERM or SIGHUP that this process got meanwhile, and passed on; else 0. Whoever
+  // called should clean up and end by it.
+  int interrupted = 0;
+};
+
+// Waits for its end. `words` begins with the program's path, `variables` (NAME=VALUE) are added to
+// the environment; output is caught in files in `scratch`. It does not survive this process.
+// Throws: std::system_error.
+Ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& variables,
+                  const std::filesystem::path& scratch);
+
+}  // namespace redblue

@@ -1,0 +1,36 @@
+#include "runtime/table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace redblue {
+
+std::string grouped(Index number) {
+  std::string digits = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) {
+    digits.insert(i - 3, ",");
+  }
+  return digits;
+}
+
+std::string Table::text() const {
+  std::vector<std::size_t> widths(lines_.front().size());
+  for (const auto& cells : lines_) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      widths[i] = std::max(widths[i], cells[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& cells : lines_) {
+    text += fmt::format("{:<{}}", cells[0], widths[0]);
+    for (std::size_t i = 1; i < cells.size(); ++i) {
+      text += fmt::format("  {:>{}}", cells[i], widths[i]);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace redblue

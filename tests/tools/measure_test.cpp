@@ -1,0 +1,238 @@
+// redblue measure, from the outside: its documents key by key, its words those of run, and no file
+// left behind.
+
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/kernel.hpp"
+#include "runtime/callgrind.hpp"
+#include "runtime/topology.hpp"
+#include "tests/tools/cli.hpp"
+#include "tests/tools/csv.hpp"
+#include "tests/tools/npy_bytes.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::json;
+using Keys = std::set<std::string>;
+
+Keys keys(const Json& object) {
+  Keys found;
+  for (const auto& item : object.items()) {
+    found.insert(item.key());
+  }
+  return found;
+}
+
+// A machine of six cores, whose L1 has 48 KiB.
+constexpr const char* kMachine =
+    "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+
+class Measure : public Cli {
+ protected:
+  [[nodiscard]] Json json(const std::string& line) const {
+    return Json::parse(data(line + " --format json"));
+  }
+  // The same words in the same phases as a run counts.
+  static void expect_words_of(const Json& run, const Json& measured) {
+    std::map<std::string, Json> phases;
+    for (const Json& phase : measured["phases"]) {
+      phases[phase["path"]] = phase;
+    }
+    for (const Json& phase : run["phases"]) {
+      const Json& beside = phases[phase["path"]];
+      EXPECT_EQ(beside["reads"], phase["reads"]) << phase["path"];
+      EXPECT_EQ(beside["writes"], phase["writes"]) << phase["path"];
+    }
+    EXPECT_EQ(measured["total"]["reads"], run["total"]["reads"]);
+    EXPECT_EQ(measured["total"]["writes"], run["total"]["writes"]);
+    EXPECT_EQ(measured["blocks"], run["blocks"]);
+  }
+};
+
+class ViaCallgrind : public Measure {
+ protected:
+  void SetUp() override {
+    if (!callgrind_unavailable().empty() || !read_topology().unavailable.empty()) {
+      GTEST_SKIP() << callgrind_unavailable() << read_topology().unavailable;
+    }
+    if (!find_program("valgrind", "/usr/bin:/bin")) {
+      GTEST_SKIP() << "valgrind is not installed";
+    }
+    std::filesystem::create_directory(directory_ / "tmp");
+  }
+  void TearDown() override {
+    if (!IsSkipped()) {
+      EXPECT_TRUE(std::filesystem::is_empty(directory_ / "tmp"));
+    }
+  }
+  [[nodiscard]] std::string measure(const std::string& problem) const {
+    return kMachine + ("TMPDIR=" + (directory_ / "tmp").string()) + " measure " + problem +
+           " --via callgrind";
+  }
+};
+
+void expect_part(const Json& part) {
+  Index in = 0;
+  Index out = 0;
+  for (const Json& phase : part["phases"]) {
+    SCOPED_TRACE(phase.dump());
+    ASSERT_EQ(keys(phase), (Keys{"path", "reads", "writes", "traffic", "ratio", "events"}));
+    ASSERT_EQ(keys(phase["events"]), (Keys{"DLmr", "DLmw", "ILdmr", "DLdmr", "DLdmw"}));
+    const Index moved = phase["traffic"]["in"].get<Index>() + phase["traffic"]["out"].get<Index>();
+    const Index counted = phase["reads"].get<Index>() + phase["writes"].get<Index>();
+    if (counted > 0) {
+      EXPECT_DOUBLE_EQ(phase["ratio"].get<double>(),
+                       static_cast<double>(moved) / static_cast<double>(counted));
+    } else {
+      EXPECT_EQ(phase["ratio"], Json());
+    }
+    in += phase["traffic"]["in"].get<Index>();
+    out += phase["traffic"]["out"].get<Index>();
+  }
+  EXPECT_EQ(part["phases"].back()["path"], "(left)");
+  EXPECT_EQ(part["total"]["traffic"]["in"], in);
+  EXPECT_EQ(part["total"]["traffic"]["out"], out);
+}
+
+TEST_F(ViaCallgrind, EveryKey) {
+  const Json measured = json(measure("backward/large --n 48 --d 8 --M L1*0.25"));
+  ASSERT_EQ(keys(measured), (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "via", "used",
+                                  "blocks", "phases", "total", "forward"}));
+  EXPECT_EQ(measured["schema"], 1);
+  EXPECT_EQ(measured["context"]["M_from"]["text"], "L1*0.25");
+  EXPECT_EQ(measured["kernel"], "backward/large");
+  EXPECT_EQ(measured["M"], 3072);
+  EXPECT_EQ(measured["via"], "callgrind");
+  const Json& used = measured["used"];
+  ASSERT_EQ(keys(used), (Keys{"version", "level", "cache", "behind", "start", "source"}));
+  EXPECT_EQ(used["level"], "L1");
+  EXPECT_EQ(used["cache"], (Json{{"bytes", 49152}, {"ways", 12}, {"line", 64}}));
+  EXPECT_EQ(used["behind"], (Json{{"bytes", 128}, {"ways", 2}, {"line", 64}}));
+  EXPECT_EQ(used["start"], "empty");
+  expect_part(measured);
+  ASSERT_EQ(keys(measured["forward"]), (Keys{"kernel", "blocks", "phases", "total"}));
+  EXPECT_EQ(measured["forward"]["kernel"], "forward/flash");
+  expect_part(measured["forward"]);
+
+  const Json run = json("run backward/large --n 48 --d 8 --M 3072");
+  expect_words_of(run, measured);
+  expect_words_of(run["forward"], measured["forward"]);
+}
+
+// A product whose operands and result are all larger than the cache: what it reads comes in, what
+// it writes comes in and goes out, and the blocks that it works on take room besides.
+TEST_F(ViaCallgrind, NoLessThanTheMatricesMoves) {
+  const Json measured = json(measure("matmul/blocked --n 160 --m 160 --d 160 --M L1*0.5"));
+  const Index matrix = 160 * 160;
+  EXPECT_GE(measured["total"]["traffic"]["in"].get<Index>(), 3 * matrix);
+  EXPECT_GE(measured["total"]["traffic"]["out"].get<Index>(), matrix);
+  EXPECT_LE(measured["total"]["ratio"].get<double>(), 10);
+}
+
+// The cache that holds M, where nothing else says which.
+TEST_F(ViaCallgrind, TheLevelIsThatOfM) {
+  const std::string problem = "matmul/blocked --n 16 --d 4 --M ";
+  const auto level = [&](const std::string& rest) {
+    return json(measure(problem + rest))["used"]["level"];
+  };
+  EXPECT_EQ(level("12K"), "L1");
+  EXPECT_EQ(level("12289"), "L2");
+  EXPECT_EQ(level("L2*0.01"), "L2");
+  EXPECT_EQ(level("100 --level L3"), "L3");
+}
+
+TEST_F(ViaCallgrind, TableAndCsv) {
+  const std::string problem = measure("backward/flash --n 32 --d 8 --M L1*0.1");
+  const std::string table = data(problem);
+  for (const std::string expected :
+       {"backward/flash n=32 m=32 d=8 M=1228", "M is L1*0.1: L1 has 49,152 bytes",
+        "L1: 49,152 bytes, 12 ways, lines of 64 bytes, simulated by callgrind-", "lines in",
+        "traffic / counted", "core", "(left)", "total", "O and L by forward/flash"}) {
+    EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
+  }
+  const std::vector<CsvRow> rows = parse_csv(data(problem + " --format csv"));
+  Index in = 0;
+  for (const CsvRow& row : rows) {
+    if (row.at("kernel") == "backward/flash") {
+      if (row.at("phase") == "total") {
+        EXPECT_EQ(std::stoll(row.at("traffic_in")), in);
+      }
+      in += std::stoll(row.at("traffic_in"));
+      EXPECT_EQ(std::stoll(row.at("traffic_in")),
+                (std::stoll(row.at("DLmr")) + std::stoll(row.at("DLmw"))) * 16);
+    }
+  }
+  EXPECT_EQ(rows.back().at("kernel"), "forward/flash");
+  EXPECT_EQ(rows.back().at("phase"), "total");
+}
+
+// Whatever the problem is made of goes along: files, blocks, a seed, a twin in the environment.
+TEST_F(ViaCallgrind, TheSameProblem) {
+  directory_.write("a.npy", npy_bytes(40, 8, std::vector<float>(320, 0.5)));
+  const Json measured =
+      json(measure("matmul/blocked --in A=a.npy --m 24 --blocks B=4 --M 999 --seed 3 --scale 0.5"));
+  const Json run = json("run matmul/blocked --in A=a.npy --m 24 --blocks B=4 --M 999");
+  expect_words_of(run, measured);
+  EXPECT_EQ(measured["n"], 40);
+  EXPECT_EQ(measured["m"], 24);
+  const Json twin = json("REDBLUE_m=24 REDBLUE_VIA=papi REDBLUE_IN=A=a.npy REDBLUE_BLOCKS=B=4 " +
+                         measure("matmul/blocked --M 999"));
+  expect_words_of(run, twin);
+}
+
+// By software events, which most systems count for everybody.
+TEST_F(Measure, ViaPapi) {
+  const std::string events = "PAPI_EVENTS=perf::PAGE-FAULTS,perf::TASK-CLOCK ";
+  const std::string problem = "backward/large --n 48 --d 8 --M 999";
+  const Outcome outcome = redblue(events + "measure " + problem);
+  if (outcome.code == 1) {
+    EXPECT_TRUE(outcome.err.starts_with("redblue: event counters are unavailable: "))
+        << outcome.err;
+    GTEST_SKIP() << outcome.err;
+  }
+  EXPECT_NE(outcome.out.find("perf::PAGE-FAULTS"), std::string::npos) << outcome.out;
+  const Json measured = json(events + "measure " + problem);
+  ASSERT_EQ(keys(measured), (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "via", "used",
+                                  "blocks", "phases", "total", "forward"}));
+  EXPECT_EQ(measured["via"], "papi");
+  EXPECT_EQ(measured["used"]["events"],
+            (Json{{{"name", "perf::PAGE-FAULTS"}}, {{"name", "perf::TASK-CLOCK"}}}));
+  const Json run = json("run " + problem);
+  expect_words_of(run, measured);
+  expect_words_of(run["forward"], measured["forward"]);
+  for (const Json& part : {measured, measured["forward"]}) {
+    Index nanoseconds = 0;
+    for (const Json& phase : part["phases"]) {
+      ASSERT_EQ(keys(phase), (Keys{"path", "reads", "writes", "events"}));
+      nanoseconds += phase["events"]["perf::TASK-CLOCK"].get<Index>();
+    }
+    EXPECT_GT(nanoseconds, 0);
+    EXPECT_LE(nanoseconds, part["total"]["events"]["perf::TASK-CLOCK"].get<Index>());
+  }
+  const std::vector<CsvRow> rows = parse_csv(data(events + "measure " + problem + " --format csv"));
+  EXPECT_EQ(rows.front().at("traffic_in"), "") << "counters of one direction, or of none";
+  EXPECT_GE(std::stoll(rows.front().at("perf::TASK-CLOCK")), 0);
+}
+
+// With no events named: the caches', where the machine has counters for them that are believed.
+TEST_F(Measure, WithoutCountersTheReasonAndTheWayOut) {
+  const Outcome outcome = redblue("measure backward/small --n 8 --d 4 --M 99");
+  if (outcome.code == 0) {
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_NE(outcome.out.find("into L"), std::string::npos);
+    return;
+  }
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with("redblue: event counters are unavailable: ")) << outcome.err;
+  EXPECT_EQ(outcome.err.find("--via callgrind") != std::string::npos,
+            callgrind_unavailable().empty())
+      << outcome.err;
+}
+
+}  // namespace
+}  // namespace redblue

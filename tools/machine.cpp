@@ -1,0 +1,39 @@
+#include "tools/machine.hpp"
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tools/sizes.hpp"
+
+namespace redblue {
+
+Topology machine_topology() {
+  Topology topology = read_topology();
+  // A description may be declared to be this system's.
+  if (topology.this_system && std::getenv("HWLOC_THISSYSTEM") == nullptr) {
+    for (const char* name : {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE"}) {
+      const char* text = std::getenv(name);
+      if (text != nullptr && *text != '\0') {
+        throw UsageError(fmt::format("{} '{}': hwloc makes nothing of it", name, text));
+      }
+    }
+  }
+  return topology;
+}
+
+std::vector<std::string> counter_names() {
+  std::vector<std::string> names;
+  const char* text = std::getenv("PAPI_EVENTS");
+  std::istringstream list(text == nullptr ? "" : text);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (!name.empty()) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace redblue
