@@ -29,20 +29,19 @@ void add(MeasuredPhase& to, const MeasuredPhase& more) {
   to.traffic = sum;
 }
 
-MeasuredPhase simulated_phase(const CallgrindProfile& profile, const std::string& kernel,
-                              const std::string& path, Index line) {
+using Dumps = CallgrindProfile::mapped_type;  // of one kernel
+
+MeasuredPhase simulated_phase(const Dumps& dumps, const std::string& path, Index line) {
+  const auto found = dumps.find(path);
+  if (found == dumps.end()) {
+    throw std::runtime_error("callgrind dumped nothing of phase " + path);
+  }
   MeasuredPhase phase;
   phase.path = path;
-  CallgrindEvents counts;
-  if (const auto of = profile.find(kernel); of != profile.end()) {
-    if (const auto found = of->second.find(path); found != of->second.end()) {
-      counts = found->second;
-    }
-  }
+  phase.traffic = traffic(found->second, line);
   for (const char* name : kOuterEvents) {
-    phase.events.push_back(counts[name]);
+    phase.events.push_back(found->second.find(name)->second);
   }
-  phase.traffic = traffic(counts, line);
   return phase;
 }
 
@@ -56,26 +55,28 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   for (const auto& [name, size] : part["blocks"].items()) {
     measured.blocks.set(name, size);
   }
-  if (!profile.contains(kernel)) {
+  const auto of = profile.find(kernel);
+  if (of == profile.end()) {
     throw std::runtime_error("callgrind dumped nothing of " + kernel);
   }
+  const Dumps& dumps = of->second;
   measured.total.counted = {part["total"]["reads"], part["total"]["writes"]};
   const auto put = [&](MeasuredPhase phase) {
     add(measured.total, phase);
     measured.phases.push_back(std::move(phase));
   };
   for (const Json& counted : part["phases"]) {
-    MeasuredPhase phase = simulated_phase(profile, kernel, counted["path"], line);
+    MeasuredPhase phase = simulated_phase(dumps, counted["path"], line);
     phase.counted = {counted["reads"], counted["writes"]};
     put(std::move(phase));
   }
   // Phases that only enclose others move nothing, but their code takes up room in a cache.
   MeasuredPhase outside;
-  for (const auto& [path, counts] : profile.find(kernel)->second) {
+  for (const auto& [path, counts] : dumps) {
     const bool listed = std::ranges::any_of(
         part["phases"], [&](const Json& phase) { return phase["path"] == path; });
     if (!listed && path != kLeft) {
-      add(outside, simulated_phase(profile, kernel, path, line));
+      add(outside, simulated_phase(dumps, path, line));
     }
   }
   if (outside.traffic && outside.traffic->io() > 0) {
@@ -83,7 +84,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     put(std::move(outside));
   }
   // What came in then was to empty the cache.
-  MeasuredPhase left = simulated_phase(profile, kernel, std::string(kLeft), line);
+  MeasuredPhase left = simulated_phase(dumps, std::string(kLeft), line);
   left.traffic->in = 0;
   left.events[0] = left.events[1] = 0;
   put(std::move(left));

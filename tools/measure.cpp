@@ -102,6 +102,7 @@ std::vector<std::string> command_of(const Request& request) {
     }
   }
   option("--M", std::to_string(request.M));
+  option("--objective", request.objective == Objective::time ? "time" : "words");
   for (const auto& [name, size] : request.blocks) {
     option("--blocks", fmt::format("{}={}", name, size));
   }
@@ -162,6 +163,8 @@ int by_callgrind(const Request& request, const std::optional<Given>& given_level
     throw std::runtime_error(
         "callgrind is unavailable: valgrind is not installed (apt-get install valgrind)");
   }
+  const char* named = std::getenv("TMPDIR");
+  const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
   const Simulated simulated =
       simulate(*valgrind, *caches, command_of(request),
                {fmt::format("{}={}", kInside, caches->outer.bytes)}, temporary);
