@@ -47,12 +47,12 @@ PhaseTotal predicted(const PhaseCost& cost) {
 // Calls `row` with name, count, formula and seconds of each phase and then of the total.
 template <class Row>
 void each_row(const Part& part, Row row) {
-  for (std::size_t i = 0; i < part.plan.phases.size(); ++i) {
-    const PhaseCost& cost = part.plan.phases[i];
+  for (std::size_t i = 0; i < part.formula.size(); ++i) {
+    const PhaseCost& cost = part.formula[i];
     row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
         part.counted ? part.counted->seconds[i] : 0);
   }
-  const PhaseCost formula = total(part.plan.phases);
+  const PhaseCost formula = total(part.formula);
   row("total", part.counted ? part.counted->total : predicted(formula), formula,
       part.counted ? part.counted->total_seconds : 0);
 }
@@ -63,8 +63,8 @@ Json part_json(const Part& part) {
     blocks[name] = size;
   }
   Json phases = Json::array();
-  for (std::size_t i = 0; i < part.plan.phases.size(); ++i) {
-    const PhaseCost& cost = part.plan.phases[i];
+  for (std::size_t i = 0; i < part.formula.size(); ++i) {
+    const PhaseCost& cost = part.formula[i];
     Json phase = {{"path", cost.path}};
     if (part.counted) {
       const PhaseTotal& counted = part.counted->phases[i];
@@ -77,7 +77,7 @@ Json part_json(const Part& part) {
     phase["formula"] = formula_json(cost, false);
     phases.push_back(std::move(phase));
   }
-  const PhaseCost formula = total(part.plan.phases);
+  const PhaseCost formula = total(part.formula);
   Json sum = counts_json(part.counted ? part.counted->total : predicted(formula), true);
   if (part.counted) {
     sum["elementwise"] = part.counted->total.operations.elementwise;
@@ -150,12 +150,18 @@ void append_csv(std::string& text, const Part& part) {
 
 }  // namespace
 
+Part::Part(Plan of, Team by)
+    : plan(std::move(of)),
+      team(by),
+      formula(cost_of_team(find_kernel(plan.kernel), plan, team)),
+      largest(largest_io(find_kernel(plan.kernel), plan, team)) {}
+
 Index Part::io() const {
   if (counted) {
     return counted->total.io.io();
   }
-  const PhaseCost formula = redblue::total(plan.phases);
-  return (formula.reads + formula.writes).value();
+  const PhaseCost all = redblue::total(formula);
+  return (all.reads + all.writes).value();
 }
 
 std::string to_words(const Verdict& error) {

@@ -10,21 +10,20 @@
 #include "kernels/plan.hpp"
 #include "memsim/phase.hpp"
 #include "runtime/topology.hpp"
+#include "runtime/workers.hpp"
 
 namespace redblue {
 
-// What a run counted.
-struct Counted {
-  std::vector<PhaseTotal> phases;
-  std::vector<double> seconds;  // of each phase
-  PhaseTotal total;
-  double total_seconds = 0;
-  Index span = 0;
-};
-
-// One kernel: its plan with the formulas, and what was counted if it ran.
+// One kernel: its plan for one machine, who works on it, what the formulas say of all
+// workers together, and what was counted if it ran.
 struct Part {
+  Part() = default;
+  Part(Plan of, Team by);
+
   Plan plan;
+  Team team;
+  std::vector<PhaseCost> formula;
+  Words largest;  // the most words that one worker moves
   std::optional<Counted> counted;
 
   // Words moved: as counted, else by the formula.
@@ -50,6 +49,7 @@ struct Verdict {
 
 struct Report {
   Part kernel;
+  std::optional<double> peak_gflops;       // of multiply-adds, for as many workers
   std::vector<std::string> given;          // names of the kernel's operands
   std::optional<Part> forward;             // the kernel that made O and L when nobody gave them
   bool from_nothing = true;                // false when O and L came with the request

@@ -48,9 +48,7 @@ struct Worker {
 
 Range share_of(Index total, Index worker, Index workers) {
   // No overflow: the whole part and the rest apart.
-  const auto bound = [&](Index w) {
-    return total / workers * w + total % workers * w / workers;
-  };
+  const auto bound = [&](Index w) { return total / workers * w + total % workers * w / workers; };
   return {bound(worker), bound(worker + 1)};
 }
 
@@ -63,7 +61,7 @@ std::string in_parallel(Index workers, const Topology& topology,
   std::exception_ptr failure;
   std::string unpinned;
   std::mutex mutex;
-#pragma omp parallel for num_threads(static_cast<int>(workers)) schedule(static, 1)
+#pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(static, 1)
   for (Index worker = 0; worker < workers; ++worker) {
     try {
       const std::string why = pin_this_thread(topology, static_cast<std::size_t>(worker));
@@ -139,9 +137,9 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
   return Words(units_of(plan)) * plan.shape.d * plan.shape.d;
 }
 
-Crew run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
-                 const std::vector<Operands>& heads,
-                 const Topology& topology, const Around& around) {
+Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+                    const std::vector<Operands>& heads, const Topology& topology,
+                    const Around& around) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(team.workers));
@@ -158,7 +156,7 @@ Crew run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
     }
   };
 
-  Crew crew;
+  Counted counted;
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const RowSplit& split = *kernel.split;
@@ -168,7 +166,7 @@ Crew run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
       partials = workspace.matrix("partial g", units_of(plan) * plan.shape.d, plan.shape.d);
     }
     const auto in_parts = [&](Index total, const auto& code) {
-      crew.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+      counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
         const Range part = share_of(total, worker, team.workers);
         if (part.size() > 0) {
           on_worker(worker, [&](Worker& own) { code(own.machine, part); });
@@ -184,7 +182,7 @@ Crew run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
       });
     }
   } else {
-    crew.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+    counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
       const Range own = share_of(team.heads, worker, team.workers);
       for (Index head = own.begin; head < own.end; ++head) {
         on_worker(worker, [&](Worker& its) {
@@ -193,32 +191,35 @@ Crew run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
       }
     });
   }
-  crew.total_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  counted.total_seconds = std::chrono::duration<double>(Clock::now() - start).count();
 
   for (const PhaseCost& phase : cost_of_team(kernel, plan, team)) {
-    crew.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
-    crew.seconds.push_back(0);
+    counted.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
+    counted.seconds.push_back(0);
   }
   for (const auto& worker : workers) {
     if (worker == nullptr) {
-      crew.workers.emplace_back();
-      continue;
+      continue;  // it had nothing to do
     }
-    crew.workers.push_back(total(worker->machine.phases()));
-    crew.span = std::max(crew.span, worker->machine.span());
+    const PhaseTotal all = total(worker->machine.phases());
+    counted.total.io += all.io;
+    counted.total.operations += all.operations;
+    counted.total.peak = std::max(counted.total.peak, all.peak);
+    counted.largest = std::max(counted.largest, all.io.io());
+    counted.span = std::max(counted.span, worker->machine.span());
     for (const PhaseTotal& phase : leaves(worker->machine.phases())) {
-      const auto sum = std::ranges::find(crew.phases, phase.path, &PhaseTotal::path);
-      if (sum == crew.phases.end()) {
+      const auto sum = std::ranges::find(counted.phases, phase.path, &PhaseTotal::path);
+      if (sum == counted.phases.end()) {
         throw std::logic_error(plan.kernel + " has other phases than its formulas: " + phase.path);
       }
       sum->io += phase.io;
       sum->operations += phase.operations;
       sum->peak = std::max(sum->peak, phase.peak);
-      double& seconds = crew.seconds[static_cast<std::size_t>(sum - crew.phases.begin())];
+      double& seconds = counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())];
       seconds = std::max(seconds, worker->clock.seconds(phase.path));
     }
   }
-  return crew;
+  return counted;
 }
 
 }  // namespace redblue

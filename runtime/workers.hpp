@@ -43,11 +43,12 @@ Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team);
 // Words of the store for partial results.
 Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team);
 
-// What the workers counted.
-struct Crew {
+// What a run counted, its workers together.
+struct Counted {
   std::vector<PhaseTotal> phases;  // summed by path, in the order of the formulas; largest peak
   std::vector<double> seconds;     // of each phase, of the slowest worker
-  std::vector<PhaseTotal> workers; // each worker's total
+  PhaseTotal total;
+  Index largest = 0;  // the most words that one worker moved
   double total_seconds = 0;
   Index span = 0;
   std::string unpinned;
@@ -57,10 +58,10 @@ struct Crew {
 using Around =
     std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& go)>;
 
-// Runs the kernel on the operands of each head, with intermediates in main memory. Throws: what the kernel throws;
-// std::logic_error when counts and formulas name other phases.
-Crew run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
-                 const std::vector<Operands>& heads, const Topology& topology,
-                 const Around& around = nullptr);
+// Runs the kernel on the operands of each head, with intermediates in main memory. Throws: what the
+// kernel throws; std::logic_error when counts and formulas name other phases.
+Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+                    const std::vector<Operands>& heads, const Topology& topology,
+                    const Around& around = nullptr);
 
 }  // namespace redblue
