@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/fma_peak.hpp"
 #include "runtime/inputs.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/npy.hpp"
@@ -240,8 +241,8 @@ std::vector<float> buffer_for(const Signature& operand, const Shape& shape) {
       static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape)));
 }
 
-Counted count_run(const Kernel& kernel, const Part& part, const Buffers& inputs, Buffers& outputs,
-                  const Topology& topology, const Around& around) {
+void count_run(const Kernel& kernel, Part& part, const Buffers& inputs, Buffers& outputs,
+               const Topology& topology, const Around& around) {
   const Shape& shape = part.plan.shape;
   std::vector<SlowMatrix> matrices;  // never reallocated: `io` points into it
   matrices.reserve(kernel.given.size() + kernel.returns.size());
@@ -260,7 +261,8 @@ Counted count_run(const Kernel& kernel, const Part& part, const Buffers& inputs,
                               operand.cols_of(shape)));
     io.take(matrices.back());
   }
-  return run_on_team(kernel, part.plan, part.team, {io}, topology, around);
+  part.counted = run_on_team(kernel, part.plan, part.team, {io}, topology, around);
+  part.peak_gflops = fma_peak(part.team.workers, topology);
 }
 
 void check_finite(const Kernel& kernel, const Plan& plan, const Buffers& results) {
@@ -425,12 +427,12 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   if (report.forward) {
     const Kernel& forward = find_kernel(report.forward->plan.kernel);
     Buffers made;
-    report.forward->counted = count_run(forward, *report.forward, inputs, made, topology, around);
+    count_run(forward, *report.forward, inputs, made, topology, around);
     check_finite(forward, report.forward->plan, made);
     inputs.merge(made);
   }
   Buffers results;
-  report.kernel.counted = count_run(kernel, report.kernel, inputs, results, topology, around);
+  count_run(kernel, report.kernel, inputs, results, topology, around);
   check_finite(kernel, report.kernel.plan, results);
   if (request.verify) {
     report.error = verify(kernel, report, readers.contains("O"), inputs, results);

@@ -26,8 +26,10 @@ double multiply_adds(Index rounds, float* sink) {
   constexpr hn::CappedTag<float, 16> kLanes;
   const auto factor = hn::Set(kLanes, 0.999F);
   const auto term = hn::Set(kLanes, 0.001F);
-  auto a = hn::Set(kLanes, 1.0F);
-  auto b = a, c = a, d = a, e = a, f = a, g = a, h = a, i = a, j = a, k = a, l = a;
+  // Unlike starts, or the compiler makes one chain of them all.
+  const auto start = [&](float x) HWY_ATTR { return hn::Set(kLanes, x); };
+  auto a = start(1), b = start(2), c = start(3), d = start(4), e = start(5), f = start(6);
+  auto g = start(7), h = start(8), i = start(9), j = start(10), k = start(11), l = start(12);
   for (Index round = 0; round < rounds; ++round) {
     a = hn::MulAdd(a, factor, term);
     b = hn::MulAdd(b, factor, term);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "kernels/simd.hpp"
 #include "runtime/context.hpp"
 #include "runtime/table.hpp"
 
@@ -57,6 +58,13 @@ void each_row(const Part& part, Row row) {
       part.counted ? part.counted->total_seconds : 0);
 }
 
+// Of the whole run, copies and all; 0 for a run too short for the clock.
+double gflops(const Part& part) {
+  const double seconds = part.counted->total_seconds;
+  return seconds > 0 ? 1e-9 * static_cast<double>(part.counted->total.operations.flops) / seconds
+                     : 0;
+}
+
 Json part_json(const Part& part) {
   Json blocks = Json::object();
   for (const auto& [name, size] : part.plan.blocks) {
@@ -83,6 +91,13 @@ Json part_json(const Part& part) {
     sum["elementwise"] = part.counted->total.operations.elementwise;
     sum["seconds"] = part.counted->total_seconds;
     sum["span"] = part.counted->span;
+    sum["gflops"] = gflops(part);
+    sum["peak_gflops"] = part.peak_gflops;
+    sum["percent_of_peak"] = 100 * gflops(part) / part.peak_gflops;
+  }
+  if (part.team.workers > 1) {
+    sum["largest_worker"] = {{"io", part.counted ? part.counted->largest : part.largest.value()},
+                             {"formula", part.largest.value()}};
   }
   return {{"blocks", std::move(blocks)},
           {"phases", std::move(phases)},
@@ -125,6 +140,24 @@ std::string table(const Part& part) {
   };
   each_row(part, row);
   return table.text();
+}
+
+// How fast it was, and what several workers were.
+std::string speed(const Part& part) {
+  if (!part.counted) {
+    return "";
+  }
+  const Index workers = part.team.workers;
+  std::string text = fmt::format(
+      "{:.1f} GF/s, {:.0f}% of the {:.1f} that multiply-adds reach ({})\n", gflops(part),
+      100 * gflops(part) / part.peak_gflops, part.peak_gflops, simd_target());
+  if (workers > 1) {
+    text += fmt::format(
+        "{} workers, the busiest moved {} words (formula {}){}\n", workers,
+        grouped(part.counted->largest), grouped(part.largest.value()),
+        part.counted->unpinned.empty() ? "" : "; not pinned: " + part.counted->unpinned);
+  }
+  return text;
 }
 
 std::optional<Index> total_from_nothing(const Report& report) {
@@ -194,9 +227,10 @@ std::string to_json(const Report& report) {
       {"d", plan.shape.d},     {"M", plan.M},
   };
   if (report.kernel.counted || report.seed) {
+    json["context"]["simd"] = simd_target();
     json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: all came from files
   }
-  json["threads"] = 1;
+  json["threads"] = report.kernel.team.workers;
   json.update(part_json(report.kernel));
   if (report.forward) {
     json["forward"] = {{"kernel", report.forward->plan.kernel}};
@@ -240,16 +274,16 @@ std::string to_table(const Report& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
-  text += "\n" + table(report.kernel);
+  text += "\n" + table(report.kernel) + speed(report.kernel);
   const Index peak = total(plan.phases).peak.value();
   if (peak > plan.M) {
     text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",
                         grouped(peak), grouped(peak - plan.M));
   }
   if (report.forward) {
-    text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n",
-                        to_string(report.forward->plan), table(*report.forward),
-                        grouped(*total_from_nothing(report)));
+    text += fmt::format(
+        "\nO and L by {}\n\n{}\nfrom nothing: {} words\n", to_string(report.forward->plan),
+        table(*report.forward) + speed(*report.forward), grouped(*total_from_nothing(report)));
   }
   if (report.error) {
     const Verdict& error = *report.error;

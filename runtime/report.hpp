@@ -25,6 +25,7 @@ struct Part {
   std::vector<PhaseCost> formula;
   Words largest;  // the most words that one worker moves
   std::optional<Counted> counted;
+  double peak_gflops = 0;  // what multiply-adds reached beside the run, by as many workers
 
   // Words moved: as counted, else by the formula.
   [[nodiscard]] Index io() const;
@@ -49,7 +50,6 @@ struct Verdict {
 
 struct Report {
   Part kernel;
-  std::optional<double> peak_gflops;       // of multiply-adds, for as many workers
   std::vector<std::string> given;          // names of the kernel's operands
   std::optional<Part> forward;             // the kernel that made O and L when nobody gave them
   bool from_nothing = true;                // false when O and L came with the request
