@@ -118,6 +118,7 @@ Kernel backward_rows() {
       .cost = whole_cost<part_cost>,
       .intermediates = [](const Shape&) { return Words(0); },
       .code = whole<part>,
+      .Y_meets_rows = true,
       .fit_time = [](const Shape& shape,
                      Index M) { return fastest(shape, M, whole_cost<part_cost>); },
       .split = RowSplit{.part = part,

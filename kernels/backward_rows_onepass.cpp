@@ -121,8 +121,11 @@ Kernel backward_rows_onepass() {
       .cost = whole_cost<part_cost>,
       .intermediates = [](const Shape&) { return Words(0); },
       .code = whole<part>,
-      .rescales = [](const Shape& shape,
-                     const Blocks& blocks) { return Words(ceil_div(shape.m, blocks["Bc"]) - 1); },
+      .Y_meets_rows = true,
+      .recentred_blocks =
+          [](const Shape& shape, const Blocks& blocks) {
+            return Words(ceil_div(shape.m, blocks["Bc"]));
+          },
       .fit_time = [](const Shape& shape,
                      Index M) { return fastest(shape, M, whole_cost<part_cost>); },
       .split = RowSplit{.part = part,

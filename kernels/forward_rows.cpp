@@ -117,6 +117,7 @@ Kernel forward_rows() {
       .code = whole<part>,
       .rescales = [](const Shape& shape,
                      const Blocks& blocks) { return Words(ceil_div(shape.m, blocks["Bc"]) - 1); },
+      .Y_meets_rows = true,
       .fit_time = [](const Shape& shape,
                      Index M) { return fastest(shape, M, whole_cost<part_cost>); },
       .split = RowSplit{.part = part, .part_cost = part_cost},

@@ -100,6 +100,10 @@ struct Kernel {
   // roundings between a p_ij and a word of g, where more than n + m; else null.
   Words (*rescales)(const Shape& shape, const Blocks& blocks) = nullptr;
   Words (*chain)(const Shape& shape, const Blocks& blocks) = nullptr;
+  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y in place of h = A3 Y.
+  bool Y_meets_rows = false;
+  // The number of key blocks, where q is kept relative to its running mean; else null.
+  Words (*recentred_blocks)(const Shape& shape, const Blocks& blocks) = nullptr;
   // The fitting blocks that run fastest, where they are others than those of fewest words.
   Blocks (*fit_time)(const Shape& shape, Index M) = nullptr;
   // For kernels that may be split among machines.

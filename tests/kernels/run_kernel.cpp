@@ -146,12 +146,15 @@ Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
     hold("C", evaluate_product(n, m, d, problem.given.at("A"), problem.given.at("B")));
     return verdict;
   }
-  const Words chain = kernel.chain != nullptr ? kernel.chain(plan.shape, plan.blocks) : n + m;
-  const Words rescales =
-      kernel.rescales != nullptr ? kernel.rescales(plan.shape, plan.blocks) : Words(0);
-  const Reference reference = evaluate(
-      attention(problem),
-      {.g = static_cast<double>(chain.value()), .rescales = static_cast<double>(rescales.value())});
+  const auto number = [&](auto function) {
+    return function == nullptr ? 0.0
+                               : static_cast<double>(function(plan.shape, plan.blocks).value());
+  };
+  const Reference reference =
+      evaluate(attention(problem), {.g = number(kernel.chain),
+                                    .rescales = number(kernel.rescales),
+                                    .Y_meets_rows = kernel.Y_meets_rows,
+                                    .recentred_blocks = number(kernel.recentred_blocks)});
   for (const Signature& operand : kernel.returns) {
     hold(std::string(operand.name), exact(operand.name, reference));
   }
