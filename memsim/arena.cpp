@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <system_error>
 
 #include <sys/mman.h>
@@ -13,6 +14,9 @@ namespace {
 constexpr Index kCacheLine = 16;                         // words
 constexpr Index kSlack = Index{16} * 1024;               // words: 64 KiB
 constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes
+constexpr Index kHugePageWords = kHugePage / sizeof(float);
+constexpr Index kManyWords = Index{32} * 1024;
+constexpr Index kMostWords = std::numeric_limits<Index>::max() / 8;  // whose bytes can be counted
 
 // A tile of at least 128 words starts on a cache line and so wastes less than an eighth of
 // its size; smaller ones lie anywhere. That keeps the span within 9/8 of the capacity.
@@ -24,11 +28,12 @@ constexpr Index aligned(Index offset, Index words) {
 
 Arena::Arena(Index capacity) {
   const Words limit = Words(capacity) + capacity / 8 + kSlack;
-  const Words bytes = limit * Index{sizeof(float)} + Index{kHugePage};
-  const bool addressable = !bytes.overflowed();
+  const bool addressable = limit <= Words(kMostWords);
   if (addressable) {
     limit_ = limit.value();
-    mapping_bytes_ = static_cast<std::size_t>(bytes.value());
+    // Whole huge pages, and one more to begin with a whole one.
+    const auto pages = static_cast<std::size_t>(ceil_div(limit_, kHugePageWords));
+    mapping_bytes_ = (pages + 1) * kHugePage;
     // Pages come into being when they are touched: a generous M costs address space alone.
     mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -41,8 +46,12 @@ Arena::Arena(Index capacity) {
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
   const std::size_t lead = (kHugePage - start % kHugePage) % kHugePage;
   base_ = reinterpret_cast<float*>(static_cast<char*>(mapping_) + lead);
-  if (mapping_bytes_ >= 2 * kHugePage) {
-    madvise(base_, mapping_bytes_ - lead, MADV_HUGEPAGE);  // a wish: nothing to do if refused
+  // Small pages lie anywhere in physical memory, and some of those of an arena as large as a
+  // cache would meet in the same lines of it; the words of one huge page do not. It is a wish:
+  // there is nothing to do if it is refused. An arena for an L1, which goes by virtual addresses,
+  // has nothing to gain.
+  if (capacity >= kManyWords) {
+    madvise(base_, mapping_bytes_ - kHugePage, MADV_HUGEPAGE);
   }
 }
 

@@ -29,6 +29,8 @@ Report off_by_one() {
       {.path = "one", .reads = 1000, .writes = 200, .peak = 50, .flops = 7},
       {.path = "two/deep", .reads = 300, .writes = 0, .peak = 40, .flops = 0},
   };
+  part.formula = part.plan.phases;
+  part.peak_gflops = 100;
   Counted counted;
   counted.phases = {
       {.path = "one", .io = {1000, 200}, .operations = {7, 8}, .peak = 50},
@@ -85,7 +87,7 @@ TEST(Report, ADifferenceShowsInEveryForm) {
 
 TEST(Report, FewerThanTheFormulaIsNegative) {
   Report report = off_by_one();
-  report.kernel.plan.phases[1].reads = 12301;
+  report.kernel.formula[1].reads = 12301;
   EXPECT_TRUE(has_line(to_table(report),
                        {"two/deep", "301", "0", "20.1%", "40", "0.400", "12,301", "-12,000"}))
       << to_table(report);
@@ -121,7 +123,7 @@ TEST(Report, TheLargestNumbersAreExact) {
   Report report = off_by_one();
   report.seed = std::numeric_limits<std::uint64_t>::max();
   report.kernel.plan.M = kLargest;
-  report.kernel.plan.phases = {
+  report.kernel.formula = {
       {.path = "one", .reads = kLargest, .writes = 0, .peak = kLargest, .flops = 0}};
   report.kernel.counted.reset();
   const Json json = Json::parse(to_json(report));

@@ -1,0 +1,132 @@
+// redblue beside what one would write without it, interleaved: an iteration times the kernel,
+// the same problem by OpenBLAS with materialised matrices, and multiply-adds out of registers,
+// one after the other. The benchmark's own time is the kernel's; counters hold medians over the
+// iterations and the quartiles of the ratio of one iteration's two times.
+//
+//   redblue_bench --benchmark_filter=peer/ --benchmark_counters_tabular=true
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "bench/materialised.hpp"
+#include "bench/problem.hpp"
+#include "runtime/fma_peak.hpp"
+#include "runtime/topology.hpp"
+#include "runtime/workers.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr int kIterations = 15;
+constexpr CachePart kFastMemory{.level = CacheLevel::L2, .share = 0.75};
+constexpr Index kWithoutL2 = 98304;  // words of fast memory where the L2 is not known
+
+double quantile(std::vector<double> values, double at) {
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+template <class Work>
+double seconds(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The largest difference over the largest value.
+double difference(const float* a, const std::vector<float>& b) {
+  double off = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    off = std::max(off, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+  }
+  return off / largest;
+}
+
+void beside(benchmark::State& state, const std::string& name, const Shape& shape, Index threads) {
+  const Topology topology = read_topology();
+  const auto found = fast_memory(topology, kFastMemory, static_cast<std::size_t>(threads));
+  const Index M = found ? found->words : kWithoutL2;
+  const Kernel& kernel = find_kernel(name);
+  const Problem problem(kernel, shape);
+  const Plan plan = kernel.plan(shape, M, Objective::time);
+  const Team team{.workers = threads, .heads = 1};
+  Materialised peer(shape);
+  const bool forward = name.starts_with("forward/");
+  const auto by_peer = [&] {
+    const auto in = [&](const char* operand) { return problem.words(operand); };
+    if (forward) {
+      peer.forward(in("A1"), in("A2"), in("A3"), in("X"), in("Y"), static_cast<int>(threads));
+    } else {
+      peer.gradient(in("A1"), in("A2"), in("A3"), in("X"), in("Y"), in("dO"),
+                    static_cast<int>(threads));
+    }
+  };
+  Counted counted;
+  const auto by_us = [&] { counted = run_on_team(kernel, plan, team, {problem.io()}, topology); };
+
+  // Given O and L, a kernel has less to do than the peer: only its share of the peak is told.
+  const bool like = std::ranges::find(kernel.given, "O", &Signature::name) == kernel.given.end();
+  by_us();
+  if (like) {
+    by_peer();
+  }
+  if (like && !(difference(problem.words(forward ? "O" : "g"), forward ? peer.O : peer.g) < 1e-4)) {
+    state.SkipWithError("the two do not agree");
+    return;
+  }
+  std::vector<double> ours, theirs, ratios, shares;
+  for ([[maybe_unused]] auto _ : state) {
+    ours.push_back(seconds(by_us));
+    if (like) {
+      theirs.push_back(seconds(by_peer));
+      ratios.push_back(theirs.back() / ours.back());
+    }
+    const auto flops = static_cast<double>(counted.total.operations.flops);
+    shares.push_back(100 * flops / ours.back() / fma_peak(threads, topology) * 1e-9);
+    state.SetIterationTime(ours.back());
+  }
+  state.counters["ms"] = 1e3 * quantile(ours, 0.5);
+  if (like) {
+    state.counters["peer_ms"] = 1e3 * quantile(theirs, 0.5);
+    state.counters["ratio"] = quantile(ratios, 0.5);
+    state.counters["ratio_25"] = quantile(ratios, 0.25);
+    state.counters["ratio_75"] = quantile(ratios, 0.75);
+  }
+  state.counters["%peak"] = quantile(shares, 0.5);
+  state.counters["words"] = static_cast<double>(counted.total.io.io());
+  state.counters["M"] = static_cast<double>(M);
+}
+
+bool register_all() {
+  for (const char* kernel : {"forward/rows", "backward/rows-onepass", "backward/rows"}) {
+    for (const Index d : {Index{64}, Index{128}}) {
+      for (const Index threads : {Index{1}, Index{2}})
+        for (const Index n : {Index{256}, Index{4096}}) {
+          const std::string name = "peer/" + std::string(kernel) + "/n:" + std::to_string(n) +
+                                   "/d:" + std::to_string(d) +
+                                   "/threads:" + std::to_string(threads);
+          benchmark::RegisterBenchmark(name.c_str(),
+                                       [=](benchmark::State& state) {
+                                         beside(state, kernel, {n, n, d}, threads);
+                                       })
+              ->UseManualTime()
+              ->Iterations(n < 1000 ? 3 : kIterations)
+              ->Unit(benchmark::kMillisecond);
+        }
+    }
+  }
+  return true;
+}
+
+[[maybe_unused]] const bool kRegistered = register_all();
+
+}  // namespace
+}  // namespace redblue

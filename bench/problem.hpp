@@ -1,0 +1,33 @@
+#pragma once
+// A problem in buffers of its own, for benchmarks: all that a kernel is given and returns.
+
+#include <map>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+
+namespace redblue {
+
+class Problem {
+ public:
+  // From seed 1; O and L, where the kernel is given them, by forward/rows.
+  Problem(const Kernel& kernel, const Shape& shape);
+
+  [[nodiscard]] const Operands& io() const { return io_; }
+  [[nodiscard]] const float* words(std::string_view operand) const {
+    return buffers_.at(operand).data();
+  }
+
+ private:
+  std::span<float> add(const Signature& operand);
+  void make_forward();
+
+  Shape shape_;
+  std::map<std::string_view, std::vector<float>> buffers_;
+  std::map<std::string_view, SlowMatrix> matrices_;
+  Operands io_;
+};
+
+}  // namespace redblue
