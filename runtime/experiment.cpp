@@ -263,7 +263,10 @@ void count_run(const Kernel& kernel, Part& part, const Buffers& inputs, Buffers&
     io.take(matrices.back());
   }
   part.counted = run_on_team(kernel, part.plan, part.team, {io}, topology, around);
-  part.peak_gflops = fma_peak(part.team.workers, topology);
+  // A measured run has no speed of its own: the measuring costs what it costs.
+  if (!around) {
+    part.peak_gflops = fma_peak(part.team.workers, topology);
+  }
 }
 
 void check_finite(const Kernel& kernel, const Plan& plan, const Buffers& results) {

@@ -91,9 +91,11 @@ Json part_json(const Part& part) {
     sum["elementwise"] = part.counted->total.operations.elementwise;
     sum["seconds"] = part.counted->total_seconds;
     sum["span"] = part.counted->span;
-    sum["gflops"] = gflops(part);
-    sum["peak_gflops"] = part.peak_gflops;
-    sum["percent_of_peak"] = 100 * gflops(part) / part.peak_gflops;
+    if (part.peak_gflops > 0) {
+      sum["gflops"] = gflops(part);
+      sum["peak_gflops"] = part.peak_gflops;
+      sum["percent_of_peak"] = 100 * gflops(part) / part.peak_gflops;
+    }
   }
   if (part.team.workers > 1) {
     sum["largest_worker"] = {{"io", part.counted ? part.counted->largest : part.largest.value()},
@@ -144,7 +146,7 @@ std::string table(const Part& part) {
 
 // How fast it was, and what several workers were.
 std::string speed(const Part& part) {
-  if (!part.counted) {
+  if (!part.counted || part.peak_gflops == 0) {
     return "";
   }
   const Index workers = part.team.workers;

@@ -25,7 +25,7 @@ struct Part {
   std::vector<PhaseCost> formula;
   Words largest;  // the most words that one worker moves
   std::optional<Counted> counted;
-  double peak_gflops = 0;  // what multiply-adds reached beside the run, by as many workers
+  double peak_gflops = 0;  // what multiply-adds reached beside it, by as many workers; or 0
 
   // Words moved: as counted, else by the formula.
   [[nodiscard]] Index io() const;
