@@ -224,6 +224,13 @@ struct Exponentiate {
                HWY_ATTR { return exp(hn::Sub(sum, load(L, v))); };
   }
 };
+struct Shift {
+  const float* shift;
+  HWY_INLINE auto of_panel(Index p) const {
+    return [shift = shift + p * kPanel](Vector sum, const float*, int v)
+               HWY_ATTR { return hn::Sub(sum, load(shift, v)); };
+  }
+};
 struct SoftmaxGradient {
   const float* shift;
   HWY_INLINE auto of_panel(Index p) const {
@@ -363,6 +370,11 @@ void exponentiated_product(const ConstView& a, const ConstView& b, const ConstVi
   product(Straight{a}, b, f_t, Exponentiate{words_of_column(L)});
 }
 
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
+                     const View& c) {
+  product(Straight{a}, b, c, Shift{words_of_column(shift)});
+}
+
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
                               const View& f_t) {
   product(Straight{a}, b, f_t, SoftmaxGradient{words_of_column(v)});
@@ -470,11 +482,22 @@ void add_row_dots_transposed(const ConstView& a_t, const ConstView& b_t, const V
       });
 }
 
+// A factor of 1, which is most of them once the maxima have settled, costs nothing.
 void scale_rows(const View& a, const ConstView& factor) {
-  for_vectors(a, [&](Index p) HWY_ATTR {
-    return [a = lines(a, p), factor = words_of_column(factor)](Index i, int v)
-               HWY_ATTR { return hn::Mul(load(a[i], v), hn::Set(kLanes, factor[i])); };
-  });
+  const float* const factors = words_of_column(factor);
+  for (Index i = 0; i < a.rows(); ++i) {
+    if (factors[i] == 1) {
+      continue;
+    }
+    const Vector by = hn::Set(kLanes, factors[i]);
+    for (Index p = 0; p < a.panels(); ++p) {
+      float* const row = a.at(i, p);
+      const Index cols = a.panel_cols(p);
+      for (int v = 0; v * kWidth < cols; ++v) {
+        store(hn::Mul(load(row, v), by), row, v, lanes_in(cols, v));
+      }
+    }
+  }
 }
 
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
@@ -509,6 +532,14 @@ void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v
   });
 }
 
+void softmax_gradient_transposed(const ConstView& f_t, const ConstView& v, const View& q_t) {
+  for_vectors(q_t, [&](Index p) HWY_ATTR {
+    return [f = lines(f_t, p), q = lines(q_t, p), shift = words_of_column(v) + p * kPanel](Index j,
+                                                                                           int k)
+               HWY_ATTR { return hn::Mul(load(f[j], k), hn::Sub(load(q[j], k), load(shift, k))); };
+  });
+}
+
 }  // namespace
 }  // namespace redblue::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -537,6 +568,8 @@ HWY_EXPORT(subtract_scaled_rows);
 HWY_EXPORT(divide_rows);
 HWY_EXPORT(add);
 HWY_EXPORT(softmax_gradient);
+HWY_EXPORT(softmax_gradient_transposed);
+HWY_EXPORT(shifted_product);
 
 bool same_shape(const ConstView& a, const ConstView& b) {
   return a.rows() == b.rows() && a.cols() == b.cols();
@@ -593,6 +626,15 @@ void exponentiated_product(const ConstView& a, const ConstView& b, const ConstVi
   HWY_DYNAMIC_DISPATCH(exponentiated_product)(a, b, L, f_t);
   report_product(f_t, a.cols());
   report(f_t, 2 * f_t.words());
+}
+
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
+                     const View& c) {
+  check_product(c, a.rows(), a.cols(), b, "c = a b - shift: the tiles conform");
+  require(is_column_of(shift, c.cols()), "c = a b - shift: one shift a column");
+  HWY_DYNAMIC_DISPATCH(shifted_product)(a, b, shift, c);
+  report_product(c, a.cols());
+  report(c, c.words());
 }
 
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
@@ -707,6 +749,14 @@ void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v
           "p = f (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(softmax_gradient)(f, q, v, p);
   report(p, 2 * p.words());
+}
+
+void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
+                      const Transposed<View>& q_t) {
+  require(same_shape(f_t.of, q_t.of) && is_column_of(v, q_t.of.cols()),
+          "p = f (q - v): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(softmax_gradient_transposed)(f_t.of, v, q_t.of);
+  report(q_t.of, 2 * q_t.of.words());
 }
 
 void transpose(const ConstView& a, const View& t) {

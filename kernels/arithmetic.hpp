@@ -48,8 +48,11 @@ void divide_rows(const ConstView& a, const ConstView& divisor, const View& f);
 void add(const View& a, const ConstView& b);
 // maximum_i += log(sum_i): the log-sum-exp, where the maximum stood.
 void add_logarithm(const View& maximum, const ConstView& sum);
-// p_ij = f_ij (q_ij - v_i): the gradient of the scores; p may be f or q.
+// p_ij = f_ij (q_ij - v_i): the gradient of the scores; p may be f or q, and is q where the
+// tiles are transposed.
 void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p);
+void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
+                      const Transposed<View>& q_t);
 // t = a^T.
 void transpose(const ConstView& a, const View& t);
 
@@ -58,6 +61,8 @@ void transpose(const ConstView& a, const View& t);
 // f^T = exp(a b - L): of the scores' transpose, with a word of L for each column.
 void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
                            const View& f_t);
+// c = a b - shift, with a word of shift for each column.
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift, const View& c);
 // p^T = f^T * (a b - v), in place of f^T. The sums a b never leave the registers, but live
 // there beside f^T: `home` is the fast memory that is charged for them.
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,

@@ -12,19 +12,13 @@ namespace {
 
 // G_I^T = Y dO_I^T and v = rowsum(dO * O).
 Tile meet_weights(Machine& machine, Index Bw, const Operands& io, Range I, Tile& v) {
-  const SlowMatrix& Y = io.in("Y");
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
   v = machine.initialize("v", I.size());
   {
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));
     add_row_dots(transposed(do_t), transposed(o_t), v);
   }
-  Tile g_t = machine.initialize("G", Y.rows(), I.size());
-  for (const Range J : blocks(Y.rows(), Bw)) {
-    const Tile y = machine.read(Y.row_block(J));
-    multiply(y, do_t, g_t.part(J));
-  }
-  return g_t;
+  return times_transposed(machine, Bw, "G", do_t, io.in("Y"));
 }
 
 // W_I = p_I A2.

@@ -29,6 +29,23 @@ Tile rows_times(Machine& machine, Index Bw, std::string_view name, const SlowMat
   return product_t;
 }
 
+// (A W^T)^T = W A^T, by rows of W.
+Tile times_transposed(Machine& machine, Index Bw, std::string_view name, const Tile& a_t,
+                      const SlowMatrix& W) {
+  Tile product_t = machine.initialize(name, W.rows(), a_t.cols());
+  for (const Range J : blocks(W.rows(), Bw)) {
+    const Tile w = machine.read(W.row_block(J));
+    multiply(w, a_t, product_t.part(J));
+  }
+  return product_t;
+}
+
+Tile rows_times_transposed(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A,
+                           Range I, const SlowMatrix& W) {
+  const Tile a_t = machine.read(transposed(A.row_block(I)));
+  return times_transposed(machine, Bw, name, a_t, W);
+}
+
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
   const Index d = by.shape.d;
   const Words nd = Words(by.rows_of(units)) * d;
@@ -67,11 +84,13 @@ PhaseCost add_gradient_cost(std::string path, const RowPlan& by, Range units, bo
   const Words r = by.largest_of(units);
   const Words w = std::min(by.weights, d);
   // The first row block of all finds nothing to add to.
-  const Index added = partials || units.size() == 0 ? 0 : units.size() - (units.begin == 0 ? 1 : 0);
+  const Range adding{partials ? units.end : std::max(units.begin, Index{1}), units.end};
+  const bool adds = adding.size() > 0;
   return {.path = std::move(path),
-          .reads = nd + dd * added,
+          .reads = nd + dd * (adds ? adding.size() : 0),
           .writes = dd * units.size(),
-          .peak = r * d + w * d + std::max(r * w, added > 0 ? w * d : Words(0)),
+          .peak = std::max(r * d + w * d + r * w,
+                           adds ? by.largest_of(adding) * d + 2 * w * d : Words(0)),
           .flops = 2 * nd * d};
 }
 

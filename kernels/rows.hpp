@@ -39,9 +39,14 @@ struct RowPlan {
   [[nodiscard]] Index largest_of(Range units) const;
 };
 
-// (A W)^T for the rows I of A.
+// (A W)^T for the rows I of A; and (A W^T)^T.
 Tile rows_times(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A, Range I,
                 const SlowMatrix& W);
+Tile rows_times_transposed(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A,
+                           Range I, const SlowMatrix& W);
+// The same from A_I^T.
+Tile times_transposed(Machine& machine, Index Bw, std::string_view name, const Tile& a_t,
+                      const SlowMatrix& W);
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units);
 
 // A1_I^T W, for the row block `unit`: its own d rows of `partials`; or added to g, where there

@@ -60,6 +60,39 @@ Words fewest(const Kernel& kernel, const Plan& plan, const std::string& phase,
   }
 }
 
+// The row-stationary kernels have one set of blocks for all phases: brute force over all.
+TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
+  int plans = 0;
+  for (const Kernel& kernel : kernels()) {
+    if (!kernel.split) {
+      continue;
+    }
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{9, 9, 3}, Shape{7, 11, 4}, Shape{11, 5, 5}}) {
+      const Index least = kernel.least_M(shape);
+      for (Index M = least; M <= 8 * least; M += 1 + least / 3) {
+        const Plan plan = kernel.plan(shape, M);
+        const PhaseCost planned = total(plan.phases);
+        Words best = words_of(planned);
+        for (Index r = 1; r <= shape.n; ++r) {
+          for (Index c = 1; c <= shape.m; ++c) {
+            for (Index w = 1; w <= shape.d; ++w) {
+              const PhaseCost cost = total(kernel.cost(shape, {{"Br", r}, {"Bc", c}, {"Bw", w}}));
+              if (cost.peak <= Words(M)) {
+                best = std::min(best, words_of(cost));
+              }
+            }
+          }
+        }
+        ++plans;
+        EXPECT_EQ(words_of(planned).value(), best.value()) << to_string(plan);
+        // The fastest blocks fit, too.
+        EXPECT_NO_THROW(static_cast<void>(kernel.plan(shape, M, Objective::time)));
+      }
+    }
+  }
+  EXPECT_GT(plans, 100);
+}
+
 TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
   int phases = 0;
   for (const Kernel& kernel : kernels()) {

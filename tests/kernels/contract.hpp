@@ -76,6 +76,16 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const Moved<N> g{n * d * (over(d, "g.rows") + over(d, "g.cols")), d * d};
     return strips(n, "S.Br") + strips(m, "h.Br") + v + core + g;
   }
+  // Row-stationary: 2md T for the keys; X and Y for each row block, and g read and written.
+  if (kernel == "backward/rows" || kernel == "backward/rows-onepass") {
+    const N T = over(n, "Br");
+    const N queries = kernel == "backward/rows" ? 4 * n * d + n : 3 * n * d;
+    return {queries + 2 * m * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
+  }
+  if (kernel == "forward/rows") {
+    const N T = over(n, "Br");
+    return {n * d + 2 * m * d * T + 2 * d * d * T, n * d + n};
+  }
   throw std::out_of_range("no contract is written down for this kernel");
 }
 

@@ -327,7 +327,8 @@ std::vector<std::string> names() {
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryKernel, testing::ValuesIn(names()), [](const auto& tested) {
   std::string name = tested.param;
-  std::ranges::replace(name, '/', '_');
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || c == '-'; }, '_');
   return name;
 });
 
