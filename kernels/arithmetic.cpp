@@ -16,11 +16,12 @@
 // foreach_target.h comes first.
 #include <hwy/highway.h>
 
+#include "kernels/exp-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::CappedTag<float, kPanel>;
 using Vector = hn::Vec<Lanes>;
 constexpr Lanes kLanes;
@@ -148,34 +149,6 @@ HWY_INLINE void for_columns(const ConstView& a, Vector neutral, const FoldOfPane
   }
 }
 
-// ---- exp ---------------------------------------------------------------------------------
-
-// e^x = 2^k e^r with k the nearest whole number to x / ln 2 and |r| <= ln 2 / 2, where
-// e^r = 1 + r + r^2 P(r). P is minimax for the relative error of e^r: 0.05 ulp before
-// rounding. 0 for what would be subnormal, infinity above the largest float, NaN for NaN.
-HWY_INLINE Vector exp(Vector x) {
-  const hn::RebindToSigned<Lanes> integers;
-  const auto constant = [](float c) HWY_ATTR { return hn::Set(kLanes, c); };
-  // Added to a small number, this leaves its nearest whole number in the last bits.
-  const Vector rounder = constant(0x1.8p+23F);
-  const Vector rounded = hn::MulAdd(x, constant(0x1.715476p+0F), rounder);
-  const Vector k = hn::Sub(rounded, rounder);
-  Vector r = hn::NegMulAdd(k, constant(0x1.62e43p-1F), x);
-  r = hn::NegMulAdd(k, constant(-0x1.05c61p-29F), r);
-  Vector P = hn::MulAdd(r, constant(0x1.6a2352p-10F), constant(0x1.123a6cp-7F));
-  P = hn::MulAdd(r, P, constant(0x1.5558f4p-5F));
-  P = hn::MulAdd(r, P, constant(0x1.55549p-3F));
-  P = hn::MulAdd(r, P, constant(0x1.fffffcp-2F));
-  const Vector e = hn::Add(hn::MulAdd(hn::Mul(r, r), P, r), constant(1));
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integers, rounded));
-  const Vector scaled = hn::BitCast(kLanes, hn::Add(hn::BitCast(integers, e), exponent));
-  // -126 ln 2, rounded up, and the logarithm of the largest float, rounded down.
-  const auto subnormal = hn::Lt(x, constant(-0x1.5d589ep+6F));
-  const auto finite = hn::Le(x, constant(0x1.62e42ep+6F));
-  const Vector beyond = hn::Add(x, constant(std::numeric_limits<float>::infinity()));
-  return hn::IfThenElse(finite, hn::IfThenZeroElse(subnormal, scaled), beyond);
-}
-
 // ---- products ----------------------------------------------------------------------------
 
 // Where word (i, k) of the broadcast factor lies: segments of k, in each of which a row of
@@ -221,7 +194,7 @@ struct Exponentiate {
   const float* L;
   HWY_INLINE auto of_panel(Index p) const {
     return [L = L + p * kPanel](Vector sum, const float*, int v)
-               HWY_ATTR { return exp(hn::Sub(sum, load(L, v))); };
+               HWY_ATTR { return exp(kLanes, hn::Sub(sum, load(L, v))); };
   }
 };
 struct Shift {
@@ -404,21 +377,21 @@ void raise_maximum_transposed(const ConstView& s_t, const View& maximum, const V
         const Vector old = load(known, v);
         const Vector raised = hn::Max(old, top);
         store(raised, known, v, lanes);
-        store(exp(hn::Sub(old, raised)), factor, v, lanes);
+        store(exp(kLanes, hn::Sub(old, raised)), factor, v, lanes);
       });
 }
 
 void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   for_vectors(f, [&](Index p) HWY_ATTR {
     return [s = lines(s, p), shift = words_of_column(row)](Index i, int v)
-               HWY_ATTR { return exp(hn::Sub(load(s[i], v), hn::Set(kLanes, shift[i]))); };
+               HWY_ATTR { return exp(kLanes, hn::Sub(load(s[i], v), hn::Set(kLanes, shift[i]))); };
   });
 }
 
 void exponentiate_transposed(const View& s_t, const ConstView& row) {
   for_vectors(s_t, [&](Index p) HWY_ATTR {
     return [s = lines(s_t, p), shift = words_of_column(row) + p * kPanel](Index j, int v)
-               HWY_ATTR { return exp(hn::Sub(load(s[j], v), load(shift, v))); };
+               HWY_ATTR { return exp(kLanes, hn::Sub(load(s[j], v), load(shift, v))); };
   });
 }
 
@@ -428,7 +401,7 @@ void exponentiate_differences(const View& from, const ConstView& less) {
   const float* const shift = words_of_column(less);
   for (Index i = 0; i < from.rows(); i += kWidth) {
     const Vector difference = hn::Sub(load(to + i, 0), load(shift + i, 0));
-    store(exp(difference), to + i, 0, lanes_in(from.rows() - i, 0));
+    store(exp(kLanes, difference), to + i, 0, lanes_in(from.rows() - i, 0));
   }
 }
 

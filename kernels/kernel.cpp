@@ -22,7 +22,7 @@ std::string extents(Index rows, Index cols) {
   return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
-void check(const SlowMatrix& matrix, const Signature& signature, const Shape& shape) {
+void check_extents(const SlowMatrix& matrix, const Signature& signature, const Shape& shape) {
   const Index rows = signature.rows_of(shape);
   const Index cols = signature.cols_of(shape);
   if (matrix.rows() != rows || matrix.cols() != cols) {
@@ -72,15 +72,19 @@ Index Kernel::least_M(const Shape& shape) const {
   return total(cost(shape, fit(shape, 1))).peak.value();
 }
 
-void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
-                 Workspace& workspace) const {
+void Kernel::check(const Plan& plan, const Operands& io) const {
   require(plan.kernel == name, "the plan is this kernel's own");
   for (const Signature& operand : given) {
-    check(io.in(operand.name), operand, plan.shape);
+    check_extents(io.in(operand.name), operand, plan.shape);
   }
   for (const Signature& operand : returns) {
-    check(io.out(operand.name), operand, plan.shape);
+    check_extents(io.out(operand.name), operand, plan.shape);
   }
+}
+
+void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
+                 Workspace& workspace) const {
+  check(plan, io);
   code(machine, plan, io, workspace);
 }
 

@@ -115,7 +115,9 @@ struct Kernel {
   // The same with blocks of the caller's choice, whether they fit or not.
   [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const;
   [[nodiscard]] Index least_M(const Shape& shape) const;
-  // Throws: ShapeMismatch before anything moves; FastMemoryOverflow where the machine has less
+  // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
+  void check(const Plan& plan, const Operands& io) const;
+  // Throws: what check() does, before anything moves; FastMemoryOverflow where the machine has less
   // than the plan's M; what the store throws.
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };

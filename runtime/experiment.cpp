@@ -7,12 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "memsim/machine.hpp"
-#include "memsim/workspace.hpp"
+#include "runtime/fma_peak.hpp"
 #include "runtime/inputs.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/npy.hpp"
-#include "runtime/phase_clock.hpp"
 #include "runtime/reference.hpp"
 
 namespace redblue {
@@ -163,6 +161,20 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
   return plan;
 }
 
+Team team_of(const Request& request, const Kernel& kernel) {
+  if (request.threads > 1 && !kernel.split) {
+    std::string names;
+    for (const Kernel& other : kernels()) {
+      if (other.split) {
+        names += (names.empty() ? "" : ", ") + std::string(other.name);
+      }
+    }
+    throw RequestError(fmt::format("{} {}: {} runs on one thread; {} split by rows",
+                                   request.said("--threads"), request.threads, kernel.name, names));
+  }
+  return {.workers = request.threads, .heads = 1};
+}
+
 // Who makes O and L: forward/flash, or forward/small where that does not fit.
 Plan forward_plan(const Shape& shape, Index M) {
   const Kernel& flash = find_kernel("forward/flash");
@@ -172,14 +184,15 @@ Plan forward_plan(const Shape& shape, Index M) {
 
 Report planned(const Request& request, const Kernel& kernel, const Shape& shape) {
   Report report;
-  report.kernel.plan = plan_of(request, kernel, shape);
+  const Team team = team_of(request, kernel);
+  report.kernel = Part(plan_of(request, kernel, shape), team);
   for (const Signature& operand : kernel.given) {
     report.given.emplace_back(operand.name);
   }
   report.M_from = request.M_from;
   report.from_nothing = !request.in.contains("O");
   if (takes_forward(kernel) && report.from_nothing) {
-    report.forward = Part{forward_plan(shape, request.M), {}};
+    report.forward = Part(forward_plan(shape, request.M), {});  // which runs on one thread
   }
   static_cast<void>(report.kernel.io());  // refuses counts beyond 63 bits now
   return report;
@@ -196,8 +209,9 @@ Words words(const std::vector<Signature>& operands, const Shape& shape) {
 // Matrices, intermediates and the arena, in bytes; with --verify also the reference.
 Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
   const Shape& shape = report.kernel.plan.shape;
-  Words peak = total(report.kernel.plan.phases).peak;
-  Words intermediates = kernel.intermediates(shape);
+  Words peak = total(report.kernel.plan.phases).peak * report.kernel.team.workers;
+  Words intermediates =
+      kernel.intermediates(shape) + partials_of(kernel, report.kernel.plan, report.kernel.team);
   if (report.forward) {
     peak = std::max(peak, total(report.forward->plan.phases).peak);
     intermediates =
@@ -227,9 +241,9 @@ std::vector<float> buffer_for(const Signature& operand, const Shape& shape) {
       static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape)));
 }
 
-Counted count_run(const Kernel& kernel, const Plan& plan, const Buffers& inputs, Buffers& outputs,
-                  const Around& around) {
-  const Shape& shape = plan.shape;
+void count_run(const Kernel& kernel, Part& part, const Buffers& inputs, Buffers& outputs,
+               const Topology& topology, const Around& around) {
+  const Shape& shape = part.plan.shape;
   std::vector<SlowMatrix> matrices;  // never reallocated: `io` points into it
   matrices.reserve(kernel.given.size() + kernel.returns.size());
   Operands io;
@@ -247,28 +261,8 @@ Counted count_run(const Kernel& kernel, const Plan& plan, const Buffers& inputs,
                               operand.cols_of(shape)));
     io.take(matrices.back());
   }
-  Machine machine(plan.M);
-  RamWorkspace workspace;
-  const PhaseClock clock(machine);
-  const auto go = [&] { kernel.run(machine, plan, io, workspace); };
-  if (around) {
-    around(machine, plan, go);
-  } else {
-    go();
-  }
-
-  Counted counted;
-  counted.total_seconds = clock.total();
-  counted.phases = leaves(machine.phases());
-  counted.total = total(machine.phases());
-  counted.span = machine.span();
-  if (!std::ranges::equal(counted.phases, plan.phases, {}, &PhaseTotal::path, &PhaseCost::path)) {
-    throw std::logic_error(plan.kernel + " has other phases than its formulas");
-  }
-  for (const PhaseTotal& phase : counted.phases) {
-    counted.seconds.push_back(clock.seconds(phase.path));
-  }
-  return counted;
+  part.counted = run_on_team(kernel, part.plan, part.team, {io}, topology, around);
+  part.peak_gflops = fma_peak(part.team.workers, topology);
 }
 
 void check_finite(const Kernel& kernel, const Plan& plan, const Buffers& results) {
@@ -365,8 +359,12 @@ Report count(const Request& request) {
   return planned(request, kernel, shape_of(request, kernel, {}));
 }
 
-Report run(const Request& request, const Around& around) {
+Report run(const Request& request, const Topology& topology, const Around& around) {
   const Kernel& kernel = find_kernel(request.kernel);
+  if (around && request.threads > 1) {
+    throw RequestError(fmt::format("{} {}: a run is measured on one thread",
+                                   request.said("--threads"), request.threads));
+  }
   if (request.printed_blocks) {
     throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
   }
@@ -429,12 +427,12 @@ Report run(const Request& request, const Around& around) {
   if (report.forward) {
     const Kernel& forward = find_kernel(report.forward->plan.kernel);
     Buffers made;
-    report.forward->counted = count_run(forward, report.forward->plan, inputs, made, around);
+    count_run(forward, *report.forward, inputs, made, topology, around);
     check_finite(forward, report.forward->plan, made);
     inputs.merge(made);
   }
   Buffers results;
-  report.kernel.counted = count_run(kernel, report.kernel.plan, inputs, results, around);
+  count_run(kernel, report.kernel, inputs, results, topology, around);
   check_finite(kernel, report.kernel.plan, results);
   if (request.verify) {
     report.error = verify(kernel, report, readers.contains("O"), inputs, results);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -28,6 +27,7 @@ struct Request {
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   Objective objective = Objective::words;
+  Index threads = 1;  // each with M words of its own
   // Block sizes that replace those of the plan; or the paper's own.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;
@@ -43,11 +43,6 @@ struct Request {
   bool verify = false;
 };
 
-// For those who measure a run: is called in place of each kernel's code, with the machine that it
-// is about to use, and calls `go`, which is that code, once.
-using Around =
-    std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& go)>;
-
 // From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
 Report count(const Request& request);
 
@@ -55,6 +50,7 @@ Report count(const Request& request);
 // Throws: as count(), InputError for what the files hold, std::system_error for the files
 // themselves, std::runtime_error when the memory is too small or a result is not finite.
 // A failed verification is not thrown: see Report::error.
-Report run(const Request& request, const Around& around = nullptr);
+// Who measures a run stands `around` each kernel's code, for one thread.
+Report run(const Request& request, const Topology& topology = {}, const Around& around = nullptr);
 
 }  // namespace redblue

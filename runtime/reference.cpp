@@ -47,6 +47,60 @@
 //
 // Where O and L are given, lambda = dL = beta = 0 and only the second v is left, r = 0.
 //
+// Where Y meets the rows, q = (dO Y^T) A3^T is to dO, Y^T and A3 what s is to A1, X and A2. In
+// O = B Y, B = f A3, what is wrong with a weight is the same for all words of A3_j, and comes
+// to O with h_j; only the roundings of B do not. With the 4R of the rescales' exps in a,
+//     r = f a |h| + chain |Y| + rho(d + 2)(|B| + f a|A3| + chain)|Y|,
+//     chain = f (1 + a) rho(R + m + 2)|A3|
+// (l may divide before Y or after: its quotient is in both), and of |dO|.r the first two parts
+// are no more than f a |q| + chain |dO Y^T|.
+//
+// A running mean
+// --------------
+// One pass over K blocks of keys, in any order, without v beforehand. All that follows are the
+// words of one row as they are computed, for block b = 1..K, with mu the maximum so far and
+// nu_0 = l_0 = Z_0 = U_0 = 0:
+//     alpha = exp(mu_(b-1) - mu_b),  e = exp(s - mu_b),  l_b = alpha l_(b-1) + sum e,
+//     q' = q^ - nu_(b-1),  delta_b = (sum e q') / l_b,  nu_b = nu_(b-1) + delta_b,
+//     Z_b = alpha Z_(b-1) + sum e A2,
+//     U_b = alpha U_(b-1) - delta_b (alpha Z_(b-1)) + sum e (q' - delta_b) A2,
+// the sums over the block; W = U_K / l_K. U may be shifted by what nu moved in place of delta.
+// R = K - 1; a has the 4R of the exps, which U, Z and l have in common: phi_j = f_j (1 + a_j)
+// (1 + b'), |b'| <= beta, are the weights e and alpha, as computed, would have if summed and
+// divided exactly; sum phi = 1.
+//
+// Sizes.  Let |q^| <= Q and nb the keys of block b. nu_b is, but for rounding, a mean of nu_(b-1)
+// and of q^: from |1 - w| + w <= 1 + 2 rho(nb + 1), w = sum e / l_b, and the nb + 3 roundings of
+// q', e q', their sum and quotient, by induction |nu_b| <= N = (1 + rho(4m + 9K)) Q. No q^ and no
+// later nu is further from nu_b, b >= 1, than
+//     D = (1 + rho(3m + 5K)) (max q^ - min q^ + rho(2m + 3) Q + (K - 1) u N),
+// as nu_1 is a mean up to 2m + 3 roundings and all later blocks see differences to nu: an offset
+// that all q have in common is left behind with the first. The roundings of all nu (where U is
+// shifted by how nu moved: of all shifts but the first, which is exact) add up to no more than
+//     wander = (K - 1) u max(N, D).
+//
+// Residual.  Let nu~ = nu_(K-1) + delta_K (or nu_K). What is wrong with nu_b as a mean shrinks
+// with each block by alpha l_(b-1) / l_b, so that an error of nu_b has the weight phi of all keys
+// so far, at most 1, and one of key j's share in delta_b the weight phi_j. The means by phi and
+// by f differ by sum (phi - f) q = sum (phi - f)(q - v). So
+//     |nu~ - v| <= dv = (1 + beta) sum f[a|q - v| + (1 + a)(dq + rho(2m + R + 4)
+//                  max(|q| + dq, D))] + wander.
+// The same for nu_b, b not before the block of key j: as the sum of p over some keys is at most
+// sum|p| / 2 in size (over all it is 0),  phi_j |nu_b - v| <= (1 + beta) sum|p| / 2 + dv.
+//
+// W.  Z and U are linear in what is added to them. With exact sums key j would enter W, in units
+// of (1 + b) f_j (1 + a_j) A2_j, as x_K, where x_b = q' - sum of delta from j's block to b, and
+//     |x_K - (q - nu~)| <= near = dq + u D + wander
+// (q' of block 1 is exact, others are rounded at D). A rounding of U_b meets x_b, and one of Z_b
+// meets x_K - x_b; |x_b| and |x_K - x_b| are at most (1 + u) D + wander. There are at most
+// k = R + m + K + 3 on the way of a key through each, and summation by parts gives rho(k) of the
+// one and e^(kU) rho(k) of the other, together rho(2k). So
+//     |W^ - W| <= dW = beta|W| + (1 + beta)(dv|f A2| + c|A2|),
+//     c = f[a(|q - v| + dv) + (1 + a) near] + rho(2k) min(f(1 + a)((1 + u) D + wander),
+//         f(1 + a)(|q - v| + near) + 2(1 + beta)((1 + beta) sum|p| / 2 + dv)),
+// the second of the two for keys that have nearly all the weight, where p is small.
+// dQ: dW, which has its chains already.   g: |A1|^T (dW + rho(chain)(|W| + dW)).
+//
 // What independent roundings explain
 // ----------------------------------
 // To first order an error is u sum c_k xi_k over all roundings k. [x] below is lambda u times
@@ -74,6 +128,21 @@
 // range of them that is summed apart within twice that. Where rows and keys come in order, in
 // any blocks, the last part of [g] is therefore 2 rho'(chain) times the larger.
 //
+// Where Y meets the rows, no key has errors of its own but T's: q's stem from dO Y^T and are of
+// row i. [v] has sum f[q] and not its root of squares, and U no f[q]. The words of a row of B
+// are rounded independently, [B] = rho'(R + m + 2) f|A3| with a as it is:
+//     [O] <= [b]|O| + f[a]|h| + ([B]^2 Y^2)^(1/2) + rho'(d + 2)|B||Y|.
+//
+// With a running mean, nu_b is to first order the mean of the keys so far. From j's block on it
+// is within drift_j of v, the largest |sum f(q - v)| / sum f over the keys up to any from j on;
+// keys come in order. x_b is within |q - v| + drift_j, x_K - x_b within drift_j, delta_b within
+// 2 drift_j, and with spread = max|q - v|,
+//     [W] <= [b]|W| + ([v] + [v]_h)|f A2| + D|A2|,
+//     D = f([a]|q - v| + [q] + rho'(1)(|q - v| + spread) + rho'(K - 1) Q
+//         + rho'(R + m + K + 3)(|q - v| + 4 drift)),
+//     [v] <= sum f([a]|q - v| + rho'(2m + R + 4) max(|q|, |q - v| + spread)) + rho'(K - 1) Q.
+// g sums words of W, which only have roundings of row i (and of h): rho'(chain)|A1|^T |W|.
+//
 // The evaluation in double obeys the same bound with 2^-53 in place of u, and so do the
 // bounds themselves: kSlack covers both.
 
@@ -81,6 +150,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "memsim/errors.hpp"
@@ -247,6 +317,7 @@ bool exact(double sum_of_absolutes, double unit) {
 
 // A product of depth d, its absolute counterpart |A||B| and the error of a float32 one.
 struct Product {
+  Product() = default;
   Product(const Matrix& A, const Matrix& B, double unit)
       : value(product(A, B)), error(product(abs(A), abs(B))) {
     const auto d = static_cast<double>(A.cols);
@@ -295,6 +366,28 @@ std::vector<double> independent_rows(const Product& product, double d) {
   return factors;
 }
 
+// K of a product (A B) K^T with all keys.
+struct Keys {
+  explicit Keys(const Matrix& K)
+      : T(transposed(K)), abs_T(abs(T)), maxima(column_maxima(K)), rows(K.rows) {
+    for (Index j = 0; j < K.rows; ++j) {
+      norms.push_back(norm(K[j], K.cols));
+    }
+  }
+  Keys() = default;
+
+  Matrix T, abs_T;
+  std::vector<double> maxima, norms;
+  Index rows = 0;
+};
+
+// Such a product for a block of rows, with the bound of its error and [it].
+struct Scores {
+  Scores(Index count, Index keys) : value(count, keys), error(count, keys), dev(count, keys) {}
+
+  Matrix value, error, dev;
+};
+
 // Sum of |row_k| maxima_k: no sum of absolute products of this row exceeds it.
 double largest_sum(const double* row, const std::vector<double>& maxima) {
   double sum = 0;
@@ -332,6 +425,7 @@ struct Row {
   double beta = 0, dev_b = 0;  // of b_i
   double v = 0, dv = 0;
   double dev_v = 0, dev_v_h = 0;  // without the errors of h, and by them
+  double lost = 0;                // of a word of W, if recentred: by underflow
 };
 
 // What a block of rows knows of f: f^ = f (1 + a)(1 + b), |a| <= e^alpha - 1.
@@ -346,13 +440,16 @@ struct Rows {
   std::vector<Row> row;
 };
 
-// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error; dev_r without the errors of h.
-// Where O is given, r = error = dev_r = 0.
+// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error; dev_r without the errors of h,
+// dev_by_h by them. Where O is given, r = error = dev_r = 0. Where Y meets the rows, r is made of
+// what is wrong with the weights, with the words of f A3 besides (`chain`), and with their product
+// with Y.
 struct Output {
   Output(Index rows, Index cols)
-      : O(rows, cols), r(rows, cols), error(rows, cols), dev_r(rows, cols) {}
+      : O(rows, cols), r(rows, cols), error(rows, cols), dev_r(rows, cols), dev_by_h(rows, cols) {}
 
-  Matrix O, r, error, dev_r;
+  Matrix O, r, error, dev_r, dev_by_h;
+  Matrix chain, dev_chain, by_product, dev_by_product;
 };
 
 class Evaluation {
@@ -365,42 +462,57 @@ class Evaluation {
         n_(static_cast<double>(rows_)),
         m_(static_cast<double>(keys_)),
         d_(static_cast<double>(width_)),
-        R_(std::min(chains.rescales, m_ - 1)),
+        K_(std::min(chains.recentred_blocks, m_)),
+        R_(K_ > 0 ? K_ - 1 : std::min(chains.rescales, m_ - 1)),
         chain_(std::max(chains.g, n_ + m_)),
         per_depth_(kLambda / std::sqrt(d_)),
         per_sum_(independent((kExp * kExp + 1) * R_ + m_)),
         given_(!input.O.empty()),
         backward_(!input.dO.empty()),
+        Y_meets_rows_(chains.Y_meets_rows),
+        recentred_(K_ > 0),
         S_unit_(unit(input.A1) * unit(input.X)),
         s_unit_(S_unit_ * unit(input.A2)),
         X_(matrix(input.X, 0, width_, width_)),
         A2_(matrix(input.A2, 0, keys_, width_)),
         abs_A2_(abs(A2_)),
-        A2_T_(transposed(A2_)),
-        abs_A2_T_(transposed(abs_A2_)),
-        A2_maxima_(column_maxima(A2_)),
-        h_(matrix(input.A3, 0, keys_, width_), matrix(input.Y, 0, width_, width_),
-           unit(input.A3) * unit(input.Y)),
-        abs_h_(abs(h_.value)) {
-    for (Index j = 0; j < keys_; ++j) {
-      A2_norms_.push_back(norm(A2_[j], width_));
+        A2_keys_(A2_) {
+    A3_ = matrix(input.A3, 0, keys_, width_);
+    Y_ = matrix(input.Y, 0, width_, width_);
+    if (Y_meets_rows_) {
+      abs_A3_ = abs(A3_);
+      abs_Y_ = abs(Y_);
+      abs_h_ = abs(product(A3_, Y_));
+    } else {
+      h_ = Product(A3_, Y_, unit(input.A3) * unit(input.Y));
+      abs_h_ = abs(h_.value);
+      A3_ = Y_ = {};
     }
     if (!given_) {
       O_ = Result(rows_, width_);
       L_ = Result(rows_, 1);
     }
     if (backward_) {
+      G_unit_ = unit(input.dO) * unit(input.Y);
       q_unit_ = unit(input.dO) * unit(input.A3) * unit(input.Y);
-      h_T_ = transposed(h_.value);
-      carried_h_T_ = transposed(carried(h_.value, h_.error, d_));
-      h_maxima_ = column_maxima(h_.value);
-      h_factors_ = independent_rows(h_, d_);
+      if (Y_meets_rows_) {
+        Y_T_ = transposed(Y_);
+        A3_keys_ = Keys(A3_);
+      } else {
+        h_T_ = transposed(h_.value);
+        carried_h_T_ = transposed(carried(h_.value, h_.error, d_));
+        h_maxima_ = column_maxima(h_.value);
+        h_factors_ = independent_rows(h_, d_);
+      }
       g_ = Result(width_, width_);
       by_rows_ = by_W_ = Matrix(width_, width_);
-      U_ = T_ = T_peak_ = Matrix(keys_, width_);
+      U_ = Matrix(keys_, width_);
       dQ_ = Result(rows_, width_);
-      dK_ = dV_ = Result(keys_, width_);
-      P_error_S_ = Matrix(keys_, width_);
+      if (!recentred_) {
+        T_ = T_peak_ = Matrix(keys_, width_);
+        dK_ = dV_ = Result(keys_, width_);
+        P_error_S_ = Matrix(keys_, width_);
+      }
     }
   }
 
@@ -418,7 +530,7 @@ class Evaluation {
       add_underflow();
       result.g = bounded(g_);
       result.dQ = bounded(dQ_);
-      result.dK = bounded(dK_);
+      result.dK = bounded(dK_);  // these two are empty if recentred
       result.dV = bounded(dV_);
     }
     return result;
@@ -428,26 +540,13 @@ class Evaluation {
   void rows(Index first, Index count) {
     const Matrix A1 = matrix(in_.A1, first, count, width_);
     const Product S(A1, X_, S_unit_);
-    Matrix E = carried(S.value, S.error, d_);
-    std::vector<bool> exact_row(static_cast<std::size_t>(count));
-    for (Index r = 0; r < count; ++r) {
-      const bool exact_S =
-          std::all_of(S.error[r], S.error[r] + width_, [](double e) { return e == 0; });
-      if (exact_S && exact(largest_sum(S.value[r], A2_maxima_), s_unit_)) {
-        std::fill(E[r], E[r] + width_, 0.0);
-        exact_row[static_cast<std::size_t>(r)] = true;
-      }
-    }
-    const Matrix s = product(S.value, A2_T_);
-    Matrix ds = product(E, abs_A2_T_);
-    const std::vector<double> S_factors = independent_rows(S, d_);
     Rows block(count, keys_);
-    for (Index r = 0; r < count; ++r) {
-      if (!exact_row[static_cast<std::size_t>(r)]) {
-        std::for_each(ds[r], ds[r] + keys_, [this](double& x) { x += 2 * d_ * kTiny; });
+    {
+      const Scores s = times_keys(S, A2_keys_, s_unit_);
+      for (Index r = 0; r < count; ++r) {
+        softmax(first + r, s.value[r], s.error[r], block, r);
+        independent_softmax(s.value[r], s.dev[r], block, r);
       }
-      softmax(first + r, s[r], ds[r], block, r);
-      independent_softmax(s[r], ds[r], S_factors[static_cast<std::size_t>(r)], block, r);
     }
 
     Output output(count, width_);
@@ -459,6 +558,54 @@ class Evaluation {
     if (backward_) {
       backward(first, block, A1, S, output);
     }
+  }
+
+  // (A B) K^T for a block of rows, S = A B.
+  Scores times_keys(const Product& S, const Keys& keys, double unit) const {
+    const Index count = S.value.rows;
+    Matrix E = carried(S.value, S.error, d_);
+    std::vector<bool> exact_row(static_cast<std::size_t>(count));
+    for (Index r = 0; r < count; ++r) {
+      const bool exact_S =
+          std::all_of(S.error[r], S.error[r] + width_, [](double e) { return e == 0; });
+      if (exact_S && exact(largest_sum(S.value[r], keys.maxima), unit)) {
+        std::fill(E[r], E[r] + width_, 0.0);
+        exact_row[static_cast<std::size_t>(r)] = true;
+      }
+    }
+    Scores s(count, keys.rows);
+    add_product(S.value, keys.T, s.value);
+    add_product(E, keys.abs_T, s.error);
+    const std::vector<double> factors = independent_rows(S, d_);
+    for (Index r = 0; r < count; ++r) {
+      double* error = s.error[r];
+      if (!exact_row[static_cast<std::size_t>(r)]) {
+        std::for_each(error, error + keys.rows, [this](double& x) { x += 2 * d_ * kTiny; });
+      }
+      for (Index j = 0; j < keys.rows; ++j) {
+        s.dev[r][j] = std::min(per_depth_ * error[j], factors[static_cast<std::size_t>(r)] *
+                                                          keys.norms[static_cast<std::size_t>(j)]);
+      }
+    }
+    return s;
+  }
+
+  // dO h^T, for a block of rows.
+  Scores times_h(const Matrix& dO, const Matrix& abs_dO) const {
+    Scores q(dO.rows, keys_);
+    add_product(dO, h_T_, q.value);
+    add_product(abs_dO, carried_h_T_, q.error);
+    for (Index r = 0; r < dO.rows; ++r) {
+      const bool exact_q = h_.is_exact && exact(largest_sum(dO[r], h_maxima_), q_unit_);
+      const double dO_norm = norm(dO[r], width_);
+      double* error = q.error[r];
+      for (Index j = 0; j < keys_; ++j) {
+        error[j] = exact_q ? 0 : error[j] + 2 * d_ * kTiny;
+        q.dev[r][j] =
+            std::min(per_depth_ * error[j], dO_norm * h_factors_[static_cast<std::size_t>(j)]);
+      }
+    }
+    return q;
   }
 
   void softmax(Index i, const double* s, const double* ds, Rows& block, Index r) const {
@@ -499,8 +646,7 @@ class Evaluation {
   }
 
   // [a], [L] and [b] of one row. That l^ is a sum of e^(s - mu) counts as in the bound.
-  void independent_softmax(const double* s, const double* ds, double S_factor, Rows& block,
-                           Index r) const {
+  void independent_softmax(const double* s, const double* dev_s, Rows& block, Index r) const {
     Row& row = block[r];
     const double* f = block.f[r];
     double* dev_a = block.dev_a[r];
@@ -509,10 +655,8 @@ class Evaluation {
     const double top = *std::max_element(s, s + keys_);
     double sum = 0;
     for (Index j = 0; j < keys_; ++j) {
-      const double dev_s =
-          std::min(per_depth_ * ds[j], S_factor * A2_norms_[static_cast<std::size_t>(j)]);
-      sum += f[j] * growth(dev_s + once * (top - s[j]));
-      dev_a[j] = growth(dev_s + once * std::abs(s[j] - row.L) + exponentials);
+      sum += f[j] * growth(dev_s[j] + once * (top - s[j]));
+      dev_a[j] = growth(dev_s[j] + once * std::abs(s[j] - row.L) + exponentials);
     }
     if (!given_) {
       row.dev_L = sum + independent(kExp * kExp) + per_sum_ +
@@ -522,6 +666,28 @@ class Evaluation {
   }
 
   void forward(Index first, const Rows& block, Output& output) {
+    if (Y_meets_rows_) {
+      sum_then_Y(block, output);
+    } else {
+      sum_h(block, output);
+    }
+    for (Index i = 0; i < block.f.rows; ++i) {
+      const Row& at = block[i];
+      for (Index k = 0; k < width_; ++k) {
+        const double size = std::abs(output.O[i][k]);
+        output.error[i][k] = at.beta * size + (1 + at.beta) * output.r[i][k];
+        O_.value[first + i][k] = output.O[i][k];
+        O_.bound[first + i][k] = output.error[i][k];
+        O_.expected[first + i][k] = at.dev_b * size + output.dev_r[i][k] + output.dev_by_h[i][k];
+      }
+      L_.value[first + i][0] = at.L;
+      L_.bound[first + i][0] = at.dL;
+      L_.expected[first + i][0] = at.dev_L;
+    }
+  }
+
+  // f h.
+  void sum_h(const Rows& block, Output& output) {
     const Matrix& f = block.f;
     Matrix off(f.rows, keys_), grown(f.rows, keys_), dev_off(f.rows, keys_);
     for (Index i = 0; i < f.rows; ++i) {
@@ -536,31 +702,67 @@ class Evaluation {
     add_product(off, abs_h_, output.r);
     add_product(dev_off, abs_h_, output.dev_r);
     const Matrix by_h = product(grown, h_.error);
-    for (Index i = 0; i < f.rows; ++i) {
-      const Row& at = block[i];
-      for (Index k = 0; k < width_; ++k) {
-        const double size = std::abs(output.O[i][k]);
-        output.r[i][k] += by_h[i][k] + 4 * m_ * kTiny;
-        output.dev_r[i][k] += 4 * m_ * kTiny;
-        output.error[i][k] = at.beta * size + (1 + at.beta) * output.r[i][k];
-        O_.value[first + i][k] = output.O[i][k];
-        O_.bound[first + i][k] = output.error[i][k];
-        O_.expected[first + i][k] = at.dev_b * size + output.dev_r[i][k] + per_depth_ * by_h[i][k];
-      }
-      L_.value[first + i][0] = at.L;
-      L_.bound[first + i][0] = at.dL;
-      L_.expected[first + i][0] = at.dev_L;
+    for (std::size_t k = 0; k < by_h.words.size(); ++k) {
+      output.r.words[k] += by_h.words[k] + 4 * m_ * kTiny;
+      output.dev_r.words[k] += 4 * m_ * kTiny;
     }
+    output.dev_by_h = map(by_h, [this](double x) { return per_depth_ * x; });
   }
 
-  // v of one row, and what it may be off by.
-  void row_sum(Row& row, const double* f, const double* a, const double* q, const double* dq,
-               const double* dO, const double* O, const double* r, const double* error) const {
+  // (f A3) Y.
+  void sum_then_Y(const Rows& block, Output& output) const {
+    const Matrix& f = block.f;
+    Matrix off(f.rows, keys_), common(f.rows, keys_), grown(f.rows, keys_);
+    Matrix dev_common(f.rows, keys_);
+    const double chain = rho(R_ + m_ + 2);
+    for (Index i = 0; i < f.rows; ++i) {
+      for (Index j = 0; j < keys_; ++j) {
+        const double a = std::expm1(block.alpha[i][j] + kU * kExp * R_);
+        common[i][j] = f[i][j] * a + kTiny;
+        grown[i][j] = f[i][j] * (1 + a) * chain;
+        off[i][j] = common[i][j] + grown[i][j];
+        dev_common[i][j] = f[i][j] * (block.dev_a[i][j] + independent(kExp * kExp * R_)) + kTiny;
+      }
+    }
+    const auto plus = [](Matrix a, double x) {
+      std::for_each(a.words.begin(), a.words.end(), [x](double& word) { word += x; });
+      return a;
+    };
+    const double lost = 4 * m_ * kTiny;
+    const Matrix B = product(f, A3_);
+    output.O = product(B, Y_);
+    output.chain = plus(product(grown, abs_A3_), lost);
+    output.dev_chain = map(product(f, abs_A3_), [lost, times = independent(R_ + m_ + 2)](double x) {
+      return times * x + lost;
+    });
+    const Matrix B_off = plus(product(off, abs_A3_), lost);
+    const auto multiplied = [&](double rounding) {
+      const Matrix rounded =
+          map(B, B_off, [rounding](double x, double e) { return rounding * (std::abs(x) + e); });
+      return plus(product(rounded, abs_Y_), 2 * d_ * kTiny);
+    };
+    output.by_product = multiplied(rho(d_ + 2));
+    output.dev_by_product = multiplied(independent(d_ + 2));
+    output.r = output.by_product;
+    add_product(common, abs_h_, output.r);
+    add_product(output.chain, abs_Y_, output.r);
+    output.dev_r = map(product(squares(output.dev_chain), squares(abs_Y_)),
+                       [](double x) { return std::sqrt(x); });
+    output.dev_r = map(output.dev_r, output.dev_by_product, std::plus<>());
+    add_product(dev_common, abs_h_, output.dev_r);
+  }
+
+  // v of one row, and what it may be off by. G is null where it is not formed.
+  void row_sum(Row& row, const double* f, const double* a, const Scores& scores, const double* dO,
+               const double* G, const Output& output, Index r) const {
+    const double* O = output.O[r];
     double by_O = 0;
     double size_O = 0;
     for (Index k = 0; k < width_; ++k) {
-      by_O += std::abs(dO[k]) * r[k];
-      size_O += std::abs(dO[k]) * (std::abs(O[k]) + error[k]);
+      by_O += G == nullptr || given_
+                  ? std::abs(dO[k]) * output.r[r][k]
+                  : std::abs(dO[k]) * output.by_product[r][k] + std::abs(G[k]) * output.chain[r][k];
+      size_O += std::abs(dO[k]) * (std::abs(O[k]) + output.error[r][k]);
     }
     const double rounding = rho(d_) * size_O + 2 * d_ * kTiny;
     if (given_) {
@@ -568,11 +770,17 @@ class Evaluation {
       row.dv = rounding;
       return;
     }
+    const double* q = scores.value[r];
+    const double* dq = scores.error[r];
     double by_f = 2 * m_ * kTiny;
     const double rho_m = rho(m_);
+    const double rescales = rho(kExp * R_);
     for (Index j = 0; j < keys_; ++j) {
       const double size = std::abs(q[j]) + dq[j];
       by_f += f[j] * (a[j] * std::abs(q[j]) + (1 + a[j]) * (dq[j] + rho_m * size)) + kTiny * size;
+      if (G != nullptr) {
+        by_O += (f[j] * (a[j] + (1 + a[j]) * rescales) + kTiny) * std::abs(q[j]);
+      }
     }
     row.v = dot(f, q, keys_);
     row.dv = row.beta * std::abs(row.v) +
@@ -580,32 +788,167 @@ class Evaluation {
   }
 
   // [v] of one row.
-  void independent_row_sum(Row& row, const double* f, const double* dev_a, const double* q,
-                           const double* dev_q, const double* dO, const double* O,
-                           const double* dev_r) const {
+  void independent_row_sum(Row& row, const double* f, const double* dev_a, const Scores& scores,
+                           const double* dO, const double* G, const Output& output, Index r) const {
+    const double* O = output.O[r];
+    const bool by_chain = G != nullptr && !given_;
     double by_O = 2 * d_ * kTiny;
+    double by_words = 0;
     for (Index k = 0; k < width_; ++k) {
-      by_O += std::abs(dO[k]) * (dev_r[k] + independent(d_) * std::abs(O[k]));
+      const double off = by_chain ? output.dev_by_product[r][k] : output.dev_r[r][k];
+      by_O += std::abs(dO[k]) * (off + independent(d_) * std::abs(O[k]));
+      if (by_chain) {
+        by_words += G[k] * output.dev_chain[r][k] * G[k] * output.dev_chain[r][k];
+      }
     }
     if (given_) {
       row.dev_v = by_O;
       return;
     }
+    by_O += std::sqrt(by_words);
+    const double* q = scores.value[r];
+    const double* dev_q = scores.dev[r];
     double by_f = 2 * m_ * kTiny;
     double by_h = 0;
     const double sum = independent(m_);
+    const double rescales = independent(kExp * kExp * R_);
     for (Index j = 0; j < keys_; ++j) {
       by_f += (f[j] * (dev_a[j] + sum) + kTiny) * std::abs(q[j]);
-      by_h += f[j] * dev_q[j] * f[j] * dev_q[j];
+      if (Y_meets_rows_) {
+        by_f += f[j] * dev_q[j];
+        by_O += (f[j] * (dev_a[j] + rescales) + kTiny) * std::abs(q[j]);
+      } else {
+        by_h += f[j] * dev_q[j] * f[j] * dev_q[j];
+      }
     }
     row.dev_v = row.dev_b * std::abs(row.v) + std::max(by_f, by_O);
     row.dev_v_h = std::sqrt(by_h);
+  }
+
+  // What either way to W knows of a block of rows of p: p, c and D of the derivation, and what
+  // U takes of p.
+  struct Gradient {
+    Gradient(Index rows, Index cols)
+        : p(rows, cols), c(rows, cols), D(rows, cols), shared(rows, cols) {}
+
+    Matrix p, c, D, shared;
+  };
+
+  // The sizes of one row with a running mean.
+  struct Sizes {
+    double Q = 0, N = 0, D = 0, wander = 0;
+    double spread = 0;  // max|q - v|
+    double sum_p = 0;   // of |p|
+    double lost = 0;    // underflow, of what one key is multiplied by
+    double within = 0;  // underflow, of a sum over keys
+  };
+
+  // p, v and its errors, c and D of one row with a running mean; a and dev_a with the rescales.
+  void recentred(Row& row, const double* f, const double* a, const double* dev_a,
+                 const Scores& scores, Gradient& found, Index r) const {
+    const double* q = scores.value[r];
+    const double* dq = scores.error[r];
+    row.v = dot(f, q, keys_);
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    Sizes sizes;
+    for (Index j = 0; j < keys_; ++j) {
+      found.p[r][j] = f[j] * (q[j] - row.v);
+      low = std::min(low, q[j] - dq[j]);
+      high = std::max(high, q[j] + dq[j]);
+      sizes.Q = std::max(sizes.Q, std::abs(q[j]) + dq[j]);
+      sizes.spread = std::max(sizes.spread, std::abs(q[j] - row.v));
+      sizes.sum_p += std::abs(found.p[r][j]);
+    }
+    sizes.within = kTiny * (2 * m_ + 3 * K_);
+    sizes.N = (1 + rho(4 * m_ + 9 * K_)) * sizes.Q + sizes.within;
+    const double settled = high - low + rho(2 * m_ + 3) * sizes.Q + (K_ - 1) * kU * sizes.N;
+    sizes.D = (1 + rho(3 * m_ + 5 * K_)) * settled + sizes.within;
+    sizes.wander = (K_ - 1) * kU * std::max(sizes.N, sizes.D);
+    sizes.lost = kTiny * (sizes.Q + sizes.N + K_ * sizes.D + 2);
+    row.lost = sizes.within * (1 + K_ * sizes.D);
+
+    recentred_sum(row, f, a, q, dq, sizes);
+    recentred_weights(row, f, a, q, dq, sizes, found.c[r]);
+    independent_recentred_sum(row, f, dev_a, q, scores.dev[r], sizes);
+    independent_recentred_weights(row, f, dev_a, q, scores.dev[r], sizes, found.p[r], found.D[r]);
+    for (Index j = 0; j < keys_; ++j) {
+      found.shared[r][j] = Y_meets_rows_ ? 0 : f[j] * scores.dev[r][j];
+    }
+  }
+
+  void recentred_sum(Row& row, const double* f, const double* a, const double* q, const double* dq,
+                     const Sizes& sizes) const {
+    const double rounding = rho(2 * m_ + R_ + 4);
+    double sum = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      const double size = std::max(std::abs(q[j]) + dq[j], sizes.D);
+      sum += f[j] * (a[j] * std::abs(q[j] - row.v) + (1 + a[j]) * (dq[j] + rounding * size));
+    }
+    row.dv = (1 + row.beta) * sum + sizes.wander + sizes.within + m_ * sizes.lost;
+  }
+
+  void recentred_weights(const Row& row, const double* f, const double* a, const double* q,
+                         const double* dq, const Sizes& sizes, double* c) const {
+    const double rounding = rho(2 * (R_ + m_ + K_ + 3));
+    const double mean_off = (1 + row.beta) * ((1 + row.beta) * sizes.sum_p / 2 + row.dv);
+    for (Index j = 0; j < keys_; ++j) {
+      const double off = std::abs(q[j] - row.v);
+      const double near = dq[j] + kU * sizes.D + sizes.wander;
+      const double weight = f[j] * (1 + a[j]);
+      const double reach = std::min(weight * ((1 + kU) * sizes.D + sizes.wander),
+                                    weight * (off + near) + 2 * mean_off);
+      c[j] = f[j] * a[j] * (off + row.dv) + weight * near + rounding * reach + sizes.lost;
+    }
+  }
+
+  void independent_recentred_sum(Row& row, const double* f, const double* dev_a, const double* q,
+                                 const double* dev_q, const Sizes& sizes) const {
+    const double rounding = independent(2 * m_ + R_ + 4);
+    double sum = independent(K_ - 1) * sizes.Q + sizes.within + m_ * sizes.lost;
+    double by_h = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      const double off = std::abs(q[j] - row.v);
+      sum += f[j] * (dev_a[j] * off + rounding * std::max(std::abs(q[j]), off + sizes.spread));
+      if (Y_meets_rows_) {
+        sum += f[j] * dev_q[j];
+      } else {
+        by_h += f[j] * dev_q[j] * f[j] * dev_q[j];
+      }
+    }
+    row.dev_v = sum;
+    row.dev_v_h = std::sqrt(by_h);
+  }
+
+  void independent_recentred_weights(const Row& row, const double* f, const double* dev_a,
+                                     const double* q, const double* dev_q, const Sizes& sizes,
+                                     const double* p, double* D) const {
+    // First the mean of the keys up to each, then the furthest from there on.
+    double sum_f = 0;
+    double sum_p = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      sum_f += f[j];
+      sum_p += p[j];
+      D[j] = std::abs(sum_p) < sum_f * sizes.spread ? std::abs(sum_p) / sum_f : sizes.spread;
+    }
+    const double rounding = independent(R_ + m_ + K_ + 3);
+    const double once = independent(1);
+    const double wander = independent(K_ - 1) * sizes.Q;
+    double drift = 0;
+    for (Index j = keys_; j-- > 0;) {
+      drift = std::max(drift, D[j]);
+      const double off = std::abs(q[j] - row.v);
+      D[j] = f[j] * (dev_a[j] * off + dev_q[j] + once * (off + sizes.spread) + wander +
+                     rounding * (off + 4 * drift)) +
+             sizes.lost;
+    }
   }
 
   void backward(Index first, Rows& block, const Matrix& A1, const Product& S,
                 const Output& output) {
     const Matrix& f = block.f;
     const Index count = f.rows;
+    const Index formed = recentred_ ? 0 : count;  // rows of p that there ever are
     const double rho_2 = rho(2);
     const double rho_n = rho(n_);
     const double to_dQ = rho(m_);
@@ -615,25 +958,31 @@ class Evaluation {
     const double m_times = independent(m_);
     const Matrix dO = matrix(in_.dO, first, count, width_);
     const Matrix abs_dO = abs(dO);
-    const Matrix q = product(dO, h_T_);
-    Matrix dq = product(abs_dO, carried_h_T_);
-    const Matrix a = map(block.alpha, [](double x) { return std::expm1(x); });
-    Matrix p(count, keys_), c(count, keys_), dp(count, keys_), P(count, keys_), df(count, keys_);
-    Matrix dev_q(count, keys_), D(count, keys_), dev_p(count, keys_), dev_f(count, keys_);
-    Matrix shared(count, keys_);  // what U takes of p
+    const Product G = Y_meets_rows_ ? Product(dO, Y_T_, G_unit_) : Product();
+    const Scores scores = Y_meets_rows_ ? times_keys(G, A3_keys_, q_unit_) : times_h(dO, abs_dO);
+    const Matrix& q = scores.value;
+    const Matrix& dq = scores.error;
+    const Matrix& dev_q = scores.dev;
+    const double rescales = recentred_ ? kU * kExp * R_ : 0;
+    const Matrix a = map(block.alpha, [rescales](double x) { return std::expm1(x + rescales); });
+    Gradient found(count, keys_);
+    Matrix& p = found.p;
+    Matrix& c = found.c;
+    Matrix& D = found.D;
+    Matrix dp(formed, keys_), P(formed, keys_), df(formed, keys_);
+    Matrix dev_p(formed, keys_), dev_f(formed, keys_);
 
     for (Index r = 0; r < count; ++r) {
-      const bool exact_q = h_.is_exact && exact(largest_sum(dO[r], h_maxima_), q_unit_);
-      const double dO_norm = norm(dO[r], width_);
-      for (Index j = 0; j < keys_; ++j) {
-        dq[r][j] = exact_q ? 0 : dq[r][j] + 2 * d_ * kTiny;
-        dev_q[r][j] =
-            std::min(per_depth_ * dq[r][j], dO_norm * h_factors_[static_cast<std::size_t>(j)]);
-      }
       Row& at = block[r];
-      row_sum(at, f[r], a[r], q[r], dq[r], dO[r], output.O[r], output.r[r], output.error[r]);
-      independent_row_sum(at, f[r], block.dev_a[r], q[r], dev_q[r], dO[r], output.O[r],
-                          output.dev_r[r]);
+      if (recentred_) {
+        std::for_each(block.dev_a[r], block.dev_a[r] + keys_,
+                      [this](double& x) { x += independent(kExp * kExp * R_); });
+        recentred(at, f[r], a[r], block.dev_a[r], scores, found, r);
+        continue;
+      }
+      const double* G_row = Y_meets_rows_ ? G.value[r] : nullptr;
+      row_sum(at, f[r], a[r], scores, dO[r], G_row, output, r);
+      independent_row_sum(at, f[r], block.dev_a[r], scores, dO[r], G_row, output, r);
       for (Index j = 0; j < keys_; ++j) {
         const double size = std::abs(q[r][j]) + dq[r][j] + std::abs(at.v) + at.dv;
         const double off = std::abs(q[r][j] - at.v);
@@ -650,7 +999,7 @@ class Evaluation {
         D[r][j] =
             f[r][j] * (dev_a * off + dev_q[r][j] + twice * (std::abs(q[r][j]) + std::abs(at.v))) +
             lost;
-        shared[r][j] = f[r][j] * dev_q[r][j] + n_times * size_p;
+        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) + n_times * size_p;
         dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D[r][j];
         dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
       }
@@ -658,6 +1007,9 @@ class Evaluation {
 
     Matrix W(count, width_), W_peak(count, width_);
     add_product(p, A2_, W, &W_peak);
+    if (recentred_) {
+      W_peak = abs(W);
+    }
     const Matrix fA2 = product(f, A2_);
     const Matrix cA2 = product(c, abs_A2_);
     const Matrix PA2 = product(P, abs_A2_);
@@ -669,24 +1021,29 @@ class Evaluation {
       for (Index k = 0; k < width_; ++k) {
         const double size = std::abs(W[r][k]);
         const double size_f = std::abs(fA2[r][k]);
-        const double dW = at.beta * size + (1 + at.beta) * (at.dv * size_f + cA2[r][k]);
-        bound_W[r][k] = dW + to_g * PA2[r][k];
+        const double dW = at.beta * size + (1 + at.beta) * (at.dv * size_f + cA2[r][k] + at.lost);
+        // What the chains to dQ and g add up: p A2, or W itself.
+        const double summed = recentred_ ? 0 : PA2[r][k];
+        bound_W[r][k] = dW + to_g * (recentred_ ? size + dW : summed);
         by_v_h[r][k] = at.dev_v_h * size_f;
-        dev_W[r][k] =
-            at.dev_b * size + at.dev_v * size_f + by_v_h[r][k] + DA2[r][k] + m_times * PA2[r][k];
+        dev_W[r][k] = at.dev_b * size + at.dev_v * size_f + by_v_h[r][k] + DA2[r][k] +
+                      m_times * summed + at.lost;
         dQ_.value[first + r][k] = W[r][k];
-        dQ_.bound[first + r][k] = dW + to_dQ * PA2[r][k];
+        dQ_.bound[first + r][k] = dW + to_dQ * summed;
         dQ_.expected[first + r][k] = dev_W[r][k];
       }
     }
     const Matrix abs_A1 = abs(A1);
-    const Matrix abs_S = abs(S.value);
     add_transposed_product(A1, W, g_.value);
     add_transposed_product(abs_A1, bound_W, g_.bound);
     add_transposed_product(abs_A1, by_v_h, g_.expected);
     add_transposed_product(squares(A1), squares(dev_W), by_rows_);
     add_transposed_product(abs_A1, W_peak, by_W_);
-    add_transposed_product(shared, abs_A1, U_);
+    add_transposed_product(found.shared, abs_A1, U_);
+    if (recentred_) {
+      return;
+    }
+    const Matrix abs_S = abs(S.value);
     add_transposed_product(p, A1, T_, &T_peak_);
     add_transposed_product(p, S.value, dK_.value);
     add_transposed_product(map(dp, P, [rho_n](double e, double x) { return e + rho_n * x; }), abs_S,
@@ -707,10 +1064,13 @@ class Evaluation {
     }
     Matrix by_keys(width_, width_), by_T(width_, width_);
     add_transposed_product(squares(U_), squares(A2_), by_keys);
-    add_transposed_product(T_peak_, abs_A2_, by_T);
+    if (!recentred_) {
+      add_transposed_product(T_peak_, abs_A2_, by_T);
+    }
+    const double to_g = (recentred_ ? 1 : 2) * independent(chain_);
     for (std::size_t k = 0; k < by_keys.words.size(); ++k) {
       g_.expected.words[k] += std::sqrt(by_rows_.words[k]) + std::sqrt(by_keys.words[k]) +
-                              2 * independent(chain_) * std::max(by_W_.words[k], by_T.words[k]);
+                              to_g * std::max(by_W_.words[k], by_T.words[k]);
     }
   }
 
@@ -747,16 +1107,22 @@ class Evaluation {
   AttentionInput in_;
   Index rows_, keys_, width_;
   double n_, m_, d_;  // as the formulas have them
+  double K_;          // 0 if not recentred
   double R_, chain_;
   double per_depth_;  // [x] of a sum of depth d, in units of its bound
   double per_sum_;    // [] of the sum and the rescales of a softmax, relative
-  bool given_, backward_;
-  double S_unit_, s_unit_, q_unit_ = 0;
-  Matrix X_, A2_, abs_A2_, A2_T_, abs_A2_T_;
-  std::vector<double> A2_maxima_, A2_norms_;
+  bool given_, backward_, Y_meets_rows_, recentred_;
+  double S_unit_, s_unit_, G_unit_ = 0, q_unit_ = 0;
+  Matrix X_, A2_, abs_A2_;
+  Keys A2_keys_;
+  Matrix abs_h_;
+  // Where h is formed.
   Product h_;
-  Matrix abs_h_, h_T_, carried_h_T_;
+  Matrix h_T_, carried_h_T_;
   std::vector<double> h_maxima_, h_factors_;
+  // Where Y meets the rows.
+  Matrix A3_, abs_A3_, Y_, abs_Y_, Y_T_;
+  Keys A3_keys_;
   Result O_, L_, g_, dQ_, dK_, dV_;
   Matrix by_rows_, by_W_;  // [g]^2 by the roundings of rows; |A1|^T W'
   Matrix U_, T_, T_peak_;  // of the derivation; T_peak_ is T'
@@ -777,6 +1143,7 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   require(input.O.empty() == input.L.empty(), "O and L come together");
   require(input.O.empty() || has(input.O, n * d), "O is n x d");
   require(input.L.empty() || has(input.L, n), "L has n elements");
+  require(input.O.empty() || chains.recentred_blocks == 0, "no O and L where q is recentred");
   return Evaluation(input, chains).run();
 }
 
@@ -785,7 +1152,7 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
 Words evaluation_bytes(const Shape& shape) {
   const auto [n, m, d] = shape;
   const Words doubles =
-      Words(m) * (24 * Words(d) + 160) + Words(n) * (12 * Words(d) + 8) + 10 * Words(d) * d;
+      Words(m) * (24 * Words(d) + 160) + Words(n) * (12 * Words(d) + 8) + 13 * Words(d) * d;
   return 8 * doubles;
 }
 

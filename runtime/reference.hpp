@@ -6,8 +6,9 @@
 // The bound holds for every kernel that forms S = A1 X, s = S A2^T, h = A3 Y and
 // q = dO h^T in these associations, sums in any order, keeps the row maximum (at once or
 // online, with rescaling), and has f as exp(s - L) or as e / l; v as rowsum(f o q) or as
-// rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. It assumes
-// round to nearest, exp and log of relative error at most 2^-22, and no overflow; underflow
+// rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. Chains tells
+// of two others: Y may meet the rows before the keys, and q a running mean in place of v. It
+// assumes round to nearest, exp and log of relative error at most 2^-22, and no overflow; underflow
 // may be gradual or flushed. The derivation opens reference.cpp.
 //
 // A bound may be infinite (scores of an error beyond what exp can carry). Then nothing is
@@ -61,9 +62,17 @@ struct Chains {
   // At most this many times are a row's sum and accumulators rescaled: the number of key
   // blocks less one, 0 if the maximum is known first. m - 1 is always enough.
   double rescales = std::numeric_limits<double>::infinity();
+  // Y meets the rows, h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from
+  // sums of e A3 that l divides before Y or after.
+  bool Y_meets_rows = false;
+  // Where not 0, the kernel is one pass over at most so many blocks of keys with a running mean
+  // of q, as "A running mean" in reference.cpp has it: W = U / l, g = A1^T W, dQ = W. It takes
+  // no O and L and gives no dK and dV, which stay empty. `g` is then from a word of W to one of
+  // g, and `rescales` is not read: it is the blocks less one.
+  double recentred_blocks = 0;
 };
 
-// Throws: ShapeMismatch when a span does not have its size.
+// Throws: ShapeMismatch when a span does not have its size; for O and L where q is recentred.
 [[nodiscard]] Reference evaluate(const AttentionInput& input, Chains chains);
 
 // About the most memory that evaluate() takes for its own matrices and the reference.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "kernels/simd.hpp"
 #include "runtime/context.hpp"
 #include "runtime/table.hpp"
 
@@ -47,14 +48,21 @@ PhaseTotal predicted(const PhaseCost& cost) {
 // Calls `row` with name, count, formula and seconds of each phase and then of the total.
 template <class Row>
 void each_row(const Part& part, Row row) {
-  for (std::size_t i = 0; i < part.plan.phases.size(); ++i) {
-    const PhaseCost& cost = part.plan.phases[i];
+  for (std::size_t i = 0; i < part.formula.size(); ++i) {
+    const PhaseCost& cost = part.formula[i];
     row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
         part.counted ? part.counted->seconds[i] : 0);
   }
-  const PhaseCost formula = total(part.plan.phases);
+  const PhaseCost formula = total(part.formula);
   row("total", part.counted ? part.counted->total : predicted(formula), formula,
       part.counted ? part.counted->total_seconds : 0);
+}
+
+// Of the whole run, copies and all; 0 for a run too short for the clock.
+double gflops(const Part& part) {
+  const double seconds = part.counted->total_seconds;
+  return seconds > 0 ? 1e-9 * static_cast<double>(part.counted->total.operations.flops) / seconds
+                     : 0;
 }
 
 Json part_json(const Part& part) {
@@ -63,8 +71,8 @@ Json part_json(const Part& part) {
     blocks[name] = size;
   }
   Json phases = Json::array();
-  for (std::size_t i = 0; i < part.plan.phases.size(); ++i) {
-    const PhaseCost& cost = part.plan.phases[i];
+  for (std::size_t i = 0; i < part.formula.size(); ++i) {
+    const PhaseCost& cost = part.formula[i];
     Json phase = {{"path", cost.path}};
     if (part.counted) {
       const PhaseTotal& counted = part.counted->phases[i];
@@ -77,12 +85,19 @@ Json part_json(const Part& part) {
     phase["formula"] = formula_json(cost, false);
     phases.push_back(std::move(phase));
   }
-  const PhaseCost formula = total(part.plan.phases);
+  const PhaseCost formula = total(part.formula);
   Json sum = counts_json(part.counted ? part.counted->total : predicted(formula), true);
   if (part.counted) {
     sum["elementwise"] = part.counted->total.operations.elementwise;
     sum["seconds"] = part.counted->total_seconds;
     sum["span"] = part.counted->span;
+    sum["gflops"] = gflops(part);
+    sum["peak_gflops"] = part.peak_gflops;
+    sum["percent_of_peak"] = 100 * gflops(part) / part.peak_gflops;
+  }
+  if (part.team.workers > 1) {
+    sum["largest_worker"] = {{"io", part.counted ? part.counted->largest : part.largest.value()},
+                             {"formula", part.largest.value()}};
   }
   return {{"blocks", std::move(blocks)},
           {"phases", std::move(phases)},
@@ -127,6 +142,24 @@ std::string table(const Part& part) {
   return table.text();
 }
 
+// How fast it was, and what several workers were.
+std::string speed(const Part& part) {
+  if (!part.counted) {
+    return "";
+  }
+  const Index workers = part.team.workers;
+  std::string text = fmt::format(
+      "{:.1f} GF/s, {:.0f}% of the {:.1f} that multiply-adds reach ({})\n", gflops(part),
+      100 * gflops(part) / part.peak_gflops, part.peak_gflops, simd_target());
+  if (workers > 1) {
+    text += fmt::format(
+        "{} workers, the busiest moved {} words (formula {}){}\n", workers,
+        grouped(part.counted->largest), grouped(part.largest.value()),
+        part.counted->unpinned.empty() ? "" : "; not pinned: " + part.counted->unpinned);
+  }
+  return text;
+}
+
 std::optional<Index> total_from_nothing(const Report& report) {
   if (!report.from_nothing) {
     return std::nullopt;
@@ -150,12 +183,18 @@ void append_csv(std::string& text, const Part& part) {
 
 }  // namespace
 
+Part::Part(Plan of, Team by)
+    : plan(std::move(of)),
+      team(by),
+      formula(cost_of_team(find_kernel(plan.kernel), plan, team)),
+      largest(largest_io(find_kernel(plan.kernel), plan, team)) {}
+
 Index Part::io() const {
   if (counted) {
     return counted->total.io.io();
   }
-  const PhaseCost formula = redblue::total(plan.phases);
-  return (formula.reads + formula.writes).value();
+  const PhaseCost all = redblue::total(formula);
+  return (all.reads + all.writes).value();
 }
 
 std::string to_words(const Verdict& error) {
@@ -188,9 +227,10 @@ std::string to_json(const Report& report) {
       {"d", plan.shape.d},     {"M", plan.M},
   };
   if (report.kernel.counted || report.seed) {
+    json["context"]["simd"] = simd_target();
     json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: all came from files
   }
-  json["threads"] = 1;
+  json["threads"] = report.kernel.team.workers;
   json.update(part_json(report.kernel));
   if (report.forward) {
     json["forward"] = {{"kernel", report.forward->plan.kernel}};
@@ -234,16 +274,16 @@ std::string to_table(const Report& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
-  text += "\n" + table(report.kernel);
+  text += "\n" + table(report.kernel) + speed(report.kernel);
   const Index peak = total(plan.phases).peak.value();
   if (peak > plan.M) {
     text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",
                         grouped(peak), grouped(peak - plan.M));
   }
   if (report.forward) {
-    text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n",
-                        to_string(report.forward->plan), table(*report.forward),
-                        grouped(*total_from_nothing(report)));
+    text += fmt::format(
+        "\nO and L by {}\n\n{}\nfrom nothing: {} words\n", to_string(report.forward->plan),
+        table(*report.forward) + speed(*report.forward), grouped(*total_from_nothing(report)));
   }
   if (report.error) {
     const Verdict& error = *report.error;

@@ -10,22 +10,22 @@
 #include "kernels/plan.hpp"
 #include "memsim/phase.hpp"
 #include "runtime/topology.hpp"
+#include "runtime/workers.hpp"
 
 namespace redblue {
 
-// What a run counted.
-struct Counted {
-  std::vector<PhaseTotal> phases;
-  std::vector<double> seconds;  // of each phase
-  PhaseTotal total;
-  double total_seconds = 0;
-  Index span = 0;
-};
-
-// One kernel: its plan with the formulas, and what was counted if it ran.
+// One kernel: its plan for one machine, who works on it, what the formulas say of all
+// workers together, and what was counted if it ran.
 struct Part {
+  Part() = default;
+  Part(Plan of, Team by);
+
   Plan plan;
+  Team team;
+  std::vector<PhaseCost> formula;
+  Words largest;  // the most words that one worker moves
   std::optional<Counted> counted;
+  double peak_gflops = 0;  // what multiply-adds reached beside the run, by as many workers
 
   // Words moved: as counted, else by the formula.
   [[nodiscard]] Index io() const;

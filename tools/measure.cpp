@@ -53,15 +53,16 @@ Measurement by_papi(const Request& request) {
     Counts total;
   };
   std::map<std::string, Read> read;  // by kernel
-  const Report report = run(request, [&](Machine& machine, const Plan& plan, const auto& go) {
-    const PhaseCounters phases(machine, counters);
-    go();
-    Read& of = read[plan.kernel];
-    of.total = phases.total();
-    for (const PhaseCost& phase : plan.phases) {
-      of.phases[phase.path] = phases.of(phase.path);
-    }
-  });
+  const Report report =
+      run(request, Topology(), [&](Machine& machine, const Plan& plan, const auto& go) {
+        const PhaseCounters phases(machine, counters);
+        go();
+        Read& of = read[plan.kernel];
+        of.total = phases.total();
+        for (const PhaseCost& phase : plan.phases) {
+          of.phases[phase.path] = phases.of(phase.path);
+        }
+      });
   Measurement measurement;
   measurement.via = "papi";
   measurement.version = "PAPI " + papi_version().value_or("");
@@ -199,10 +200,11 @@ int by_callgrind(const Request& request, const std::optional<Given>& given_level
 // What happens under callgrind: the run, its phases dumped, and its document.
 int inside_callgrind(const Request& request, const char* cache_bytes) {
   const auto bytes = static_cast<std::uint64_t>(parse_size(cache_bytes, kInside));
-  const Report report = run(request, [bytes](Machine& machine, const Plan& plan, const auto& go) {
-    const CallgrindPhases phases(machine, plan.kernel, bytes);
-    go();
-  });
+  const Report report =
+      run(request, Topology(), [bytes](Machine& machine, const Plan& plan, const auto& go) {
+        const CallgrindPhases phases(machine, plan.kernel, bytes);
+        go();
+      });
   print(report, Format::json);
   return 0;
 }

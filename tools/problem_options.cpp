@@ -43,7 +43,7 @@ void fill_fast_memory(const Given& given, Request& request) {
   }
   const CachePart part = std::get<CachePart>(memory);
   const Topology topology = machine_topology();
-  const auto found = fast_memory(topology, part);
+  const auto found = fast_memory(topology, part, static_cast<std::size_t>(request.threads));
   if (!found) {
     throw UsageError(fmt::format(
         "{} {}: the size of {} is not known ({}): give words, for example {} 8192", given.from,
@@ -142,7 +142,8 @@ ProblemOptions::ProblemOptions(CLI::App& app)
               "(count only)",
               "SIZES"),
       objective_(app, "--objective", "blocks for fewest words, or for least time: words; or time",
-                 "GOAL") {
+                 "GOAL"),
+      threads_(app, "--threads", "workers, each with M words; 1", "NUMBER") {
   app.add_option("kernel", kernel_, "a kernel of `redblue list`")
       ->required()
       ->type_name("KERNEL")
@@ -153,6 +154,13 @@ void ProblemOptions::fill(Request& request) const {
   check_kernel(kernel_);
   request.kernel = kernel_;
   shape_.fill(request);
+  if (const auto threads = size_of(threads_, request)) {
+    if (*threads > kMostWorkers) {
+      throw UsageError(fmt::format("{} {} is too many; expected at most {}",
+                                   request.said("--threads"), *threads, kMostWorkers));
+    }
+    request.threads = *threads;
+  }
   const auto M = M_.get();
   if (!M) {
     throw UsageError("--M is missing: the words of fast memory, for example --M 8192");

@@ -47,7 +47,7 @@ class ProblemOptions {
  private:
   std::string kernel_;
   ShapeOptions shape_;
-  TextOption M_, blocks_, objective_;
+  TextOption M_, blocks_, objective_, threads_;
 };
 
 }  // namespace redblue

@@ -6,6 +6,7 @@
 
 #include "runtime/experiment.hpp"
 #include "tools/command.hpp"
+#include "tools/machine.hpp"
 #include "tools/print.hpp"
 #include "tools/problem_options.hpp"
 
@@ -33,7 +34,8 @@ Action add_run(CLI::App& app) {
     request.verify = options->verify.get();
     const Format format = parse_format(options->format);
 
-    const Report report = run(request);
+    // Where threads go is asked only where there are several.
+    const Report report = run(request, request.threads > 1 ? machine_topology() : Topology());
     print(report, format);
     // CSV has no room for the verdict; and what is not as it should be is said in any case.
     constexpr double kUsual = 1e-3;

@@ -1,0 +1,50 @@
+// exp of a vector, for whoever is compiled once for each instruction set (see Highway's
+// foreach_target.h; the guard lets this header in once for each of them).
+#if defined(REDBLUE_KERNELS_EXP_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef REDBLUE_KERNELS_EXP_INL_HPP
+#undef REDBLUE_KERNELS_EXP_INL_HPP
+#else
+#define REDBLUE_KERNELS_EXP_INL_HPP
+#endif
+
+#include <limits>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace redblue::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// e^x = 2^k e^r with k the nearest whole number to x / ln 2 and |r| <= ln 2 / 2, where
+// e^r = 1 + r + r^2 P(r). P is minimax for the relative error of e^r: 0.05 ulp before
+// rounding. 0 for what would be subnormal, infinity above the largest float, NaN for NaN.
+template <class Lanes>
+HWY_INLINE hn::Vec<Lanes> exp(Lanes lanes, hn::Vec<Lanes> x) {
+  using Vector = hn::Vec<Lanes>;
+  const hn::RebindToSigned<Lanes> integers;
+  const auto constant = [=](float c) HWY_ATTR { return hn::Set(lanes, c); };
+  // Added to a small number, this leaves its nearest whole number in the last bits.
+  const Vector rounder = constant(0x1.8p+23F);
+  const Vector rounded = hn::MulAdd(x, constant(0x1.715476p+0F), rounder);
+  const Vector k = hn::Sub(rounded, rounder);
+  Vector r = hn::NegMulAdd(k, constant(0x1.62e43p-1F), x);
+  r = hn::NegMulAdd(k, constant(-0x1.05c61p-29F), r);
+  Vector P = hn::MulAdd(r, constant(0x1.6a2352p-10F), constant(0x1.123a6cp-7F));
+  P = hn::MulAdd(r, P, constant(0x1.5558f4p-5F));
+  P = hn::MulAdd(r, P, constant(0x1.55549p-3F));
+  P = hn::MulAdd(r, P, constant(0x1.fffffcp-2F));
+  const Vector e = hn::Add(hn::MulAdd(hn::Mul(r, r), P, r), constant(1));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integers, rounded));
+  const Vector scaled = hn::BitCast(lanes, hn::Add(hn::BitCast(integers, e), exponent));
+  // -126 ln 2, rounded up, and the logarithm of the largest float, rounded down.
+  const auto subnormal = hn::Lt(x, constant(-0x1.5d589ep+6F));
+  const auto finite = hn::Le(x, constant(0x1.62e42ep+6F));
+  const Vector beyond = hn::Add(x, constant(std::numeric_limits<float>::infinity()));
+  return hn::IfThenElse(finite, hn::IfThenZeroElse(subnormal, scaled), beyond);
+}
+
+}  // namespace redblue::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

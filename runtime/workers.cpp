@@ -1,0 +1,225 @@
+#include "runtime/workers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+
+#include "memsim/workspace.hpp"
+#include "runtime/phase_clock.hpp"
+
+namespace redblue {
+namespace {
+
+bool splits(const Kernel& kernel, const Team& team) {
+  return team.heads == 1 && team.workers > 1 && kernel.split.has_value();
+}
+
+Index units_of(const Plan& plan) {
+  return ceil_div(plan.shape.n, plan.blocks["Br"]);
+}
+
+void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) {
+  for (const PhaseCost& phase : phases) {
+    const auto known = std::ranges::find(sums, phase.path, &PhaseCost::path);
+    if (known == sums.end()) {
+      sums.push_back(phase);
+      continue;
+    }
+    known->reads += phase.reads;
+    known->writes += phase.writes;
+    known->flops += phase.flops;
+    known->peak = std::max(known->peak, phase.peak);
+  }
+}
+
+// One worker: its machine and clock come into being on its own thread, near its core.
+struct Worker {
+  explicit Worker(Index M) : machine(M), clock(machine) {}
+  Machine machine;
+  PhaseClock clock;
+  RamWorkspace workspace;
+};
+
+}  // namespace
+
+Range share_of(Index total, Index worker, Index workers) {
+  // No overflow: the whole part and the rest apart.
+  const auto bound = [&](Index w) { return total / workers * w + total % workers * w / workers; };
+  return {bound(worker), bound(worker + 1)};
+}
+
+std::string in_parallel(Index workers, const Topology& topology,
+                        const std::function<void(Index worker)>& work) {
+  if (workers == 1) {
+    work(0);
+    return topology.unpinnable;
+  }
+  std::exception_ptr failure;
+  std::string unpinned;
+  std::mutex mutex;
+#pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(static, 1)
+  for (Index worker = 0; worker < workers; ++worker) {
+    try {
+      const std::string why = pin_this_thread(topology, static_cast<std::size_t>(worker));
+      if (!why.empty()) {
+        const std::lock_guard lock(mutex);
+        unpinned = why;
+      }
+      work(worker);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (failure == nullptr) {
+        failure = std::current_exception();
+      }
+    }
+  }
+  if (failure != nullptr) {
+    std::rethrow_exception(failure);
+  }
+  return unpinned;
+}
+
+std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
+                                      Index worker) {
+  std::vector<PhaseCost> phases;
+  if (!splits(kernel, team)) {
+    for (PhaseCost phase : plan.phases) {
+      const Words times = share_of(team.heads, worker, team.workers).size();
+      phases.push_back({.path = phase.path,
+                        .reads = phase.reads * times,
+                        .writes = phase.writes * times,
+                        .peak = times == Words(0) ? Words(0) : phase.peak,
+                        .flops = phase.flops * times});
+    }
+    return phases;
+  }
+  const RowSplit& split = *kernel.split;
+  const bool sums = split.reduce != nullptr;
+  const Range units = share_of(units_of(plan), worker, team.workers);
+  if (units.size() > 0) {
+    phases = split.part_cost(plan.shape, plan.blocks, units, sums);
+  }
+  const Range rows = share_of(plan.shape.d, worker, team.workers);
+  if (sums && rows.size() > 0) {
+    add_to(phases, split.reduce_cost(plan.shape, plan.blocks, rows));
+  }
+  return phases;
+}
+
+std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team) {
+  std::vector<PhaseCost> sums;
+  for (const PhaseCost& phase : plan.phases) {  // for the order
+    sums.push_back({.path = phase.path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
+  }
+  for (Index worker = 0; worker < team.workers; ++worker) {
+    add_to(sums, cost_of_worker(kernel, plan, team, worker));
+  }
+  return sums;
+}
+
+Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team) {
+  Words largest;
+  for (Index worker = 0; worker < team.workers; ++worker) {
+    const PhaseCost all = total(cost_of_worker(kernel, plan, team, worker));
+    largest = std::max(largest, all.reads + all.writes);
+  }
+  return largest;
+}
+
+Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
+  if (!splits(kernel, team) || kernel.split->reduce == nullptr) {
+    return 0;
+  }
+  return Words(units_of(plan)) * plan.shape.d * plan.shape.d;
+}
+
+Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+                    const std::vector<Operands>& heads, const Topology& topology,
+                    const Around& around) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(team.workers));
+  const auto on_worker = [&](Index worker, const std::function<void(Worker&)>& code) {
+    std::unique_ptr<Worker>& own = workers[static_cast<std::size_t>(worker)];
+    if (own == nullptr) {
+      own = std::make_unique<Worker>(plan.M);
+    }
+    const auto go = [&] { code(*own); };
+    if (around) {
+      around(own->machine, plan, go);
+    } else {
+      go();
+    }
+  };
+
+  Counted counted;
+  if (splits(kernel, team)) {
+    kernel.check(plan, heads.front());
+    const RowSplit& split = *kernel.split;
+    RamWorkspace workspace;
+    std::optional<SlowMatrix> partials;
+    if (split.reduce != nullptr) {
+      partials = workspace.matrix("partial g", units_of(plan) * plan.shape.d, plan.shape.d);
+    }
+    const auto in_parts = [&](Index total, const auto& code) {
+      counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+        const Range part = share_of(total, worker, team.workers);
+        if (part.size() > 0) {
+          on_worker(worker, [&](Worker& own) { code(own.machine, part); });
+        }
+      });
+    };
+    in_parts(units_of(plan), [&](Machine& machine, Range units) {
+      split.part(machine, plan, heads.front(), units, partials ? &*partials : nullptr);
+    });
+    if (partials) {
+      in_parts(plan.shape.d, [&](Machine& machine, Range rows) {
+        split.reduce(machine, plan, rows, *partials, heads.front().out("g"));
+      });
+    }
+  } else {
+    counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+      const Range own = share_of(team.heads, worker, team.workers);
+      for (Index head = own.begin; head < own.end; ++head) {
+        on_worker(worker, [&](Worker& its) {
+          kernel.run(its.machine, plan, heads[static_cast<std::size_t>(head)], its.workspace);
+        });
+      }
+    });
+  }
+  counted.total_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+
+  for (const PhaseCost& phase : cost_of_team(kernel, plan, team)) {
+    counted.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
+    counted.seconds.push_back(0);
+  }
+  for (const auto& worker : workers) {
+    if (worker == nullptr) {
+      continue;  // it had nothing to do
+    }
+    const PhaseTotal all = total(worker->machine.phases());
+    counted.total.io += all.io;
+    counted.total.operations += all.operations;
+    counted.total.peak = std::max(counted.total.peak, all.peak);
+    counted.largest = std::max(counted.largest, all.io.io());
+    counted.span = std::max(counted.span, worker->machine.span());
+    for (const PhaseTotal& phase : leaves(worker->machine.phases())) {
+      const auto sum = std::ranges::find(counted.phases, phase.path, &PhaseTotal::path);
+      if (sum == counted.phases.end()) {
+        throw std::logic_error(plan.kernel + " has other phases than its formulas: " + phase.path);
+      }
+      sum->io += phase.io;
+      sum->operations += phase.operations;
+      sum->peak = std::max(sum->peak, phase.peak);
+      double& seconds = counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())];
+      seconds = std::max(seconds, worker->clock.seconds(phase.path));
+    }
+  }
+  return counted;
+}
+
+}  // namespace redblue

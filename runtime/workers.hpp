@@ -1,0 +1,67 @@
+#pragma once
+// Worker threads, each with a Machine of M words of its own. A kernel that splits by rows is
+// given out by row blocks; independent heads are given out whole. Neither the blocks nor the
+// order of any sum depends on how many workers there are, and so no bit of a result does.
+//
+// Who does what is a formula: worker w of p has the part [total w / p, total (w + 1) / p).
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/phase.hpp"
+#include "memsim/range.hpp"
+#include "runtime/topology.hpp"
+
+namespace redblue {
+
+// More than any machine has; a slip of the finger is refused.
+inline constexpr Index kMostWorkers = 4096;
+
+Range share_of(Index total, Index worker, Index workers);
+
+// Calls work(w) for each worker, at the same time, each on its own thread and, where the
+// topology says how, pinned to its own core. Throws what the first of them to fail threw, when
+// all have ended. Says why threads are not pinned; empty where they are.
+std::string in_parallel(Index workers, const Topology& topology,
+                        const std::function<void(Index worker)>& work);
+
+// The formulas of a run: what worker w moves in each phase, and all of them together (sums of
+// words and flops, the largest peak). One worker runs the kernel as it is; several need a
+// kernel that splits, or heads. Requires: 1 <= workers <= kMostWorkers.
+struct Team {
+  Index workers = 1;
+  Index heads = 1;
+};
+std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
+                                      Index worker);
+std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team);
+// The most words that one worker moves.
+Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team);
+// Words of the store for partial results.
+Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team);
+
+// What a run counted, its workers together.
+struct Counted {
+  std::vector<PhaseTotal> phases;  // summed by path, in the order of the formulas; largest peak
+  std::vector<double> seconds;     // of each phase, of the slowest worker
+  PhaseTotal total;
+  Index largest = 0;  // the most words that one worker moved
+  double total_seconds = 0;
+  Index span = 0;
+  std::string unpinned;
+};
+
+// Stands around the code on one machine: for those who measure it. Calls `go` once.
+using Around =
+    std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& go)>;
+
+// Runs the kernel on the operands of each head, with intermediates in main memory. Throws: what the
+// kernel throws; std::logic_error when counts and formulas name other phases.
+Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+                    const std::vector<Operands>& heads, const Topology& topology,
+                    const Around& around = nullptr);
+
+}  // namespace redblue
