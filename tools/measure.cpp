@@ -239,6 +239,10 @@ Action add_measure(CLI::App& app) {
     if (via && via->text != "papi" && via->text != "callgrind") {
       throw UsageError(fmt::format("{} '{}': expected papi or callgrind", via->from, via->text));
     }
+    // Counters and simulation see one thread, and one machine that is its own.
+    if (request.threads > 1) {
+      throw UsageError(request.said("--threads") + ": a measurement has one");
+    }
     if (!via || via->text == "papi") {
       if (level) {
         throw UsageError(level->from + " is for --via callgrind");
