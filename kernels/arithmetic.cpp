@@ -388,11 +388,44 @@ void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   });
 }
 
-void exponentiate_transposed(const View& s_t, const ConstView& row) {
-  for_vectors(s_t, [&](Index p) HWY_ATTR {
-    return [s = lines(s_t, p), shift = words_of_column(row) + p * kPanel](Index j, int v)
-               HWY_ATTR { return exp(kLanes, hn::Sub(load(s[j], v), load(shift, v))); };
-  });
+// With a word of everything for each column; q_t is read where `kDots` says so.
+template <bool kDots>
+HWY_INLINE void exponentiate_columns(const View& s_t, const ConstView& row, const View& sum,
+                                     const ConstView& q_t, const View& dots) {
+  for (Index p = 0; p < s_t.panels(); ++p) {
+    const Lines<float> s = lines(s_t, p);
+    const Lines<const float> q = lines(q_t, p);
+    const Index cols = s_t.panel_cols(p);
+    for (int v = 0; v * kWidth < cols; ++v) {
+      const Index lanes = lanes_in(cols, v);
+      const Vector shift = load(words_of_column(row) + p * kPanel, v);
+      Vector sums = hn::Zero(kLanes);
+      Vector products = hn::Zero(kLanes);
+      for (Index j = 0; j < s_t.rows(); ++j) {
+        const Vector e = exp(kLanes, hn::Sub(load(s[j], v), shift));
+        store(e, s[j], v, lanes);
+        sums = hn::Add(sums, e);
+        if constexpr (kDots) {
+          products = hn::MulAdd(e, load(q[j], v), products);
+        }
+      }
+      float* const all = words_of_column(sum) + p * kPanel;
+      store(hn::Add(load(all, v), sums), all, v, lanes);
+      if constexpr (kDots) {
+        float* const all_dots = words_of_column(dots) + p * kPanel;
+        store(hn::Add(load(all_dots, v), products), all_dots, v, lanes);
+      }
+    }
+  }
+}
+
+void exponentiate_transposed(const View& s_t, const ConstView& row, const View& sum) {
+  exponentiate_columns<false>(s_t, row, sum, s_t, sum);
+}
+
+void exponentiate_and_dot(const View& s_t, const ConstView& row, const View& sum,
+                          const ConstView& q_t, const View& dots) {
+  exponentiate_columns<true>(s_t, row, sum, q_t, dots);
 }
 
 // from_i = exp(from_i - less_i).
@@ -414,19 +447,6 @@ void add_row_sums(const ConstView& a, const View& sum) {
           HWY_ATTR { return hn::Add(sums, only(load(a.at(i, p), v), lanes, zero)); },
       [&](Index i, Vector sums)
           HWY_ATTR { known[i] += hn::GetLane(hn::SumOfLanes(kLanes, sums)); });
-}
-
-void add_row_sums_transposed(const ConstView& a_t, const View& sum) {
-  for_columns(
-      a_t, hn::Zero(kLanes),
-      [&](Index p) HWY_ATTR {
-        return [a = lines(a_t, p)](Vector sums, Index j, int v)
-                   HWY_ATTR { return hn::Add(sums, load(a[j], v)); };
-      },
-      [&](Index p, int v, Index lanes, Vector sums) HWY_ATTR {
-        float* const known = words_of_column(sum) + p * kPanel;
-        store(hn::Add(load(known, v), sums), known, v, lanes);
-      });
 }
 
 void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
@@ -531,9 +551,9 @@ HWY_EXPORT(raise_maximum);
 HWY_EXPORT(raise_maximum_transposed);
 HWY_EXPORT(exponentiate);
 HWY_EXPORT(exponentiate_transposed);
+HWY_EXPORT(exponentiate_and_dot);
 HWY_EXPORT(exponentiate_differences);
 HWY_EXPORT(add_row_sums);
-HWY_EXPORT(add_row_sums_transposed);
 HWY_EXPORT(add_row_dots);
 HWY_EXPORT(add_row_dots_transposed);
 HWY_EXPORT(scale_rows);
@@ -651,22 +671,26 @@ void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   report(f, 2 * f.words());
 }
 
-void exponentiate(const Transposed<View>& s_t, const ConstView& row) {
-  require(is_column_of(row, s_t.of.cols()), "f = exp(s - row): the tiles conform");
-  HWY_DYNAMIC_DISPATCH(exponentiate_transposed)(s_t.of, row);
-  report(s_t.of, 2 * s_t.of.words());
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum) {
+  require(is_column_of(row, s_t.of.cols()) && is_column_of(sum, s_t.of.cols()),
+          "f = exp(s - row), sum += rowsum(f): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(exponentiate_transposed)(s_t.of, row, sum);
+  report(s_t.of, 3 * s_t.of.words());
+}
+
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum,
+                  const Transposed<ConstView>& q_t, const View& dots) {
+  require(is_column_of(row, s_t.of.cols()) && is_column_of(sum, s_t.of.cols()) &&
+              is_column_of(dots, s_t.of.cols()) && same_shape(q_t.of, s_t.of),
+          "f = exp(s - row), dots += rowsum(f * q): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(exponentiate_and_dot)(s_t.of, row, sum, q_t.of, dots);
+  report(s_t.of, 5 * s_t.of.words());
 }
 
 void add_row_sums(const ConstView& a, const View& sum) {
   require(is_column_of(sum, a.rows()), "one sum a row");
   HWY_DYNAMIC_DISPATCH(add_row_sums)(a, sum);
   report(sum, a.words());
-}
-
-void add_row_sums(const Transposed<ConstView>& a_t, const View& sum) {
-  require(is_column_of(sum, a_t.of.cols()), "one sum a row");
-  HWY_DYNAMIC_DISPATCH(add_row_sums_transposed)(a_t.of, sum);
-  report(sum, a_t.of.words());
 }
 
 void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {

@@ -30,10 +30,12 @@ void raise_maximum(const ConstView& s, const View& maximum, const View& rescale)
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale);
 // f_ij = exp(s_ij - row_i); f may be s.
 void exponentiate(const ConstView& s, const ConstView& row, const View& f);
-void exponentiate(const Transposed<View>& s_t, const ConstView& row);
+// The same in place, and sum_i += sum_j f_ij; with q also dots_i += sum_j f_ij q_ij.
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum);
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum,
+                  const Transposed<ConstView>& q_t, const View& dots);
 // sum_i += sum_j a_ij.
 void add_row_sums(const ConstView& a, const View& sum);
-void add_row_sums(const Transposed<ConstView>& a_t, const View& sum);
 // sum_i += sum_j a_ij b_ij.
 void add_row_dots(const ConstView& a, const ConstView& b, const View& sum);
 void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,

@@ -36,16 +36,13 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
       const View q_t = q_strip.part({0, J.size()}, {0, K.size()});
       const View rescale = factors.part({0, K.size()});
       multiply(a2, s_t.part({0, s_t.rows()}, K), e_t);
+      shifted_product(a3, g_t.part({0, g_t.rows()}, K), mean.part(K), q_t);
       raise_maximum(transposed(e_t), maximum.part(K), rescale);
-      exponentiate(transposed(e_t), maximum.part(K));
       scale_rows(sum.part(K), rescale);
-      add_row_sums(transposed(e_t), sum.part(K));
       scale_rows(U.part(K), rescale);
       scale_rows(Z.part(K), rescale);
-
-      shifted_product(a3, g_t.part({0, g_t.rows()}, K), mean.part(K), q_t);
       Tile delta = machine.initialize("delta", K.size());
-      add_row_dots(transposed(e_t), transposed(q_t), delta);
+      exponentiate(transposed(e_t), maximum.part(K), sum.part(K), transposed(q_t), delta);
       divide_rows(delta, sum.part(K), delta);
       add(mean.part(K), delta);
       subtract_scaled_rows(U.part(K), delta, Z.part(K));

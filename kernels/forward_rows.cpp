@@ -34,8 +34,7 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
       raise_maximum(transposed(e_t), maximum.part(K), rescale);
       scale_rows(sum.part(K), rescale);
       scale_rows(Z.part(K), rescale);
-      exponentiate(transposed(e_t), maximum.part(K));
-      add_row_sums(transposed(e_t), sum.part(K));
+      exponentiate(transposed(e_t), maximum.part(K), sum.part(K));
       multiply_add(transposed(e_t), a3, Z.part(K));
     }
   }
