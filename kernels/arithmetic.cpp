@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "memsim/machine.hpp"
 
@@ -154,23 +155,36 @@ HWY_INLINE void for_columns(const ConstView& a, Vector neutral, const FoldOfPane
 // Where word (i, k) of the broadcast factor lies: segments of k, in each of which a row of
 // the factor is a start and a step.
 struct Straight {
+  static constexpr Index kStep = 1;
   const ConstView& a;
   [[nodiscard]] Index rows() const { return a.rows(); }
   [[nodiscard]] Index segments() const { return a.panels(); }
   [[nodiscard]] Index length(Index segment) const { return a.panel_cols(segment); }
-  [[nodiscard]] const float* start(Index i, Index segment) const { return a.at(i, segment); }
+  template <int R>
+  HWY_INLINE void start(const float* (&row)[R], Index i, Index segment) const {
+    const Lines<const float> line = lines(a, segment);
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      row[r] = line[i + r];
+    }
+  }
   [[nodiscard]] static Index step(Index) { return 1; }
   // Rows from i on that have the same step.
   [[nodiscard]] Index alike(Index i) const { return a.rows() - i; }
 };
 
 struct Turned {
+  static constexpr Index kStep = kPanel;  // but in a narrow last panel
   const ConstView& a;
   [[nodiscard]] Index rows() const { return a.cols(); }
   [[nodiscard]] static Index segments() { return 1; }
   [[nodiscard]] Index length(Index) const { return a.rows(); }
-  [[nodiscard]] const float* start(Index i, Index) const {
-    return a.at(0, i / kPanel) + i % kPanel;
+  template <int R>
+  HWY_INLINE void start(const float* (&row)[R], Index i, Index) const {
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      row[r] = a.at(0, (i + r) / kPanel) + (i + r) % kPanel;
+    }
   }
   [[nodiscard]] Index step(Index i) const { return a.stride(i / kPanel); }
   [[nodiscard]] Index alike(Index i) const {
@@ -212,6 +226,29 @@ struct SoftmaxGradient {
   }
 };
 
+// sum += row_r[k step] line_g[k stride] for k = 0 .. length. Steps and strides that the
+// compiler knows become displacements.
+template <int R, int G, class Step, class Stride>
+HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const float* const (&row)[R],
+                           const float* const (&line)[G], Index length, Step step, Stride stride) {
+  HWY_UNROLL(4)
+  for (Index k = 0; k < length; ++k) {
+    Vector words[G * kVectors];
+    HWY_UNROLL(16)
+    for (int v = 0; v < G * kVectors; ++v) {
+      words[v] = load(line[v / kVectors] + k * stride, v % kVectors);
+    }
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      const Vector factor = hn::Set(kLanes, row[r][k * step]);
+      HWY_UNROLL(16)
+      for (int v = 0; v < G * kVectors; ++v) {
+        sum[r][v] = hn::MulAdd(factor, words[v], sum[r][v]);
+      }
+    }
+  }
+}
+
 // Rows i .. i + R of panels p .. p + G: all sums stay in registers.
 template <int R, int G, class Left, class Finish>
 HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, Index i, Index p,
@@ -224,38 +261,27 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
       sum[r][v] = hn::Zero(kLanes);
     }
   }
+  using Usual = std::integral_constant<Index, Left::kStep>;
+  using Full = std::integral_constant<Index, kPanel>;
+  const Index stride = b.stride(p);
+  const Index step = a.step(i);
   const float* line[G];
   HWY_UNROLL(16)
   for (int g = 0; g < G; ++g) {
     line[g] = b.at(0, p + g);
   }
-  const Index stride = b.stride(p);
-  const Index step = a.step(i);
   for (Index segment = 0; segment < a.segments(); ++segment) {
     const float* row[R];
-    HWY_UNROLL(16)
-    for (int r = 0; r < R; ++r) {
-      row[r] = a.start(i + r, segment);
+    a.template start<R>(row, i, segment);
+    const Index length = a.length(segment);
+    if (HWY_LIKELY(stride == kPanel && step == Left::kStep)) {
+      accumulate<R, G>(sum, row, line, length, Usual(), Full());
+    } else {
+      accumulate<R, G>(sum, row, line, length, step, stride);
     }
-    const Index end = a.length(segment) * step;
-    for (Index k = 0; k != end; k += step) {
-      Vector words[G * kVectors];
-      HWY_UNROLL(16)
-      for (int v = 0; v < G * kVectors; ++v) {
-        words[v] = load(line[v / kVectors], v % kVectors);
-      }
-      HWY_UNROLL(16)
-      for (int r = 0; r < R; ++r) {
-        const Vector factor = hn::Set(kLanes, row[r][k]);
-        HWY_UNROLL(16)
-        for (int v = 0; v < G * kVectors; ++v) {
-          sum[r][v] = hn::MulAdd(factor, words[v], sum[r][v]);
-        }
-      }
-      HWY_UNROLL(16)
-      for (int g = 0; g < G; ++g) {
-        line[g] += stride;
-      }
+    HWY_UNROLL(16)
+    for (int g = 0; g < G; ++g) {
+      line[g] += length * stride;
     }
   }
   HWY_UNROLL(16)
