@@ -118,11 +118,11 @@ HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
 }
 
 // finish(i, fold over row i): lanes are folded here, and into one another there.
-template <class Fold, class Finish>
-HWY_INLINE void for_rows(const ConstView& a, Vector neutral, const Fold& fold,
+template <class Folded, class Fold, class Finish>
+HWY_INLINE void for_rows(const ConstView& a, const Folded& neutral, const Fold& fold,
                          const Finish& finish) {
   for (Index i = 0; i < a.rows(); ++i) {
-    Vector result = neutral;
+    Folded result = neutral;
     for (Index p = 0; p < a.panels(); ++p) {
       const Index cols = a.panel_cols(p);
       for (int v = 0; v * kWidth < cols; ++v) {
@@ -134,14 +134,14 @@ HWY_INLINE void for_rows(const ConstView& a, Vector neutral, const Fold& fold,
 }
 
 // The same down the columns: each lane is a column, and nothing is left to do at the end.
-template <class FoldOfPanel, class Finish>
-HWY_INLINE void for_columns(const ConstView& a, Vector neutral, const FoldOfPanel& fold_of_panel,
-                            const Finish& finish) {
+template <class Folded, class FoldOfPanel, class Finish>
+HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
+                            const FoldOfPanel& fold_of_panel, const Finish& finish) {
   for (Index p = 0; p < a.panels(); ++p) {
     const auto fold = fold_of_panel(p);
     const Index cols = a.panel_cols(p);
     for (int v = 0; v * kWidth < cols; ++v) {
-      Vector result = neutral;
+      Folded result = neutral;
       for (Index i = 0; i < a.rows(); ++i) {
         result = fold(result, i, v);
       }
@@ -379,29 +379,43 @@ void softmax_gradient_product(const ConstView& a, const ConstView& b, const Cons
   product(Straight{a}, b, f_t, SoftmaxGradient{words_of_column(v)});
 }
 
+// The largest of what came by. Max may lose a NaN, on some processors, in some places; all bits
+// of `nan` are set where there was one.
+struct Top {
+  Vector largest = hn::Set(kLanes, -std::numeric_limits<float>::infinity());
+  Vector nan = hn::Zero(kLanes);
+};
+HWY_INLINE Top higher(const Top& top, Vector x) {
+  return {hn::Max(top.largest, x), hn::Or(top.nan, hn::VecFromMask(kLanes, hn::IsNaN(x)))};
+}
+
 void raise_maximum(const ConstView& s, const View& maximum) {
   const Vector lowest = hn::Set(kLanes, -std::numeric_limits<float>::infinity());
   float* const known = words_of_column(maximum);
   for_rows(
-      s, lowest,
-      [&](Vector top, Index i, Index p, int v, Index lanes)
-          HWY_ATTR { return hn::Max(top, only(load(s.at(i, p), v), lanes, lowest)); },
-      [&](Index i, Vector top)
-          HWY_ATTR { known[i] = std::max(known[i], hn::GetLane(hn::MaxOfLanes(kLanes, top))); });
+      s, Top(),
+      [&](const Top& top, Index i, Index p, int v, Index lanes)
+          HWY_ATTR { return higher(top, only(load(s.at(i, p), v), lanes, lowest)); },
+      [&](Index i, const Top& top) HWY_ATTR {
+        known[i] = hn::AllFalse(kLanes, hn::MaskFromVec(top.nan))
+                       ? std::max(known[i], hn::GetLane(hn::MaxOfLanes(kLanes, top.largest)))
+                       : std::numeric_limits<float>::quiet_NaN();
+      });
 }
 
 void raise_maximum_transposed(const ConstView& s_t, const View& maximum, const View& rescale) {
   for_columns(
-      s_t, hn::Set(kLanes, -std::numeric_limits<float>::infinity()),
+      s_t, Top(),
       [&](Index p) HWY_ATTR {
-        return [s = lines(s_t, p)](Vector top, Index j, int v)
-                   HWY_ATTR { return hn::Max(top, load(s[j], v)); };
+        return [s = lines(s_t, p)](const Top& top, Index j, int v)
+                   HWY_ATTR { return higher(top, load(s[j], v)); };
       },
-      [&](Index p, int v, Index lanes, Vector top) HWY_ATTR {
+      [&](Index p, int v, Index lanes, const Top& top) HWY_ATTR {
         float* const known = words_of_column(maximum) + p * kPanel;
         float* const factor = words_of_column(rescale) + p * kPanel;
         const Vector old = load(known, v);
-        const Vector raised = hn::Max(old, top);
+        const Top both = higher(top, old);
+        const Vector raised = hn::Or(both.largest, both.nan);
         store(raised, known, v, lanes);
         store(exp(kLanes, hn::Sub(old, raised)), factor, v, lanes);
       });
@@ -594,8 +608,9 @@ bool same_shape(const ConstView& a, const ConstView& b) {
   return a.rows() == b.rows() && a.cols() == b.cols();
 }
 
+// A column of a wider panel has its words apart.
 bool is_column_of(const ConstView& column, Index rows) {
-  return column.cols() == 1 && column.rows() == rows;
+  return column.cols() == 1 && column.stride(0) == 1 && column.rows() == rows;
 }
 
 // Throws unless c can be the product of a rows x depth and a depth x cols factor.
@@ -760,7 +775,7 @@ void add(const View& a, const ConstView& b) {
 }
 
 void add_logarithm(const View& maximum, const ConstView& sum) {
-  require(same_shape(maximum, sum) && sum.cols() == 1, "one sum a maximum");
+  require(is_column_of(maximum, sum.rows()) && is_column_of(sum, sum.rows()), "one sum a maximum");
   for (Index i = 0; i < sum.rows(); ++i) {
     *maximum.at(i, 0) += std::log(*sum.at(i, 0));
   }

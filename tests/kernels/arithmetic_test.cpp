@@ -8,11 +8,14 @@
 #include "kernels/arithmetic.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -348,6 +351,729 @@ TEST_F(Arithmetic, RescalingByBlocksGivesTheWholeRowsSum) {
   }
 }
 
+// ------------------------------------------------------------- parts, and every function's bound
+
+// A matrix that is a whole tile, or some rows and columns inside of one whose other words are
+// somebody else's.
+enum class Frame { whole, inside };
+
+class Operand {
+ public:
+  Operand(Tile tile, Range rows, Range columns)
+      : tile_(std::move(tile)), rows_(rows), columns_(columns) {}
+
+  [[nodiscard]] Index rows() const { return rows_.size(); }
+  [[nodiscard]] Index cols() const { return columns_.size(); }
+  [[nodiscard]] ConstView in() const { return tile_.part(rows_, columns_); }
+  [[nodiscard]] View out() { return tile_.part(rows_, columns_); }
+  [[nodiscard]] float& operator()(Index i, Index j) {
+    return tile_(rows_.begin + i, columns_.begin + j);
+  }
+  [[nodiscard]] double operator()(Index i, Index j) const {
+    return static_cast<double>(tile_(rows_.begin + i, columns_.begin + j));
+  }
+
+  // The bits of the whole tile; those of the part are 0 when it may change.
+  [[nodiscard]] std::vector<std::uint32_t> bits(bool changes) const {
+    std::vector<std::uint32_t> all;
+    for (Index i = 0; i < tile_.rows(); ++i) {
+      for (Index j = 0; j < tile_.cols(); ++j) {
+        const bool inside =
+            rows_.begin <= i && i < rows_.end && columns_.begin <= j && j < columns_.end;
+        all.push_back(changes && inside ? 0 : std::bit_cast<std::uint32_t>(tile_(i, j)));
+      }
+    }
+    return all;
+  }
+
+ private:
+  Tile tile_;
+  Range rows_, columns_;
+};
+
+// The part's words as they are now, for formulas that need them later.
+class Values {
+ public:
+  explicit Values(const Operand& of) : cols_(of.cols()) {
+    for (Index i = 0; i < of.rows(); ++i) {
+      for (Index j = 0; j < of.cols(); ++j) {
+        words_.push_back(of(i, j));
+      }
+    }
+  }
+  [[nodiscard]] double operator()(Index i, Index j) const {
+    return words_[static_cast<std::size_t>(i * cols_ + j)];
+  }
+
+ private:
+  Index cols_;
+  std::vector<double> words_;
+};
+
+// What a word should be, and how far it may be from that.
+struct Expected {
+  double value;
+  double bound;
+};
+
+// Ragged for panels of 16 and for every register tile (rows of 1, 2, 4, 6, 12).
+constexpr Index kRagged[] = {1, 5, 15, 16, 17, 31, 33, 48, 61};
+constexpr Index kDepths[] = {1, 5, 16, 17, 33, 61};
+
+class ArithmeticOnParts : public Arithmetic {
+ protected:
+  Operand operand(Frame frame, Index rows, Index cols, double low = -1, double high = 1) {
+    if (frame == Frame::whole) {
+      return {random_tile(rows, cols, low, high), {0, rows}, {0, cols}};
+    }
+    // Columns from the second panel on, with some behind, so that the last panel's rows are
+    // longer than the part's.
+    return {random_tile(rows + 5, kPanel + cols + 7, low, high),
+            {2, 2 + rows},
+            {kPanel, kPanel + cols}};
+  }
+  // A word a row: a whole tile's rows, or some of them.
+  Operand column(Frame frame, Index rows, double low = -1, double high = 1) {
+    const Index above = frame == Frame::whole ? 0 : 3;
+    return {random_tile(rows + 2 * above, 1, low, high), {above, above + rows}, {0, 1}};
+  }
+
+  // `work` reports `operations` and changes no word but those of `changed`.
+  void expect_changes_only(const std::vector<Operand*>& changed,
+                           const std::vector<const Operand*>& others, Operations operations,
+                           const std::function<void()>& work) {
+    const auto contents = [&] {
+      std::vector<std::vector<std::uint32_t>> all;
+      for (const Operand* operand : changed) {
+        all.push_back(operand->bits(true));
+      }
+      for (const Operand* operand : others) {
+        all.push_back(operand->bits(false));
+      }
+      return all;
+    };
+    const auto before = contents();
+    EXPECT_EQ(operations_of(work), operations);
+    EXPECT_TRUE(contents() == before) << "a word outside the part, or of an operand, changed";
+  }
+
+  template <class Formula>
+  static void expect_words(const Operand& computed, const Formula& formula) {
+    for (Index i = 0; i < computed.rows(); ++i) {
+      for (Index j = 0; j < computed.cols(); ++j) {
+        const Expected expected = formula(i, j);
+        ASSERT_LE(std::abs(computed(i, j) - expected.value), expected.bound)
+            << computed(i, j) << " for " << expected.value << " at " << i << ", " << j << " of "
+            << computed.rows() << " x " << computed.cols();
+      }
+    }
+  }
+
+  // For all shapes, as whole tiles and as parts.
+  template <class Case>
+  static void for_shapes(const Case& test) {
+    for (const Frame frame : {Frame::whole, Frame::inside}) {
+      for (const Index rows : kRagged) {
+        for (const Index cols : kRagged) {
+          SCOPED_TRACE(std::string(frame == Frame::whole ? "whole " : "part ") +
+                       std::to_string(rows) + " x " + std::to_string(cols));
+          test(frame, rows, cols);
+          if (testing::Test::HasFatalFailure()) {
+            return;
+          }
+        }
+      }
+    }
+  }
+};
+
+// sum_k a_ik b_kj, and the same of absolute values: with u a term and u a sum, in any order
+// and with fused multiply-adds or without, k u sum |a||b| is the error.
+struct Sum {
+  double value = 0;
+  double magnitude = 0;
+  [[nodiscard]] double error(Index depth) const {
+    return static_cast<double>(depth) * kU * magnitude;
+  }
+};
+template <class Left>
+Sum product_of(const Left& a, const Operand& b, Index i, Index j) {
+  Sum sum;
+  for (Index k = 0; k < b.rows(); ++k) {
+    const double term = a(i, k) * b(k, j);
+    sum.value += term;
+    sum.magnitude += std::abs(term);
+  }
+  return sum;
+}
+
+// c += a b, c = a b, and both with a transposed: of parts, too.
+TEST_F(ArithmeticOnParts, Products) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    for (const Index depth : kDepths) {
+      const Operand a = operand(frame, rows, depth);
+      const Operand a_t = operand(frame, depth, rows);
+      const Operand b = operand(frame, depth, cols);
+      Operand c = operand(frame, rows, cols);
+      const Operations operations{2 * rows * cols * depth, 0};
+      const auto straight = [&](Index i, Index k) { return a(i, k); };
+      const auto turned = [&](Index i, Index k) { return a_t(k, i); };
+
+      const auto expect_product = [&](const auto& left, bool adds, const auto& work) {
+        const Values before(c);
+        expect_changes_only({&c}, {&a, &a_t, &b}, operations, work);
+        expect_words(c, [&](Index i, Index j) {
+          const Sum sum = product_of(left, b, i, j);
+          const double start = adds ? before(i, j) : 0;
+          return Expected{start + sum.value,
+                          sum.error(depth) + kU * (std::abs(start) + sum.magnitude)};
+        });
+      };
+      expect_product(straight, true, [&] { multiply_add(a.in(), b.in(), c.out()); });
+      expect_product(turned, true, [&] { multiply_add(transposed(a_t.in()), b.in(), c.out()); });
+      // What stood in c is forgotten, even where it is no number.
+      for (Index i = 0; i < rows; ++i) {
+        c(i, (7 * i) % cols) = std::numeric_limits<float>::quiet_NaN();
+      }
+      expect_product(straight, false, [&] { multiply(a.in(), b.in(), c.out()); });
+      c(rows - 1, cols - 1) = kLowest;
+      expect_product(turned, false, [&] { multiply(transposed(a_t.in()), b.in(), c.out()); });
+    }
+  });
+}
+
+// f^T = exp(a b - L), c = a b - shift, p^T = f^T (a b - v), with L, shift and v a word a column.
+// A sum is off by e = k u sum |a||b|, the difference by u of itself more, exp by 4 u, the last
+// product by u.
+TEST_F(ArithmeticOnParts, ProductsThroughAFunction) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    for (const Index depth : kDepths) {
+      const Operand a = operand(frame, rows, depth);
+      const Operand b = operand(frame, depth, cols);
+      const Operand shift = column(frame, cols, -2, 5);
+      Operand c = operand(frame, rows, cols);
+      const Tile home =
+          machine_.initialize("home", std::min(kHomeRows, rows), std::min(kHomeCols, cols), 77);
+      const Index area = rows * cols;
+      const auto difference = [&](Index i, Index j) {
+        const Sum sum = product_of(a, b, i, j);
+        const double value = sum.value - shift(j, 0);
+        const double error = sum.error(depth);
+        return Expected{value, error + kU * (std::abs(value) + error)};
+      };
+
+      expect_changes_only({&c}, {&a, &b, &shift}, {2 * area * depth, 2 * area},
+                          [&] { exponentiated_product(a.in(), b.in(), shift.in(), c.out()); });
+      expect_words(c, [&](Index i, Index j) {
+        const auto [argument, error] = difference(i, j);
+        const double value = std::exp(argument);
+        return Expected{value, value * std::expm1(error + 4 * kU)};
+      });
+
+      const Values f(c);
+      expect_changes_only({&c}, {&a, &b, &shift}, {2 * area * depth, 2 * area}, [&] {
+        softmax_gradient_product(a.in(), b.in(), shift.in(), c.out(), home);
+      });
+      expect_words(c, [&](Index i, Index j) {
+        const auto [value, error] = difference(i, j);
+        return Expected{f(i, j) * value, f(i, j) * (error + kU * (std::abs(value) + error))};
+      });
+      EXPECT_TRUE(std::all_of(words(home), words(home) + home.words(), [](float word) {
+        return word == 77;
+      })) << "the home is charged, not used";
+
+      expect_changes_only({&c}, {&a, &b, &shift}, {2 * area * depth, area},
+                          [&] { shifted_product(a.in(), b.in(), shift.in(), c.out()); });
+      expect_words(c, difference);
+    }
+  });
+}
+
+// max(old, max_j s_ij) has no rounding; exp(old - new) has those of a difference and of exp.
+TEST_F(ArithmeticOnParts, RaisesMaxima) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    const Operand s = operand(frame, rows, cols, -10, 10);
+    const Operand s_t = operand(frame, cols, rows, -10, 10);
+    const auto expect_raised = [&](const auto& score, bool rescales, const auto& work) {
+      Operand maximum = column(frame, rows, -10, 20);
+      maximum(rows / 2, 0) = kLowest;
+      Operand rescale = column(frame, rows);
+      const Values old(maximum);
+      const Operations operations{0, rows * cols + (rescales ? 2 * rows : 0)};
+      expect_changes_only({&maximum, &rescale}, {&s, &s_t}, operations,
+                          [&] { work(maximum.out(), rescale.out()); });
+      const auto raised = [&](Index i) {
+        double top = old(i, 0);
+        for (Index j = 0; j < cols; ++j) {
+          top = std::max(top, score(i, j));
+        }
+        return top;
+      };
+      expect_words(maximum, [&](Index i, Index) { return Expected{raised(i), 0}; });
+      if (rescales) {
+        expect_words(rescale, [&](Index i, Index) {
+          const double argument = old(i, 0) - raised(i);
+          const double value = std::exp(argument);
+          return Expected{value, argument == 0 || value == 0
+                                     ? 0
+                                     : value * std::expm1(kU * (4 + std::abs(argument)))};
+        });
+      }
+    };
+    const auto straight = [&](Index i, Index j) { return s(i, j); };
+    const auto turned = [&](Index i, Index j) { return s_t(j, i); };
+    expect_raised(straight, false,
+                  [&](const View& maximum, const View&) { raise_maximum(s.in(), maximum); });
+    expect_raised(straight, true, [&](const View& maximum, const View& rescale) {
+      raise_maximum(s.in(), maximum, rescale);
+    });
+    expect_raised(turned, true, [&](const View& maximum, const View& rescale) {
+      raise_maximum(transposed(s_t.in()), maximum, rescale);
+    });
+  });
+}
+
+// exp(s - row): a difference and exp.
+TEST_F(ArithmeticOnParts, Exponentiates) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    const Operand row = column(frame, rows, -20, 20);
+    const auto expect_exponentials = [&](const Operand& f, const auto& argument_of) {
+      expect_words(f, [&](Index i, Index j) {
+        const double argument = argument_of(i, j);
+        const double value = std::exp(argument);
+        return Expected{value, value * std::expm1(kU * (4 + std::abs(argument)))};
+      });
+    };
+    const Operations operations{0, 2 * rows * cols};
+
+    Operand s = operand(frame, rows, cols, -20, 20);
+    Operand f = operand(frame, rows, cols);
+    const Values score(s);
+    const auto straight = [&](Index i, Index j) { return score(i, j) - row(i, 0); };
+    expect_changes_only({&f}, {&s, &row}, operations,
+                        [&] { exponentiate(s.in(), row.in(), f.out()); });
+    expect_exponentials(f, straight);
+    expect_changes_only({&s}, {&f, &row}, operations,
+                        [&] { exponentiate(s.in(), row.in(), s.out()); });
+    expect_exponentials(s, straight);
+
+    Operand s_t = operand(frame, cols, rows, -20, 20);
+    const Values score_t(s_t);
+    expect_changes_only({&s_t}, {&row}, operations,
+                        [&] { exponentiate(transposed(s_t.out()), row.in()); });
+    expect_exponentials(s_t, [&](Index j, Index i) { return score_t(j, i) - row(i, 0); });
+  });
+}
+
+// sum_i += sum_j a_ij, or a_ij b_ij: at most a rounding a term, and one for each addition.
+TEST_F(ArithmeticOnParts, AddsRowSumsAndRowDots) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    const Operand a = operand(frame, rows, cols);
+    const Operand b = operand(frame, rows, cols);
+    const Operand a_t = operand(frame, cols, rows);
+    const Operand b_t = operand(frame, cols, rows);
+    Operand sum = column(frame, rows);
+    const auto expect_sums = [&](Index operations, const auto& term, const auto& work) {
+      const Values start(sum);
+      expect_changes_only({&sum}, {&a, &b, &a_t, &b_t}, {0, operations}, work);
+      expect_words(sum, [&](Index i, Index) {
+        double value = start(i, 0);
+        double magnitude = std::abs(value);
+        for (Index j = 0; j < cols; ++j) {
+          value += term(i, j);
+          magnitude += std::abs(term(i, j));
+        }
+        return Expected{value, static_cast<double>(cols + 1) * kU * magnitude};
+      });
+    };
+    expect_sums(
+        rows * cols, [&](Index i, Index j) { return a(i, j); },
+        [&] { add_row_sums(a.in(), sum.out()); });
+    expect_sums(
+        rows * cols, [&](Index i, Index j) { return a_t(j, i); },
+        [&] { add_row_sums(transposed(a_t.in()), sum.out()); });
+    expect_sums(
+        2 * rows * cols, [&](Index i, Index j) { return a(i, j) * b(i, j); },
+        [&] { add_row_dots(a.in(), b.in(), sum.out()); });
+    expect_sums(
+        2 * rows * cols, [&](Index i, Index j) { return a_t(j, i) * b_t(j, i); },
+        [&] { add_row_dots(transposed(a_t.in()), transposed(b_t.in()), sum.out()); });
+  });
+}
+
+// One rounding: a *= factor, a / divisor, a += b. Two: a -= factor b.
+TEST_F(ArithmeticOnParts, ScalesDividesAddsAndSubtracts) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    const Operand factor = column(frame, rows, 0.5, 3);
+    const Operand b = operand(frame, rows, cols);
+    Operand a = operand(frame, rows, cols);
+    Operand f = operand(frame, rows, cols);
+    const auto once = [](double value) { return Expected{value, kU * std::abs(value)}; };
+    const Index area = rows * cols;
+
+    expect_changes_only({&f}, {&a, &factor}, {0, area},
+                        [&] { divide_rows(a.in(), factor.in(), f.out()); });
+    expect_words(f, [&](Index i, Index j) { return once(a(i, j) / factor(i, 0)); });
+    Values old(a);
+    expect_changes_only({&a}, {&b, &factor}, {0, area},
+                        [&] { divide_rows(a.in(), factor.in(), a.out()); });
+    expect_words(a, [&](Index i, Index j) { return once(old(i, j) / factor(i, 0)); });
+    old = Values(a);
+    expect_changes_only({&a}, {&b, &factor}, {0, area}, [&] { scale_rows(a.out(), factor.in()); });
+    expect_words(a, [&](Index i, Index j) { return once(old(i, j) * factor(i, 0)); });
+    old = Values(a);
+    expect_changes_only({&a}, {&b, &factor}, {0, area}, [&] { add(a.out(), b.in()); });
+    expect_words(a, [&](Index i, Index j) { return once(old(i, j) + b(i, j)); });
+    old = Values(a);
+    expect_changes_only({&a}, {&b, &factor}, {0, 2 * area},
+                        [&] { subtract_scaled_rows(a.out(), factor.in(), b.in()); });
+    expect_words(a, [&](Index i, Index j) {
+      const double product = factor(i, 0) * b(i, j);
+      const double value = old(i, j) - product;
+      return Expected{value, kU * (std::abs(value) + (1 + kU) * std::abs(product))};
+    });
+  });
+}
+
+// f (q - v): two roundings, each relative.
+TEST_F(ArithmeticOnParts, MakesTheGradientOfTheScores) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    const Operand v = column(frame, rows, -5, 5);
+    const Operations operations{0, 2 * rows * cols};
+    const auto twice = [](double value) { return Expected{value, 2 * kU * std::abs(value)}; };
+
+    Operand f = operand(frame, rows, cols, 0, 1);
+    Operand q = operand(frame, rows, cols, -5, 5);
+    Operand p = operand(frame, rows, cols);
+    const Values old_f(f);
+    const Values old_q(q);
+    const auto gradient = [&](Index i, Index j) {
+      return twice(old_f(i, j) * (old_q(i, j) - v(i, 0)));
+    };
+    expect_changes_only({&p}, {&f, &q, &v}, operations,
+                        [&] { softmax_gradient(f.in(), q.in(), v.in(), p.out()); });
+    expect_words(p, gradient);
+    Operand in_place = operand(frame, rows, cols, 0, 1);
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < cols; ++j) {
+        in_place(i, j) = static_cast<float>(f(i, j));
+      }
+    }
+    expect_changes_only({&in_place}, {&f, &q, &v}, operations, [&] {  // p may be f
+      softmax_gradient(in_place.in(), q.in(), v.in(), in_place.out());
+    });
+    expect_words(in_place, gradient);
+    expect_changes_only({&q}, {&f, &p, &v}, operations, [&] {  // or q
+      softmax_gradient(f.in(), q.in(), v.in(), q.out());
+    });
+    expect_words(q, gradient);
+
+    const Operand f_t = operand(frame, cols, rows, 0, 1);
+    Operand q_t = operand(frame, cols, rows, -5, 5);
+    const Values old_q_t(q_t);
+    expect_changes_only({&q_t}, {&f_t, &v}, operations, [&] {
+      softmax_gradient(transposed(f_t.in()), v.in(), transposed(q_t.out()));
+    });
+    expect_words(q_t,
+                 [&](Index j, Index i) { return twice(f_t(j, i) * (old_q_t(j, i) - v(i, 0))); });
+  });
+}
+
+// maximum += log(sum): log is off by 4 u of its value, the sum by u of itself.
+TEST_F(ArithmeticOnParts, AddsLogarithms) {
+  for (const Frame frame : {Frame::whole, Frame::inside}) {
+    for (const Index rows : kRagged) {
+      const Operand sum = column(frame, rows, 1, 1000);
+      Operand maximum = column(frame, rows, -50, 50);
+      const Values old(maximum);
+      expect_changes_only({&maximum}, {&sum}, {0, 2 * rows},
+                          [&] { add_logarithm(maximum.out(), sum.in()); });
+      expect_words(maximum, [&](Index i, Index) {
+        const double logarithm = std::log(sum(i, 0));
+        const double value = old(i, 0) + logarithm;
+        return Expected{value, kU * (std::abs(value) + 5 * logarithm)};
+      });
+    }
+  }
+}
+
+// t = a^T moves bits: those of NaNs, infinities and both zeros, too. It computes nothing.
+TEST_F(ArithmeticOnParts, Transposes) {
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    Operand a = operand(frame, rows, cols);
+    a(rows - 1, 0) = std::bit_cast<float>(0x7fc12345U);
+    a(0, cols - 1) = -0.0F;
+    a(rows / 2, cols / 2) = kLowest;
+    Operand t = operand(frame, cols, rows);
+    expect_changes_only({&t}, {&a}, {}, [&] { transpose(a.in(), t.out()); });
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < cols; ++j) {
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(t(j, i)), std::bit_cast<std::uint32_t>(a(i, j)));
+      }
+    }
+  });
+}
+
+// x * 1 = x to the bit, signalling NaNs and subnormals included: nothing is multiplied.
+TEST_F(ArithmeticOnParts, LeavesTheBitsOfRowsWhoseFactorIsOne) {
+  constexpr std::uint32_t kStrange[] = {0x80000000, 0x00000001, 0x807fffff, 0x7f800000,
+                                        0xff800000, 0x7fc12345, 0xffc00001, 0x7f812345};
+  for_shapes([&](Frame frame, Index rows, Index cols) {
+    Operand a = operand(frame, rows, cols);
+    Operand factor = column(frame, rows);
+    for (Index i = 0; i < rows; ++i) {
+      factor(i, 0) = i % 3 == 1 ? 2.0F : 1.0F;
+      for (Index j = 0; j < cols && i % 3 != 1; ++j) {
+        a(i, j) = std::bit_cast<float>(kStrange[static_cast<std::size_t>(i + j) % 8]);
+      }
+    }
+    const Values old(a);
+    expect_changes_only({&a}, {&factor}, {0, rows * cols},
+                        [&] { scale_rows(a.out(), factor.in()); });
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < cols; ++j) {
+        if (i % 3 == 1) {
+          ASSERT_EQ(a(i, j), static_cast<float>(2 * old(i, j)));
+        } else {
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(a(i, j)),
+                    kStrange[static_cast<std::size_t>(i + j) % 8]);
+        }
+      }
+    }
+  });
+}
+
+// ------------------------------------------------------------------------------ no number
+
+// A NaN in any word of any operand makes NaN of the words whose formula has it, and of no other.
+struct Dependence {
+  const char* what;
+  std::vector<std::pair<Index, Index>> shapes;  // of the operands
+  std::size_t result;                           // which of them is looked at
+  std::function<void(std::vector<Operand>&)> work;
+  // Whether word (x, y) of the result has word (i, j) of operand k in its formula.
+  std::function<bool(std::size_t k, Index i, Index j, Index x, Index y)> has;
+};
+
+TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
+  constexpr Index kRows = 17;
+  constexpr Index kCols = 35;
+  constexpr Index kDepth = 18;
+  const std::pair<Index, Index> whole{kRows, kCols};
+  const std::pair<Index, Index> per_row{kRows, 1};
+  const std::pair<Index, Index> per_column{kCols, 1};
+  const std::pair<Index, Index> left{kRows, kDepth};
+  const std::pair<Index, Index> left_t{kDepth, kRows};
+  const std::pair<Index, Index> right{kDepth, kCols};
+  using Operands = std::vector<Operand>;
+
+  // Operands: a factor, the other, [a word a column,] the result.
+  const auto product = [](std::size_t k, Index i, Index j, Index x, Index y) {
+    return k == 0 ? i == x : j == y;
+  };
+  const auto product_and_result = [=](std::size_t k, Index i, Index j, Index x, Index y) {
+    return k == 2 ? i == x && j == y : product(k, i, j, x, y);
+  };
+  const auto turned_product = [](std::size_t k, Index, Index j, Index x, Index y) {
+    return k == 0 ? j == x : k == 1 && j == y;
+  };
+  const auto turned_product_and_result = [=](std::size_t k, Index i, Index j, Index x, Index y) {
+    return k == 2 ? i == x && j == y : turned_product(k, i, j, x, y);
+  };
+  const auto product_by_column = [=](std::size_t k, Index i, Index j, Index x, Index y) {
+    return k == 2 ? i == y : k < 2 && product(k, i, j, x, y);
+  };
+  // Whatever is as wide as the result: the same word; a column: the row, or the column.
+  const auto elementwise = [](std::size_t column, bool turned) {
+    return [=](std::size_t k, Index i, Index j, Index x, Index y) {
+      return k == column ? i == (turned ? y : x) : i == x && j == y;
+    };
+  };
+  // The result has a word for each row, or column, of operand 0 (and of 1 where `two`).
+  const auto folded = [](bool turned, std::size_t wide) {
+    return [=](std::size_t k, Index i, Index j, Index x, Index) {
+      return k < wide ? (turned ? j : i) == x : i == x;
+    };
+  };
+  // Of the words that go in, not of what stood in the result.
+  const auto without = [](std::size_t result, auto has) {
+    return [=](std::size_t k, Index i, Index j, Index x, Index y) {
+      return k != result && has(k, i, j, x, y);
+    };
+  };
+
+  const Dependence functions[] = {
+      {"c += a b",
+       {left, right, whole},
+       2,
+       [](Operands& of) { multiply_add(of[0].in(), of[1].in(), of[2].out()); },
+       product_and_result},
+      {"c += a^T b",
+       {left_t, right, whole},
+       2,
+       [](Operands& of) { multiply_add(transposed(of[0].in()), of[1].in(), of[2].out()); },
+       turned_product_and_result},
+      {"c = a b",
+       {left, right, whole},
+       2,
+       [](Operands& of) { multiply(of[0].in(), of[1].in(), of[2].out()); },
+       without(2, product)},
+      {"c = a^T b",
+       {left_t, right, whole},
+       2,
+       [](Operands& of) { multiply(transposed(of[0].in()), of[1].in(), of[2].out()); },
+       without(2, turned_product)},
+      {"exp(a b - L)",
+       {left, right, per_column, whole},
+       3,
+       [](Operands& of) { exponentiated_product(of[0].in(), of[1].in(), of[2].in(), of[3].out()); },
+       product_by_column},
+      {"a b - shift",
+       {left, right, per_column, whole},
+       3,
+       [](Operands& of) { shifted_product(of[0].in(), of[1].in(), of[2].in(), of[3].out()); },
+       product_by_column},
+      {"f^T (a b - v)",
+       {left, right, per_column, whole},
+       3,
+       [this](Operands& of) {
+         const Tile home = machine_.initialize("home", kHomeRows, kHomeCols);
+         softmax_gradient_product(of[0].in(), of[1].in(), of[2].in(), of[3].out(), home);
+       },
+       [=](std::size_t k, Index i, Index j, Index x, Index y) {
+         return k == 3 ? i == x && j == y : product_by_column(k, i, j, x, y);
+       }},
+      {"maximum",
+       {whole, per_row},
+       1,
+       [](Operands& of) { raise_maximum(of[0].in(), of[1].out()); },
+       folded(false, 1)},
+      {"maximum beside rescale",
+       {whole, per_row, per_row},
+       1,
+       [](Operands& of) { raise_maximum(of[0].in(), of[1].out(), of[2].out()); },
+       without(2, folded(false, 1))},
+      {"rescale",
+       {whole, per_row, per_row},
+       2,
+       [](Operands& of) { raise_maximum(of[0].in(), of[1].out(), of[2].out()); },
+       without(2, folded(false, 1))},
+      {"maximum^T",
+       {{kCols, kRows}, per_row, per_row},
+       1,
+       [](Operands& of) { raise_maximum(transposed(of[0].in()), of[1].out(), of[2].out()); },
+       without(2, folded(true, 1))},
+      {"rescale^T",
+       {{kCols, kRows}, per_row, per_row},
+       2,
+       [](Operands& of) { raise_maximum(transposed(of[0].in()), of[1].out(), of[2].out()); },
+       without(2, folded(true, 1))},
+      {"exp",
+       {whole, per_row, whole},
+       2,
+       [](Operands& of) { exponentiate(of[0].in(), of[1].in(), of[2].out()); },
+       without(2, elementwise(1, false))},
+      {"exp in place",
+       {whole, per_row},
+       0,
+       [](Operands& of) { exponentiate(of[0].in(), of[1].in(), of[0].out()); },
+       elementwise(1, false)},
+      {"exp^T",
+       {whole, per_column},
+       0,
+       [](Operands& of) { exponentiate(transposed(of[0].out()), of[1].in()); },
+       elementwise(1, true)},
+      {"row sums",
+       {whole, per_row},
+       1,
+       [](Operands& of) { add_row_sums(of[0].in(), of[1].out()); },
+       folded(false, 1)},
+      {"row sums^T",
+       {whole, per_column},
+       1,
+       [](Operands& of) { add_row_sums(transposed(of[0].in()), of[1].out()); },
+       folded(true, 1)},
+      {"row dots",
+       {whole, whole, per_row},
+       2,
+       [](Operands& of) { add_row_dots(of[0].in(), of[1].in(), of[2].out()); },
+       folded(false, 2)},
+      {"row dots^T",
+       {whole, whole, per_column},
+       2,
+       [](Operands& of) {
+         add_row_dots(transposed(of[0].in()), transposed(of[1].in()), of[2].out());
+       },
+       folded(true, 2)},
+      {"scale",
+       {whole, per_row},
+       0,
+       [](Operands& of) { scale_rows(of[0].out(), of[1].in()); },
+       elementwise(1, false)},
+      {"a -= factor b",
+       {whole, per_row, whole},
+       0,
+       [](Operands& of) { subtract_scaled_rows(of[0].out(), of[1].in(), of[2].in()); },
+       elementwise(1, false)},
+      {"a / divisor",
+       {whole, per_row, whole},
+       2,
+       [](Operands& of) { divide_rows(of[0].in(), of[1].in(), of[2].out()); },
+       without(2, elementwise(1, false))},
+      {"a += b",
+       {whole, whole},
+       0,
+       [](Operands& of) { add(of[0].out(), of[1].in()); },
+       elementwise(9, false)},
+      {"log",
+       {per_row, per_row},
+       0,
+       [](Operands& of) { add_logarithm(of[0].out(), of[1].in()); },
+       elementwise(9, false)},
+      {"gradient",
+       {whole, per_row, whole, whole},
+       3,
+       [](Operands& of) { softmax_gradient(of[0].in(), of[2].in(), of[1].in(), of[3].out()); },
+       without(3, elementwise(1, false))},
+      {"gradient^T",
+       {whole, per_column, whole},
+       2,
+       [](Operands& of) {
+         softmax_gradient(transposed(of[0].in()), of[1].in(), transposed(of[2].out()));
+       },
+       elementwise(1, true)},
+  };
+  for (const Dependence& function : functions) {
+    SCOPED_TRACE(function.what);
+    for (std::size_t k = 0; k < function.shapes.size(); ++k) {
+      const auto [rows, cols] = function.shapes[k];
+      std::string wrong;
+      // Every panel and lane of the operand, on a diagonal that wraps around.
+      for (Index step = 0; step < std::max(rows, cols) && wrong.empty(); ++step) {
+        const Index i = step % rows;
+        const Index j = step % cols;
+        Operands of;
+        for (const auto& [height, width] : function.shapes) {
+          of.push_back(operand(width == 1 ? Frame::whole : Frame::inside, height, width, 0.5, 2));
+        }
+        of[k](i, j) = std::numeric_limits<float>::quiet_NaN();
+        function.work(of);
+        const Operand& result = of[function.result];
+        for (Index x = 0; x < result.rows(); ++x) {
+          for (Index y = 0; y < result.cols(); ++y) {
+            if (std::isnan(result(x, y)) != function.has(k, i, j, x, y)) {
+              wrong = "word " + std::to_string(x) + ", " + std::to_string(y) + " is " +
+                      std::to_string(result(x, y)) + " with a NaN at " + std::to_string(i) + ", " +
+                      std::to_string(j) + " of operand " + std::to_string(k);
+            }
+          }
+        }
+      }
+      EXPECT_EQ(wrong, "");
+    }
+  }
+}
+
 // ---------------------------------------------------------------------------------- refusals
 
 // A call with tiles that do not conform throws, and neither reports nor changes anything.
@@ -396,6 +1122,72 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
       {"gradient: q", [&] { softmax_gradient(t43, t44, c4, t43); }},
       {"gradient: v", [&] { softmax_gradient(t43, t43, c2, t43); }},
       {"gradient: p", [&] { softmax_gradient(t43, t43, c4, t44); }},
+      {"c = a b: depth", [&] { multiply(t43, t43, t44); }},
+      {"c = a b: rows", [&] { multiply(t43, t34, t34); }},
+      {"c = a b: columns", [&] { multiply(t43, t33, t44); }},
+      {"c = a^T b: depth", [&] { multiply(transposed(t43), t34, t33); }},
+      {"c = a^T b: rows", [&] { multiply(transposed(t43), t44, t44); }},
+      {"c = a^T b: columns", [&] { multiply(transposed(t43), t44, t33); }},
+      {"exp of product: depth", [&] { exponentiated_product(t43, t43, c4, t44); }},
+      {"exp of product: rows", [&] { exponentiated_product(t43, t34, c4, t34); }},
+      {"exp of product: a word a row", [&] { exponentiated_product(t34, t43, c4, t33); }},
+      {"exp of product: not a column", [&] { exponentiated_product(t43, t34, t44, t44); }},
+      {"shifted product: depth", [&] { shifted_product(t43, t43, c4, t44); }},
+      {"shifted product: columns", [&] { shifted_product(t43, t33, c4, t44); }},
+      {"shifted product: a word a row", [&] { shifted_product(t34, t43, c4, t33); }},
+      {"gradient product: depth", [&] { softmax_gradient_product(t43, t43, c4, t44, t44); }},
+      {"gradient product: rows", [&] { softmax_gradient_product(t43, t34, c4, t34, t44); }},
+      {"gradient product: v", [&] { softmax_gradient_product(t43, t34, c2, t44, t44); }},
+      {"gradient product: home, rows", [&] { softmax_gradient_product(t43, t34, c4, t44, t34); }},
+      {"gradient product: home, columns",
+       [&] { softmax_gradient_product(t43, t34, c4, t44, t43); }},
+      {"maximum^T: a word a row", [&] { raise_maximum(transposed(t43), c4, c4); }},
+      {"maximum^T: rescale", [&] { raise_maximum(transposed(t34), c4, c2); }},
+      {"exp^T: a word a row", [&] { exponentiate(transposed(t43), c4); }},
+      {"exp^T: not a column", [&] { exponentiate(transposed(t34), t44); }},
+      {"sums^T: a word a row", [&] { add_row_sums(transposed(t43), c4); }},
+      {"dots^T: operands", [&] { add_row_dots(transposed(t34), transposed(t44), c4); }},
+      {"dots^T: a word a row", [&] { add_row_dots(transposed(t43), transposed(t43), c4); }},
+      {"subtract: rows", [&] { subtract_scaled_rows(t43, c2, t43); }},
+      {"subtract: b", [&] { subtract_scaled_rows(t43, c4, t44); }},
+      {"add", [&] { add(t43, t34); }},
+      {"gradient^T: q", [&] { softmax_gradient(transposed(t34), c4, transposed(t44)); }},
+      {"gradient^T: v", [&] { softmax_gradient(transposed(t43), c4, transposed(t43)); }},
+      {"transpose: rows", [&] { transpose(t43, t33); }},
+      {"transpose: columns", [&] { transpose(t43, t44); }},
+      // Parts: a column of a wider panel has its words apart, where a column's lie together.
+      {"maximum: a part of a panel",
+       [&] {
+         raise_maximum(t43, t44.part({0, 4}, {0, 1}));
+       }},
+      {"scale: a part of a panel",
+       [&] {
+         scale_rows(t43, t44.part({0, 4}, {0, 1}));
+       }},
+      {"shift: a part of a panel",
+       [&] {
+         shifted_product(t43, t34, t44.part({0, 4}, {0, 1}), t44);
+       }},
+      {"log: a part of a panel",
+       [&] {
+         add_logarithm(t44.part({0, 4}, {0, 1}), c4);
+       }},
+      {"a part: rows",
+       [&] {
+         add(t43.part({1, 4}), t43);
+       }},
+      {"a part outside",
+       [&] {
+         add(t43.part({1, 5}), t43);
+       }},
+      {"a part inside a panel",
+       [&] {
+         add(t44.part({0, 4}, {1, 4}), t43);
+       }},
+      {"no part",
+       [&] {
+         add(t44.part({2, 2}), t43);
+       }},
   };
   for (const auto& refused : calls) {
     const char* what = refused.first;
