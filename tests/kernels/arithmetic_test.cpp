@@ -657,11 +657,46 @@ TEST_F(ArithmeticOnParts, Exponentiates) {
                         [&] { exponentiate(s.in(), row.in(), s.out()); });
     expect_exponentials(s, straight);
 
-    Operand s_t = operand(frame, cols, rows, -20, 20);
-    const Values score_t(s_t);
-    expect_changes_only({&s_t}, {&row}, operations,
-                        [&] { exponentiate(transposed(s_t.out()), row.in()); });
-    expect_exponentials(s_t, [&](Index j, Index i) { return score_t(j, i) - row(i, 0); });
+    // Transposed, in place, with the sums of what came out and its products with q: each term
+    // is off by its exponential's error, and is rounded at most once for each addition.
+    const Operand q_t = operand(frame, cols, rows);
+    for (const bool with_q : {false, true}) {
+      Operand s_t = operand(frame, cols, rows, -20, 20);
+      Operand sum = column(frame, rows);
+      Operand dots = column(frame, rows);
+      const Values score_t(s_t);
+      const Values sum_before(sum);
+      const Values dots_before(dots);
+      const auto turned = [&](Index j, Index i) { return score_t(j, i) - row(i, 0); };
+      if (with_q) {
+        expect_changes_only({&s_t, &sum, &dots}, {&row, &q_t}, {0, 5 * rows * cols}, [&] {
+          exponentiate(transposed(s_t.out()), row.in(), sum.out(), transposed(q_t.in()),
+                       dots.out());
+        });
+      } else {
+        expect_changes_only({&s_t, &sum}, {&row, &q_t, &dots}, {0, 3 * rows * cols},
+                            [&] { exponentiate(transposed(s_t.out()), row.in(), sum.out()); });
+      }
+      expect_exponentials(s_t, turned);
+      const auto expect_sum = [&](const Operand& found, const Values& before, const auto& weight) {
+        expect_words(found, [&](Index i, Index) {
+          double value = before(i, 0);
+          double size = std::abs(value);
+          double off = 0;
+          for (Index j = 0; j < cols; ++j) {
+            const double term = std::exp(turned(j, i)) * weight(j, i);
+            value += term;
+            size += std::abs(term);
+            off += std::abs(term) * std::expm1(kU * (4 + std::abs(turned(j, i))));
+          }
+          return Expected{value, off + static_cast<double>(cols + 1) * kU * (size + off)};
+        });
+      };
+      expect_sum(sum, sum_before, [](Index, Index) { return 1.0; });
+      if (with_q) {
+        expect_sum(dots, dots_before, [&](Index j, Index i) { return q_t(j, i); });
+      }
+    }
   });
 }
 
@@ -689,9 +724,6 @@ TEST_F(ArithmeticOnParts, AddsRowSumsAndRowDots) {
     expect_sums(
         rows * cols, [&](Index i, Index j) { return a(i, j); },
         [&] { add_row_sums(a.in(), sum.out()); });
-    expect_sums(
-        rows * cols, [&](Index i, Index j) { return a_t(j, i); },
-        [&] { add_row_sums(transposed(a_t.in()), sum.out()); });
     expect_sums(
         2 * rows * cols, [&](Index i, Index j) { return a(i, j) * b(i, j); },
         [&] { add_row_dots(a.in(), b.in(), sum.out()); });
@@ -979,20 +1011,30 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
        [](Operands& of) { exponentiate(of[0].in(), of[1].in(), of[0].out()); },
        elementwise(1, false)},
       {"exp^T",
-       {whole, per_column},
+       {whole, per_column, per_column},
        0,
-       [](Operands& of) { exponentiate(transposed(of[0].out()), of[1].in()); },
-       elementwise(1, true)},
+       [](Operands& of) { exponentiate(transposed(of[0].out()), of[1].in(), of[2].out()); },
+       without(2, elementwise(1, true))},
+      {"exp^T: sums",
+       {whole, per_column, per_column},
+       2,
+       [](Operands& of) { exponentiate(transposed(of[0].out()), of[1].in(), of[2].out()); },
+       folded(true, 1)},
+      {"exp^T: dots",
+       {whole, per_column, per_column, whole, per_column},
+       4,
+       [](Operands& of) {
+         exponentiate(transposed(of[0].out()), of[1].in(), of[2].out(), transposed(of[3].in()),
+                      of[4].out());
+       },
+       [](std::size_t k, Index i, Index j, Index x, Index) {
+         return k != 2 && (k == 0 || k == 3 ? j == x : i == x);
+       }},
       {"row sums",
        {whole, per_row},
        1,
        [](Operands& of) { add_row_sums(of[0].in(), of[1].out()); },
        folded(false, 1)},
-      {"row sums^T",
-       {whole, per_column},
-       1,
-       [](Operands& of) { add_row_sums(transposed(of[0].in()), of[1].out()); },
-       folded(true, 1)},
       {"row dots",
        {whole, whole, per_row},
        2,
@@ -1143,9 +1185,11 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
        [&] { softmax_gradient_product(t43, t34, c4, t44, t43); }},
       {"maximum^T: a word a row", [&] { raise_maximum(transposed(t43), c4, c4); }},
       {"maximum^T: rescale", [&] { raise_maximum(transposed(t34), c4, c2); }},
-      {"exp^T: a word a row", [&] { exponentiate(transposed(t43), c4); }},
-      {"exp^T: not a column", [&] { exponentiate(transposed(t34), t44); }},
-      {"sums^T: a word a row", [&] { add_row_sums(transposed(t43), c4); }},
+      {"exp^T: a word a row", [&] { exponentiate(transposed(t43), c4, c4); }},
+      {"exp^T: not a column", [&] { exponentiate(transposed(t34), t44, c4); }},
+      {"exp^T: sum", [&] { exponentiate(transposed(t34), c4, c2); }},
+      {"exp^T: q", [&] { exponentiate(transposed(t34), c4, c4, transposed(t44), c4); }},
+      {"exp^T: dots", [&] { exponentiate(transposed(t34), c4, c4, transposed(t34), c2); }},
       {"dots^T: operands", [&] { add_row_dots(transposed(t34), transposed(t44), c4); }},
       {"dots^T: a word a row", [&] { add_row_dots(transposed(t43), transposed(t43), c4); }},
       {"subtract: rows", [&] { subtract_scaled_rows(t43, c2, t43); }},
