@@ -356,8 +356,8 @@ void softmax_gradient_product(const ConstView& a, const ConstView& b, const Cons
 // The largest of what came by. Max may lose a NaN, on some processors, in some places; all bits
 // of `nan` are set where there was one.
 struct Top {
-  Vector largest = hn::Set(kLanes, -std::numeric_limits<float>::infinity());
-  Vector nan = hn::Zero(kLanes);
+  Vector largest;
+  Vector nan;
 };
 HWY_INLINE Top higher(const Top& top, Vector x) {
   return {hn::Max(top.largest, x), hn::Or(top.nan, hn::VecFromMask(kLanes, hn::IsNaN(x)))};
@@ -367,7 +367,7 @@ void raise_maximum(const ConstView& s, const View& maximum) {
   const Vector lowest = hn::Set(kLanes, -std::numeric_limits<float>::infinity());
   float* const known = words_of_column(maximum);
   for_rows(
-      s, Top(),
+      s, Top{lowest, hn::Zero(kLanes)},
       [&](const Top& top, Index i, Index p, int v, Index lanes)
           HWY_ATTR { return higher(top, only(load(s.at(i, p), v), lanes, lowest)); },
       [&](Index i, const Top& top) HWY_ATTR {
@@ -379,7 +379,7 @@ void raise_maximum(const ConstView& s, const View& maximum) {
 
 void raise_maximum_transposed(const ConstView& s_t, const View& maximum, const View& rescale) {
   for_columns(
-      s_t, Top(),
+      s_t, Top{hn::Set(kLanes, -std::numeric_limits<float>::infinity()), hn::Zero(kLanes)},
       [&](Index p) HWY_ATTR {
         return [s = lines(s_t, p)](const Top& top, Index j, int v)
                    HWY_ATTR { return higher(top, load(s[j], v)); };

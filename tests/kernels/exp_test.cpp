@@ -123,8 +123,6 @@ void walk(Walk& result, Exponentials& exponentials, std::uint32_t first, std::ui
   flush();
 }
 
-// Every seventh float; all of them with REDBLUE_EXP_ALL=1 in the environment (about 2^31, a
-// minute).
 class Exp : public testing::TestWithParam<std::string> {
  protected:
   Exp() { EXPECT_TRUE(use_.known()); }
