@@ -28,13 +28,21 @@ HWY_INLINE hn::Vec<Lanes> exp(Lanes lanes, hn::Vec<Lanes> x) {
   const Vector rounder = constant(0x1.8p+23F);
   const Vector rounded = hn::MulAdd(x, constant(0x1.715476p+0F), rounder);
   const Vector k = hn::Sub(rounded, rounder);
-  Vector r = hn::NegMulAdd(k, constant(0x1.62e43p-1F), x);
-  r = hn::NegMulAdd(k, constant(-0x1.05c61p-29F), r);
+  // ln 2 in two parts; k times the first, of 15 bits, is exact, with fused multiply-adds or
+  // without.
+  const Vector high = hn::NegMulAdd(k, constant(0x1.62e4p-1F), x);
+  const Vector low = constant(0x1.7f7d1cp-20F);
+  const Vector r = hn::NegMulAdd(k, low, high);
   Vector P = hn::MulAdd(r, constant(0x1.6a2352p-10F), constant(0x1.123a6cp-7F));
   P = hn::MulAdd(r, P, constant(0x1.5558f4p-5F));
   P = hn::MulAdd(r, P, constant(0x1.55549p-3F));
   P = hn::MulAdd(r, P, constant(0x1.fffffcp-2F));
-  const Vector e = hn::Add(hn::MulAdd(hn::Mul(r, r), P, r), constant(1));
+#if HWY_NATIVE_FMA
+  const Vector e = hn::MulAdd(r, hn::MulAdd(r, P, constant(1)), constant(1));
+#else  // Where products are rounded, `high` at least is exact.
+  const Vector rest = hn::NegMulAdd(k, low, hn::Mul(hn::Mul(r, r), P));
+  const Vector e = hn::Add(hn::Add(rest, high), constant(1));
+#endif
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integers, rounded));
   const Vector scaled = hn::BitCast(lanes, hn::Add(hn::BitCast(integers, e), exponent));
   // -126 ln 2, rounded up, and the logarithm of the largest float, rounded down.

@@ -123,8 +123,6 @@ void walk(Walk& result, Exponentials& exponentials, std::uint32_t first, std::ui
   flush();
 }
 
-// Every seventh float; all of them with REDBLUE_EXP_ALL=1 in the environment (about 2^31, a
-// minute).
 class Exp : public testing::TestWithParam<std::string> {
  protected:
   Exp() { EXPECT_TRUE(use_.known()); }
@@ -132,6 +130,9 @@ class Exp : public testing::TestWithParam<std::string> {
   Exponentials exponentials_;
 };
 
+// Every seventh float, in about 3 s; all of them, 2.2e9, with REDBLUE_EXP_ALL in the environment,
+// in one or two minutes a target. Measured over all of them: at most 0.910 ulp with fused
+// multiply-adds (AVX2, at 5.1998), 0.906 without (SSE4, at 4.50587).
 TEST_P(Exp, IsWithinAnUlp) {
   const bool all = std::getenv("REDBLUE_EXP_ALL") != nullptr;
   const std::uint32_t step = all ? 1 : 7;

@@ -1,0 +1,12 @@
+// expect: conversion from .* to non-scalar type|no viable conversion
+#include "memsim/machine.hpp"
+
+// A part of what was read as const is not changed by arithmetic either.
+#ifdef CONTROL
+void change(redblue::Tile& tile) {
+#else
+void change(const redblue::Tile& tile) {
+#endif
+  const redblue::View part = tile.part({0, 1}, {0, 1});
+  *part.at(0, 0) = 1;
+}

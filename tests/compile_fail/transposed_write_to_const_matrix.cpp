@@ -1,0 +1,11 @@
+// expect: no known conversion|no matching
+#include "memsim/machine.hpp"
+
+// Nor is a const matrix written by way of a block's transpose.
+#ifdef CONTROL
+void put(redblue::Machine& machine, const redblue::Tile& tile, redblue::SlowMatrix& A) {
+#else
+void put(redblue::Machine& machine, const redblue::Tile& tile, const redblue::SlowMatrix& A) {
+#endif
+  machine.write(tile, redblue::transposed(A.block({0, 1}, {0, 1})));
+}

@@ -1,0 +1,306 @@
+// Where the words of a tile lie, and how blocks come there and back. With W = kPanel = 16: panel
+// p of an r x c tile begins at word p W r and is w = min(W, c - p W) wide, so word (i, j) is the
+// one at (j / W) W r + i w + j mod W. That is one place for each word, and no gaps.
+
+#include "memsim/layout.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "memsim/host_access.hpp"
+#include "memsim/machine.hpp"
+#include "tests/memsim/print.hpp"
+
+namespace redblue {
+namespace {
+
+using Buffer = std::vector<float>;
+
+// Ragged for panels in either direction.
+const std::pair<Index, Index> kShapes[] = {{1, 1},   {1, 16},  {16, 1},  {3, 15},  {15, 3},
+                                           {5, 16},  {16, 16}, {17, 17}, {16, 33}, {33, 16},
+                                           {31, 47}, {48, 5},  {61, 35}, {2, 100}, {100, 2}};
+
+Index place_of(Index rows, Index cols, Index i, Index j) {
+  const Index panel = j / kPanel;
+  const Index width = std::min(kPanel, cols - panel * kPanel);
+  return panel * kPanel * rows + i * width + j % kPanel;
+}
+
+Buffer numbered(Index words) {
+  Buffer buffer(static_cast<std::size_t>(words));
+  std::iota(buffer.begin(), buffer.end(), 1.0F);
+  return buffer;
+}
+
+TEST(Layout, IsPanelsOfRowsWithoutGaps) {
+  for (const auto& [rows, cols] : kShapes) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
+    Machine machine(rows * cols);  // and no word of padding
+    Tile tile = machine.initialize("t", rows, cols);
+    const View all = tile;
+    ASSERT_EQ(all.rows(), rows);
+    ASSERT_EQ(all.cols(), cols);
+    EXPECT_EQ(all.words(), rows * cols);
+    EXPECT_EQ(all.panels(), (cols + kPanel - 1) / kPanel);
+    EXPECT_EQ(&all.machine(), &machine);
+    const float* const first = all.at(0, 0);
+    std::set<Index> places;
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < cols; ++j) {
+        const Index place = place_of(rows, cols, i, j);
+        places.insert(place);
+        ASSERT_EQ(&tile(i, j), first + place);
+        ASSERT_EQ(all.at(i, j / kPanel) + j % kPanel, first + place);
+      }
+    }
+    EXPECT_EQ(places.size(), static_cast<std::size_t>(rows * cols));
+    EXPECT_EQ(*places.rbegin(), rows * cols - 1);
+    Index width = 0;
+    for (Index p = 0; p < all.panels(); ++p) {
+      EXPECT_EQ(all.stride(p), all.panel_cols(p));
+      width += all.panel_cols(p);
+    }
+    EXPECT_EQ(width, cols);
+  }
+}
+
+// Word (i, j) of a part is word (rows.begin + i, columns.begin + j) of its tile.
+TEST(Layout, PartsAreTheTilesOwnWords) {
+  for (const auto& [rows, cols] : kShapes) {
+    Machine machine(rows * cols);
+    Tile tile = machine.initialize("t", rows, cols);
+    const Tile& constant = tile;
+    for (Index begin = 0; begin < cols; begin += kPanel) {
+      for (const Index end : {begin + 1, begin + 7, begin + 16, begin + 17, cols}) {
+        for (const Range I : {Range{0, rows}, Range{rows / 2, rows}, Range{0, (rows + 1) / 2}}) {
+          if (end > cols || I.size() < 1) {
+            continue;
+          }
+          const Range J{begin, end};
+          const View part = tile.part(I, J);
+          const ConstView read_only = constant.part(I, J);
+          const ConstView converted = part;
+          ASSERT_EQ(part.rows(), I.size());
+          ASSERT_EQ(part.cols(), J.size());
+          EXPECT_EQ(&part.machine(), &machine);
+          for (Index i = 0; i < part.rows(); ++i) {
+            for (Index j = 0; j < part.cols(); ++j) {
+              const float* const word = &tile(I.begin + i, J.begin + j);
+              ASSERT_EQ(part.at(i, j / kPanel) + j % kPanel, word);
+              ASSERT_EQ(read_only.at(i, j / kPanel) + j % kPanel, word);
+              ASSERT_EQ(converted.at(i, j / kPanel) + j % kPanel, word);
+            }
+          }
+          for (Index p = 0; p < part.panels(); ++p) {
+            EXPECT_EQ(part.panel_cols(p), std::min(kPanel, J.size() - p * kPanel));
+            if (I.size() > 1) {
+              EXPECT_EQ(part.at(1, p) - part.at(0, p), part.stride(p));
+            }
+          }
+        }
+      }
+    }
+    EXPECT_EQ(tile.part({0, rows}).cols(), cols);
+    EXPECT_EQ(constant.part({0, rows}).at(0, 0), &std::as_const(tile).part({0, rows}).at(0, 0)[0]);
+  }
+}
+
+TEST(Layout, PartsBeginWithAPanelAndLieInside) {
+  Machine machine(20 * 40);
+  Tile tile = machine.initialize("t", 20, 40);
+  const Tile& constant = tile;
+  const std::pair<Range, Range> refused[] = {
+      {{0, 20}, {1, 40}},  {{0, 20}, {15, 40}}, {{0, 20}, {17, 33}}, {{0, 21}, {0, 40}},
+      {{-1, 20}, {0, 40}}, {{0, 20}, {0, 41}},  {{0, 20}, {-16, 8}}, {{5, 5}, {0, 40}},
+      {{0, 20}, {16, 16}}, {{7, 3}, {0, 40}},   {{0, 20}, {32, 16}}, {{0, 20}, {48, 50}}};
+  for (const auto& [rows, columns] : refused) {
+    EXPECT_THROW(static_cast<void>(tile.part(rows, columns)), ShapeMismatch);
+    EXPECT_THROW(static_cast<void>(constant.part(rows, columns)), ShapeMismatch);
+  }
+  EXPECT_THROW(static_cast<void>(tile.part({0, 21})), ShapeMismatch);
+  Tile none;
+  EXPECT_THROW(static_cast<void>(none.part({0, 1}, {0, 1})), ShapeMismatch);
+}
+
+// ------------------------------------------------------------------------- there and back
+
+// Has read and write alone, and counts: tiles go through the defaults.
+class PlainBacking final : public Backing {
+ public:
+  struct Tally {
+    IoCount io;
+    bool sound = true;
+  };
+  PlainBacking(Tally& tally, Index rows, Index cols)
+      : tally_(tally), rows_(rows), cols_(cols), words_(rows, cols) {}
+  void read(Range rows, Range columns, std::span<float> to) const override {
+    count(tally_.io.reads, rows, columns, to.size());
+    words_.read(rows, columns, to);
+  }
+  void write(Range rows, Range columns, std::span<const float> from) override {
+    count(tally_.io.writes, rows, columns, from.size());
+    words_.write(rows, columns, from);
+  }
+
+ private:
+  void count(Index& words, Range rows, Range columns, std::size_t size) const {
+    words += static_cast<Index>(size);
+    tally_.sound = tally_.sound && 0 <= rows.begin && rows.begin < rows.end && rows.end <= rows_ &&
+                   0 <= columns.begin && columns.begin < columns.end && columns.end <= cols_ &&
+                   static_cast<Index>(size) == rows.size() * columns.size();
+  }
+
+  Tally& tally_;
+  Index rows_, cols_;
+  RamBacking words_;
+};
+
+// A window in the middle of a matrix whose words are numbered.
+struct Windows {
+  Index rows, cols;
+  [[nodiscard]] Range I() const { return {2, 2 + rows}; }
+  [[nodiscard]] Range J() const { return {3, 3 + cols}; }
+  [[nodiscard]] Index height() const { return rows + 3; }
+  [[nodiscard]] Index width() const { return cols + 5; }
+  [[nodiscard]] std::size_t place(Index i, Index j) const {
+    return static_cast<std::size_t>((i + 2) * width() + j + 3);
+  }
+};
+
+// t = B, and t = B^T: read from all stores, of every shape, a word counted for each word.
+TEST(Layout, ReadsBlocksAsTheyAreAndTransposed) {
+  for (const auto& [rows, cols] : kShapes) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
+    const Windows window{rows, cols};
+    const Buffer words = numbered(window.height() * window.width());
+    PlainBacking::Tally tally;
+    SlowMatrix ram("A", window.height(), window.width());
+    SlowMatrix plain("A", window.height(), window.width(),
+                     std::make_unique<PlainBacking>(tally, window.height(), window.width()));
+    const SlowMatrix borrowed = borrow("A", words.data(), window.height(), window.width());
+    HostAccess::put(ram, words);
+    HostAccess::put(plain, words);
+    tally = {};
+    const SlowMatrix* const stores[] = {&ram, &plain, &borrowed};
+    for (const SlowMatrix* store : stores) {
+      Machine machine(2 * rows * cols);
+      const Tile tile = machine.read(store->block(window.I(), window.J()));
+      EXPECT_EQ(total(machine.phases()).io, (IoCount{rows * cols, 0}));
+      const Tile turned = machine.read(transposed(store->block(window.I(), window.J())));
+      EXPECT_EQ(total(machine.phases()).io, (IoCount{2 * rows * cols, 0}));
+      EXPECT_EQ(machine.live(), 2 * rows * cols);
+      ASSERT_EQ(turned.rows(), cols);
+      ASSERT_EQ(turned.cols(), rows);
+      for (Index i = 0; i < rows; ++i) {
+        for (Index j = 0; j < cols; ++j) {
+          ASSERT_EQ(tile(i, j), words[window.place(i, j)]);
+          ASSERT_EQ(turned(j, i), words[window.place(i, j)]);
+        }
+      }
+    }
+    EXPECT_TRUE(tally.sound);
+    EXPECT_EQ(tally.io, (IoCount{2 * rows * cols, 0}));
+  }
+}
+
+// B = t, and B = t^T: the words around the block stay.
+TEST(Layout, WritesBlocksAsTheyAreAndTransposed) {
+  for (const auto& [rows, cols] : kShapes) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
+    const Windows window{rows, cols};
+    const Buffer words = numbered(window.height() * window.width());
+    Buffer expected = words;
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < cols; ++j) {
+        expected[window.place(i, j)] = -static_cast<float>(i * cols + j) - 1;
+      }
+    }
+    for (const bool turned : {false, true}) {
+      PlainBacking::Tally tally;
+      Buffer lent = words;
+      SlowMatrix ram("A", window.height(), window.width());
+      SlowMatrix plain("A", window.height(), window.width(),
+                       std::make_unique<PlainBacking>(tally, window.height(), window.width()));
+      SlowMatrix borrowed = borrow("A", lent.data(), window.height(), window.width());
+      HostAccess::put(ram, words);
+      HostAccess::put(plain, words);
+      tally = {};
+      SlowMatrix* const stores[] = {&ram, &plain, &borrowed};
+      for (SlowMatrix* store : stores) {
+        Machine machine(rows * cols);
+        Tile tile = machine.initialize("t", turned ? cols : rows, turned ? rows : cols);
+        for (Index i = 0; i < rows; ++i) {
+          for (Index j = 0; j < cols; ++j) {
+            (turned ? tile(j, i) : tile(i, j)) = -static_cast<float>(i * cols + j) - 1;
+          }
+        }
+        const Block block = store->block(window.I(), window.J());
+        if (turned) {
+          machine.write(tile, transposed(block));
+        } else {
+          machine.write(tile, block);
+        }
+        EXPECT_EQ(total(machine.phases()).io, (IoCount{0, rows * cols}));
+      }
+      EXPECT_TRUE(tally.sound);
+      EXPECT_EQ(tally.io, (IoCount{0, rows * cols}));
+      for (const SlowMatrix* store : stores) {
+        Buffer after(words.size());
+        HostAccess::get(*store, after);
+        EXPECT_EQ(after, expected);
+      }
+    }
+  }
+}
+
+// (B^T)^T = B, to the bit: NaNs with payloads and both zeros, too.
+TEST(Layout, TransposingTwiceKeepsEveryBit) {
+  for (const auto& [rows, cols] : kShapes) {
+    Buffer words(static_cast<std::size_t>(rows * cols));
+    constexpr std::uint32_t kStrange[] = {0x80000000, 0x7fc12345, 0xff800001, 0x00000001,
+                                          0x7f800000, 0x7f812345, 0xffffffff, 0x3f800000};
+    for (std::size_t k = 0; k < words.size(); ++k) {
+      words[k] = std::bit_cast<float>(kStrange[k % 8]);
+    }
+    const SlowMatrix A = borrow("A", words.data(), rows, cols);
+    SlowMatrix A_t("A^T", cols, rows);
+    Buffer back(words.size());
+    SlowMatrix B = borrow("B", back.data(), rows, cols);
+    Machine machine(rows * cols);
+    machine.write(machine.read(transposed(A.whole())), A_t.whole());
+    machine.write(machine.read(A_t.whole()), transposed(B.whole()));
+    for (std::size_t k = 0; k < words.size(); ++k) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(back[k]), std::bit_cast<std::uint32_t>(words[k]));
+    }
+    EXPECT_EQ(total(machine.phases()).io, (IoCount{2 * rows * cols, 2 * rows * cols}));
+  }
+}
+
+TEST(Layout, ATransposedWriteNeedsTheTransposedShape) {
+  SlowMatrix A("A", 6, 6);
+  Machine machine(40);
+  const Tile tile = machine.initialize("t", 2, 3);
+  EXPECT_THROW(machine.write(tile, transposed(A.block({0, 2}, {0, 3}))), ShapeMismatch);
+  EXPECT_THROW(machine.write(tile, transposed(A.block({0, 2}, {0, 2}))), ShapeMismatch);
+  EXPECT_EQ(total(machine.phases()).io, IoCount{});
+  machine.write(tile, transposed(A.block({0, 3}, {0, 2})));
+  // A read that does not fit is refused as any other.
+  EXPECT_THROW(static_cast<void>(machine.read(transposed(A.whole()))), FastMemoryOverflow);
+  EXPECT_EQ(total(machine.phases()).io, (IoCount{0, 6}));
+  EXPECT_EQ(machine.live(), 6);
+}
+
+}  // namespace
+}  // namespace redblue
