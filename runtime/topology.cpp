@@ -203,6 +203,9 @@ std::string pin_this_thread(const Topology& topology, std::size_t worker) {
   if (!topology.unpinnable.empty()) {
     return topology.unpinnable;
   }
+  if (topology.cores.empty()) {
+    return "the cores are not known";
+  }
   const std::vector<int>& units = topology.cores[worker % topology.cores.size()];
   const auto size = static_cast<std::size_t>(std::ranges::max(units)) + 1;
   cpu_set_t* set = CPU_ALLOC(size);

@@ -4,9 +4,11 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
+#include "kernels/simd.hpp"
 #include "runtime/build_info.hpp"
 #include "runtime/callgrind.hpp"
 #include "runtime/counters.hpp"
@@ -15,6 +17,7 @@
 #include "tools/command.hpp"
 #include "tools/machine.hpp"
 #include "tools/print.hpp"
+#include "tools/simd_option.hpp"
 
 namespace redblue {
 namespace {
@@ -86,6 +89,7 @@ std::string info_json(const Topology& topology, const Counters& counters) {
                {"system", build_info::kSystem},
                {"word", "float32"},
                {"kernels", kernels().size()},
+               {"simd", {{"in_use", simd_target()}, {"available", simd_targets()}}},
                {"memory_available_bytes", memory_available()},
                {"topology", topology_json(topology)},
                {"counters", counters_json(counters)}};
@@ -126,6 +130,7 @@ std::string info_text(const Topology& topology, const Counters& counters) {
   const auto line = [&](std::string_view name, std::string_view what) {
     text += fmt::format("{:<16}  {}\n", name, what);
   };
+  line("simd", fmt::format("{}, of {}", simd_target(), fmt::join(simd_targets(), ", ")));
   if (!topology.unavailable.empty()) {
     line("topology", "unavailable: " + topology.unavailable);
   } else {
@@ -156,8 +161,10 @@ std::string info_text(const Topology& topology, const Counters& counters) {
 
 Action add_info(CLI::App& app) {
   const auto format = std::make_shared<TextOption>(app, "--format", "table, json or csv", "FORMAT");
-  return [format] {
+  const auto simd = std::make_shared<SimdOption>(app);
+  return [format, simd] {
     const Format chosen = parse_format(*format);
+    simd->apply();
     const Topology topology = machine_topology();
     const Counters counters(topology, counter_names());
     print(chosen == Format::json ? info_json(topology, counters) : info_text(topology, counters));

@@ -9,6 +9,7 @@
 #include "tools/machine.hpp"
 #include "tools/print.hpp"
 #include "tools/problem_options.hpp"
+#include "tools/simd_option.hpp"
 
 namespace redblue {
 Action add_run(CLI::App& app) {
@@ -18,11 +19,13 @@ Action add_run(CLI::App& app) {
           inputs(command),
           out(command, "--out", "a result to a .npy file; may be repeated", "NAME=FILE"),
           verify(command, "--verify", "compare with a double-precision evaluation"),
+          simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
     InputOptions inputs;
     TextOption out;
     Switch verify;
+    SimdOption simd;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -33,6 +36,7 @@ Action add_run(CLI::App& app) {
     fill_files(options->out, request, request.out);
     request.verify = options->verify.get();
     const Format format = parse_format(options->format);
+    options->simd.apply();
 
     // Where threads go is asked only where there are several.
     const Report report = run(request, request.threads > 1 ? machine_topology() : Topology());

@@ -313,6 +313,12 @@ TEST_F(BadInput, OtherOptions) {
       {"run backward/small @ --scale 1e200", 2, "scale.*1e\\+200"},
       {"run backward/small @ --scale 1e-200", 2, "scale.*1e-200"},
       {"run backward/small @ --scale 1x", 2, "--scale.*\"1x\""},
+      {"run backward/small @ --simd AVX9", 2, "--simd 'AVX9'.*have [A-Z]"},
+      {"run backward/small @ --simd ''", 2, "--simd ''.*have [A-Z]"},
+      {"run backward/small @ --simd", 2, "--simd"},
+      {"run backward/small @ --simd SSE4 --simd SSE4", 2, "--simd is given 2 times"},
+      {"count backward/small @ --simd SSE4", 2, "--simd"},
+      {"info --simd avx2", 2, "--simd 'avx2'.*have [A-Z]"},
       {"count backward/small @ --blocks C=4", 2, "--blocks.*C.*backward/small has B"},
       {"count backward/large @ --blocks B=4", 2, "--blocks.*phase1.Br, phase1.Bc"},
       {"count backward/naive @ --blocks B=4", 2, "--blocks.*backward/naive"},
@@ -334,6 +340,40 @@ TEST_F(BadInput, OtherOptions) {
   });
 }
 
+// More workers than one need a kernel that splits; the message says which do.
+TEST_F(BadInput, Threads) {
+  std::string who;
+  for (const Kernel& kernel : kernels()) {
+    who += kernel.split ? (who.empty() ? "" : ", ") + std::string(kernel.name) : "";
+  }
+  EXPECT_NE(who, "");
+  for (const Kernel& kernel : kernels()) {
+    for (const std::string command : {"run ", "count "}) {
+      const std::string line = command + std::string(kernel.name) + " --n 4 --d 3 --M 999";
+      SCOPED_TRACE(line);
+      EXPECT_EQ(redblue(line + " --threads 1").code, 0);
+      if (kernel.split) {
+        EXPECT_EQ(redblue(line + " --threads 2").code, 0);
+      } else {
+        expect_refused(process(line + " --threads 2"), 2,
+                       "--threads 2: " + std::string(kernel.name) + " .*" + who + " split");
+      }
+    }
+  }
+  expect_refused({
+      {"run forward/rows @ --threads 0", 2, "--threads.*\"0\".*zero"},
+      {"count forward/rows @ --threads 0", 2, "--threads.*\"0\".*zero"},
+      {"run forward/rows @ --threads -1", 2, "--threads.*\"-1\".*positive"},
+      {"run forward/rows @ --threads 4097", 2, "--threads 4097 is too many.*4096"},
+      {"run forward/rows @ --threads 5000", 2, "--threads 5000 is too many.*4096"},
+      {"count forward/rows @ --threads 5000", 2, "--threads 5000 is too many.*4096"},
+      {"run forward/rows @ --threads 1.5", 2, "--threads.*\"1.5\""},
+      {"run forward/rows @ --threads ''", 2, "--threads"},
+      {"run forward/rows @ --threads 2 --threads 2", 2, "--threads is given 2 times"},
+      {"list --threads 2", 2, "--threads"},
+  });
+}
+
 // The message names what the person set.
 TEST_F(BadInput, EnvironmentTwins) {
   expect_refused({
@@ -347,6 +387,11 @@ TEST_F(BadInput, EnvironmentTwins) {
       {"REDBLUE_BLOCKS=B=99 count backward/small --n 99 --d 99 --M 200", 2,
        "REDBLUE_BLOCKS.*words more"},
       {"REDBLUE_FORMAT=xml count backward/small @", 2, "REDBLUE_FORMAT.*xml"},
+      {"REDBLUE_SIMD=AVX9 run backward/small @", 2, "REDBLUE_SIMD 'AVX9'.*have [A-Z]"},
+      {"REDBLUE_THREADS=0 run forward/rows --n 4 --d 3 --M 999", 2, "REDBLUE_THREADS.*zero"},
+      {"REDBLUE_THREADS=5000 run forward/rows --n 4 --d 3 --M 999", 2,
+       "REDBLUE_THREADS 5000 is too many.*4096"},
+      {"REDBLUE_THREADS=2 run backward/small @", 2, "REDBLUE_THREADS 2: backward/small"},
       {"REDBLUE_SEED=-1 run backward/small @", 2, "REDBLUE_SEED.*\"-1\""},
       {"REDBLUE_SCALE=0 run backward/small @", 2, "REDBLUE_SCALE.*\"0\""},
       {"REDBLUE_VERIFY=yes run backward/small @", 2, "REDBLUE_VERIFY.*yes.*0 or 1"},

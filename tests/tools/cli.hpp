@@ -37,9 +37,14 @@ class Cli : public ::testing::Test {
     Process process{.words = {REDBLUE_COMMAND}, .environment = command.assignments};
     process.words.insert(process.words.end(), command.words.begin(), command.words.end());
     process.directory = directory_.path();
-    // What the sanitizers and a coverage build of the command need.
-    for (const char* name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
-                             "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "GCOV_PREFIX"}) {
+    // What the sanitizers and a coverage build of the command need; and the instruction set
+    // that the tests are to run in, unless this one says which.
+    for (const char* name :
+         {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH",
+          "LLVM_PROFILE_FILE", "GCOV_PREFIX", "REDBLUE_SIMD"}) {
+      if (line.find(std::string(name) + "=") != std::string::npos) {
+        continue;
+      }
       if (const char* value = std::getenv(name)) {
         process.environment.push_back(std::string(name) + "=" + value);
       }

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
+#include "kernels/simd.hpp"
 #include "runtime/build_info.hpp"
 #include "runtime/topology.hpp"
 #include "tests/tools/csv.hpp"
@@ -456,6 +457,29 @@ TEST_F(Command, InfoSaysWhatThisIs) {
   EXPECT_EQ(info["redblue"], build_info::kVersion);
   EXPECT_GT(info["memory_available_bytes"], 0);
   EXPECT_NE(data("info").find("float32"), std::string::npos);
+}
+
+// What a run says is what was asked for, by flag or by twin; the flag wins; and only bits change.
+TEST_F(Command, RunsInTheInstructionSetThatIsAskedFor) {
+  const std::string run = "run " + ragged(find_kernel("forward/flash")) + " --verify ";
+  const std::vector<std::string> targets = simd_targets();
+  for (const std::string& target : targets) {
+    SCOPED_TRACE(target);
+    const Json asked = json(run + "--simd " + target);
+    EXPECT_EQ(asked["context"]["simd"], target);
+    EXPECT_EQ(json("REDBLUE_SIMD=" + target + " " + run)["context"]["simd"], target);
+    EXPECT_EQ(json("REDBLUE_SIMD=AVX9 " + run + "--simd " + target)["context"]["simd"], target);
+    EXPECT_EQ(asked["total"]["reads"], json(run)["total"]["reads"]);
+    EXPECT_EQ(asked["total"]["elementwise"], json(run)["total"]["elementwise"]);
+
+    const Json info = json("info --simd " + target);
+    EXPECT_EQ(info["simd"], (Json{{"in_use", target}, {"available", targets}}));
+    EXPECT_EQ(json("REDBLUE_SIMD=" + target + " info")["simd"], info["simd"]);
+    EXPECT_NE(data("info --simd " + target)
+                  .find(fmt::format("\nsimd              {}, of {}", target, targets.front())),
+              std::string::npos);
+  }
+  EXPECT_EQ(json("REDBLUE_SIMD= info")["simd"]["in_use"], targets.front());
 }
 
 // Caches of a machine that a file describes, with the unknown as null; and each optional part

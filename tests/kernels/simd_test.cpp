@@ -1,0 +1,89 @@
+// The instruction sets: each can be chosen and says so; in each, kernels compute what the
+// double-precision evaluation says, and move, hold and count the same words to the last.
+
+#include "kernels/simd.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/run_kernel.hpp"
+#include "tests/kernels/use_simd.hpp"
+#include "tests/memsim/print.hpp"
+
+namespace redblue {
+namespace {
+
+TEST(Simd, TargetsAreNamedOnceAndOneIsInUse) {
+  const std::vector<std::string> targets = simd_targets();
+  ASSERT_FALSE(targets.empty());
+  EXPECT_EQ(std::set<std::string>(targets.begin(), targets.end()).size(), targets.size());
+  EXPECT_NE(std::ranges::find(targets, simd_target()), targets.end()) << simd_target();
+  for (const std::string& target : targets) {
+    EXPECT_FALSE(target.empty());
+    EXPECT_NE(target, "Unknown");
+  }
+}
+
+TEST(Simd, EachTargetCanBeChosenInAllThreads) {
+  const std::string before = simd_target();
+  {
+    const UseSimd restored;
+    const std::vector<std::string> targets = simd_targets();
+    for (const std::string& target : targets) {
+      EXPECT_TRUE(use_simd_target(target));
+      EXPECT_EQ(simd_target(), target);
+      EXPECT_EQ(simd_targets(), targets) << "what there is does not depend on what is chosen";
+      std::string elsewhere;
+      std::thread([&] { elsewhere = simd_target(); }).join();
+      EXPECT_EQ(elsewhere, target);
+    }
+  }
+  EXPECT_EQ(simd_target(), before);
+}
+
+TEST(Simd, AnUnknownNameChangesNothing) {
+  const UseSimd restored;
+  for (const std::string& target : simd_targets()) {
+    ASSERT_TRUE(use_simd_target(target));
+    for (const char* name : {"", "avx2", "AVX", "AVX9", "SSE4 ", " SSE4", "SSE4,AVX2", "Unknown",
+                             "AVX3_DL", "SSSE3"}) {
+      EXPECT_FALSE(use_simd_target(name)) << name;
+      EXPECT_EQ(simd_target(), target);
+    }
+  }
+}
+
+class SimdKernels : public testing::TestWithParam<std::string> {};
+
+TEST_P(SimdKernels, ComputeAndCountTheSame) {
+  const UseSimd use(GetParam());
+  ASSERT_TRUE(use.known());
+  for (const Kernel& kernel : kernels()) {
+    for (const Shape& shape : {Shape{37, 23, 11}, Shape{50, 67, 35}}) {
+      for (const bool least : {true, false}) {
+        const Index M = kernel.least_M(shape);
+        const Plan plan = kernel.plan(shape, least ? M : 2 * M + 777);
+        SCOPED_TRACE(to_string(plan) + " in " + GetParam());
+        const Problem problem = make_problem(kernel, shape, 7);
+        const Result result = run_kernel(kernel, plan, problem);
+        EXPECT_EQ(simd_target(), GetParam());
+        const Verdict verdict = verify(kernel, plan, problem, result.returned);
+        EXPECT_TRUE(verdict.ok) << verdict.text;
+        // Elementwise operations have no formula: the best target is the witness.
+        const UseSimd best(simd_targets().front());
+        EXPECT_EQ(result.phases, run_kernel(kernel, plan, problem).phases);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, SimdKernels, testing::ValuesIn(simd_targets()),
+                         [](const auto& tested) { return tested.param; });
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,23 @@
+#include "tools/simd_option.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/simd.hpp"
+#include "tools/sizes.hpp"
+
+namespace redblue {
+
+SimdOption::SimdOption(CLI::App& app)
+    : simd_(app, "--simd", "vector instructions in place of the best, a name of `redblue info`",
+            "NAME") {}
+
+void SimdOption::apply() const {
+  const auto given = simd_.get();
+  if (given && !use_simd_target(given->text)) {
+    throw UsageError(fmt::format("{} '{}': this machine and this binary have {}", given->from,
+                                 given->text, fmt::join(simd_targets(), ", ")));
+  }
+}
+
+}  // namespace redblue
