@@ -395,7 +395,8 @@ void NpyWriter::append(std::span<const float> values) {
   const auto count = static_cast<Index>(values.size());
   if (count % p.cols != 0 || count / p.cols > p.rows - p.rows_done) {
     throw std::invalid_argument(fmt::format("{}: {} words after row {} of {} x {}",
-                                            p.file.target().string(), count, p.rows_done, p.rows, p.cols));
+                                            p.file.target().string(), count, p.rows_done, p.rows,
+                                            p.cols));
   }
   if (count == 0) {
     return;
