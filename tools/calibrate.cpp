@@ -168,6 +168,9 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
       cache.via = measurement.version;
     } catch (const std::runtime_error& error) {
       cache.no_traffic = error.what();
+      for (MeasuredShare& all : cache.shares) {
+        all.ratio.reset();
+      }
       return;
     }
   }
