@@ -17,15 +17,21 @@ nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_fro
     context["M_from"] = {{"text", M_from->text},       {"cache", to_string(M_from->part.level)},
                          {"bytes", M_from->bytes},     {"share", M_from->part.share},
                          {"sharers", M_from->sharers}, {"source", M_from->source}};
+    if (M_from->file) {
+      context["M_from"]["file"] = *M_from->file;
+    }
   }
   return context;
 }
 
 std::string to_words(const FastMemoryOrigin& M_from) {
+  const std::string_view cache = to_string(M_from.part.level);
   return fmt::format(
-      "M is {}{}: {} has {} bytes ({})", M_from.text,
+      "M is {}{}{}: {} has {} bytes ({})", M_from.text,
+      M_from.file ? fmt::format(", that is {}*{} by {}", cache, M_from.part.share, *M_from.file)
+                  : std::string(),
       M_from.sharers > 1 ? fmt::format(", divided by {} workers", M_from.sharers) : std::string(),
-      to_string(M_from.part.level), grouped(static_cast<Index>(M_from.bytes)), M_from.source);
+      cache, grouped(static_cast<Index>(M_from.bytes)), M_from.source);
 }
 
 }  // namespace redblue

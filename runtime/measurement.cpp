@@ -249,6 +249,27 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
   return measurement;
 }
 
+std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level) {
+  const MeasuredPhase& total = measurement.kernel.total;
+  std::optional<Index> moved;
+  if (measurement.simulation) {
+    if (measurement.simulation->level == level && total.traffic) {
+      moved = total.traffic->io();
+    }
+  } else {
+    for (std::size_t i = 0; i < measurement.events.size(); ++i) {
+      const MeasuredEvent& event = measurement.events[i];
+      if (event.lines_into == level) {
+        moved = total.events[i] * event.line / Index{sizeof(float)};
+      }
+    }
+  }
+  const Index counted = total.counted.io();
+  return moved && counted > 0
+             ? std::optional(static_cast<double>(*moved) / static_cast<double>(counted))
+             : std::nullopt;
+}
+
 std::string to_table(const Measurement& measurement) {
   std::string text = title(measurement.kernel) + "   (all in words)\n";
   if (measurement.M_from) {

@@ -52,6 +52,10 @@ struct Measurement {
 Measurement simulated_measurement(const std::string& report, const CallgrindProfile& profile,
                                   const Simulation& simulation);
 
+// Words that a cache moved over words counted, of the kernel: in and out where both are known,
+// else those that came in, for a written line comes in first. Nothing where neither is.
+std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level);
+
 std::string to_table(const Measurement& measurement);
 std::string to_json(const Measurement& measurement);
 std::string to_csv(const Measurement& measurement);

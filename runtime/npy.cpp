@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -22,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/system_call.hpp"
+
 namespace redblue {
 namespace {
 
@@ -36,21 +37,6 @@ constexpr std::string_view kNativeFloat =
 
 [[noreturn]] void refuse(const path& file, std::string_view why) {
   throw InputError(fmt::format("{}: {}", file.string(), why));
-}
-
-[[noreturn]] void fail(int error, std::string_view verb, const path& file) {
-  throw std::system_error(error, std::generic_category(),
-                          fmt::format("cannot {} {}", verb, file.string()));
-}
-
-// Calls until it is not a signal that ended the call.
-template <typename Call>
-auto retry(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) {
-    result = call();
-  }
-  return result;
 }
 
 // Fills `out` from `offset` on; less only where the file ends. Returns the bytes read.
@@ -70,17 +56,6 @@ std::size_t read_at(int fd, std::span<std::byte> out, std::int64_t offset, const
     done += static_cast<std::size_t>(got);
   }
   return done;
-}
-
-void write_at(int fd, std::span<const std::byte> bytes, std::int64_t offset, const path& file) {
-  while (!bytes.empty()) {
-    const ssize_t put = retry([&] { return ::pwrite(fd, bytes.data(), bytes.size(), offset); });
-    if (put <= 0) {
-      fail(put < 0 ? errno : EIO, "write", file);
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
-    offset += put;
-  }
 }
 
 // What a header says, not yet judged.
@@ -286,35 +261,7 @@ std::string numpy_header(int rank, Index rows, Index cols) {
   return header + dict;
 }
 
-// A rename would replace a link or a device by a file, and what was written to standard output
-// before would be lost: only a regular file, or none yet, is a target.
-void check_target(const path& target) {
-  struct stat status {};
-  if (::lstat(target.c_str(), &status) != 0) {
-    if (errno != ENOENT || target.empty()) {
-      fail(errno, "write", target);
-    }
-    return;
-  }
-  if (S_ISDIR(status.st_mode)) {
-    fail(EISDIR, "write", target);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    fail(ENOTSUP,
-         S_ISLNK(status.st_mode) ? "write through the symbolic link" : "replace the special file",
-         target);
-  }
-  if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) {
-    fail(errno, "write", target);
-  }
-}
-
 }  // namespace
-
-int Descriptor::close() {
-  const int fd = std::exchange(fd_, -1);
-  return fd >= 0 && ::close(fd) != 0 ? errno : 0;
-}
 
 NpyReader::NpyReader(std::filesystem::path path)
     : path_(std::move(path)),
@@ -410,93 +357,13 @@ void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
   }
 }
 
-// The temporary file and how far it is.
+// The file and how far it is.
 struct NpyWriter::Pending {
-  path target;
-  path temporary;  // empty once there is nothing to remove
-  Descriptor file;
+  explicit Pending(path target) : file(std::move(target)) {}
+  WholeFile file;
   Index rows = 0;
   Index cols = 0;
   Index rows_done = 0;
-  std::int64_t offset = 0;
-  bool complete = false;  // on disk and closed
-
-  Pending() = default;
-  Pending(const Pending&) = delete;
-  Pending& operator=(const Pending&) = delete;
-  ~Pending() {
-    if (!temporary.empty()) {
-      ::unlink(temporary.c_str());
-    }
-  }
-
-  [[nodiscard]] path directory() const {
-    return target.has_parent_path() ? target.parent_path() : path(".");
-  }
-
-  // Where it can be, the file has no name until it is complete: then a process that is killed
-  // leaves nothing behind.
-  void open_temporary() {
-    if (::access("/proc/self/fd", X_OK) == 0) {
-      file = Descriptor(retry([&] {
-        return ::open(directory().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);  // & ~umask
-      }));
-    }
-    if (file.get() < 0) {
-      name_temporary([&](const path& name) {
-        file = Descriptor(retry(
-            [&] { return ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
-        return file.get();
-      });
-    }
-  }
-
-  // A name of its own kind, not the target's with something added, which may be too long.
-  template <class Make>
-  void name_temporary(Make make) {
-    constexpr int kTries = 10000;
-    for (int i = 0; i < kTries; ++i) {
-      const path name = directory() / fmt::format(".redblue-{}-{}.tmp", ::getpid(), i);
-      if (make(name) >= 0) {
-        temporary = name;
-        return;
-      }
-      if (errno != EEXIST) {
-        break;
-      }
-    }
-    fail(errno, fmt::format("create a file in directory {} for", directory().string()), target);
-  }
-
-  // Asks for the room now rather than after hours of computing. Where the file system does
-  // not know how, the writes will tell.
-  void reserve(std::int64_t bytes) {
-    const int failed = retry([&] { return ::fallocate(file.get(), 0, 0, bytes); });
-    if (failed != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
-      fail(errno, "write", target);
-    }
-  }
-
-  void write(std::span<const std::byte> bytes) {
-    write_at(file.get(), bytes, offset, target);
-    offset += static_cast<std::int64_t>(bytes.size());
-  }
-
-  void finish() {
-    if (temporary.empty()) {
-      const std::string nameless = fmt::format("/proc/self/fd/{}", file.get());
-      name_temporary([&](const path& name) {
-        return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
-      });
-    }
-    const int synced = retry([&] { return ::fsync(file.get()); });
-    const int sync_error = synced == 0 ? 0 : errno;
-    const int close_error = file.close();
-    if (sync_error != 0 || close_error != 0) {
-      fail(sync_error != 0 ? sync_error : close_error, "write", target);
-    }
-    complete = true;
-  }
 };
 
 NpyWriter::NpyWriter(std::filesystem::path path, Index rows)
@@ -505,21 +372,18 @@ NpyWriter::NpyWriter(std::filesystem::path path, Index rows)
 NpyWriter::NpyWriter(std::filesystem::path path, Index rows, Index cols)
     : NpyWriter(std::move(path), 2, rows, cols) {}
 
-NpyWriter::NpyWriter(std::filesystem::path path, int rank, Index rows, Index cols)
-    : pending_(std::make_unique<Pending>()) {
+NpyWriter::NpyWriter(std::filesystem::path path, int rank, Index rows, Index cols) {
   if (rows < 1 || cols < 1) {
     throw std::invalid_argument(
         fmt::format("{}: an array of {} x {} to write", path.string(), rows, cols));
   }
-  check_target(path);
+  pending_ = std::make_unique<Pending>(std::move(path));
   const std::string header = numpy_header(rank, rows, cols);
   const Words bytes = Words(rows) * cols * Words(sizeof(float)) + static_cast<Index>(header.size());
-  pending_->target = std::move(path);
   pending_->rows = rows;
   pending_->cols = cols;
-  pending_->open_temporary();
-  pending_->reserve(bytes.value());
-  pending_->write(std::as_bytes(std::span(header)));
+  pending_->file.reserve(bytes.value());
+  pending_->file.append(std::as_bytes(std::span(header)));
 }
 
 NpyWriter::NpyWriter(NpyWriter&&) noexcept = default;
@@ -531,28 +395,21 @@ void NpyWriter::append(std::span<const float> values) {
   const auto count = static_cast<Index>(values.size());
   if (count % p.cols != 0 || count / p.cols > p.rows - p.rows_done) {
     throw std::invalid_argument(fmt::format("{}: {} words after row {} of {} x {}",
-                                            p.target.string(), count, p.rows_done, p.rows, p.cols));
+                                            p.file.target().string(), count, p.rows_done, p.rows,
+                                            p.cols));
   }
   if (count == 0) {
     return;
   }
-  p.write(std::as_bytes(values));
+  p.file.append(std::as_bytes(values));
   p.rows_done += count / p.cols;
   if (p.rows_done == p.rows) {
-    p.finish();
+    p.file.finish();
   }
 }
 
 void NpyWriter::commit() {
-  Pending& p = *pending_;
-  if (!p.complete || p.temporary.empty()) {
-    throw std::logic_error(fmt::format("{}: committed twice, or at row {} of {}", p.target.string(),
-                                       p.rows_done, p.rows));
-  }
-  if (std::rename(p.temporary.c_str(), p.target.c_str()) != 0) {
-    fail(errno, "write", p.target);
-  }
-  p.temporary.clear();
+  pending_->file.commit();
 }
 
 }  // namespace redblue

@@ -14,35 +14,16 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
-#include <utility>
 
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
+#include "runtime/whole_file.hpp"
 
 namespace redblue {
 
 // The content of an input is bad. One line: the file, what is wrong, what was expected.
 struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
-};
-
-// An open file descriptor, closed when it dies.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  [[nodiscard]] int get() const { return fd_; }
-  // Returns 0 or the errno of close(2). The descriptor is gone either way.
-  int close();
-
- private:
-  int fd_;
 };
 
 // Reads formats 1.0, 2.0 and 3.0; float32 and float64 of either byte order; C and Fortran
@@ -78,10 +59,8 @@ class NpyReader {
   bool fortran_ = false;
 };
 
-// Writes float32 in C order, format 1.0. Until commit() everything lies in a temporary file
-// in the target's directory, which is removed when the writer dies; the target is untouched.
-// It has no name before all rows are appended, where the file system allows that; else a killed
-// process leaves it behind (.redblue-*.tmp). Not shared between threads.
+// Writes float32 in C order, format 1.0, whole or not at all (runtime/whole_file.hpp). Not shared
+// between threads.
 class NpyWriter {
  public:
   // Fails where the target is a directory, a symbolic link, a device or the like, or cannot

@@ -72,6 +72,7 @@ struct FastMemoryOrigin {
   std::uint64_t bytes = 0;  // of the whole cache
   std::size_t sharers = 1;  // workers of the run that share this cache
   std::string source;
+  std::optional<std::string> file = {};  // of the calibration that chose the part
 };
 
 // The words of M that each of the workers has when the first core has the first worker, and so

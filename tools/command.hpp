@@ -57,5 +57,6 @@ Action add_info(CLI::App& app);
 Action add_count(CLI::App& app);
 Action add_run(CLI::App& app);
 Action add_measure(CLI::App& app);
+Action add_calibrate(CLI::App& app);
 
 }  // namespace redblue

@@ -36,4 +36,21 @@ std::vector<std::string> counter_names() {
   return names;
 }
 
+std::filesystem::path calibration_file() {
+  const auto variable = [](const char* name) -> std::filesystem::path {
+    const char* text = std::getenv(name);
+    return text == nullptr ? "" : text;
+  };
+  std::filesystem::path caches = variable("XDG_CACHE_HOME");
+  if (!caches.is_absolute()) {
+    const std::filesystem::path home = variable("HOME");
+    if (home.empty()) {
+      throw UsageError(
+          "where the calibration lies is not known: set XDG_CACHE_HOME (an absolute path) or HOME");
+    }
+    caches = home / ".cache";
+  }
+  return caches / "redblue" / "calibration.json";
+}
+
 }  // namespace redblue

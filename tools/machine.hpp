@@ -1,6 +1,7 @@
 #pragma once
 // The machine as the command sees it: the environment included.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,5 +15,10 @@ Topology machine_topology();
 
 // The events of PAPI_EVENTS, commas between; none where it is not set.
 std::vector<std::string> counter_names();
+
+// Where `redblue calibrate` leaves what `--M auto` looks for: redblue/calibration.json in
+// XDG_CACHE_HOME, or in .cache at HOME where that is not set or, as its specification has it, no
+// absolute path. Throws: UsageError where HOME is not set either.
+std::filesystem::path calibration_file();
 
 }  // namespace redblue

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <sstream>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "kernels/kernel.hpp"
+#include "runtime/calibration.hpp"
 #include "tools/machine.hpp"
 #include "tools/nearest.hpp"
 #include "tools/sizes.hpp"
@@ -35,14 +37,38 @@ void check_kernel(const std::string& name) {
   }
 }
 
+// The part of a cache that a calibration chose; `file` becomes where it lies.
+CachePart by_calibration(const Given& given, const Topology& topology,
+                         std::optional<std::string>& file) {
+  if (!topology.unavailable.empty()) {
+    throw UsageError(
+        fmt::format("{} {}: the caches are not known ({}): give words, for example {} 8192",
+                    given.from, given.text, topology.unavailable, given.from));
+  }
+  const std::filesystem::path path = calibration_file();
+  try {
+    const CachePart part = read_calibration(path, topology);
+    file = path.string();
+    return part;
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::no_such_file_or_directory) {
+      throw UsageError(fmt::format("{} {}: there is no {}: run `redblue calibrate` first",
+                                   given.from, given.text, path.string()));
+    }
+    throw;
+  }
+}
+
 void fill_fast_memory(const Given& given, Request& request) {
   const FastMemory memory = parse_fast_memory(given.text, given.from);
   if (const Index* words = std::get_if<Index>(&memory)) {
     request.M = *words;
     return;
   }
-  const CachePart part = std::get<CachePart>(memory);
   const Topology topology = machine_topology();
+  std::optional<std::string> file;
+  const auto part = std::holds_alternative<Auto>(memory) ? by_calibration(given, topology, file)
+                                                         : std::get<CachePart>(memory);
   const auto found = fast_memory(topology, part, static_cast<std::size_t>(request.threads));
   if (!found) {
     throw UsageError(fmt::format(
@@ -56,7 +82,7 @@ void fill_fast_memory(const Given& given, Request& request) {
   }
   request.M = found->words;
   request.M_from =
-      FastMemoryOrigin{given.text, part, found->bytes, found->sharers, topology.source};
+      FastMemoryOrigin{given.text, part, found->bytes, found->sharers, topology.source, file};
 }
 
 // NAME=SIZE, several with commas between, or the one word "printed".
@@ -134,8 +160,8 @@ void fill_files(const TextOption& option, Request& request,
 ProblemOptions::ProblemOptions(CLI::App& app)
     : shape_(app),
       M_(app, "--M",
-         "words of fast memory: 8192, 8K; bytes as 32KiB; or a cache of this machine as L2 or "
-         "L2*0.5",
+         "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
+         "L2*0.5; or auto: as `redblue calibrate` found",
          "SIZE"),
       blocks_(app, "--blocks",
               "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "

@@ -121,12 +121,15 @@ Index parse_size(std::string_view text, std::string_view what) {
 }
 
 FastMemory parse_fast_memory(std::string_view text, std::string_view what) {
+  if (text == "auto") {
+    return Auto();
+  }
   if (!text.empty() && lower(text[0]) == 'l') {
     return parse_cache(text, what);
   }
   return parse(text, what, kWordsOrBytes,
                "a positive whole number of words such as 1000 or 64K, of bytes such as 64KiB or "
-               "2MiB, or a cache such as L2 or L2*0.5");
+               "2MiB, a cache such as L2 or L2*0.5, or auto");
 }
 
 double parse_scale(std::string_view text, std::string_view what) {

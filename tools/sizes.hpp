@@ -25,8 +25,10 @@ struct UsageError : std::runtime_error {
 Index parse_size(std::string_view text, std::string_view what);
 
 // Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB; 64KiB is 16K words. Or a
-// cache of the machine or a share of it, whose words the topology knows: L1, L2*0.5.
-using FastMemory = std::variant<Index, CachePart>;
+// cache of the machine or a share of it, whose words the topology knows: L1, L2*0.5. Or auto: the
+// part that a calibration chose.
+struct Auto {};
+using FastMemory = std::variant<Index, CachePart, Auto>;
 FastMemory parse_fast_memory(std::string_view text, std::string_view what);
 
 // A positive finite number: 2, 0.5, 1e4.

@@ -4,9 +4,9 @@
 
 // Arithmetic in place changes no tile that is const by way of its transpose.
 #ifdef CONTROL
-void change(redblue::Tile& s_t, const redblue::Tile& row) {
+void change(redblue::Tile& q_t, const redblue::Tile& f_t, const redblue::Tile& v) {
 #else
-void change(const redblue::Tile& s_t, const redblue::Tile& row) {
+void change(const redblue::Tile& q_t, const redblue::Tile& f_t, const redblue::Tile& v) {
 #endif
-  redblue::exponentiate(redblue::transposed(s_t), row);
+  redblue::softmax_gradient(redblue::transposed(f_t), v, redblue::transposed(q_t));
 }

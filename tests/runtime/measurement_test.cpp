@@ -46,6 +46,19 @@ TEST(Measurement, LinesIntoACacheAreWordsForPeopleAndLinesForPrograms) {
   EXPECT_EQ(row.at("traffic_in") + row.at("traffic_out") + row.at("ratio"), "");
 }
 
+TEST(Measurement, TheRatioOfALevel) {
+  Measurement measurement = of_lines();
+  EXPECT_DOUBLE_EQ(*traffic_ratio(measurement, CacheLevel::L1), 160 * 16 / 1020.0);
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L2), std::nullopt);
+  measurement.simulation = Simulation{CacheLevel::L2, {128, 2, 64}, {32768, 8, 64}};
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L2), std::nullopt) << "no traffic yet";
+  measurement.kernel.total.traffic = LineTraffic{1000, 530};
+  EXPECT_DOUBLE_EQ(*traffic_ratio(measurement, CacheLevel::L2), 1.5);
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L1), std::nullopt) << "another was simulated";
+  measurement.kernel.total.counted = {};
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L2), std::nullopt);
+}
+
 constexpr const char* kRun =
     R"({"kernel": "matmul/blocked", "n": 8, "m": 8, "d": 8, "M": 48, "blocks": {"B": 4},
         "phases": [{"path": "C", "reads": 256, "writes": 64}],

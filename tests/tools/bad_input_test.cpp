@@ -235,6 +235,110 @@ TEST_F(BadInput, FastMemoryBelowTheLeast) {
   }
 }
 
+// What `--M auto` finds in the place of a calibration of the machine of six cores.
+TEST_F(BadInput, MByACalibration) {
+  const std::string none = "--M auto: there is no /none/redblue/calibration.json: run `redblue ";
+  expect_refused({
+      {"run backward/small --n 4 --d 3 --M Auto", 2, "--M.*\"Auto\".*or auto"},
+      {"run backward/small --n 4 --d 3 --M auto*0.5", 2, "--M.*\"auto\\*0.5\""},
+  });
+  if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
+    expect_refused({"run backward/small --n 4 --d 3 --M auto", 2,
+                    "--M auto: the caches are not known \\(built without hwloc\\): give words"});
+    return;
+  }
+  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  const std::string problem = "backward/small --n 4 --d 3 --M auto";
+  for (const std::string command : {"run ", "count ", "measure "}) {
+    SCOPED_TRACE(command);
+    expect_refused(process(machine + "XDG_CACHE_HOME=/none " + command + problem), 2, none);
+  }
+  expect_refused(process(machine + "XDG_CACHE_HOME=/none REDBLUE_M=auto count backward/small "
+                                   "--n 4 --d 3"),
+                 2, "REDBLUE_M auto: there is no /none");
+  expect_refused(process(machine + "HOME=/none count " + problem), 2,
+                 "no /none/.cache/redblue/calibration.json");
+  expect_refused(process(machine + "count " + problem), 2, "set XDG_CACHE_HOME .* or HOME");
+
+  const std::string model = "A made-up processor of two big cores and four small ones";
+  const auto content = [](const std::string& schema, const std::string& its_model,
+                          const std::string& L2) {
+    return R"({"schema": )" + schema + R"(, "context": {"model": ")" + its_model +
+           R"(", "caches": [{"cache": "L1", "bytes": 49152}, {"cache": "L2", "bytes": )" + L2 +
+           R"(}, {"cache": "L3", "bytes": 12582912}]}, "levels": [{"cache": "L2", "fastest": )" +
+           R"({"share": 0.5}}]})";
+  };
+  const std::string good = content("1", model, "1310720");
+  const struct {
+    std::string text;
+    const char* message;
+  } bad[] = {
+      {"", "truncated, or no JSON"},
+      {good.substr(0, good.size() - 1), "truncated, or no JSON"},
+      {"PK", "truncated, or no JSON"},
+      {"[]", "not what `redblue calibrate` writes"},
+      {"{}", "not what `redblue calibrate` writes"},
+      {content("2", model, "1310720"), "schema 2, expected 1"},
+      {content("\"1\"", model, "1310720"), "schema \"1\", expected 1"},
+      {content("1", "Another", "1310720"), "of another processor: 'Another', and this one is 'A "},
+      {content("1", model, "262144"), "whose L2 has 262144 bytes; here it has 1310720 bytes"},
+      {content("1", model, "\"large\""), "not what `redblue calibrate` writes"},
+  };
+  const std::string from = "XDG_CACHE_HOME=" + (directory_ / "cache").string() + " ";
+  for (const auto& [text, message] : bad) {
+    SCOPED_TRACE(text);
+    directory_.write("cache/redblue/calibration.json", text);
+    expect_refused(
+        process(machine + from + "count " + problem), 1,
+        "cache/redblue/calibration.json: .*" + std::string(message) + ".*redblue calibrate`");
+  }
+  directory_.write("cache/redblue/calibration.json", good);
+  EXPECT_EQ(redblue(machine + from + "count " + problem).code, 0) << "the rows fail for a reason";
+  std::filesystem::remove(directory_ / "cache/redblue/calibration.json");
+  std::filesystem::create_directory(directory_ / "cache/redblue/calibration.json");
+  expect_refused(process(machine + from + "count " + problem), 1, "not a regular file");
+  directory_.write("file", "");
+  expect_refused(
+      process(machine + "XDG_CACHE_HOME=" + (directory_ / "file").string() + " count " + problem),
+      1, "file/redblue/calibration.json: Not a directory");
+}
+
+TEST_F(BadInput, Calibrate) {
+  expect_refused({
+      {"calibrate backward/rows", 2, "backward/rows"},
+      {"calibrate --n 0", 2, "--n.*\"0\".*zero"},
+      {"REDBLUE_N=x calibrate", 2, "REDBLUE_N.*\"x\""},
+      {"calibrate --d 64", 2, "--d"},
+      {"calibrate --format xml", 2, "--format.*xml"},
+      {"calibrate --out", 2, "--out"},
+  });
+  if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
+    expect_refused({"calibrate", 1, "caches of this machine are not known: built without hwloc"});
+    return;
+  }
+  const std::string machine =
+      "HWLOC_THISSYSTEM=1 HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  const Bad bad[] = {
+      {"calibrate --n 8", 2, "set XDG_CACHE_HOME .* or HOME"},
+      {"calibrate --n 8 --out ''", 2, "--out '': expected a file"},
+      {"calibrate --n 8 --out none/c.json", 1, "none/c.json: No such file"},
+      {"calibrate --n 8 --out out", 1, "out: Is a directory"},
+      {"calibrate --n 8 --out /dev/full", 1, "/dev/full"},
+      {"calibrate --n 1G --out out/c.json", 1, "n = 1073741824 needs more memory"},
+      {"calibrate --n 9000000000000000000 --out out/c.json", 1, "needs more memory"},
+  };
+  for (const auto& [command, code, message] : bad) {
+    SCOPED_TRACE(command);
+    expect_refused(process(machine + command), code, message);
+  }
+  expect_refused({
+      {"HWLOC_SYNTHETIC=pu:2 calibrate --n 8 --out out/c.json", 2,
+       "those of another machine .*unset HWLOC_SYNTHETIC"},
+      {"HWLOC_SYNTHETIC=pu:2 HWLOC_THISSYSTEM=1 calibrate --n 8 --out out/c.json", 1,
+       "neither L1 nor L2 is known"},
+  });
+}
+
 // What callgrind needs, on a machine of 6 cores that a file describes.
 TEST_F(BadInput, Measure) {
   expect_refused({

@@ -21,7 +21,8 @@ namespace {
 constexpr int kCannotStart = 127;
 constexpr unsigned kNobody = 65534;
 // How the variables begin that the command reads, or a library for it.
-constexpr std::array kVariables = {"REDBLUE_", "HWLOC_", "PAPI_", "PATH=", "TMPDIR="};
+constexpr std::array kVariables = {"REDBLUE_", "HWLOC_", "PAPI_",  "XDG_",
+                                   "HOME=",    "PATH=",  "TMPDIR="};
 
 struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }

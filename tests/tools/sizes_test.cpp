@@ -67,6 +67,13 @@ TEST(Sizes, FastMemoryAsAPartOfACache) {
   EXPECT_EQ(cache("L1*1e-2"), (CachePart{CacheLevel::L1, 0.01}));
 }
 
+TEST(Sizes, FastMemoryByACalibration) {
+  EXPECT_TRUE(std::holds_alternative<Auto>(parse_fast_memory("auto", "--M")));
+  for (const std::string text : {"Auto", "AUTO", "auto*0.5", "auto ", "aut"}) {
+    EXPECT_TRUE(memory_refusal(text).ends_with(", or auto")) << text;
+  }
+}
+
 TEST(Sizes, WhatIsNoCacheIsRefusedByName) {
   for (const std::string text : {"L", "L4", "L0", "l", "LLC", "l4*0.5", "L4*0.5", " L2"}) {
     EXPECT_TRUE(memory_refusal(text).starts_with("REDBLUE_M: \"" + text + "\" is no")) << text;
@@ -100,7 +107,7 @@ TEST(Sizes, WhatIsNoSizeIsRefusedByName) {
   EXPECT_EQ(
       memory_refusal("1.5K"),
       "REDBLUE_M: \"1.5K\" is not a positive whole number of words such as 1000 or 64K, of bytes "
-      "such as 64KiB or 2MiB, or a cache such as L2 or L2*0.5");
+      "such as 64KiB or 2MiB, a cache such as L2 or L2*0.5, or auto");
 }
 
 TEST(Sizes, ZeroIsRefused) {

@@ -1,0 +1,293 @@
+#include "runtime/calibration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/context.hpp"
+#include "runtime/npy.hpp"
+#include "runtime/system_call.hpp"
+#include "runtime/table.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNoise = 0.02;
+
+Json known(const auto& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json caches_json(const Topology& topology) {
+  Json caches = Json::array();
+  for (const CacheLevel level : kCacheLevels) {
+    for (const Cache& cache : topology.caches[static_cast<std::size_t>(level)]) {
+      caches.push_back({{"cache", to_string(level)},
+                        {"bytes", cache.bytes},
+                        {"line", known(cache.line)},
+                        {"ways", known(cache.ways)},
+                        {"cores", cache.cores}});
+    }
+  }
+  return caches;
+}
+
+// Why there is no fastest share.
+std::string too_small() {
+  return fmt::format("{} needs a larger M", kTimedKernel);
+}
+
+Json level_json(const CalibratedCache& cache) {
+  Json json = {{"cache", to_string(cache.level)}, {"bytes", cache.bytes}};
+  if (const auto best = fastest(cache.shares)) {
+    json["fastest"] = {
+        {"share", best->share}, {"words", best->words}, {"percent_of_peak", 100 * *best->of_peak}};
+  } else {
+    json["fastest"] = {{"unavailable", too_small()}};
+  }
+  if (const auto best = agreeing(cache.shares)) {
+    json["agreeing"] = {{"share", best->share}, {"words", best->words}, {"ratio", *best->ratio},
+                        {"via", cache.via},     {"n", cache.side},      {"d", cache.side}};
+  } else {
+    json["agreeing"] = {{"unavailable", cache.no_traffic}};
+  }
+  for (const MeasuredShare& share : cache.shares) {
+    json["shares"].push_back(
+        {{"share", share.share},
+         {"words", share.words},
+         {"percent_of_peak", share.of_peak ? Json(100 * *share.of_peak) : Json()},
+         {"ratio", known(share.ratio)}});
+  }
+  return json;
+}
+
+// What is wrong with a file, and what to do about it.
+[[noreturn]] void refuse(const std::string& name, std::string_view why) {
+  throw InputError(fmt::format("{}: {}: run `redblue calibrate` again", name, why));
+}
+
+std::string said(const std::optional<std::string>& model) {
+  return model ? fmt::format("'{}'", *model) : "unknown";
+}
+std::string said(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? fmt::format("{} bytes", *bytes) : "an unknown size";
+}
+
+void check_machine(const Json& context, const std::string& name, const Topology& topology) {
+  std::optional<std::string> model;
+  if (const Json& known_model = context.at("model"); !known_model.is_null()) {
+    model = known_model.get<std::string>();
+  }
+  if (model != topology.model) {
+    refuse(name, fmt::format("it is of another processor: {}, and this one is {}", said(model),
+                             said(topology.model)));
+  }
+  for (const CacheLevel level : kCacheLevels) {
+    std::optional<std::uint64_t> then;
+    for (const Json& cache : context.at("caches")) {
+      if (!then && cache.at("cache") == to_string(level)) {
+        then = cache.at("bytes").get<std::uint64_t>();
+      }
+    }
+    const Cache* cache = topology.cache(level);
+    const auto now = cache == nullptr ? std::nullopt : std::optional(cache->bytes);
+    if (then != now) {
+      refuse(name, fmt::format("it is of another machine, whose {} has {}; here it has {}",
+                               to_string(level), said(then), said(now)));
+    }
+  }
+}
+
+CachePart fastest_part(const Json& levels, const std::string& name) {
+  for (const CacheLevel level : {CacheLevel::L2, CacheLevel::L1}) {
+    for (const Json& entry : levels) {
+      if (entry.at("cache") != to_string(level)) {
+        continue;
+      }
+      const Json& best = entry.at("fastest");
+      if (best.contains("unavailable")) {
+        refuse(name, fmt::format("nothing could be timed in {}: {}", to_string(level),
+                                 best.at("unavailable").get<std::string>()));
+      }
+      const double share = best.at("share").get<double>();
+      if (!(share > 0) || share > 1) {
+        refuse(name, fmt::format("{} is no share of {}", share, to_string(level)));
+      }
+      return {level, share};
+    }
+  }
+  refuse(name, "it has neither L2 nor L1");
+}
+
+}  // namespace
+
+std::optional<MeasuredShare> fastest(std::span<const MeasuredShare> shares) {
+  double largest = 0;
+  for (const MeasuredShare& share : shares) {
+    largest = std::max(largest, share.of_peak.value_or(0));
+  }
+  std::optional<MeasuredShare> best;
+  for (const MeasuredShare& share : shares) {
+    const bool fast = share.of_peak && *share.of_peak >= (1 - kNoise) * largest;
+    if (fast && (!best || share.share < best->share)) {
+      best = share;
+    }
+  }
+  return best;
+}
+
+std::optional<MeasuredShare> agreeing(std::span<const MeasuredShare> shares) {
+  const auto distance = [](const MeasuredShare& share) { return std::abs(std::log(*share.ratio)); };
+  std::optional<MeasuredShare> best;
+  for (const MeasuredShare& share : shares) {
+    if (!share.ratio) {
+      continue;
+    }
+    const double off = best ? distance(share) - distance(*best) : -1;
+    if (off < 0 || (off == 0 && share.share < best->share)) {
+      best = share;
+    }
+  }
+  return best;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string to_table(const Calibration& calibration) {
+  const Topology& topology = calibration.topology;
+  std::string text = fmt::format(
+      "{} ({})\n{} n={} d={}, the median of {} rounds, as a part of what multiply-adds "
+      "reach ({})\n",
+      topology.model.value_or("processor unknown"), topology.source, kTimedKernel, calibration.n,
+      calibration.d, calibration.rounds, calibration.simd);
+  for (const CalibratedCache& cache : calibration.levels) {
+    text += fmt::format("{}: {} bytes; traffic ", to_string(cache.level),
+                        grouped(static_cast<Index>(cache.bytes)));
+    text += cache.no_traffic.empty()
+                ? fmt::format("of {} n=m=d={}, by {}\n", kTrafficKernel, cache.side, cache.via)
+                : fmt::format("unavailable: {}\n", cache.no_traffic);
+  }
+  Table table;
+  table.add({"cache", "share", "M", "of peak", "traffic / counted", ""});
+  for (const CalibratedCache& cache : calibration.levels) {
+    const auto fast = fastest(cache.shares);
+    const auto agree = agreeing(cache.shares);
+    for (const MeasuredShare& share : cache.shares) {
+      const bool is_fastest = fast && fast->share == share.share;
+      const bool agrees = agree && agree->share == share.share;
+      table.add({std::string(to_string(cache.level)), fmt::format("{}", share.share),
+                 grouped(share.words),
+                 share.of_peak ? fmt::format("{:.1f}%", 100 * *share.of_peak) : "M too small",
+                 share.ratio ? fmt::format("{:.3f}", *share.ratio) : "-",
+                 is_fastest && agrees ? "fastest, agrees best"
+                 : is_fastest         ? "fastest"
+                 : agrees             ? "agrees best"
+                                      : ""});
+    }
+  }
+  // Nothing to the right of the last column.
+  std::string lines = table.text();
+  for (std::size_t at = 0; (at = lines.find(" \n", at)) != std::string::npos;) {
+    lines.erase(at, 1);
+    at -= at > 0 ? 1U : 0U;
+  }
+  return text + "\n" + lines;
+}
+
+std::string to_json(const Calibration& calibration) {
+  Json context = context_json(std::nullopt);
+  context["simd"] = calibration.simd;
+  context["model"] = known(calibration.topology.model);
+  context["source"] = calibration.topology.source;
+  context["caches"] = caches_json(calibration.topology);
+  context["date"] = calibration.date;
+  Json levels = Json::array();
+  for (const CalibratedCache& cache : calibration.levels) {
+    levels.push_back(level_json(cache));
+  }
+  const Json json = {{"schema", kSchema},
+                     {"context", std::move(context)},
+                     {"timed",
+                      {{"kernel", kTimedKernel},
+                       {"n", calibration.n},
+                       {"d", calibration.d},
+                       {"objective", "time"},
+                       {"rounds", calibration.rounds}}},
+                     {"levels", std::move(levels)}};
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const Calibration& calibration) {
+  std::string text = "cache,bytes,share,M,percent_of_peak,ratio,fastest,agreeing\n";
+  const auto cell = [](const std::optional<double>& value, double unit) {
+    return value ? fmt::format("{}", unit * *value) : std::string();
+  };
+  for (const CalibratedCache& cache : calibration.levels) {
+    const auto fast = fastest(cache.shares);
+    const auto agree = agreeing(cache.shares);
+    for (const MeasuredShare& share : cache.shares) {
+      text += fmt::format("{},{},{},{},{},{},{:d},{:d}\n", to_string(cache.level), cache.bytes,
+                          share.share, share.words, cell(share.of_peak, 100), cell(share.ratio, 1),
+                          fast && fast->share == share.share, agree && agree->share == share.share);
+    }
+  }
+  return text;
+}
+
+CachePart calibrated_part(std::string_view text, const std::string& name,
+                          const Topology& topology) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded()) {
+    refuse(name, "it is truncated, or no JSON document");
+  }
+  try {
+    if (const Json& schema = document.at("schema"); schema != kSchema) {
+      refuse(name, fmt::format("it has schema {}, expected {}", schema.dump(), kSchema));
+    }
+    check_machine(document.at("context"), name, topology);
+    return fastest_part(document.at("levels"), name);
+  } catch (const Json::exception&) {  // a key that is not there, or holds another type
+    refuse(name, "it is not what `redblue calibrate` writes");
+  }
+}
+
+CachePart read_calibration(const std::filesystem::path& file, const Topology& topology) {
+  // Not to wait for the other end of a pipe, which is refused just below.
+  const Descriptor in(
+      retry([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
+  struct stat status {};
+  if (in.get() < 0 || ::fstat(in.get(), &status) != 0) {
+    fail(errno, "open", file);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw InputError(fmt::format("{}: not a regular file; expected what `redblue calibrate` writes",
+                                 file.string()));
+  }
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    const ssize_t got = retry([&] { return ::read(in.get(), buffer.data(), buffer.size()); });
+    if (got < 0) {
+      fail(errno, "read", file);
+    }
+    if (got == 0) {
+      return calibrated_part(text, file.string(), topology);
+    }
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace redblue

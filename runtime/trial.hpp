@@ -1,0 +1,30 @@
+#pragma once
+// A problem in memory on which a kernel runs again and again, to see how fast it is with which M.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+
+namespace redblue {
+
+class Trial {
+ public:
+  // Inputs are those of seed 1; O and L, where the kernel is given them, are made here.
+  Trial(const Kernel& kernel, const Shape& shape);
+
+  // Runs it once, with M words and the blocks that are planned for least time, on this thread:
+  // GF/s over what multiply-adds reach just after. Throws: FastMemoryTooSmall.
+  double of_peak(Index M);
+
+ private:
+  using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
+  double gflops(const Kernel& kernel, const Plan& plan, Buffers& results);
+
+  const Kernel& kernel_;
+  Shape shape_;
+  Buffers given_, returned_;
+};
+
+}  // namespace redblue

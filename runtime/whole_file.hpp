@@ -1,0 +1,67 @@
+#pragma once
+// A file that appears whole or not at all. Until commit() everything lies in a temporary file in
+// the target's directory, which is removed when this dies; the target is untouched. It has no
+// name before finish(), where the file system allows that; else a killed process leaves it behind
+// (.redblue-*.tmp). Failures are std::system_error with the target's path. Not shared between
+// threads.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+namespace redblue {
+
+// An open file descriptor, closed when it dies.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const { return fd_; }
+  // Returns 0 or the errno of close(2). The descriptor is gone either way.
+  int close();
+
+ private:
+  int fd_;
+};
+
+class WholeFile {
+ public:
+  // Fails where the target is a directory, a symbolic link, a device or the like, or cannot be
+  // written.
+  explicit WholeFile(std::filesystem::path target);
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+  ~WholeFile();
+
+  [[nodiscard]] const std::filesystem::path& target() const { return target_; }
+  // Asks for the room now rather than after hours of computing. Where the file system does not
+  // know how, the writes will tell.
+  void reserve(std::int64_t bytes);
+  void append(std::span<const std::byte> bytes);
+  // Forces all to disk and closes the file.
+  void finish();
+  // Puts the file in its place, over an older one, by a single rename.
+  // Throws: std::logic_error unless it is finished; also when called again.
+  void commit();
+
+ private:
+  [[nodiscard]] std::filesystem::path directory() const;
+  template <class Make>
+  void name_temporary(Make make);
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;  // empty where there is nothing to remove
+  Descriptor file_;
+  std::int64_t offset_ = 0;
+  bool complete_ = false;  // on disk and closed
+};
+
+}  // namespace redblue

@@ -1,0 +1,139 @@
+// redblue calibrate, and --M auto by what it left, on small caches that are declared to be those
+// of this system.
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/callgrind.hpp"
+#include "runtime/topology.hpp"
+#include "tests/tools/cli.hpp"
+#include "tests/tools/csv.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kCaches = "HWLOC_SYNTHETIC=l2:1(size=16384) l1d:1(size=4096) core:2 pu:1";
+
+class Calibrate : public Cli {
+ protected:
+  void SetUp() override {
+    if (const std::string why = synthetic_topology("core:1 pu:1").unavailable; !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
+  // With spaces, which a line of words has not.
+  [[nodiscard]] Outcome on(const std::string& caches, const std::string& line) const {
+    Process with = process("HWLOC_THISSYSTEM=1 " + line);
+    with.environment.push_back(caches);
+    with.environment.push_back("XDG_CACHE_HOME=" + (directory_ / "cache").string());
+    return with.run();
+  }
+  [[nodiscard]] Json json_on(const std::string& caches, const std::string& line) const {
+    const Outcome outcome = on(caches, line + " --format json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return Json::parse(outcome.out);
+  }
+  static constexpr const char* kFile = "cache/redblue/calibration.json";
+};
+
+TEST_F(Calibrate, TheFileIsWhatIsPrinted) {
+  const Json printed = json_on(kCaches, "PATH=/none calibrate --n 64");
+  EXPECT_EQ(Json::parse(content_of(directory_ / kFile)), printed);
+  EXPECT_EQ(files().size(), 3U) << "nothing beside the file and its directories";
+  EXPECT_EQ(printed["timed"]["n"], 64);
+  ASSERT_EQ(printed["levels"].size(), 2U);
+  for (const Json& level : printed["levels"]) {
+    const auto words = level["bytes"].get<double>() / 4;
+    ASSERT_EQ(level["shares"].size(), 7U);
+    double largest = 0;
+    for (const Json& share : level["shares"]) {
+      EXPECT_EQ(share["words"], std::floor(words * share["share"].get<double>()));
+      const bool fits = share["words"] >= 324;  // the least M of backward/rows
+      ASSERT_EQ(share["percent_of_peak"].is_number(), fits) << share;
+      largest = std::max(largest, fits ? share["percent_of_peak"].get<double>() : 0);
+      EXPECT_EQ(share["ratio"].is_null(), level["agreeing"].contains("unavailable"));
+    }
+    EXPECT_GE(level["fastest"]["percent_of_peak"], 0.979 * largest);
+  }
+  if (callgrind_unavailable().empty() && printed["levels"][0]["agreeing"].contains("unavailable")) {
+    EXPECT_NE(printed["levels"][0]["agreeing"]["unavailable"].get<std::string>().find(
+                  "valgrind is not installed"),
+              std::string::npos);
+  }
+}
+
+TEST_F(Calibrate, MAutoIsTheFastestOfL2) {
+  const Json calibrated = json_on(kCaches, "PATH=/none calibrate --n 64");
+  const Json best = calibrated["levels"][1]["fastest"];
+  const std::string file = (directory_ / kFile).string();
+  for (const std::string command : {"count", "run"}) {
+    const Json report = json_on(kCaches, command + " backward/rows --n 40 --d 16 --M auto");
+    EXPECT_EQ(report["M"], best["words"]);
+    const Json from = report["context"]["M_from"];
+    EXPECT_EQ(from["text"], "auto");
+    EXPECT_EQ(from["file"], file);
+    EXPECT_EQ(from["cache"], "L2");
+    EXPECT_EQ(from["share"], best["share"]);
+    EXPECT_EQ(from["bytes"], 16384);
+    // Both cores share the cache.
+    const Json two =
+        json_on(kCaches, command + " backward/rows --n 40 --d 16 --threads 2 --M auto");
+    EXPECT_EQ(two["M"], best["words"].get<Index>() / 2);
+    EXPECT_EQ(two["context"]["M_from"]["sharers"], 2);
+  }
+  const Outcome table = on(kCaches, "REDBLUE_M=auto count backward/rows --n 40 --d 16");
+  EXPECT_NE(table.out.find("\nM is auto, that is L2*"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find(" by " + file + ": L2 has 16,384 bytes (hwloc"), std::string::npos)
+      << table.out;
+}
+
+TEST_F(Calibrate, OutElsewhereAndTwice) {
+  for (const std::string n : {"32", "48"}) {
+    const Outcome outcome = on(kCaches, "PATH=/none calibrate --out c.json --n " + n);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_NE(outcome.out.find("\nwritten: c.json\n"), std::string::npos) << outcome.out;
+    EXPECT_EQ(Json::parse(content_of(directory_ / "c.json"))["timed"]["n"].dump(), n);
+    EXPECT_EQ(files().size(), 1U);
+  }
+  const Outcome csv = on(kCaches, "PATH=/none calibrate --out c.json --n 32 --format csv");
+  EXPECT_EQ(parse_csv(csv.out).size(), 14U);
+}
+
+TEST_F(Calibrate, HomeWhereThereIsNoOtherPlace) {
+  Process at_home =
+      process("HWLOC_THISSYSTEM=1 PATH=/none XDG_CACHE_HOME=relative calibrate --n 8");
+  at_home.environment.push_back(kCaches);
+  at_home.environment.push_back("HOME=" + directory_.path().string());
+  EXPECT_EQ(at_home.run().code, 0);
+  EXPECT_TRUE(files().contains(".cache/redblue/calibration.json"));
+  EXPECT_FALSE(files().contains("relative"));
+}
+
+// Of whatever else is in the environment, the simulated runs see nothing.
+TEST_F(Calibrate, TrafficByCallgrind) {
+  if (!callgrind_unavailable().empty() || !find_program("valgrind", "/usr/bin:/bin")) {
+    GTEST_SKIP() << "no callgrind: " << callgrind_unavailable();
+  }
+  const Json calibrated =
+      json_on("HWLOC_SYNTHETIC=l1d:1(size=4096) core:1 pu:1",
+              "REDBLUE_BLOCKS=B=99 REDBLUE_IN=A=none.npy REDBLUE_THREADS=2 calibrate --n 32");
+  ASSERT_EQ(calibrated["levels"].size(), 1U) << "no L2 is known";
+  const Json level = calibrated["levels"][0];
+  ASSERT_FALSE(level["agreeing"].contains("unavailable")) << level;
+  double nearest = 99;
+  for (const Json& share : level["shares"]) {
+    nearest = std::min(nearest, std::abs(std::log(share["ratio"].get<double>())));
+  }
+  EXPECT_DOUBLE_EQ(std::abs(std::log(level["agreeing"]["ratio"].get<double>())), nearest);
+  EXPECT_EQ(json_on("HWLOC_SYNTHETIC=l1d:1(size=4096) core:1 pu:1",
+                    "count backward/rows --n 40 --d 16 --M auto")["context"]["M_from"]["cache"],
+            "L1");
+}
+
+}  // namespace
+}  // namespace redblue

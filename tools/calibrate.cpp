@@ -1,0 +1,249 @@
+// redblue calibrate: which share of L1 and of L2 makes the fastest M on this machine, and with
+// which the words that are counted are those that the cache moves; into a file for --M auto.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "kernels/simd.hpp"
+#include "memsim/words.hpp"
+#include "runtime/calibration.hpp"
+#include "runtime/counters.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/trial.hpp"
+#include "runtime/whole_file.hpp"
+#include "tools/command.hpp"
+#include "tools/machine.hpp"
+#include "tools/measuring.hpp"
+#include "tools/print.hpp"
+#include "tools/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
+constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
+constexpr Index kQueries = 2048;  // some 50 ms a run
+constexpr Index kWidth = 64;
+constexpr Index kRounds = 15;
+
+// A line on a terminal that says how far it is; nothing elsewhere.
+class Progress {
+ public:
+  Progress() = default;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { say(""); }
+
+  void say(std::string_view what) const {
+    if (terminal_) {
+      constexpr const char* kStartOfClearedLine = "\r\033[K";
+      fmt::print(stderr, "{}{}", kStartOfClearedLine, what);
+      std::fflush(stderr);
+    }
+  }
+
+ private:
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+Topology this_machine() {
+  Topology topology = machine_topology();
+  if (!topology.unavailable.empty()) {
+    throw std::runtime_error("the caches of this machine are not known: " + topology.unavailable);
+  }
+  if (!topology.this_system) {
+    throw UsageError(
+        fmt::format("the caches are those of another machine ({}), and this one is measured: unset "
+                    "HWLOC_SYNTHETIC and HWLOC_XMLFILE",
+                    topology.source));
+  }
+  return topology;
+}
+
+std::vector<CalibratedCache> caches_of(const Topology& topology) {
+  std::vector<CalibratedCache> caches;
+  for (const CacheLevel level : kLevels) {
+    if (topology.cache(level) == nullptr) {
+      continue;
+    }
+    CalibratedCache& cache = caches.emplace_back();
+    cache.level = level;
+    for (const double share : kShares) {
+      const FastMemoryPart part = *fast_memory(topology, {level, share});
+      cache.bytes = part.bytes;
+      if (part.words > 0) {
+        cache.shares.push_back({.share = share, .words = part.words});
+      }
+    }
+  }
+  if (caches.empty()) {
+    throw std::runtime_error(
+        fmt::format("neither L1 nor L2 is known here ({}): there is nothing "
+                    "to calibrate",
+                    topology.source));
+  }
+  return caches;
+}
+
+void refuse_if_too_large(const Shape& shape) {
+  constexpr Index kMatrices = 8;  // operands, O, and the forward pass
+  const Words bytes = Words(shape.n) * shape.d * (kMatrices * Index{sizeof(float)});
+  if (bytes.overflowed() || static_cast<std::uint64_t>(bytes.value()) > memory_available()) {
+    throw std::runtime_error(fmt::format("n = {} needs more memory than the {} that are available",
+                                         shape.n, format_bytes(memory_available())));
+  }
+}
+
+// Shares in turn, round after round: what else the machine does meanwhile meets them all alike.
+void time(std::vector<CalibratedCache>& caches, const Shape& shape, const Progress& progress) {
+  const Kernel& kernel = find_kernel(kTimedKernel);
+  const Index least = kernel.least_M(shape);
+  Trial trial(kernel, shape);
+  std::map<MeasuredShare*, std::vector<double>> samples;
+  for (Index round = 0; round < kRounds; ++round) {
+    progress.say(fmt::format("{}: round {} of {}", kTimedKernel, round + 1, kRounds));
+    for (CalibratedCache& cache : caches) {
+      for (MeasuredShare& share : cache.shares) {
+        if (share.words >= least) {
+          samples[&share].push_back(trial.of_peak(share.words));
+        }
+      }
+    }
+  }
+  for (auto& [share, values] : samples) {
+    share->of_peak = median(std::move(values));
+  }
+}
+
+// Three square matrices, each as large as the cache, and three blocks that fill M.
+Request product(const CalibratedCache& cache, const MeasuredShare& share) {
+  Request request;
+  request.kernel = kTrafficKernel;
+  request.n = request.m = request.d = cache.side;
+  request.M = share.words;
+  return request;
+}
+
+// By counters where they are believed, else by callgrind where that is there.
+void measure_traffic(CalibratedCache& cache, const Topology& topology, const Counters& counters,
+                     const Progress& progress) {
+  const double words = static_cast<double>(cache.bytes) / sizeof(float);
+  cache.side = std::max(Index{1}, static_cast<Index>(std::sqrt(words)));
+  const bool counted = std::ranges::any_of(counters.events(), [&](const CounterEvent& event) {
+    return event.lines_into == cache.level;
+  });
+  const Index least = find_kernel(kTrafficKernel).least_M({cache.side, cache.side, cache.side});
+  const auto caches = simulation(topology, cache.level);
+  if (!counted) {
+    const std::string& why =
+        counters.unavailable().empty() ? counters.incomplete() : counters.unavailable();
+    const std::string no_callgrind = !callgrind_unavailable().empty() ? callgrind_unavailable()
+                                     : !find_valgrind()               ? kNoValgrind
+                                                                      : "";
+    if (!no_callgrind.empty()) {
+      cache.no_traffic = fmt::format("no counters ({}), no callgrind ({})", why, no_callgrind);
+      return;
+    }
+  }
+  for (MeasuredShare& share : cache.shares) {
+    if (share.words < least) {
+      continue;
+    }
+    progress.say(
+        fmt::format("{}: traffic of {}*{}", kTrafficKernel, to_string(cache.level), share.share));
+    const Request request = product(cache, share);
+    try {
+      const Measurement measurement = counted
+                                          ? measure_by_papi(request, topology, {})
+                                          : measure_by_callgrind(request, *caches, topology.source);
+      share.ratio = traffic_ratio(measurement, cache.level);
+      cache.via = measurement.version;
+    } catch (const std::runtime_error& error) {
+      cache.no_traffic = error.what();
+      for (MeasuredShare& all : cache.shares) {
+        all.ratio.reset();
+      }
+      return;
+    }
+  }
+  if (!agreeing(cache.shares)) {
+    cache.no_traffic = fmt::format("{} needs a larger M", kTrafficKernel);
+  }
+}
+
+std::string now() {
+  const auto time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+}
+
+std::filesystem::path target(const TextOption& out) {
+  if (const auto given = out.get()) {
+    if (given->text.empty()) {
+      throw UsageError(given->from + " '': expected a file");
+    }
+    return given->text;
+  }
+  const std::filesystem::path file = calibration_file();
+  std::filesystem::create_directories(file.parent_path());
+  return file;
+}
+
+}  // namespace
+
+Action add_calibrate(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : n(command, "--n",
+            fmt::format("queries and keys of the problem that is timed; {}", kQueries), "SIZE"),
+          out(command, "--out",
+              "where the result goes; redblue/calibration.json in XDG_CACHE_HOME or ~/.cache, "
+              "where --M auto looks",
+              "FILE"),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
+    TextOption n, out, format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    const Format format = parse_format(options->format);
+    const auto n = options->n.get();
+    const Index queries = n ? parse_size(n->text, n->from) : kQueries;
+    const Shape shape{queries, queries, kWidth};
+    Calibration calibration{.topology = this_machine(),
+                            .simd = simd_target(),
+                            .date = now(),
+                            .n = shape.n,
+                            .d = shape.d,
+                            .rounds = kRounds};
+    calibration.levels = caches_of(calibration.topology);
+    refuse_if_too_large(shape);
+    // A file that cannot be written is known before the work is done.
+    WholeFile file(target(options->out));
+    {
+      const Progress progress;
+      time(calibration.levels, shape, progress);
+      const Counters counters(calibration.topology);
+      for (CalibratedCache& cache : calibration.levels) {
+        measure_traffic(cache, calibration.topology, counters, progress);
+      }
+    }
+    const std::string json = to_json(calibration);
+    file.append(std::as_bytes(std::span(json)));
+    file.finish();
+    file.commit();
+    print(format == Format::json ? json
+          : format == Format::csv
+              ? to_csv(calibration)
+              : to_table(calibration) + "\nwritten: " + file.target().string() + "\n");
+    return 0;
+  };
+}
+
+}  // namespace redblue

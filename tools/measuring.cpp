@@ -1,0 +1,154 @@
+#include "tools/measuring.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "runtime/counters.hpp"
+#include "tools/print.hpp"
+
+namespace redblue {
+namespace {
+
+// The command that asks for the same problem, with nothing left to the environment.
+std::vector<std::string> command_of(const Request& request) {
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                    "measure", request.kernel, "--via", "callgrind"};
+  const auto option = [&](const std::string& flag, const std::string& text) {
+    words.push_back(flag);
+    words.push_back(text);
+  };
+  for (const auto& [flag, size] :
+       {std::pair("--n", request.n), std::pair("--m", request.m), std::pair("--d", request.d)}) {
+    if (size) {
+      option(flag, std::to_string(*size));
+    }
+  }
+  option("--M", std::to_string(request.M));
+  option("--threads", "1");
+  option("--objective", request.objective == Objective::time ? "time" : "words");
+  for (const auto& [name, size] : request.blocks) {
+    option("--blocks", fmt::format("{}={}", name, size));
+  }
+  if (request.printed_blocks) {
+    option("--blocks", "printed");
+  }
+  for (const auto& [name, path] : request.in) {
+    option("--in", fmt::format("{}={}", name, path.string()));
+  }
+  option("--seed", std::to_string(request.seed));
+  option("--scale", fmt::format("{}", request.scale));
+  return words;
+}
+
+MeasuredPart measured_part(const Part& part, std::size_t events) {
+  MeasuredPart measured{part.plan.kernel, part.plan.shape, part.plan.M, part.plan.blocks, {}, {}};
+  for (const PhaseTotal& phase : part.counted->phases) {
+    measured.phases.push_back({phase.path, phase.io, std::vector<std::int64_t>(events)});
+  }
+  measured.total = {"", part.counted->total.io, {}};
+  return measured;
+}
+
+}  // namespace
+
+Measurement measure_by_papi(const Request& request, const Topology& topology,
+                            const std::vector<std::string>& names) {
+  const Counters counters(topology, names);
+  if (!counters.unavailable().empty()) {
+    throw std::runtime_error(
+        fmt::format("event counters are unavailable: {}{}", counters.unavailable(),
+                    callgrind_unavailable().empty() ? " (try --via callgrind)" : ""));
+  }
+  using Counts = std::vector<std::int64_t>;
+  struct Read {
+    std::map<std::string, Counts> phases;
+    Counts total;
+  };
+  std::map<std::string, Read> read;  // by kernel
+  const Report report =
+      run(request, Topology(), [&](Machine& machine, const Plan& plan, const auto& go) {
+        const PhaseCounters phases(machine, counters);
+        go();
+        Read& of = read[plan.kernel];
+        of.total = phases.total();
+        for (const PhaseCost& phase : plan.phases) {
+          of.phases[phase.path] = phases.of(phase.path);
+        }
+      });
+  Measurement measurement;
+  measurement.via = "papi";
+  measurement.version = "PAPI " + papi_version().value_or("");
+  measurement.source = topology.source;
+  measurement.M_from = request.M_from;
+  for (const CounterEvent& event : counters.events()) {
+    const Cache* cache = event.lines_into ? topology.cache(*event.lines_into) : nullptr;
+    const Index line = cache == nullptr ? 64 : cache->line.value_or(64);
+    measurement.events.push_back({event.name, event.lines_into, event.lines_into ? line : 0});
+  }
+  const auto part = [&](const Part& counted) {
+    MeasuredPart measured = measured_part(counted, measurement.events.size());
+    const Read& of = read.at(measured.kernel);
+    for (MeasuredPhase& phase : measured.phases) {
+      phase.events = of.phases.at(phase.path);
+    }
+    measured.total.events = of.total;
+    return measured;
+  };
+  measurement.kernel = part(report.kernel);
+  if (report.forward) {
+    measurement.forward = part(*report.forward);
+  }
+  return measurement;
+}
+
+std::optional<std::filesystem::path> find_valgrind() {
+  const char* search = std::getenv("PATH");
+  return find_program("valgrind", search == nullptr ? "/usr/bin:/bin" : search);
+}
+
+Measurement measure_by_callgrind(const Request& request, const Simulation& caches,
+                                 const std::string& source) {
+  const auto valgrind = find_valgrind();
+  if (!valgrind) {
+    throw std::runtime_error(std::string("callgrind is unavailable: ") + kNoValgrind);
+  }
+  const char* named = std::getenv("TMPDIR");
+  const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
+  const Simulated simulated = simulate(*valgrind, caches, command_of(request),
+                                       {fmt::format("{}={}", kInsideCallgrind, caches.outer.bytes),
+                                        // Lists, which the command names where they are not empty.
+                                        "REDBLUE_IN=", "REDBLUE_BLOCKS="},
+                                       temporary);
+  const Ended& program = simulated.program;
+  if (program.interrupted != 0) {
+    std::raise(program.interrupted);
+  }
+  // Its own message, where it has one.
+  constexpr std::string_view kSays = "redblue: ";
+  const bool speaks = std::string_view(program.err).starts_with(kSays);
+  const std::string message =
+      speaks ? program.err.substr(kSays.size(), program.err.find('\n') - kSays.size()) : "";
+  if (program.code != 0 || program.signal != 0) {
+    if (speaks && program.code != 0) {
+      throw EndedInside(message, program.code);
+    }
+    throw std::runtime_error(
+        fmt::format("{} failed ({}): {}", valgrind->string(),
+                    program.signal != 0 ? fmt::format("signal {}", program.signal)
+                                        : fmt::format("exit code {}", program.code),
+                    simulated.complaint.empty() ? "without a word" : simulated.complaint));
+  }
+  if (speaks) {
+    say(message);
+  }
+  Measurement measurement = simulated_measurement(program.out, simulated.profile, caches);
+  measurement.version = simulated.version;
+  measurement.source = source;
+  measurement.M_from = request.M_from;
+  return measurement;
+}
+
+}  // namespace redblue
