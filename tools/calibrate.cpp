@@ -6,7 +6,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -45,7 +48,8 @@ class Progress {
   void say(std::string_view what) const {
     if (terminal_) {
       constexpr const char* kStartOfClearedLine = "\r\033[K";
-      fmt::print(stderr, "{}{}", kStartOfClearedLine, what);
+      std::fprintf(stderr, "%s%.*s", kStartOfClearedLine, static_cast<int>(what.size()),
+                   what.data());
       std::fflush(stderr);
     }
   }
