@@ -11,6 +11,9 @@
 namespace redblue {
 
 Topology machine_topology() {
+  // What hwloc cannot find out, the topology does not have; hwloc's own words about it would
+  // stand beside ours on standard error. Whoever wants them has set this otherwise.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
   Topology topology = read_topology();
   // A description may be declared to be this system's.
   if (topology.this_system && std::getenv("HWLOC_THISSYSTEM") == nullptr) {
