@@ -5,6 +5,7 @@
 #include <cblas.h>
 
 #include "kernels/simd_targets.hpp"
+#include "memsim/errors.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/materialised.cpp"
@@ -116,8 +117,10 @@ std::size_t size(Index rows, Index cols) {
 
 }  // namespace
 
+// Of whole vectors: a store into the end of a row would touch the next one, another thread's.
 Materialised::Materialised(const Shape& shape)
-    : O(size(shape.n, shape.d)),
+    : O((require(shape.m % 16 == 0 && shape.d % 16 == 0, "m and d are multiples of 16"),
+         size(shape.n, shape.d))),
       g(size(shape.d, shape.d)),
       shape_(shape),
       S_(size(shape.n, shape.d)),

@@ -44,14 +44,18 @@ double difference(const float* a, const std::vector<float>& b) {
   double off = 0;
   double largest = 0;
   for (std::size_t i = 0; i < b.size(); ++i) {
-    off = std::max(off, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    const double here = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (std::isnan(here)) {
+      return here;
+    }
+    off = std::max(off, here);
     largest = std::max(largest, std::abs(static_cast<double>(b[i])));
   }
   return off / largest;
 }
 
 void beside(benchmark::State& state, const std::string& name, const Shape& shape, Index threads) {
-  const Topology topology = read_topology();
+  static const Topology topology = read_topology();
   const auto found = fast_memory(topology, kFastMemory, static_cast<std::size_t>(threads));
   const Index M = found ? found->words : kWithoutL2;
   const Kernel& kernel = find_kernel(name);

@@ -195,16 +195,17 @@ struct Turned {
 
 // What becomes of the sums: c, from them and from what was in c; a panel asks for its map.
 struct Keep {
+  static constexpr bool kAdds = false;
   HWY_INLINE auto of_panel(Index) const {
     return [](Vector sum, const float*, int) HWY_ATTR { return sum; };
   }
 };
-struct Accumulate {
-  HWY_INLINE auto of_panel(Index) const {
-    return [](Vector sum, const float* row, int v) HWY_ATTR { return hn::Add(load(row, v), sum); };
-  }
+// The sums begin with what is in c: registers hold it, and nothing beside it.
+struct Accumulate : Keep {
+  static constexpr bool kAdds = true;
 };
 struct Exponentiate {
+  static constexpr bool kAdds = false;
   const float* L;
   HWY_INLINE auto of_panel(Index p) const {
     return [L = L + p * kPanel](Vector sum, const float*, int v)
@@ -212,6 +213,7 @@ struct Exponentiate {
   }
 };
 struct Shift {
+  static constexpr bool kAdds = false;
   const float* shift;
   HWY_INLINE auto of_panel(Index p) const {
     return [shift = shift + p * kPanel](Vector sum, const float*, int v)
@@ -219,6 +221,7 @@ struct Shift {
   }
 };
 struct SoftmaxGradient {
+  static constexpr bool kAdds = false;
   const float* shift;
   HWY_INLINE auto of_panel(Index p) const {
     return [shift = shift + p * kPanel](Vector sum, const float* row, int v)
@@ -255,10 +258,14 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
                               const Finish& finish) {
   Vector sum[R][G * kVectors];
   HWY_UNROLL(16)
-  for (int r = 0; r < R; ++r) {
+  for (int g = 0; g < G; ++g) {
+    const Lines<float> from = lines(c, p + g);
     HWY_UNROLL(16)
-    for (int v = 0; v < G * kVectors; ++v) {
-      sum[r][v] = hn::Zero(kLanes);
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(16)
+      for (int v = 0; v < kVectors; ++v) {
+        sum[r][g * kVectors + v] = Finish::kAdds ? load(from[i + r], v) : hn::Zero(kLanes);
+      }
     }
   }
   using Usual = std::integral_constant<Index, Left::kStep>;

@@ -32,6 +32,7 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
     const Tile a2 = machine.read(A2.row_block(J));
     const Tile a3 = machine.read(A3.row_block(J));
     for (const Range K : blocks(I.size(), kStrip)) {
+      Tile delta = machine.initialize("delta", K.size());
       const View e_t = e_strip.part({0, J.size()}, {0, K.size()});
       const View q_t = q_strip.part({0, J.size()}, {0, K.size()});
       const View rescale = factors.part({0, K.size()});
@@ -41,7 +42,6 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
       scale_rows(sum.part(K), rescale);
       scale_rows(U.part(K), rescale);
       scale_rows(Z.part(K), rescale);
-      Tile delta = machine.initialize("delta", K.size());
       exponentiate(transposed(e_t), maximum.part(K), sum.part(K), transposed(q_t), delta);
       divide_rows(delta, sum.part(K), delta);
       add(mean.part(K), delta);

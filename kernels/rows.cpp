@@ -10,7 +10,7 @@
 namespace redblue {
 
 Index RowPlan::rows_of(Range which) const {
-  return std::min(shape.n, which.end * rows) - std::min(shape.n, which.begin * rows);
+  return which.size() <= 0 ? 0 : units()[which.end - 1].end - units()[which.begin].begin;
 }
 
 Index RowPlan::largest_of(Range which) const {
@@ -140,7 +140,7 @@ Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
 // round. Measured, and not critical.
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
   constexpr Index kMostKeys = 96;
-  constexpr Index kKeyStep = 12;  // registers hold 1, 2, 3, 4, 6 or 12 rows of a strip
+  constexpr Index kKeyStep = 12;  // registers hold 1, 2, 4, 6 or 12 rows of a strip
   constexpr double kPerKey = 8;
   constexpr double kPerQuery = 16;
   const auto [n, m, d] = shape;
@@ -166,7 +166,7 @@ Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
       best_c = c;
     }
   }
-  // An even number of blocks of whole panels, so that two workers have the same to do.
+  // Where whole panels allow, an even number of blocks, so that two workers have the same to do.
   Index T = ceil_div(n, best_r);
   if (T > 1) {
     T += T % 2;

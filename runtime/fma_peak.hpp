@@ -8,7 +8,7 @@
 namespace redblue {
 
 // GF/s of that many threads at the same time, placed as workers are: the best of several
-// measurements of a few milliseconds. Clocks drift: measure beside what is compared.
+// measurements of some 0.2 ms. Clocks drift: measure beside what is compared.
 double fma_peak(Index threads, const Topology& topology);
 
 }  // namespace redblue

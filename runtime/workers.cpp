@@ -8,6 +8,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include <sched.h>
+
 #include "memsim/workspace.hpp"
 #include "runtime/phase_clock.hpp"
 
@@ -61,6 +63,8 @@ std::string in_parallel(Index workers, const Topology& topology,
   std::exception_ptr failure;
   std::string unpinned;
   std::mutex mutex;
+  cpu_set_t before;
+  const bool known = sched_getaffinity(0, sizeof(before), &before) == 0;
 #pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(static, 1)
   for (Index worker = 0; worker < workers; ++worker) {
     try {
@@ -76,6 +80,9 @@ std::string in_parallel(Index workers, const Topology& topology,
         failure = std::current_exception();
       }
     }
+  }
+  if (known) {
+    sched_setaffinity(0, sizeof(before), &before);
   }
   if (failure != nullptr) {
     std::rethrow_exception(failure);

@@ -24,7 +24,8 @@ Range share_of(Index total, Index worker, Index workers);
 
 // Calls work(w) for each worker, at the same time, each on its own thread and, where the
 // topology says how, pinned to its own core. Throws what the first of them to fail threw, when
-// all have ended. Says why threads are not pinned; empty where they are.
+// all have ended. Says why threads are not pinned; empty where they are. One worker is the calling
+// thread, as it is; of several, too, the first is, and may go where it might before when they end.
 std::string in_parallel(Index workers, const Topology& topology,
                         const std::function<void(Index worker)>& work);
 

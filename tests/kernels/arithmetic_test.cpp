@@ -526,7 +526,7 @@ TEST_F(ArithmeticOnParts, Products) {
           const Sum sum = product_of(left, b, i, j);
           const double start = adds ? before(i, j) : 0;
           return Expected{start + sum.value,
-                          sum.error(depth) + kU * (std::abs(start) + sum.magnitude)};
+                          static_cast<double>(depth + 1) * kU * (std::abs(start) + sum.magnitude)};
         });
       };
       expect_product(straight, true, [&] { multiply_add(a.in(), b.in(), c.out()); });
