@@ -412,7 +412,7 @@ void raise_maximum(const ConstView& s, const View& maximum) {
       });
 }
 
-void raise_maximum_transposed(const ConstView& s_t, const View& maximum, const View& rescale) {
+void raise_maximum_transposed(const ConstView& s_t, const View& maximum) {
   for_columns(
       s_t, nothing_yet(),
       [&](Index p) HWY_ATTR {
@@ -421,12 +421,8 @@ void raise_maximum_transposed(const ConstView& s_t, const View& maximum, const V
       },
       [&](Index p, int v, Index lanes, const Top& top) HWY_ATTR {
         float* const known = words_of_column(maximum) + p * kPanel;
-        float* const factor = words_of_column(rescale) + p * kPanel;
-        const Vector old = load(known, v);
-        const Top both = higher(top, old);
-        const Vector raised = hn::Or(both.largest, both.nan);
-        store(raised, known, v, lanes);
-        store(exp(kLanes, hn::Sub(old, raised)), factor, v, lanes);
+        const Top both = higher(top, load(known, v));
+        store(hn::Or(both.largest, both.nan), known, v, lanes);
       });
 }
 
@@ -448,8 +444,10 @@ HWY_INLINE void exponentiate_columns(const View& s_t, const ConstView& row, cons
     for (int v = 0; v * kWidth < cols; ++v) {
       const Index lanes = lanes_in(cols, v);
       const Vector shift = load(words_of_column(row) + p * kPanel, v);
-      Vector sums = hn::Zero(kLanes);
-      Vector products = hn::Zero(kLanes);
+      float* const all = words_of_column(sum) + p * kPanel;
+      float* const all_dots = words_of_column(dots) + p * kPanel;
+      Vector sums = load(all, v);
+      Vector products = load(all_dots, v);
       for (Index j = 0; j < s_t.rows(); ++j) {
         const Vector e = exp(kLanes, hn::Sub(load(s[j], v), shift));
         store(e, s[j], v, lanes);
@@ -458,11 +456,9 @@ HWY_INLINE void exponentiate_columns(const View& s_t, const ConstView& row, cons
           products = hn::MulAdd(e, load(q[j], v), products);
         }
       }
-      float* const all = words_of_column(sum) + p * kPanel;
-      store(hn::Add(load(all, v), sums), all, v, lanes);
+      store(sums, all, v, lanes);
       if constexpr (kDots) {
-        float* const all_dots = words_of_column(dots) + p * kPanel;
-        store(hn::Add(load(all_dots, v), products), all_dots, v, lanes);
+        store(products, all_dots, v, lanes);
       }
     }
   }
@@ -698,21 +694,30 @@ void raise_maximum(const ConstView& s, const View& maximum) {
   report(maximum, s.words());
 }
 
-void raise_maximum(const ConstView& s, const View& maximum, const View& rescale) {
-  require(is_column_of(maximum, s.rows()) && is_column_of(rescale, s.rows()),
-          "one maximum and factor a row");
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum) {
+  require(is_column_of(maximum, s_t.of.cols()), "one maximum a row");
+  HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum);
+  report(maximum, s_t.of.words());
+}
+
+template <class Scores>
+static void raise_and_rescale(const Scores& s, const View& maximum, const View& rescale) {
   std::copy_n(maximum.at(0, 0), maximum.rows(), rescale.at(0, 0));
   raise_maximum(s, maximum);
   HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
   report(rescale, 2 * rescale.words());
 }
 
+void raise_maximum(const ConstView& s, const View& maximum, const View& rescale) {
+  require(is_column_of(maximum, s.rows()) && is_column_of(rescale, s.rows()),
+          "one maximum and factor a row");
+  raise_and_rescale(s, maximum, rescale);
+}
+
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale) {
   require(is_column_of(maximum, s_t.of.cols()) && is_column_of(rescale, s_t.of.cols()),
           "one maximum and factor a row");
-  HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum, rescale);
-  report(maximum, s_t.of.words());
-  report(rescale, 2 * rescale.words());
+  raise_and_rescale(s_t, maximum, rescale);
 }
 
 void exponentiate(const ConstView& s, const ConstView& row, const View& f) {

@@ -24,6 +24,7 @@ void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c)
 
 // maximum_i = max(maximum_i, max_j s_ij).
 void raise_maximum(const ConstView& s, const View& maximum);
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum);
 // The same, and rescale_i = exp(the old maximum_i - the new): what sums of exponentials
 // relative to the old maximum must be multiplied by.
 void raise_maximum(const ConstView& s, const View& maximum, const View& rescale);

@@ -1,6 +1,7 @@
 #include "kernels/backward_rows.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -11,29 +12,31 @@ namespace redblue {
 namespace {
 
 // G_I^T = Y dO_I^T and v = rowsum(dO * O).
-Tile meet_weights(Machine& machine, Index Bw, const Operands& io, Range I, Tile& v) {
+Tile meet_weights(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile& v) {
+  const Phase phase(machine, "G");
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
   v = machine.initialize("v", I.size());
   {
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));
     add_row_dots(transposed(do_t), transposed(o_t), v);
   }
-  return times_transposed(machine, Bw, "G", do_t, io.in("Y"));
+  return times_transposed(machine, by, "G", do_t, io.in("Y"));
 }
 
 // W_I = p_I A2.
-Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s_t, const Tile& g_t,
-          const Tile& v) {
+Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t,
+          Tile v) {
+  const Phase phase(machine, "core");
   const SlowMatrix& A2 = io.in("A2");
   const SlowMatrix& A3 = io.in("A3");
   const Tile l = machine.read(io.in("L").row_block(I));
   Tile W = machine.initialize("W", I.size(), A2.cols());
-  const Index keys = std::min(Bc, A2.rows());
+  const Index keys = std::min(by.keys, A2.rows());
   const Index queries = std::min(kStrip, I.size());
   Tile strip = machine.initialize("p", keys, queries);
   const Tile home =
       machine.initialize("q", std::min(kHomeRows, keys), std::min(kHomeCols, queries));
-  for (const Range J : blocks(A2.rows(), Bc)) {
+  for (const Range J : blocks(A2.rows(), by.keys)) {
     const Tile a2 = machine.read(A2.row_block(J));
     const Tile a3 = machine.read(A3.row_block(J));
     for (const Range K : blocks(I.size(), kStrip)) {
@@ -46,33 +49,14 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
   return W;
 }
 
-void part(Machine& machine, const Plan& plan, const Operands& io, Range units,
+void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
           SlowMatrix* partials) {
-  const RowPlan by(plan.shape, plan.blocks);
-  for (Index unit = units.begin; unit < units.end; ++unit) {
-    const Range I = by.units()[unit];
-    Tile s_t;
-    {
-      const Phase phase(machine, "S");
-      s_t = rows_times(machine, by.weights, "S", io.in("A1"), I, io.in("X"));
-    }
-    Tile v;
-    Tile g_t;
-    {
-      const Phase phase(machine, "G");
-      g_t = meet_weights(machine, by.weights, io, I, v);
-    }
-    Tile W;
-    {
-      const Phase phase(machine, "core");
-      W = core(machine, by.keys, io, I, s_t, g_t, v);
-    }
-    s_t.reset();
-    g_t.reset();
-    v.reset();
-    const Phase phase(machine, "g");
-    add_gradient(machine, by.weights, io.in("A1"), I, W, unit, io.out("g"), partials);
-  }
+  const Range I = by.units()[unit];
+  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  Tile v;
+  Tile g_t = meet_weights(machine, by, io, I, v);
+  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t), std::move(v));
+  add_gradient(machine, by, io, unit, W, partials);
 }
 
 std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units,
@@ -100,32 +84,17 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
        .writes = 0,
        .peak = 3 * r * d + 2 * r + 2 * c * d + c * strip + home,
        .flops = 6 * rows * m * d},
-      add_gradient_cost("g", by, units, partials),
+      add_gradient_cost(by, units, partials),
   };
 }
 
 }  // namespace
 
 Kernel backward_rows() {
-  return {
-      .name = "backward/rows",
-      .summary =
-          "row blocks of S, G = dO Y^T and W = p A2 stay, keys pass; g is added to once each",
-      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
-      .returns = {kg},
-      .fit = [](const Shape& shape,
-                Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
-      .cost = whole_cost<part_cost>,
-      .intermediates = [](const Shape&) { return Words(0); },
-      .code = whole<part>,
-      .Y_meets_rows = true,
-      .fit_time = [](const Shape& shape,
-                     Index M) { return fastest(shape, M, whole_cost<part_cost>); },
-      .split = RowSplit{.part = part,
-                        .part_cost = part_cost,
-                        .reduce = reduce_gradient,
-                        .reduce_cost = reduce_gradient_cost},
-  };
+  return row_kernel<unit, part_cost>(
+      "backward/rows",
+      "row blocks of S, G = dO Y^T and W = p A2 stay, keys pass; g is added to once each",
+      {kA1, kA2, kA3, kX, kY, kdO, kO, kL}, {kg});
 }
 
 }  // namespace redblue

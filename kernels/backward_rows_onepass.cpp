@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -14,8 +15,8 @@ namespace {
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // W_I = p_I A2.
-Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s_t,
-          const Tile& g_t) {
+Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
+  const Phase phase(machine, "core");
   const SlowMatrix& A2 = io.in("A2");
   const SlowMatrix& A3 = io.in("A3");
   Tile U = machine.initialize("U", I.size(), A2.cols());
@@ -23,12 +24,12 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
   Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
   Tile sum = machine.initialize("sum", I.size());
   Tile mean = machine.initialize("mean", I.size());
-  const Index keys = std::min(Bc, A2.rows());
+  const Index keys = std::min(by.keys, A2.rows());
   const Index queries = std::min(kStrip, I.size());
   Tile e_strip = machine.initialize("e", keys, queries);
   Tile q_strip = machine.initialize("q", keys, queries);
   Tile factors = machine.initialize("rescale", queries);
-  for (const Range J : blocks(A2.rows(), Bc)) {
+  for (const Range J : blocks(A2.rows(), by.keys)) {
     const Tile a2 = machine.read(A2.row_block(J));
     const Tile a3 = machine.read(A3.row_block(J));
     for (const Range K : blocks(I.size(), kStrip)) {
@@ -56,31 +57,13 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
   return U;
 }
 
-void part(Machine& machine, const Plan& plan, const Operands& io, Range units,
+void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
           SlowMatrix* partials) {
-  const RowPlan by(plan.shape, plan.blocks);
-  for (Index unit = units.begin; unit < units.end; ++unit) {
-    const Range I = by.units()[unit];
-    Tile s_t;
-    {
-      const Phase phase(machine, "S");
-      s_t = rows_times(machine, by.weights, "S", io.in("A1"), I, io.in("X"));
-    }
-    Tile g_t;
-    {
-      const Phase phase(machine, "G");
-      g_t = rows_times_transposed(machine, by.weights, "G", io.in("dO"), I, io.in("Y"));
-    }
-    Tile W;
-    {
-      const Phase phase(machine, "core");
-      W = core(machine, by.keys, io, I, s_t, g_t);
-    }
-    s_t.reset();
-    g_t.reset();
-    const Phase phase(machine, "g");
-    add_gradient(machine, by.weights, io.in("A1"), I, W, unit, io.out("g"), partials);
-  }
+  const Range I = by.units()[unit];
+  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
+  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
+  add_gradient(machine, by, io, unit, W, partials);
 }
 
 std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units,
@@ -101,35 +84,21 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
        .writes = 0,
        .peak = 4 * r * d + 3 * r + 2 * c * d + 2 * c * strip + 2 * strip,
        .flops = 8 * Words(by.rows_of(units)) * m * d},
-      add_gradient_cost("g", by, units, partials),
+      add_gradient_cost(by, units, partials),
   };
 }
 
 }  // namespace
 
 Kernel backward_rows_onepass() {
-  return {
-      .name = "backward/rows-onepass",
-      .summary = "backward/rows from nothing: q relative to its running mean, two sums stay",
-      .given = {kA1, kA2, kA3, kX, kY, kdO},
-      .returns = {kg},
-      .fit = [](const Shape& shape,
-                Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
-      .cost = whole_cost<part_cost>,
-      .intermediates = [](const Shape&) { return Words(0); },
-      .code = whole<part>,
-      .Y_meets_rows = true,
-      .recentred_blocks =
-          [](const Shape& shape, const Blocks& blocks) {
-            return Words(ceil_div(shape.m, blocks["Bc"]));
-          },
-      .fit_time = [](const Shape& shape,
-                     Index M) { return fastest(shape, M, whole_cost<part_cost>); },
-      .split = RowSplit{.part = part,
-                        .part_cost = part_cost,
-                        .reduce = reduce_gradient,
-                        .reduce_cost = reduce_gradient_cost},
+  Kernel kernel = row_kernel<unit, part_cost>(
+      "backward/rows-onepass",
+      "backward/rows from nothing: q relative to its running mean, two sums stay",
+      {kA1, kA2, kA3, kX, kY, kdO}, {kg});
+  kernel.recentred_blocks = [](const Shape& shape, const Blocks& blocks) {
+    return Words(ceil_div(shape.m, blocks["Bc"]));
   };
+  return kernel;
 }
 
 }  // namespace redblue

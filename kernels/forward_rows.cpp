@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -14,17 +15,18 @@ namespace {
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
-Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s_t, Tile& maximum,
+Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile& maximum,
           Tile& sum) {
+  const Phase phase(machine, "core");
   const SlowMatrix& A2 = io.in("A2");
   const SlowMatrix& A3 = io.in("A3");
   Tile Z = machine.initialize("Z", I.size(), A3.cols());
   maximum = machine.initialize("max", I.size(), 1, kLowest);
   sum = machine.initialize("sum", I.size());
   const Index queries = std::min(kStrip, I.size());
-  Tile strip = machine.initialize("e", std::min(Bc, A2.rows()), queries);
+  Tile strip = machine.initialize("e", std::min(by.keys, A2.rows()), queries);
   Tile factors = machine.initialize("rescale", queries);
-  for (const Range J : blocks(A2.rows(), Bc)) {
+  for (const Range J : blocks(A2.rows(), by.keys)) {
     const Tile a2 = machine.read(A2.row_block(J));
     const Tile a3 = machine.read(A3.row_block(J));
     for (const Range K : blocks(I.size(), kStrip)) {
@@ -41,37 +43,24 @@ Tile core(Machine& machine, Index Bc, const Operands& io, Range I, const Tile& s
   return Z;
 }
 
-void part(Machine& machine, const Plan& plan, const Operands& io, Range units, SlowMatrix*) {
-  const RowPlan by(plan.shape, plan.blocks);
+void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, SlowMatrix*) {
+  const Range I = by.units()[unit];
+  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  Tile maximum;
+  Tile sum;
+  Tile Z = core(machine, by, io, I, std::move(s_t), maximum, sum);
+  const Phase phase(machine, "O");
+  divide_rows(Z, sum, Z);
+  add_logarithm(maximum, sum);
+  sum.reset();
+  machine.write(maximum, io.out("L").row_block(I));
+  maximum.reset();
   const SlowMatrix& Y = io.in("Y");
-  SlowMatrix& O = io.out("O");
-  for (Index unit = units.begin; unit < units.end; ++unit) {
-    const Range I = by.units()[unit];
-    Tile s_t;
-    {
-      const Phase phase(machine, "S");
-      s_t = rows_times(machine, by.weights, "S", io.in("A1"), I, io.in("X"));
-    }
-    Tile maximum;
-    Tile sum;
-    Tile Z;
-    {
-      const Phase phase(machine, "core");
-      Z = core(machine, by.keys, io, I, s_t, maximum, sum);
-    }
-    s_t.reset();
-    const Phase phase(machine, "O");
-    divide_rows(Z, sum, Z);
-    add_logarithm(maximum, sum);
-    sum.reset();
-    machine.write(maximum, io.out("L").row_block(I));
-    maximum.reset();
-    for (const Range J : blocks(Y.cols(), by.weights)) {
-      const Tile y = machine.read(Y.block({0, Y.rows()}, J));
-      Tile o = machine.initialize("O", I.size(), J.size());
-      multiply(Z, y, o);
-      machine.write(o, O.block(I, J));
-    }
+  for (const Range J : blocks(Y.cols(), by.weights)) {
+    const Tile y = machine.read(Y.block({0, Y.rows()}, J));
+    Tile o = machine.initialize("O", I.size(), J.size());
+    multiply(Z, y, o);
+    machine.write(o, io.out("O").block(I, J));
   }
 }
 
@@ -104,23 +93,14 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
 }  // namespace
 
 Kernel forward_rows() {
-  return {
-      .name = "forward/rows",
-      .summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
-      .given = {kA1, kA2, kA3, kX, kY},
-      .returns = {kO, kL},
-      .fit = [](const Shape& shape,
-                Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
-      .cost = whole_cost<part_cost>,
-      .intermediates = [](const Shape&) { return Words(0); },
-      .code = whole<part>,
-      .rescales = [](const Shape& shape,
-                     const Blocks& blocks) { return Words(ceil_div(shape.m, blocks["Bc"]) - 1); },
-      .Y_meets_rows = true,
-      .fit_time = [](const Shape& shape,
-                     Index M) { return fastest(shape, M, whole_cost<part_cost>); },
-      .split = RowSplit{.part = part, .part_cost = part_cost},
+  Kernel kernel = row_kernel<unit, part_cost>(
+      "forward/rows",
+      "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
+      {kA1, kA2, kA3, kX, kY}, {kO, kL});
+  kernel.rescales = [](const Shape& shape, const Blocks& blocks) {
+    return Words(ceil_div(shape.m, blocks["Bc"]) - 1);
   };
+  return kernel;
 }
 
 }  // namespace redblue

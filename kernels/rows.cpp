@@ -18,32 +18,34 @@ Index RowPlan::largest_of(Range which) const {
 }
 
 // (A W)^T = W^T A^T, by columns of W.
-Tile rows_times(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A, Range I,
-                const SlowMatrix& W) {
+Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, const SlowMatrix& A,
+                Range I, const SlowMatrix& W) {
+  const Phase phase(machine, name);
   const Tile a_t = machine.read(transposed(A.row_block(I)));
   Tile product_t = machine.initialize(name, W.cols(), I.size());
-  for (const Range J : blocks(W.cols(), Bw)) {
+  for (const Range J : blocks(W.cols(), by.weights)) {
     const Tile w = machine.read(W.block({0, W.rows()}, J));
     multiply(transposed(w), a_t, product_t.part(J));
   }
   return product_t;
 }
 
+Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view name,
+                           const SlowMatrix& A, Range I, const SlowMatrix& W) {
+  const Phase phase(machine, name);
+  const Tile a_t = machine.read(transposed(A.row_block(I)));
+  return times_transposed(machine, by, name, a_t, W);
+}
+
 // (A W^T)^T = W A^T, by rows of W.
-Tile times_transposed(Machine& machine, Index Bw, std::string_view name, const Tile& a_t,
+Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W) {
   Tile product_t = machine.initialize(name, W.rows(), a_t.cols());
-  for (const Range J : blocks(W.rows(), Bw)) {
+  for (const Range J : blocks(W.rows(), by.weights)) {
     const Tile w = machine.read(W.row_block(J));
     multiply(w, a_t, product_t.part(J));
   }
   return product_t;
-}
-
-Tile rows_times_transposed(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A,
-                           Range I, const SlowMatrix& W) {
-  const Tile a_t = machine.read(transposed(A.row_block(I)));
-  return times_transposed(machine, Bw, name, a_t, W);
 }
 
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
@@ -56,10 +58,14 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
           .flops = 2 * nd * d};
 }
 
-void add_gradient(Machine& machine, Index Bw, const SlowMatrix& A1, Range I, const Tile& W,
-                  Index unit, SlowMatrix& g, SlowMatrix* partials) {
+void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+                  const Tile& W, SlowMatrix* partials) {
+  const Phase phase(machine, "g");
+  const Range I = by.units()[unit];
+  const SlowMatrix& A1 = io.in("A1");
+  SlowMatrix& g = io.out("g");
   const Index d = g.rows();
-  for (const Range K : blocks(d, Bw)) {
+  for (const Range K : blocks(d, by.weights)) {
     Tile g_k = machine.initialize("g", K.size(), W.cols());
     {
       const Tile a1 = machine.read(A1.block(I, K));
@@ -77,7 +83,7 @@ void add_gradient(Machine& machine, Index Bw, const SlowMatrix& A1, Range I, con
   }
 }
 
-PhaseCost add_gradient_cost(std::string path, const RowPlan& by, Range units, bool partials) {
+PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
   const Index d = by.shape.d;
   const Words dd = Words(d) * d;
   const Words nd = Words(by.rows_of(units)) * d;
@@ -86,7 +92,7 @@ PhaseCost add_gradient_cost(std::string path, const RowPlan& by, Range units, bo
   // The first row block of all finds nothing to add to.
   const Range adding{partials ? units.end : std::max(units.begin, Index{1}), units.end};
   const bool adds = adding.size() > 0;
-  return {.path = std::move(path),
+  return {.path = "g",
           .reads = nd + dd * (adds ? adding.size() : 0),
           .writes = dd * units.size(),
           .peak = std::max(r * d + w * d + r * w,

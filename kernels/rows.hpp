@@ -11,8 +11,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "kernels/attention.hpp"
 #include "kernels/kernel.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
@@ -39,36 +41,26 @@ struct RowPlan {
   [[nodiscard]] Index largest_of(Range units) const;
 };
 
-// (A W)^T for the rows I of A; and (A W^T)^T.
-Tile rows_times(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A, Range I,
-                const SlowMatrix& W);
-Tile rows_times_transposed(Machine& machine, Index Bw, std::string_view name, const SlowMatrix& A,
-                           Range I, const SlowMatrix& W);
-// The same from A_I^T.
-Tile times_transposed(Machine& machine, Index Bw, std::string_view name, const Tile& a_t,
-                      const SlowMatrix& W);
+// (A W)^T for the rows I of A; and (A W^T)^T: the tile and the phase that makes it have one name.
+Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, const SlowMatrix& A,
+                Range I, const SlowMatrix& W);
+Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view name,
+                           const SlowMatrix& A, Range I, const SlowMatrix& W);
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units);
+// The second from A_I^T, within a phase of the caller.
+Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
+                      const SlowMatrix& W);
 
-// A1_I^T W, for the row block `unit`: its own d rows of `partials`; or added to g, where there
-// are none.
-void add_gradient(Machine& machine, Index Bw, const SlowMatrix& A1, Range I, const Tile& W,
-                  Index unit, SlowMatrix& g, SlowMatrix* partials);
-PhaseCost add_gradient_cost(std::string path, const RowPlan& by, Range units, bool partials);
+// In a phase g: A1_I^T W, for the row block `unit`: its own d rows of `partials`; or added to g,
+// where there are none.
+void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+                  const Tile& W, SlowMatrix* partials);
+PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials);
 
 // Some rows of g: the sum of all partials, in the order of the row blocks.
 void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g);
 std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& blocks, Range rows);
-
-// The whole kernel on one machine, from what it is on some of its row blocks.
-template <auto part>
-void whole(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-  part(machine, plan, io, {0, RowPlan(plan.shape, plan.blocks).units().size()}, nullptr);
-}
-template <auto part_cost>
-std::vector<PhaseCost> whole_cost(const Shape& shape, const Blocks& blocks) {
-  return part_cost(shape, blocks, {0, RowPlan(shape, blocks).units().size()}, false);
-}
 
 // The blocks for which the peak stays within M. Words depend on the number of row blocks
 // alone: `fewest_words` has the largest Br that fits beside one key; `fastest` gives up some
@@ -76,5 +68,46 @@ std::vector<PhaseCost> whole_cost(const Shape& shape, const Blocks& blocks) {
 using CostOfBlocks = std::vector<PhaseCost> (*)(const Shape& shape, const Blocks& blocks);
 Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
+
+// A kernel from what it does with one row block, `unit`, and what some of them cost.
+template <auto unit>
+void each_unit(Machine& machine, const Plan& plan, const Operands& io, Range units,
+               SlowMatrix* partials) {
+  const RowPlan by(plan.shape, plan.blocks);
+  for (Index which = units.begin; which < units.end; ++which) {
+    unit(machine, by, io, which, partials);
+  }
+}
+template <auto unit>
+void whole(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+  each_unit<unit>(machine, plan, io, {0, RowPlan(plan.shape, plan.blocks).units().size()}, nullptr);
+}
+template <auto part_cost>
+std::vector<PhaseCost> whole_cost(const Shape& shape, const Blocks& blocks) {
+  return part_cost(shape, blocks, {0, RowPlan(shape, blocks).units().size()}, false);
+}
+template <auto unit, auto part_cost>
+Kernel row_kernel(std::string_view name, std::string_view summary, std::vector<Signature> given,
+                  std::vector<Signature> returns) {
+  const bool sums = returns.front().name == kg.name;
+  return {
+      .name = name,
+      .summary = summary,
+      .given = std::move(given),
+      .returns = std::move(returns),
+      .fit = [](const Shape& shape,
+                Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
+      .cost = whole_cost<part_cost>,
+      .intermediates = [](const Shape&) { return Words(0); },
+      .code = whole<unit>,
+      .Y_meets_rows = true,
+      .fit_time = [](const Shape& shape,
+                     Index M) { return fastest(shape, M, whole_cost<part_cost>); },
+      .split = RowSplit{.part = each_unit<unit>,
+                        .part_cost = part_cost,
+                        .reduce = sums ? reduce_gradient : nullptr,
+                        .reduce_cost = sums ? reduce_gradient_cost : nullptr},
+  };
+}
 
 }  // namespace redblue

@@ -627,6 +627,9 @@ TEST_F(ArithmeticOnParts, RaisesMaxima) {
     expect_raised(straight, true, [&](const View& maximum, const View& rescale) {
       raise_maximum(s.in(), maximum, rescale);
     });
+    expect_raised(turned, false, [&](const View& maximum, const View&) {
+      raise_maximum(transposed(s_t.in()), maximum);
+    });
     expect_raised(turned, true, [&](const View& maximum, const View& rescale) {
       raise_maximum(transposed(s_t.in()), maximum, rescale);
     });
@@ -991,6 +994,11 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
        [](Operands& of) { raise_maximum(of[0].in(), of[1].out(), of[2].out()); },
        without(2, folded(false, 1))},
       {"maximum^T",
+       {{kCols, kRows}, per_row},
+       1,
+       [](Operands& of) { raise_maximum(transposed(of[0].in()), of[1].out()); },
+       folded(true, 1)},
+      {"maximum^T beside rescale",
        {{kCols, kRows}, per_row, per_row},
        1,
        [](Operands& of) { raise_maximum(transposed(of[0].in()), of[1].out(), of[2].out()); },
@@ -1183,6 +1191,7 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
       {"gradient product: home, rows", [&] { softmax_gradient_product(t43, t34, c4, t44, t34); }},
       {"gradient product: home, columns",
        [&] { softmax_gradient_product(t43, t34, c4, t44, t43); }},
+      {"maximum^T alone: a word a row", [&] { raise_maximum(transposed(t43), c4); }},
       {"maximum^T: a word a row", [&] { raise_maximum(transposed(t43), c4, c4); }},
       {"maximum^T: rescale", [&] { raise_maximum(transposed(t34), c4, c2); }},
       {"exp^T: a word a row", [&] { exponentiate(transposed(t43), c4, c4); }},

@@ -3,6 +3,7 @@
 // for n queries, m keys and width d, with ceilings over the plan's blocks. N is the type to
 // compute in, so that 128 bits can stand by when 64 do not suffice.
 
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 
@@ -81,6 +82,11 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N T = over(n, "Br");
     const N queries = kernel == "backward/rows" ? 4 * n * d + n : 3 * n * d;
     return {queries + 2 * m * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
+  }
+  if (kernel == "backward/score-rows") {  // (3m - Bc) d T for the keys
+    const N T = over(n, "Br");
+    const N c = static_cast<N>(std::min(blocks["Bc"], shape.m));
+    return {3 * n * d + (3 * m - c) * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
   }
   if (kernel == "forward/rows") {
     const N T = over(n, "Br");

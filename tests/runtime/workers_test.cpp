@@ -364,7 +364,8 @@ std::vector<std::string> split_kernels() {
 
 TEST(Workers, TheseKernelsSplit) {
   EXPECT_EQ(split_kernels(),
-            (std::vector<std::string>{"forward/rows", "backward/rows", "backward/rows-onepass"}));
+            (std::vector<std::string>{"forward/rows", "backward/rows", "backward/rows-onepass",
+                                      "backward/score-rows"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(split_kernels()), [](const auto& tested) {
