@@ -24,8 +24,19 @@ namespace redblue {
 namespace {
 
 constexpr int kIterations = 15;
-constexpr CachePart kFastMemory{.level = CacheLevel::L2, .share = 0.75};
-constexpr Index kWithoutL2 = 98304;  // words of fast memory where the L2 is not known
+// The fast memory of a kernel, and its words where the cache is not known.
+struct Peer {
+  const char* kernel;
+  CachePart cache;
+  Index otherwise;
+};
+constexpr CachePart kMostOfL2{.level = CacheLevel::L2, .share = 0.75};
+constexpr Peer kPeers[] = {
+    {"forward/rows", kMostOfL2, 98304},
+    {"backward/rows-onepass", kMostOfL2, 98304},
+    {"backward/score-rows", {.level = CacheLevel::L3, .share = 0.125}, 1048576},
+    {"backward/rows", kMostOfL2, 98304},
+};
 
 double quantile(std::vector<double> values, double at) {
   std::ranges::sort(values);
@@ -54,16 +65,16 @@ double difference(const float* a, const std::vector<float>& b) {
   return off / largest;
 }
 
-void beside(benchmark::State& state, const std::string& name, const Shape& shape, Index threads) {
+void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index threads) {
   static const Topology topology = read_topology();
-  const auto found = fast_memory(topology, kFastMemory, static_cast<std::size_t>(threads));
-  const Index M = found ? found->words : kWithoutL2;
-  const Kernel& kernel = find_kernel(name);
+  const auto found = fast_memory(topology, by.cache, static_cast<std::size_t>(threads));
+  const Index M = found ? found->words : by.otherwise;
+  const Kernel& kernel = find_kernel(by.kernel);
   const Problem problem(kernel, shape);
   const Plan plan = kernel.plan(shape, M, Objective::time);
   const Team team{.workers = threads, .heads = 1};
   Materialised peer(shape);
-  const bool forward = name.starts_with("forward/");
+  const bool forward = kernel.name.starts_with("forward/");
   const auto by_peer = [&] {
     const auto in = [&](const char* operand) { return problem.words(operand); };
     if (forward) {
@@ -110,16 +121,16 @@ void beside(benchmark::State& state, const std::string& name, const Shape& shape
 }
 
 bool register_all() {
-  for (const char* kernel : {"forward/rows", "backward/rows-onepass", "backward/rows"}) {
+  for (const Peer& by : kPeers) {
     for (const Index d : {Index{64}, Index{128}}) {
       for (const Index threads : {Index{1}, Index{2}})
         for (const Index n : {Index{256}, Index{4096}}) {
-          const std::string name = "peer/" + std::string(kernel) + "/n:" + std::to_string(n) +
+          const std::string name = "peer/" + std::string(by.kernel) + "/n:" + std::to_string(n) +
                                    "/d:" + std::to_string(d) +
                                    "/threads:" + std::to_string(threads);
           benchmark::RegisterBenchmark(name.c_str(),
-                                       [=](benchmark::State& state) {
-                                         beside(state, kernel, {n, n, d}, threads);
+                                       [=, &by](benchmark::State& state) {
+                                         beside(state, by, {n, n, d}, threads);
                                        })
               ->UseManualTime()
               ->Iterations(n < 1000 ? 3 : kIterations)
