@@ -68,28 +68,25 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
   tell(Event::Kind::write, tile, &to);
 }
 
-View Tile::part(Range rows, Range columns) {
-  check(rows, columns);
-  return {*machine_,     machine_->address(*slot_) + columns.begin * rows_,
-          rows_,         cols_ - columns.begin,
-          rows.begin,    rows.size(),
-          columns.size()};
-}
-
-ConstView Tile::part(Range rows, Range columns) const {
-  check(rows, columns);
-  return {*machine_,     machine_->address(*slot_) + columns.begin * rows_,
-          rows_,         cols_ - columns.begin,
-          rows.begin,    rows.size(),
-          columns.size()};
-}
-
-void Tile::check(Range rows, Range columns) const {
+template <class V>
+V Tile::view(Range rows, Range columns) const {
   const auto inside = [](Range range, Index extent) {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
   require(inside(rows, rows_) && inside(columns, cols_), "a part lies inside its tile");
   require(columns.begin % kPanel == 0, "a part begins with a panel of its tile");
+  return {*machine_,     machine_->address(*slot_) + columns.begin * rows_,
+          rows_,         cols_ - columns.begin,
+          rows.begin,    rows.size(),
+          columns.size()};
+}
+
+View Tile::part(Range rows, Range columns) {
+  return view<View>(rows, columns);
+}
+
+ConstView Tile::part(Range rows, Range columns) const {
+  return view<ConstView>(rows, columns);
 }
 
 Stream Machine::stream(const BlockSequence& blocks, Index depth) {

@@ -64,7 +64,8 @@ class [[nodiscard]] Tile {
 
  private:
   friend class Machine;
-  void check(Range rows, Range columns) const;
+  template <class V>
+  [[nodiscard]] V view(Range rows, Range columns) const;
   Tile(Machine& machine, Arena::Slot* slot, Index rows, Index cols)
       : machine_(&machine), slot_(slot), rows_(rows), cols_(cols) {}
 

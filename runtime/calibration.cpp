@@ -23,24 +23,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kNoise = 0.02;
 
-Json known(const auto& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json caches_json(const Topology& topology) {
-  Json caches = Json::array();
-  for (const CacheLevel level : kCacheLevels) {
-    for (const Cache& cache : topology.caches[static_cast<std::size_t>(level)]) {
-      caches.push_back({{"cache", to_string(level)},
-                        {"bytes", cache.bytes},
-                        {"line", known(cache.line)},
-                        {"ways", known(cache.ways)},
-                        {"cores", cache.cores}});
-    }
-  }
-  return caches;
-}
-
 // Why there is no fastest share.
 std::string too_small() {
   return fmt::format("{} needs a larger M", kTimedKernel);

@@ -9,16 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/sanitized.hpp"
+
 #ifdef REDBLUE_WITH_VALGRIND
 #include <valgrind/callgrind.h>
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REDBLUE_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define REDBLUE_SANITIZED
-#endif
 #endif
 
 namespace redblue {
@@ -61,11 +55,10 @@ std::optional<std::string> valgrind_version() {
 #endif
 
 std::string callgrind_unavailable() {
-#ifdef REDBLUE_SANITIZED
-  return "valgrind cannot run a binary with a sanitizer";
-#else
+  if (kSanitized) {
+    return "valgrind cannot run a binary with a sanitizer";
+  }
   return valgrind_version() ? "" : "built without valgrind";
-#endif
 }
 
 CallgrindPhases::CallgrindPhases(Machine& machine, std::string kernel, std::uint64_t cache_bytes)

@@ -24,6 +24,20 @@ nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_fro
   return context;
 }
 
+nlohmann::ordered_json caches_json(const Topology& topology) {
+  nlohmann::ordered_json caches = nlohmann::ordered_json::array();
+  for (const CacheLevel level : kCacheLevels) {
+    for (const Cache& cache : topology.caches[static_cast<std::size_t>(level)]) {
+      caches.push_back({{"cache", to_string(level)},
+                        {"bytes", cache.bytes},
+                        {"line", known(cache.line)},
+                        {"ways", known(cache.ways)},
+                        {"cores", cache.cores}});
+    }
+  }
+  return caches;
+}
+
 std::string to_words(const FastMemoryOrigin& M_from) {
   const std::string_view cache = to_string(M_from.part.level);
   return fmt::format(

@@ -16,6 +16,14 @@ inline constexpr int kSchema = 1;
 // The document's "context": the build, and where M came from.
 nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_from);
 
+// A value, or null where nobody knows it.
+nlohmann::ordered_json known(const auto& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+// All caches of a topology, L1 first.
+nlohmann::ordered_json caches_json(const Topology& topology);
+
 // "M is L2*0.5: L2 has 524,288 bytes (hwloc 2.9.0, this system)", on one line.
 std::string to_words(const FastMemoryOrigin& M_from);
 

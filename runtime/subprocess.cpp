@@ -12,22 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/system_call.hpp"
+
 namespace redblue {
 namespace {
-
-[[noreturn]] void fail(const std::string& what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> all;
-  all.reserve(strings.size() + 1);
-  for (const std::string& string : strings) {
-    all.push_back(const_cast<char*>(string.c_str()));
-  }
-  all.push_back(nullptr);
-  return all;
-}
 
 // The present environment, and those variables in place of older ones of their names.
 std::vector<std::string> environment_with(const std::vector<std::string>& variables) {

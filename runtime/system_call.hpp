@@ -1,10 +1,12 @@
 #pragma once
-// Calls of the operating system: signals that end them, and how they fail.
+// Calls of the operating system: what they take, signals that end them, and how they fail.
 
 #include <cerrno>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,22 @@ namespace redblue {
 [[noreturn]] inline void fail(int error, std::string_view verb, const std::filesystem::path& file) {
   throw std::system_error(error, std::generic_category(),
                           fmt::format("cannot {} {}", verb, file.string()));
+}
+
+// With errno, as the call left it.
+[[noreturn]] inline void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+// Words or an environment as exec takes them. Requires: the strings outlive them.
+inline std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  all.reserve(strings.size() + 1);
+  for (const std::string& string : strings) {
+    all.push_back(const_cast<char*>(string.c_str()));
+  }
+  all.push_back(nullptr);
+  return all;
 }
 
 // Calls until it is not a signal that ended the call.

@@ -11,6 +11,7 @@
 #include "kernels/simd.hpp"
 #include "runtime/build_info.hpp"
 #include "runtime/callgrind.hpp"
+#include "runtime/context.hpp"
 #include "runtime/counters.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/table.hpp"
@@ -36,25 +37,9 @@ std::vector<BuildPart> parts() {
           {"valgrind", "REDBLUE_WITH_VALGRIND", valgrind_version()}};
 }
 
-// A value, or null where nobody knows it.
-template <class T>
-Json known(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json topology_json(const Topology& topology) {
   if (!topology.unavailable.empty()) {
     return {{"unavailable", topology.unavailable}};
-  }
-  Json caches = Json::array();
-  for (const CacheLevel level : kCacheLevels) {
-    for (const Cache& cache : topology.caches[static_cast<std::size_t>(level)]) {
-      caches.push_back({{"cache", to_string(level)},
-                        {"bytes", cache.bytes},
-                        {"line", known(cache.line)},
-                        {"ways", known(cache.ways)},
-                        {"cores", cache.cores}});
-    }
   }
   const bool cores = !topology.cores.empty();
   return {{"source", topology.source},
@@ -63,7 +48,7 @@ Json topology_json(const Topology& topology) {
           {"cores", cores ? Json(topology.cores.size()) : Json()},
           {"units", cores ? Json(topology.units()) : Json()},
           {"pinning", topology.unpinnable.empty() ? "available" : topology.unpinnable},
-          {"caches", std::move(caches)}};
+          {"caches", caches_json(topology)}};
 }
 
 Json counters_json(const Counters& counters) {

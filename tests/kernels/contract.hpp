@@ -5,11 +5,38 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/plan.hpp"
 
 namespace redblue {
+
+// A phase of a published table.
+struct MovedPhase {
+  std::string path;
+  Index reads;
+  Index writes;
+  friend bool operator==(const MovedPhase&, const MovedPhase&) = default;
+};
+
+// Algorithm 6, phase by phase.
+inline std::vector<MovedPhase> small_table(const Shape& shape, Index B) {
+  const auto [n, m, d] = shape;
+  const auto ceil = [B](Index extent) { return (extent + B - 1) / B; };
+  return {
+      {"phase1/S", n * d * ceil(d) + d * d * ceil(n), n * d},
+      {"phase1/A", d * (n * ceil(m) + m * ceil(n)), n * m},
+      {"phase1/f", n * m, n * m},
+      {"phase2/h", m * d * ceil(d) + d * d * ceil(m), m * d},
+      {"phase2/q", d * (n * ceil(m) + m * ceil(n)), n * m},
+      {"phase3/v", 2 * n * m, 0},
+      {"phase3/p", 2 * n * m, n * m},
+      {"phase4/T", n * d * ceil(m) + n * m * ceil(d), m * d},
+      {"phase4/g", 2 * m * d * ceil(d), d * d},
+  };
+}
 
 template <class N>
 struct Moved {

@@ -15,40 +15,16 @@
 namespace redblue {
 namespace {
 
-struct Row {
-  std::string path;
-  Index reads;
-  Index writes;
-  friend bool operator==(const Row&, const Row&) = default;
-};
-
-// Algorithm 6, phase by phase.
-std::vector<Row> small_table(const Shape& shape, Index B) {
-  const auto [n, m, d] = shape;
-  const auto ceil = [B](Index extent) { return (extent + B - 1) / B; };
-  return {
-      {"phase1/S", n * d * ceil(d) + d * d * ceil(n), n * d},
-      {"phase1/A", d * (n * ceil(m) + m * ceil(n)), n * m},
-      {"phase1/f", n * m, n * m},
-      {"phase2/h", m * d * ceil(d) + d * d * ceil(m), m * d},
-      {"phase2/q", d * (n * ceil(m) + m * ceil(n)), n * m},
-      {"phase3/v", 2 * n * m, 0},
-      {"phase3/p", 2 * n * m, n * m},
-      {"phase4/T", n * d * ceil(m) + n * m * ceil(d), m * d},
-      {"phase4/g", 2 * m * d * ceil(d), d * d},
-  };
-}
-
-std::vector<Row> rows_of(const Plan& plan) {
-  std::vector<Row> rows;
+std::vector<MovedPhase> rows_of(const Plan& plan) {
+  std::vector<MovedPhase> rows;
   for (const PhaseCost& phase : plan.phases) {
     rows.push_back({phase.path, phase.reads.value(), phase.writes.value()});
   }
   return rows;
 }
 
-std::vector<Row> rows_of(const Result& result) {
-  std::vector<Row> rows;
+std::vector<MovedPhase> rows_of(const Result& result) {
+  std::vector<MovedPhase> rows;
   for (const PhaseTotal& phase : result.phases) {
     rows.push_back({phase.path, phase.io.reads, phase.io.writes});
   }
@@ -104,7 +80,7 @@ TEST(BackwardLarge, Phase2IsTheCountOfAlgorithm8) {
       }
       const Plan plan = kernel.plan(shape, M);
       const Index T = ceil_div(n, plan.blocks["phase2.Br"]);
-      EXPECT_EQ(rows_of(plan)[1], (Row{"phase2", 4 * n * d + n + 2 * m * d * T, d * d}));
+      EXPECT_EQ(rows_of(plan)[1], (MovedPhase{"phase2", 4 * n * d + n + 2 * m * d * T, d * d}));
     }
   }
 }

@@ -155,27 +155,12 @@ Witnessed run_witnessed(const Kernel& kernel, const Plan& plan, const Problem& p
 
 // --------------------------------------------------------------------------------- one case
 
-PhaseTotal as_counted(const PhaseCost& cost) {
-  return {cost.path,
-          {cost.reads.value(), cost.writes.value()},
-          {cost.flops.value(), 0},
-          cost.peak.value()};
-}
-
 void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, double scale) {
   const Problem problem = make_problem(kernel, plan.shape, seed, scale);
   const Result result = run_kernel(kernel, plan, problem);
 
   // Counts and peaks are the formulas', phase by phase, in their order.
-  std::vector<PhaseTotal> expected;
-  for (const PhaseCost& cost : plan.phases) {
-    expected.push_back(as_counted(cost));
-  }
-  std::vector<PhaseTotal> counted = result.phases;
-  for (PhaseTotal& phase : counted) {
-    phase.operations.elementwise = 0;  // has no formula; tests/golden holds it
-  }
-  EXPECT_EQ(counted, expected);
+  EXPECT_EQ(without_elementwise(result.phases), as_counted(plan.phases));
   EXPECT_EQ(result.all.peak, total(plan.phases).peak.value());
   EXPECT_LE(result.all.peak, plan.M);
   EXPECT_LE(result.span, plan.M + plan.M / 8 + 16384);
@@ -325,12 +310,8 @@ std::vector<std::string> names() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryKernel, testing::ValuesIn(names()), [](const auto& tested) {
-  std::string name = tested.param;
-  std::ranges::replace_if(
-      name, [](char c) { return c == '/' || c == '-'; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Registry, EveryKernel, testing::ValuesIn(names()),
+                         [](const auto& tested) { return test_name(tested.param); });
 
 }  // namespace
 }  // namespace redblue

@@ -130,6 +130,24 @@ Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem
   return result;
 }
 
+std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs) {
+  std::vector<PhaseTotal> all;
+  for (const PhaseCost& cost : costs) {
+    all.push_back({cost.path,
+                   {cost.reads.value(), cost.writes.value()},
+                   {cost.flops.value(), 0},
+                   cost.peak.value()});
+  }
+  return all;
+}
+
+std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases) {
+  for (PhaseTotal& phase : phases) {
+    phase.operations.elementwise = 0;
+  }
+  return phases;
+}
+
 Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
                const Buffers& returned) {
   const auto& [n, m, d] = plan.shape;
@@ -159,6 +177,12 @@ Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
     hold(std::string(operand.name), exact(operand.name, reference));
   }
   return verdict;
+}
+
+std::string test_name(std::string kernel) {
+  std::ranges::replace_if(
+      kernel, [](char c) { return c == '/' || c == '-'; }, '_');
+  return kernel;
 }
 
 }  // namespace redblue

@@ -46,6 +46,11 @@ struct Result {
 // On a machine of plan.M words, with every matrix borrowed from a buffer.
 Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem);
 
+// The formulas as a run of the plan counts them; and what it counts without the operations that
+// have no formula (tests/golden holds them).
+std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs);
+std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases);
+
 // Whether each returned matrix is within its bound of the double-precision evaluation.
 struct Verdict {
   bool ok = true;
@@ -53,5 +58,8 @@ struct Verdict {
 };
 Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
                const Buffers& returned);
+
+// A kernel's name with nothing that GoogleTest refuses in a test's: backward_rows_onepass.
+std::string test_name(std::string kernel);
 
 }  // namespace redblue

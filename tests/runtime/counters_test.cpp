@@ -120,6 +120,7 @@ TEST(Counters, SeveralEventsStandSideBySide) {
 TEST(Counters, AnEventThatThereIsNotIsNamed) {
   const Counters none(Topology{}, {"perf::PAGE-FAULTS", "perf::NO-SUCH-EVENT"});
   EXPECT_TRUE(none.events().empty());
+  EXPECT_THROW(static_cast<void>(none.read()), std::runtime_error);
   if (papi_version()) {
     EXPECT_NE(none.unavailable().find("perf::"), std::string::npos) << none.unavailable();
   } else {

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -193,6 +195,13 @@ void expect_same(const std::vector<Real>& exact, const Bounded& found, const cha
   }
 }
 
+void expect_same_gradients(const Exact& exact, const Reference& found) {
+  expect_same(exact.g, found.g, "g");
+  expect_same(exact.dQ, found.dQ, "dQ");
+  expect_same(exact.dK, found.dK, "dK");
+  expect_same(exact.dV, found.dV, "dV");
+}
+
 TEST(Reference, EvaluatesTheDefinitions) {
   std::mt19937 random(1);
   const std::vector<Shape> shapes = {{1, 1, 1},  {1, 5, 3},   {5, 1, 3},  {2, 2, 1},
@@ -204,10 +213,7 @@ TEST(Reference, EvaluatesTheDefinitions) {
       const Reference found = evaluate(problem.input(), {problem.g_chain()});
       expect_same(exact.O, found.O, "O");
       expect_same(exact.L, found.L, "L");
-      expect_same(exact.g, found.g, "g");
-      expect_same(exact.dQ, found.dQ, "dQ");
-      expect_same(exact.dK, found.dK, "dK");
-      expect_same(exact.dV, found.dV, "dV");
+      expect_same_gradients(exact, found);
     }
   }
 }
@@ -222,10 +228,7 @@ TEST(Reference, TakesGivenOAndLAsTheyAre) {
   const Reference found = evaluate(problem.input(), {problem.g_chain()});
   EXPECT_TRUE(found.O.value.empty());
   EXPECT_TRUE(found.L.value.empty());
-  expect_same(exact.g, found.g, "g");
-  expect_same(exact.dQ, found.dQ, "dQ");
-  expect_same(exact.dK, found.dK, "dK");
-  expect_same(exact.dV, found.dV, "dV");
+  expect_same_gradients(exact, found);
 }
 
 TEST(Reference, ForwardAloneNeedsNoGradient) {
@@ -774,6 +777,25 @@ Chains chains(const Problem& problem, const Variant& variant) {
   return result;
 }
 
+// The same of a run with that seed.
+bool expect_within(const Problem& problem, const Variant& variant, unsigned seed, double& closest) {
+  return expect_within(Kernel(problem, variant, seed).run(),
+                       evaluate(problem.input(), chains(problem, variant)), closest);
+}
+
+// The bound is no idle number: some result comes near to it.
+void expect_reached(double closest, double least, const std::string& what = "closest") {
+  testing::Test::RecordProperty(what, std::to_string(closest));
+  EXPECT_GT(closest, least) << what;
+}
+
+// Its O and L are those of a run.
+void give_forward(Problem& problem, unsigned seed) {
+  Computed forward = Kernel(problem, {}, seed).run();
+  problem.O = forward.O;
+  problem.L = forward.L;
+}
+
 TEST(Bound, HoldsForEveryOrderAndArithmetic) {
   std::mt19937 random(6);
   double closest = 0;
@@ -781,24 +803,35 @@ TEST(Bound, HoldsForEveryOrderAndArithmetic) {
     const double scale = std::exp2(20 * uniform(random) - 12);
     Problem problem = ordinary(random, random_shape(random, 24, 12), scale);
     if (trial % 4 == 3) {
-      Computed forward = Kernel(problem, {}, trial).run();
-      problem.O = forward.O;
-      problem.L = forward.L;
+      give_forward(problem, trial);
     }
     for (int repeat = 0; repeat < 3; ++repeat) {
       const Variant variant = random_variant(random);
-      SCOPED_TRACE(testing::Message()
-                   << problem.shape.n << ' ' << problem.shape.m << ' ' << problem.shape.d
-                   << " scale " << scale << " arithmetic " << static_cast<int>(variant.arithmetic)
-                   << " order " << static_cast<int>(variant.order) << " softmax "
-                   << static_cast<int>(variant.softmax) << " v_from_O " << variant.v_from_O);
-      expect_within(Kernel(problem, variant, trial).run(),
-                    evaluate(problem.input(), chains(problem, variant)), closest);
+      SCOPED_TRACE(description(problem, scale, variant));
+      expect_within(problem, variant, trial, closest);
     }
   }
-  RecordProperty("closest", std::to_string(closest));
-  EXPECT_GT(closest, 0.3);  // some arithmetic comes near: the bound is no idle number
+  expect_reached(closest, 0.3);
 }
+
+// Depth 1 and ones where ones can be. Scores rise from key to key by the slope; where it is 0, all
+// are 0.
+Problem sloping(std::mt19937& random, double slope) {
+  const Shape shape = random_shape(random, 80, 1);
+  const auto [n, m, d] = shape;
+  const Floats one = {1};
+  const Floats ones(static_cast<Size>(n), 1);
+  Problem problem{shape, ones, {}, integers(random, m, 9), one, one, ones, {}, {}};
+  for (Index j = 0; j < m; ++j) {
+    problem.A2.push_back(static_cast<float>(slope * static_cast<double>(j)));
+  }
+  if (slope == 0) {
+    problem.X = {0};
+    problem.A2 = integers(random, m, 9);
+  }
+  return problem;
+}
+constexpr double kSlopes[] = {-3.0, 0.0, 1.0 / 64, 0.5, 40.0};
 
 // Depth 1 and ones where ones can be: S, s, h and q have no error in any arithmetic, and the
 // softmax, its sums and rescales are all that is left. Scores that rise rescale at every
@@ -806,34 +839,22 @@ TEST(Bound, HoldsForEveryOrderAndArithmetic) {
 TEST(Bound, HoldsForTheSoftmaxAlone) {
   std::mt19937 random(7);
   double closest = 0;
-  for (const double slope : {-3.0, 0.0, 1.0 / 64, 0.5, 40.0}) {
+  for (const double slope : kSlopes) {
     for (int trial = 0; trial < 200; ++trial) {
-      const Shape shape = random_shape(random, 80, 1);
-      const auto [n, m, d] = shape;
-      const Floats one = {1};
-      const Floats ones(static_cast<Size>(n), 1);
-      Problem problem{shape, ones, {}, integers(random, m, 9), one, one, ones, {}, {}};
+      Problem problem = sloping(random, slope);
       if (trial % 2 == 0) {
         problem.A3.assign(problem.A3.size(), trial % 4 == 0 ? 1.0F : -1.0F);
         problem.A3[0] *= 3;
       }
-      for (Index j = 0; j < m; ++j) {
-        problem.A2.push_back(static_cast<float>(slope * static_cast<double>(j)));
-      }
-      if (slope == 0) {
-        problem.X = {0};
-        problem.A2 = integers(random, m, 9);
-      }
       if (trial % 5 == 0) {  // v = 0, and the chains of p A2 and A1^T p are what is left
         problem.L = Kernel::stored(evaluate(problem.input(), {}).L.value);
-        problem.O.assign(ones.size(), 0);
+        problem.O.assign(problem.dO.size(), 0);
       }
       const Variant variant = random_variant(random);
-      const Reference exact = evaluate(problem.input(), chains(problem, variant));
-      expect_within(Kernel(problem, variant, 0).run(), exact, closest);
+      expect_within(problem, variant, 0, closest);
     }
   }
-  EXPECT_GT(closest, 0.5);
+  expect_reached(closest, 0.5);
 }
 
 // p = -f v of one query and one key, with f = 1 and v = dO . O of depth 40.
@@ -848,10 +869,9 @@ TEST(Bound, HoldsForARowSumOfGivenO) {
     Variant variant;
     variant.arithmetic = arithmetic;
     problem.O = problem.dO;
-    expect_within(Kernel(problem, variant, 0).run(),
-                  evaluate(problem.input(), chains(problem, variant)), closest);
+    expect_within(problem, variant, 0, closest);
   }
-  EXPECT_GT(closest, 0.3);
+  expect_reached(closest, 0.3);
 }
 
 // Integers with scores up to 10^4: S, s, h and q have no error at all, and the bound knows.
@@ -876,26 +896,26 @@ TEST(Bound, HoldsForLargeExactScores) {
   EXPECT_LE(largest, 20000);
 }
 
+// Each by a factor of its own, down to 2^-75.
+void shrink(std::mt19937& random, std::initializer_list<Floats*> operands) {
+  for (Floats* words : operands) {
+    const double factor = std::exp2(-75 * uniform(random));
+    for (float& word : *words) {
+      word = static_cast<float>(word * factor);
+    }
+  }
+}
+
 // Values near the underflow threshold: what is lost there is absolute, not relative.
 TEST(Bound, HoldsWhereFloat32Underflows) {
   std::mt19937 random(9);
   double closest = 0;
   for (unsigned trial = 0; trial < 200 && !HasFailure(); ++trial) {
     Problem problem = ordinary(random, random_shape(random, 12, 6), 100);
-    const auto shrink = [&](Floats& words) {
-      const double factor = std::exp2(-75 * uniform(random));
-      for (float& word : words) {
-        word = static_cast<float>(word * factor);
-      }
-    };
-    shrink(problem.A1);
-    shrink(problem.dO);
-    shrink(problem.A3);
-    shrink(problem.Y);
+    shrink(random, {&problem.A1, &problem.dO, &problem.A3, &problem.Y});
     Variant variant = random_variant(random);
     variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
-    expect_within(Kernel(problem, variant, trial).run(),
-                  evaluate(problem.input(), chains(problem, variant)), closest);
+    expect_within(problem, variant, trial, closest);
   }
 }
 
@@ -944,9 +964,7 @@ TEST(Bound, HoldsForEverySchedule) {
       problem.O.clear();
       problem.L.clear();
       if (trial % 3 == 2 && !variant.recentred) {
-        Computed forward = Kernel(problem, {}, trial).run();
-        problem.O = forward.O;
-        problem.L = forward.L;
+        give_forward(problem, trial);
       }
       SCOPED_TRACE(description(problem, scale, variant));
       Reference exact = evaluate(problem.input(), chains(problem, variant));
@@ -957,10 +975,8 @@ TEST(Bound, HoldsForEverySchedule) {
                     closest[exact.O.value.empty() ? 1 : 0]);
     }
   }
-  RecordProperty("closest", std::to_string(closest[0]));
-  RecordProperty("closest_recentred", std::to_string(closest[1]));
-  EXPECT_GT(closest[0], 0.3);
-  EXPECT_GT(closest[1], 0.3);
+  expect_reached(closest[0], 0.3);
+  expect_reached(closest[1], 0.3, "closest_recentred");
 }
 
 // Depth 1 and ones, so that S, s and q have no error: the running mean and what it does to U
@@ -968,24 +984,13 @@ TEST(Bound, HoldsForEverySchedule) {
 TEST(Bound, HoldsForTheRunningMeanAlone) {
   std::mt19937 random(22);
   double closest = 0;
-  for (const double slope : {-3.0, 0.0, 1.0 / 64, 0.5, 40.0}) {
+  for (const double slope : kSlopes) {
     for (int trial = 0; trial < 200 && !HasFailure(); ++trial) {
-      const Shape shape = random_shape(random, 80, 1);
-      const auto [n, m, d] = shape;
-      const Floats one = {1};
-      const Floats ones(static_cast<Size>(n), 1);
-      Problem problem{shape, ones, {}, integers(random, m, 9), one, one, ones, {}, {}};
-      for (Index j = 0; j < m; ++j) {
-        problem.A2.push_back(static_cast<float>(slope * static_cast<double>(j)));
-      }
-      if (slope == 0) {
-        problem.X = {0};
-        problem.A2 = integers(random, m, 9);
-      }
+      Problem problem = sloping(random, slope);
       if (trial % 3 == 1) {
         problem = with_offset(random, problem, 0x1p14);
       }
-      Variant variant = random_schedule(random, m);
+      Variant variant = random_schedule(random, problem.shape.m);
       variant.recentred = true;
       SCOPED_TRACE(description(problem, slope, variant));
       Reference exact = evaluate(problem.input(), chains(problem, variant));
@@ -993,8 +998,7 @@ TEST(Bound, HoldsForTheRunningMeanAlone) {
       expect_within(Kernel(problem, variant, 0).run(), exact, closest);
     }
   }
-  RecordProperty("closest", std::to_string(closest));
-  EXPECT_GT(closest, 0.1);
+  expect_reached(closest, 0.1);
 }
 
 // Every rounding up or down as it does most harm to dQ, one after the other: for one query of
@@ -1036,10 +1040,8 @@ TEST(Bound, HoldsForRoundingsThatAreChosen) {
     double& close = closest[plain ? 1 : 0];
     close = std::max(close, most);
   }
-  RecordProperty("closest", std::to_string(closest[0]));
-  RecordProperty("closest_plain", std::to_string(closest[1]));
-  EXPECT_GT(closest[0], 0.02);
-  EXPECT_GT(closest[1], 0.02);
+  expect_reached(closest[0], 0.02);
+  expect_reached(closest[1], 0.02, "closest_plain");
 }
 
 // Scores and q of integers have no error at all, in whichever order A3, Y and dO meet.
@@ -1051,8 +1053,7 @@ TEST(Bound, HoldsForLargeExactScoresInEverySchedule) {
     Variant variant = random_schedule(random, problem.shape.m);
     variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
     SCOPED_TRACE(description(problem, 0, variant));
-    expect_within(Kernel(problem, variant, trial).run(),
-                  evaluate(problem.input(), chains(problem, variant)), closest);
+    expect_within(problem, variant, trial, closest);
   }
 }
 
@@ -1061,17 +1062,11 @@ TEST(Bound, HoldsForSchedulesThatUnderflow) {
   double closest = 0;
   for (unsigned trial = 0; trial < 400 && !HasFailure(); ++trial) {
     Problem problem = ordinary(random, random_shape(random, 12, 6), 100);
-    for (Floats* words : {&problem.A1, &problem.dO, &problem.A3, &problem.Y, &problem.A2}) {
-      const double factor = std::exp2(-75 * uniform(random));
-      for (float& word : *words) {
-        word = static_cast<float>(word * factor);
-      }
-    }
+    shrink(random, {&problem.A1, &problem.dO, &problem.A3, &problem.Y, &problem.A2});
     Variant variant = random_schedule(random, problem.shape.m);
     variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
     SCOPED_TRACE(description(problem, 100, variant));
-    expect_within(Kernel(problem, variant, trial).run(),
-                  evaluate(problem.input(), chains(problem, variant)), closest);
+    expect_within(problem, variant, trial, closest);
   }
 }
 
@@ -1113,21 +1108,14 @@ TEST(Expected, HoldsForIndependentRoundings) {
     const double scale = std::exp2(12 * uniform(random) - 8);
     Problem problem = ordinary(random, random_shape(random, 120, 20), scale);
     if (trial % 4 == 3) {
-      Computed forward = Kernel(problem, {}, trial).run();
-      problem.O = forward.O;
-      problem.L = forward.L;
+      give_forward(problem, trial);
     }
     for (const Arithmetic arithmetic :
          {Arithmetic::float32, Arithmetic::flushing, Arithmetic::random}) {
       Variant variant = random_variant(random);
       variant.arithmetic = arithmetic;
-      SCOPED_TRACE(testing::Message()
-                   << problem.shape.n << ' ' << problem.shape.m << ' ' << problem.shape.d
-                   << " scale " << scale << " arithmetic " << static_cast<int>(variant.arithmetic)
-                   << " order " << static_cast<int>(variant.order) << " softmax "
-                   << static_cast<int>(variant.softmax) << " v_from_O " << variant.v_from_O);
-      const Reference exact = evaluate(problem.input(), chains(problem, variant));
-      EXPECT_TRUE(expect_within(Kernel(problem, variant, trial).run(), exact, closest));
+      SCOPED_TRACE(description(problem, scale, variant));
+      EXPECT_TRUE(expect_within(problem, variant, trial, closest));
     }
   }
 }
@@ -1147,8 +1135,7 @@ TEST(Expected, HoldsForIndependentRoundingsOfEverySchedule) {
       variant.arithmetic = arithmetic;
       variant.backwards = false;
       SCOPED_TRACE(description(problem, scale, variant));
-      const Reference exact = evaluate(problem.input(), chains(problem, variant));
-      EXPECT_TRUE(expect_within(Kernel(problem, variant, trial).run(), exact, closest));
+      EXPECT_TRUE(expect_within(problem, variant, trial, closest));
     }
   }
 }
@@ -1168,8 +1155,7 @@ TEST(Expected, HoldsForLongSums) {
     Variant variant;
     variant.arithmetic = Arithmetic::random;
     for (unsigned seed = 0; seed < 20; ++seed) {
-      expect_within(Kernel(problem, variant, seed).run(),
-                    evaluate(problem.input(), chains(problem, variant)), closest);
+      expect_within(problem, variant, seed, closest);
     }
   }
 }
@@ -1222,8 +1208,7 @@ TEST(Expected, IsNoBoundForRepeatedWords) {
       }
     }
     const Variant variant = random_variant(random);
-    expect_within(Kernel(problem, variant, trial).run(),
-                  evaluate(problem.input(), chains(problem, variant)), closest);
+    expect_within(problem, variant, trial, closest);
   }
 }
 

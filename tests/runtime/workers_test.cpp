@@ -171,28 +171,6 @@ class Store {
   Operands io_;
 };
 
-PhaseTotal as_counted(const PhaseCost& cost) {
-  return {cost.path,
-          {cost.reads.value(), cost.writes.value()},
-          {cost.flops.value(), 0},
-          cost.peak.value()};
-}
-
-std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs) {
-  std::vector<PhaseTotal> all;
-  for (const PhaseCost& cost : costs) {
-    all.push_back(as_counted(cost));
-  }
-  return all;
-}
-
-std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases) {
-  for (PhaseTotal& phase : phases) {
-    phase.operations.elementwise = 0;  // has no formula
-  }
-  return phases;
-}
-
 struct Case {
   Shape shape;
   Index spare;  // words above the least M, in percent of it
@@ -368,12 +346,8 @@ TEST(Workers, TheseKernelsSplit) {
                                       "backward/score-rows"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(split_kernels()), [](const auto& tested) {
-  std::string name = tested.param;
-  std::ranges::replace_if(
-      name, [](char c) { return c == '/' || c == '-'; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(split_kernels()),
+                         [](const auto& tested) { return test_name(tested.param); });
 
 }  // namespace
 }  // namespace redblue

@@ -210,12 +210,11 @@ TEST_F(BadInput, CachesForM) {
        "--M L2: the size of L2 is not known \\(hwloc .*synthetic.*\\): give words, .*--M 8192"},
       {"HWLOC_SYNTHETIC=pu:2 REDBLUE_M=L1 count backward/small --n 4 --d 3", 2,
        "REDBLUE_M L1: .*REDBLUE_M 8192"},
-      {"HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR
-       "/tests/runtime/six_cores.xml count backward/small --n 4 --d 3 --M L2*1e-6",
-       2, "--M L2\\*1e-6: .*less than a word: L2 has 1310720"},
       {"HWLOC_XMLFILE=none.xml count backward/small --n 4 --d 3 --M L2", 2,
        "HWLOC_XMLFILE 'none.xml'"},
   });
+  expect_refused(process(kSixCores + "count backward/small --n 4 --d 3 --M L2*1e-6"), 2,
+                 "--M L2\\*1e-6: .*less than a word: L2 has 1310720");
 }
 
 TEST_F(BadInput, FastMemoryBelowTheLeast) {
@@ -247,18 +246,17 @@ TEST_F(BadInput, MByACalibration) {
                     "--M auto: the caches are not known \\(built without hwloc\\): give words"});
     return;
   }
-  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
   const std::string problem = "backward/small --n 4 --d 3 --M auto";
   for (const std::string command : {"run ", "count ", "measure "}) {
     SCOPED_TRACE(command);
-    expect_refused(process(machine + "XDG_CACHE_HOME=/none " + command + problem), 2, none);
+    expect_refused(process(kSixCores + "XDG_CACHE_HOME=/none " + command + problem), 2, none);
   }
-  expect_refused(process(machine + "XDG_CACHE_HOME=/none REDBLUE_M=auto count backward/small "
-                                   "--n 4 --d 3"),
+  expect_refused(process(kSixCores + "XDG_CACHE_HOME=/none REDBLUE_M=auto count backward/small "
+                                     "--n 4 --d 3"),
                  2, "REDBLUE_M auto: there is no /none");
-  expect_refused(process(machine + "HOME=/none count " + problem), 2,
+  expect_refused(process(kSixCores + "HOME=/none count " + problem), 2,
                  "no /none/.cache/redblue/calibration.json");
-  expect_refused(process(machine + "count " + problem), 2, "set XDG_CACHE_HOME .* or HOME");
+  expect_refused(process(kSixCores + "count " + problem), 2, "set XDG_CACHE_HOME .* or HOME");
 
   const std::string model = "A made-up processor of two big cores and four small ones";
   const auto content = [](const std::string& schema, const std::string& its_model,
@@ -289,17 +287,17 @@ TEST_F(BadInput, MByACalibration) {
     SCOPED_TRACE(text);
     directory_.write("cache/redblue/calibration.json", text);
     expect_refused(
-        process(machine + from + "count " + problem), 1,
+        process(kSixCores + from + "count " + problem), 1,
         "cache/redblue/calibration.json: .*" + std::string(message) + ".*redblue calibrate`");
   }
   directory_.write("cache/redblue/calibration.json", good);
-  EXPECT_EQ(redblue(machine + from + "count " + problem).code, 0) << "the rows fail for a reason";
+  EXPECT_EQ(redblue(kSixCores + from + "count " + problem).code, 0) << "the rows fail for a reason";
   std::filesystem::remove(directory_ / "cache/redblue/calibration.json");
   std::filesystem::create_directory(directory_ / "cache/redblue/calibration.json");
-  expect_refused(process(machine + from + "count " + problem), 1, "not a regular file");
+  expect_refused(process(kSixCores + from + "count " + problem), 1, "not a regular file");
   directory_.write("file", "");
   expect_refused(
-      process(machine + "XDG_CACHE_HOME=" + (directory_ / "file").string() + " count " + problem),
+      process(kSixCores + "XDG_CACHE_HOME=" + (directory_ / "file").string() + " count " + problem),
       1, "file/redblue/calibration.json: Not a directory");
 }
 
@@ -316,8 +314,7 @@ TEST_F(BadInput, Calibrate) {
     expect_refused({"calibrate", 1, "caches of this machine are not known: built without hwloc"});
     return;
   }
-  const std::string machine =
-      "HWLOC_THISSYSTEM=1 HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
+  const std::string machine = "HWLOC_THISSYSTEM=1 " + kSixCores;
   const Bad bad[] = {
       {"calibrate --n 8", 2, "set XDG_CACHE_HOME .* or HOME"},
       {"calibrate --n 8 --out ''", 2, "--out '': expected a file"},
@@ -368,7 +365,6 @@ TEST_F(BadInput, Measure) {
                    "callgrind is unavailable: .*" + why);
     return;
   }
-  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
   const Bad bad[] = {
       {"measure backward/small @ --via callgrind --level l1", 2, "--level 'l1'.*L1, L2 or L3"},
       {"REDBLUE_LEVEL=L4 measure backward/small @ --via callgrind", 2, "REDBLUE_LEVEL 'L4'"},
@@ -380,7 +376,7 @@ TEST_F(BadInput, Measure) {
   };
   for (const auto& [command, code, message] : bad) {
     SCOPED_TRACE(command);
-    expect_refused(process(machine + expanded(command)), code, message);
+    expect_refused(process(kSixCores + expanded(command)), code, message);
   }
   expect_refused({"HWLOC_SYNTHETIC=pu:2 measure backward/small @ --via callgrind --level L2", 2,
                   "--level L2: its size is not known"});
@@ -396,7 +392,7 @@ TEST_F(BadInput, Measure) {
   };
   for (const auto& [command, code, message] : inside) {
     SCOPED_TRACE(command);
-    expect_refused(process(machine + expanded(command)), code, message);
+    expect_refused(process(kSixCores + expanded(command)), code, message);
   }
 }
 

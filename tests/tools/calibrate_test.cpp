@@ -3,8 +3,6 @@
 
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/callgrind.hpp"
 #include "runtime/topology.hpp"
 #include "tests/tools/cli.hpp"
@@ -12,8 +10,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr const char* kCaches = "HWLOC_SYNTHETIC=l2:1(size=16384) l1d:1(size=4096) core:2 pu:1";
 

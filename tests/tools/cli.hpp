@@ -9,25 +9,19 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/sanitized.hpp"
 #include "tests/runtime/temporary_directory.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/process.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REDBLUE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define REDBLUE_SANITIZED 1
-#endif
-#endif
 
 namespace redblue {
 
 // How much slower than else a command may be here.
-#ifdef REDBLUE_SANITIZED
-inline constexpr double kSlowdown = 20;
-#else
-inline constexpr double kSlowdown = 1;
-#endif
+inline constexpr double kSlowdown = kSanitized ? 20 : 1;
+
+// For a command's environment: a machine of six cores, whose L1 has 48 KiB.
+inline const std::string kSixCores =
+    "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
 
 class Cli : public ::testing::Test {
  protected:
@@ -59,6 +53,11 @@ class Cli : public ::testing::Test {
     EXPECT_EQ(outcome.code, 0) << line;
     EXPECT_EQ(outcome.err, "") << line;
     return outcome.out;
+  }
+
+  // The same as a document.
+  [[nodiscard]] Json json(const std::string& line) const {
+    return Json::parse(data(line + " --format json"));
   }
 
   // All files below the directory, with their content.

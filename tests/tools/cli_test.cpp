@@ -6,31 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
 #include "kernels/simd.hpp"
 #include "runtime/build_info.hpp"
 #include "runtime/topology.hpp"
+#include "tests/kernels/contract.hpp"
 #include "tests/tools/csv.hpp"
 #include "tests/tools/npy_bytes.hpp"
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::json;
-using Keys = std::set<std::string>;
-
-Keys keys(const Json& object) {
-  Keys found;
-  for (const auto& item : object.items()) {
-    found.insert(item.key());
-  }
-  return found;
-}
 
 Keys operator+(Keys all, const Keys& more) {
   all.insert(more.begin(), more.end());
@@ -106,9 +94,6 @@ Json without_the_run(Json document) {
 
 class Command : public Cli {
  protected:
-  [[nodiscard]] Json json(const std::string& line) const {
-    return Json::parse(data(line + " --format json"));
-  }
   // Neither square nor a multiple of anything, with some more than the least M.
   static std::string ragged(const Kernel& kernel) {
     const Index least = kernel.least_M({37, 23, 11});
@@ -190,29 +175,14 @@ TEST_F(Command, TheWordsOfAlgorithm6) {
     const std::string problem =
         fmt::format("backward/small --n {} --m {} --d {} --M {}", n, m, d, M);
     SCOPED_TRACE(problem);
-    const auto in = [B](Index extent) { return (extent + B - 1) / B; };
-    struct Row {
-      const char* path;
-      Index reads, writes;
-    };
-    const Row rows[] = {
-        {"phase1/S", n * d * in(d) + d * d * in(n), n * d},
-        {"phase1/A", d * (n * in(m) + m * in(n)), n * m},
-        {"phase1/f", n * m, n * m},
-        {"phase2/h", m * d * in(d) + d * d * in(m), m * d},
-        {"phase2/q", d * (n * in(m) + m * in(n)), n * m},
-        {"phase3/v", 2 * n * m, 0},
-        {"phase3/p", 2 * n * m, n * m},
-        {"phase4/T", n * d * in(m) + n * m * in(d), m * d},
-        {"phase4/g", 2 * m * d * in(d), d * d},
-    };
+    const std::vector<MovedPhase> rows = small_table({n, m, d}, B);
     const Json run = json("run " + problem + " --verify");
     EXPECT_EQ(run["blocks"], (Json{{"B", B}}));
     EXPECT_EQ(run["total"]["reads"], reads);
     EXPECT_EQ(run["total"]["writes"], writes);
     EXPECT_EQ(run["error"]["ok"], true);
-    ASSERT_EQ(run["phases"].size(), std::size(rows));
-    for (std::size_t i = 0; i < std::size(rows); ++i) {
+    ASSERT_EQ(run["phases"].size(), rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(run["phases"][i]["path"], rows[i].path);
       EXPECT_EQ(run["phases"][i]["reads"], rows[i].reads) << rows[i].path;
       EXPECT_EQ(run["phases"][i]["writes"], rows[i].writes) << rows[i].path;
@@ -385,10 +355,9 @@ TEST_F(Command, FastMemoryFromACache) {
   if (!read_topology().unavailable.empty()) {
     GTEST_SKIP() << read_topology().unavailable;
   }
-  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
   for (const std::string command : {"count", "run"}) {
     const std::string problem = command + " backward/small --n 40 --d 5 --M ";
-    const Json half = json(machine + problem + "L2*0.5");
+    const Json half = json(kSixCores + problem + "L2*0.5");
     EXPECT_EQ(half["M"], 163840);
     const Json from = half["context"]["M_from"];
     EXPECT_EQ(from["text"], "L2*0.5");
@@ -397,12 +366,12 @@ TEST_F(Command, FastMemoryFromACache) {
     EXPECT_EQ(from["share"], 0.5);
     EXPECT_EQ(from["sharers"], 1);
     EXPECT_NE(from["source"].get<std::string>().find("another system"), std::string::npos) << from;
-    const Json typed = json(machine + problem + "160K");
+    const Json typed = json(kSixCores + problem + "160K");
     EXPECT_FALSE(typed["context"].contains("M_from"));
     EXPECT_EQ(typed["total"]["reads"], half["total"]["reads"]);
-    EXPECT_EQ(json(machine + problem + "L3*0.25")["M"], 786432);
+    EXPECT_EQ(json(kSixCores + problem + "L3*0.25")["M"], 786432);
     EXPECT_NE(
-        data(machine + problem + "L2*0.5").find("\nM is L2*0.5: L2 has 1,310,720 bytes (hwloc"),
+        data(kSixCores + problem + "L2*0.5").find("\nM is L2*0.5: L2 has 1,310,720 bytes (hwloc"),
         std::string::npos);
   }
 }
@@ -487,8 +456,7 @@ TEST_F(Command, RunsInTheInstructionSetThatIsAskedFor) {
 // Caches of a machine that a file describes, with the unknown as null; and each optional part
 // with its version, or why it is missing.
 TEST_F(Command, InfoSaysWhatTheMachineOffers) {
-  const std::string machine = "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
-  const Json info = json(machine + "info");
+  const Json info = json(kSixCores + "info");
   for (const char* part : {"hwloc", "papi", "valgrind"}) {
     ASSERT_EQ(info["parts"][part].size(), 1U);
     EXPECT_TRUE(info["parts"][part].contains("version") ||
@@ -512,7 +480,7 @@ TEST_F(Command, InfoSaysWhatTheMachineOffers) {
   EXPECT_EQ(topology["caches"][0],
             (Json{{"cache", "L1"}, {"bytes", 49152}, {"line", 64}, {"ways", 12}, {"cores", {0}}}));
   EXPECT_EQ(topology["caches"][9]["line"], Json()) << "unknown is null";
-  const std::string table = data(machine + "info");
+  const std::string table = data(kSixCores + "info");
   EXPECT_NE(table.find("1.2 MiB, lines of 64 bytes, 10 ways, 1 of them, each for 2 cores; others"),
             std::string::npos)
       << table;

@@ -1,10 +1,7 @@
 // redblue measure, from the outside: its documents key by key, its words those of run, and no file
 // left behind.
 
-#include <set>
-
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
 #include "runtime/callgrind.hpp"
@@ -16,26 +13,8 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::json;
-using Keys = std::set<std::string>;
-
-Keys keys(const Json& object) {
-  Keys found;
-  for (const auto& item : object.items()) {
-    found.insert(item.key());
-  }
-  return found;
-}
-
-// A machine of six cores, whose L1 has 48 KiB.
-constexpr const char* kMachine =
-    "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/six_cores.xml ";
-
 class Measure : public Cli {
  protected:
-  [[nodiscard]] Json json(const std::string& line) const {
-    return Json::parse(data(line + " --format json"));
-  }
   // The same words in the same phases as a run counts.
   static void expect_words_of(const Json& run, const Json& measured) {
     std::map<std::string, Json> phases;
@@ -70,7 +49,7 @@ class ViaCallgrind : public Measure {
     }
   }
   [[nodiscard]] std::string measure(const std::string& problem) const {
-    return kMachine + ("TMPDIR=" + (directory_ / "tmp").string()) + " measure " + problem +
+    return kSixCores + "TMPDIR=" + (directory_ / "tmp").string() + " measure " + problem +
            " --via callgrind";
   }
 };

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/system_call.hpp"
+
 namespace redblue {
 namespace {
 
@@ -28,10 +30,6 @@ struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, Close>;
-
-[[noreturn]] void fail(const std::string& what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
 
 File temporary() {
   File file(std::tmpfile());
@@ -49,16 +47,6 @@ std::string content(std::FILE* file) {
     text.append(buffer.data(), got);
   }
   return text;
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> all;
-  all.reserve(strings.size() + 1);
-  for (const std::string& string : strings) {
-    all.push_back(const_cast<char*>(string.c_str()));
-  }
-  all.push_back(nullptr);
-  return all;
 }
 
 // In the child, where only what is safe in a signal handler may be called.

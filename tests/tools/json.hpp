@@ -1,0 +1,22 @@
+#pragma once
+// The JSON that the command prints, taken apart.
+
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace redblue {
+
+using Json = nlohmann::json;
+using Keys = std::set<std::string>;
+
+inline Keys keys(const Json& object) {
+  Keys found;
+  for (const auto& item : object.items()) {
+    found.insert(item.key());
+  }
+  return found;
+}
+
+}  // namespace redblue
