@@ -11,39 +11,26 @@
 namespace redblue {
 namespace {
 
-// G_I^T = Y dO_I^T and v = rowsum(dO * O).
-Tile meet_weights(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile& v) {
-  const Phase phase(machine, "G");
-  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
-  v = machine.initialize("v", I.size());
-  {
-    const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));
-    add_row_dots(transposed(do_t), transposed(o_t), v);
-  }
-  return times_transposed(machine, by, "G", do_t, io.in("Y"));
-}
-
 // W_I = p_I A2.
-Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t,
-          Tile v) {
+Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t,
+          RowGradients of_rows) {
   const Phase phase(machine, "core");
-  const SlowMatrix& A2 = io.in("A2");
-  const SlowMatrix& A3 = io.in("A3");
+  const auto& [g_t, v] = of_rows;
+  const auto [n, m, d] = by.shape;
   const Tile l = machine.read(io.in("L").row_block(I));
-  Tile W = machine.initialize("W", I.size(), A2.cols());
-  const Index keys = std::min(by.keys, A2.rows());
+  Tile W = machine.initialize("W", I.size(), d);
+  const Index keys = std::min(by.keys, m);
   const Index queries = std::min(kStrip, I.size());
   Tile strip = machine.initialize("p", keys, queries);
   const Tile home =
       machine.initialize("q", std::min(kHomeRows, keys), std::min(kHomeCols, queries));
-  for (const Range J : blocks(A2.rows(), by.keys)) {
-    const Tile a2 = machine.read(A2.row_block(J));
-    const Tile a3 = machine.read(A3.row_block(J));
+  for (const Range J : blocks(m, by.keys)) {
+    const KeyTiles tiles = read_keys(machine, io, J);
     for (const Range K : blocks(I.size(), kStrip)) {
       const View p_t = strip.part({0, J.size()}, {0, K.size()});
-      exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
-      softmax_gradient_product(a3, g_t.part({0, g_t.rows()}, K), v.part(K), p_t, home);
-      multiply_add(transposed(p_t), a2, W.part(K));
+      exponentiated_product(tiles.a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
+      softmax_gradient_product(tiles.a3(), g_t.part({0, g_t.rows()}, K), v.part(K), p_t, home);
+      multiply_add(transposed(p_t), tiles.a2, W.part(K));
     }
   }
   return W;
@@ -53,12 +40,12 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
           SlowMatrix* partials) {
   const Range I = by.units()[unit];
   Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
-  Tile v;
-  Tile g_t = meet_weights(machine, by, io, I, v);
-  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t), std::move(v));
+  RowGradients of_rows = row_gradients(machine, by, io, I);
+  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(of_rows));
   add_gradient(machine, by, io, unit, W, partials);
 }
 
+template <bool kShared>
 std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units,
                                  bool partials) {
   const auto [n, m, d] = shape;
@@ -67,22 +54,19 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const Words rows = by.rows_of(units);
   const Words r = by.largest_of(units);
   const Words c = std::min(by.keys, m);
-  const Words w = std::min(by.weights, d);
+  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
+  PhaseCost G = row_gradients_cost(by, units);
+  G.peak += r * d;  // S
   const Words strip = std::min(r, Words(kStrip));
   const Words home = std::min(c, Words(kHomeRows)) * std::min(strip, Words(kHomeCols));
   return {
       rows_times_cost("S", by, units),
-      // S; dO and v with O, then with G and some of Y.
-      {.path = "G",
-       .reads = 2 * rows * d + Words(d) * d * T,
-       .writes = 0,
-       .peak = 3 * r * d + r + w * d,
-       .flops = 2 * rows * d * d},
+      G,
       // S, G and W, L and v; A2_J and A3_J; a strip.
       {.path = "core",
-       .reads = rows + 2 * Words(m) * d * T,
+       .reads = rows + sources * Words(m) * d * T,
        .writes = 0,
-       .peak = 3 * r * d + 2 * r + 2 * c * d + c * strip + home,
+       .peak = 3 * r * d + 2 * r + sources * c * d + c * strip + home,
        .flops = 6 * rows * m * d},
       add_gradient_cost(by, units, partials),
   };
@@ -91,10 +75,16 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
 }  // namespace
 
 Kernel backward_rows() {
-  return row_kernel<unit, part_cost>(
+  return row_kernel<unit, part_cost<false>>(
       "backward/rows",
       "row blocks of S, G = dO Y^T and W = p A2 stay, keys pass; g is added to once each",
       {kA1, kA2, kA3, kX, kY, kdO, kO, kL}, {kg});
+}
+
+Kernel backward_rows_shared() {
+  return row_kernel<unit, part_cost<true>>(
+      "backward/rows-shared", "backward/rows where A3 is A2: one pass brings keys and values",
+      {kA1, kA2, kX, kY, kdO, kO, kL}, {kg});
 }
 
 }  // namespace redblue

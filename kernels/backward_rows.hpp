@@ -10,5 +10,6 @@
 namespace redblue {
 
 Kernel backward_rows();
+Kernel backward_rows_shared();  // A3 is A2, and m d T of the words less
 
 }  // namespace redblue

@@ -16,5 +16,6 @@
 namespace redblue {
 
 Kernel backward_rows_onepass();
+Kernel backward_rows_onepass_shared();  // A3 is A2, and m d T of the words less
 
 }  // namespace redblue

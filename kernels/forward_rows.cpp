@@ -18,26 +18,24 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile& maximum,
           Tile& sum) {
   const Phase phase(machine, "core");
-  const SlowMatrix& A2 = io.in("A2");
-  const SlowMatrix& A3 = io.in("A3");
-  Tile Z = machine.initialize("Z", I.size(), A3.cols());
+  const auto [n, m, d] = by.shape;
+  Tile Z = machine.initialize("Z", I.size(), d);
   maximum = machine.initialize("max", I.size(), 1, kLowest);
   sum = machine.initialize("sum", I.size());
   const Index queries = std::min(kStrip, I.size());
-  Tile strip = machine.initialize("e", std::min(by.keys, A2.rows()), queries);
+  Tile strip = machine.initialize("e", std::min(by.keys, m), queries);
   Tile factors = machine.initialize("rescale", queries);
-  for (const Range J : blocks(A2.rows(), by.keys)) {
-    const Tile a2 = machine.read(A2.row_block(J));
-    const Tile a3 = machine.read(A3.row_block(J));
+  for (const Range J : blocks(m, by.keys)) {
+    const KeyTiles tiles = read_keys(machine, io, J);
     for (const Range K : blocks(I.size(), kStrip)) {
       const View e_t = strip.part({0, J.size()}, {0, K.size()});
       const View rescale = factors.part({0, K.size()});
-      multiply(a2, s_t.part({0, s_t.rows()}, K), e_t);
+      multiply(tiles.a2, s_t.part({0, s_t.rows()}, K), e_t);
       raise_maximum(transposed(e_t), maximum.part(K), rescale);
       scale_rows(sum.part(K), rescale);
       scale_rows(Z.part(K), rescale);
       exponentiate(transposed(e_t), maximum.part(K), sum.part(K));
-      multiply_add(transposed(e_t), a3, Z.part(K));
+      multiply_add(transposed(e_t), tiles.a3(), Z.part(K));
     }
   }
   return Z;
@@ -64,6 +62,7 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, S
   }
 }
 
+template <bool kShared>
 std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units, bool) {
   const auto [n, m, d] = shape;
   const RowPlan by(shape, blocks);
@@ -72,14 +71,15 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const Words r = by.largest_of(units);
   const Words c = std::min(by.keys, m);
   const Words w = std::min(by.weights, d);
+  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
   const Words strip = std::min(r, Words(kStrip));
   return {
       rows_times_cost("S", by, units),
       // S and Z, maximum and sum; A2_J and A3_J; a strip and its factors.
       {.path = "core",
-       .reads = 2 * Words(m) * d * T,
+       .reads = sources * Words(m) * d * T,
        .writes = 0,
-       .peak = 2 * r * d + 2 * r + 2 * c * d + c * strip + strip,
+       .peak = 2 * r * d + 2 * r + sources * c * d + c * strip + strip,
        .flops = 4 * rows * m * d},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",
@@ -90,16 +90,26 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   };
 }
 
+Words rescales(const Shape& shape, const Blocks& blocks) {
+  return ceil_div(shape.m, blocks["Bc"]) - 1;
+}
+
 }  // namespace
 
 Kernel forward_rows() {
-  Kernel kernel = row_kernel<unit, part_cost>(
+  Kernel kernel = row_kernel<unit, part_cost<false>>(
       "forward/rows",
       "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
       {kA1, kA2, kA3, kX, kY}, {kO, kL});
-  kernel.rescales = [](const Shape& shape, const Blocks& blocks) {
-    return Words(ceil_div(shape.m, blocks["Bc"]) - 1);
-  };
+  kernel.rescales = rescales;
+  return kernel;
+}
+
+Kernel forward_rows_shared() {
+  Kernel kernel = row_kernel<unit, part_cost<true>>(
+      "forward/rows-shared", "forward/rows where A3 is A2: one pass brings keys and values",
+      {kA1, kA2, kX, kY}, {kO, kL});
+  kernel.rescales = rescales;
   return kernel;
 }
 

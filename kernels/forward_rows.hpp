@@ -10,5 +10,6 @@
 namespace redblue {
 
 Kernel forward_rows();
+Kernel forward_rows_shared();  // A3 is A2, and m d T of the words less
 
 }  // namespace redblue

@@ -47,6 +47,11 @@ SlowMatrix& Operands::out(std::string_view name) const {
   return by_name(returned_, name);
 }
 
+bool Operands::gives(std::string_view name) const {
+  return std::ranges::any_of(given_,
+                             [&](const SlowMatrix* matrix) { return matrix->name() == name; });
+}
+
 Plan Kernel::plan(const Shape& shape, Index M, Objective objective) const {
   check_problem(shape, M);
   Plan fitted = plan(shape, M, blocks(shape, M, objective));

@@ -43,6 +43,7 @@ class Operands {
   // Throws: ShapeMismatch naming the operand that is missing.
   [[nodiscard]] const SlowMatrix& in(std::string_view name) const;
   [[nodiscard]] SlowMatrix& out(std::string_view name) const;
+  [[nodiscard]] bool gives(std::string_view name) const;
 
  private:
   std::vector<const SlowMatrix*> given_;
@@ -100,8 +101,10 @@ struct Kernel {
   // roundings between a p_ij and a word of g, where more than n + m; else null.
   Words (*rescales)(const Shape& shape, const Blocks& blocks) = nullptr;
   Words (*chain)(const Shape& shape, const Blocks& blocks) = nullptr;
-  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y in place of h = A3 Y.
+  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y in place of h = A3 Y. X meets keys,
+  // not rows: s = A1 (X A2^T) in place of S = A1 X.
   bool Y_meets_rows = false;
+  bool X_meets_keys = false;
   // The number of key blocks, where q is kept relative to its running mean; else null.
   Words (*recentred_blocks)(const Shape& shape, const Blocks& blocks) = nullptr;
   // The fitting blocks that run fastest, where they are others than those of fewest words.

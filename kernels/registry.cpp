@@ -5,6 +5,7 @@
 #include "kernels/backward_naive.hpp"
 #include "kernels/backward_rows.hpp"
 #include "kernels/backward_rows_onepass.hpp"
+#include "kernels/backward_rows_xg.hpp"
 #include "kernels/backward_score_rows.hpp"
 #include "kernels/backward_small.hpp"
 #include "kernels/forward_flash.hpp"
@@ -18,9 +19,23 @@ namespace redblue {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
-      matmul_blocked(), forward_naive(),  forward_small(),         forward_flash(),
-      forward_rows(),   backward_naive(), backward_small(),        backward_large(),
-      backward_flash(), backward_rows(),  backward_rows_onepass(), backward_score_rows(),
+      matmul_blocked(),
+      forward_naive(),
+      forward_small(),
+      forward_flash(),
+      forward_rows(),
+      backward_naive(),
+      backward_small(),
+      backward_large(),
+      backward_flash(),
+      backward_rows(),
+      backward_rows_onepass(),
+      backward_score_rows(),
+      backward_rows_xg(),
+      forward_rows_shared(),
+      backward_rows_shared(),
+      backward_rows_onepass_shared(),
+      backward_rows_xg_shared(),
   };
   return all;
 }

@@ -48,6 +48,36 @@ Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name
   return product_t;
 }
 
+RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
+  const Phase phase(machine, "G");
+  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
+  Tile v = machine.initialize("v", I.size());
+  {
+    const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));
+    add_row_dots(transposed(do_t), transposed(o_t), v);
+  }
+  return {times_transposed(machine, by, "G", do_t, io.in("Y")), std::move(v)};
+}
+
+// dO and v with O, then with G and some of Y.
+PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
+  PhaseCost cost = rows_times_cost("G", by, units);
+  cost.reads += Words(by.rows_of(units)) * by.shape.d;
+  cost.peak += by.largest_of(units);
+  return cost;
+}
+
+KeyTiles read_keys(Machine& machine, const Operands& io, Range J) {
+  Tile a2 = machine.read(io.in("A2").row_block(J));
+  return {std::move(a2), io.gives("A3") ? machine.read(io.in("A3").row_block(J)) : Tile()};
+}
+
+KeyTiles read_keys_transposed(Machine& machine, const Operands& io, Range J) {
+  Tile a2_t = machine.read(transposed(io.in("A2").row_block(J)));
+  return {std::move(a2_t),
+          io.gives("A3") ? machine.read(transposed(io.in("A3").row_block(J))) : Tile()};
+}
+
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
   const Index d = by.shape.d;
   const Words nd = Words(by.rows_of(units)) * d;

@@ -47,9 +47,24 @@ Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, cons
 Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view name,
                            const SlowMatrix& A, Range I, const SlowMatrix& W);
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units);
-// The second from A_I^T, within a phase of the caller.
+// The second from A_I^T, in the caller's phase.
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W);
+
+// In a phase G: G_I^T = Y dO_I^T and v = rowsum(dO * O).
+struct RowGradients {
+  Tile g_t, v;
+};
+RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I);
+PhaseCost row_gradients_cost(const RowPlan& by, Range units);
+
+// Some keys with their values. Who is not given A3 has A3 = A2, in one tile.
+struct KeyTiles {
+  Tile a2, own_a3;
+  [[nodiscard]] const Tile& a3() const { return own_a3.words() > 0 ? own_a3 : a2; }
+};
+KeyTiles read_keys(Machine& machine, const Operands& io, Range J);
+KeyTiles read_keys_transposed(Machine& machine, const Operands& io, Range J);
 
 // In a phase g: A1_I^T W, for the row block `unit`: its own d rows of `partials`; or added to g,
 // where there are none.

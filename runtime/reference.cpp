@@ -55,6 +55,9 @@
 // (l may divide before Y or after: its quotient is in both), and of |dO|.r the first two parts
 // are no more than f a |q| + chain |dO Y^T|.
 //
+// Where X meets the keys, s = A1 y, y = X A2^T, is to A1, A2 and X^T what q is to dO, A3 and Y:
+//     dy = rho(d)|X||A2|^T,   ds = |A1|(dy + rho(d)(|y| + dy)).
+//
 // A running mean
 // --------------
 // One pass over K blocks of keys, in any order, without v beforehand. All that follows are the
@@ -132,6 +135,9 @@
 // row i. [v] has sum f[q] and not its root of squares, and U no f[q]. The words of a row of B
 // are rounded independently, [B] = rho'(R + m + 2) f|A3| with a as it is:
 //     [O] <= [b]|O| + f[a]|h| + ([B]^2 Y^2)^(1/2) + rho'(d + 2)|B||Y|.
+//
+// Where X meets the keys, those of key j, which all rows see, are of y, too. L is made
+// without y: they reach g through p [s] alone, and U has |p|[s] besides.
 //
 // With a running mean, nu_b is to first order the mean of the keys so far. From j's block on it
 // is within drift_j of v, the largest |sum f(q - v)| / sum f over the keys up to any from j on;
@@ -381,6 +387,21 @@ struct Keys {
   Index rows = 0;
 };
 
+// h = B W, for (rows) h^T with all keys.
+struct KeyProduct {
+  KeyProduct(const Matrix& B, const Matrix& W, double unit, double d)
+      : h(B, W, unit),
+        T(transposed(h.value)),
+        carried_T(transposed(carried(h.value, h.error, d))),
+        maxima(column_maxima(h.value)),
+        factors(independent_rows(h, d)) {}
+  KeyProduct() = default;
+
+  Product h;
+  Matrix T, carried_T;
+  std::vector<double> maxima, factors;
+};
+
 // Such a product for a block of rows, with the bound of its error and [it].
 struct Scores {
   Scores(Index count, Index keys) : value(count, keys), error(count, keys), dev(count, keys) {}
@@ -469,6 +490,7 @@ class Evaluation {
         per_sum_(independent((kExp * kExp + 1) * R_ + m_)),
         given_(!input.O.empty()),
         backward_(!input.dO.empty()),
+        X_meets_keys_(chains.X_meets_keys),
         Y_meets_rows_(chains.Y_meets_rows),
         recentred_(K_ > 0),
         S_unit_(unit(input.A1) * unit(input.X)),
@@ -484,9 +506,12 @@ class Evaluation {
       abs_Y_ = abs(Y_);
       abs_h_ = abs(product(A3_, Y_));
     } else {
-      h_ = Product(A3_, Y_, unit(input.A3) * unit(input.Y));
-      abs_h_ = abs(h_.value);
+      h_ = KeyProduct(A3_, Y_, unit(input.A3) * unit(input.Y), d_);
+      abs_h_ = abs(h_.h.value);
       A3_ = Y_ = {};
+    }
+    if (X_meets_keys_) {
+      y_ = KeyProduct(A2_, transposed(X_), unit(input.A2) * unit(input.X), d_);
     }
     if (!given_) {
       O_ = Result(rows_, width_);
@@ -498,11 +523,6 @@ class Evaluation {
       if (Y_meets_rows_) {
         Y_T_ = transposed(Y_);
         A3_keys_ = Keys(A3_);
-      } else {
-        h_T_ = transposed(h_.value);
-        carried_h_T_ = transposed(carried(h_.value, h_.error, d_));
-        h_maxima_ = column_maxima(h_.value);
-        h_factors_ = independent_rows(h_, d_);
       }
       g_ = Result(width_, width_);
       by_rows_ = by_W_ = Matrix(width_, width_);
@@ -541,12 +561,11 @@ class Evaluation {
     const Matrix A1 = matrix(in_.A1, first, count, width_);
     const Product S(A1, X_, S_unit_);
     Rows block(count, keys_);
-    {
-      const Scores s = times_keys(S, A2_keys_, s_unit_);
-      for (Index r = 0; r < count; ++r) {
-        softmax(first + r, s.value[r], s.error[r], block, r);
-        independent_softmax(s.value[r], s.dev[r], block, r);
-      }
+    const Scores s =
+        X_meets_keys_ ? times_product(A1, y_, s_unit_) : times_keys(S, A2_keys_, s_unit_);
+    for (Index r = 0; r < count; ++r) {
+      softmax(first + r, s.value[r], s.error[r], block, r);
+      independent_softmax(s.value[r], s.dev[r], block, r);
     }
 
     Output output(count, width_);
@@ -556,7 +575,7 @@ class Evaluation {
       forward(first, block, output);
     }
     if (backward_) {
-      backward(first, block, A1, S, output);
+      backward(first, block, A1, S, s.dev, output);
     }
   }
 
@@ -590,19 +609,19 @@ class Evaluation {
     return s;
   }
 
-  // dO h^T, for a block of rows.
-  Scores times_h(const Matrix& dO, const Matrix& abs_dO) const {
+  // dO h^T, for a block of rows; or what has its form.
+  Scores times_product(const Matrix& dO, const KeyProduct& with, double unit) const {
     Scores q(dO.rows, keys_);
-    add_product(dO, h_T_, q.value);
-    add_product(abs_dO, carried_h_T_, q.error);
+    add_product(dO, with.T, q.value);
+    add_product(abs(dO), with.carried_T, q.error);
     for (Index r = 0; r < dO.rows; ++r) {
-      const bool exact_q = h_.is_exact && exact(largest_sum(dO[r], h_maxima_), q_unit_);
+      const bool exact_q = with.h.is_exact && exact(largest_sum(dO[r], with.maxima), unit);
       const double dO_norm = norm(dO[r], width_);
       double* error = q.error[r];
       for (Index j = 0; j < keys_; ++j) {
         error[j] = exact_q ? 0 : error[j] + 2 * d_ * kTiny;
         q.dev[r][j] =
-            std::min(per_depth_ * error[j], dO_norm * h_factors_[static_cast<std::size_t>(j)]);
+            std::min(per_depth_ * error[j], dO_norm * with.factors[static_cast<std::size_t>(j)]);
       }
     }
     return q;
@@ -698,10 +717,10 @@ class Evaluation {
         dev_off[i][j] = f[i][j] * (block.dev_a[i][j] + per_sum_) + kTiny;
       }
     }
-    add_product(f, h_.value, output.O);
+    add_product(f, h_.h.value, output.O);
     add_product(off, abs_h_, output.r);
     add_product(dev_off, abs_h_, output.dev_r);
-    const Matrix by_h = product(grown, h_.error);
+    const Matrix by_h = product(grown, h_.h.error);
     for (std::size_t k = 0; k < by_h.words.size(); ++k) {
       output.r.words[k] += by_h.words[k] + 4 * m_ * kTiny;
       output.dev_r.words[k] += 4 * m_ * kTiny;
@@ -944,7 +963,7 @@ class Evaluation {
     }
   }
 
-  void backward(Index first, Rows& block, const Matrix& A1, const Product& S,
+  void backward(Index first, Rows& block, const Matrix& A1, const Product& S, const Matrix& dev_s,
                 const Output& output) {
     const Matrix& f = block.f;
     const Index count = f.rows;
@@ -957,9 +976,9 @@ class Evaluation {
     const double n_times = independent(n_);
     const double m_times = independent(m_);
     const Matrix dO = matrix(in_.dO, first, count, width_);
-    const Matrix abs_dO = abs(dO);
     const Product G = Y_meets_rows_ ? Product(dO, Y_T_, G_unit_) : Product();
-    const Scores scores = Y_meets_rows_ ? times_keys(G, A3_keys_, q_unit_) : times_h(dO, abs_dO);
+    const Scores scores =
+        Y_meets_rows_ ? times_keys(G, A3_keys_, q_unit_) : times_product(dO, h_, q_unit_);
     const Matrix& q = scores.value;
     const Matrix& dq = scores.error;
     const Matrix& dev_q = scores.dev;
@@ -999,7 +1018,8 @@ class Evaluation {
         D[r][j] =
             f[r][j] * (dev_a * off + dev_q[r][j] + twice * (std::abs(q[r][j]) + std::abs(at.v))) +
             lost;
-        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) + n_times * size_p;
+        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) +
+                             ((X_meets_keys_ ? dev_s[r][j] : 0) + n_times) * size_p;
         dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D[r][j];
         dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
       }
@@ -1052,8 +1072,8 @@ class Evaluation {
     add_transposed_product(dev_p, abs_S, dK_.expected);
     add_transposed_product(f, dO, dV_.value);
     add_transposed_product(map(f, df, [rho_n](double x, double e) { return e + rho_n * (x + e); }),
-                           abs_dO, dV_.bound);
-    add_transposed_product(dev_f, abs_dO, dV_.expected);
+                           abs(dO), dV_.bound);
+    add_transposed_product(dev_f, abs(dO), dV_.expected);
   }
 
   // The parts of dK and g that are known after the last row.
@@ -1111,15 +1131,13 @@ class Evaluation {
   double R_, chain_;
   double per_depth_;  // [x] of a sum of depth d, in units of its bound
   double per_sum_;    // [] of the sum and the rescales of a softmax, relative
-  bool given_, backward_, Y_meets_rows_, recentred_;
+  bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_;
   double S_unit_, s_unit_, G_unit_ = 0, q_unit_ = 0;
   Matrix X_, A2_, abs_A2_;
   Keys A2_keys_;
   Matrix abs_h_;
-  // Where h is formed.
-  Product h_;
-  Matrix h_T_, carried_h_T_;
-  std::vector<double> h_maxima_, h_factors_;
+  KeyProduct h_;  // where it is formed
+  KeyProduct y_;  // where X meets the keys
   // Where Y meets the rows.
   Matrix A3_, abs_A3_, Y_, abs_Y_, Y_T_;
   Keys A3_keys_;

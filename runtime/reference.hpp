@@ -7,7 +7,7 @@
 // q = dO h^T in these associations, sums in any order, keeps the row maximum (at once or
 // online, with rescaling), and has f as exp(s - L) or as e / l; v as rowsum(f o q) or as
 // rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. Chains tells
-// of two others: Y may meet the rows before the keys, and q a running mean in place of v. It
+// of others: Y may meet the rows, X the keys, and q a running mean in place of v. It
 // assumes round to nearest, exp and log of relative error at most 2^-22, and no overflow; underflow
 // may be gradual or flushed. The derivation opens reference.cpp.
 //
@@ -65,6 +65,8 @@ struct Chains {
   // Y meets the rows, h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from
   // sums of e A3 that l divides before Y or after.
   bool Y_meets_rows = false;
+  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T). For kernels that take O and L.
+  bool X_meets_keys = false;
   // Where not 0, the kernel is one pass over at most so many blocks of keys with a running mean
   // of q, as "A running mean" in reference.cpp has it: W = U / l, g = A1^T W, dQ = W. It takes
   // no O and L and gives no dK and dV, which stay empty. `g` is then from a word of W to one of

@@ -110,6 +110,17 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N queries = kernel == "backward/rows" ? 4 * n * d + n : 3 * n * d;
     return {queries + 2 * m * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
   }
+  // Where A3 is A2, it is not read: m d T less.
+  if (kernel.ends_with("-shared")) {
+    kernel.remove_suffix(std::string_view("-shared").size());
+    Moved<N> moved = moved_by_contract<N>(kernel, shape, blocks);
+    moved.reads = moved.reads - m * d * over(n, "Br");
+    return moved;
+  }
+  if (kernel == "backward/rows-xg") {
+    const N T = over(n, "Br");
+    return {2 * m * d * T + d * d * (T + 1) + 3 * n * d + n, d * d};
+  }
   if (kernel == "backward/score-rows") {  // (3m - Bc) d T for the keys
     const N T = over(n, "Br");
     const N c = static_cast<N>(std::min(blocks["Bc"], shape.m));
