@@ -111,10 +111,11 @@ Shape shape_of(const Request& request, const Kernel& kernel, const Readers& read
   for (const auto& [name, reader] : readers) {
     const Signature& operand = *find(kernel.given, name);
     const std::string who = name + " of " + reader.path().string();
-    const int rank = operand.cols == nullptr ? 1 : 2;
-    if (reader.rank() != rank) {
-      throw InputError(fmt::format("{} has {} dimension{}, expected {}", who, reader.rank(),
-                                   reader.rank() == 1 ? "" : "s", rank));
+    const std::size_t rank = operand.cols == nullptr ? 1 : 2;
+    const std::size_t found = reader.shape().size();
+    if (found != rank) {
+      throw InputError(fmt::format("{} has {} dimension{}, expected {}", who, found,
+                                   found == 1 ? "" : "s", rank));
     }
     extents.set(operand.rows, reader.rows(), who);
     if (operand.cols != nullptr) {
@@ -418,11 +419,11 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   std::map<std::string, NpyWriter, std::less<>> writers;
   for (const auto& [name, path] : request.out) {
     const Signature& operand = *find(kernel.returns, name);
-    if (operand.cols == nullptr) {
-      writers.try_emplace(name, path, operand.rows_of(shape));
-    } else {
-      writers.try_emplace(name, path, operand.rows_of(shape), operand.cols_of(shape));
+    std::vector<Index> extents = {operand.rows_of(shape)};
+    if (operand.cols != nullptr) {
+      extents.push_back(operand.cols_of(shape));
     }
+    writers.try_emplace(name, path, extents);
   }
 
   Buffers inputs;

@@ -68,7 +68,7 @@ class BadInput : public Cli {
     file("half.npy", npy_file(npy_header("<f2", false, "(4, 3)"), std::string(24, '\0')));
     file("complex.npy", npy_file(npy_header("<c8", false, "(4, 3)"), std::string(96, '\0')));
     file("object.npy", npy_file(npy_header("|O", false, "(4, 3)"), std::string(96, '\0')));
-    file("cube.npy", npy_file(npy_header("<f4", false, "(2, 3, 2)"), std::string(48, '\0')));
+    file("cube.npy", npy_file(npy_header("<f4", false, "(1, 2, 3, 2)"), std::string(48, '\0')));
     file("scalar.npy", npy_file(npy_header("<f4", false, "()"), std::string(4, '\0')));
     file("no_rows.npy", npy_file(npy_header("<f4", false, "(0, 3)"), ""));
     file("header.npy", npy_file("{'descr': '<f4', 'shape': (4, 3)}", std::string(48, '\0')));
@@ -570,7 +570,7 @@ TEST_F(BadInput, FilesThatHoldNoMatrix) {
       {"run backward/small @ --in A1=half.npy", 1, "half.npy: .*<f2.*float32.*float64"},
       {"run backward/small @ --in A1=complex.npy", 1, "complex.npy: .*<c8"},
       {"run backward/small @ --in A1=object.npy", 1, "object.npy: .*\\|O"},
-      {"run backward/small @ --in A1=cube.npy", 1, "cube.npy: 3 dimensions"},
+      {"run backward/small @ --in A1=cube.npy", 1, "cube.npy: 4 dimensions"},
       {"run backward/small @ --in A1=scalar.npy", 1, "scalar.npy: 0 dimensions"},
       {"run backward/small @ --in A1=no_rows.npy", 1, "no_rows.npy: .*empty"},
       {"run backward/small @ --in A1=cut175.npy --out g=out/g.npy", 1, "cut175.npy"},
