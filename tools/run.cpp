@@ -16,12 +16,14 @@ Action add_run(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
+          heads(command),
           inputs(command),
           out(command, "--out", "a result to a .npy file; may be repeated", "NAME=FILE"),
           verify(command, "--verify", "compare with a double-precision evaluation"),
           simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
+    HeadsOption heads;
     InputOptions inputs;
     TextOption out;
     Switch verify;
@@ -32,6 +34,7 @@ Action add_run(CLI::App& app) {
   return [options] {
     Request request;
     options->problem.fill(request);
+    options->heads.fill(request);
     options->inputs.fill(request);
     fill_files(options->out, request, request.out);
     request.verify = options->verify.get();
