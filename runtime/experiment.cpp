@@ -267,10 +267,17 @@ void refuse_if_too_large(const Report& report, const Kernel& kernel, bool verify
 }
 
 void count_run(Part& part, const Buffers& inputs, Buffers& outputs, const Topology& topology,
-               const Around& around) {
+               const Around& around, const Progress* progress) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const Bound bound(kernel, part.plan.shape, part.team.heads, inputs, outputs);
-  part.counted = run_on_team(kernel, part.plan, part.team, bound.heads(), topology, around);
+  const auto work = [&](const Around& on_each) {
+    part.counted = run_on_team(kernel, part.plan, part.team, bound.heads(), topology, on_each);
+  };
+  if (progress != nullptr) {
+    progress->during(part, work);
+  } else {
+    work(around);
+  }
   // A measured run has no speed of its own: the measuring costs what it costs.
   if (!around) {
     part.peak_gflops = fma_peak(part.team.workers, topology);
@@ -362,7 +369,8 @@ Report count(const Request& request) {
   return planned(request, kernel, size_of(request, kernel, {}));
 }
 
-Report run(const Request& request, const Topology& topology, const Around& around) {
+Report run(const Request& request, const Topology& topology, const Around& around,
+           const Progress* progress) {
   const Kernel& kernel = find_kernel(request.kernel);
   if (around && request.threads > 1) {
     throw RequestError(fmt::format("{} {}: a run is measured on one thread",
@@ -389,11 +397,11 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   }
   if (report.forward) {
     Buffers made;
-    count_run(*report.forward, inputs, made, topology, around);
+    count_run(*report.forward, inputs, made, topology, around, progress);
     inputs.merge(made);
   }
   Buffers results;
-  count_run(report.kernel, inputs, results, topology, around);
+  count_run(report.kernel, inputs, results, topology, around, progress);
   if (request.verify) {
     report.error = verify(report, inputs, results);
     if (!report.error->ok) {

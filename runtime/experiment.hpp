@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/kernel.hpp"
+#include "runtime/progress.hpp"
 #include "runtime/report.hpp"
 
 namespace redblue {
@@ -53,7 +54,9 @@ Report count(const Request& request);
 // Throws: as count(), InputError for what the files hold, std::system_error for the files
 // themselves, std::runtime_error when the memory is too small or a result is not finite.
 // A failed verification is not thrown: see Report::error.
-// Who measures a run stands `around` each kernel's code, for one thread and one head.
-Report run(const Request& request, const Topology& topology = {}, const Around& around = nullptr);
+// Who measures a run stands `around` each kernel's code, for one thread and one head; who waits for
+// one sees its `progress`. Not both.
+Report run(const Request& request, const Topology& topology = {}, const Around& around = nullptr,
+           const Progress* progress = nullptr);
 
 }  // namespace redblue

@@ -12,6 +12,20 @@
 #include "tools/simd_option.hpp"
 
 namespace redblue {
+namespace {
+
+// On a terminal a line says how far it is.
+Report run_shown(const Request& request, const Topology& topology) {
+  StatusLine status;
+  if (!status.visible()) {
+    return run(request, topology);
+  }
+  const Progress progress([&](std::string_view line) { status.show(line); });
+  return run(request, topology, nullptr, &progress);
+}
+
+}  // namespace
+
 Action add_run(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
@@ -42,7 +56,8 @@ Action add_run(CLI::App& app) {
     options->simd.apply();
 
     // Where threads go is asked only where there are several.
-    const Report report = run(request, request.threads > 1 ? machine_topology() : Topology());
+    const Topology topology = request.threads > 1 ? machine_topology() : Topology();
+    const Report report = run_shown(request, topology);
     print(report, format);
     // CSV has no room for the verdict; and what is not as it should be is said in any case.
     constexpr double kUsual = 1e-3;
