@@ -74,7 +74,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   MeasuredPhase outside;
   for (const auto& [path, counts] : dumps) {
     const bool listed = std::ranges::any_of(
-        part["phases"], [&](const Json& phase) { return phase["path"] == path; });
+        part["phases"], [&at = path](const Json& phase) { return phase["path"] == at; });
     if (!listed && path != kLeft) {
       add(outside, simulated_phase(dumps, path, line));
     }
