@@ -110,10 +110,11 @@ TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
               EXPECT_EQ(total["largest_worker"]["io"], ceil_div(heads, threads) * io(one["total"]));
             }
           }
-          // O and L are made for each head.
+          // O and L are made for each head, on one thread.
           ASSERT_EQ(document.contains("forward"), one.contains("forward"));
           if (one.contains("forward")) {
             EXPECT_EQ(io(document["forward"]["total"]), heads * io(one["forward"]["total"]));
+            EXPECT_FALSE(document["forward"]["total"].contains("largest_worker"));
             EXPECT_EQ(io(document["forward"]["total"]), io(document["forward"]["formula"]));
             EXPECT_EQ(document["forward"]["total"]["peak"], one["forward"]["total"]["peak"]);
             EXPECT_EQ(document["total_from_nothing"], io(total) + io(document["forward"]["total"]));
