@@ -18,7 +18,7 @@ Problem::Problem(const Kernel& kernel, const Shape& shape) : shape_(shape) {
     io_.give(matrices_.at(operand.name));
   }
   if (buffers_.contains("O")) {
-    make_forward();
+    make_forward(buffers_.contains("A3") ? "forward/rows" : "forward/rows-shared");
   }
   for (const Signature& operand : kernel.returns) {
     add(operand);
@@ -35,8 +35,8 @@ std::span<float> Problem::add(const Signature& operand) {
   return words;
 }
 
-void Problem::make_forward() {
-  const Kernel& forward = find_kernel("forward/rows");
+void Problem::make_forward(std::string_view kernel) {
+  const Kernel& forward = find_kernel(kernel);
   const Plan plan =
       forward.plan(shape_, std::max(Index{1} << 16, forward.least_M(shape_)), Objective::time);
   Operands io;

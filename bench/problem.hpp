@@ -22,7 +22,7 @@ class Problem {
 
  private:
   std::span<float> add(const Signature& operand);
-  void make_forward();
+  void make_forward(std::string_view kernel);
 
   Shape shape_;
   std::map<std::string_view, std::vector<float>> buffers_;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/kernel.hpp"
+#include "runtime/progress.hpp"
 #include "runtime/report.hpp"
 
 namespace redblue {
@@ -24,6 +25,9 @@ struct Request {
   std::string kernel;
   // What is left out comes from the files in `in`; without any, m is n.
   std::optional<Index> n, m, d;
+  // Independent problems of this shape. Said so, files hold the heads first; left out, it is what
+  // the files say, or one.
+  std::optional<Index> heads;
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   Objective objective = Objective::words;
@@ -38,7 +42,7 @@ struct Request {
 
   // For run() alone.
   std::map<std::string, std::filesystem::path> in, out;  // operand -> .npy
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  // of head 0; head h has seed + h, beyond 64 bits from 0 on
   double scale = 1;
   bool verify = false;
 };
@@ -50,7 +54,9 @@ Report count(const Request& request);
 // Throws: as count(), InputError for what the files hold, std::system_error for the files
 // themselves, std::runtime_error when the memory is too small or a result is not finite.
 // A failed verification is not thrown: see Report::error.
-// Who measures a run stands `around` each kernel's code, for one thread.
-Report run(const Request& request, const Topology& topology = {}, const Around& around = nullptr);
+// Who measures a run stands `around` each kernel's code, for one thread and one head; who waits for
+// one sees its `progress`. Not both.
+Report run(const Request& request, const Topology& topology = {}, const Around& around = nullptr,
+           const Progress* progress = nullptr);
 
 }  // namespace redblue

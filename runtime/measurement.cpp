@@ -74,7 +74,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   MeasuredPhase outside;
   for (const auto& [path, counts] : dumps) {
     const bool listed = std::ranges::any_of(
-        part["phases"], [&](const Json& phase) { return phase["path"] == path; });
+        part["phases"], [&at = path](const Json& phase) { return phase["path"] == at; });
     if (!listed && path != kLeft) {
       add(outside, simulated_phase(dumps, path, line));
     }
@@ -236,6 +236,7 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
   }
   Measurement measurement;
   measurement.via = "callgrind";
+  measurement.simd = document["context"]["simd"];
   measurement.simulation = simulation;
   for (const char* name : kOuterEvents) {
     measurement.events.push_back({name});
@@ -307,6 +308,7 @@ std::string to_json(const Measurement& measurement) {
                {"m", kernel.shape.m},     {"d", kernel.shape.d},
                {"M", kernel.M},           {"via", measurement.via},
                {"used", std::move(used)}};
+  json["context"]["simd"] = measurement.simd;
   json.update(part_json(measurement, kernel));
   if (measurement.forward) {
     json["forward"] = {{"kernel", measurement.forward->kernel}};

@@ -40,6 +40,7 @@ struct Measurement {
   std::string via;                       // "papi" or "callgrind"
   std::string version;                   // "PAPI 7.0.0", "callgrind-3.19.0"
   std::string source;                    // where the sizes of the caches came from
+  std::string simd;                      // the vector instructions
   std::optional<Simulation> simulation;  // via callgrind
   std::vector<MeasuredEvent> events;
   MeasuredPart kernel;

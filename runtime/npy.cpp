@@ -245,11 +245,10 @@ std::uint64_t byte_swapped(std::uint64_t bits) {
   return __builtin_bswap64(bits);
 }
 
-std::string numpy_header(int rank, Index rows, Index cols) {
-  const std::string shape =
-      rank == 1 ? fmt::format("({},)", rows) : fmt::format("({}, {})", rows, cols);
+std::string numpy_header(const std::vector<Index>& shape) {
   std::string dict =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", kNativeFloat, shape);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", kNativeFloat,
+                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   // Spaces and a newline bring the data to a multiple of 64 bytes.
   const std::size_t before = kMagicAndVersion + 2;
   const std::size_t total = (before + dict.size() + 1 + 63) / 64 * 64;
@@ -259,6 +258,15 @@ std::string numpy_header(int rank, Index rows, Index cols) {
   header +=
       {'\1', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8U)};
   return header + dict;
+}
+
+// Words of a row: of all that shares its first coordinate.
+Words row_words(const std::vector<Index>& shape) {
+  Words words = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    words *= shape[i];
+  }
+  return words;
 }
 
 }  // namespace
@@ -286,20 +294,19 @@ NpyReader::NpyReader(std::filesystem::path path)
   fortran_ = header.fortran;
   data_offset_ = header.bytes;
 
-  if (header.shape.empty() || header.shape.size() > 2) {
-    refuse(path_, fmt::format("{} dimensions; expected 1 or 2", header.shape.size()));
+  shape_ = header.shape;
+  if (shape_.empty() || shape_.size() > 3) {
+    refuse(path_, fmt::format("{} dimensions; expected 1, 2 or 3", shape_.size()));
   }
-  rank_ = static_cast<int>(header.shape.size());
-  rows_ = header.shape[0];
-  cols_ = rank_ == 2 ? header.shape[1] : 1;
-  const std::string shape = fmt::format("shape ({})", fmt::join(header.shape, ", "));
-  if (rows_ == 0 || cols_ == 0) {
+  const std::string shape = fmt::format("shape ({})", fmt::join(shape_, ", "));
+  if (std::ranges::find(shape_, 0) != shape_.end()) {
     refuse(path_, shape + " is empty; expected one element at least");
   }
-  const Words expected = Words(rows_) * cols_ * item_bytes_;
+  const Words expected = row_words(shape_) * shape_.front() * item_bytes_;
   if (expected.overflowed()) {
     refuse(path_, shape + " passes 63 bits of bytes");
   }
+  cols_ = row_words(shape_).value();
   const Index bytes = status.st_size - data_offset_;
   if (bytes != expected.value()) {
     refuse(path_, fmt::format("{}: {} bytes of data; expected {} for {}",
@@ -310,10 +317,10 @@ NpyReader::NpyReader(std::filesystem::path path)
 
 void NpyReader::read_rows(Range range, std::span<float> out) const {
   const auto [begin, end] = range;
-  if (begin < 0 || begin > end || end > rows_ ||
+  if (begin < 0 || begin > end || end > rows() ||
       out.size() != static_cast<std::size_t>((end - begin) * cols_)) {
     throw std::invalid_argument(fmt::format("{}: rows [{}, {}) of {} x {} into {} words",
-                                            path_.string(), begin, end, rows_, cols_, out.size()));
+                                            path_.string(), begin, end, rows(), cols_, out.size()));
   }
   if (item_bytes_ == sizeof(float)) {
     read_rows_as<std::uint32_t>(begin, out);
@@ -325,36 +332,49 @@ void NpyReader::read_rows(Range range, std::span<float> out) const {
 template <typename Bits>
 void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
   using Number = std::conditional_t<sizeof(Bits) == sizeof(float), float, double>;
-  // The file holds these rows as runs of neighbours: one in C order, one a column in Fortran
-  // order, where element i of run r goes to out[r + i * cols].
-  const Index runs = fortran_ ? cols_ : 1;
-  const Index run_length = static_cast<Index>(out.size()) / runs;
-  std::vector<Bits> buffer(
-      std::min(static_cast<std::size_t>(run_length), kBufferBytes / sizeof(Bits)));
+  // Element e in the file's order. In Fortran order the rows run fastest; of three dimensions the
+  // second runs faster than the third, which in a row is the other way round.
+  const auto size = static_cast<Index>(out.size());
+  const Index count = size / cols_;
+  const Index inner = shape_.back();
+  const Index middle = shape_.size() == 3 ? shape_[1] : 1;
+  const auto in_file = [&](Index e) {
+    return fortran_ ? e / count * rows() + begin + e % count : begin * cols_ + e;
+  };
+  const auto in_out = [&](Index e) {
+    const Index column = e / count;
+    return fortran_ ? column % middle * inner + column / middle + e % count * cols_ : e;
+  };
+  // So many are neighbours in the file: all, or where rows are left out, those of a column.
+  const Index run = fortran_ && count < rows() ? count : size;
+  std::vector<Bits> buffer(std::min(static_cast<std::size_t>(run), kBufferBytes / sizeof(Bits)));
 
-  for (Index run = 0; run < runs; ++run) {
-    const Index run_begin = fortran_ ? run * rows_ + begin : begin * cols_;
-    for (Index i = 0; i < run_length;) {
-      const auto count = std::min(buffer.size(), static_cast<std::size_t>(run_length - i));
-      const auto bytes = std::as_writable_bytes(std::span(buffer).first(count));
-      const Index offset = data_offset_ + (run_begin + i) * static_cast<Index>(sizeof(Bits));
-      if (read_at(file_.get(), bytes, offset, path_) < bytes.size()) {
-        refuse(path_, fmt::format("truncated while it was read; expected bytes up to {}",
-                                  offset + static_cast<Index>(bytes.size())));
+  for (Index e = 0; e < size;) {
+    const auto next = std::min(buffer.size(), static_cast<std::size_t>(run - e % run));
+    const auto bytes = std::as_writable_bytes(std::span(buffer).first(next));
+    const Index offset = data_offset_ + in_file(e) * static_cast<Index>(sizeof(Bits));
+    if (read_at(file_.get(), bytes, offset, path_) < bytes.size()) {
+      refuse(path_, fmt::format("truncated while it was read; expected bytes up to {}",
+                                offset + static_cast<Index>(bytes.size())));
+    }
+    for (const Bits bits : std::span(buffer).first(next)) {
+      const auto value = std::bit_cast<Number>(swapped_ ? byte_swapped(bits) : bits);
+      const Index to = in_out(e);
+      // Negated, so that it catches NaN too; before the cast, which has no meaning for more.
+      if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
+        refuse(path_, fmt::format("{} at {}; expected finite float32 numbers", value,
+                                  place_of(begin + to / cols_, to % cols_)));
       }
-      for (const Bits bits : std::span(buffer).first(count)) {
-        const auto value = std::bit_cast<Number>(swapped_ ? byte_swapped(bits) : bits);
-        const Index to = run + i * runs;
-        // Negated, so that it catches NaN too; before the cast, which has no meaning for more.
-        if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
-          refuse(path_, fmt::format("{} at row {}, column {}; expected finite float32 numbers",
-                                    value, begin + to / cols_, to % cols_));
-        }
-        out[static_cast<std::size_t>(to)] = static_cast<float>(value);
-        ++i;
-      }
+      out[static_cast<std::size_t>(to)] = static_cast<float>(value);
+      ++e;
     }
   }
+}
+
+std::string NpyReader::place_of(Index row, Index col) const {
+  return shape_.size() == 3 ? fmt::format("head {}, row {}, column {}", row, col / shape_.back(),
+                                          col % shape_.back())
+                            : fmt::format("row {}, column {}", row, col);
 }
 
 // The file and how far it is.
@@ -366,22 +386,17 @@ struct NpyWriter::Pending {
   Index rows_done = 0;
 };
 
-NpyWriter::NpyWriter(std::filesystem::path path, Index rows)
-    : NpyWriter(std::move(path), 1, rows, 1) {}
-
-NpyWriter::NpyWriter(std::filesystem::path path, Index rows, Index cols)
-    : NpyWriter(std::move(path), 2, rows, cols) {}
-
-NpyWriter::NpyWriter(std::filesystem::path path, int rank, Index rows, Index cols) {
-  if (rows < 1 || cols < 1) {
+NpyWriter::NpyWriter(std::filesystem::path path, const std::vector<Index>& shape) {
+  if (shape.empty() || std::ranges::any_of(shape, [](Index extent) { return extent < 1; })) {
     throw std::invalid_argument(
-        fmt::format("{}: an array of {} x {} to write", path.string(), rows, cols));
+        fmt::format("{}: an array of {} to write", path.string(), fmt::join(shape, " x ")));
   }
   pending_ = std::make_unique<Pending>(std::move(path));
-  const std::string header = numpy_header(rank, rows, cols);
-  const Words bytes = Words(rows) * cols * Words(sizeof(float)) + static_cast<Index>(header.size());
-  pending_->rows = rows;
-  pending_->cols = cols;
+  const std::string header = numpy_header(shape);
+  pending_->rows = shape.front();
+  pending_->cols = row_words(shape).value();
+  const Words bytes = Words(pending_->rows) * pending_->cols * Words(sizeof(float)) +
+                      static_cast<Index>(header.size());
   pending_->file.reserve(bytes.value());
   pending_->file.append(std::as_bytes(std::span(header)));
 }

@@ -5,8 +5,9 @@
 // out ranges of rows, so that a matrix larger than memory can pass through. NpyWriter takes
 // the rows in order; its file appears under its name whole or not at all.
 //
-// A 1-D array is a matrix of one column. Rows and columns in messages count from 0, as in
-// NumPy. Failing system calls throw std::system_error with the path.
+// A row is all that shares the first coordinate: of a 1-D array one word, of a 3-D one, heads
+// first, a whole matrix. Heads, rows and columns in messages count from 0, as in NumPy. Failing
+// system calls throw std::system_error with the path.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
@@ -27,7 +30,7 @@ struct InputError : std::runtime_error {
 };
 
 // Reads formats 1.0, 2.0 and 3.0; float32 and float64 of either byte order; C and Fortran
-// order; 1-D and 2-D. Several threads may read one reader at once.
+// order; 1-D, 2-D and 3-D. Several threads may read one reader at once.
 class NpyReader {
  public:
   // Throws: InputError when the file is no .npy of the above kinds, is empty, or holds fewer
@@ -35,11 +38,11 @@ class NpyReader {
   explicit NpyReader(std::filesystem::path path);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] Index rows() const { return rows_; }
-  [[nodiscard]] Index cols() const { return cols_; }  // 1 when rank() is 1
+  [[nodiscard]] const std::vector<Index>& shape() const { return shape_; }
+  [[nodiscard]] Index rows() const { return shape_.front(); }
+  [[nodiscard]] Index cols() const { return cols_; }  // words of a row
 
-  // These rows in row-major order, float64 rounded to nearest.
+  // These rows in C order, float64 rounded to nearest.
   // Requires: the range lies in [0, rows()) and out.size() == range.size() * cols().
   // Throws: InputError at a NaN, an infinity or a number too large for float32.
   void read_rows(Range range, std::span<float> out) const;
@@ -47,12 +50,12 @@ class NpyReader {
  private:
   template <typename Bits>  // uint32_t for float32, uint64_t for float64
   void read_rows_as(Index begin, std::span<float> out) const;
+  [[nodiscard]] std::string place_of(Index row, Index col) const;
 
   std::filesystem::path path_;
   Descriptor file_;
   std::int64_t data_offset_ = 0;
-  int rank_ = 0;
-  Index rows_ = 0;
+  std::vector<Index> shape_;
   Index cols_ = 0;
   Index item_bytes_ = 0;
   bool swapped_ = false;  // the file's byte order is not this machine's
@@ -65,9 +68,8 @@ class NpyWriter {
  public:
   // Fails where the target is a directory, a symbolic link, a device or the like, or cannot
   // be written, and where the disk says at once that it has no room for so many words.
-  // Requires: rows, cols >= 1.
-  NpyWriter(std::filesystem::path path, Index rows);              // 1-D
-  NpyWriter(std::filesystem::path path, Index rows, Index cols);  // 2-D
+  // Requires: at least one extent, and each >= 1.
+  NpyWriter(std::filesystem::path path, const std::vector<Index>& shape);
   NpyWriter(NpyWriter&&) noexcept;
   NpyWriter& operator=(NpyWriter&&) noexcept;
   ~NpyWriter();
@@ -84,8 +86,6 @@ class NpyWriter {
 
  private:
   struct Pending;
-  NpyWriter(std::filesystem::path path, int rank, Index rows, Index cols);
-
   std::unique_ptr<Pending> pending_;
 };
 

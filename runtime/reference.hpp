@@ -62,11 +62,11 @@ struct Chains {
   // At most this many times are a row's sum and accumulators rescaled: the number of key
   // blocks less one, 0 if the maximum is known first. m - 1 is always enough.
   double rescales = std::numeric_limits<double>::infinity();
+  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T). For kernels that take O and L.
+  bool X_meets_keys = false;
   // Y meets the rows, h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from
   // sums of e A3 that l divides before Y or after.
   bool Y_meets_rows = false;
-  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T). For kernels that take O and L.
-  bool X_meets_keys = false;
   // Where not 0, the kernel is one pass over at most so many blocks of keys with a running mean
   // of q, as "A running mean" in reference.cpp has it: W = U / l, g = A1^T W, dQ = W. It takes
   // no O and L and gives no dK and dV, which stay empty. `g` is then from a word of W to one of

@@ -107,6 +107,11 @@ Json part_json(const Part& part) {
           {"formula", formula_json(formula, true)}};
 }
 
+std::string title(const Part& part) {
+  const Index heads = part.team.heads;
+  return (heads > 1 ? fmt::format("{} heads of ", heads) : "") + to_string(part.plan);
+}
+
 std::string table(const Part& part) {
   const auto M = static_cast<double>(part.plan.M);
   const auto all = static_cast<double>(part.io());
@@ -166,7 +171,7 @@ std::optional<Index> total_from_nothing(const Report& report) {
   if (!report.from_nothing) {
     return std::nullopt;
   }
-  return report.kernel.io() + (report.forward ? report.forward->io() : 0);
+  return (Words(report.kernel.io()) + (report.forward ? report.forward->io() : 0)).value();
 }
 
 void append_csv(std::string& text, const Part& part) {
@@ -200,7 +205,9 @@ Index Part::io() const {
 }
 
 std::string to_words(const Verdict& error) {
-  const std::string where = fmt::format("{}({}, {})", error.output, error.row, error.col);
+  const std::string where =
+      fmt::format("{}{}({}, {})", error.head ? fmt::format("head {}, ", *error.head) : "",
+                  error.output, error.row, error.col);
   if (!error.ok && std::isinf(error.bound)) {
     return fmt::format(
         "verified: NO: no finite bound holds at {}: the scores are too large; a smaller --scale?",
@@ -226,7 +233,8 @@ std::string to_json(const Report& report) {
       {"schema", kSchema},     {"context", context_json(report.M_from)},
       {"kernel", plan.kernel}, {"given", report.given},
       {"n", plan.shape.n},     {"m", plan.shape.m},
-      {"d", plan.shape.d},     {"M", plan.M},
+      {"d", plan.shape.d},     {"heads", report.kernel.team.heads},
+      {"M", plan.M},
   };
   if (report.kernel.counted || report.seed) {
     json["context"]["simd"] = simd_target();
@@ -252,6 +260,9 @@ std::string to_json(const Report& report) {
                      {"output", error.output},
                      {"row", error.row},
                      {"column", error.col}};
+    if (error.head) {
+      json["error"]["head"] = *error.head;
+    }
     if (error.given_off) {
       json["error"]["given_off"] = *error.given_off;
     }
@@ -272,7 +283,7 @@ std::string to_csv(const Report& report) {
 
 std::string to_table(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  std::string text = to_string(plan) + "   (all in words)\n";
+  std::string text = title(report.kernel) + "   (all in words)\n";
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
@@ -283,9 +294,9 @@ std::string to_table(const Report& report) {
                         grouped(peak), grouped(peak - plan.M));
   }
   if (report.forward) {
-    text += fmt::format(
-        "\nO and L by {}\n\n{}\nfrom nothing: {} words\n", to_string(report.forward->plan),
-        table(*report.forward) + speed(*report.forward), grouped(*total_from_nothing(report)));
+    text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n", title(*report.forward),
+                        table(*report.forward) + speed(*report.forward),
+                        grouped(*total_from_nothing(report)));
   }
   if (report.error) {
     const Verdict& error = *report.error;

@@ -14,8 +14,8 @@
 
 namespace redblue {
 
-// One kernel: its plan for one machine, who works on it, what the formulas say of all
-// workers together, and what was counted if it ran.
+// One kernel: its plan for one head on one machine, who works on it, what the formulas say of all
+// heads and workers together, and what was counted if it ran.
 struct Part {
   Part() = default;
   Part(Plan of, Team by);
@@ -36,7 +36,8 @@ struct Part {
 struct Verdict {
   double error = 0;
   double bound = 0;
-  double expected = 0;  // what independent roundings explain
+  double expected = 0;        // what independent roundings explain
+  std::optional<Index> head;  // where there are several
   std::string output;
   Index row = 0;
   Index col = 0;

@@ -7,14 +7,6 @@
 #include "runtime/workers.hpp"
 
 namespace redblue {
-namespace {
-
-std::vector<float> buffer_for(const Signature& operand, const Shape& shape) {
-  return std::vector<float>(
-      static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape)));
-}
-
-}  // namespace
 
 Trial::Trial(const Kernel& kernel, const Shape& shape) : kernel_(kernel), shape_(shape) {
   bool forward = false;
@@ -24,7 +16,7 @@ Trial::Trial(const Kernel& kernel, const Shape& shape) : kernel_(kernel), shape_
       continue;
     }
     std::vector<float>& words = given_[std::string(operand.name)];
-    words = buffer_for(operand, shape);
+    words = buffer_for(operand, shape, 1);
     fill_input(operand.name, shape, 1, 1, 0, operand.rows_of(shape), words);
   }
   if (forward) {
@@ -43,24 +35,8 @@ double Trial::of_peak(Index M) {
 }
 
 double Trial::gflops(const Kernel& kernel, const Plan& plan, Buffers& results) {
-  std::vector<SlowMatrix> matrices;  // never reallocated: `io` points into it
-  matrices.reserve(kernel.given.size() + kernel.returns.size());
-  Operands io;
-  for (const Signature& operand : kernel.given) {
-    const Index cols = operand.cols_of(shape_);
-    const float* words = given_.find(operand.name)->second.data();
-    matrices.emplace_back(std::string(operand.name), operand.rows_of(shape_), cols,
-                          std::make_unique<BorrowedBacking>(words, cols));
-    io.give(matrices.back());
-  }
-  for (const Signature& operand : kernel.returns) {
-    std::vector<float>& words = results[std::string(operand.name)];
-    words = buffer_for(operand, shape_);
-    matrices.push_back(borrow(std::string(operand.name), words.data(), operand.rows_of(shape_),
-                              operand.cols_of(shape_)));
-    io.take(matrices.back());
-  }
-  const Counted counted = run_on_team(kernel, plan, {}, {io}, Topology());
+  const Bound bound(kernel, shape_, 1, given_, results);
+  const Counted counted = run_on_team(kernel, plan, {}, bound.heads(), Topology());
   return 1e-9 * static_cast<double>(counted.total.operations.flops) / counted.total_seconds;
 }
 

@@ -1,11 +1,8 @@
 #pragma once
 // A problem in memory on which a kernel runs again and again, to see how fast it is with which M.
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include "kernels/kernel.hpp"
+#include "runtime/buffers.hpp"
 
 namespace redblue {
 
@@ -19,7 +16,6 @@ class Trial {
   double of_peak(Index M);
 
  private:
-  using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
   double gflops(const Kernel& kernel, const Plan& plan, Buffers& results);
 
   const Kernel& kernel_;

@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <span>
@@ -13,7 +12,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "kernels/simd.hpp"
 #include "memsim/words.hpp"
@@ -36,27 +34,6 @@ constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
 constexpr Index kQueries = 2048;  // some 50 ms a run
 constexpr Index kWidth = 64;
 constexpr Index kRounds = 15;
-
-// A line on a terminal that says how far it is; nothing elsewhere.
-class Progress {
- public:
-  Progress() = default;
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() { say(""); }
-
-  void say(std::string_view what) const {
-    if (terminal_) {
-      constexpr const char* kStartOfClearedLine = "\r\033[K";
-      std::fprintf(stderr, "%s%.*s", kStartOfClearedLine, static_cast<int>(what.size()),
-                   what.data());
-      std::fflush(stderr);
-    }
-  }
-
- private:
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-};
 
 Topology this_machine() {
   Topology topology = machine_topology();
@@ -107,13 +84,13 @@ void refuse_if_too_large(const Shape& shape) {
 }
 
 // Shares in turn, round after round: what else the machine does meanwhile meets them all alike.
-void time(std::vector<CalibratedCache>& caches, const Shape& shape, const Progress& progress) {
+void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& status) {
   const Kernel& kernel = find_kernel(kTimedKernel);
   const Index least = kernel.least_M(shape);
   Trial trial(kernel, shape);
   std::map<MeasuredShare*, std::vector<double>> samples;
   for (Index round = 0; round < kRounds; ++round) {
-    progress.say(fmt::format("{}: round {} of {}", kTimedKernel, round + 1, kRounds));
+    status.show(fmt::format("{}: round {} of {}", kTimedKernel, round + 1, kRounds));
     for (CalibratedCache& cache : caches) {
       for (MeasuredShare& share : cache.shares) {
         if (share.words >= least) {
@@ -138,7 +115,7 @@ Request product(const CalibratedCache& cache, const MeasuredShare& share) {
 
 // By counters where they are believed, else by callgrind where that is there.
 void measure_traffic(CalibratedCache& cache, const Topology& topology, const Counters& counters,
-                     const Progress& progress) {
+                     StatusLine& status) {
   const double words = static_cast<double>(cache.bytes) / sizeof(float);
   cache.side = std::max(Index{1}, static_cast<Index>(std::sqrt(words)));
   const bool counted = std::ranges::any_of(counters.events(), [&](const CounterEvent& event) {
@@ -161,7 +138,7 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
     if (share.words < least) {
       continue;
     }
-    progress.say(
+    status.show(
         fmt::format("{}: traffic of {}*{}", kTrafficKernel, to_string(cache.level), share.share));
     const Request request = product(cache, share);
     try {
@@ -231,11 +208,11 @@ Action add_calibrate(CLI::App& app) {
     // A file that cannot be written is known before the work is done.
     WholeFile file(target(options->out));
     {
-      const Progress progress;
-      time(calibration.levels, shape, progress);
+      StatusLine status;
+      time(calibration.levels, shape, status);
       const Counters counters(calibration.topology);
       for (CalibratedCache& cache : calibration.levels) {
-        measure_traffic(cache, calibration.topology, counters, progress);
+        measure_traffic(cache, calibration.topology, counters, status);
       }
     }
     const std::string json = to_json(calibration);

@@ -14,14 +14,18 @@ namespace redblue {
 Action add_count(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : problem(command), format(command, "--format", "table, json or csv", "FORMAT") {}
+        : problem(command),
+          heads(command),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
+    HeadsOption heads;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
   return [options] {
     Request request;
     options->problem.fill(request);
+    options->heads.fill(request);
     const Format format = parse_format(options->format);
     print(count(request), format);
     return 0;

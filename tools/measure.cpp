@@ -14,6 +14,7 @@
 #include "tools/measuring.hpp"
 #include "tools/print.hpp"
 #include "tools/problem_options.hpp"
+#include "tools/simd_option.hpp"
 #include "tools/sizes.hpp"
 
 namespace redblue {
@@ -49,7 +50,8 @@ CacheLevel level_of(const Request& request, const Topology& topology,
       fmt::format("--level is missing: no cache that is known here holds M = {} words", request.M));
 }
 
-int by_callgrind(const Request& request, const std::optional<Given>& given_level, Format format) {
+int by_callgrind(const Request& request, const std::optional<Given>& given_level,
+                 const std::optional<std::string>& simd, Format format) {
   if (const std::string why = callgrind_unavailable(); !why.empty()) {
     throw std::runtime_error("callgrind is unavailable: " + why);
   }
@@ -66,7 +68,7 @@ int by_callgrind(const Request& request, const std::optional<Given>& given_level
                                  topology.source));
   }
   try {
-    show(measure_by_callgrind(request, *caches, topology.source), format);
+    show(measure_by_callgrind(request, *caches, topology.source, simd), format);
     return 0;
   } catch (const EndedInside& ended) {
     say(ended.what());
@@ -100,10 +102,13 @@ Action add_measure(CLI::App& app) {
           level(command, "--level",
                 "which cache callgrind simulates: L1, L2 or L3; the one that M stands for",
                 "CACHE"),
+          simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
     InputOptions inputs;
-    TextOption via, level, format;
+    TextOption via, level;
+    SimdOption simd;
+    TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
   return [options] {
@@ -113,6 +118,7 @@ Action add_measure(CLI::App& app) {
     const Format format = parse_format(options->format);
     const auto via = options->via.get();
     const auto level = options->level.get();
+    const std::optional<std::string> simd = options->simd.apply();
     if (via && via->text != "papi" && via->text != "callgrind") {
       throw UsageError(fmt::format("{} '{}': expected papi or callgrind", via->from, via->text));
     }
@@ -128,7 +134,7 @@ Action add_measure(CLI::App& app) {
       return 0;
     }
     const char* inside = std::getenv(kInsideCallgrind);
-    return inside == nullptr ? by_callgrind(request, level, format)
+    return inside == nullptr ? by_callgrind(request, level, simd, format)
                              : inside_callgrind(request, inside);
   };
 }

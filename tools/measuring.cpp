@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/simd.hpp"
 #include "runtime/counters.hpp"
 #include "tools/print.hpp"
 
@@ -13,7 +14,8 @@ namespace redblue {
 namespace {
 
 // The command that asks for the same problem, with nothing left to the environment.
-std::vector<std::string> command_of(const Request& request) {
+std::vector<std::string> command_of(const Request& request,
+                                    const std::optional<std::string>& simd) {
   std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
                                     "measure", request.kernel, "--via", "callgrind"};
   const auto option = [&](const std::string& flag, const std::string& text) {
@@ -40,6 +42,9 @@ std::vector<std::string> command_of(const Request& request) {
   }
   option("--seed", std::to_string(request.seed));
   option("--scale", fmt::format("{}", request.scale));
+  if (simd) {
+    option("--simd", *simd);
+  }
   return words;
 }
 
@@ -82,6 +87,7 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
   measurement.via = "papi";
   measurement.version = "PAPI " + papi_version().value_or("");
   measurement.source = topology.source;
+  measurement.simd = simd_target();
   measurement.M_from = request.M_from;
   for (const CounterEvent& event : counters.events()) {
     const Cache* cache = event.lines_into ? topology.cache(*event.lines_into) : nullptr;
@@ -110,17 +116,18 @@ std::optional<std::filesystem::path> find_valgrind() {
 }
 
 Measurement measure_by_callgrind(const Request& request, const Simulation& caches,
-                                 const std::string& source) {
+                                 const std::string& source,
+                                 const std::optional<std::string>& simd) {
   const auto valgrind = find_valgrind();
   if (!valgrind) {
     throw std::runtime_error(std::string("callgrind is unavailable: ") + kNoValgrind);
   }
   const char* named = std::getenv("TMPDIR");
   const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
-  const Simulated simulated = simulate(*valgrind, caches, command_of(request),
+  const Simulated simulated = simulate(*valgrind, caches, command_of(request, simd),
                                        {fmt::format("{}={}", kInsideCallgrind, caches.outer.bytes),
-                                        // Lists, which the command names where they are not empty.
-                                        "REDBLUE_IN=", "REDBLUE_BLOCKS="},
+                                        // What the command names only where there is something.
+                                        "REDBLUE_IN=", "REDBLUE_BLOCKS=", "REDBLUE_SIMD="},
                                        temporary);
   const Ended& program = simulated.program;
   if (program.interrupted != 0) {

@@ -32,9 +32,11 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
 std::optional<std::filesystem::path> find_valgrind();
 inline constexpr const char* kNoValgrind = "valgrind is not installed (apt-get install valgrind)";
 
-// `source` says where the sizes of the caches come from. What the process says and goes on, is
+// `source` says where the sizes of the caches come from; `simd` the vector instructions in place of
+// the best that valgrind has. What the process says and goes on, is
 // said here. Throws: EndedInside; std::runtime_error without valgrind, or where it fails.
 Measurement measure_by_callgrind(const Request& request, const Simulation& caches,
-                                 const std::string& source);
+                                 const std::string& source,
+                                 const std::optional<std::string>& simd = std::nullopt);
 
 }  // namespace redblue

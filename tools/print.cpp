@@ -16,6 +16,15 @@ void say(std::string_view line) noexcept {
   std::fprintf(stderr, "redblue: %.*s\n", static_cast<int>(line.size()), line.data());
 }
 
+void StatusLine::show(std::string_view line) noexcept {
+  if (terminal_ && (shown_ || !line.empty())) {
+    constexpr const char* kStartOfClearedLine = "\r\033[K";
+    std::fprintf(stderr, "%s%.*s", kStartOfClearedLine, static_cast<int>(line.size()), line.data());
+    std::fflush(stderr);
+    shown_ = !line.empty();
+  }
+}
+
 void print(const Report& report, Format format) {
   switch (format) {
     case Format::table:

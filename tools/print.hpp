@@ -1,7 +1,10 @@
 #pragma once
-// Data to standard output, and only whole: a full disk or a closed pipe is a failure.
+// Data to standard output, and only whole: a full disk or a closed pipe is a failure. Words to
+// standard error.
 
 #include <string_view>
+
+#include <unistd.h>
 
 #include "runtime/report.hpp"
 #include "tools/command.hpp"
@@ -15,5 +18,22 @@ void print(const Report& report, Format format);
 // A line to standard error, "redblue: " in front. Where that cannot be written, nothing can be
 // said about it either.
 void say(std::string_view line) noexcept;
+
+// A line on standard error that is rewritten in place, and gone in the end; only where that is a
+// terminal.
+class StatusLine {
+ public:
+  StatusLine() = default;
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+  ~StatusLine() { show(""); }
+
+  [[nodiscard]] bool visible() const { return terminal_; }
+  void show(std::string_view line) noexcept;  // "": no line
+
+ private:
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+};
 
 }  // namespace redblue

@@ -126,9 +126,16 @@ void ShapeOptions::fill(Request& request) const {
   request.d = size_of(d_, request);
 }
 
+HeadsOption::HeadsOption(CLI::App& app)
+    : heads_(app, "--heads", "problems of this shape, given to the workers whole; 1", "NUMBER") {}
+
+void HeadsOption::fill(Request& request) const {
+  request.heads = size_of(heads_, request);
+}
+
 InputOptions::InputOptions(CLI::App& app)
     : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
-      seed_(app, "--seed", "of the operands that no file gives; 1", "NUMBER"),
+      seed_(app, "--seed", "of the operands that no file gives, of head 0; 1", "NUMBER"),
       scale_(app, "--scale", "their scores' standard deviation; 1", "NUMBER") {}
 
 void InputOptions::fill(Request& request) const {

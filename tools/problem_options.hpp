@@ -23,6 +23,17 @@ class ShapeOptions {
   TextOption n_, m_, d_;
 };
 
+// Several problems of one shape.
+class HeadsOption {
+ public:
+  explicit HeadsOption(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption heads_;
+};
+
 // Operands from files or from a seed.
 class InputOptions {
  public:

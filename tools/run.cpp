@@ -12,16 +12,32 @@
 #include "tools/simd_option.hpp"
 
 namespace redblue {
+namespace {
+
+// On a terminal a line says how far it is.
+Report run_shown(const Request& request, const Topology& topology) {
+  StatusLine status;
+  if (!status.visible()) {
+    return run(request, topology);
+  }
+  const Progress progress([&](std::string_view line) { status.show(line); });
+  return run(request, topology, nullptr, &progress);
+}
+
+}  // namespace
+
 Action add_run(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
+          heads(command),
           inputs(command),
           out(command, "--out", "a result to a .npy file; may be repeated", "NAME=FILE"),
           verify(command, "--verify", "compare with a double-precision evaluation"),
           simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
+    HeadsOption heads;
     InputOptions inputs;
     TextOption out;
     Switch verify;
@@ -32,6 +48,7 @@ Action add_run(CLI::App& app) {
   return [options] {
     Request request;
     options->problem.fill(request);
+    options->heads.fill(request);
     options->inputs.fill(request);
     fill_files(options->out, request, request.out);
     request.verify = options->verify.get();
@@ -39,7 +56,8 @@ Action add_run(CLI::App& app) {
     options->simd.apply();
 
     // Where threads go is asked only where there are several.
-    const Report report = run(request, request.threads > 1 ? machine_topology() : Topology());
+    const Topology topology = request.threads > 1 ? machine_topology() : Topology();
+    const Report report = run_shown(request, topology);
     print(report, format);
     // CSV has no room for the verdict; and what is not as it should be is said in any case.
     constexpr double kUsual = 1e-3;

@@ -12,12 +12,16 @@ SimdOption::SimdOption(CLI::App& app)
     : simd_(app, "--simd", "vector instructions in place of the best, a name of `redblue info`",
             "NAME") {}
 
-void SimdOption::apply() const {
+std::optional<std::string> SimdOption::apply() const {
   const auto given = simd_.get();
-  if (given && !use_simd_target(given->text)) {
+  if (!given) {
+    return std::nullopt;
+  }
+  if (!use_simd_target(given->text)) {
     throw UsageError(fmt::format("{} '{}': this machine and this binary have {}", given->from,
                                  given->text, fmt::join(simd_targets(), ", ")));
   }
+  return given->text;
 }
 
 }  // namespace redblue

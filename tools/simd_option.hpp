@@ -1,6 +1,9 @@
 #pragma once
 // The option that says in which instruction set the arithmetic runs: --simd NAME.
 
+#include <optional>
+#include <string>
+
 #include <CLI/CLI.hpp>
 
 #include "tools/command.hpp"
@@ -10,8 +13,8 @@ namespace redblue {
 class SimdOption {
  public:
   explicit SimdOption(CLI::App& app);
-  // Uses it, where it is given. Throws: UsageError, with the names that there are.
-  void apply() const;
+  // Uses it, where it is given, and returns it. Throws: UsageError, with the names that there are.
+  std::optional<std::string> apply() const;
 
  private:
   TextOption simd_;

@@ -172,8 +172,8 @@ Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
   const Reference reference =
       evaluate(attention(problem), {.g = number(kernel.chain),
                                     .rescales = number(kernel.rescales),
-                                    .Y_meets_rows = kernel.Y_meets_rows,
                                     .X_meets_keys = kernel.X_meets_keys,
+                                    .Y_meets_rows = kernel.Y_meets_rows,
                                     .recentred_blocks = number(kernel.recentred_blocks)});
   for (const Signature& operand : kernel.returns) {
     hold(std::string(operand.name), exact(operand.name, reference));

@@ -60,7 +60,7 @@ TEST(Measurement, TheRatioOfALevel) {
 }
 
 constexpr const char* kRun =
-    R"({"kernel": "matmul/blocked", "n": 8, "m": 8, "d": 8, "M": 48, "blocks": {"B": 4},
+    R"({"context": {"simd": "SSE4"}, "kernel": "matmul/blocked", "n": 8, "m": 8, "d": 8, "M": 48, "blocks": {"B": 4},
         "phases": [{"path": "C", "reads": 256, "writes": 64}],
         "total": {"reads": 256, "writes": 64}})";
 
@@ -91,6 +91,7 @@ TEST(Measurement, OfASimulation) {
   const Json json = Json::parse(to_json(measurement));
   EXPECT_DOUBLE_EQ(json["total"]["ratio"].get<double>(), 22. * 16 / 320);
   EXPECT_EQ(json["phases"][2]["ratio"], Json());
+  EXPECT_EQ(json["context"]["simd"], "SSE4");
 }
 
 TEST(Measurement, DumpsThatAreNotThoseOfTheRun) {

@@ -123,7 +123,7 @@ TEST_F(NpyReaderTest, EveryVersionTypeByteOrderAndLayout) {
           const std::string descr = std::string(big ? ">" : "<") + (wide ? "f8" : "f4");
           const NpyReader reader(
               directory_.write("a.npy", npy(dict(descr, fortran, "(3, 2)"), data, major)));
-          EXPECT_EQ(reader.rank(), 2);
+          EXPECT_EQ(reader.shape(), (std::vector<Index>{3, 2}));
           EXPECT_EQ(reader.rows(), 3);
           EXPECT_EQ(reader.cols(), 2);
           EXPECT_EQ(read_all(reader), kRows);
@@ -137,7 +137,7 @@ TEST_F(NpyReaderTest, OneDimensionIsOneColumn) {
   for (const bool fortran : {false, true}) {
     const NpyReader reader(
         directory_.write("l.npy", npy(dict("<f4", fortran, "(6,)"), bytes_of(kRows))));
-    EXPECT_EQ(reader.rank(), 1);
+    EXPECT_EQ(reader.shape(), std::vector<Index>{6});
     EXPECT_EQ(reader.rows(), 6);
     EXPECT_EQ(reader.cols(), 1);
     EXPECT_EQ(read_all(reader), kRows);
@@ -173,6 +173,49 @@ TEST_F(NpyReaderTest, AnyRangeOfRows) {
     EXPECT_THROW(reader.read_rows({-1, 0}, out), std::invalid_argument);
     EXPECT_THROW(reader.read_rows({kN, kN + 1}, out), std::invalid_argument);
     EXPECT_THROW(reader.read_rows({2, 1}, out), std::invalid_argument);
+  }
+}
+
+// Element (h, i, j) of 2 x 3 x 5 is 100 h + 10 i + j, in either order; a row is a head.
+TEST_F(NpyReaderTest, OfThreeDimensionsARowIsAHead) {
+  std::vector<double> in_C_order;
+  std::vector<double> in_Fortran_order(2 * 3 * 5);
+  for (const std::size_t h : {0U, 1U}) {
+    for (const std::size_t i : {0U, 1U, 2U}) {
+      for (const std::size_t j : {0U, 1U, 2U, 3U, 4U}) {
+        in_C_order.push_back(static_cast<double>(100 * h + 10 * i + j));
+        in_Fortran_order[h + 2 * (i + 3 * j)] = in_C_order.back();
+      }
+    }
+  }
+  for (const bool fortran : {false, true}) {
+    std::vector<double> stored = fortran ? in_Fortran_order : in_C_order;
+    const auto file = [&] {
+      return directory_.write("a.npy", npy(dict("<f8", fortran, "(2, 3, 5)"), bytes_of(stored)));
+    };
+    const NpyReader reader(file());
+    EXPECT_EQ(reader.shape(), (std::vector<Index>{2, 3, 5}));
+    EXPECT_EQ(reader.rows(), 2);
+    EXPECT_EQ(reader.cols(), 15);
+    const std::vector<float> all(in_C_order.begin(), in_C_order.end());
+    EXPECT_EQ(read_all(reader), all);
+    std::vector<float> second(15);
+    reader.read_rows({1, 2}, second);
+    EXPECT_EQ(second, std::vector<float>(all.begin() + 15, all.end()));
+    EXPECT_THROW(reader.read_rows({2, 3}, second), std::invalid_argument);
+
+    std::ranges::replace(stored, 112.0, std::nan(""));
+    file();
+    const NpyReader bad(directory_ / "a.npy");
+    EXPECT_NO_THROW(bad.read_rows({0, 1}, second));
+    try {
+      bad.read_rows({1, 2}, second);
+      ADD_FAILURE();
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("nan at head 1, row 1, column 2; expected"),
+                std::string::npos)
+          << error.what();
+    }
   }
 }
 
@@ -238,10 +281,15 @@ TEST_F(NpyReaderTest, OtherTypesRanksAndSizes) {
   }
   expect_refusal(npy("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (6,)}", data),
                  "a structured dtype; expected float32 or float64");
-  expect_refusal(npy(dict("<f4", false, "()"), data), "0 dimensions; expected 1 or 2");
-  expect_refusal(npy(dict("<f4", false, "(1, 3, 2)"), data), "3 dimensions; expected 1 or 2");
+  expect_refusal(npy(dict("<f4", false, "()"), data), "0 dimensions; expected 1, 2 or 3");
+  expect_refusal(npy(dict("<f4", false, "(1, 1, 3, 2)"), data), "4 dimensions; expected 1, 2 or 3");
   expect_refusal(npy(dict("<f4", false, "(0,)"), ""), "shape (0) is empty");
   expect_refusal(npy(dict("<f4", false, "(3, 0)"), ""), "shape (3, 0) is empty");
+  expect_refusal(npy(dict("<f4", false, "(3, 0, 2)"), ""), "shape (3, 0, 2) is empty");
+  // 2^63 words, in each pair of extents fewer; and bytes alone too many.
+  expect_refusal(npy(dict("<f4", false, "(2097152, 2097152, 2097152)"), data),
+                 "shape (2097152, 2097152, 2097152) passes 63 bits of bytes");
+  expect_refusal(npy(dict("<f8", false, "(2, 4294967296, 134217728)"), data), "passes 63 bits");
   expect_refusal(npy(dict("<f4", false, "(4294967296, 4294967296)"), data),
                  "shape (4294967296, 4294967296) passes 63 bits of bytes");
   expect_refusal(npy(dict("<f8", false, "(9223372036854775807,)"), data), "passes 63 bits");
@@ -254,6 +302,8 @@ TEST_F(NpyReaderTest, TooFewOrTooManyBytes) {
   expect_refusal(npy(dict("<f4", false, "(3, 2)"), ""), "truncated: 0 bytes of data; expected 24");
   expect_refusal(npy(dict("<f4", false, "(3, 2)"), data + "x"),
                  "trailing bytes: 25 bytes of data; expected 24 for shape (3, 2)");
+  expect_refusal(npy(dict("<f4", true, "(1, 3, 2)"), data.substr(1)),
+                 "truncated: 23 bytes of data; expected 24 for shape (1, 3, 2)");
   // A header that lies about its size costs no memory: nothing is allocated for it.
   expect_refusal(npy(dict("<f4", false, "(1000000000000, 1000)"), data),
                  "truncated: 24 bytes of data; expected 4000000000000000");
@@ -421,6 +471,7 @@ INSTANTIATE_TEST_SUITE_P(
     Files, NpyFuzz,
     ::testing::Values(npy(dict("<f4", false, "(3, 2)"), bytes_of(kRows)),
                       npy(dict("<f4", true, "(3, 2)"), bytes_of(kColumns), 2),
+                      npy(dict("<f4", true, "(1, 3, 2)"), bytes_of(kColumns)),
                       npy(dict(">f8", true, "(6,)"),
                           bytes_of(std::vector<double>(kRows.begin(), kRows.end()), true), 3)));
 
@@ -430,11 +481,11 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(NpyWriterTest, TheBytesOfNumPy) {
   const path two = directory_ / "two.npy";
   const path one = directory_ / "one.npy";
-  NpyWriter matrix(two, 3, 2);
+  NpyWriter matrix(two, {3, 2});
   matrix.append(std::span(kRows).first(2));
   matrix.append(std::span(kRows).subspan(2));
   matrix.commit();
-  NpyWriter vector(one, 6);
+  NpyWriter vector(one, {6});
   vector.append(kRows);
   vector.commit();
 
@@ -442,13 +493,21 @@ TEST_F(NpyWriterTest, TheBytesOfNumPy) {
   EXPECT_EQ(content_of(two), npy(header + std::string(58, ' ') + "\n", bytes_of(kRows)));
   header = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }";
   EXPECT_EQ(content_of(one), npy(header + std::string(60, ' ') + "\n", bytes_of(kRows)));
-  EXPECT_EQ(files(), 2U);
+  const path three = directory_ / "three.npy";
+  NpyWriter heads(three, {3, 1, 2});
+  EXPECT_THROW(heads.append(std::span(kRows).first(1)), std::invalid_argument);
+  heads.append(std::span(kRows).first(2));
+  heads.append(std::span(kRows).subspan(2));
+  heads.commit();
+  header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1, 2), }";
+  EXPECT_EQ(content_of(three), npy(header + std::string(55, ' ') + "\n", bytes_of(kRows)));
+  EXPECT_EQ(files(), 3U);
 }
 
 TEST_F(NpyWriterTest, TheDataStartAtAMultipleOf64Bytes) {
   for (Index rows = 1; rows < 10'000'000; rows *= 10) {
     const path file = directory_ / "a.npy";
-    NpyWriter writer(file, rows, 1);
+    NpyWriter writer(file, {rows, 1});
     writer.append(std::vector<float>(static_cast<std::size_t>(rows), 1.0F));
     writer.commit();
     EXPECT_EQ((std::filesystem::file_size(file) - static_cast<std::size_t>(rows) * 4) % 64, 0U);
@@ -461,23 +520,23 @@ TEST_F(NpyWriterTest, WhatIsWrittenIsReadBack) {
   constexpr std::size_t kCols = 17;
   std::vector<float> values(1000 * kCols);
   std::iota(values.begin(), values.end(), -5000.25F);
-  NpyWriter writer(file, 1000, kCols);
+  NpyWriter writer(file, {1000, kCols});
   for (std::size_t row = 0; row < 1000; row += 8) {
     writer.append(std::span(values).subspan(row * kCols, 8 * kCols));
   }
   writer.append({});
   writer.commit();
   const NpyReader reader(file);
-  EXPECT_EQ(reader.rank(), 2);
+  EXPECT_EQ(reader.shape(), (std::vector<Index>{1000, kCols}));
   EXPECT_EQ(read_all(reader), values);
 }
 
 TEST_F(NpyWriterTest, WithoutCommitNothingRemains) {
   const path file = directory_.write("a.npy", "what was there before");
   {
-    NpyWriter unfinished(file, 3, 2);
+    NpyWriter unfinished(file, {3, 2});
     unfinished.append(std::span(kRows).first(2));
-    NpyWriter finished(file, 3, 2);  // two writers of one file do not meet
+    NpyWriter finished(file, {3, 2});  // two writers of one file do not meet
     finished.append(kRows);
     EXPECT_LE(files(), 3U);  // what is not complete may have no name
     EXPECT_EQ(content_of(file), "what was there before");
@@ -488,7 +547,7 @@ TEST_F(NpyWriterTest, WithoutCommitNothingRemains) {
 
 TEST_F(NpyWriterTest, CommitReplacesAnOlderFile) {
   const path file = directory_.write("a.npy", "what was there before");
-  NpyWriter writer(file, 3, 2);
+  NpyWriter writer(file, {3, 2});
   writer.append(kRows);
   writer.commit();
   EXPECT_EQ(read_all(NpyReader(file)), kRows);
@@ -499,8 +558,8 @@ TEST_F(NpyWriterTest, CommitReplacesAnOlderFile) {
 TEST_F(NpyWriterTest, MovesWithItsTemporary) {
   const path file = directory_ / "a.npy";
   std::vector<NpyWriter> writers;
-  writers.emplace_back(file, 3, 2);
-  writers.emplace_back(directory_ / "b.npy", 1);
+  writers.emplace_back(file, std::vector<Index>{3, 2});
+  writers.emplace_back(directory_ / "b.npy", std::vector<Index>{1});
   writers[0].append(kRows);
   writers[0].commit();
   writers.clear();
@@ -509,7 +568,7 @@ TEST_F(NpyWriterTest, MovesWithItsTemporary) {
 
 TEST_F(NpyWriterTest, MisuseIsRefused) {
   const path file = directory_ / "a.npy";
-  NpyWriter writer(file, 3, 2);
+  NpyWriter writer(file, {3, 2});
   EXPECT_THROW(writer.commit(), std::logic_error);
   EXPECT_THROW(writer.append(std::span(kRows).first(1)), std::invalid_argument);
   EXPECT_THROW(writer.append(std::vector<float>(8)), std::invalid_argument);
@@ -517,15 +576,17 @@ TEST_F(NpyWriterTest, MisuseIsRefused) {
   EXPECT_THROW(writer.append(std::span(kRows).first(4)), std::invalid_argument);
   EXPECT_THROW(writer.commit(), std::logic_error);
   EXPECT_FALSE(std::filesystem::exists(file));
-  EXPECT_THROW(NpyWriter(file, 0), std::invalid_argument);
-  EXPECT_THROW(NpyWriter(file, 3, -1), std::invalid_argument);
+  EXPECT_THROW(NpyWriter(file, {0}), std::invalid_argument);
+  EXPECT_THROW(NpyWriter(file, {3, -1}), std::invalid_argument);
+  EXPECT_THROW(NpyWriter(file, {3, 0, 2}), std::invalid_argument);
+  EXPECT_THROW(NpyWriter(file, {}), std::invalid_argument);
 }
 
 TEST_F(NpyWriterTest, TheModeIsThatOfTheUmask) {
   const mode_t before = ::umask(0027);
   const path file = directory_ / "a.npy";
   {
-    NpyWriter writer(file, 6);
+    NpyWriter writer(file, {6});
     writer.append(kRows);
     writer.commit();
   }
@@ -537,14 +598,14 @@ TEST_F(NpyWriterTest, TheModeIsThatOfTheUmask) {
 
 TEST_F(NpyWriterTest, ANameAsLongAsNamesMayBe) {
   const path file = directory_ / std::string(255, 'a');
-  NpyWriter writer(file, 6);
+  NpyWriter writer(file, {6});
   writer.append(kRows);
   writer.commit();
   EXPECT_EQ(read_all(NpyReader(file)), kRows);
 }
 
 TEST_F(NpyWriterTest, WhatCannotBeATargetFailsBeforeAnyWork) {
-  const auto open = [](const path& file) { return [file] { NpyWriter writer(file, 6); }; };
+  const auto open = [](const path& file) { return [file] { NpyWriter writer(file, {6}); }; };
   const auto names = [](const std::string& message, const path& file) {
     return message.find(file.string()) != std::string::npos;
   };
@@ -554,7 +615,7 @@ TEST_F(NpyWriterTest, WhatCannotBeATargetFailsBeforeAnyWork) {
   const std::string message = message_of(open(nowhere), std::errc::no_such_file_or_directory);
   EXPECT_TRUE(names(message, nowhere)) << message;
   EXPECT_TRUE(names(message, "directory " + (directory_ / "missing").string())) << message;
-  EXPECT_THROW(NpyWriter("", 6), std::system_error);
+  EXPECT_THROW(NpyWriter("", {6}), std::system_error);
 
   const path below_a_file = directory_.write("file", "") / "a.npy";
   message_of(open(below_a_file), std::errc::not_a_directory);
@@ -581,9 +642,9 @@ TEST_F(NpyWriterTest, WhereOneMayNotWrite) {
   ::chmod(kept.c_str(), 0444);
   ASSERT_TRUE(!root || ::seteuid(65534) == 0);
   const std::string in_closed =
-      message_of([&] { NpyWriter writer(closed / "a.npy", 6); }, std::errc::permission_denied);
+      message_of([&] { NpyWriter writer(closed / "a.npy", {6}); }, std::errc::permission_denied);
   const std::string over_kept =
-      message_of([&] { NpyWriter writer(kept, 6); }, std::errc::permission_denied);
+      message_of([&] { NpyWriter writer(kept, {6}); }, std::errc::permission_denied);
   ASSERT_TRUE(!root || ::seteuid(0) == 0);
   EXPECT_NE(in_closed.find((closed / "a.npy").string()), std::string::npos) << in_closed;
   EXPECT_EQ(over_kept, "cannot write " + kept.string() + ": Permission denied");
@@ -618,12 +679,12 @@ TEST_F(NpyWriterTest, NoRoomLeavesTheOldFile) {
   const std::vector<float> values(100'000);
   {
     const FileSizeLimit limit(4096);  // known before any work
-    EXPECT_EQ(message_of([&] { NpyWriter writer(file, 100'000); }, std::errc::file_too_large),
+    EXPECT_EQ(message_of([&] { NpyWriter writer(file, {100'000}); }, std::errc::file_too_large),
               "cannot write " + file.string() + ": File too large");
   }
   EXPECT_EQ(files(), 1U);
   {
-    NpyWriter writer(file, 100'000);
+    NpyWriter writer(file, {100'000});
     const FileSizeLimit limit(4096);  // after a short write
     EXPECT_EQ(message_of([&] { writer.append(values); }, std::errc::file_too_large),
               "cannot write " + file.string() + ": File too large");

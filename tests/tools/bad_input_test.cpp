@@ -68,7 +68,21 @@ class BadInput : public Cli {
     file("half.npy", npy_file(npy_header("<f2", false, "(4, 3)"), std::string(24, '\0')));
     file("complex.npy", npy_file(npy_header("<c8", false, "(4, 3)"), std::string(96, '\0')));
     file("object.npy", npy_file(npy_header("|O", false, "(4, 3)"), std::string(96, '\0')));
-    file("cube.npy", npy_file(npy_header("<f4", false, "(2, 3, 2)"), std::string(48, '\0')));
+    file("cube.npy", npy_file(npy_header("<f4", false, "(1, 2, 3, 2)"), std::string(48, '\0')));
+    // Of heads.
+    file("a1_2x4x3.npy", npy_bytes({2, 4, 3}, ones));
+    file("a2_2x5x3.npy", npy_bytes({2, 5, 3}, ones));
+    file("a2_3x5x3.npy", npy_bytes({3, 5, 3}, ones));
+    file("O_2x4x3.npy", npy_bytes({2, 4, 3}, ones));
+    file("L_2x4.npy", npy_bytes({2, 4}, ones));
+    file("L_2x5.npy", npy_bytes({2, 5}, ones));
+    file("cut_2x4x3.npy", npy_bytes({2, 4, 3}, ones).substr(0, 200));
+    for (const auto& [name, bad] :
+         {std::pair("nan", std::numeric_limits<float>::quiet_NaN()), std::pair("huge", 3e38F)}) {
+      std::vector<float> words = ones;
+      words[12 + 2 * 3 + 1] = bad;  // (2, 1) of head 1
+      file(std::string(name) + "_2x4x3.npy", npy_bytes({2, 4, 3}, words, {.fortran = true}));
+    }
     file("scalar.npy", npy_file(npy_header("<f4", false, "()"), std::string(4, '\0')));
     file("no_rows.npy", npy_file(npy_header("<f4", false, "(0, 3)"), ""));
     file("header.npy", npy_file("{'descr': '<f4', 'shape': (4, 3)}", std::string(48, '\0')));
@@ -351,6 +365,9 @@ TEST_F(BadInput, Measure) {
       {"REDBLUE_THREADS=2 measure backward/rows --n 4 --d 3 --M 999 --via callgrind", 2,
        "REDBLUE_THREADS: .*one"},
       {"measure backward/small @ --format xml", 2, "--format.*xml"},
+      {"measure backward/small @ --simd AVX9", 2, "--simd 'AVX9'.*have [A-Z]"},
+      {"measure backward/small @ --via callgrind --simd ''", 2, "--simd ''.*have [A-Z]"},
+      {"REDBLUE_SIMD=AVX9 measure backward/small @", 2, "REDBLUE_SIMD 'AVX9'.*have [A-Z]"},
       {"measure backward/small @ --verify", 2, "--verify"},
       {"measure backward/small @ --in A1", 2, "--in.*'A1'.*NAME=FILE"},
       {"PAPI_EVENTS=NO_SUCH_EVENT measure backward/small @", 1,
@@ -389,6 +406,8 @@ TEST_F(BadInput, Measure) {
       {"measure backward/large @ --blocks printed --via callgrind", 2, "--blocks printed"},
       {"measure backward/small @ --in A1=nan.npy --via callgrind", 1, "nan.npy: nan at row 2"},
       {"measure backward/small @ --in A1=none.npy --via callgrind", 1, "none.npy: No such file"},
+      {"measure backward/small @ --in A1=a1_2x4x3.npy --via callgrind", 1,
+       "--in: 2 heads, but a run is measured on one"},
   };
   for (const auto& [command, code, message] : inside) {
     SCOPED_TRACE(command);
@@ -440,7 +459,60 @@ TEST_F(BadInput, OtherOptions) {
   });
 }
 
-// More workers than one need a kernel that splits; the message says which do.
+TEST_F(BadInput, Heads) {
+  expect_refused({
+      {"run backward/small @ --heads 0", 2, "--heads.*\"0\".*zero"},
+      {"count backward/small @ --heads -1", 2, "--heads.*\"-1\".*positive"},
+      {"run backward/small @ --heads ''", 2, "--heads"},
+      {"run backward/small @ --heads 1.5", 2, "--heads.*\"1.5\""},
+      {"run backward/small @ --heads 2 --heads 2", 2, "--heads is given 2 times"},
+      {"REDBLUE_HEADS=x run backward/small @", 2, "REDBLUE_HEADS.*\"x\""},
+      {"count backward/small @ --heads 9000000000000000000", 2, "63 bits"},
+      {"count backward/large @ --heads 9000000000000000000", 2, "63 bits"},
+      {"run backward/small @ --heads 1000000000000 --out g=out/g.npy", 1,
+       "need .*TiB of memory.*fewer heads"},
+      {"run backward/small @ --heads 9000000000000000", 1, "need .*EiB of memory.*fewer heads"},
+      {"measure backward/small @ --heads 2", 2, "--heads"},
+      {"calibrate --heads 2", 2, "--heads"},
+      {"list --heads 2", 2, "--heads"},
+      {"measure backward/small --M 200 --m 5 --in A1=a1_2x4x3.npy --via papi", 1,
+       "--in: 2 heads, but a run is measured on one|counters are unavailable"},
+      // Files and what is said of their heads.
+      {"run backward/small @ --heads 3 --in A1=a1_2x4x3.npy --out g=out/g.npy", 1,
+       "A1 of a1_2x4x3.npy makes heads = 2, but --heads makes heads = 3"},
+      {"REDBLUE_HEADS=3 run backward/small @ --in A1=a1_2x4x3.npy", 1,
+       "makes heads = 2, but REDBLUE_HEADS makes heads = 3"},
+      {"run backward/small @ --heads 2 --in A1=a1.npy", 1,
+       "A1 of a1.npy has no dimension of heads, but --heads makes heads = 2"},
+      {"run backward/small @ --heads 1 --in A1=a1.npy", 1,
+       "A1 of a1.npy has no dimension of heads, but --heads makes heads = 1"},
+      {"run backward/small @ --in A1=a1_2x4x3.npy --in A2=a2_3x5x3.npy", 1,
+       "A2 of a2_3x5x3.npy makes heads = 3, but A1 of a1_2x4x3.npy makes heads = 2"},
+      {"run backward/small @ --in A1=a1_2x4x3.npy --in A2=a2.npy", 1,
+       "A2 of a2.npy has no dimension of heads, but A1 of a1_2x4x3.npy makes heads = 2"},
+      {"run backward/small @ --in A1=a1.npy --in A2=a2_2x5x3.npy", 1,
+       "A2 of a2_2x5x3.npy makes heads = 2, but A1 of a1.npy has no dimension of heads"},
+      {"run backward/small @ --in A1=a2_2x5x3.npy", 1,
+       "A1 of a2_2x5x3.npy, heads first, makes n = 5, but --n makes n = 4"},
+      {"run backward/large --M 200 --m 5 --in O=O_2x4x3.npy --in L=L_2x5.npy", 1,
+       "O of O_2x4x3.npy, heads first, makes n = 4, but L of L_2x5.npy, heads first, makes n = 5"},
+      {"run backward/large @ --in O=O_2x4x3.npy --in L=L.npy", 1,
+       "O of O_2x4x3.npy makes heads = 2, but L of L.npy has no dimension of heads"},
+      {"run backward/large @ --in O=O.npy --in L=a1_2x4x3.npy", 1,
+       "L of a1_2x4x3.npy has 3 dimensions, expected 1, or 2 with heads first"},
+      {"run backward/small @ --in A1=cut_2x4x3.npy", 1,
+       "cut_2x4x3.npy: truncated: 72 bytes of data; expected 96 for shape \\(2, 4, 3\\)"},
+      // The head of a bad number.
+      {"run backward/small @ --in A1=nan_2x4x3.npy --out g=out/g.npy", 1,
+       "nan_2x4x3.npy: nan at head 1, row 2, column 1"},
+      {"run backward/small @ --in A1=huge_2x4x3.npy --out g=out/g.npy", 1,
+       "g of backward/small is .* at head 1, \\([0-9], [0-9]\\): .*too large"},
+      {"run backward/flash @ --in A1=huge_2x4x3.npy --threads 2 --out g=out/g.npy", 1,
+       "of forward/flash is .* at head 1, \\([0-9], [0-9]\\): .*too large"},
+  });
+}
+
+// More workers than one need several heads or a kernel that splits; the message says which do.
 TEST_F(BadInput, Threads) {
   std::string who;
   for (const Kernel& kernel : kernels()) {
@@ -457,6 +529,7 @@ TEST_F(BadInput, Threads) {
       } else {
         expect_refused(process(line + " --threads 2"), 2,
                        "--threads 2: " + std::string(kernel.name) + " .*" + who + " split");
+        EXPECT_EQ(redblue(line + " --threads 2 --heads 2").code, 0);
       }
     }
   }
@@ -537,7 +610,9 @@ TEST_F(BadInput, SizesThatDisagree) {
       {"run matmul/blocked --M 200 --in A=a1.npy --in B=a2.npy", 1, "B of a2.npy.* d = 5.*3"},
       {"run backward/small @ --in A1=row.npy", 1, "A1 of row.npy.*1 dimension.*2"},
       {"run backward/large @ --in O=O.npy --in L=column.npy", 1,
-       "L of column.npy.*2 dimensions.*1"},
+       "L of column.npy, heads first, makes n = 1, but --n makes n = 4"},
+      {"run backward/large --M 200 --in O=O.npy --in L=column.npy", 1,
+       "O of O.npy has no dimension of heads, but L of column.npy makes heads = 4"},
       {"run backward/small @ --in A1=a1_5.npy --out g=out/g.npy", 1, "a1_5.npy"},
   });
 }
@@ -566,7 +641,7 @@ TEST_F(BadInput, FilesThatHoldNoMatrix) {
       {"run backward/small @ --in A1=half.npy", 1, "half.npy: .*<f2.*float32.*float64"},
       {"run backward/small @ --in A1=complex.npy", 1, "complex.npy: .*<c8"},
       {"run backward/small @ --in A1=object.npy", 1, "object.npy: .*\\|O"},
-      {"run backward/small @ --in A1=cube.npy", 1, "cube.npy: 3 dimensions"},
+      {"run backward/small @ --in A1=cube.npy", 1, "cube.npy: 4 dimensions"},
       {"run backward/small @ --in A1=scalar.npy", 1, "scalar.npy: 0 dimensions"},
       {"run backward/small @ --in A1=no_rows.npy", 1, "no_rows.npy: .*empty"},
       {"run backward/small @ --in A1=cut175.npy --out g=out/g.npy", 1, "cut175.npy"},

@@ -107,9 +107,10 @@ TEST_F(Command, EveryKeyOfARun) {
     const bool takes_forward = std::ranges::any_of(
         kernel.given, [](const Signature& operand) { return operand.name == "O"; });
     const Json run = json("run " + ragged(kernel) + " --verify --seed 18446744073709551615");
-    const Keys expected = Keys{"schema", "context", "kernel", "given",   "n",
-                               "m",      "d",       "M",      "seed",    "threads",
-                               "blocks", "phases",  "total",  "formula", "total_from_nothing",
+    const Keys expected = Keys{"schema", "context", "kernel",  "given",
+                               "n",      "m",       "d",       "heads",
+                               "M",      "seed",    "threads", "blocks",
+                               "phases", "total",   "formula", "total_from_nothing",
                                "error"} +
                           (takes_forward ? Keys{"forward"} : Keys{});
     ASSERT_EQ(keys(run), expected);
@@ -124,6 +125,7 @@ TEST_F(Command, EveryKeyOfARun) {
     EXPECT_EQ(run["n"], 37);
     EXPECT_EQ(run["m"], 23);
     EXPECT_EQ(run["d"], 11);
+    EXPECT_EQ(run["heads"], 1);
     EXPECT_LE(run["total"]["peak"], run["M"]);
     EXPECT_EQ(run["seed"].get<std::uint64_t>(), std::numeric_limits<std::uint64_t>::max());
     EXPECT_EQ(run["threads"], 1);
@@ -391,7 +393,7 @@ TEST_F(Command, HelpAndVersionEverywhere) {
   // Every flag is in the help with its twin.
   const std::string run = data("run --help");
   for (const std::string flag :
-       {"n", "m", "d", "M", "blocks", "in", "out", "seed", "scale", "verify", "format"}) {
+       {"n", "m", "d", "M", "heads", "blocks", "in", "out", "seed", "scale", "verify", "format"}) {
     EXPECT_NE(run.find("--" + flag), std::string::npos) << flag;
     std::string twin = flag;
     if (flag != "m") {

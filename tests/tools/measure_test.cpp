@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "kernels/kernel.hpp"
+#include "kernels/simd.hpp"
 #include "runtime/callgrind.hpp"
 #include "runtime/topology.hpp"
 #include "tests/tools/cli.hpp"
@@ -49,8 +50,9 @@ class ViaCallgrind : public Measure {
     }
   }
   [[nodiscard]] std::string measure(const std::string& problem) const {
-    return kSixCores + "TMPDIR=" + (directory_ / "tmp").string() + " measure " + problem +
-           " --via callgrind";
+    // The instruction set of the tests may be one that valgrind has not.
+    return kSixCores + "REDBLUE_SIMD= TMPDIR=" + (directory_ / "tmp").string() + " measure " +
+           problem + " --via callgrind";
   }
 };
 
@@ -163,6 +165,24 @@ TEST_F(ViaCallgrind, TheSameProblem) {
   expect_words_of(run, twin);
 }
 
+// The run that is simulated has the vector instructions that were asked for; the words do not
+// depend on them, the lines may.
+TEST_F(ViaCallgrind, InTheInstructionSetThatIsAskedFor) {
+  const std::string target = simd_targets().back();  // the one that every processor has
+  const std::string problem = "matmul/blocked --n 40 --m 24 --d 8 --M 999";
+  const Json best = json(measure(problem));
+  const Json asked = json(measure(problem + " --simd " + target));
+  EXPECT_EQ(asked["context"]["simd"], target);
+  if (simd_targets().size() > 1) {
+    EXPECT_NE(best["context"]["simd"], target);
+  }
+  EXPECT_EQ(asked["total"]["reads"], best["total"]["reads"]);
+  const std::string twin = "REDBLUE_SIMD=" + target + " ";
+  std::string by_twin = measure(problem);
+  by_twin.replace(by_twin.find("REDBLUE_SIMD= "), twin.size() - target.size(), twin);
+  EXPECT_EQ(json(by_twin)["context"]["simd"], target);
+}
+
 // By software events, which most systems count for everybody.
 TEST_F(Measure, ViaPapi) {
   const std::string events = "PAPI_EVENTS=perf::PAGE-FAULTS,perf::TASK-CLOCK ";
@@ -178,6 +198,9 @@ TEST_F(Measure, ViaPapi) {
   ASSERT_EQ(keys(measured), (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "via", "used",
                                   "blocks", "phases", "total", "forward"}));
   EXPECT_EQ(measured["via"], "papi");
+  const std::string target = simd_targets().back();
+  EXPECT_EQ(json(events + "measure " + problem + " --simd " + target)["context"]["simd"], target);
+  EXPECT_EQ(measured["context"]["simd"], json("info")["simd"]["in_use"]);
   EXPECT_EQ(measured["used"]["events"],
             (Json{{{"name", "perf::PAGE-FAULTS"}}, {{"name", "perf::TASK-CLOCK"}}}));
   const Json run = json("run " + problem);

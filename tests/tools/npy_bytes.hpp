@@ -31,8 +31,8 @@ struct NpyForm {
   bool fortran = false;
 };
 
-// rows x cols numbers in row-major order as a 2-D array; cols 0 for a 1-D one.
-inline std::string npy_bytes(Index rows, Index cols, const std::vector<float>& values,
+// Numbers in C order as an array of this shape.
+inline std::string npy_bytes(const std::vector<Index>& shape, const std::vector<float>& values,
                              NpyForm form = {}) {
   std::string data;
   const auto add = [&](auto number) {
@@ -42,9 +42,25 @@ inline std::string npy_bytes(Index rows, Index cols, const std::vector<float>& v
       data += static_cast<char>(bits >> (8 * byte) & 0xff);
     }
   };
-  const Index width = cols == 0 ? 1 : cols;
-  for (Index k = 0; k < rows * width; ++k) {
-    const Index at = form.fortran ? k % rows * width + k / rows : k;
+  Index words = 1;
+  std::string text;
+  for (const Index extent : shape) {
+    words *= extent;
+    text += std::to_string(extent) + (shape.size() == 1 ? "," : ", ");
+  }
+  text.resize(shape.size() == 1 ? text.size() : text.size() - 2);
+  for (Index k = 0; k < words; ++k) {
+    Index at = k;
+    if (form.fortran) {  // the first coordinate runs fastest
+      at = 0;
+      Index rest = k;
+      Index weight = words;
+      for (const Index extent : shape) {
+        weight /= extent;
+        at += rest % extent * weight;
+        rest /= extent;
+      }
+    }
     const float value = values.at(static_cast<std::size_t>(at));
     if (form.float64) {
       add(static_cast<double>(value));
@@ -52,10 +68,13 @@ inline std::string npy_bytes(Index rows, Index cols, const std::vector<float>& v
       add(value);
     }
   }
-  const std::string shape = cols == 0
-                                ? "(" + std::to_string(rows) + ",)"
-                                : "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")";
-  return npy_file(npy_header(form.float64 ? "<f8" : "<f4", form.fortran, shape), data);
+  return npy_file(npy_header(form.float64 ? "<f8" : "<f4", form.fortran, "(" + text + ")"), data);
+}
+
+// rows x cols; cols 0 for a 1-D array.
+inline std::string npy_bytes(Index rows, Index cols, const std::vector<float>& values,
+                             NpyForm form = {}) {
+  return npy_bytes(cols == 0 ? std::vector{rows} : std::vector{rows, cols}, values, form);
 }
 
 }  // namespace redblue

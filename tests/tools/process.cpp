@@ -11,11 +11,14 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <pty.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "runtime/system_call.hpp"
+#include "runtime/whole_file.hpp"
 
 namespace redblue {
 namespace {
@@ -49,6 +52,43 @@ std::string content(std::FILE* file) {
   return text;
 }
 
+// A terminal: what is written to one end is read from the other, as it is.
+struct Terminal {
+  Descriptor ours, theirs;
+};
+
+Terminal open_terminal() {
+  int ours = -1;
+  int theirs = -1;
+  if (::openpty(&ours, &theirs, nullptr, nullptr, nullptr) != 0) {
+    fail("openpty");
+  }
+  Terminal terminal{Descriptor(ours), Descriptor(theirs)};
+  termios mode{};
+  if (::tcgetattr(theirs, &mode) != 0) {
+    fail("tcgetattr");
+  }
+  ::cfmakeraw(&mode);
+  if (::tcsetattr(theirs, TCSANOW, &mode) != 0) {
+    fail("tcsetattr");
+  }
+  return terminal;
+}
+
+// Until nobody has the other end open any more.
+std::string content(const Descriptor& terminal) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (;;) {
+    const ssize_t got = ::read(terminal.get(), buffer.data(), buffer.size());
+    if (got > 0) {
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+      return text;
+    }
+  }
+}
+
 // In the child, where only what is safe in a signal handler may be called.
 void become(const Process& process, char* const* words, char* const* environment, int out,
             int err) {
@@ -78,6 +118,10 @@ void become(const Process& process, char* const* words, char* const* environment
 Outcome Process::run() const {
   const File out = temporary();
   const File err = temporary();
+  std::optional<Terminal> shown;
+  if (terminal) {
+    shown = open_terminal();
+  }
   const std::vector<char*> word_pointers = pointers(words);
   const std::vector<char*> environment_pointers = pointers(environment);
 
@@ -88,7 +132,12 @@ Outcome Process::run() const {
   }
   if (child == 0) {
     become(*this, word_pointers.data(), environment_pointers.data(), ::fileno(out.get()),
-           ::fileno(err.get()));
+           shown ? shown->theirs.get() : ::fileno(err.get()));
+  }
+  std::string seen;
+  if (shown) {
+    shown->theirs = Descriptor();
+    seen = content(shown->ours);
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
@@ -100,7 +149,7 @@ Outcome Process::run() const {
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   outcome.out = content(out.get());
-  outcome.err = content(err.get());
+  outcome.err = shown ? seen : content(err.get());
   if (outcome.code == kCannotStart) {
     throw std::system_error(ENOEXEC, std::generic_category(), words.front());
   }

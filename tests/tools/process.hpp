@@ -23,6 +23,7 @@ struct Process {
   std::string standard_output = {};  // a file in place of a capture, /dev/full for example
   std::optional<long> largest_file = {};
   bool without_root = false;  // as nobody, when the test is root
+  bool terminal = false;      // standard error is one, that changes nothing of what is written
 
   // Waits for its end. Throws: std::system_error when it cannot be started.
   [[nodiscard]] Outcome run() const;

@@ -1,0 +1,33 @@
+#pragma once
+// How far a run is, for who waits for it: "backward/rows: 43% of words, core, 12 s". The share is
+// the words counted so far, by all workers, over what the formula says they will be.
+
+#include <chrono>
+#include <functional>
+#include <string_view>
+
+#include "runtime/report.hpp"
+
+namespace redblue {
+
+class Progress {
+ public:
+  // Takes the line, again and again, and in the end "" for none; from a thread of its own.
+  using Sink = std::function<void(std::string_view line)>;
+  static constexpr std::chrono::milliseconds kDelay{2000};
+
+  // The run begins now; nobody hears of one that ends within the delay.
+  explicit Progress(Sink sink, std::chrono::milliseconds delay = kDelay);
+
+  // The line is about this kernel while `work` lasts, and is gone when it ends or throws. What
+  // `work` is given has to stand around the code on each machine.
+  void during(const Part& part, const std::function<void(const Around& around)>& work) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Sink sink_;
+  std::chrono::milliseconds delay_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace redblue
