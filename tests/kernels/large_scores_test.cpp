@@ -47,7 +47,10 @@ Problem large_scores(const Kernel& kernel, const Shape& shape, unsigned seed, bo
   } else {
     std::fill_n(given["A2"].begin() + d, d, -5.0F);
   }
-  if (std::ranges::any_of(kernel.given, [](const Signature& s) { return s.name == "O"; })) {
+  if (!takes(kernel, "A3")) {
+    given.erase("A3");  // it is A2
+  }
+  if (takes(kernel, "O")) {
     add_forward(problem);
   }
   return problem;

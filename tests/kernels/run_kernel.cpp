@@ -18,11 +18,6 @@ std::size_t words_of(const Signature& operand, const Shape& shape) {
   return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
 }
 
-bool takes(const Kernel& kernel, std::string_view operand) {
-  return std::ranges::any_of(kernel.given,
-                             [&](const Signature& given) { return given.name == operand; });
-}
-
 std::span<const float> find(const Buffers& buffers, std::string_view name) {
   const auto found = buffers.find(name);
   return found == buffers.end() ? std::span<const float>() : found->second;
@@ -49,6 +44,11 @@ Bounded exact(std::string_view name, const Reference& reference) {
 }
 
 }  // namespace
+
+bool takes(const Kernel& kernel, std::string_view operand) {
+  return std::ranges::any_of(kernel.given,
+                             [&](const Signature& given) { return given.name == operand; });
+}
 
 Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed, double scale) {
   Problem problem{shape, {}};

@@ -23,6 +23,8 @@ struct Problem {
   Buffers given;
 };
 
+bool takes(const Kernel& kernel, std::string_view operand);
+
 // What the kernel is given, from a seed.
 Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed,
                      double scale = 1);

@@ -343,7 +343,8 @@ std::vector<std::string> split_kernels() {
 TEST(Workers, TheseKernelsSplit) {
   EXPECT_EQ(split_kernels(),
             (std::vector<std::string>{"forward/rows", "backward/rows", "backward/rows-onepass",
-                                      "backward/score-rows"}));
+                                      "backward/score-rows", "forward/rows-shared",
+                                      "backward/rows-shared", "backward/rows-onepass-shared"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(split_kernels()),
