@@ -23,6 +23,17 @@ class ShapeOptions {
   TextOption n_, m_, d_;
 };
 
+// --M. Requires, of a request to fill: its threads.
+class FastMemoryOption {
+ public:
+  explicit FastMemoryOption(CLI::App& app);
+  // Throws: UsageError, also where M is missing.
+  void fill(Request& request) const;
+
+ private:
+  TextOption M_;
+};
+
 // Operands from files or from a seed.
 class InputOptions {
  public:
@@ -47,7 +58,8 @@ class ProblemOptions {
  private:
   std::string kernel_;
   ShapeOptions shape_;
-  TextOption M_, blocks_, objective_, threads_;
+  FastMemoryOption M_;
+  TextOption blocks_, objective_, threads_;
 };
 
 }  // namespace redblue
