@@ -135,13 +135,14 @@ std::string problem_words(const Task& task) {
 // What there is to say of an asymptotic bound here.
 std::string remark(const BoundReport& report, const Bound& bound) {
   if (bound.status != Status::asymptotic) {
-    return "";
+    return "-";
   }
   if (!bound.in_regime) {
-    return fmt::format("for {}", bound.regime);
+    return std::string(bound.regime);
   }
-  return report.undercut(bound) ? fmt::format("{} moves fewer", report.best->kernel)
-                                : fmt::format("{}, as here", bound.regime);
+  return report.undercut(bound)
+             ? fmt::format("{}, but {} moves fewer", bound.regime, report.best->kernel)
+             : fmt::format("{}, as here", bound.regime);
 }
 
 }  // namespace
@@ -192,7 +193,7 @@ std::string to_table(const BoundReport& report) {
     text += to_words(*report.M_from) + "\n";
   }
   Table bounds;
-  bounds.add({"bound", "words", "status", "order", "recomputation", ""});
+  bounds.add({"bound", "words", "status", "order", "recomputation", "regime"});
   for (const Bound& bound : report.bounds) {
     bounds.add({std::string(bound.name), grouped(bound.words), std::string(to_string(bound.status)),
                 std::string(to_string(bound.order)), std::string(yes_or_no(bound.recomputation)),

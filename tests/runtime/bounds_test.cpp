@@ -531,6 +531,20 @@ TEST(Bounds, TheKernelOfFewestWords) {
   EXPECT_TRUE(product->kernel.starts_with("matmul/"));
 }
 
+// An asymptotic bound that a kernel undercuts is none, at least not with the constant 1.
+TEST(Bounds, AsymptoticOnesThatAKernelUndercuts) {
+  BoundReport report = report_bounds({Pass::backward, {4096, 4096, 64}, 8192});
+  const Index says = named(report.bounds, "Theorem 4.2").words;
+  report.best = Moving{"some/kernel", "", says};
+  EXPECT_FALSE(report.undercut(named(report.bounds, "Theorem 4.2")));
+  report.best->words = says - 1;
+  EXPECT_TRUE(report.undercut(named(report.bounds, "Theorem 4.2")));
+  EXPECT_FALSE(report.undercut(named(report.bounds, "Theorem 4.4"))) << "it is for M < d^2";
+  EXPECT_FALSE(report.undercut(named(report.bounds, "pairs")));
+  EXPECT_NE(to_table(report).find("some/kernel moves fewer"), std::string::npos);
+  EXPECT_NE(to_json(report).find("\"refuted_by\": \"some/kernel\""), std::string::npos);
+}
+
 // The paper's statements where they cannot hold, whatever their constants: they fall with M, and
 // what they are about does not.
 TEST(Bounds, StatementsOfThePaper) {
