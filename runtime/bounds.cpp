@@ -156,7 +156,8 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Products scores{.work = 2 * work, .kappa = k.two};
   const Products weights{.work = 2 * real(std::min(n, m)) * g};
   const auto three = [&](Real kappa, Real per_creation) {
-    return Products{.work = 3 * work, .kappa = kappa, .per_creation = per_creation}.events(M, d);
+    return Products{.work = 3 * work, .kappa = kappa, .per_creation = per_creation}.events(
+        M, task.shape.d);
   };
   bounds.push_back({"scores", below(scores.events(M, d) + g, 2 * nm)});
   bounds.push_back({"pairs", below(moves_of_pairs(nm, k.pairs, M, d) + g, 0)});

@@ -207,19 +207,19 @@ TEST(Bounds, AreBelowWhatTheBestSchedulesMove) {
       if (sizes.coin()) {
         shape = {shape.n * 1000, shape.n * 1000, shape.d};
       }
-      const auto [n, m, d] = shape;
       const auto of = [&](const auto& f, Index b) {
-        return f(static_cast<double>(n), static_cast<double>(m), static_cast<double>(d),
-                 static_cast<double>(b));
+        return f(static_cast<double>(shape.n), static_cast<double>(shape.m),
+                 static_cast<double>(shape.d), static_cast<double>(b));
       };
-      const Index b = sizes(static_cast<double>(std::max(n, m)));
+      const Index b = sizes(static_cast<double>(std::max(shape.n, shape.m)));
       const double M = of(formula.held, b);
       const double moved = of(formula.moved, b);
       if (moved > 4e15 || M > 1e12) {
         continue;
       }
       for (const Sharing sharing : kSharings) {
-        if (sharing < formula.schedule.sharing || (sharing == Sharing::self && n != m)) {
+        if (sharing < formula.schedule.sharing ||
+            (sharing == Sharing::self && shape.n != shape.m)) {
           continue;
         }
         const Task task{formula.pass, shape, static_cast<Index>(M), sharing};
@@ -389,41 +389,77 @@ TEST(Bounds, PairsInIntegers) {
   }
 }
 
-// Lemma 1 once more, in double: with T = 2 M, 2 W / (kappa sqrt(M)) - 2 M (2/3)^1.5; and never
-// above the first term.
-TEST(Bounds, ProductsInClosedForm) {
+// Lemma 1 once more, in double: W products of which B words allow kappa (B/3)^1.5, over all lengths
+// T, where `limit` is not 0 those with T d >= limit ((M + T) / 3)^1.5; for n = m.
+TEST(Bounds, ProductsOverAllLengths) {
+  const auto best = [](double W, double kappa, double limit, double M, double d) {
+    double largest = 0;
+    for (double T = 1; T <= 40 * M; ++T) {
+      const double each = std::pow((M + T) / 3, 1.5);
+      if (T * d >= limit * each) {
+        largest = std::max(largest, T * (W - kappa * std::pow(T / 3, 1.5)) / (kappa * each));
+      }
+    }
+    return largest;
+  };
   const double root2 = std::sqrt(2.0);
   const double root1_5 = std::sqrt(1.5);
   const struct {
     Pass pass;
     Sharing sharing;
     const char* name;
-    double products, kappa, pairs;  // n m d products; n m words that cost nothing
+    double products, kappa, limit;  // n^2 d products
+    double free;                    // times n^2 words that cost nothing
+    double n_d, n_1, d_d;           // times n d, n and d^2 words beside, or less
   } cases[] = {
-      {Pass::product, Sharing::none, "products", 1, 1, 0},
-      {Pass::forward, Sharing::none, "scores", 1, 1, 1},
-      {Pass::forward, Sharing::self, "scores", 1, 2, 1},
-      {Pass::forward, Sharing::none, "two products", 2, 1, 1},
-      {Pass::forward, Sharing::kv, "two products", 2, root2, 1},
-      {Pass::forward, Sharing::self, "two products", 2, 1 + root2, 1},
-      {Pass::backward, Sharing::none, "scores", 2, 1, 2},
-      {Pass::backward, Sharing::kv, "scores", 2, 1, 2},
-      {Pass::backward, Sharing::self, "scores", 2, 2, 2},
-      {Pass::backward, Sharing::none, "three products", 3, 1, 5},
-      {Pass::backward, Sharing::kv, "three products", 3, root1_5, 2 + 3 / root1_5},
-      {Pass::backward, Sharing::self, "three products", 3, 2, 2 + 3 / root2},
-      {Pass::backward, Sharing::none, "three products, two-step", 3, 1, 2},
-      {Pass::backward, Sharing::kv, "three products, two-step", 3, root1_5, 2},
-      {Pass::backward, Sharing::self, "three products, two-step", 3, 2, 2},
+      {Pass::product, Sharing::none, "products", 1, 1, 0, 0, 0, 0, 0},
+      {Pass::forward, Sharing::none, "scores", 1, 1, 0, 1, 1, 1, 0},
+      {Pass::forward, Sharing::kv, "scores", 1, 1, 0, 1, 1, 1, 0},
+      {Pass::forward, Sharing::self, "scores", 1, 2, 0, 1, 1, 1, 0},
+      {Pass::forward, Sharing::none, "two products", 2, 1, 1, 1, 0, 1, 0},
+      {Pass::forward, Sharing::kv, "two products", 2, root2, root2, 1, 0, 1, 0},
+      {Pass::forward, Sharing::self, "two products", 2, 1 + root2, 1 + root2, 1, 0, 1, 0},
+      {Pass::backward, Sharing::none, "scores", 2, 1, 0, 2, 0, 0, 1},
+      {Pass::backward, Sharing::kv, "scores", 2, 1, 0, 2, 0, 0, 1},
+      {Pass::backward, Sharing::self, "scores", 2, 2, 0, 2, 0, 0, 1},
+      {Pass::backward, Sharing::none, "three products", 3, 1, 2, 5, 0, 0, 0},
+      {Pass::backward, Sharing::kv, "three products", 3, root1_5, 1 + root1_5, 2 + 3 / root1_5, 0,
+       0, 0},
+      {Pass::backward, Sharing::self, "three products", 3, 2, 2 + root2, 2 + 3 / root2, 0, 0, 0},
+      {Pass::backward, Sharing::none, "three products, two-step", 3, 1, 1, 2, -1, 0, 1},
+      {Pass::backward, Sharing::kv, "three products, two-step", 3, root1_5, root1_5, 2, -1, 0, 1},
+      {Pass::backward, Sharing::self, "three products, two-step", 3, 2, 2, 2, -1, 0, 1},
+      {Pass::backward, Sharing::none, "three products, searched", 3, 1.342, 1.342, 2, 0, 0, 0},
   };
-  for (const auto& [pass, sharing, name, products, kappa, pairs] : cases) {
-    const Task task{pass, {200'000, 200'000, 300}, 1000, sharing};
-    const double nm = 4e10;
-    const double first = 2 * products * nm * 300 / kappa / std::sqrt(1000.0) - pairs * nm;
-    const double lower = 200'000.0 * 300;  // words of S, W, O and L
-    EXPECT_LT(static_cast<double>(words(task, name)), first + 2 * lower) << name;
-    EXPECT_GT(static_cast<double>(words(task, name)), 0.999 * first - 2 * lower - 2000) << name;
+  int above_0 = 0;
+  for (const auto& [pass, sharing, name, products, kappa, limit, free, n_d, n_1, d_d] : cases) {
+    for (const auto& [n, d, M] :
+         {std::tuple<Index, Index, Index>{60, 30, 40}, {8, 40, 30}, {50, 3, 8}, {300, 10, 90}}) {
+      const Task task{pass, {n, n, d}, M, sharing};
+      const auto [rn, rd, rM] = std::tuple<double, double, double>(n, d, M);
+      const double gain = best(products * rn * rn * rd, kappa, limit, rM, rd);
+      const double rest = n_d * rn * rd + n_1 * rn + d_d * rd * rd - free * rn * rn;
+      const auto found = static_cast<double>(words(task, name));
+      EXPECT_LE(found, std::max(0.0, gain + rest)) << words_of(task) << " " << name;
+      EXPECT_GE(found, 0.999 * gain + rest - 1) << words_of(task) << " " << name;
+      above_0 += found > 0 ? 1 : 0;
+    }
   }
+  EXPECT_GT(above_0, 40);
+}
+
+// 2 W / (kappa sqrt(M)) is the leading term, and an upper limit.
+TEST(Bounds, LeadingConstantsOfSmallCaches) {
+  const auto small = [](Pass pass, const char* name) {
+    const Task task{pass, {1 << 24, 1 << 24, 4096}, 1024};
+    return static_cast<double>(words(task, name)) / std::exp2(24 + 24 + 12 - 5);
+  };
+  // Each n m words are sqrt(M) / d = 1 / 128.
+  EXPECT_NEAR(small(Pass::product, "products"), 2, 0.001);
+  EXPECT_NEAR(small(Pass::forward, "two products"), 4 - 1.0 / 128, 0.001);
+  EXPECT_NEAR(small(Pass::backward, "scores"), 4 - 2.0 / 128, 0.001);
+  EXPECT_NEAR(small(Pass::backward, "three products"), 6 - 5.0 / 128, 0.001);
+  EXPECT_NEAR(small(Pass::backward, "three products, two-step"), 6 - 2.0 / 128, 0.001);
 }
 
 // As n and m grow, words M / (n m d^2) above d^2, and words sqrt(M) / (n m d) below, tend to these.
