@@ -133,6 +133,20 @@ void HeadsOption::fill(Request& request) const {
   request.heads = size_of(heads_, request);
 }
 
+FastMemoryOption::FastMemoryOption(CLI::App& app)
+    : M_(app, "--M",
+         "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
+         "L2*0.5; or auto: as `redblue calibrate` found",
+         "SIZE") {}
+
+void FastMemoryOption::fill(Request& request) const {
+  const auto M = M_.get();
+  if (!M) {
+    throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
+  }
+  fill_fast_memory(*M, request);
+}
+
 InputOptions::InputOptions(CLI::App& app)
     : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
       seed_(app, "--seed", "of the operands that no file gives, of head 0; 1", "NUMBER"),
@@ -166,10 +180,7 @@ void fill_files(const TextOption& option, Request& request,
 
 ProblemOptions::ProblemOptions(CLI::App& app)
     : shape_(app),
-      M_(app, "--M",
-         "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
-         "L2*0.5; or auto: as `redblue calibrate` found",
-         "SIZE"),
+      M_(app),
       blocks_(app, "--blocks",
               "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
               "(count only)",
@@ -194,11 +205,7 @@ void ProblemOptions::fill(Request& request) const {
     }
     request.threads = *threads;
   }
-  const auto M = M_.get();
-  if (!M) {
-    throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
-  }
-  fill_fast_memory(*M, request);
+  M_.fill(request);
   if (const auto objective = objective_.get()) {
     if (objective->text != "words" && objective->text != "time") {
       throw UsageError(

@@ -34,6 +34,17 @@ class HeadsOption {
   TextOption heads_;
 };
 
+// --M. Requires, of a request to fill: its threads.
+class FastMemoryOption {
+ public:
+  explicit FastMemoryOption(CLI::App& app);
+  // Throws: UsageError, also where M is missing.
+  void fill(Request& request) const;
+
+ private:
+  TextOption M_;
+};
+
 // Operands from files or from a seed.
 class InputOptions {
  public:
@@ -58,7 +69,8 @@ class ProblemOptions {
  private:
   std::string kernel_;
   ShapeOptions shape_;
-  TextOption M_, blocks_, objective_, threads_;
+  FastMemoryOption M_;
+  TextOption blocks_, objective_, threads_;
 };
 
 }  // namespace redblue

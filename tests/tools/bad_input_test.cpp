@@ -203,6 +203,29 @@ TEST_F(BadInput, Sizes) {
   });
 }
 
+TEST_F(BadInput, Bounds) {
+  expect_refused({
+      {"bounds", 2, "--n is missing"},
+      {"bounds --n 4 --M 200", 2, "--d is missing"},
+      {"bounds --n 4 --d 3", 2, "--M is missing"},
+      {"bounds --n 4 --d 3 --M 0", 2, "--M.*\"0\".*zero"},
+      {"bounds @ extra", 2, "extra"},
+      {"bounds @ --problem gradient", 2,
+       "--problem 'gradient': expected product, forward or backward"},
+      {"bounds @ --sharing all", 2, "--sharing 'all': expected none, kv or self"},
+      {"bounds @ --given O", 2, "--given 'O': expected nothing or OL"},
+      {"bounds @ --given OL --given OL", 2, "--given is given 2 times"},
+      {"bounds @ --problem forward --given OL", 2, "--given 'OL': only --problem backward"},
+      {"bounds @ --problem product --sharing kv", 2, "--sharing 'kv': a product"},
+      {"bounds @ --sharing self", 2, "--m 5 is not --n 4"},
+      {"REDBLUE_m=6 bounds --n 4 --d 3 --M 200 --sharing self", 2, "REDBLUE_m 6 is not --n 4"},
+      {"REDBLUE_SHARING=q bounds @", 2, "REDBLUE_SHARING 'q'"},
+      {"bounds @ --format xml", 2, "--format.*xml"},
+      {"bounds --n 4G --d 4G --M 200", 2, "63 bits"},
+      {"bounds --n 4 --d 3 --M 9223372036854775807", 2, "63 bits"},
+  });
+}
+
 TEST_F(BadInput, CachesForM) {
   expect_refused({
       {"count backward/small --n 4 --d 3 --M l2", 2, "--M.*\"l2\".*mean L2"},
@@ -748,8 +771,9 @@ TEST_F(BadInput, OutputsToAFullDisk) {
 
 TEST_F(BadInput, StandardOutputThatIsFull) {
   for (const std::string command :
-       {"list", "list --format json", "info", "count backward/small @", "run backward/small @",
-        "run backward/small @ --format json --verify", "--version", "--help", "run --help"}) {
+       {"list", "list --format json", "info", "bounds @", "count backward/small @",
+        "run backward/small @", "run backward/small @ --format json --verify", "--version",
+        "--help", "run --help"}) {
     SCOPED_TRACE(command);
     Process full = process(expanded(command));
     full.standard_output = "/dev/full";

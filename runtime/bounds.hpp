@@ -1,0 +1,91 @@
+#pragma once
+// How few words can a problem move? Lower bounds on reads + writes in a fast memory of M words,
+// each with what it assumes of an algorithm; bounds.md proves them, under the same names.
+//
+//   const std::vector<Bound> bounds = lower_bounds({.pass = Pass::backward, .shape = {n, m, d}, .M
+//   = M}); largest(bounds).words;                               // of all algorithms
+//   largest(bounds, {.order = Order::two_step}).words;   // of those that sum p A2 before g
+//
+// Values and functions of values: from any thread.
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/shape.hpp"
+
+namespace redblue {
+
+// C = A B; O and L of A1, A2, A3, X, Y; g of these and dO.
+enum class Pass { product, forward, backward };
+// Which sources are one matrix, to be read once: A2 = A3; or A1 = A2 = A3, and then n = m.
+enum class Sharing { none, kv, self };
+// What backward may use beside its operands. The bounds are those of O_and_L, which hold from
+// nothing as well: who is given less moves no less.
+enum class Known { nothing, O_and_L };
+
+struct Task {
+  Pass pass = Pass::backward;
+  Shape shape = {};
+  Index M = 1;
+  Sharing sharing = Sharing::none;
+  Known known = Known::O_and_L;
+};
+
+// Of g = A1^T p A2: in any order; or with W = p A2, or T = A1^T p, summed over all keys, or all
+// queries, before g. Forward and the product have but one order.
+enum class Order { any, two_step };
+
+enum class Status {
+  proven,
+  cited,      // proven elsewhere
+  numerical,  // proven but for a constant, a maximum that was searched for
+  asymptotic  // up to a constant that nobody says, taken as 1: no bound on words
+};
+
+struct Bound {
+  std::string_view name;
+  Index words = 0;
+  Status status = Status::proven;
+  Order order = Order::any;
+  // Also where partial sums of W, or T, are made more than once.
+  bool recomputation = true;
+  // The most that an algorithm may be given, and may read as one.
+  Known known = Known::O_and_L;
+  Sharing sharing = Sharing::none;
+  // Of an asymptotic one: the M that it is for.
+  std::string_view regime = {};
+  bool in_regime = true;
+};
+
+// What is known of an algorithm. The default is of all.
+struct Schedule {
+  Order order = Order::any;
+  bool recomputes = true;
+  Known known = Known::O_and_L;
+  Sharing sharing = Sharing::none;  // which sources it reads as one
+};
+
+// In the order of bounds.md. Words are rounded down. Throws: ShapeMismatch for extents below 1 and
+// for self with n != m; CountOverflow.
+std::vector<Bound> lower_bounds(const Task& task);
+
+// Whether an algorithm is of the kind that a bound is for.
+bool meets(const Schedule& schedule, const Bound& bound);
+
+// The largest proven bound that the schedule meets; the first of equals.
+// Requires: bounds of a task that shares as much as the schedule does.
+const Bound& largest(const std::vector<Bound>& bounds, const Schedule& schedule = {});
+
+// Where the paper divides large caches from small ones: d^2.
+Words dividing_point(const Shape& shape);
+// The paper's Theta of this pass without its constant, rounded down (Theorem 1.1; forward: without
+// the terms of X).
+Index asymptotic_words(const Task& task);
+
+std::string_view to_string(Pass pass);
+std::string_view to_string(Sharing sharing);
+std::string_view to_string(Known known);
+std::string_view to_string(Order order);
+std::string_view to_string(Status status);
+
+}  // namespace redblue

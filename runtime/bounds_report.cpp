@@ -1,0 +1,318 @@
+#include "runtime/bounds_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/context.hpp"
+#include "runtime/experiment.hpp"
+#include "runtime/table.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool solves(const Kernel& kernel, Pass pass) {
+  const std::string_view result = pass == Pass::product ? "C" : pass == Pass::forward ? "O" : "g";
+  return std::ranges::any_of(kernel.returns,
+                             [&](const Signature& operand) { return operand.name == result; });
+}
+
+Request request_of(const Kernel& kernel, const Task& task) {
+  Request request;
+  request.kernel = kernel.name;
+  request.n = task.shape.n;
+  request.m = task.shape.m;
+  request.d = task.shape.d;
+  request.M = task.M;
+  return request;
+}
+
+Index io(const PhaseCost& cost) {
+  return (cost.reads + cost.writes).value();
+}
+
+Index without_constant(long double words) {
+  return words < 0x1p63L ? static_cast<Index>(words) : throw CountOverflow("too large");
+}
+
+// Theorem 1.1: no algorithm moves fewer words than a proven bound says.
+Statement main_theorem(const Task& task, const Task& larger) {
+  const std::vector<Bound> bounds = lower_bounds(task);
+  const Bound& active = largest(bounds, {.sharing = task.sharing});
+  return {.name = "Theorem 1.1",
+          .says = "O(min{(n^2 d^2 + n d^3) / M, (n^2 d + n d^2) / sqrt(M)})",
+          .says_words = asymptotic_words(task),
+          .says_at_4M = asymptotic_words(larger),
+          .about = fmt::format("every algorithm, by the bound {}", active.name),
+          .words = active.words,
+          .words_at_4M = largest(lower_bounds(larger), {.sharing = task.sharing}).words};
+}
+
+// Lemma C.9: phase 3 of the small-cache algorithm reads its three matrices of n x m words.
+std::optional<Statement> phase_3(const Task& task, const Task& larger) {
+  const Kernel& small = find_kernel("backward/small");
+  if (task.M < small.least_M(task.shape)) {
+    return std::nullopt;
+  }
+  const auto words = [&](Index M) {
+    Index sum = 0;
+    for (const PhaseCost& phase : small.plan(task.shape, M).phases) {
+      sum += phase.path.starts_with("phase3/") ? io(phase) : 0;
+    }
+    return sum;
+  };
+  const auto says = [&](Index M) {
+    return without_constant(static_cast<long double>(task.shape.n) *
+                            static_cast<long double>(task.shape.m) /
+                            std::sqrt(static_cast<long double>(M)));
+  };
+  return Statement{.name = "Lemma C.9",
+                   .says = "O(n^2 / sqrt(M))",
+                   .says_words = says(task.M),
+                   .says_at_4M = says(larger.M),
+                   .about = "phase3 of backward/small",
+                   .words = words(task.M),
+                   .words_at_4M = words(larger.M)};
+}
+
+// Theorem D.5: the large-cache algorithm with the blocks that it prints, Br at most d.
+std::optional<Statement> large_cache(const Task& task, const Task& larger) {
+  const Words M = task.M;
+  if (M < dividing_point(task.shape) || M > Words(task.shape.n) * task.shape.d) {
+    return std::nullopt;
+  }
+  const Kernel& large = find_kernel("backward/large");
+  const auto words = [&](Index of) {
+    return io(total(large.cost(task.shape, large.printed(task.shape, of))));
+  };
+  return Statement{.name = "Theorem D.5",
+                   .says = "O((n^2 d^2 + n d^3) / M)",
+                   .says_words = asymptotic_words(task),
+                   .says_at_4M = asymptotic_words(larger),
+                   .about = "backward/large, blocks as printed",
+                   .words = words(task.M),
+                   .words_at_4M = words(larger.M)};
+}
+
+std::vector<Statement> statements_of(const Task& task) {
+  Task larger = task;
+  larger.M = (Words(4) * task.M).value();
+  std::vector<Statement> statements = {main_theorem(task, larger)};
+  for (auto& statement : {phase_3(task, larger), large_cache(task, larger)}) {
+    if (statement) {
+      statements.push_back(*statement);
+    }
+  }
+  return statements;
+}
+
+double ratio(const BoundReport& report) {
+  return static_cast<double>(report.best->words) / static_cast<double>(report.active().words);
+}
+
+std::string_view yes_or_no(bool yes) {
+  return yes ? "yes" : "no";
+}
+
+std::string problem_words(const Task& task) {
+  const auto [n, m, d] = task.shape;
+  std::string text = fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.M);
+  if (task.pass == Pass::backward) {
+    text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
+  }
+  if (task.sharing != Sharing::none) {
+    text += task.sharing == Sharing::kv ? ", A2 = A3" : ", A1 = A2 = A3";
+  }
+  return text;
+}
+
+// What there is to say of an asymptotic bound here.
+std::string remark(const BoundReport& report, const Bound& bound) {
+  if (bound.status != Status::asymptotic) {
+    return "-";
+  }
+  if (!bound.in_regime) {
+    return std::string(bound.regime);
+  }
+  return report.undercut(bound)
+             ? fmt::format("{}, but {} moves fewer", bound.regime, report.best->kernel)
+             : fmt::format("{}, as here", bound.regime);
+}
+
+}  // namespace
+
+std::optional<Moving> fewest_words(const Task& task) {
+  std::optional<Moving> best;
+  for (const Kernel& kernel : kernels()) {
+    if (!solves(kernel, task.pass)) {
+      continue;
+    }
+    try {
+      const Report report = count(request_of(kernel, task));
+      const bool both = report.forward && task.known == Known::nothing;
+      const Words words = Words(report.kernel.io()) + (both ? report.forward->io() : 0);
+      if (!best || words < Words(best->words)) {
+        best = {std::string(kernel.name), both ? report.forward->plan.kernel : "", words.value()};
+      }
+    } catch (const FastMemoryTooSmall&) {  // the next may fit
+    } catch (const CountOverflow&) {       // the next may move fewer
+    }
+  }
+  return best;
+}
+
+const Bound& BoundReport::active() const {
+  return largest(bounds, {.sharing = task.sharing});
+}
+
+bool BoundReport::undercut(const Bound& bound) const {
+  return bound.status == Status::asymptotic && bound.in_regime && best && best->words < bound.words;
+}
+
+BoundReport report_bounds(const Task& task) {
+  BoundReport report;
+  report.task = task;
+  report.bounds = lower_bounds(task);
+  report.best = fewest_words(task);
+  if (task.pass == Pass::backward) {
+    report.statements = statements_of(task);
+  }
+  return report;
+}
+
+std::string to_table(const BoundReport& report) {
+  const Task& task = report.task;
+  std::string text = problem_words(task) + "   (lower bounds on reads + writes, in words)\n";
+  if (report.M_from) {
+    text += to_words(*report.M_from) + "\n";
+  }
+  Table bounds;
+  bounds.add({"bound", "words", "status", "order", "recomputation", "regime"});
+  for (const Bound& bound : report.bounds) {
+    bounds.add({std::string(bound.name), grouped(bound.words), std::string(to_string(bound.status)),
+                std::string(to_string(bound.order)), std::string(yes_or_no(bound.recomputation)),
+                remark(report, bound)});
+  }
+  text += "\n" + bounds.text();
+  const Bound& active = report.active();
+  text += fmt::format("\nactive, of every algorithm: {}, {} words\n", active.name,
+                      grouped(active.words));
+  if (report.best) {
+    const Moving& best = *report.best;
+    text += fmt::format("fewest words of our kernels: {}{}, {} words, {:.3f} times that\n",
+                        best.kernel, best.forward.empty() ? "" : " after " + best.forward,
+                        grouped(best.words), ratio(report));
+  } else {
+    text += "none of our kernels fits in this M\n";
+  }
+  if (task.pass == Pass::product) {
+    return text;
+  }
+  const Words divides = dividing_point(task.shape);
+  text += fmt::format("the paper divides at M = d^2 = {}: this cache is {}\n",
+                      grouped(divides.value()), Words(task.M) < divides ? "small" : "large");
+  if (report.statements.empty()) {
+    return text;
+  }
+  Table statements;
+  statements.add({"the paper", "says", "at 4 M", "words", "at 4 M", "falls with M"});
+  for (const Statement& statement : report.statements) {
+    statements.add({statement.name, grouped(statement.says_words), grouped(statement.says_at_4M),
+                    grouped(statement.words), grouped(statement.words_at_4M),
+                    statement.refuted() ? "no: refuted" : "yes"});
+  }
+  text += "\n" + statements.text();
+  for (const Statement& statement : report.statements) {
+    text += fmt::format("{}: {}; words: {}\n", statement.name, statement.says, statement.about);
+  }
+  return text;
+}
+
+std::string to_json(const BoundReport& report) {
+  const Task& task = report.task;
+  const auto [n, m, d] = task.shape;
+  Json json = {{"schema", kSchema},
+               {"context", context_json(report.M_from)},
+               {"problem", to_string(task.pass)},
+               {"n", n},
+               {"m", m},
+               {"d", d},
+               {"M", task.M}};
+  if (task.pass != Pass::product) {
+    json["sharing"] = to_string(task.sharing);
+  }
+  if (task.pass == Pass::backward) {
+    json["given"] = to_string(task.known);
+  }
+  Json bounds = Json::array();
+  for (const Bound& bound : report.bounds) {
+    Json entry = {{"name", bound.name},
+                  {"words", bound.words},
+                  {"status", to_string(bound.status)},
+                  {"order", to_string(bound.order)},
+                  {"recomputation", bound.recomputation}};
+    if (bound.status == Status::asymptotic) {
+      entry["regime"] = bound.regime;
+      entry["in_regime"] = bound.in_regime;
+      entry["refuted_by"] = report.undercut(bound) ? Json(report.best->kernel) : Json();
+    }
+    bounds.push_back(std::move(entry));
+  }
+  json["bounds"] = std::move(bounds);
+  const Bound& active = report.active();
+  json["lower_bound"] = {
+      {"words", active.words}, {"term", active.name}, {"status", to_string(active.status)}};
+  json["best"] = nullptr;
+  if (report.best) {
+    const Moving& best = *report.best;
+    json["best"] = {{"kernel", best.kernel}, {"words", best.words}, {"ratio", ratio(report)}};
+    if (!best.forward.empty()) {
+      json["best"]["forward"] = best.forward;
+    }
+  }
+  if (task.pass != Pass::product) {
+    json["dividing_point"] = dividing_point(task.shape).value();
+  }
+  if (task.pass == Pass::backward) {
+    Json statements = Json::array();
+    for (const Statement& statement : report.statements) {
+      statements.push_back({{"name", statement.name},
+                            {"says", statement.says},
+                            {"says_words", statement.says_words},
+                            {"says_words_at_4M", statement.says_at_4M},
+                            {"about", statement.about},
+                            {"words", statement.words},
+                            {"words_at_4M", statement.words_at_4M},
+                            {"refuted", statement.refuted()}});
+    }
+    json["statements"] = std::move(statements);
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const BoundReport& report) {
+  const Task& task = report.task;
+  const auto [n, m, d] = task.shape;
+  std::string text = "problem,n,m,d,M,sharing,given,name,words,status,order,recomputation\n";
+  const std::string problem =
+      fmt::format("{},{},{},{},{},{},{}", to_string(task.pass), n, m, d, task.M,
+                  task.pass == Pass::product ? "" : to_string(task.sharing),
+                  task.pass == Pass::backward ? to_string(task.known) : "");
+  for (const Bound& bound : report.bounds) {
+    text += fmt::format("{},\"{}\",{},{},{},{}\n", problem, bound.name, bound.words,
+                        to_string(bound.status), to_string(bound.order),
+                        yes_or_no(bound.recomputation));
+  }
+  if (report.best) {
+    text += fmt::format("{},\"{}\",{},moved,,\n", problem, report.best->kernel, report.best->words);
+  }
+  return text;
+}
+
+}  // namespace redblue

@@ -1,0 +1,57 @@
+#pragma once
+// What `redblue bounds` has to say: the bounds of a task, which one is active, the kernel that
+// moves the fewest words, and where statements of the paper stand at this size.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/bounds.hpp"
+#include "runtime/topology.hpp"
+
+namespace redblue {
+
+// A kernel with the words of its formula; from nothing, those of the kernel that makes O and L
+// for it, too.
+struct Moving {
+  std::string kernel;
+  std::string forward;  // or empty
+  Index words = 0;
+};
+
+// The kernel of fewest words: given O and L, of all that return g, with these as operands; from
+// nothing, with a forward pass where a kernel needs one. None where none fits in M.
+std::optional<Moving> fewest_words(const Task& task);
+
+// An O(...) of the paper, without its constant, and what it is about, at M and at 4 M.
+struct Statement {
+  std::string name;
+  std::string says;
+  Index says_words = 0, says_at_4M = 0;
+  std::string about;  // whose words
+  Index words = 0, words_at_4M = 0;
+
+  // It falls with M, but what it is about does not: no constant will do.
+  [[nodiscard]] bool refuted() const { return words_at_4M >= words && says_at_4M < says_words; }
+};
+
+struct BoundReport {
+  Task task;
+  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
+  std::vector<Bound> bounds;
+  std::optional<Moving> best;
+  std::vector<Statement> statements;  // of backward
+
+  [[nodiscard]] const Bound& active() const;
+  // An asymptotic bound within its regime that a kernel undercuts.
+  [[nodiscard]] bool undercut(const Bound& bound) const;
+};
+
+// Throws: what lower_bounds() does.
+BoundReport report_bounds(const Task& task);
+
+std::string to_table(const BoundReport& report);
+std::string to_json(const BoundReport& report);
+std::string to_csv(const BoundReport& report);
+
+}  // namespace redblue

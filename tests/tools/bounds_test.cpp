@@ -1,0 +1,134 @@
+// What `redblue bounds` prints: its JSON key by key, the same in a table and in CSV, and the best
+// kernel as `redblue count` has it.
+
+#include "runtime/bounds.hpp"
+
+#include <algorithm>
+
+#include "runtime/table.hpp"
+#include "tests/tools/cli.hpp"
+#include "tests/tools/csv.hpp"
+
+namespace redblue {
+namespace {
+
+class BoundsCommand : public Cli {};
+
+TEST_F(BoundsCommand, EveryKey) {
+  const Json json = this->json("bounds --n 300 --m 200 --d 16 --M 512");
+  EXPECT_EQ(keys(json),
+            (Keys{"schema", "context", "problem", "n", "m", "d", "M", "sharing", "given", "bounds",
+                  "lower_bound", "best", "dividing_point", "statements"}));
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["problem"], "backward");
+  EXPECT_EQ(json["sharing"], "none");
+  EXPECT_EQ(json["given"], "OL");
+  EXPECT_EQ(json["dividing_point"], 256);
+  const std::vector<Bound> bounds = lower_bounds({Pass::backward, {300, 200, 16}, 512});
+  ASSERT_EQ(json["bounds"].size(), bounds.size());
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const Json& entry = json["bounds"][i];
+    const bool asymptotic = bounds[i].status == Status::asymptotic;
+    EXPECT_EQ(keys(entry).size(), asymptotic ? 8U : 5U);
+    EXPECT_EQ(entry["name"], bounds[i].name);
+    EXPECT_EQ(entry["words"], bounds[i].words);
+    EXPECT_EQ(entry["status"], to_string(bounds[i].status));
+    EXPECT_EQ(entry["order"], to_string(bounds[i].order));
+    EXPECT_EQ(entry["recomputation"], bounds[i].recomputation);
+  }
+  EXPECT_EQ(json["lower_bound"], (Json{{"words", largest(bounds).words},
+                                       {"term", largest(bounds).name},
+                                       {"status", "proven"}}));
+  EXPECT_EQ(keys(json["best"]), (Keys{"kernel", "words", "ratio"}));
+  for (const Json& statement : json["statements"]) {
+    EXPECT_EQ(keys(statement), (Keys{"name", "says", "says_words", "says_words_at_4M", "about",
+                                     "words", "words_at_4M", "refuted"}));
+  }
+
+  const Json forward = this->json("bounds --problem forward --n 300 --d 16 --M 512");
+  EXPECT_FALSE(forward.contains("given"));
+  EXPECT_FALSE(forward.contains("statements"));
+  const Json product = this->json("bounds --problem product --n 300 --d 16 --M 512");
+  EXPECT_FALSE(product.contains("sharing"));
+  EXPECT_FALSE(product.contains("dividing_point"));
+  EXPECT_EQ(product["best"]["kernel"].get<std::string>().substr(0, 7), "matmul/");
+}
+
+// The best kernel moves what count says of it, and none of the others less.
+TEST_F(BoundsCommand, TheBestKernelAsCountHasIt) {
+  const std::string problem = " --n 300 --m 200 --d 16 --M 2048";
+  const Json given = json("bounds" + problem)["best"];
+  const Json nothing = json("bounds --given nothing" + problem)["best"];
+  const auto count = [&](const Json& best) {
+    return json("count " + best["kernel"].get<std::string>() + problem);
+  };
+  EXPECT_EQ(given["words"], count(given)["total"]["io"]);
+  EXPECT_EQ(nothing["words"], count(nothing)["total_from_nothing"]);
+  EXPECT_EQ(nothing.contains("forward"), count(nothing).contains("forward"));
+  for (const char* kernel : {"backward/small", "backward/large", "backward/flash", "backward/rows",
+                             "backward/rows-onepass"}) {
+    const Json other = json(std::string("count ") + kernel + problem);
+    EXPECT_LE(given["words"], other["total"]["io"]) << kernel;
+    EXPECT_LE(nothing["words"], other["total_from_nothing"]) << kernel;
+  }
+  EXPECT_TRUE(json("bounds --n 300 --d 16 --M 2")["best"].is_null());
+  EXPECT_NE(data("bounds --n 300 --d 16 --M 2").find("none of our kernels fits"),
+            std::string::npos);
+}
+
+TEST_F(BoundsCommand, TableAndCsvSayTheSame) {
+  for (const std::string command :
+       {"bounds --n 4096 --d 64 --M 16K --given nothing",
+        "bounds --n 99 --d 8 --M 64 --sharing self",
+        "bounds --n 99 --m 5 --d 8 --M 99 --sharing kv --problem forward",
+        "bounds --n 99 --m 5 --d 8 --M 99 --problem product"}) {
+    SCOPED_TRACE(command);
+    const Json document = json(command);
+    const std::string table = data(command);
+    const std::vector<CsvRow> rows = parse_csv(data(command + " --format csv"));
+    ASSERT_EQ(rows.size(), document["bounds"].size() + 1);
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+      const Json& entry = document["bounds"][i];
+      EXPECT_EQ(rows[i].at("name"), entry["name"]);
+      EXPECT_EQ(rows[i].at("words"), entry["words"].dump());
+      EXPECT_EQ(rows[i].at("status"), entry["status"]);
+      EXPECT_EQ(rows[i].at("recomputation"), entry["recomputation"] == true ? "yes" : "no");
+      EXPECT_NE(table.find(grouped(entry["words"].get<Index>())), std::string::npos);
+    }
+    EXPECT_EQ(rows.back().at("name"), document["best"]["kernel"]);
+    EXPECT_EQ(rows.back().at("words"), document["best"]["words"].dump());
+  }
+}
+
+// Where the paper's statements do not hold, the table says so.
+TEST_F(BoundsCommand, StatementsOfThePaper) {
+  const Json large = json("bounds --n 4096 --d 64 --M 64K");
+  for (const Json& statement : large["statements"]) {
+    EXPECT_EQ(statement["refuted"], statement["name"] != "Theorem 1.1") << statement.dump();
+  }
+  const std::string table = data("bounds --n 4096 --d 64 --M 64K");
+  for (const char* expected : {"M >= d^2, as here", "  M < d^2\n", "no: refuted", "Lemma C.9",
+                               "d^2 = 4,096: this cache is large"}) {
+    EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
+  }
+  EXPECT_NE(data("bounds --n 4096 --d 64 --M 4095").find("this cache is small"), std::string::npos);
+}
+
+TEST_F(BoundsCommand, TwinsAndCaches) {
+  EXPECT_EQ(data("REDBLUE_PROBLEM=forward REDBLUE_SHARING=kv bounds --n 99 --d 8 --M 99"),
+            data("bounds --n 99 --d 8 --M 99 --problem forward --sharing kv"));
+  EXPECT_EQ(data("REDBLUE_GIVEN=nothing bounds --n 99 --d 8 --M 99"),
+            data("bounds --n 99 --d 8 --M 99 --given nothing"));
+  EXPECT_EQ(data("bounds --n 4K --d 64 --M 64KiB"), data("bounds --n 4096 --d 64 --M 16384"));
+}
+
+TEST_F(BoundsCommand, AtOnce) {
+  double seconds = 1;
+  for (int i = 0; i < 10; ++i) {
+    seconds = std::min(seconds, redblue("bounds --n 10000000 --d 128 --M 64K").seconds);
+  }
+  EXPECT_LT(seconds, 0.050 * kSlowdown);
+}
+
+}  // namespace
+}  // namespace redblue
