@@ -9,29 +9,12 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/context.hpp"
-#include "runtime/experiment.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-bool solves(const Kernel& kernel, Pass pass) {
-  const std::string_view result = pass == Pass::product ? "C" : pass == Pass::forward ? "O" : "g";
-  return std::ranges::any_of(kernel.returns,
-                             [&](const Signature& operand) { return operand.name == result; });
-}
-
-Request request_of(const Kernel& kernel, const Task& task) {
-  Request request;
-  request.kernel = kernel.name;
-  request.n = task.shape.n;
-  request.m = task.shape.m;
-  request.d = task.shape.d;
-  request.M = task.M;
-  return request;
-}
 
 Index io(const PhaseCost& cost) {
   return (cost.reads + cost.writes).value();
@@ -112,24 +95,8 @@ std::vector<Statement> statements_of(const Task& task) {
   return statements;
 }
 
-double ratio(const BoundReport& report) {
-  return static_cast<double>(report.best->words) / static_cast<double>(report.active().words);
-}
-
 std::string_view yes_or_no(bool yes) {
   return yes ? "yes" : "no";
-}
-
-std::string problem_words(const Task& task) {
-  const auto [n, m, d] = task.shape;
-  std::string text = fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.M);
-  if (task.pass == Pass::backward) {
-    text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
-  }
-  if (task.sharing != Sharing::none) {
-    text += task.sharing == Sharing::kv ? ", A2 = A3" : ", A1 = A2 = A3";
-  }
-  return text;
 }
 
 // What there is to say of an asymptotic bound here.
@@ -141,45 +108,48 @@ std::string remark(const BoundReport& report, const Bound& bound) {
     return std::string(bound.regime);
   }
   return report.undercut(bound)
-             ? fmt::format("{}, but {} moves fewer", bound.regime, report.best->kernel)
+             ? fmt::format("{}, but {} moves fewer", bound.regime, report.best->plan.kernel)
              : fmt::format("{}, as here", bound.regime);
 }
 
 }  // namespace
 
-std::optional<Moving> fewest_words(const Task& task) {
-  std::optional<Moving> best;
-  for (const Kernel& kernel : kernels()) {
-    if (!solves(kernel, task.pass)) {
-      continue;
-    }
-    try {
-      const Report report = count(request_of(kernel, task));
-      const bool both = report.forward && task.known == Known::nothing;
-      const Words words = Words(report.kernel.io()) + (both ? report.forward->io() : 0);
-      if (!best || words < Words(best->words)) {
-        best = {std::string(kernel.name), both ? report.forward->plan.kernel : "", words.value()};
-      }
-    } catch (const FastMemoryTooSmall&) {  // the next may fit
-    } catch (const CountOverflow&) {       // the next may move fewer
-    }
+std::string to_words(const Task& task) {
+  const auto [n, m, d] = task.shape;
+  std::string text = fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.M);
+  if (task.pass == Pass::backward) {
+    text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
   }
-  return best;
+  if (task.sharing != Sharing::none) {
+    text += task.sharing == Sharing::kv ? ", A2 = A3" : ", A1 = A2 = A3";
+  }
+  return text;
+}
+
+std::string to_words(const Choice& choice) {
+  return choice.plan.kernel + (choice.forward ? " after " + choice.forward->kernel : "");
 }
 
 const Bound& BoundReport::active() const {
   return largest(bounds, {.sharing = task.sharing});
 }
 
+double BoundReport::ratio() const {
+  return static_cast<double>(best->words.value()) / static_cast<double>(active().words);
+}
+
 bool BoundReport::undercut(const Bound& bound) const {
-  return bound.status == Status::asymptotic && bound.in_regime && best && best->words < bound.words;
+  return bound.status == Status::asymptotic && bound.in_regime && best &&
+         best->words < Words(bound.words);
 }
 
 BoundReport report_bounds(const Task& task) {
   BoundReport report;
   report.task = task;
   report.bounds = lower_bounds(task);
-  report.best = fewest_words(task);
+  if (std::vector<Choice> all = choices(task); !all.empty()) {
+    report.best = std::move(all.front());
+  }
   if (task.pass == Pass::backward) {
     report.statements = statements_of(task);
   }
@@ -188,7 +158,7 @@ BoundReport report_bounds(const Task& task) {
 
 std::string to_table(const BoundReport& report) {
   const Task& task = report.task;
-  std::string text = problem_words(task) + "   (lower bounds on reads + writes, in words)\n";
+  std::string text = to_words(task) + "   (lower bounds on reads + writes, in words)\n";
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
@@ -204,10 +174,9 @@ std::string to_table(const BoundReport& report) {
   text += fmt::format("\nactive, of every algorithm: {}, {} words\n", active.name,
                       grouped(active.words));
   if (report.best) {
-    const Moving& best = *report.best;
-    text += fmt::format("fewest words of our kernels: {}{}, {} words, {:.3f} times that\n",
-                        best.kernel, best.forward.empty() ? "" : " after " + best.forward,
-                        grouped(best.words), ratio(report));
+    text +=
+        fmt::format("fewest words of our kernels: {}, {} words, {:.3f} times that\n",
+                    to_words(*report.best), grouped(report.best->words.value()), report.ratio());
   } else {
     text += "none of our kernels fits in this M\n";
   }
@@ -260,7 +229,7 @@ std::string to_json(const BoundReport& report) {
     if (bound.status == Status::asymptotic) {
       entry["regime"] = bound.regime;
       entry["in_regime"] = bound.in_regime;
-      entry["refuted_by"] = report.undercut(bound) ? Json(report.best->kernel) : Json();
+      entry["refuted_by"] = report.undercut(bound) ? Json(report.best->plan.kernel) : Json();
     }
     bounds.push_back(std::move(entry));
   }
@@ -270,10 +239,11 @@ std::string to_json(const BoundReport& report) {
       {"words", active.words}, {"term", active.name}, {"status", to_string(active.status)}};
   json["best"] = nullptr;
   if (report.best) {
-    const Moving& best = *report.best;
-    json["best"] = {{"kernel", best.kernel}, {"words", best.words}, {"ratio", ratio(report)}};
-    if (!best.forward.empty()) {
-      json["best"]["forward"] = best.forward;
+    const Choice& best = *report.best;
+    json["best"] = {
+        {"kernel", best.plan.kernel}, {"words", best.words.value()}, {"ratio", report.ratio()}};
+    if (best.forward) {
+      json["best"]["forward"] = best.forward->kernel;
     }
   }
   if (task.pass != Pass::product) {
@@ -310,7 +280,8 @@ std::string to_csv(const BoundReport& report) {
                         yes_or_no(bound.recomputation));
   }
   if (report.best) {
-    text += fmt::format("{},\"{}\",{},moved,,\n", problem, report.best->kernel, report.best->words);
+    text += fmt::format("{},\"{}\",{},moved,,\n", problem, report.best->plan.kernel,
+                        report.best->words.value());
   }
   return text;
 }

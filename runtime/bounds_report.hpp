@@ -7,21 +7,10 @@
 #include <vector>
 
 #include "runtime/bounds.hpp"
+#include "runtime/planner.hpp"
 #include "runtime/topology.hpp"
 
 namespace redblue {
-
-// A kernel with the words of its formula; from nothing, those of the kernel that makes O and L
-// for it, too.
-struct Moving {
-  std::string kernel;
-  std::string forward;  // or empty
-  Index words = 0;
-};
-
-// The kernel of fewest words: given O and L, of all that return g, with these as operands; from
-// nothing, with a forward pass where a kernel needs one. None where none fits in M.
-std::optional<Moving> fewest_words(const Task& task);
 
 // An O(...) of the paper, without its constant, and what it is about, at M and at 4 M.
 struct Statement {
@@ -39,10 +28,12 @@ struct BoundReport {
   Task task;
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   std::vector<Bound> bounds;
-  std::optional<Moving> best;
+  std::optional<Choice> best;
   std::vector<Statement> statements;  // of backward
 
   [[nodiscard]] const Bound& active() const;
+  // The words of the best over those of the active bound. Requires: there is a best.
+  [[nodiscard]] double ratio() const;
   // An asymptotic bound within its regime that a kernel undercuts.
   [[nodiscard]] bool undercut(const Bound& bound) const;
 };
@@ -50,6 +41,10 @@ struct BoundReport {
 // Throws: what lower_bounds() does.
 BoundReport report_bounds(const Task& task);
 
+// "backward n=512 m=512 d=64 M=8192, given O and L": on one line.
+std::string to_words(const Task& task);
+// A kernel, and who makes O and L for it.
+std::string to_words(const Choice& choice);
 std::string to_table(const BoundReport& report);
 std::string to_json(const BoundReport& report);
 std::string to_csv(const BoundReport& report);

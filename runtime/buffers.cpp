@@ -28,8 +28,8 @@ std::span<const float> head_of(const Buffers& buffers, const Signature& operand,
   return std::span(found->second).subspan(static_cast<std::size_t>(head) * words, words);
 }
 
-Bound::Bound(const Kernel& kernel, const Shape& shape, Index heads, const Buffers& given,
-             Buffers& returned) {
+KernelMatrices::KernelMatrices(const Kernel& kernel, const Shape& shape, Index heads,
+                               const Buffers& given, Buffers& returned) {
   for (const Signature& operand : kernel.returns) {
     returned[std::string(operand.name)] = buffer_for(operand, shape, heads);
   }
@@ -52,7 +52,7 @@ Bound::Bound(const Kernel& kernel, const Shape& shape, Index heads, const Buffer
   }
 }
 
-Index Bound::bytes(const Kernel& kernel) {
+Index KernelMatrices::bytes(const Kernel& kernel) {
   constexpr std::size_t kMatrix =
       sizeof(SlowMatrix) + sizeof(BorrowedBacking) + sizeof(const SlowMatrix*);
   const std::size_t matrices = kernel.given.size() + kernel.returns.size();

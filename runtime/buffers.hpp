@@ -25,12 +25,12 @@ std::span<const float> head_of(const Buffers& buffers, const Signature& operand,
                                Index head);
 
 // A kernel's matrices in buffers, head by head. The buffers must outlive them.
-class Bound {
+class KernelMatrices {
  public:
   // `returned` gets a fresh buffer for each operand that the kernel returns.
   // Requires: in `given` a buffer for each that it is given.
-  Bound(const Kernel& kernel, const Shape& shape, Index heads, const Buffers& given,
-        Buffers& returned);
+  KernelMatrices(const Kernel& kernel, const Shape& shape, Index heads, const Buffers& given,
+                 Buffers& returned);
 
   [[nodiscard]] const std::vector<Operands>& heads() const { return heads_; }
   // About what it takes itself, for a head.

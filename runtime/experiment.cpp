@@ -12,6 +12,7 @@
 #include "runtime/inputs.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/npy.hpp"
+#include "runtime/planner.hpp"
 #include "runtime/verification.hpp"
 
 namespace redblue {
@@ -24,6 +25,18 @@ std::string list(const Names& operands) {
     names += (names.empty() ? "" : ", ") + std::string(operand.name);
   }
   return names;
+}
+
+bool is_auto(const Request& request) {
+  return std::ranges::find(kAuto, request.kernel) != std::end(kAuto);
+}
+
+// The kernel that is asked for. In place of auto, until the size is known, one with all the
+// operands that its choices may have.
+const Kernel& kernel_of(const Request& request) {
+  return find_kernel(!is_auto(request)                        ? request.kernel
+                     : request.kernel.starts_with("forward/") ? "forward/rows"
+                                                              : "backward/rows");
 }
 
 bool takes_forward(const Kernel& kernel) {
@@ -210,19 +223,68 @@ Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
                                    : find_kernel("forward/small").plan(shape, M);
 }
 
-Report planned(const Request& request, const Kernel& kernel, const Size& size) {
+// A kernel's plan, and that of who makes O and L for it.
+struct Plans {
+  Plan plan;
+  std::optional<Plan> forward;
+};
+
+// The planner's first choice, of kernels that split where there are threads for it.
+Plans choose(const Request& request, const Size& size) {
+  if (!request.blocks.empty() || request.printed_blocks) {
+    throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
+                                   request.said("--blocks"), request.kernel));
+  }
+  if (request.objective == Objective::time) {
+    throw RequestError(fmt::format("{} time: {} goes by words; name a kernel",
+                                   request.said("--objective"), request.kernel));
+  }
+  Task task = task_of(kernel_of(request), size.shape, request.M);
+  task.known = request.in.contains("O") ? Known::O_and_L : Known::nothing;
+  const bool must_split = request.threads > 1 && size.heads.value_or(1) == 1;
+  for (Choice& choice : choices(task)) {
+    if (!must_split || find_kernel(choice.plan.kernel).split) {
+      return {std::move(choice.plan), std::move(choice.forward)};
+    }
+  }
+  throw FastMemoryTooSmall(
+      fmt::format("{} does not fit in M = {} words: no kernel does (redblue list --n {} --m {} --d "
+                  "{} has the least M of each)",
+                  request.kernel, request.M, size.shape.n, size.shape.m, size.shape.d));
+}
+
+Plans plans_of(const Request& request, const Size& size) {
+  if (is_auto(request)) {
+    return choose(request, size);
+  }
+  const Kernel& kernel = kernel_of(request);
+  Plans plans{plan_of(request, kernel, size.shape), std::nullopt};
+  if (takes_forward(kernel) && !request.in.contains("O")) {
+    plans.forward = forward_plan(kernel, size.shape, request.M);
+  }
+  return plans;
+}
+
+Report planned(const Request& request, const Size& size) {
   Report report;
+  Plans plans = plans_of(request, size);
+  const Kernel& kernel = find_kernel(plans.plan.kernel);
   const Team team = team_of(request, kernel, size.heads.value_or(1));
-  report.kernel = Part(plan_of(request, kernel, size.shape), team);
+  const bool fits = total(plans.plan.phases).peak <= Words(request.M);
+  if (team.workers == 1 && team.heads == 1 && fits) {
+    const Task task = task_of(kernel, size.shape, request.M);
+    report.bound = largest(lower_bounds(task), {.sharing = task.sharing});
+  }
+  report.asked = request.kernel;
+  report.kernel = Part(std::move(plans.plan), team);
   for (const Signature& operand : kernel.given) {
     report.given.emplace_back(operand.name);
   }
   report.M_from = request.M_from;
-  report.from_nothing = !request.in.contains("O");
-  if (takes_forward(kernel) && report.from_nothing) {
+  report.from_nothing = !(takes_forward(kernel) && request.in.contains("O"));
+  if (plans.forward) {
     // On one thread.
-    report.forward =
-        Part(forward_plan(kernel, size.shape, request.M), {.workers = 1, .heads = team.heads});
+    report.forward = Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
   }
   static_cast<void>(report.kernel.io());  // refuses counts beyond 63 bits now
   return report;
@@ -252,8 +314,9 @@ Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
     intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(plan.shape));
   }
   const Words matrices = words(kernel.given, plan.shape) + words(kernel.returns, plan.shape);
-  const Words bytes = 4 * (matrices * heads + intermediates + peak) +
-                      Words(Bound::bytes(kernel)) * heads;  // not little where heads are small
+  const Words bytes =
+      4 * (matrices * heads + intermediates + peak) +
+      Words(KernelMatrices::bytes(kernel)) * heads;  // not little where heads are small
   return verify ? bytes + verification_bytes(kernel, plan.shape) : bytes;
 }
 
@@ -274,7 +337,7 @@ void refuse_if_too_large(const Report& report, const Kernel& kernel, bool verify
 void count_run(Part& part, const Buffers& inputs, Buffers& outputs, const Topology& topology,
                const Around& around, const Progress* progress) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const Bound bound(kernel, part.plan.shape, part.team.heads, inputs, outputs);
+  const KernelMatrices bound(kernel, part.plan.shape, part.team.heads, inputs, outputs);
   const auto work = [&](const Around& on_each) {
     part.counted = run_on_team(kernel, part.plan, part.team, bound.heads(), topology, on_each);
   };
@@ -370,13 +433,12 @@ std::string Request::said(const std::string& flag) const {
 }
 
 Report count(const Request& request) {
-  const Kernel& kernel = find_kernel(request.kernel);
-  return planned(request, kernel, size_of(request, kernel, {}));
+  return planned(request, size_of(request, kernel_of(request), {}));
 }
 
 Report run(const Request& request, const Topology& topology, const Around& around,
            const Progress* progress) {
-  const Kernel& kernel = find_kernel(request.kernel);
+  const Kernel& asked = kernel_of(request);
   if (around && request.threads > 1) {
     throw RequestError(fmt::format("{} {}: a run is measured on one thread",
                                    request.said("--threads"), request.threads));
@@ -384,20 +446,23 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   if (request.printed_blocks) {
     throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
   }
-  const Readers readers = open_inputs(request, kernel);
-  check_outputs(request, kernel);
-  const Size size = size_of(request, kernel, readers);
+  const Readers readers = open_inputs(request, asked);
+  check_outputs(request, asked);
+  const Size size = size_of(request, asked, readers);
   if (around && size.heads.value_or(1) > 1) {
     throw InputError(fmt::format("{}: {} heads, but a run is measured on one", request.said("--in"),
                                  *size.heads));
   }
-  Report report = planned(request, kernel, size);
+  Report report = planned(request, size);
+  const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
   refuse_if_too_large(report, kernel, request.verify);
   // An output that cannot be written is known before the work is done.
   Writers writers = open_outputs(request, kernel, size);
 
   Buffers inputs = make_inputs(request, kernel, readers, size);
-  if (inputs.size() > readers.size()) {  // some came from no file
+  if (std::ranges::any_of(inputs, [&](const auto& input) {  // some came from no file
+        return !readers.contains(input.first);
+      })) {
     report.seed = request.seed;
   }
   if (report.forward) {

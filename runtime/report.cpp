@@ -227,6 +227,12 @@ std::string to_words(const Verdict& error) {
   return words;
 }
 
+// All words over those of the bound.
+double ratio(const Report& report) {
+  return static_cast<double>(total_from_nothing(report).value_or(report.kernel.io())) /
+         static_cast<double>(report.bound->words);
+}
+
 std::string to_json(const Report& report) {
   const Plan& plan = report.kernel.plan;
   Json json = {
@@ -248,6 +254,17 @@ std::string to_json(const Report& report) {
   }
   if (const auto both = total_from_nothing(report)) {
     json["total_from_nothing"] = *both;
+  }
+  json["lower_bound"] = nullptr;
+  json["ratio"] = nullptr;
+  if (report.bound) {
+    json["lower_bound"] = {{"words", report.bound->words},
+                           {"term", report.bound->name},
+                           {"status", to_string(report.bound->status)}};
+    json["ratio"] = ratio(report);
+  }
+  if (report.asked != plan.kernel) {
+    json["asked"] = report.asked;
   }
   if (report.error) {
     const Verdict& error = *report.error;
@@ -283,7 +300,8 @@ std::string to_csv(const Report& report) {
 
 std::string to_table(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  std::string text = title(report.kernel) + "   (all in words)\n";
+  std::string text = (report.asked == plan.kernel ? "" : report.asked + ": ") +
+                     title(report.kernel) + "   (all in words)\n";
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
@@ -297,6 +315,10 @@ std::string to_table(const Report& report) {
     text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n", title(*report.forward),
                         table(*report.forward) + speed(*report.forward),
                         grouped(*total_from_nothing(report)));
+  }
+  if (report.bound) {
+    text += fmt::format("\nany algorithm moves at least {} words (bound: {}): {:.3f} times that\n",
+                        grouped(report.bound->words), report.bound->name, ratio(report));
   }
   if (report.error) {
     const Verdict& error = *report.error;

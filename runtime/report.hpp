@@ -9,6 +9,7 @@
 
 #include "kernels/plan.hpp"
 #include "memsim/phase.hpp"
+#include "runtime/bounds.hpp"
 #include "runtime/topology.hpp"
 #include "runtime/workers.hpp"
 
@@ -50,7 +51,10 @@ struct Verdict {
 };
 
 struct Report {
+  std::string asked;  // the kernel's name, or that which left the choice to the planner
   Part kernel;
+  // The largest proven bound that holds for the kernel, on one machine and for one head.
+  std::optional<Bound> bound;
   std::vector<std::string> given;          // names of the kernel's operands
   std::optional<Part> forward;             // the kernel that made O and L when nobody gave them
   bool from_nothing = true;                // false when O and L came with the request

@@ -35,7 +35,7 @@ double Trial::of_peak(Index M) {
 }
 
 double Trial::gflops(const Kernel& kernel, const Plan& plan, Buffers& results) {
-  const Bound bound(kernel, shape_, 1, given_, results);
+  const KernelMatrices bound(kernel, shape_, 1, given_, results);
   const Counted counted = run_on_team(kernel, plan, {}, bound.heads(), Topology());
   return 1e-9 * static_cast<double>(counted.total.operations.flops) / counted.total_seconds;
 }

@@ -55,6 +55,7 @@ using Action = std::function<int()>;
 Action add_list(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_bounds(CLI::App& app);
+Action add_plan(CLI::App& app);
 Action add_count(CLI::App& app);
 Action add_run(CLI::App& app);
 Action add_measure(CLI::App& app);

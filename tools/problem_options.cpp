@@ -10,6 +10,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/calibration.hpp"
+#include "runtime/planner.hpp"
 #include "tools/machine.hpp"
 #include "tools/nearest.hpp"
 #include "tools/sizes.hpp"
@@ -31,6 +32,7 @@ void check_kernel(const std::string& name) {
   for (const Kernel& kernel : kernels()) {
     names.push_back(kernel.name);
   }
+  names.insert(names.end(), std::begin(kAuto), std::end(kAuto));
   if (std::ranges::find(names, name) == names.end()) {
     throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
                                  fmt::join(nearest(name, names), " or ")));
@@ -188,7 +190,9 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       objective_(app, "--objective", "blocks for fewest words, or for least time: words; or time",
                  "GOAL"),
       threads_(app, "--threads", "workers, each with M words; 1", "NUMBER") {
-  app.add_option("kernel", kernel_, "a kernel of `redblue list`")
+  app.add_option(
+         "kernel", kernel_,
+         "a kernel of `redblue list`, or forward/auto or backward/auto: as `redblue plan` says")
       ->required()
       ->type_name("KERNEL")
       ->option_text(" ");

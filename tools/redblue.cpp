@@ -51,6 +51,7 @@ int execute(int argc, char** argv) {
   add("count", "the words that a kernel will move, from its formulas", add_count);
   add("run", "run a kernel, counted", add_run);
   add("bounds", "how few words a problem can move, and how near our kernels come", add_bounds);
+  add("plan", "the kernel that moves the fewest words, and the others", add_plan);
   add("measure", "run a kernel and measure a cache meanwhile", add_measure);
   add("calibrate", "find the M for this machine's caches, for --M auto", add_calibrate);
 

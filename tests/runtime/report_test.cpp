@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 // A kernel of two phases that was counted, and read a word too many in the second.
 Report off_by_one() {
   Report report;
+  report.asked = "some/kernel";
   Part& part = report.kernel;
   part.plan.kernel = "some/kernel";
   part.plan.shape = {3, 4, 5};

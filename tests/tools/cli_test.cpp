@@ -107,11 +107,11 @@ TEST_F(Command, EveryKeyOfARun) {
     const bool takes_forward = std::ranges::any_of(
         kernel.given, [](const Signature& operand) { return operand.name == "O"; });
     const Json run = json("run " + ragged(kernel) + " --verify --seed 18446744073709551615");
-    const Keys expected = Keys{"schema", "context", "kernel",  "given",
-                               "n",      "m",       "d",       "heads",
-                               "M",      "seed",    "threads", "blocks",
-                               "phases", "total",   "formula", "total_from_nothing",
-                               "error"} +
+    const Keys expected = Keys{"schema", "context",     "kernel",  "given",
+                               "n",      "m",           "d",       "heads",
+                               "M",      "seed",        "threads", "blocks",
+                               "phases", "total",       "formula", "total_from_nothing",
+                               "error",  "lower_bound", "ratio"} +
                           (takes_forward ? Keys{"forward"} : Keys{});
     ASSERT_EQ(keys(run), expected);
     EXPECT_EQ(run["schema"], 1);

@@ -1,0 +1,28 @@
+#pragma once
+// What `redblue plan` has to say: every kernel that fits, fewest words first, beside the largest
+// proven bound.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/planner.hpp"
+#include "runtime/topology.hpp"
+
+namespace redblue {
+
+struct PlanReport {
+  Task task;
+  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
+  std::vector<Choice> choices;
+  Bound bound;  // of every algorithm
+};
+
+// Throws: FastMemoryTooSmall where no kernel fits; what choices() and lower_bounds() do.
+PlanReport report_plan(const Task& task);
+
+std::string to_table(const PlanReport& report);
+std::string to_json(const PlanReport& report);
+std::string to_csv(const PlanReport& report);
+
+}  // namespace redblue

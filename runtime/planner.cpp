@@ -1,0 +1,78 @@
+#include "runtime/planner.hpp"
+
+#include <algorithm>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+bool takes(const Kernel& kernel, std::string_view operand) {
+  return std::ranges::find(kernel.given, operand, &Signature::name) != kernel.given.end();
+}
+
+Pass pass_of(const Kernel& kernel) {
+  const auto returns = [&](std::string_view operand) {
+    return std::ranges::find(kernel.returns, operand, &Signature::name) != kernel.returns.end();
+  };
+  return returns("g") ? Pass::backward : returns("O") ? Pass::forward : Pass::product;
+}
+
+bool has_one_source(const Kernel& kernel) {
+  return takes(kernel, "A2") && !takes(kernel, "A3");
+}
+
+Words flops(const Choice& choice) {
+  const Words own = total(choice.plan.phases).flops;
+  return choice.forward ? own + total(choice.forward->phases).flops : own;
+}
+
+Words io(const Plan& plan) {
+  const PhaseCost all = total(plan.phases);
+  return all.reads + all.writes;
+}
+
+}  // namespace
+
+std::vector<Choice> choices(const Task& task) {
+  std::optional<Plan> forward;
+  if (task.pass == Pass::backward && task.known == Known::nothing) {
+    Task before = task;
+    before.pass = Pass::forward;
+    const std::vector<Choice> makers = choices(before);
+    if (!makers.empty()) {
+      forward = makers.front().plan;
+    }
+  }
+  std::vector<Choice> found;
+  for (const Kernel& kernel : kernels()) {
+    const bool needs_forward = takes(kernel, "O") && task.known == Known::nothing;
+    if (pass_of(kernel) != task.pass || (needs_forward && !forward) ||
+        (has_one_source(kernel) && task.sharing == Sharing::none)) {
+      continue;
+    }
+    try {
+      Plan plan = kernel.plan(task.shape, task.M);
+      const Words words = needs_forward ? io(plan) + io(*forward) : io(plan);
+      if (!words.overflowed()) {
+        found.push_back({std::move(plan), needs_forward ? forward : std::nullopt, words});
+      }
+    } catch (const FastMemoryTooSmall&) {  // the next may fit
+    } catch (const CountOverflow&) {       // the next may move fewer
+    }
+  }
+  std::ranges::stable_sort(found, [](const Choice& a, const Choice& b) {
+    return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
+  });
+  return found;
+}
+
+Task task_of(const Kernel& kernel, const Shape& shape, Index M) {
+  return {.pass = pass_of(kernel),
+          .shape = shape,
+          .M = M,
+          .sharing = has_one_source(kernel) ? Sharing::kv : Sharing::none,
+          .known = takes(kernel, "O") ? Known::O_and_L : Known::nothing};
+}
+
+}  // namespace redblue

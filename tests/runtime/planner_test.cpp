@@ -1,0 +1,134 @@
+// The planner against all that it chooses from: its first choice moves no more words than any
+// kernel that solves the task and fits, and no fewer than the bound; and when it is run, what it
+// said is what is counted, within M, and the result is right.
+
+#include "runtime/planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "tests/kernels/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+Index io(const Plan& plan) {
+  const PhaseCost cost = total(plan.phases);
+  return (cost.reads + cost.writes).value();
+}
+
+// What a kernel moves for this task, by the rules of planner.hpp spelled out once more; the largest
+// Index where it does not solve it or does not fit.
+Index words_for(const Kernel& kernel, const Task& task, Index forward) {
+  constexpr Index kNever = std::numeric_limits<Index>::max();
+  const char* const result = task.pass == Pass::product   ? "C"
+                             : task.pass == Pass::forward ? "O"
+                                                          : "g";
+  const bool solves = std::ranges::any_of(
+      kernel.returns, [&](const Signature& operand) { return operand.name == result; });
+  const bool makes_forward = takes(kernel, "O") && task.known == Known::nothing;
+  const bool one_source = takes(kernel, "A2") && !takes(kernel, "A3");
+  if (!solves || (one_source && task.sharing == Sharing::none) ||
+      task.M < kernel.least_M(task.shape) || (makes_forward && forward == kNever)) {
+    return kNever;
+  }
+  return io(kernel.plan(task.shape, task.M)) + (makes_forward ? forward : 0);
+}
+
+Index fewest(const Task& task) {
+  Index forward = 0;
+  if (task.pass == Pass::backward) {
+    Task before = task;
+    before.pass = Pass::forward;
+    forward = fewest(before);
+  }
+  Index least = std::numeric_limits<Index>::max();
+  for (const Kernel& kernel : kernels()) {
+    least = std::min(least, words_for(kernel, task, forward));
+  }
+  return least;
+}
+
+Task random_task(std::mt19937_64& random, double largest) {
+  const auto size = [&](double most) {  // of any magnitude
+    std::uniform_real_distribution<double> exponent(0, std::log(most));
+    return static_cast<Index>(std::exp(exponent(random)));
+  };
+  return {.pass = static_cast<Pass>(random() % 3),
+          .shape = {size(largest), size(largest), size(std::sqrt(largest))},
+          .M = 1 + size(largest * largest),
+          .sharing = random() % 2 == 0 ? Sharing::none : Sharing::kv,
+          .known = random() % 2 == 0 ? Known::nothing : Known::O_and_L};
+}
+
+TEST(Planner, ChoosesFewestWordsAboveTheBound) {
+  std::mt19937_64 random(4);
+  int planned = 0;
+  for (int trial = 0; trial < 10'000; ++trial) {
+    const Task task = random_task(random, 3000);
+    const std::vector<Choice> found = choices(task);
+    const Index least = fewest(task);
+    ASSERT_EQ(found.empty(), least == std::numeric_limits<Index>::max());
+    if (found.empty()) {
+      continue;
+    }
+    ++planned;
+    const Choice& best = found.front();
+    EXPECT_EQ(best.words.value(), least) << to_string(best.plan);
+    EXPECT_LE(total(best.plan.phases).peak.value(), task.M) << to_string(best.plan);
+    EXPECT_LE(largest(lower_bounds(task), {.sharing = task.sharing}).words, best.words.value())
+        << to_string(best.plan);
+    EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::words)) << to_string(best.plan);
+  }
+  EXPECT_GT(planned, 8000);
+}
+
+TEST(Planner, WhatItChoseMovesThatAndIsRight) {
+  std::mt19937_64 random(5);
+  int runs = 0;
+  for (int trial = 0; runs < 300; ++trial) {
+    const Task task = random_task(random, 80);
+    const std::vector<Choice> found = choices(task);
+    if (found.empty()) {
+      continue;
+    }
+    ++runs;
+    const Choice& best = found.front();
+    Index moved = 0;
+    for (const Plan& plan :
+         best.forward ? std::vector{*best.forward, best.plan} : std::vector{best.plan}) {
+      const Kernel& kernel = find_kernel(plan.kernel);
+      const Problem problem = make_problem(kernel, plan.shape, static_cast<std::uint64_t>(trial));
+      const Result result = run_kernel(kernel, plan, problem);
+      moved += result.all.io.io();
+      EXPECT_LE(result.all.peak, task.M) << to_string(plan);
+      EXPECT_EQ(result.live, 0) << to_string(plan);
+      const Verdict verdict = verify(kernel, plan, problem, result.returned);
+      EXPECT_TRUE(verdict.ok) << to_string(plan) << ": " << verdict.text;
+    }
+    EXPECT_EQ(moved, best.words.value()) << to_string(best.plan);
+  }
+}
+
+// Two row blocks in fast memory are within 5 percent of what any algorithm must move here; and
+// where everything fits, each word moves once.
+TEST(Planner, ComesNearTheBound) {
+  const Task task{.shape = {1 << 20, 1 << 20, 64}, .M = 1 << 20};
+  const Index bound = largest(lower_bounds(task)).words;
+  EXPECT_LE(static_cast<double>(choices(task).front().words.value()),
+            1.05 * static_cast<double>(bound));
+  const Task small{.shape = {16, 16, 8}, .M = 4096};
+  EXPECT_EQ(choices(small).front().words.value(), largest(lower_bounds(small)).words);
+}
+
+TEST(Planner, RefusesNoShapeQuietly) {
+  EXPECT_THROW(static_cast<void>(choices({.shape = {0, 1, 1}, .M = 100})), ShapeMismatch);
+}
+
+}  // namespace
+}  // namespace redblue
