@@ -77,14 +77,15 @@ std::string to_table(const PlanReport& report) {
     text += to_words(*report.M_from) + "\n";
   }
   Table table;
-  table.add({"kernel", "words", "over the bound", "blocks"});
+  table.add({"kernel", "words", "over the bound"});
   for (const Choice& choice : report.choices) {
     table.add({to_words(choice), grouped(choice.words.value()),
-               fmt::format("{:.3f}", ratio(report, choice)), blocks_text(choice.plan.blocks)});
+               fmt::format("{:.3f}", ratio(report, choice))});
   }
-  table.add({"(bound: " + std::string(report.bound.name) + ")", grouped(report.bound.words),
-             "1.000", "-"});
-  return text + "\n" + table.text() + "\n" + reason(report) + "\n";
+  table.add({fmt::format("(bound: {})", report.bound.name), grouped(report.bound.words), "1.000"});
+  const Choice& best = report.choices.front();
+  text += "\n" + table.text() + "\n" + reason(report) + "\n" + to_string(best.plan) + "\n";
+  return best.forward ? text + to_string(*best.forward) + "\n" : text;
 }
 
 std::string to_json(const PlanReport& report) {
