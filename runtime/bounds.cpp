@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "memsim/errors.hpp"
 
@@ -179,16 +181,19 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
 }
 
 // The paper's two expressions, each without its constant; n m in place of n^2, and in place of n
-// the smaller of the two.
+// the smaller of the two. Nothing where one passes 63 bits: no bound of a count rests on it.
 struct Asymptotic {
-  Index large, small;
+  std::optional<Index> large, small;
 };
 Asymptotic asymptotic(const Task& task) {
   const auto [n, m, d] = task.shape;
   const Real scores = real(n) * real(m) * real(d);
   const Real weights = task.pass == Pass::backward ? real(std::min(n, m)) * real(d) * real(d) : 0;
-  return {rounded_down((scores + weights) * real(d) / real(task.M)),
-          rounded_down((scores + weights) / std::sqrt(real(task.M)))};
+  const auto counted = [](Real words) {
+    return words < 0x1p63L ? std::optional(rounded_down(words)) : std::nullopt;
+  };
+  return {counted((scores + weights) * real(d) / real(task.M)),
+          counted((scores + weights) / std::sqrt(real(task.M)))};
 }
 
 std::vector<Bound> all_bounds(const Task& task) {
@@ -209,16 +214,20 @@ std::vector<Bound> all_bounds(const Task& task) {
   }
   const auto [large, small] = asymptotic(task);
   const bool is_large = Words(task.M) >= dividing_point(task.shape);
-  bounds.push_back({.name = backward ? "Theorem 4.2" : "Saha and Ye 2024, large",
-                    .words = large,
-                    .status = Status::asymptotic,
-                    .regime = "M >= d^2",
-                    .in_regime = is_large});
-  bounds.push_back({.name = backward ? "Theorem 4.4" : "Saha and Ye 2024, small",
-                    .words = small,
-                    .status = Status::asymptotic,
-                    .regime = "M < d^2",
-                    .in_regime = !is_large});
+  if (large) {
+    bounds.push_back({.name = backward ? "Theorem 4.2" : "Saha and Ye 2024, large",
+                      .words = *large,
+                      .status = Status::asymptotic,
+                      .regime = "M >= d^2",
+                      .in_regime = is_large});
+  }
+  if (small) {
+    bounds.push_back({.name = backward ? "Theorem 4.4" : "Saha and Ye 2024, small",
+                      .words = *small,
+                      .status = Status::asymptotic,
+                      .regime = "M < d^2",
+                      .in_regime = !is_large});
+  }
   return bounds;
 }
 
@@ -256,7 +265,11 @@ Words dividing_point(const Shape& shape) {
 
 Index asymptotic_words(const Task& task) {
   const auto [large, small] = asymptotic(task);
-  return std::min(large, small);
+  if (!large && !small) {
+    throw CountOverflow("what the paper says does not fit 63 bits: the sizes are too large");
+  }
+  constexpr Index kNever = std::numeric_limits<Index>::max();
+  return std::min(large.value_or(kNever), small.value_or(kNever));
 }
 
 std::string_view to_string(Pass pass) {

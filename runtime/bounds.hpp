@@ -2,9 +2,9 @@
 // How few words can a problem move? Lower bounds on reads + writes in a fast memory of M words,
 // each with what it assumes of an algorithm; bounds.md proves them, under the same names.
 //
-//   const std::vector<Bound> bounds = lower_bounds({.pass = Pass::backward, .shape = {n, m, d}, .M
-//   = M}); largest(bounds).words;                               // of all algorithms
-//   largest(bounds, {.order = Order::two_step}).words;   // of those that sum p A2 before g
+//   const auto bounds = lower_bounds({.shape = {n, m, d}, .M = M});
+//   largest(bounds).words;                              // of all algorithms
+//   largest(bounds, {.order = Order::two_step}).words;  // of those that sum p A2 before g
 //
 // Values and functions of values: from any thread.
 

@@ -24,6 +24,10 @@ nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_fro
   return context;
 }
 
+nlohmann::ordered_json bound_json(const Bound& bound) {
+  return {{"words", bound.words}, {"term", bound.name}, {"status", to_string(bound.status)}};
+}
+
 nlohmann::ordered_json caches_json(const Topology& topology) {
   nlohmann::ordered_json caches = nlohmann::ordered_json::array();
   for (const CacheLevel level : kCacheLevels) {

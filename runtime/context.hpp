@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/bounds.hpp"
 #include "runtime/topology.hpp"
 
 namespace redblue {
@@ -20,6 +21,9 @@ nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_fro
 nlohmann::ordered_json known(const auto& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
+
+// {words, term, status}
+nlohmann::ordered_json bound_json(const Bound& bound);
 
 // All caches of a topology, L1 first.
 nlohmann::ordered_json caches_json(const Topology& topology);

@@ -111,7 +111,7 @@ Readers open_inputs(const Request& request, const Kernel& kernel) {
   for (const auto& [name, path] : request.in) {
     if (find_operand(kernel.given, name) == nullptr) {
       throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("--in"), name,
-                                     path.string(), kernel.name, list(kernel.given)));
+                                     path.string(), request.kernel, list(kernel.given)));
     }
     readers.try_emplace(name, path);
   }
@@ -247,10 +247,11 @@ Plans choose(const Request& request, const Size& size) {
       return {std::move(choice.plan), std::move(choice.forward)};
     }
   }
-  throw FastMemoryTooSmall(
-      fmt::format("{} does not fit in M = {} words: no kernel does (redblue list --n {} --m {} --d "
-                  "{} has the least M of each)",
-                  request.kernel, request.M, size.shape.n, size.shape.m, size.shape.d));
+  throw FastMemoryTooSmall(fmt::format(
+      "{} does not fit in M = {} words: no kernel {}does (redblue list --n {} --m {} --d "
+      "{} has the least M of each)",
+      request.kernel, request.M, must_split ? "that splits among threads " : "", size.shape.n,
+      size.shape.m, size.shape.d));
 }
 
 Plans plans_of(const Request& request, const Size& size) {
@@ -359,7 +360,7 @@ void check_outputs(const Request& request, const Kernel& kernel) {
     const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
     if (find_operand(kernel.returns, name) == nullptr) {
       throw RequestError(
-          fmt::format("{}: {} returns {}", option, kernel.name, list(kernel.returns)));
+          fmt::format("{}: {} returns {}", option, request.kernel, list(kernel.returns)));
     }
     if (!targets.insert(resolved(path)).second) {
       throw RequestError(option + ": two results to one file");

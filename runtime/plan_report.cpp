@@ -96,16 +96,17 @@ std::string to_json(const PlanReport& report) {
                {"n", n},
                {"m", m},
                {"d", d},
-               {"M", report.task.M},
-               {"sharing", to_string(report.task.sharing)},
-               {"given", to_string(report.task.known)},
-               {"lower_bound",
-                {{"words", report.bound.words},
-                 {"term", report.bound.name},
-                 {"status", to_string(report.bound.status)}}},
-               {"plan", choice_json(report, report.choices.front())},
-               {"runners_up", Json::array()},
-               {"reason", reason(report)}};
+               {"M", report.task.M}};
+  if (report.task.pass != Pass::product) {
+    json["sharing"] = to_string(report.task.sharing);
+  }
+  if (report.task.pass == Pass::backward) {
+    json["given"] = to_string(report.task.known);
+  }
+  json["lower_bound"] = bound_json(report.bound);
+  json["plan"] = choice_json(report, report.choices.front());
+  json["reason"] = reason(report);
+  json["runners_up"] = Json::array();
   for (std::size_t k = 1; k < report.choices.size(); ++k) {
     json["runners_up"].push_back(choice_json(report, report.choices[k]));
   }

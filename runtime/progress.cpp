@@ -65,7 +65,7 @@ void Progress::during(const Part& part,
     const auto words = static_cast<double>(told.words.load(std::memory_order_relaxed));
     return fmt::format("{}: {}% of words, {}, {} s", plan.kernel,
                        static_cast<int>(100 * words / all),
-                       plan.phases[told.phase.load(std::memory_order_relaxed)].path,
+                       part.formula[told.phase.load(std::memory_order_relaxed)].path,
                        std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count());
   };
   const std::jthread printer([&](const std::stop_token& stop) {
@@ -85,7 +85,7 @@ void Progress::during(const Part& part,
     sink_("");
   });
   work([&](Machine& machine, const Plan&, const std::function<void()>& go) {
-    const Teller teller(machine, plan.phases, told);
+    const Teller teller(machine, part.formula, told);
     go();
   });
 }

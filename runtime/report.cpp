@@ -258,9 +258,7 @@ std::string to_json(const Report& report) {
   json["lower_bound"] = nullptr;
   json["ratio"] = nullptr;
   if (report.bound) {
-    json["lower_bound"] = {{"words", report.bound->words},
-                           {"term", report.bound->name},
-                           {"status", to_string(report.bound->status)}};
+    json["lower_bound"] = bound_json(*report.bound);
     json["ratio"] = ratio(report);
   }
   if (report.asked != plan.kernel) {

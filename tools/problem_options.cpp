@@ -190,9 +190,9 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       objective_(app, "--objective", "blocks for fewest words, or for least time: words; or time",
                  "GOAL"),
       threads_(app, "--threads", "workers, each with M words; 1", "NUMBER") {
-  app.add_option(
-         "kernel", kernel_,
-         "a kernel of `redblue list`, or forward/auto or backward/auto: as `redblue plan` says")
+  app.add_option("kernel", kernel_,
+                 "a kernel of `redblue list`, or forward/auto or backward/auto: the first of "
+                 "`redblue plan`")
       ->required()
       ->type_name("KERNEL")
       ->option_text(" ");

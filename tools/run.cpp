@@ -1,5 +1,6 @@
 // redblue run: runs a kernel on inputs from files or from a seed, counted.
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -59,6 +60,9 @@ Action add_run(CLI::App& app) {
     const Topology topology = request.threads > 1 ? machine_topology() : Topology();
     const Report report = run_shown(request, topology);
     print(report, format);
+    if (request.in.contains("O") && std::ranges::find(report.given, "O") == report.given.end()) {
+      say(fmt::format("O and L are not used: {} makes its own", report.kernel.plan.kernel));
+    }
     // CSV has no room for the verdict; and what is not as it should be is said in any case.
     constexpr double kUsual = 1e-3;
     if (report.error) {
