@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -55,15 +54,6 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   return U;
 }
 
-void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-          SlowMatrix* partials) {
-  const Range I = by.units()[unit];
-  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
-  Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
-  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
-  add_gradient(machine, by, io, unit, W, partials);
-}
-
 template <bool kShared>
 std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units,
                                  bool partials) {
@@ -95,7 +85,7 @@ Words recentred_blocks(const Shape& shape, const Blocks& blocks) {
 }  // namespace
 
 Kernel backward_rows_onepass() {
-  Kernel kernel = row_kernel<unit, part_cost<false>>(
+  Kernel kernel = row_kernel<gradient_unit<core>, part_cost<false>>(
       "backward/rows-onepass",
       "backward/rows from nothing: q relative to its running mean, two sums stay",
       {kA1, kA2, kA3, kX, kY, kdO}, {kg});
@@ -104,7 +94,7 @@ Kernel backward_rows_onepass() {
 }
 
 Kernel backward_rows_onepass_shared() {
-  Kernel kernel = row_kernel<unit, part_cost<true>>(
+  Kernel kernel = row_kernel<gradient_unit<core>, part_cost<true>>(
       "backward/rows-onepass-shared",
       "backward/rows-onepass where A3 is A2: one pass brings keys and values",
       {kA1, kA2, kX, kY, kdO}, {kg});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -66,15 +65,6 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   return W;
 }
 
-void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-          SlowMatrix* partials) {
-  const Range I = by.units()[unit];
-  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
-  Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
-  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
-  add_gradient(machine, by, io, unit, W, partials);
-}
-
 std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units,
                                  bool partials) {
   const auto [n, m, d] = shape;
@@ -128,7 +118,7 @@ Blocks fit(const Shape& shape, Index M) {
 }  // namespace
 
 Kernel backward_score_rows() {
-  Kernel kernel = row_kernel<unit, part_cost>(
+  Kernel kernel = row_kernel<gradient_unit<core>, part_cost>(
       "backward/score-rows",
       "from nothing in three products: row blocks of e and q stay whole, keys pass twice",
       {kA1, kA2, kA3, kX, kY, kdO}, {kg});

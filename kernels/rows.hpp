@@ -84,6 +84,17 @@ using CostOfBlocks = std::vector<PhaseCost> (*)(const Shape& shape, const Blocks
 Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
 
+// What a row block adds to g from nothing: `core` makes W_I of S_I^T and G_I^T.
+template <auto core>
+void gradient_unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+                   SlowMatrix* partials) {
+  const Range I = by.units()[unit];
+  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
+  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
+  add_gradient(machine, by, io, unit, W, partials);
+}
+
 // A kernel from what it does with one row block, `unit`, and what some of them cost.
 template <auto unit>
 void each_unit(Machine& machine, const Plan& plan, const Operands& io, Range units,

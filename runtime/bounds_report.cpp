@@ -209,20 +209,7 @@ std::string to_table(const BoundReport& report) {
 
 std::string to_json(const BoundReport& report) {
   const Task& task = report.task;
-  const auto [n, m, d] = task.shape;
-  Json json = {{"schema", kSchema},
-               {"context", context_json(report.M_from)},
-               {"problem", to_string(task.pass)},
-               {"n", n},
-               {"m", m},
-               {"d", d},
-               {"M", task.M}};
-  if (task.pass != Pass::product) {
-    json["sharing"] = to_string(task.sharing);
-  }
-  if (task.pass == Pass::backward) {
-    json["given"] = to_string(task.known);
-  }
+  Json json = task_json(report.task, report.M_from);
   Json bounds = Json::array();
   for (const Bound& bound : report.bounds) {
     Json entry = {{"name", bound.name},

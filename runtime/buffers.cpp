@@ -10,6 +10,10 @@ const Signature* find_operand(const std::vector<Signature>& operands, std::strin
   return found == operands.end() ? nullptr : &*found;
 }
 
+bool has_one_source(const Kernel& kernel) {
+  return find_operand(kernel.given, "A2") != nullptr && find_operand(kernel.given, "A3") == nullptr;
+}
+
 std::size_t words_of(const Signature& operand, const Shape& shape) {
   return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
 }

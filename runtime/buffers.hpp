@@ -16,6 +16,9 @@ using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
 // Null where none of them has this name.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
 
+// A3 is A2 to this kernel, and read once.
+bool has_one_source(const Kernel& kernel);
+
 // Words of one head of an operand.
 std::size_t words_of(const Signature& operand, const Shape& shape);
 std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Index heads);

@@ -24,6 +24,23 @@ nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_fro
   return context;
 }
 
+nlohmann::ordered_json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {
+  nlohmann::ordered_json json = {{"schema", kSchema},
+                                 {"context", context_json(M_from)},
+                                 {"problem", to_string(task.pass)},
+                                 {"n", task.shape.n},
+                                 {"m", task.shape.m},
+                                 {"d", task.shape.d},
+                                 {"M", task.M}};
+  if (task.pass != Pass::product) {
+    json["sharing"] = to_string(task.sharing);
+  }
+  if (task.pass == Pass::backward) {
+    json["given"] = to_string(task.known);
+  }
+  return json;
+}
+
 nlohmann::ordered_json bound_json(const Bound& bound) {
   return {{"words", bound.words}, {"term", bound.name}, {"status", to_string(bound.status)}};
 }

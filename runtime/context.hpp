@@ -22,6 +22,9 @@ nlohmann::ordered_json known(const auto& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
+// The document of a report on a task, so far: schema, context, the problem.
+nlohmann::ordered_json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from);
+
 // {words, term, status}
 nlohmann::ordered_json bound_json(const Bound& bound);
 

@@ -215,7 +215,7 @@ Team team_of(const Request& request, const Kernel& kernel, Index heads) {
 // Who makes O and L: forward/flash, or forward/small where that does not fit; for a kernel that has
 // A2 for A3, one that has, too.
 Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
-  if (find_operand(kernel.given, "A3") == nullptr) {
+  if (has_one_source(kernel)) {
     return find_kernel("forward/rows-shared").plan(shape, M);
   }
   const Kernel& flash = find_kernel("forward/flash");

@@ -89,20 +89,7 @@ std::string to_table(const PlanReport& report) {
 }
 
 std::string to_json(const PlanReport& report) {
-  const auto [n, m, d] = report.task.shape;
-  Json json = {{"schema", kSchema},
-               {"context", context_json(report.M_from)},
-               {"problem", to_string(report.task.pass)},
-               {"n", n},
-               {"m", m},
-               {"d", d},
-               {"M", report.task.M}};
-  if (report.task.pass != Pass::product) {
-    json["sharing"] = to_string(report.task.sharing);
-  }
-  if (report.task.pass == Pass::backward) {
-    json["given"] = to_string(report.task.known);
-  }
+  Json json = task_json(report.task, report.M_from);
   json["lower_bound"] = bound_json(report.bound);
   json["plan"] = choice_json(report, report.choices.front());
   json["reason"] = reason(report);

@@ -3,23 +3,20 @@
 #include <algorithm>
 
 #include "memsim/errors.hpp"
+#include "runtime/buffers.hpp"
 
 namespace redblue {
 namespace {
 
-bool takes(const Kernel& kernel, std::string_view operand) {
-  return std::ranges::find(kernel.given, operand, &Signature::name) != kernel.given.end();
+bool takes_forward(const Kernel& kernel) {
+  return find_operand(kernel.given, "O") != nullptr;
 }
 
 Pass pass_of(const Kernel& kernel) {
-  const auto returns = [&](std::string_view operand) {
-    return std::ranges::find(kernel.returns, operand, &Signature::name) != kernel.returns.end();
+  const auto returns = [&](std::string_view name) {
+    return find_operand(kernel.returns, name) != nullptr;
   };
   return returns("g") ? Pass::backward : returns("O") ? Pass::forward : Pass::product;
-}
-
-bool has_one_source(const Kernel& kernel) {
-  return takes(kernel, "A2") && !takes(kernel, "A3");
 }
 
 Words flops(const Choice& choice) {
@@ -46,7 +43,7 @@ std::vector<Choice> choices(const Task& task) {
   }
   std::vector<Choice> found;
   for (const Kernel& kernel : kernels()) {
-    const bool needs_forward = takes(kernel, "O") && task.known == Known::nothing;
+    const bool needs_forward = takes_forward(kernel) && task.known == Known::nothing;
     if (pass_of(kernel) != task.pass || (needs_forward && !forward) ||
         (has_one_source(kernel) && task.sharing == Sharing::none)) {
       continue;
@@ -72,7 +69,7 @@ Task task_of(const Kernel& kernel, const Shape& shape, Index M) {
           .shape = shape,
           .M = M,
           .sharing = has_one_source(kernel) ? Sharing::kv : Sharing::none,
-          .known = takes(kernel, "O") ? Known::O_and_L : Known::nothing};
+          .known = takes_forward(kernel) ? Known::O_and_L : Known::nothing};
 }
 
 }  // namespace redblue

@@ -56,7 +56,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
     problem.shape = shape;
     problem.A1 = input("A1");
     problem.A2 = input("A2");
-    problem.A3 = input(find_operand(kernel.given, "A3") == nullptr ? "A2" : "A3");
+    problem.A3 = input(has_one_source(kernel) ? "A2" : "A3");
     problem.X = input("X");
     problem.Y = input("Y");
     problem.dO = input("dO");

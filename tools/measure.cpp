@@ -20,12 +20,6 @@
 namespace redblue {
 namespace {
 
-void show(const Measurement& measurement, Format format) {
-  print(format == Format::table  ? to_table(measurement)
-        : format == Format::json ? to_json(measurement)
-                                 : to_csv(measurement));
-}
-
 // The cache that M stands for: the one it was said to be a part of, or the smallest that holds it.
 CacheLevel level_of(const Request& request, const Topology& topology,
                     const std::optional<Given>& given) {
@@ -68,7 +62,7 @@ int by_callgrind(const Request& request, const std::optional<Given>& given_level
                                  topology.source));
   }
   try {
-    show(measure_by_callgrind(request, *caches, topology.source, simd), format);
+    print(measure_by_callgrind(request, *caches, topology.source, simd), format);
     return 0;
   } catch (const EndedInside& ended) {
     say(ended.what());
@@ -130,7 +124,7 @@ Action add_measure(CLI::App& app) {
       if (level) {
         throw UsageError(level->from + " is for --via callgrind");
       }
-      show(measure_by_papi(request, machine_topology(), counter_names()), format);
+      print(measure_by_papi(request, machine_topology(), counter_names()), format);
       return 0;
     }
     const char* inside = std::getenv(kInsideCallgrind);

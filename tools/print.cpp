@@ -25,15 +25,4 @@ void StatusLine::show(std::string_view line) noexcept {
   }
 }
 
-void print(const Report& report, Format format) {
-  switch (format) {
-    case Format::table:
-      return print(to_table(report));
-    case Format::json:
-      return print(to_json(report));
-    case Format::csv:
-      return print(to_csv(report));
-  }
-}
-
 }  // namespace redblue

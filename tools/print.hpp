@@ -6,14 +6,20 @@
 
 #include <unistd.h>
 
-#include "runtime/report.hpp"
 #include "tools/command.hpp"
 
 namespace redblue {
 
 // Throws: std::system_error.
 void print(std::string_view text);
-void print(const Report& report, Format format);
+
+// A report of any kind, which has these three forms.
+template <class Report>
+void print(const Report& report, Format format) {
+  print(format == Format::table  ? to_table(report)
+        : format == Format::json ? to_json(report)
+                                 : to_csv(report));
+}
 
 // A line to standard error, "redblue: " in front. Where that cannot be written, nothing can be
 // said about it either.

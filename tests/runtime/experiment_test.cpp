@@ -4,11 +4,13 @@
 #include "runtime/experiment.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
 #include "runtime/npy.hpp"
+#include "runtime/planner.hpp"
 #include "tests/runtime/temporary_directory.hpp"
 #include "tests/tools/npy_bytes.hpp"
 
@@ -171,6 +173,43 @@ TEST(Experiment, AllOutputsOrNone) {
   request.out = {{"dK", directory / "dK.npy"}, {"g", directory / "none" / "g.npy"}};
   EXPECT_THROW(run(request), std::system_error);
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+// By the name of auto the planner's kernels run one after the other: the backward kernel has the O
+// and L that the forward kernel made, words are those of both, and g keeps its bound.
+TEST(Experiment, AutoIsOneRunOfWhatThePlannerChose) {
+  std::mt19937 random(6);
+  int after_another = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    Request request;
+    request.kernel = trial % 3 == 0 ? "forward/auto" : "backward/auto";
+    const auto size = [&](unsigned most) { return static_cast<Index>(1 + random() % most); };
+    const Shape shape{size(60), size(60), size(6)};
+    request.n = shape.n;
+    request.m = shape.m;
+    request.d = shape.d;
+    request.M = 4 + size(200);
+    request.seed = random();
+    request.verify = true;
+    const std::vector<Choice> found =
+        choices({.pass = trial % 3 == 0 ? Pass::forward : Pass::backward,
+                 .shape = shape,
+                 .M = request.M,
+                 .known = Known::nothing});
+    if (found.empty()) {
+      EXPECT_THROW(static_cast<void>(run(request)), FastMemoryTooSmall);
+      continue;
+    }
+    const Plan& plan = found.front().plan;
+    const Report report = run(request);
+    EXPECT_EQ(report.kernel.plan.kernel, plan.kernel);
+    EXPECT_EQ(report.kernel.io() + (report.forward ? report.forward->io() : 0),
+              found.front().words.value())
+        << to_string(plan);
+    EXPECT_TRUE(report.error->ok) << to_string(plan) << ": " << to_words(*report.error);
+    after_another += report.forward ? 1 : 0;
+  }
+  EXPECT_GT(after_another, 5);
 }
 
 }  // namespace
