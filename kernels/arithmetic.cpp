@@ -538,6 +538,27 @@ void scale_rows(const View& a, const ConstView& factor) {
   }
 }
 
+void multiply_words(const View& a, const ConstView& b) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), b = lines(b, p)](Index i, int v)
+               HWY_ATTR { return hn::Mul(load(a[i], v), load(b[i], v)); };
+  });
+}
+
+void subtract_rows(const View& a, const ConstView& row) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), less = words_of_column(row)](Index i, int v)
+               HWY_ATTR { return hn::Sub(load(a[i], v), hn::Set(kLanes, less[i])); };
+  });
+}
+
+void subtract_rows_transposed(const View& a_t, const ConstView& row) {
+  for_vectors(a_t, [&](Index p) HWY_ATTR {
+    return [a = lines(a_t, p), less = words_of_column(row) + p * kPanel](Index j, int v)
+               HWY_ATTR { return hn::Sub(load(a[j], v), load(less, v)); };
+  });
+}
+
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
   for_vectors(a, [&](Index p) HWY_ATTR {
     return [a = lines(a, p), b = lines(b, p), factor = words_of_column(factor)](Index i, int v)
@@ -602,6 +623,9 @@ HWY_EXPORT(add_row_sums);
 HWY_EXPORT(add_row_dots);
 HWY_EXPORT(add_row_dots_transposed);
 HWY_EXPORT(scale_rows);
+HWY_EXPORT(multiply_words);
+HWY_EXPORT(subtract_rows);
+HWY_EXPORT(subtract_rows_transposed);
 HWY_EXPORT(subtract_scaled_rows);
 HWY_EXPORT(divide_rows);
 HWY_EXPORT(add);
@@ -767,6 +791,24 @@ void scale_rows(const View& a, const ConstView& factor) {
   require(is_column_of(factor, a.rows()), "one factor a row");
   HWY_DYNAMIC_DISPATCH(scale_rows)(a, factor);
   report(a, a.words());
+}
+
+void multiply_words(const View& a, const ConstView& b) {
+  require(same_shape(a, b), "a *= b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_words)(a, b);
+  report(a, a.words());
+}
+
+void subtract_rows(const View& a, const ConstView& row) {
+  require(is_column_of(row, a.rows()), "a -= row: one word a row");
+  HWY_DYNAMIC_DISPATCH(subtract_rows)(a, row);
+  report(a, a.words());
+}
+
+void subtract_rows(const Transposed<View>& a_t, const ConstView& row) {
+  require(is_column_of(row, a_t.of.cols()), "a -= row: one word a row");
+  HWY_DYNAMIC_DISPATCH(subtract_rows_transposed)(a_t.of, row);
+  report(a_t.of, a_t.of.words());
 }
 
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {

@@ -43,6 +43,11 @@ void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>&
                   const View& sum);
 // a_ij *= factor_i.
 void scale_rows(const View& a, const ConstView& factor);
+// a_ij *= b_ij.
+void multiply_words(const View& a, const ConstView& b);
+// a_ij -= row_i.
+void subtract_rows(const View& a, const ConstView& row);
+void subtract_rows(const Transposed<View>& a_t, const ConstView& row);
 // a_ij -= factor_i b_ij.
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b);
 // f_ij = a_ij / divisor_i; f may be a.

@@ -22,6 +22,8 @@ class Blocks {
   // Throws (both): std::out_of_range naming the block that there is not.
   [[nodiscard]] Index operator[](std::string_view name) const;
   void set(std::string_view name, Index size);
+  // A further block. Requires: of a new name.
+  void add(std::string name, Index size) { sizes_.emplace_back(std::move(name), size); }
 
   [[nodiscard]] auto begin() const { return sizes_.begin(); }
   [[nodiscard]] auto end() const { return sizes_.end(); }

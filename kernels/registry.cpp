@@ -5,21 +5,27 @@
 #include "kernels/backward_naive.hpp"
 #include "kernels/backward_rows.hpp"
 #include "kernels/backward_rows_onepass.hpp"
+#include "kernels/backward_rows_q.hpp"
 #include "kernels/backward_rows_xg.hpp"
 #include "kernels/backward_score_rows.hpp"
 #include "kernels/backward_small.hpp"
+#include "kernels/backward_tiles.hpp"
 #include "kernels/forward_flash.hpp"
 #include "kernels/forward_naive.hpp"
 #include "kernels/forward_rows.hpp"
 #include "kernels/forward_small.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/matmul_blocked.hpp"
+#include "kernels/matmul_stationary.hpp"
 
 namespace redblue {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
       matmul_blocked(),
+      matmul_stationary_a(),
+      matmul_stationary_b(),
+      matmul_stationary_c(),
       forward_naive(),
       forward_small(),
       forward_flash(),
@@ -32,6 +38,10 @@ const std::vector<Kernel>& kernels() {
       backward_rows_onepass(),
       backward_score_rows(),
       backward_rows_xg(),
+      backward_rows_q(),
+      backward_rows_q_onepass(),
+      backward_tiles(),
+      backward_tiles_sq(),
       forward_rows_shared(),
       backward_rows_shared(),
       backward_rows_onepass_shared(),

@@ -1,0 +1,215 @@
+#include "kernels/scores.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "kernels/arithmetic.hpp"
+#include "kernels/fit.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+Range from(Index begin, Range within) {
+  return {begin + within.begin, begin + within.end};
+}
+
+// A tile of scores stays; it is used in pieces, each with its rows' words.
+void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
+           ScoreUse& use, SlowMatrix& result) {
+  for (const Range I : blocks(A.rows(), by.rows)) {
+    for (const Range J : blocks(B.rows(), by.cols)) {
+      Tile s = machine.initialize(result.name(), I.size(), J.size());
+      for (const Range K : blocks(A.cols(), by.depth)) {
+        const Tile b = machine.read(transposed(B.block(J, K)));
+        for (const Range P : blocks(I.size(), by.piece)) {
+          const Tile a = machine.read(A.block(from(I.begin, P), K));
+          multiply_add(a, b, s.part(P));
+        }
+      }
+      if (use.looks) {
+        machine.write(s, result.block(I, J));
+      }
+      for (const Range P : blocks(I.size(), by.piece)) {
+        const Range rows = from(I.begin, P);
+        ScoreUse::OfRows of = use.enter(machine, rows, J, nullptr);
+        use.use(machine, s.part(P), rows, J, of, {0, P.size()});
+        use.leave(machine, of, rows, J);
+      }
+      if (!use.looks) {
+        machine.write(s, result.block(I, J));
+      }
+    }
+  }
+}
+
+// A block of rows stays, as a or as a^T: with rows of B beside it, and scores in pieces; or with
+// scores, and B in pieces; whichever is smaller.
+void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
+          ScoreUse& use, SlowMatrix& result) {
+  const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
+  const Range columns{0, B.rows()};
+  const auto used = [&](Tile& s, Range I, Range J, ScoreUse::OfRows& of, Index first_row) {
+    if (use.looks) {
+      machine.write(s, result.block(I, J));
+    }
+    for (const Range P : blocks(I.size(), by.piece)) {
+      const Range at = from(I.begin, P);
+      use.use(machine, s.part(P), at, J, of, {at.begin - first_row, at.end - first_row});
+    }
+    if (!use.looks) {
+      machine.write(s, result.block(I, J));
+    }
+  };
+  for (const Range I : blocks(A.rows(), by.rows)) {
+    const Tile a = holds_B ? machine.read(A.row_block(I)) : machine.read(transposed(A.row_block(I)));
+    const StayingRows staying{.tile = a, .transposed = !holds_B, .room = by.cols};
+    ScoreUse::OfRows of = use.enter(machine, I, columns, &staying);
+    for (const Range J : blocks(B.rows(), by.cols)) {
+      if (holds_B) {
+        const Tile b = machine.read(transposed(B.row_block(J)));
+        for (const Range P : blocks(I.size(), by.piece)) {
+          Tile s = machine.initialize(result.name(), P.size(), J.size());
+          multiply(a.part(P), b, s);
+          used(s, from(I.begin, P), J, of, I.begin);
+        }
+      } else {
+        Tile s = machine.initialize(result.name(), I.size(), J.size());
+        for (const Range P : blocks(A.cols(), by.piece)) {
+          const Tile b = machine.read(transposed(B.block(J, P)));
+          multiply_add(transposed(a.part(P)), b, s);
+        }
+        used(s, I, J, of, I.begin);
+      }
+    }
+    use.leave(machine, of, I, columns);
+  }
+}
+
+}  // namespace
+
+void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
+            ScoreUse& use, SlowMatrix& result) {
+  require(A.cols() == B.cols() && result.rows() == A.rows() && result.cols() == B.rows(),
+          "scores = A B^T: the matrices conform");
+  (rows_stay({A.rows(), B.rows(), A.cols()}, by) ? rows : tiles)(machine, by, A, B, use, result);
+}
+
+PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlocks& by,
+                      const UseCost& use) {
+  const auto [n, m, d] = of;
+  const bool whole = rows_stay(of, by);
+  const Words r = std::min(n, by.rows);
+  const Words c = std::min(m, by.cols);
+  const Words s = std::min(d, by.depth);
+  const Words p = std::min(r, Words(by.piece));
+  const Words all = Words(n) * m;
+  const Index entered = whole ? 1 : ceil_div(m, by.cols);
+  const Words used = p * use.scratch + p * c * use.tiles;
+  PhaseCost cost{.path = std::move(path),
+                 .reads = Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) +
+                          all * use.reads +
+                          Words(n) * (use.row_reads * entered + use.row_reads_again * (entered - 1)),
+                 .writes = all + Words(n) * (use.row_writes * entered +
+                                             use.row_writes_before * (entered - 1)),
+                 .peak = 0,
+                 .flops = 2 * all * d};
+  if (!whole) {
+    cost.peak = r * c + std::max(s * c + p * s, p * use.columns + used);
+  } else if (s <= r) {
+    cost.peak = r * d + r * use.columns + d * c + p * c + used;
+  } else {
+    const Words slice = std::min(s, Words(by.piece)) * c;
+    cost.peak = r * d + r * use.columns + r * c + std::max(slice, used);
+  }
+  return cost;
+}
+
+void put_scores(std::string_view name, const Extents& of, Index M, Objective objective,
+                const UseCost& use, Blocks& blocks) {
+  fit_stationary(of, M, objective, [&](const StationaryBlocks& by) {
+    return scores_cost("", of, by, use);
+  }).put(name, blocks);
+}
+
+PhaseCost scores_phase_cost(std::string_view name, const Extents& of, const UseCost& use,
+                            const Blocks& blocks) {
+  return scores_cost(std::string(name), of, StationaryBlocks::get(name, blocks), use);
+}
+
+void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
+                  const SlowMatrix& A, const SlowMatrix& B, ScoreUse& use, SlowMatrix& result) {
+  const Phase phase(machine, name);
+  scores(machine, StationaryBlocks::get(name, blocks), A, B, use, result);
+}
+
+void put_row_dots(const Shape& shape, Index M, Blocks& blocks) {
+  const auto fits = [&](Index rows, Index cols) {
+    return Words(rows) + Words(2) * rows * cols <= Words(M);
+  };
+  const Index cols = largest(std::min(shape.d, M), [&](Index tried) { return fits(1, tried); });
+  blocks.add("v.rows",
+             largest(std::min(shape.n, M), [&](Index tried) { return fits(tried, cols); }));
+  blocks.add("v.cols", cols);
+}
+
+PhaseCost row_dots_cost(const Shape& shape, const Blocks& blocks) {
+  const Words rows = std::min(shape.n, blocks["v.rows"]);
+  return {.path = "v",
+          .reads = Words(2) * shape.n * shape.d,
+          .writes = shape.n,
+          .peak = rows + 2 * rows * std::min(shape.d, blocks["v.cols"]),
+          .flops = 0};
+}
+
+void row_dots(Machine& machine, const Blocks& by, const SlowMatrix& dO, const SlowMatrix& O,
+              SlowMatrix& v) {
+  const Phase phase(machine, "v");
+  for (const Range I : blocks(dO.rows(), by["v.rows"])) {
+    Tile dots = machine.initialize("v", I.size());
+    for (const Range K : blocks(dO.cols(), by["v.cols"])) {
+      const Tile a = machine.read(dO.block(I, K));
+      const Tile b = machine.read(O.block(I, K));
+      add_row_dots(a, b, dots);
+    }
+    machine.write(dots, v.row_block(I));
+  }
+}
+
+ScoreUse::OfRows Exponentiated::enter(Machine& machine, Range I, Range, const StayingRows*) {
+  return {machine.read(L_.row_block(I)), {}};
+}
+
+void Exponentiated::use(Machine&, const View& s, Range, Range, OfRows& of, Range within) {
+  exponentiate(s, of.first.part(within), s);
+}
+
+ScoreUse::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
+  if (J.begin == 0) {
+    return {machine.initialize("max", I.size(), 1, kLowest), machine.initialize("sum", I.size())};
+  }
+  Tile maximum = machine.read(L_.row_block(I));
+  return {std::move(maximum), machine.read(sums_.row_block(I))};
+}
+
+void Measured::use(Machine& machine, const View& s, Range I, Range, OfRows& of, Range within) {
+  Tile rescale = machine.initialize("rescale", I.size());
+  raise_maximum(s, of.first.part(within), rescale);
+  scale_rows(of.second.part(within), rescale);
+  exponentiate(s, of.first.part(within), s);
+  add_row_sums(s, of.second.part(within));
+}
+
+void Measured::leave(Machine& machine, OfRows& of, Range I, Range J) {
+  if (J.end < columns_) {
+    machine.write(of.second, sums_.row_block(I));
+  } else {
+    add_logarithm(of.first, of.second);
+  }
+  machine.write(of.first, L_.row_block(I));
+}
+
+}  // namespace redblue
