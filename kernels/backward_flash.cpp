@@ -189,7 +189,9 @@ Kernel backward_flash() {
       .fit = fit,
       .cost = cost,
       .intermediates =
-          [](const Shape& shape) { return (Words(shape.n) + shape.m) * shape.d + shape.n; },
+          [](const Shape& shape, const Blocks&) {
+            return (Words(shape.n) + shape.m) * shape.d + shape.n;
+          },
       .code = code,
   };
 }

@@ -182,7 +182,7 @@ Kernel backward_large() {
       .returns = {kg},
       .fit = fit,
       .cost = cost,
-      .intermediates = [](const Shape& shape) { return (Words(shape.n) + shape.m) * shape.d; },
+      .intermediates = [](const Shape& shape, const Blocks&) { return (Words(shape.n) + shape.m) * shape.d; },
       .code = code,
       .printed = printed,
       .chain = chain,

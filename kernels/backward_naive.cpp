@@ -87,7 +87,7 @@ Kernel backward_naive() {
       .returns = {kg},
       .fit = [](const Shape&, Index) { return Blocks{}; },
       .cost = cost,
-      .intermediates = [](const Shape&) { return Words(0); },
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,
   };
 }

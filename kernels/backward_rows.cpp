@@ -1,12 +1,16 @@
 #include "kernels/backward_rows.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/made_rows.hpp"
 #include "kernels/rows.hpp"
+#include "kernels/scores.hpp"
 #include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
@@ -20,13 +24,13 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const Tile l = machine.read(io.in("L").row_block(I));
   Tile W = machine.initialize("W", I.size(), d);
   const Index keys = std::min(by.keys, m);
-  const Index queries = std::min(kStrip, I.size());
+  const Index queries = std::min(by.strip(), I.size());
   Tile strip = machine.initialize("p", keys, queries);
   const Tile home =
       machine.initialize("q", std::min(kHomeRows, keys), std::min(kHomeCols, queries));
   for (const Range J : blocks(m, by.keys)) {
     const KeyTiles tiles = read_keys(machine, io, J);
-    for (const Range K : blocks(I.size(), kStrip)) {
+    for (const Range K : blocks(I.size(), by.strip())) {
       const View p_t = strip.part({0, J.size()}, {0, K.size()});
       exponentiated_product(tiles.a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
       softmax_gradient_product(tiles.a3(), g_t.part({0, g_t.rows()}, K), v.part(K), p_t, home);
@@ -57,7 +61,7 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
   PhaseCost G = row_gradients_cost(by, units);
   G.peak += r * d;  // S
-  const Words strip = std::min(r, Words(kStrip));
+  const Words strip = std::min(r, Words(by.strip()));
   const Words home = std::min(c, Words(kHomeRows)) * std::min(strip, Words(kHomeCols));
   return {
       rows_times_cost("S", by, units),
@@ -72,7 +76,114 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   };
 }
 
+// ---- W in the slow store -----------------------------------------------------------------
+
+constexpr Extents gradient_product(const Shape& shape) {
+  return {.rows = shape.d, .cols = shape.d, .depth = shape.n};
+}
+
+void code_w(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const RowPlan by(plan.shape, plan.blocks);
+  SlowMatrix W = workspace.matrix("W", n, d);
+  {
+    const MadeRows S(machine, plan, by, "S", io.in("A1"), io.in("X"), workspace);
+    const MadeRows G(machine, plan, by, "G", io.in("dO"), transposed(io.in("Y")), workspace);
+    std::optional<SlowMatrix> v;
+    if (G.before()) {
+      v = workspace.matrix("v", n, 1);
+      row_dots(machine, plan.blocks, io.in("dO"), io.in("O"), *v);
+    }
+    // v passes where dO does.
+    const auto of_rows = [&](Range I) -> RowGradients {
+      if (!v) {
+        return row_gradients(machine, by, io, I);
+      }
+      Tile g_t = G.read(machine, I);
+      const Phase phase(machine, "v");
+      return {std::move(g_t), machine.read(std::as_const(*v).row_block(I))};
+    };
+    for (const Range I : by.units()) {
+      Tile s_t = S.read(machine, I);
+      const Tile w = core(machine, by, io, I, std::move(s_t), of_rows(I));
+      const Phase phase(machine, "W");
+      machine.write(w, W.row_block(I));
+    }
+  }
+  product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
+}
+
+template <bool kShared>
+std::vector<PhaseCost> cost_w(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const RowPlan by(shape, blocks);
+  const Range units{0, by.units().size()};
+  const std::vector<PhaseCost> rows = part_cost<kShared>(shape, blocks, units, false);
+  const Words nd = Words(n) * d;
+  const Words r = by.largest_of(units);
+  std::vector<PhaseCost> phases = {made_rows_cost("S", by, blocks, 0)};
+  if (made_before("G", by, blocks)) {
+    phases.push_back(made_rows_cost("G", by, blocks, r * d));
+    PhaseCost v = row_dots_cost(shape, blocks);
+    v.reads += n;
+    v.peak = std::max(v.peak, 2 * r * d + r);
+    phases.push_back(v);
+  } else {
+    phases.push_back(rows[1]);
+  }
+  phases.push_back(rows[2]);
+  phases.push_back({.path = "W", .reads = 0, .writes = nd, .peak = r * d, .flops = 0});
+  phases.push_back(product_phase_cost("g", gradient_product(shape), blocks));
+  return phases;
+}
+
+template <bool kShared, Objective objective>
+Blocks fit_w(const Shape& shape, Index M) {
+  const auto fit = objective == Objective::words ? fewest_words : fastest;
+  Blocks blocks = fit(shape, M, whole_cost<part_cost<kShared>>);
+  put_made_rows("S", shape, M, objective, blocks);
+  put_made_rows("G", shape, M, objective, blocks);
+  put_row_dots(shape, M, blocks);
+  put_product("g", gradient_product(shape), M, objective, blocks);
+  return blocks;
+}
+
+Words intermediates_w(const Shape& shape, const Blocks& blocks) {
+  const RowPlan by(shape, blocks);
+  const Words v = made_before("G", by, blocks) ? shape.n : 0;
+  return Words(shape.n) * shape.d + made_rows_words("S", by, blocks) +
+         made_rows_words("G", by, blocks) + v;
+}
+
+template <bool kShared>
+Kernel kernel_w(std::string_view name, std::string_view summary, std::vector<Signature> given) {
+  return {
+      .name = name,
+      .summary = summary,
+      .given = std::move(given),
+      .returns = {kg},
+      .fit = fit_w<kShared, Objective::words>,
+      .cost = cost_w<kShared>,
+      .intermediates = intermediates_w,
+      .code = code_w,
+      .Y_meets_rows = true,
+      .fit_time = fit_w<kShared, Objective::time>,
+  };
+}
+
 }  // namespace
+
+Kernel backward_rows_w() {
+  return kernel_w<false>("backward/rows-w",
+                         "backward/rows with W in the slow store; g = A1^T W is a product",
+                         {kA1, kA2, kA3, kX, kY, kdO, kO, kL});
+}
+
+Kernel backward_rows_w_shared() {
+  return kernel_w<true>("backward/rows-w-shared",
+                        "backward/rows-w where A3 is A2: one pass brings keys and values",
+                        {kA1, kA2, kX, kY, kdO, kO, kL});
+}
 
 Kernel backward_rows() {
   return row_kernel<unit, part_cost<false>>(

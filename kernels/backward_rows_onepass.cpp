@@ -23,13 +23,13 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   Tile sum = machine.initialize("sum", I.size());
   Tile mean = machine.initialize("mean", I.size());
   const Index keys = std::min(by.keys, m);
-  const Index queries = std::min(kStrip, I.size());
+  const Index queries = std::min(by.strip(), I.size());
   Tile e_strip = machine.initialize("e", keys, queries);
   Tile q_strip = machine.initialize("q", keys, queries);
   Tile factors = machine.initialize("rescale", queries);
   for (const Range J : blocks(m, by.keys)) {
     const KeyTiles tiles = read_keys(machine, io, J);
-    for (const Range K : blocks(I.size(), kStrip)) {
+    for (const Range K : blocks(I.size(), by.strip())) {
       Tile delta = machine.initialize("delta", K.size());
       const View e_t = e_strip.part({0, J.size()}, {0, K.size()});
       const View q_t = q_strip.part({0, J.size()}, {0, K.size()});
@@ -61,7 +61,7 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const RowPlan by(shape, blocks);
   const Words r = by.largest_of(units);
   const Words c = std::min(by.keys, m);
-  const Words strip = std::min(r, Words(kStrip));
+  const Words strip = std::min(r, Words(by.strip()));
   const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
   PhaseCost G = rows_times_cost("G", by, units);
   G.peak += r * d;  // S

@@ -7,6 +7,7 @@
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/made_rows.hpp"
 #include "kernels/scores.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -53,85 +54,94 @@ class Centred : public ScoreUse {
   const SlowMatrix& v_;
 };
 
-struct Slow {
-  const SlowMatrix &S, &A2, &q;
-  SlowMatrix& W;
-};
-
-// W_I = p_I A2, with q - v.
-void core(Machine& machine, const Blocks& by, const Slow& x, const SlowMatrix& L) {
-  const Phase phase(machine, "W");
-  for (const Range I : blocks(x.S.rows(), by["W.Br"])) {
-    const Tile s_t = machine.read(transposed(x.S.row_block(I)));
-    const Tile l = machine.read(L.row_block(I));
-    Tile W = machine.initialize("W", I.size(), x.S.cols());
-    for (const Range J : blocks(x.A2.rows(), by["W.Bc"])) {
-      const Tile a2 = machine.read(x.A2.row_block(J));
-      for (const Range K : blocks(I.size(), kNarrow)) {
-        Tile p_t = machine.initialize("p", J.size(), K.size());
-        exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
-        {
-          const Range rows{I.begin + K.begin, I.begin + K.end};
-          const Tile q_t = machine.read(transposed(x.q.block(rows, J)));
-          multiply_words(p_t, q_t);
-        }
-        multiply_add(transposed(p_t), a2, W.part(K));
+// W_I = p_I A2, with q - v in place of q.
+Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q, Range I,
+          Tile s_t) {
+  const Tile l = machine.read(io.in("L").row_block(I));
+  Tile W = machine.initialize("W", I.size(), by.shape.d);
+  for (const Range J : blocks(by.shape.m, by.keys)) {
+    const Tile a2 = machine.read(io.in("A2").row_block(J));
+    for (const Range K : blocks(I.size(), kNarrow)) {
+      Tile p_t = machine.initialize("p", J.size(), K.size());
+      exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
+      {
+        const Tile q_t = machine.read(transposed(q.block({I.begin + K.begin, I.begin + K.end}, J)));
+        multiply_words(p_t, q_t);
       }
+      multiply_add(transposed(p_t), a2, W.part(K));
     }
-    machine.write(W, x.W.row_block(I));
   }
+  return W;
 }
 
 // From nothing: q relative to its running mean, and sums with and without it.
-void core_onepass(Machine& machine, const Blocks& by, const Slow& x) {
-  const Phase phase(machine, "W");
-  const Index d = x.S.cols();
-  for (const Range I : blocks(x.S.rows(), by["W.Br"])) {
-    const Tile s_t = machine.read(transposed(x.S.row_block(I)));
-    Tile U = machine.initialize("U", I.size(), d);
-    Tile Z = machine.initialize("Z", I.size(), d);
-    Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
-    Tile sum = machine.initialize("sum", I.size());
-    Tile mean = machine.initialize("mean", I.size());
-    for (const Range J : blocks(x.A2.rows(), by["W.Bc"])) {
-      const Tile a2 = machine.read(x.A2.row_block(J));
-      for (const Range K : blocks(I.size(), kNarrow)) {
-        Tile e_t = machine.initialize("e", J.size(), K.size());
-        Tile q_t = machine.read(
-            transposed(x.q.block({I.begin + K.begin, I.begin + K.end}, J)));
+Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q,
+                  Range I, Tile s_t) {
+  const Index d = by.shape.d;
+  Tile U = machine.initialize("U", I.size(), d);
+  Tile Z = machine.initialize("Z", I.size(), d);
+  Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
+  Tile sum = machine.initialize("sum", I.size());
+  Tile mean = machine.initialize("mean", I.size());
+  for (const Range J : blocks(by.shape.m, by.keys)) {
+    const Tile a2 = machine.read(io.in("A2").row_block(J));
+    for (const Range K : blocks(I.size(), kNarrow)) {
+      Tile e_t = machine.initialize("e", J.size(), K.size());
+      multiply(a2, s_t.part({0, d}, K), e_t);
+      {
         Tile rescale = machine.initialize("rescale", K.size());
-        Tile delta = machine.initialize("delta", K.size());
-        multiply(a2, s_t.part({0, d}, K), e_t);
-        subtract_rows(transposed(q_t), mean.part(K));
         raise_maximum(transposed(std::as_const(e_t)), maximum.part(K), rescale);
         scale_rows(sum.part(K), rescale);
         scale_rows(U.part(K), rescale);
         scale_rows(Z.part(K), rescale);
-        exponentiate(transposed(e_t), maximum.part(K), sum.part(K),
-                     transposed(std::as_const(q_t)), delta);
-        divide_rows(delta, sum.part(K), delta);
-        add(mean.part(K), delta);
-        subtract_scaled_rows(U.part(K), delta, Z.part(K));
-        softmax_gradient(transposed(std::as_const(e_t)), delta, transposed(q_t));
-        multiply_add(transposed(e_t), a2, Z.part(K));
-        multiply_add(transposed(q_t), a2, U.part(K));
       }
+      Tile q_t = machine.read(transposed(q.block({I.begin + K.begin, I.begin + K.end}, J)));
+      subtract_rows(transposed(q_t), mean.part(K));
+      Tile delta = machine.initialize("delta", K.size());
+      exponentiate(transposed(e_t), maximum.part(K), sum.part(K), transposed(std::as_const(q_t)),
+                   delta);
+      divide_rows(delta, sum.part(K), delta);
+      add(mean.part(K), delta);
+      subtract_scaled_rows(U.part(K), delta, Z.part(K));
+      softmax_gradient(transposed(std::as_const(e_t)), delta, transposed(q_t));
+      multiply_add(transposed(e_t), a2, Z.part(K));
+      multiply_add(transposed(q_t), a2, U.part(K));
     }
-    divide_rows(U, sum, U);
-    machine.write(U, x.W.row_block(I));
   }
+  divide_rows(U, sum, U);
+  return U;
+}
+
+// S and W, and g = A1^T W.
+template <auto core>
+void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Operands& io,
+              const SlowMatrix& q, Workspace& workspace) {
+  SlowMatrix W = workspace.matrix("W", by.shape.n, by.shape.d);
+  {
+    const MadeRows S(machine, plan, by, "S", io.in("A1"), io.in("X"), workspace);
+    for (const Range I : by.units()) {
+      Tile s_t = S.read(machine, I);
+      const Phase phase(machine, "W");
+      machine.write(core(machine, by, io, q, I, std::move(s_t)), W.row_block(I));
+    }
+  }
+  product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
 }
 
 // S, W and L; A2_J; p and q.
 Words core_peak(Index d, Words r, Words c) {
   return 2 * r * d + r + c * d + 2 * c * std::min(r, Words(kNarrow));
 }
-// S, U and Z, maximum, sum and mean; A2_J; e and q, factors and delta.
+// S, U and Z, maximum, sum and mean; A2_J; e, with factors or with q and delta.
 Words core_onepass_peak(Index d, Words r, Words c) {
-  return 3 * r * d + 3 * r + c * d + (2 * c + 2) * std::min(r, Words(kNarrow));
+  return 3 * r * d + 3 * r + c * d + (2 * c + 1) * std::min(r, Words(kNarrow));
 }
 
 using CorePeak = Words (*)(Index d, Words r, Words c);
+
+RowPlan row_plan(const Shape& shape, const Blocks& blocks) {
+  return {shape, blocks["W.Br"], blocks["W.Bc"], blocks["S.Bw"]};
+}
 
 void put_core(const Shape& shape, Index M, Objective objective, CorePeak peak, Blocks& blocks) {
   const auto [n, m, d] = shape;
@@ -140,35 +150,42 @@ void put_core(const Shape& shape, Index M, Objective objective, CorePeak peak, B
   while (keys > 1 && Words(keys) * d * 4 > Words(M)) {
     keys /= 2;
   }
-  const Index r =
-      even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, keys); }));
+  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, keys); }));
+  put_made_rows("S", shape, M, objective, blocks);
+  blocks.add("S.Bw", even(d, largest(std::min(d, M), [&, d = d](Index tried) {
+                            return Words(2) * r * d + Words(tried) * d <= Words(M);
+                          })));
   blocks.add("W.Br", r);
   blocks.add("W.Bc", largest(std::min(m, M), [&](Index tried) { return fits(r, tried); }));
 }
 
-PhaseCost core_cost(const Shape& shape, const Blocks& blocks, CorePeak peak, Index products) {
-  const auto [n, m, d] = shape;
+PhaseCost core_cost(const RowPlan& by, CorePeak peak, Index products) {
+  const auto [n, m, d] = by.shape;
   const Words nm = Words(n) * m;
   return {.path = "W",
-          .reads = Words(n) * d + Words(m) * d * ceil_div(n, blocks["W.Br"]) + nm,
+          .reads = Words(m) * d * by.units().size() + nm,
           .writes = Words(n) * d,
-          .peak = peak(d, std::min(n, blocks["W.Br"]), std::min(m, blocks["W.Bc"])),
+          .peak = peak(d, std::min(n, by.rows), std::min(m, by.keys)),
           .flops = 2 * products * nm * d};
+}
+
+PhaseCost centred_cost(const Products& of, const StationaryBlocks& by) {
+  return scores_cost("q", of.scores, by, Centred::cost(of, by));
 }
 
 template <Objective objective>
 Blocks fit(const Shape& shape, Index M) {
   const Products of(shape);
   Blocks blocks;
-  put_product("S", of.S, M, objective, blocks);
   put_product("h", of.h, M, objective, blocks);
   put_row_dots(shape, M, blocks);
   fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
-    PhaseCost q = scores_cost("", of.scores, by, Centred::cost(of, by));
+    PhaseCost cost = centred_cost(of, by);
     if (!rows_stay(of.scores, by)) {
-      q.reads += row_dots_cost(shape, blocks).reads;
+      const PhaseCost v = row_dots_cost(shape, blocks);
+      cost.reads += v.reads + v.writes;
     }
-    return q;
+    return cost;
   }).put("q", blocks);
   put_core(shape, M, objective, core_peak, blocks);
   put_product("g", of.g, M, objective, blocks);
@@ -177,16 +194,16 @@ Blocks fit(const Shape& shape, Index M) {
 
 std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   const Products of(shape);
-  const auto by = StationaryBlocks::get("q", blocks);
-  PhaseCost W = core_cost(shape, blocks, core_peak, 2);
-  W.reads += shape.n;
-  std::vector<PhaseCost> phases = {product_phase_cost("S", of.S, blocks),
-                                   product_phase_cost("h", of.h, blocks)};
-  if (!rows_stay(of.scores, by)) {
+  const RowPlan by = row_plan(shape, blocks);
+  const auto q = StationaryBlocks::get("q", blocks);
+  std::vector<PhaseCost> phases = {product_phase_cost("h", of.h, blocks)};
+  if (!rows_stay(of.scores, q)) {
     phases.push_back(row_dots_cost(shape, blocks));
   }
-  phases.push_back(scores_cost("q", of.scores, by, Centred::cost(of, by)));
-  phases.push_back(W);
+  phases.push_back(centred_cost(of, q));
+  phases.push_back(made_rows_cost("S", by, blocks, 0));
+  phases.push_back(core_cost(by, core_peak, 2));
+  phases.back().reads += shape.n;  // L
   phases.push_back(product_phase_cost("g", of.g, blocks));
   return phases;
 }
@@ -195,9 +212,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const auto [n, m, d] = plan.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& dO = io.in("dO");
-  SlowMatrix S = workspace.matrix("S", n, d);
   SlowMatrix q = workspace.matrix("q", n, m);
-  product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     SlowMatrix v = workspace.matrix("v", n, 1);
@@ -208,21 +223,20 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     Centred centred(io.in("O"), v);
     scores_phase(machine, "q", by, dO, h, centred, q);
   }
-  SlowMatrix W = workspace.matrix("W", n, d);
-  core(machine, by, {S, io.in("A2"), q, W}, io.in("L"));
-  product_phase(machine, "g", by, transposed(io.in("A1")), W, io.out("g"));
+  gradient<core>(machine, plan, row_plan(plan.shape, by), io, q, workspace);
 }
 
-Words intermediates(const Shape& shape) {
+// q with h and v, then with W and perhaps S.
+Words intermediates(const Shape& shape, const Blocks& blocks) {
   const auto [n, m, d] = shape;
-  return Words(n) * m + Words(n) * d + std::max(Words(m) * d + n, Words(n) * d);
+  return Words(n) * m + std::max(Words(m) * d + n, Words(n) * d + made_rows_words(
+                                                       "S", row_plan(shape, blocks), blocks));
 }
 
 template <Objective objective>
 Blocks fit_onepass(const Shape& shape, Index M) {
   const Products of(shape);
   Blocks blocks;
-  put_product("S", of.S, M, objective, blocks);
   put_product("h", of.h, M, objective, blocks);
   put_product("q", of.scores, M, objective, blocks);
   put_core(shape, M, objective, core_onepass_peak, blocks);
@@ -232,30 +246,28 @@ Blocks fit_onepass(const Shape& shape, Index M) {
 
 std::vector<PhaseCost> cost_onepass(const Shape& shape, const Blocks& blocks) {
   const Products of(shape);
-  return {product_phase_cost("S", of.S, blocks), product_phase_cost("h", of.h, blocks),
-          product_phase_cost("q", of.scores, blocks),
-          core_cost(shape, blocks, core_onepass_peak, 3), product_phase_cost("g", of.g, blocks)};
+  const RowPlan by = row_plan(shape, blocks);
+  return {product_phase_cost("h", of.h, blocks), product_phase_cost("q", of.scores, blocks),
+          made_rows_cost("S", by, blocks, 0), core_cost(by, core_onepass_peak, 3),
+          product_phase_cost("g", of.g, blocks)};
 }
 
 void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.shape;
   const Blocks& by = plan.blocks;
-  SlowMatrix S = workspace.matrix("S", n, d);
   SlowMatrix q = workspace.matrix("q", n, m);
-  product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
     product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
   }
-  SlowMatrix W = workspace.matrix("W", n, d);
-  core_onepass(machine, by, {S, io.in("A2"), q, W});
-  product_phase(machine, "g", by, transposed(io.in("A1")), W, io.out("g"));
+  gradient<core_onepass>(machine, plan, row_plan(plan.shape, by), io, q, workspace);
 }
 
-Words intermediates_onepass(const Shape& shape) {
+Words intermediates_onepass(const Shape& shape, const Blocks& blocks) {
   const auto [n, m, d] = shape;
-  return Words(n) * m + Words(n) * d + std::max(Words(m) * d, Words(n) * d);
+  return Words(n) * m + std::max(Words(m) * d, Words(n) * d + made_rows_words(
+                                                   "S", row_plan(shape, blocks), blocks));
 }
 
 Words recentred_blocks(const Shape& shape, const Blocks& blocks) {

@@ -19,7 +19,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   const Tile a1 = machine.read(io.in("A1").row_block(I));
   const Tile l = machine.read(io.in("L").row_block(I));
   const Index keys = std::min(by.keys, m);
-  const Index queries = std::min(kStrip, I.size());
+  const Index queries = std::min(by.strip(), I.size());
   Tile p_strip = machine.initialize("p", queries, keys);
   Tile q_strip = machine.initialize("q", queries, keys);
   Tile y_tile = machine.initialize("X A2^T", d, keys);
@@ -29,7 +29,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
     const View y = y_tile.part({0, d}, {0, J.size()});
     const View t = t_tile.part({0, J.size()});
     multiply(x, tiles.a2, y);
-    for (const Range K : blocks(I.size(), kStrip)) {
+    for (const Range K : blocks(I.size(), by.strip())) {
       const View p = p_strip.part({0, K.size()}, {0, J.size()});
       const View q = q_strip.part({0, K.size()}, {0, J.size()});
       multiply(a1.part(K), y, p);
@@ -74,7 +74,7 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   const Words dd = Words(d) * d;
   const Words r = by.largest_of(units);
   const Words c = std::min(by.keys, m);
-  const Words strip = std::min(r, Words(kStrip));
+  const Words strip = std::min(r, Words(by.strip()));
   const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
   PhaseCost G = row_gradients_cost(by, units);
   G.peak += 2 * dd;
@@ -106,7 +106,7 @@ Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signa
       .returns = {kg},
       .fit = [](const Shape& shape, Index M) { return fewest_words(shape, M, cost<kShared>); },
       .cost = cost<kShared>,
-      .intermediates = [](const Shape&) { return Words(0); },
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,
       .chain = chain,
       .Y_meets_rows = true,

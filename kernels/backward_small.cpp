@@ -123,7 +123,7 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 }
 
 // f, s and S; f, q and h; f, q and p; p and T.
-Words workspace_words(const Shape& shape) {
+Words workspace_words(const Shape& shape, const Blocks&) {
   const auto [n, m, d] = shape;
   const Words nm = Words(n) * m;
   return std::max({2 * nm + Words(n) * d, 2 * nm + Words(m) * d, 3 * nm, nm + Words(d) * m});

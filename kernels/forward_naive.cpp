@@ -56,7 +56,7 @@ Kernel forward_naive() {
       .returns = {kO, kL},
       .fit = [](const Shape&, Index) { return Blocks{}; },
       .cost = cost,
-      .intermediates = [](const Shape&) { return Words(0); },
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,
   };
 }

@@ -22,12 +22,12 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   Tile Z = machine.initialize("Z", I.size(), d);
   maximum = machine.initialize("max", I.size(), 1, kLowest);
   sum = machine.initialize("sum", I.size());
-  const Index queries = std::min(kStrip, I.size());
+  const Index queries = std::min(by.strip(), I.size());
   Tile strip = machine.initialize("e", std::min(by.keys, m), queries);
   Tile factors = machine.initialize("rescale", queries);
   for (const Range J : blocks(m, by.keys)) {
     const KeyTiles tiles = read_keys(machine, io, J);
-    for (const Range K : blocks(I.size(), kStrip)) {
+    for (const Range K : blocks(I.size(), by.strip())) {
       const View e_t = strip.part({0, J.size()}, {0, K.size()});
       const View rescale = factors.part({0, K.size()});
       multiply(tiles.a2, s_t.part({0, s_t.rows()}, K), e_t);
@@ -72,7 +72,7 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const Words c = std::min(by.keys, m);
   const Words w = std::min(by.weights, d);
   const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
-  const Words strip = std::min(r, Words(kStrip));
+  const Words strip = std::min(r, Words(by.strip()));
   return {
       rows_times_cost("S", by, units),
       // S and Z, maximum and sum; A2_J and A3_J; a strip and its factors.

@@ -42,7 +42,7 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 }
 
 // f with S and s, then f with h.
-Words workspace_words(const Shape& shape) {
+Words workspace_words(const Shape& shape, const Blocks&) {
   const auto [n, m, d] = shape;
   return std::max(Words(2) * n * m + Words(n) * d, Words(n) * m + Words(m) * d);
 }

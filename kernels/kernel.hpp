@@ -93,7 +93,7 @@ struct Kernel {
   // What each phase moves and holds with these blocks.
   std::vector<PhaseCost> (*cost)(const Shape& shape, const Blocks& blocks);
   // The most words of the slow store that intermediates take at a time.
-  Words (*intermediates)(const Shape& shape);
+  Words (*intermediates)(const Shape& shape, const Blocks& blocks);
   void (*code)(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace);
   // The paper's own block sizes where they do not fit as printed; else null.
   Blocks (*printed)(const Shape& shape, Index M) = nullptr;

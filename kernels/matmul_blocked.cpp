@@ -29,7 +29,7 @@ Kernel matmul_blocked() {
             return Blocks{{"B", square_side(M, 3)}};
           },
       .cost = cost,
-      .intermediates = [](const Shape&) { return Words(0); },
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,
   };
 }

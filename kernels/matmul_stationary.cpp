@@ -41,7 +41,7 @@ Kernel kernel(std::string_view name, std::string_view summary) {
       .returns = {{"C", &Shape::n, &Shape::m}},
       .fit = fit<what, Objective::words>,
       .cost = cost<what>,
-      .intermediates = [](const Shape&) { return Words(0); },
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code<what>,
       .fit_time = fit<what, Objective::time>,
   };

@@ -14,6 +14,7 @@
 #include "kernels/forward_naive.hpp"
 #include "kernels/forward_rows.hpp"
 #include "kernels/forward_small.hpp"
+#include "kernels/forward_tiles.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/matmul_blocked.hpp"
 #include "kernels/matmul_stationary.hpp"
@@ -30,22 +31,27 @@ const std::vector<Kernel>& kernels() {
       forward_small(),
       forward_flash(),
       forward_rows(),
+      forward_tiles(),
       backward_naive(),
       backward_small(),
       backward_large(),
       backward_flash(),
       backward_rows(),
+      backward_rows_w(),
       backward_rows_onepass(),
       backward_score_rows(),
       backward_rows_xg(),
       backward_rows_q(),
       backward_rows_q_onepass(),
       backward_tiles(),
+      backward_tiles_sqp(),
       backward_tiles_sq(),
       forward_rows_shared(),
       backward_rows_shared(),
       backward_rows_onepass_shared(),
       backward_rows_xg_shared(),
+      backward_rows_w_shared(),
+      backward_tiles_shared(),
   };
   return all;
 }

@@ -2,7 +2,7 @@
 // What the row-stationary kernels share. A block of Br rows of S = A1 X (and of what else
 // belongs to queries) stays in fast memory, transposed, so that vectors run along queries;
 // keys pass in blocks of Bc rows of A2 and A3. Scores live in strips of at most Bc keys and
-// kStrip queries, one strip at a time. The weights X and Y, and the columns of A1 that meet
+// some queries, one strip at a time. The weights X and Y, and the columns of A1 that meet
 // W = p A2 at last, come Bw columns at a time.
 //
 // Row blocks know nothing of each other: several machines may work on different ones. Where
@@ -21,9 +21,6 @@
 
 namespace redblue {
 
-// Queries of a strip: a whole number of panels, and of the rows that registers hold.
-inline constexpr Index kStrip = 48;
-
 // Br, Bc and Bw with the problem around them.
 struct RowPlan {
   RowPlan(const Shape& of, const Blocks& blocks)
@@ -36,6 +33,9 @@ struct RowPlan {
 
   [[nodiscard]] Blocks blocks() const { return {{"Br", rows}, {"Bc", keys}, {"Bw", weights}}; }
   [[nodiscard]] BlockRanges units() const { return {shape.n, rows}; }
+  // Queries of a strip: a whole number of panels, and of the rows that registers hold. With few
+  // keys in it, vectors gain nothing by width, and M has better uses for it.
+  [[nodiscard]] Index strip() const { return keys < 4 ? kPanel : 3 * kPanel; }
   // The queries of the row blocks `units`, and of the largest of them.
   [[nodiscard]] Index rows_of(Range units) const;
   [[nodiscard]] Index largest_of(Range units) const;
@@ -124,7 +124,7 @@ Kernel row_kernel(std::string_view name, std::string_view summary, std::vector<S
       .fit = [](const Shape& shape,
                 Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
       .cost = whole_cost<part_cost>,
-      .intermediates = [](const Shape&) { return Words(0); },
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = whole<unit>,
       .Y_meets_rows = true,
       .fit_time = [](const Shape& shape,

@@ -307,12 +307,13 @@ Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
   const Index with_a_head = std::min(workers, heads);
   const Index machines = heads == 1 ? workers : with_a_head;
   Words peak = total(plan.phases).peak * machines;
-  Words intermediates = kernel.intermediates(plan.shape) * with_a_head +
+  Words intermediates = kernel.intermediates(plan.shape, plan.blocks) * with_a_head +
                         partials_of(kernel, plan, report.kernel.team);
   if (report.forward) {
     const Plan& forward = report.forward->plan;
     peak = std::max(peak, total(forward.phases).peak);
-    intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(plan.shape));
+    intermediates = std::max(intermediates, find_kernel(forward.kernel)
+                                                .intermediates(plan.shape, forward.blocks));
   }
   const Words matrices = words(kernel.given, plan.shape) + words(kernel.returns, plan.shape);
   const Words bytes =

@@ -169,7 +169,7 @@ void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, doub
   // Nothing is left behind; the store held the intermediates and no more.
   EXPECT_EQ(result.live, 0);
   EXPECT_EQ(result.workspace_live, 0);
-  EXPECT_EQ(result.workspace_peak, kernel.intermediates(plan.shape).value());
+  EXPECT_EQ(result.workspace_peak, kernel.intermediates(plan.shape, plan.blocks).value());
 
   // Every word is written, and is what it should be.
   for (const auto& [name, words] : result.returned) {

@@ -1,0 +1,74 @@
+#include "kernels/made_rows.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+Extents extents(const Shape& shape) {
+  return {.rows = shape.n, .cols = shape.d, .depth = shape.d};
+}
+
+PhaseCost as_needed(std::string_view name, const RowPlan& by) {
+  return rows_times_cost(std::string(name), by, {0, by.units().size()});
+}
+
+PhaseCost before(std::string_view name, const RowPlan& by, const Blocks& blocks) {
+  PhaseCost cost = product_phase_cost(name, extents(by.shape), blocks);
+  const Words rows = Words(std::min(by.rows, by.shape.n)) * by.shape.d;
+  cost.reads += Words(by.shape.n) * by.shape.d;
+  cost.peak = std::max(cost.peak, rows);
+  return cost;
+}
+
+}  // namespace
+
+MadeRows::MadeRows(Machine& machine, const Plan& plan, const RowPlan& by, std::string_view name,
+                   const SlowMatrix& A, const Factor& W, Workspace& workspace)
+    : by_(by), name_(name), A_(A), W_(W) {
+  if (made_before(name, by, plan.blocks)) {
+    before_ = workspace.matrix(std::string(name), A.rows(), W.cols());
+    product_phase(machine, name, plan.blocks, A, W, *before_);
+  }
+}
+
+Tile MadeRows::read(Machine& machine, Range I) const {
+  if (before_) {
+    const Phase phase(machine, name_);
+    return machine.read(transposed(before_->row_block(I)));
+  }
+  return W_.transposed ? rows_times_transposed(machine, by_, name_, A_, I, W_.stored)
+                       : rows_times(machine, by_, name_, A_, I, W_.stored);
+}
+
+void put_made_rows(std::string_view name, const Shape& shape, Index M, Objective objective,
+                   Blocks& blocks) {
+  put_product(name, extents(shape), M, objective, blocks);
+}
+
+bool made_before(std::string_view name, const RowPlan& by, const Blocks& blocks) {
+  const PhaseCost now = as_needed(name, by);
+  const PhaseCost then = before(name, by, blocks);
+  return then.reads + then.writes < now.reads;
+}
+
+PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
+                         Words beside) {
+  if (!made_before(name, by, blocks)) {
+    PhaseCost cost = as_needed(name, by);
+    cost.peak += beside;
+    return cost;
+  }
+  PhaseCost cost = before(name, by, blocks);
+  cost.peak = std::max(cost.peak, Words(std::min(by.rows, by.shape.n)) * by.shape.d + beside);
+  return cost;
+}
+
+Words made_rows_words(std::string_view name, const RowPlan& by, const Blocks& blocks) {
+  return made_before(name, by, blocks) ? Words(by.shape.n) * by.shape.d : Words(0);
+}
+
+}  // namespace redblue

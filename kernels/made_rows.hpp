@@ -1,0 +1,42 @@
+#pragma once
+// Rows of a product of small weights, A W, for kernels in which a row block needs its own of them:
+// made when the row block comes, for which W is read each time; or all of them before, by a product
+// that writes them to the slow store. Whichever moves fewer words: the blocks decide. In a plan,
+// the product has blocks of the rows' name. Both ways move their words in a phase of that name.
+
+#include <optional>
+#include <string_view>
+
+#include "kernels/rows.hpp"
+#include "kernels/stationary.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+
+class MadeRows {
+ public:
+  // Rows of A W, n x d. Opens the product's phase where they are made before.
+  MadeRows(Machine& machine, const Plan& plan, const RowPlan& by, std::string_view name,
+           const SlowMatrix& A, const Factor& W, Workspace& workspace);
+  [[nodiscard]] bool before() const { return before_.has_value(); }
+  // The rows I, transposed.
+  [[nodiscard]] Tile read(Machine& machine, Range I) const;
+
+ private:
+  RowPlan by_;
+  std::string_view name_;
+  const SlowMatrix& A_;
+  Factor W_;
+  std::optional<SlowMatrix> before_;
+};
+
+void put_made_rows(std::string_view name, const Shape& shape, Index M, Objective objective,
+                   Blocks& blocks);
+bool made_before(std::string_view name, const RowPlan& by, const Blocks& blocks);
+// With `beside` words in fast memory besides while a row block's are made or read.
+PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
+                         Words beside);
+// Words of the slow store.
+Words made_rows_words(std::string_view name, const RowPlan& by, const Blocks& blocks);
+
+}  // namespace redblue
