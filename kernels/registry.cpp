@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/backward_columns.hpp"
 #include "kernels/backward_flash.hpp"
 #include "kernels/backward_large.hpp"
 #include "kernels/backward_naive.hpp"
@@ -8,6 +9,7 @@
 #include "kernels/backward_rows_xg.hpp"
 #include "kernels/backward_score_rows.hpp"
 #include "kernels/backward_small.hpp"
+#include "kernels/forward_columns.hpp"
 #include "kernels/forward_flash.hpp"
 #include "kernels/forward_naive.hpp"
 #include "kernels/forward_rows.hpp"
@@ -19,22 +21,12 @@ namespace redblue {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
-      matmul_blocked(),
-      forward_naive(),
-      forward_small(),
-      forward_flash(),
-      forward_rows(),
-      backward_naive(),
-      backward_small(),
-      backward_large(),
-      backward_flash(),
-      backward_rows(),
-      backward_rows_onepass(),
-      backward_score_rows(),
-      backward_rows_xg(),
-      forward_rows_shared(),
-      backward_rows_shared(),
-      backward_rows_onepass_shared(),
+      matmul_blocked(),          forward_naive(),        forward_small(),
+      forward_flash(),           forward_rows(),         forward_columns(),
+      backward_naive(),          backward_small(),       backward_large(),
+      backward_flash(),          backward_rows(),        backward_rows_onepass(),
+      backward_score_rows(),     backward_rows_xg(),     backward_columns(),
+      forward_rows_shared(),     backward_rows_shared(), backward_rows_onepass_shared(),
       backward_rows_xg_shared(),
   };
   return all;

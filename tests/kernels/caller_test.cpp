@@ -134,10 +134,11 @@ TEST(Registry, FindsKernelsByTheirNames) {
     EXPECT_FALSE(kernel.summary.empty());
   }
   EXPECT_THROW(static_cast<void>(find_kernel("backward/smal")), std::out_of_range);
-  const char* const contract[] = {"matmul/blocked", "forward/naive",         "forward/small",
-                                  "forward/flash",  "backward/naive",        "backward/small",
-                                  "backward/large", "backward/flash",        "forward/rows",
-                                  "backward/rows",  "backward/rows-onepass", "backward/score-rows"};
+  const char* const contract[] = {"matmul/blocked",  "forward/naive",         "forward/small",
+                                  "forward/flash",   "backward/naive",        "backward/small",
+                                  "backward/large",  "backward/flash",        "forward/rows",
+                                  "backward/rows",   "backward/rows-onepass", "backward/score-rows",
+                                  "forward/columns", "backward/columns"};
   for (const char* name : contract) {
     EXPECT_NO_THROW(static_cast<void>(find_kernel(name))) << name;
   }

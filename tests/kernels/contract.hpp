@@ -126,6 +126,19 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N c = static_cast<N>(std::min(blocks["Bc"], shape.m));
     return {3 * n * d + (3 * m - c) * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
   }
+  // Column-stationary: what belongs to queries passes once for each of C blocks of keys, X and Y
+  // as often, and keys thrice. O passes once, and v after it, if there is a block that reads it.
+  if (kernel == "backward/columns") {
+    const N C = over(m, "Bc");
+    const N again = C - 1;
+    return {2 * n * d * C + n * C + n * d + n * again + 3 * m * d + 2 * d * d * C + d * d * again,
+            d * d * C + (again > 0 ? n : 0)};
+  }
+  if (kernel == "forward/columns") {  // O, maxima and sums are written and read between blocks
+    const N C = over(m, "Bc");
+    const N between = (C - 1) * (n * d + 2 * n);
+    return {n * d * C + 2 * m * d + 2 * d * d * C + between, n * d + n + between};
+  }
   if (kernel == "forward/rows") {
     const N T = over(n, "Br");
     return {n * d + 2 * m * d * T + 2 * d * d * T, n * d + n};
