@@ -141,7 +141,8 @@
 // the same run) through b_i = -sum f ds and v^ - v = sum p ds, to first order. A row's share of
 // that is by many keys, no two of which have a rounding in common:
 //     [b_i]_y = ||f_i [s_i]||,   [v_i]_y = ||p_i [s_i]||,
-// and g has |A1|^T ([b]_y |W| + [v]_y |f A2|) besides, as it has [v]_h.
+// and g has |A1|^T ([b]_y |W| + [v]_y |f A2|) besides, as it has [v]_h. A running mean changes
+// nothing here: of other scores it makes exactly what it should.
 //
 // With a running mean, nu_b is to first order the mean of the keys so far. From j's block on it
 // is within drift_j of v, the largest |sum f(q - v)| / sum f over the keys up to any from j on;
@@ -1032,12 +1033,18 @@ class Evaluation {
         D[r][j] =
             f[r][j] * (dev_a * off + dev_q[r][j] + twice * (std::abs(q[r][j]) + std::abs(at.v))) +
             lost;
-        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) +
-                             ((X_meets_keys_ ? dev_s[r][j] : 0) + n_times) * size_p;
+        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) + n_times * size_p;
         dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D[r][j];
         dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
       }
-      at.dev_v_y = X_meets_keys_ && !given_ ? norm_of_products(p[r], dev_s[r], keys_) : 0;
+    }
+    if (X_meets_keys_) {
+      for (Index r = 0; r < count; ++r) {
+        block[r].dev_v_y = given_ ? 0 : norm_of_products(p[r], dev_s[r], keys_);
+        for (Index j = 0; j < keys_; ++j) {
+          found.shared[r][j] += dev_s[r][j] * std::abs(p[r][j]);
+        }
+      }
     }
 
     Matrix W(count, width_), W_peak(count, width_);
@@ -1177,8 +1184,6 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   require(input.O.empty() || has(input.O, n * d), "O is n x d");
   require(input.L.empty() || has(input.L, n), "L has n elements");
   require(input.O.empty() || chains.recentred_blocks == 0, "no O and L where q is recentred");
-  require(!chains.X_meets_keys || chains.recentred_blocks == 0,
-          "X meets rows where q is recentred");
   return Evaluation(input, chains).run();
 }
 

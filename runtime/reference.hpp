@@ -62,7 +62,7 @@ struct Chains {
   // At most this many times are a row's sum and accumulators rescaled: the number of key
   // blocks less one, 0 if the maximum is known first. m - 1 is always enough.
   double rescales = std::numeric_limits<double>::infinity();
-  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T). Not where q is recentred.
+  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T).
   bool X_meets_keys = false;
   // Y meets the rows, h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from
   // sums of e A3 that l divides before Y or after.
@@ -74,8 +74,7 @@ struct Chains {
   double recentred_blocks = 0;
 };
 
-// Throws: ShapeMismatch when a span does not have its size; for O and L, and for X that meets
-// keys, where q is recentred.
+// Throws: ShapeMismatch when a span does not have its size; for O and L where q is recentred.
 [[nodiscard]] Reference evaluate(const AttentionInput& input, Chains chains);
 
 // About the most memory that evaluate() takes for its own matrices and the reference.
