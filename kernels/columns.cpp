@@ -56,13 +56,14 @@ Blocks widest_columns(const Shape& shape, Index M, CostOfBlocks cost_of) {
   return blocks_of(r, c, even(shape.d, most.weights(r, c)));
 }
 
-// What a key and a query cost beyond their flops, as in `fastest` of rows.cpp: a query's rows are
-// read and mapped for c keys, a key's sums are taken up and put down for r queries.
+// What a query that passes and a row block cost beyond their flops, in units of 1 / m and 1 / r of
+// the time of the products: rows are read and mapped once for each block of keys, and sums of T
+// taken up and put down once for each row block. Measured, and not critical.
 Blocks fastest_columns(const Shape& shape, Index M, CostOfBlocks cost_of) {
-  constexpr Index kMostRows = 96;
+  constexpr Index kMostRows = 48;
   constexpr Index kRowStep = 12;  // registers hold 1, 2, 4, 6 or 12 rows
-  constexpr double kPerKey = 16;
-  constexpr double kPerQuery = 8;
+  constexpr double kPerPass = 16;
+  constexpr double kPerRowBlock = 8;
   const Largest most{shape, M, cost_of};
   Index best_r = 1;
   Index best_c = 1;
@@ -72,11 +73,15 @@ Blocks fastest_columns(const Shape& shape, Index M, CostOfBlocks cost_of) {
     if (!most.fits(r, 1, 1)) {
       continue;
     }
+    // Whole panels where keys are more than a block, and as even as they allow.
     Index c = most.keys(r);
     if (c < shape.m && c > kPanel) {
       c = c / kPanel * kPanel;
     }
-    const double cost = kPerKey / static_cast<double>(c) + kPerQuery / static_cast<double>(r);
+    const Index T = ceil_div(shape.m, c);
+    c = std::min(c, ceil_div(ceil_div(shape.m, T), kPanel) * kPanel);
+    const double cost = kPerPass * static_cast<double>(T) / static_cast<double>(shape.m) +
+                        kPerRowBlock / static_cast<double>(r);
     if (least == 0 || cost < least) {
       least = cost;
       best_r = r;
