@@ -188,10 +188,8 @@ Kernel backward_flash() {
       .returns = {kg, kdQ, kdK, kdV},
       .fit = fit,
       .cost = cost,
-      .intermediates =
-          [](const Shape& shape, const Blocks&) {
-            return (Words(shape.n) + shape.m) * shape.d + shape.n;
-          },
+      .intermediates = [](const Shape& shape,
+                          const Blocks&) { return (Words(shape.n) + shape.m) * shape.d + shape.n; },
       .code = code,
   };
 }

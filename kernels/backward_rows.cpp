@@ -82,21 +82,30 @@ constexpr Extents gradient_product(const Shape& shape) {
   return {.rows = shape.d, .cols = shape.d, .depth = shape.n};
 }
 
+// Where G is made before, dO and O pass once more for v, which is written and read.
+bool G_made_before(const RowPlan& by, const Blocks& blocks) {
+  return made_before("G", by, blocks, Words(by.shape.n) * (by.shape.d + 2));
+}
+
 void code_w(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
-  const RowPlan by(plan.shape, plan.blocks);
-  SlowMatrix W = workspace.matrix("W", n, d);
+  const Index n = plan.shape.n;
+  const Blocks& blocks = plan.blocks;
+  const RowPlan by(plan.shape, blocks);
+  const SlowMatrix& A1 = io.in("A1");
+  const SlowMatrix& dO = io.in("dO");
+  const bool stores_G = G_made_before(by, blocks);
+  SlowMatrix W = workspace.matrix("W", n, plan.shape.d);
   {
-    const MadeRows S(machine, plan, by, "S", io.in("A1"), io.in("X"), workspace);
-    const MadeRows G(machine, plan, by, "G", io.in("dO"), transposed(io.in("Y")), workspace);
+    const MadeRows S(machine, by, blocks, "S", made_before("S", by, blocks), A1, io.in("X"),
+                     workspace);
+    const MadeRows G(machine, by, blocks, "G", stores_G, dO, transposed(io.in("Y")), workspace);
     std::optional<SlowMatrix> v;
-    if (G.before()) {
+    if (stores_G) {
       v = workspace.matrix("v", n, 1);
-      row_dots(machine, plan.blocks, io.in("dO"), io.in("O"), *v);
+      row_dots(machine, blocks, dO, io.in("O"), *v);
     }
-    // v passes where dO does.
-    const auto of_rows = [&](Range I) -> RowGradients {
-      if (!v) {
+    const auto gradients = [&](Range I) -> RowGradients {
+      if (!stores_G) {
         return row_gradients(machine, by, io, I);
       }
       Tile g_t = G.read(machine, I);
@@ -105,34 +114,33 @@ void code_w(Machine& machine, const Plan& plan, const Operands& io, Workspace& w
     };
     for (const Range I : by.units()) {
       Tile s_t = S.read(machine, I);
-      const Tile w = core(machine, by, io, I, std::move(s_t), of_rows(I));
+      const Tile w = core(machine, by, io, I, std::move(s_t), gradients(I));
       const Phase phase(machine, "W");
       machine.write(w, W.row_block(I));
     }
   }
-  product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
+  product_phase(machine, "g", blocks, transposed(A1), W, io.out("g"));
 }
 
 template <bool kShared>
 std::vector<PhaseCost> cost_w(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
   const RowPlan by(shape, blocks);
   const Range units{0, by.units().size()};
   const std::vector<PhaseCost> rows = part_cost<kShared>(shape, blocks, units, false);
-  const Words nd = Words(n) * d;
-  const Words r = by.largest_of(units);
-  std::vector<PhaseCost> phases = {made_rows_cost("S", by, blocks, 0)};
-  if (made_before("G", by, blocks)) {
-    phases.push_back(made_rows_cost("G", by, blocks, r * d));
+  const Words rd = Words(by.largest_of(units)) * shape.d;
+  std::vector<PhaseCost> phases = {made_rows_cost("S", made_before("S", by, blocks), by, blocks)};
+  if (G_made_before(by, blocks)) {
+    phases.push_back(made_rows_cost("G", true, by, blocks, rd));
     PhaseCost v = row_dots_cost(shape, blocks);
-    v.reads += n;
-    v.peak = std::max(v.peak, 2 * r * d + r);
+    v.reads += shape.n;
+    v.peak = std::max(v.peak, 2 * rd + by.largest_of(units));
     phases.push_back(v);
   } else {
     phases.push_back(rows[1]);
   }
   phases.push_back(rows[2]);
-  phases.push_back({.path = "W", .reads = 0, .writes = nd, .peak = r * d, .flops = 0});
+  phases.push_back(
+      {.path = "W", .reads = 0, .writes = Words(shape.n) * shape.d, .peak = rd, .flops = 0});
   phases.push_back(product_phase_cost("g", gradient_product(shape), blocks));
   return phases;
 }
@@ -150,9 +158,9 @@ Blocks fit_w(const Shape& shape, Index M) {
 
 Words intermediates_w(const Shape& shape, const Blocks& blocks) {
   const RowPlan by(shape, blocks);
-  const Words v = made_before("G", by, blocks) ? shape.n : 0;
-  return Words(shape.n) * shape.d + made_rows_words("S", by, blocks) +
-         made_rows_words("G", by, blocks) + v;
+  const Words nd = Words(shape.n) * shape.d;
+  return nd + (made_before("S", by, blocks) ? nd : 0) +
+         (G_made_before(by, blocks) ? nd + shape.n : 0);
 }
 
 template <bool kShared>

@@ -118,7 +118,8 @@ void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Opera
               const SlowMatrix& q, Workspace& workspace) {
   SlowMatrix W = workspace.matrix("W", by.shape.n, by.shape.d);
   {
-    const MadeRows S(machine, plan, by, "S", io.in("A1"), io.in("X"), workspace);
+    const MadeRows S(machine, by, plan.blocks, "S", made_before("S", by, plan.blocks), io.in("A1"),
+                     io.in("X"), workspace);
     for (const Range I : by.units()) {
       Tile s_t = S.read(machine, I);
       const Phase phase(machine, "W");
@@ -169,6 +170,15 @@ PhaseCost core_cost(const RowPlan& by, CorePeak peak, Index products) {
           .flops = 2 * products * nm * d};
 }
 
+PhaseCost S_cost(const RowPlan& by, const Blocks& blocks) {
+  return made_rows_cost("S", made_before("S", by, blocks), by, blocks);
+}
+
+Words W_and_S_words(const Shape& shape, const Blocks& blocks) {
+  const Index matrices = made_before("S", row_plan(shape, blocks), blocks) ? 2 : 1;
+  return Words(shape.n) * shape.d * matrices;
+}
+
 PhaseCost centred_cost(const Products& of, const StationaryBlocks& by) {
   return scores_cost("q", of.scores, by, Centred::cost(of, by));
 }
@@ -201,7 +211,7 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
     phases.push_back(row_dots_cost(shape, blocks));
   }
   phases.push_back(centred_cost(of, q));
-  phases.push_back(made_rows_cost("S", by, blocks, 0));
+  phases.push_back(S_cost(by, blocks));
   phases.push_back(core_cost(by, core_peak, 2));
   phases.back().reads += shape.n;  // L
   phases.push_back(product_phase_cost("g", of.g, blocks));
@@ -229,8 +239,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 // q with h and v, then with W and perhaps S.
 Words intermediates(const Shape& shape, const Blocks& blocks) {
   const auto [n, m, d] = shape;
-  return Words(n) * m + std::max(Words(m) * d + n, Words(n) * d + made_rows_words(
-                                                       "S", row_plan(shape, blocks), blocks));
+  return Words(n) * m + std::max(Words(m) * d + n, W_and_S_words(shape, blocks));
 }
 
 template <Objective objective>
@@ -248,7 +257,7 @@ std::vector<PhaseCost> cost_onepass(const Shape& shape, const Blocks& blocks) {
   const Products of(shape);
   const RowPlan by = row_plan(shape, blocks);
   return {product_phase_cost("h", of.h, blocks), product_phase_cost("q", of.scores, blocks),
-          made_rows_cost("S", by, blocks, 0), core_cost(by, core_onepass_peak, 3),
+          S_cost(by, blocks), core_cost(by, core_onepass_peak, 3),
           product_phase_cost("g", of.g, blocks)};
 }
 
@@ -266,8 +275,7 @@ void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Worksp
 
 Words intermediates_onepass(const Shape& shape, const Blocks& blocks) {
   const auto [n, m, d] = shape;
-  return Words(n) * m + std::max(Words(m) * d, Words(n) * d + made_rows_words(
-                                                   "S", row_plan(shape, blocks), blocks));
+  return Words(n) * m + std::max(Words(m) * d, W_and_S_words(shape, blocks));
 }
 
 Words recentred_blocks(const Shape& shape, const Blocks& blocks) {

@@ -34,12 +34,8 @@ class ScoreGradient : public ScoreUse {
 // q as it is, and v = rowsum(f q) with f = exp(s - L).
 class Weighed : public ScoreUse {
  public:
-  static constexpr UseCost kCost{.columns = 2,
-                                 .tiles = 1,
-                                 .reads = 1,
-                                 .row_reads = 1,
-                                 .row_reads_again = 1,
-                                 .row_writes = 1};
+  static constexpr UseCost kCost{
+      .columns = 2, .tiles = 1, .reads = 1, .row_reads = 1, .row_reads_again = 1, .row_writes = 1};
   Weighed(const SlowMatrix& s, const SlowMatrix& L, SlowMatrix& v) : s_(s), L_(L), v_(v) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows*) override {
     Tile l = machine.read(L_.row_block(I));
@@ -129,12 +125,12 @@ PhaseCost both_cost(const Extents& of, const StationaryBlocks& by) {
   const Words s = std::min(d, by.depth);
   const Words p = std::min(r, Words(by.piece));
   const Words nm = Words(n) * m;
-  return {.path = "p",
-          .reads = (Words(n) * d + n) * 2 * ceil_div(m, by.cols) +
-                   Words(m) * d * ceil_div(n, by.rows),
-          .writes = nm,
-          .peak = 2 * r * c + std::max(s * c + p * s, 2 * p),
-          .flops = 4 * nm * d};
+  return {
+      .path = "p",
+      .reads = (Words(n) * d + n) * 2 * ceil_div(m, by.cols) + Words(m) * d * ceil_div(n, by.rows),
+      .writes = nm,
+      .peak = 2 * r * c + std::max(s * c + p * s, 2 * p),
+      .flops = 4 * nm * d};
 }
 
 struct Slow {
@@ -262,12 +258,12 @@ PhaseCost made_product_cost(const Extents& of, const StationaryBlocks& by) {
   const Words s = std::min(m, by.depth);
   const Words p = std::min(r, Words(by.piece));
   const Words nm = Words(n) * m;
-  return {.path = "W",
-          .reads = (2 * nm + Words(2) * n) * ceil_div(d, by.cols) +
-                   Words(m) * d * ceil_div(n, by.rows),
-          .writes = Words(n) * d,
-          .peak = r * c + 2 * r + s * c + 2 * p * s,
-          .flops = 2 * nm * d};
+  return {
+      .path = "W",
+      .reads = (2 * nm + Words(2) * n) * ceil_div(d, by.cols) + Words(m) * d * ceil_div(n, by.rows),
+      .writes = Words(n) * d,
+      .peak = r * c + 2 * r + s * c + 2 * p * s,
+      .flops = 2 * nm * d};
 }
 
 struct Scores {

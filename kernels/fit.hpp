@@ -2,9 +2,15 @@
 // Finding the blocks that fit. Peaks never fall when a block grows, so the largest fitting
 // block is found by bisection.
 
+#include <vector>
+
+#include "kernels/plan.hpp"
 #include "memsim/range.hpp"
 
 namespace redblue {
+
+// A kernel's formulas: what each phase moves and holds with these blocks.
+using CostOfBlocks = std::vector<PhaseCost> (*)(const Shape& shape, const Blocks& blocks);
 
 // The largest size in [1, limit] that fits, or 1 where none does (the caller finds out when
 // it compares the plan's peak with M). Requires: what fits, fits in all smaller sizes too.

@@ -106,7 +106,8 @@ Kernel forward_flash() {
       .returns = {kO, kL},
       .fit = fit,
       .cost = cost,
-      .intermediates = [](const Shape& shape, const Blocks&) { return (Words(shape.n) + shape.m) * shape.d; },
+      .intermediates = [](const Shape& shape,
+                          const Blocks&) { return (Words(shape.n) + shape.m) * shape.d; },
       .code = code,
       .rescales =
           [](const Shape& shape, const Blocks& blocks) {

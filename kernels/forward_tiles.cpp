@@ -101,8 +101,9 @@ Kernel forward_tiles() {
       .cost = cost,
       .intermediates = intermediates,
       .code = code,
-      .rescales = [](const Shape& shape,
-                     const Blocks& blocks) -> Words { return ceil_div(shape.m, blocks["s.cols"]) - 1; },
+      .rescales = [](const Shape& shape, const Blocks& blocks) -> Words {
+        return ceil_div(shape.m, blocks["s.cols"]) - 1;
+      },
       .fit_time = fit<Objective::time>,
   };
 }

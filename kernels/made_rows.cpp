@@ -16,22 +16,20 @@ PhaseCost as_needed(std::string_view name, const RowPlan& by) {
   return rows_times_cost(std::string(name), by, {0, by.units().size()});
 }
 
-PhaseCost before(std::string_view name, const RowPlan& by, const Blocks& blocks) {
+PhaseCost product_and_reads(std::string_view name, const RowPlan& by, const Blocks& blocks) {
   PhaseCost cost = product_phase_cost(name, extents(by.shape), blocks);
-  const Words rows = Words(std::min(by.rows, by.shape.n)) * by.shape.d;
   cost.reads += Words(by.shape.n) * by.shape.d;
-  cost.peak = std::max(cost.peak, rows);
   return cost;
 }
 
 }  // namespace
 
-MadeRows::MadeRows(Machine& machine, const Plan& plan, const RowPlan& by, std::string_view name,
-                   const SlowMatrix& A, const Factor& W, Workspace& workspace)
+MadeRows::MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
+                   bool before, const SlowMatrix& A, const Factor& W, Workspace& workspace)
     : by_(by), name_(name), A_(A), W_(W) {
-  if (made_before(name, by, plan.blocks)) {
+  if (before) {
     before_ = workspace.matrix(std::string(name), A.rows(), W.cols());
-    product_phase(machine, name, plan.blocks, A, W, *before_);
+    product_phase(machine, name, blocks, A, W, *before_);
   }
 }
 
@@ -49,26 +47,20 @@ void put_made_rows(std::string_view name, const Shape& shape, Index M, Objective
   put_product(name, extents(shape), M, objective, blocks);
 }
 
-bool made_before(std::string_view name, const RowPlan& by, const Blocks& blocks) {
-  const PhaseCost now = as_needed(name, by);
-  const PhaseCost then = before(name, by, blocks);
-  return then.reads + then.writes < now.reads;
+bool made_before(std::string_view name, const RowPlan& by, const Blocks& blocks, Words more) {
+  const PhaseCost before = product_and_reads(name, by, blocks);
+  return before.reads + before.writes + more < as_needed(name, by).reads;
 }
 
-PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
-                         Words beside) {
-  if (!made_before(name, by, blocks)) {
-    PhaseCost cost = as_needed(name, by);
+PhaseCost made_rows_cost(std::string_view name, bool before, const RowPlan& by,
+                         const Blocks& blocks, Words beside) {
+  PhaseCost cost = before ? product_and_reads(name, by, blocks) : as_needed(name, by);
+  if (before) {
+    cost.peak = std::max(cost.peak, Words(std::min(by.rows, by.shape.n)) * by.shape.d + beside);
+  } else {
     cost.peak += beside;
-    return cost;
   }
-  PhaseCost cost = before(name, by, blocks);
-  cost.peak = std::max(cost.peak, Words(std::min(by.rows, by.shape.n)) * by.shape.d + beside);
   return cost;
-}
-
-Words made_rows_words(std::string_view name, const RowPlan& by, const Blocks& blocks) {
-  return made_before(name, by, blocks) ? Words(by.shape.n) * by.shape.d : Words(0);
 }
 
 }  // namespace redblue

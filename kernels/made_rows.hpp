@@ -16,9 +16,8 @@ namespace redblue {
 class MadeRows {
  public:
   // Rows of A W, n x d. Opens the product's phase where they are made before.
-  MadeRows(Machine& machine, const Plan& plan, const RowPlan& by, std::string_view name,
-           const SlowMatrix& A, const Factor& W, Workspace& workspace);
-  [[nodiscard]] bool before() const { return before_.has_value(); }
+  MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
+           bool before, const SlowMatrix& A, const Factor& W, Workspace& workspace);
   // The rows I, transposed.
   [[nodiscard]] Tile read(Machine& machine, Range I) const;
 
@@ -32,11 +31,10 @@ class MadeRows {
 
 void put_made_rows(std::string_view name, const Shape& shape, Index M, Objective objective,
                    Blocks& blocks);
-bool made_before(std::string_view name, const RowPlan& by, const Blocks& blocks);
-// With `beside` words in fast memory besides while a row block's are made or read.
-PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
-                         Words beside);
-// Words of the slow store.
-Words made_rows_words(std::string_view name, const RowPlan& by, const Blocks& blocks);
+// Whether that moves fewer words, though it costs `more` elsewhere.
+bool made_before(std::string_view name, const RowPlan& by, const Blocks& blocks, Words more = 0);
+// With `beside` words in fast memory while a row block's are made or read.
+PhaseCost made_rows_cost(std::string_view name, bool before, const RowPlan& by,
+                         const Blocks& blocks, Words beside = 0);
 
 }  // namespace redblue

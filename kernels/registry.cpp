@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/backward_columns.hpp"
 #include "kernels/backward_flash.hpp"
 #include "kernels/backward_large.hpp"
 #include "kernels/backward_naive.hpp"
@@ -10,6 +11,7 @@
 #include "kernels/backward_score_rows.hpp"
 #include "kernels/backward_small.hpp"
 #include "kernels/backward_tiles.hpp"
+#include "kernels/forward_columns.hpp"
 #include "kernels/forward_flash.hpp"
 #include "kernels/forward_naive.hpp"
 #include "kernels/forward_rows.hpp"
@@ -23,34 +25,21 @@ namespace redblue {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
-      matmul_blocked(),
-      matmul_stationary_a(),
-      matmul_stationary_b(),
-      matmul_stationary_c(),
-      forward_naive(),
-      forward_small(),
-      forward_flash(),
-      forward_rows(),
-      forward_tiles(),
-      backward_naive(),
-      backward_small(),
-      backward_large(),
-      backward_flash(),
-      backward_rows(),
-      backward_rows_w(),
-      backward_rows_onepass(),
-      backward_score_rows(),
-      backward_rows_xg(),
-      backward_rows_q(),
-      backward_rows_q_onepass(),
-      backward_tiles(),
-      backward_tiles_sqp(),
-      backward_tiles_sq(),
-      forward_rows_shared(),
-      backward_rows_shared(),
-      backward_rows_onepass_shared(),
-      backward_rows_xg_shared(),
-      backward_rows_w_shared(),
+      matmul_blocked(),          matmul_stationary_a(),
+      matmul_stationary_b(),     matmul_stationary_c(),
+      forward_naive(),           forward_small(),
+      forward_flash(),           forward_rows(),
+      forward_columns(),         forward_tiles(),
+      backward_naive(),          backward_small(),
+      backward_large(),          backward_flash(),
+      backward_rows(),           backward_rows_w(),
+      backward_rows_onepass(),   backward_score_rows(),
+      backward_rows_xg(),        backward_columns(),
+      backward_rows_q(),         backward_rows_q_onepass(),
+      backward_tiles(),          backward_tiles_sqp(),
+      backward_tiles_sq(),       forward_rows_shared(),
+      backward_rows_shared(),    backward_rows_onepass_shared(),
+      backward_rows_xg_shared(), backward_rows_w_shared(),
       backward_tiles_shared(),
   };
   return all;

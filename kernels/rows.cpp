@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
-#include "kernels/fit.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {

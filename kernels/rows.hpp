@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
 #include "kernels/kernel.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
@@ -80,7 +81,6 @@ std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& bl
 // The blocks for which the peak stays within M. Words depend on the number of row blocks
 // alone: `fewest_words` has the largest Br that fits beside one key; `fastest` gives up some
 // of it for strips that keep the registers busy.
-using CostOfBlocks = std::vector<PhaseCost> (*)(const Shape& shape, const Blocks& blocks);
 Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
 

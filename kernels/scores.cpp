@@ -65,7 +65,8 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
     }
   };
   for (const Range I : blocks(A.rows(), by.rows)) {
-    const Tile a = holds_B ? machine.read(A.row_block(I)) : machine.read(transposed(A.row_block(I)));
+    const Tile a =
+        holds_B ? machine.read(A.row_block(I)) : machine.read(transposed(A.row_block(I)));
     const StayingRows staying{.tile = a, .transposed = !holds_B, .room = by.cols};
     ScoreUse::OfRows of = use.enter(machine, I, columns, &staying);
     for (const Range J : blocks(B.rows(), by.cols)) {
@@ -109,14 +110,13 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
   const Words all = Words(n) * m;
   const Index entered = whole ? 1 : ceil_div(m, by.cols);
   const Words used = p * use.scratch + p * c * use.tiles;
-  PhaseCost cost{.path = std::move(path),
-                 .reads = Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) +
-                          all * use.reads +
-                          Words(n) * (use.row_reads * entered + use.row_reads_again * (entered - 1)),
-                 .writes = all + Words(n) * (use.row_writes * entered +
-                                             use.row_writes_before * (entered - 1)),
-                 .peak = 0,
-                 .flops = 2 * all * d};
+  PhaseCost cost{
+      .path = std::move(path),
+      .reads = Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) + all * use.reads +
+               Words(n) * (use.row_reads * entered + use.row_reads_again * (entered - 1)),
+      .writes = all + Words(n) * (use.row_writes * entered + use.row_writes_before * (entered - 1)),
+      .peak = 0,
+      .flops = 2 * all * d};
   if (!whole) {
     cost.peak = r * c + std::max(s * c + p * s, p * use.columns + used);
   } else if (s <= r) {

@@ -47,8 +47,7 @@ class ScoreUse {
   virtual OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) = 0;
   // The scores of rows I and columns J; the rows' words are `within` theirs. What is then in `s`
   // is written; but where `looks`, it has been written before.
-  virtual void use(Machine& machine, const View& s, Range I, Range J, OfRows& of,
-                   Range within) = 0;
+  virtual void use(Machine& machine, const View& s, Range I, Range J, OfRows& of, Range within) = 0;
   virtual void leave(Machine&, OfRows&, Range /* I */, Range /* J */) {}
   const bool looks = false;
 
@@ -105,11 +104,8 @@ class Exponentiated : public ScoreUse {
 // hold maxima and sums.
 class Measured : public ScoreUse {
  public:
-  static constexpr UseCost kCost{.columns = 2,
-                                 .scratch = 1,
-                                 .row_reads_again = 2,
-                                 .row_writes = 1,
-                                 .row_writes_before = 1};
+  static constexpr UseCost kCost{
+      .columns = 2, .scratch = 1, .row_reads_again = 2, .row_writes = 1, .row_writes_before = 1};
   Measured(Index columns, SlowMatrix& L, SlowMatrix& sums)
       : ScoreUse(true), columns_(columns), L_(L), sums_(sums) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;

@@ -201,9 +201,12 @@ Sides sides(Stays what) {
   using B = StationaryBlocks;
   using E = Extents;
   switch (what) {
-    case Stays::A: return {&B::rows, &B::depth, &B::cols, &E::rows, &E::depth, &E::cols};
-    case Stays::B: return {&B::cols, &B::depth, &B::rows, &E::cols, &E::depth, &E::rows};
-    case Stays::C: break;
+    case Stays::A:
+      return {&B::rows, &B::depth, &B::cols, &E::rows, &E::depth, &E::cols};
+    case Stays::B:
+      return {&B::cols, &B::depth, &B::rows, &E::cols, &E::depth, &E::rows};
+    case Stays::C:
+      break;
   }
   return {&B::rows, &B::cols, &B::depth, &E::rows, &E::cols, &E::depth};
 }
@@ -240,11 +243,10 @@ StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
       if (best && words(cost(most)) >= least) {
         return;
       }
-      by.*tried.first =
-          even(of.*tried.first_extent, largest(most.*tried.first, [&](Index size) {
-                 most.*tried.first = size;
-                 return fits(most);
-               }));
+      by.*tried.first = even(of.*tried.first_extent, largest(most.*tried.first, [&](Index size) {
+                               most.*tried.first = size;
+                               return fits(most);
+                             }));
       if (const Words moved = words(cost(by)); !best || moved < least) {
         best = by;
         side = tried;

@@ -312,8 +312,8 @@ Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
   if (report.forward) {
     const Plan& forward = report.forward->plan;
     peak = std::max(peak, total(forward.phases).peak);
-    intermediates = std::max(intermediates, find_kernel(forward.kernel)
-                                                .intermediates(plan.shape, forward.blocks));
+    intermediates = std::max(intermediates,
+                             find_kernel(forward.kernel).intermediates(plan.shape, forward.blocks));
   }
   const Words matrices = words(kernel.given, plan.shape) + words(kernel.returns, plan.shape);
   const Words bytes =

@@ -136,8 +136,13 @@
 // are rounded independently, [B] = rho'(R + m + 2) f|A3| with a as it is:
 //     [O] <= [b]|O| + f[a]|h| + ([B]^2 Y^2)^(1/2) + rho'(d + 2)|B||Y|.
 //
-// Where X meets the keys, those of key j, which all rows see, are of y, too. L is made
-// without y: they reach g through p [s] alone, and U has |p|[s] besides.
+// Where X meets the keys, those of key j, which all rows see, are of y, too. They reach g through
+// p [s], and U has |p|[s] besides; and where L and v are made from y (they need not be those of
+// the same run) through b_i = -sum f ds and v^ - v = sum p ds, to first order. A row's share of
+// that is by many keys, no two of which have a rounding in common:
+//     [b_i]_y = ||f_i [s_i]||,   [v_i]_y = ||p_i [s_i]||,
+// and g has |A1|^T ([b]_y |W| + [v]_y |f A2|) besides, as it has [v]_h. A running mean changes
+// nothing here: of other scores it makes exactly what it should.
 //
 // With a running mean, nu_b is to first order the mean of the keys so far. From j's block on it
 // is within drift_j of v, the largest |sum f(q - v)| / sum f over the keys up to any from j on;
@@ -360,6 +365,14 @@ double norm(const double* x, Index count) {
   return std::sqrt(dot(x, x, count));
 }
 
+double norm_of_products(const double* x, const double* y, Index count) {
+  double sum = 0;
+  for (Index k = 0; k < count; ++k) {
+    sum += x[k] * y[k] * x[k] * y[k];
+  }
+  return std::sqrt(sum);
+}
+
 // For each row of a product of depth d, the factor of [row . y] <= factor ||y||.
 std::vector<double> independent_rows(const Product& product, double d) {
   std::vector<double> factors;
@@ -443,7 +456,8 @@ bool has(std::span<const float> words, Index count) {
 // What one query row knows of its softmax besides f and a. The dev_ are the [] above.
 struct Row {
   double L = 0, dL = 0, dev_L = 0;
-  double beta = 0, dev_b = 0;  // of b_i
+  double beta = 0, dev_b = 0;       // of b_i
+  double dev_b_y = 0, dev_v_y = 0;  // of b_i and v by the errors of y
   double v = 0, dv = 0;
   double dev_v = 0, dev_v_h = 0;  // without the errors of h, and by them
   double lost = 0;                // of a word of W, if recentred: by underflow
@@ -681,6 +695,7 @@ class Evaluation {
       row.dev_L = sum + independent(kExp * kExp) + per_sum_ +
                   once * (kExp * (row.L - top) + std::abs(row.L));
       row.dev_b = growth(row.dev_L);
+      row.dev_b_y = X_meets_keys_ ? norm_of_products(f, dev_s, keys_) : 0;
     }
   }
 
@@ -1018,10 +1033,17 @@ class Evaluation {
         D[r][j] =
             f[r][j] * (dev_a * off + dev_q[r][j] + twice * (std::abs(q[r][j]) + std::abs(at.v))) +
             lost;
-        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) +
-                             ((X_meets_keys_ ? dev_s[r][j] : 0) + n_times) * size_p;
+        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) + n_times * size_p;
         dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D[r][j];
         dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
+      }
+    }
+    if (X_meets_keys_) {
+      for (Index r = 0; r < count; ++r) {
+        block[r].dev_v_y = given_ ? 0 : norm_of_products(p[r], dev_s[r], keys_);
+        for (Index j = 0; j < keys_; ++j) {
+          found.shared[r][j] += dev_s[r][j] * std::abs(p[r][j]);
+        }
       }
     }
 
@@ -1035,7 +1057,7 @@ class Evaluation {
     const Matrix PA2 = product(P, abs_A2_);
     const Matrix DA2 = product(D, abs_A2_);
     Matrix bound_W(count, width_);  // with the chain that leads to g
-    Matrix dev_W(count, width_), by_v_h(count, width_);
+    Matrix dev_W(count, width_), by_keys(count, width_);
     for (Index r = 0; r < count; ++r) {
       const Row& at = block[r];
       for (Index k = 0; k < width_; ++k) {
@@ -1045,8 +1067,8 @@ class Evaluation {
         // What the chains to dQ and g add up: p A2, or W itself.
         const double summed = recentred_ ? 0 : PA2[r][k];
         bound_W[r][k] = dW + to_g * (recentred_ ? size + dW : summed);
-        by_v_h[r][k] = at.dev_v_h * size_f;
-        dev_W[r][k] = at.dev_b * size + at.dev_v * size_f + by_v_h[r][k] + DA2[r][k] +
+        by_keys[r][k] = (at.dev_v_h + at.dev_v_y) * size_f + at.dev_b_y * size;
+        dev_W[r][k] = at.dev_b * size + at.dev_v * size_f + by_keys[r][k] + DA2[r][k] +
                       m_times * summed + at.lost;
         dQ_.value[first + r][k] = W[r][k];
         dQ_.bound[first + r][k] = dW + to_dQ * summed;
@@ -1056,7 +1078,7 @@ class Evaluation {
     const Matrix abs_A1 = abs(A1);
     add_transposed_product(A1, W, g_.value);
     add_transposed_product(abs_A1, bound_W, g_.bound);
-    add_transposed_product(abs_A1, by_v_h, g_.expected);
+    add_transposed_product(abs_A1, by_keys, g_.expected);
     add_transposed_product(squares(A1), squares(dev_W), by_rows_);
     add_transposed_product(abs_A1, W_peak, by_W_);
     add_transposed_product(found.shared, abs_A1, U_);

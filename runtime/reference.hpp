@@ -62,7 +62,7 @@ struct Chains {
   // At most this many times are a row's sum and accumulators rescaled: the number of key
   // blocks less one, 0 if the maximum is known first. m - 1 is always enough.
   double rescales = std::numeric_limits<double>::infinity();
-  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T). For kernels that take O and L.
+  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T).
   bool X_meets_keys = false;
   // Y meets the rows, h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from
   // sums of e A3 that l divides before Y or after.

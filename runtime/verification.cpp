@@ -76,11 +76,11 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
     }
     Reference reference = evaluate(problem, chains);
     if (report.forward) {
-      const bool Y_met_rows = find_kernel(report.forward->plan.kernel).Y_meets_rows;
-      if (chains.X_meets_keys || chains.Y_meets_rows != Y_met_rows) {
+      const Kernel& maker = find_kernel(report.forward->plan.kernel);
+      if (chains.X_meets_keys != maker.X_meets_keys || chains.Y_meets_rows != maker.Y_meets_rows) {
         // O and L were made in one way and p in another: the roundings of both together.
-        chains.X_meets_keys = false;
-        chains.Y_meets_rows = Y_met_rows;
+        chains.X_meets_keys = maker.X_meets_keys;
+        chains.Y_meets_rows = maker.Y_meets_rows;
         const Reference other = evaluate(problem, chains);
         widen(reference.g, other.g);
         widen(reference.dQ, other.dQ);

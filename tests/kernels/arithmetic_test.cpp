@@ -767,6 +767,18 @@ TEST_F(ArithmeticOnParts, ScalesDividesAddsAndSubtracts) {
       const double value = old(i, j) - product;
       return Expected{value, kU * (std::abs(value) + (1 + kU) * std::abs(product))};
     });
+    old = Values(a);
+    expect_changes_only({&a}, {&b, &factor}, {0, area}, [&] { multiply_words(a.out(), b.in()); });
+    expect_words(a, [&](Index i, Index j) { return once(old(i, j) * b(i, j)); });
+    old = Values(a);
+    expect_changes_only({&a}, {&b, &factor}, {0, area},
+                        [&] { subtract_rows(a.out(), factor.in()); });
+    expect_words(a, [&](Index i, Index j) { return once(old(i, j) - factor(i, 0)); });
+    Operand a_t = operand(frame, cols, rows);
+    old = Values(a_t);
+    expect_changes_only({&a_t}, {&b, &factor}, {0, area},
+                        [&] { subtract_rows(transposed(a_t.out()), factor.in()); });
+    expect_words(a_t, [&](Index j, Index i) { return once(old(j, i) - factor(i, 0)); });
   });
 }
 
@@ -1075,6 +1087,21 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
        0,
        [](Operands& of) { add(of[0].out(), of[1].in()); },
        elementwise(9, false)},
+      {"a *= b",
+       {whole, whole},
+       0,
+       [](Operands& of) { multiply_words(of[0].out(), of[1].in()); },
+       elementwise(9, false)},
+      {"a -= row",
+       {whole, per_row},
+       0,
+       [](Operands& of) { subtract_rows(of[0].out(), of[1].in()); },
+       elementwise(1, false)},
+      {"a^T -= row",
+       {whole, per_column},
+       0,
+       [](Operands& of) { subtract_rows(transposed(of[0].out()), of[1].in()); },
+       elementwise(1, true)},
       {"log",
        {per_row, per_row},
        0,
@@ -1204,6 +1231,10 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
       {"subtract: rows", [&] { subtract_scaled_rows(t43, c2, t43); }},
       {"subtract: b", [&] { subtract_scaled_rows(t43, c4, t44); }},
       {"add", [&] { add(t43, t34); }},
+      {"multiply words", [&] { multiply_words(t43, t34); }},
+      {"subtract rows", [&] { subtract_rows(t43, c2); }},
+      {"subtract rows: not a column", [&] { subtract_rows(t43, t44); }},
+      {"subtract rows^T: a word a row", [&] { subtract_rows(transposed(t43), c4); }},
       {"gradient^T: q", [&] { softmax_gradient(transposed(t34), c4, transposed(t44)); }},
       {"gradient^T: v", [&] { softmax_gradient(transposed(t43), c4, transposed(t43)); }},
       {"transpose: rows", [&] { transpose(t43, t33); }},

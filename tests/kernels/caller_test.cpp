@@ -134,11 +134,17 @@ TEST(Registry, FindsKernelsByTheirNames) {
     EXPECT_FALSE(kernel.summary.empty());
   }
   EXPECT_THROW(static_cast<void>(find_kernel("backward/smal")), std::out_of_range);
-  const char* const contract[] = {"matmul/blocked", "forward/naive",         "forward/small",
-                                  "forward/flash",  "backward/naive",        "backward/small",
-                                  "backward/large", "backward/flash",        "forward/rows",
-                                  "backward/rows",  "backward/rows-onepass", "backward/score-rows"};
-  for (const char* name : contract) {
+  const char* const names[] = {
+      "matmul/blocked",      "matmul/stationary-a",   "matmul/stationary-b",
+      "matmul/stationary-c", "forward/naive",         "forward/small",
+      "forward/flash",       "forward/rows",          "forward/columns",
+      "forward/tiles",       "backward/naive",        "backward/small",
+      "backward/large",      "backward/flash",        "backward/rows",
+      "backward/rows-w",     "backward/rows-onepass", "backward/score-rows",
+      "backward/rows-xg",    "backward/rows-q",       "backward/rows-q-onepass",
+      "backward/columns",    "backward/tiles",        "backward/tiles-sq",
+      "backward/tiles-sqp",  "backward/tiles-shared"};
+  for (const char* name : names) {
     EXPECT_NO_THROW(static_cast<void>(find_kernel(name))) << name;
   }
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/plan.hpp"
@@ -110,6 +111,110 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N queries = kernel == "backward/rows" ? 4 * n * d + n : 3 * n * d;
     return {queries + 2 * m * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
   }
+  // Products with a block that stays: C, or with the whole depth in a block A or B, whichever
+  // moves fewer words.
+  const auto moved_by = [&](const std::string& stays, const std::string& name, N rows, N cols,
+                            N depth) {
+    const N r = over(rows, name + "rows");
+    const N c = over(cols, name + "cols");
+    const N k = over(depth, name + "depth");
+    const N a = rows * depth;
+    const N b = depth * cols;
+    const N all = rows * cols;
+    return stays == "C"   ? Moved<N>{a * c + b * r, all}
+           : stays == "A" ? Moved<N>{a + b * r + all * (k - 1), all * k}
+                          : Moved<N>{b + a * c + all * (k - 1), all * k};
+  };
+  for (const std::string stays : {"a", "b", "c"}) {
+    if (kernel == "matmul/stationary-" + stays) {
+      return moved_by(stays == "a" ? "A" : stays == "b" ? "B" : "C", "", n, m, d);
+    }
+  }
+  const auto whole_depth = [&](const std::string& name, N depth) {
+    return static_cast<N>(blocks[name + ".depth"]) >= depth;
+  };
+  const auto product = [&](const std::string& name, N rows, N cols, N depth) {
+    if (!whole_depth(name, depth)) {
+      return moved_by("C", name + ".", rows, cols, depth);
+    }
+    const Moved<N> A = moved_by("A", name + ".", rows, cols, depth);
+    const Moved<N> B = moved_by("B", name + ".", rows, cols, depth);
+    return A.reads <= B.reads ? A : B;
+  };
+  // All scores, written once: rows stay or tiles do; and how often a row is entered.
+  const auto scores = [&](const std::string& name) {
+    return moved_by(whole_depth(name, d) ? "A" : "C", name + ".", n, m, d);
+  };
+  const auto entered = [&](const std::string& name) {
+    return whole_depth(name, d) ? N{1} : over(m, name + ".cols");
+  };
+  const Moved<N> v{2 * n * d, n};
+  // Each row's maximum and sum come back for each further tile, and L is written at last.
+  const auto measured = [&] {
+    const N T = entered("s");
+    return scores("s") + Moved<N>{2 * n * (T - 1), n * (2 * T - 1)};
+  };
+  // L, and v after the first time; s.
+  const auto weighed = [&] {
+    const N T = entered("q");
+    return scores("q") + Moved<N>{n * m + n * (2 * T - 1), n * T};
+  };
+  // S or G: made with every row block, or before and then read.
+  const auto made = [&](const std::string& name, N T, N dearer) {
+    const Moved<N> before = product(name, n, d, d) + Moved<N>{n * d, 0};
+    const Moved<N> now{n * d + d * d * T, 0};
+    return std::pair(before.reads + before.writes + dearer < now.reads, std::pair(before, now));
+  };
+  const auto chosen = [](const auto& way) {
+    return way.first ? way.second.first : way.second.second;
+  };
+  const Moved<N> W{0, n * d};
+
+  if (kernel == "forward/tiles") {
+    const N T = over(d, "O.cols");
+    return product("S", n, d, d) + measured() + product("h", m, d, d) +
+           Moved<N>{(n * m + n) * T + m * d * over(n, "O.rows"), n * d};
+  }
+  if (kernel == "backward/tiles") {
+    return product("S", n, d, d) + scores("f") + Moved<N>{n * entered("f"), 0} +
+           product("h", m, d, d) + v + scores("p") + Moved<N>{n * m + n * entered("p"), 0} +
+           product("W", n, d, m) + product("g", d, d, n);
+  }
+  if (kernel == "backward/tiles-shared") {  // S and G pass once a column of tiles, A2 once a row
+    const N T = over(m, "p.cols");
+    return product("S", n, d, d) + product("G", n, d, d) + v +
+           Moved<N>{2 * n * d * T + 2 * n * T + m * d * over(n, "p.rows"), n * m} +
+           product("W", n, d, m) + product("g", d, d, n);
+  }
+  if (kernel == "backward/tiles-sqp" || kernel == "backward/tiles-sq") {
+    const Moved<N> before = product("S", n, d, d) + measured() + product("h", m, d, d) + weighed();
+    const Moved<N> g = product("g", d, d, n);
+    if (kernel == "backward/tiles-sqp") {
+      return before + Moved<N>{2 * n * m + 2 * n, n * m} + product("W", n, d, m) + g;
+    }
+    const N T = over(d, "W.cols");
+    return before + Moved<N>{(2 * n * m + 2 * n) * T + m * d * over(n, "W.rows"), n * d} + g;
+  }
+  if (kernel == "backward/rows-q" || kernel == "backward/rows-q-onepass") {
+    const N T = over(n, "W.Br");
+    const Moved<N> core = Moved<N>{m * d * T + n * m, 0} + W;
+    const Moved<N> around =
+        product("h", m, d, d) + chosen(made("S", T, N{0})) + core + product("g", d, d, n);
+    if (kernel == "backward/rows-q-onepass") {
+      return around + product("q", n, m, d);
+    }
+    const Moved<N> centred =
+        whole_depth("q", d) ? Moved<N>{n * d, 0} : v + Moved<N>{n * entered("q"), 0};
+    return around + scores("q") + centred + Moved<N>{n, 0};
+  }
+  if (kernel == "backward/rows-w" || kernel == "backward/rows-w-shared") {
+    const N T = over(n, "Br");
+    const N sources = kernel == "backward/rows-w" ? 2 : 1;
+    const auto G = made("G", T, n * d + 2 * n);
+    const Moved<N> of_v = G.first ? v + Moved<N>{n, 0} : Moved<N>{n * d, 0};
+    return chosen(made("S", T, N{0})) + chosen(G) + of_v + Moved<N>{n + sources * m * d * T, 0} +
+           W + product("g", d, d, n);
+  }
   // Where A3 is A2, it is not read: m d T less.
   if (kernel.ends_with("-shared")) {
     kernel.remove_suffix(std::string_view("-shared").size());
@@ -125,6 +230,19 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N T = over(n, "Br");
     const N c = static_cast<N>(std::min(blocks["Bc"], shape.m));
     return {3 * n * d + (3 * m - c) * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
+  }
+  // Column-stationary: what belongs to queries passes once for each of C blocks of keys, X and Y
+  // as often, and keys thrice. O passes once, and v after it, if there is a block that reads it.
+  if (kernel == "backward/columns") {
+    const N C = over(m, "Bc");
+    const N again = C - 1;
+    return {2 * n * d * C + n * C + n * d + n * again + 3 * m * d + 2 * d * d * C + d * d * again,
+            d * d * C + (again > 0 ? n : 0)};
+  }
+  if (kernel == "forward/columns") {  // O, maxima and sums are written and read between blocks
+    const N C = over(m, "Bc");
+    const N between = (C - 1) * (n * d + 2 * n);
+    return {n * d * C + 2 * m * d + 2 * d * d * C + between, n * d + n + between};
   }
   if (kernel == "forward/rows") {
     const N T = over(n, "Br");

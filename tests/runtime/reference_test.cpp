@@ -263,6 +263,9 @@ TEST(Reference, EvaluatesTheDefinitionsForEverySchedule) {
       expect_same(exact.dQ, rows.dQ, "dQ");
       expect_same(exact.dK, rows.dK, "dK");
       expect_same(exact.dV, rows.dV, "dV");
+      chains.X_meets_keys = true;
+      const Reference both = evaluate(problem.input(), chains);
+      expect_same_gradients(exact, both);
       chains.recentred_blocks = 3;
       if (given) {
         EXPECT_THROW(static_cast<void>(evaluate(problem.input(), chains)), ShapeMismatch);
@@ -270,6 +273,8 @@ TEST(Reference, EvaluatesTheDefinitionsForEverySchedule) {
       }
       expect_same(exact.O, rows.O, "O");
       expect_same(exact.L, rows.L, "L");
+      expect_same(exact.O, both.O, "O");
+      expect_same(exact.L, both.L, "L");
       const Reference recentred = evaluate(problem.input(), chains);
       expect_same(exact.O, recentred.O, "O");
       expect_same(exact.g, recentred.g, "g");
@@ -360,7 +365,8 @@ struct Variant {
   bool T_first = true;      // (A1^T p) A2
   Index block = 3;          // of sums, and of keys in the online softmax and if recentred
   bool Y_meets_rows = false;
-  bool Y_after_l = true;     // O = ((e A3) / l) Y, or (e A3) Y / l
+  bool Y_after_l = true;  // O = ((e A3) / l) Y, or (e A3) Y / l
+  bool X_meets_keys = false;
   bool recentred = false;    // W in one pass through blocks of keys
   bool backwards = false;    // from the last key block to the first
   bool fused = true;         // U - delta Z in one rounding
@@ -393,7 +399,10 @@ class Kernel {
     const Values Y(in_.Y.begin(), in_.Y.end());
     const Values dO(in_.dO.begin(), in_.dO.end());
     const Values S = multiply(n_, d_, d_, A1, false, X, false);
-    const Values s = multiply(n_, d_, m_, S, false, A2, true);
+    const Values s =
+        variant_.X_meets_keys
+            ? multiply(n_, d_, m_, A1, false, multiply(m_, d_, d_, A2, false, X, true), true)
+            : multiply(n_, d_, m_, S, false, A2, true);
     const Values h = multiply(m_, d_, d_, A3, false, Y, false);
     const Values q =
         variant_.Y_meets_rows
@@ -703,7 +712,7 @@ Variant random_variant(std::mt19937& random) {
   return variant;
 }
 
-// Y meets the rows, or q is recentred, or both.
+// Y meets the rows, or X the keys, or q is recentred, or some of it.
 Variant random_schedule(std::mt19937& random, Index keys) {
   Variant variant = random_variant(random);
   const Index blocks[] = {1, 3, 7, keys};
@@ -714,6 +723,10 @@ Variant random_schedule(std::mt19937& random, Index keys) {
   variant.backwards = random() % 2 == 0;
   variant.fused = random() % 2 == 0;
   variant.shift_moved = random() % 2 == 0;
+  variant.X_meets_keys = random() % 2 == 0;
+  if (variant.X_meets_keys && !variant.recentred) {
+    variant.Y_meets_rows = random() % 2 == 0;
+  }
   return variant;
 }
 
@@ -723,8 +736,9 @@ testing::Message description(const Problem& problem, double scale, const Variant
        << " arithmetic " << static_cast<int>(variant.arithmetic) << " order "
        << static_cast<int>(variant.order) << " softmax " << static_cast<int>(variant.softmax)
        << " v_from_O " << variant.v_from_O << " block " << variant.block << " Y_meets_rows "
-       << variant.Y_meets_rows << " recentred " << variant.recentred << " backwards "
-       << variant.backwards << " fused " << variant.fused << " shift_moved " << variant.shift_moved;
+       << variant.Y_meets_rows << " X_meets_keys " << variant.X_meets_keys << " recentred "
+       << variant.recentred << " backwards " << variant.backwards << " fused " << variant.fused
+       << " shift_moved " << variant.shift_moved;
   return text;
 }
 
@@ -771,6 +785,7 @@ Chains chains(const Problem& problem, const Variant& variant) {
     result.rescales = 0;
   }
   result.Y_meets_rows = variant.Y_meets_rows;
+  result.X_meets_keys = variant.X_meets_keys;
   if (variant.recentred) {
     result.recentred_blocks = static_cast<double>(ceil_div(problem.shape.m, variant.block));
   }
