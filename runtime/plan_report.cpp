@@ -1,6 +1,9 @@
 #include "runtime/plan_report.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "runtime/bounds_report.hpp"
@@ -30,14 +33,21 @@ std::string to_ms(double seconds) {
 
 // Whose times these are, and of whom they are a guess.
 std::string rates_text(const PlanReport& report) {
-  std::string unmeasured;
+  std::set<std::string> unmeasured;
+  const auto look_at = [&](const std::string& kernel) {
+    if (!report.rates->measured(kernel)) {
+      unmeasured.insert(kernel);
+    }
+  };
   for (const Choice& choice : report.choices) {
-    if (!report.rates->measured(choice.plan.kernel)) {
-      unmeasured += (unmeasured.empty() ? "" : ", ") + choice.plan.kernel;
+    look_at(choice.plan.kernel);
+    if (choice.forward) {
+      look_at(choice.forward->kernel);
     }
   }
-  return fmt::format("rates: {}{}\n", report.rates->origin,
-                     unmeasured.empty() ? "" : "; not measured, and so the medians: " + unmeasured);
+  return fmt::format("rates: {}{}{}\n", report.rates->origin,
+                     unmeasured.empty() ? "" : "; not measured, the median of the others: ",
+                     fmt::join(unmeasured, ", "));
 }
 
 // Why the first is the first.

@@ -23,6 +23,8 @@ namespace redblue {
 struct RateSample {
   double words_per_flop = 0;
   double seconds_per_flop = 0;
+
+  friend bool operator==(const RateSample&, const RateSample&) = default;
 };
 
 struct KernelRates {

@@ -60,9 +60,9 @@ Action add_plan(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : task(command),
-          objective(command,
-                    "what comes first: the fewest, or the least time by `redblue "
-                    "calibrate`"),
+          objective(
+              command,
+              "what comes first: fewest words, or least time as `redblue calibrate` measured it"),
           cache(command, "--cache",
                 fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
                             "left out): which backward algorithm for which fast memory; bytes as "
@@ -80,7 +80,9 @@ Action add_plan(CLI::App& app) {
     const bool by_time = options->objective.get() == Objective::time;
     if (const std::vector<Device> asked = devices_of(options->cache); !asked.empty()) {
       if (by_time) {
-        throw UsageError("--objective time: --cache compares words; rates are of this machine");
+        throw UsageError(
+            fmt::format("{} time: --cache compares words; a time is that of one machine",
+                        options->objective.option().get()->from));
       }
       print(report_devices(asked, options->task.tasks_of_widths(kQueries, options->cache)), format);
       return 0;
