@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -42,10 +44,16 @@ double seconds_of(const Plan& plan, const Problem& problem) {
 
 void beside_all(benchmark::State& state, Index n, Index d, const CachePart& cache,
                 Index otherwise) {
+  Rates rates;
+  try {
+    rates = machine_rates();
+  } catch (const std::exception& error) {  // a calibration of another machine, or an older one
+    state.SkipWithError(error.what());
+    return;
+  }
   const auto found = fast_memory(machine_topology(), cache);
   const Task task{
       .shape = {n, n, d}, .M = found ? found->words : otherwise, .known = Known::nothing};
-  const Rates rates = machine_rates();
   const std::vector<Choice> all = choices(task, {.rates = &rates});
   std::map<std::string, Problem> problems;
   const auto run = [&](const Plan& plan) {

@@ -33,7 +33,7 @@ struct Request {
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   Objective objective = Objective::words;
   Rates rates = default_rates();  // by which auto chooses for least time
-  Index threads = 1;  // each with M words of its own
+  Index threads = 1;              // each with M words of its own
   // Block sizes that replace those of the plan; or the paper's own.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;
