@@ -110,6 +110,56 @@ CachePart fastest_part(const Json& levels, const std::string& name) {
   refuse(name, "it has neither L2 nor L1");
 }
 
+Json rates_json(const Rates& rates, Index n) {
+  Json kernels = Json::array();
+  for (const KernelRates& of : rates.kernels) {
+    Json samples = Json::array();
+    for (const auto& [words_per_flop, seconds_per_flop] : of.samples) {
+      samples.push_back(
+          {{"words_per_flop", words_per_flop}, {"seconds_per_flop", seconds_per_flop}});
+    }
+    kernels.push_back({{"kernel", of.kernel}, {"samples", std::move(samples)}});
+  }
+  return {{"n", n}, {"granule", rates.granule}, {"kernels", std::move(kernels)}};
+}
+
+// The ends of each kernel's curve.
+std::string rates_table(const Calibration& calibration) {
+  Table table;
+  table.add({"kernel", "words a flop", "ps a flop", "words a flop", "ps a flop"});
+  for (const auto& [kernel, samples] : calibration.rates.kernels) {
+    std::vector<std::string> cells = {kernel};
+    for (const RateSample& sample : {samples.front(), samples.back()}) {
+      cells.push_back(fmt::format("{:.4f}", sample.words_per_flop));
+      cells.push_back(fmt::format("{:.1f}", 1e12 * sample.seconds_per_flop));
+    }
+    table.add(std::move(cells));
+  }
+  return fmt::format(
+      "what a flop takes, where a kernel moves fewest and most words for it "
+      "(n={}, granules of {} words):\n\n{}",
+      calibration.rates_n, calibration.rates.granule, table.text());
+}
+
+// The document, of this machine, with what `part` makes of it.
+template <class Part>
+auto of_document(std::string_view text, const std::string& name, const Topology& topology,
+                 const Part& part) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded()) {
+    refuse(name, "it is truncated, or no JSON document");
+  }
+  try {
+    if (const Json& schema = document.at("schema"); schema != kSchema) {
+      refuse(name, fmt::format("it has schema {}, expected {}", schema.dump(), kSchema));
+    }
+    check_machine(document.at("context"), name, topology);
+    return part(document);
+  } catch (const Json::exception&) {  // a key that is not there, or holds another type
+    refuse(name, "it is not what `redblue calibrate` writes");
+  }
+}
+
 }  // namespace
 
 std::optional<MeasuredShare> fastest(std::span<const MeasuredShare> shares) {
@@ -140,12 +190,6 @@ std::optional<MeasuredShare> agreeing(std::span<const MeasuredShare> shares) {
     }
   }
   return best;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 std::string to_table(const Calibration& calibration) {
@@ -186,7 +230,7 @@ std::string to_table(const Calibration& calibration) {
     lines.erase(at, 1);
     at -= at > 0 ? 1U : 0U;
   }
-  return text + "\n" + lines;
+  return text + "\n" + lines + "\n" + rates_table(calibration);
 }
 
 std::string to_json(const Calibration& calibration) {
@@ -208,7 +252,8 @@ std::string to_json(const Calibration& calibration) {
                        {"d", calibration.d},
                        {"objective", "time"},
                        {"rounds", calibration.rounds}}},
-                     {"levels", std::move(levels)}};
+                     {"levels", std::move(levels)},
+                     {"rates", rates_json(calibration.rates, calibration.rates_n)}};
   return json.dump(2) + "\n";
 }
 
@@ -231,22 +276,43 @@ std::string to_csv(const Calibration& calibration) {
 
 CachePart calibrated_part(std::string_view text, const std::string& name,
                           const Topology& topology) {
-  const Json document = Json::parse(text, nullptr, false);
-  if (document.is_discarded()) {
-    refuse(name, "it is truncated, or no JSON document");
-  }
-  try {
-    if (const Json& schema = document.at("schema"); schema != kSchema) {
-      refuse(name, fmt::format("it has schema {}, expected {}", schema.dump(), kSchema));
-    }
-    check_machine(document.at("context"), name, topology);
+  return of_document(text, name, topology, [&](const Json& document) {
     return fastest_part(document.at("levels"), name);
-  } catch (const Json::exception&) {  // a key that is not there, or holds another type
-    refuse(name, "it is not what `redblue calibrate` writes");
-  }
+  });
 }
 
-CachePart read_calibration(const std::filesystem::path& file, const Topology& topology) {
+Rates calibrated_rates(std::string_view text, const std::string& name, const Topology& topology) {
+  return of_document(text, name, topology, [&](const Json& document) {
+    if (!document.contains("rates")) {
+      refuse(name, "it has no rates");
+    }
+    const Json& found = document.at("rates");
+    Rates rates{.origin = "calibrated on " + document.at("context").at("date").get<std::string>(),
+                .granule = found.at("granule").get<Index>(),
+                .kernels = {}};
+    for (const Json& entry : found.at("kernels")) {
+      KernelRates& of = rates.kernels.emplace_back();
+      of.kernel = entry.at("kernel").get<std::string>();
+      for (const Json& sample : entry.at("samples")) {
+        const RateSample read{sample.at("words_per_flop").get<double>(),
+                              sample.at("seconds_per_flop").get<double>()};
+        if (!(read.words_per_flop > 0) || !(read.seconds_per_flop > 0)) {
+          refuse(name, fmt::format("a rate of {} is not above 0", of.kernel));
+        }
+        add_sample(of, read);
+      }
+      if (of.samples.empty()) {
+        refuse(name, fmt::format("{} has no rate", of.kernel));
+      }
+    }
+    if (rates.kernels.empty() || rates.granule < 1) {
+      refuse(name, "it has no rates");
+    }
+    return rates;
+  });
+}
+
+std::string read_calibration(const std::filesystem::path& file) {
   // Not to wait for the other end of a pipe, which is refused just below.
   const Descriptor in(
       retry([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
@@ -266,7 +332,7 @@ CachePart read_calibration(const std::filesystem::path& file, const Topology& to
       fail(errno, "read", file);
     }
     if (got == 0) {
-      return calibrated_part(text, file.string(), topology);
+      return text;
     }
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }

@@ -1,6 +1,7 @@
 #pragma once
-// Which share of a cache makes the best M, as `redblue calibrate` found by measuring on a
-// machine: the values, how they become a choice, and the file that `--M auto` reads.
+// Which share of a cache makes the best M, and how long each kernel takes, as `redblue calibrate`
+// found by measuring on a machine: the values, how they become a choice, and the file that
+// `--M auto` and `--objective time` read.
 
 #include <cstdint>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "memsim/words.hpp"
+#include "runtime/rates.hpp"
 #include "runtime/topology.hpp"
 
 namespace redblue {
@@ -30,9 +32,6 @@ struct MeasuredShare {
 std::optional<MeasuredShare> fastest(std::span<const MeasuredShare> shares);
 // The share whose ratio is nearest to 1 (2 is as far as 0.5); of equals the smallest.
 std::optional<MeasuredShare> agreeing(std::span<const MeasuredShare> shares);
-
-// The middle one, or the mean of the two in the middle. Requires: at least one value.
-double median(std::vector<double> values);
 
 struct CalibratedCache {
   CacheLevel level = CacheLevel::L1;
@@ -55,17 +54,22 @@ struct Calibration {
   Index d = 0;
   Index rounds = 0;
   std::vector<CalibratedCache> levels = {};
+  Rates rates = {};
+  Index rates_n = 0;  // of the problems that these are from
 };
 
 std::string to_table(const Calibration& calibration);
 std::string to_json(const Calibration& calibration);  // what the file holds
-std::string to_csv(const Calibration& calibration);
+std::string to_csv(const Calibration& calibration);   // of the shares alone
 
 // The fastest share of L2, or of L1 where no L2 was known, from the text of a file called `name`.
 // Throws: InputError, with the remedy, where the text is not what to_json writes, or is of a
 // machine whose processor or caches are not those of the topology.
 CachePart calibrated_part(std::string_view text, const std::string& name, const Topology& topology);
-// The same from the file itself. Throws: also std::system_error.
-CachePart read_calibration(const std::filesystem::path& file, const Topology& topology);
+// How long the kernels take, likewise. Throws: as above, also where an older file has no rates.
+Rates calibrated_rates(std::string_view text, const std::string& name, const Topology& topology);
+
+// The text of such a file. Throws: InputError where it is no regular file; std::system_error.
+std::string read_calibration(const std::filesystem::path& file);
 
 }  // namespace redblue

@@ -235,14 +235,13 @@ Plans choose(const Request& request, const Size& size) {
     throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
                                    request.said("--blocks"), request.kernel));
   }
-  if (request.objective == Objective::time) {
-    throw RequestError(fmt::format("{} time: {} goes by words; name a kernel",
-                                   request.said("--objective"), request.kernel));
-  }
   Task task = task_of(kernel_of(request), size.shape, request.M);
   task.known = request.in.contains("O") ? Known::O_and_L : Known::nothing;
-  const bool must_split = request.threads > 1 && size.heads.value_or(1) == 1;
-  for (Choice& choice : choices(task)) {
+  const Index heads = size.heads.value_or(1);
+  const bool must_split = request.threads > 1 && heads == 1;
+  const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
+                  .workers = must_split ? request.threads : std::min(request.threads, heads)};
+  for (Choice& choice : choices(task, goal)) {
     if (!must_split || find_kernel(choice.plan.kernel).split) {
       return {std::move(choice.plan), std::move(choice.forward)};
     }

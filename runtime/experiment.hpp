@@ -11,6 +11,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/rates.hpp"
 #include "runtime/report.hpp"
 
 namespace redblue {
@@ -31,7 +32,8 @@ struct Request {
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   Objective objective = Objective::words;
-  Index threads = 1;  // each with M words of its own
+  Rates rates = default_rates();  // by which auto chooses for least time
+  Index threads = 1;              // each with M words of its own
   // Block sizes that replace those of the plan; or the paper's own.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;

@@ -1,6 +1,9 @@
 #include "runtime/plan_report.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "runtime/bounds_report.hpp"
@@ -24,16 +27,44 @@ std::string blocks_text(const Blocks& blocks) {
   return text.empty() ? "-" : text;
 }
 
+std::string to_ms(double seconds) {
+  return fmt::format("{:.2f}", 1e3 * seconds);
+}
+
+// Whose times these are, and of whom they are a guess.
+std::string rates_text(const PlanReport& report) {
+  std::set<std::string> unmeasured;
+  const auto look_at = [&](const std::string& kernel) {
+    if (!report.rates->measured(kernel)) {
+      unmeasured.insert(kernel);
+    }
+  };
+  for (const Choice& choice : report.choices) {
+    look_at(choice.plan.kernel);
+    if (choice.forward) {
+      look_at(choice.forward->kernel);
+    }
+  }
+  return fmt::format("rates: {}{}{}\n", report.rates->origin,
+                     unmeasured.empty() ? "" : "; not measured, the median of the others: ",
+                     fmt::join(unmeasured, ", "));
+}
+
 // Why the first is the first.
 std::string reason(const PlanReport& report) {
   const Choice& best = report.choices.front();
+  const std::string time = best.seconds ? to_ms(*best.seconds) + " ms by the rates, " : "";
   const std::string beginning =
-      fmt::format("{}: {:.3f} times the bound {} ({})", to_words(best), ratio(report, best),
+      fmt::format("{}: {}{:.3f} times the bound {} ({})", to_words(best), time, ratio(report, best),
                   report.bound.name, to_string(report.bound.status));
   if (report.choices.size() == 1) {
     return beginning + "; no other kernel fits";
   }
   const Choice& next = report.choices[1];
+  if (best.seconds) {
+    return fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning, to_words(next),
+                       *next.seconds / *best.seconds);
+  }
   return next.words == best.words
              ? fmt::format("{}; {} moves as many words, with more flops or later in the list",
                            beginning, to_words(next))
@@ -47,6 +78,7 @@ Json choice_json(const PlanReport& report, const Choice& choice) {
   Json json = {{"kernel", choice.plan.kernel},
                {"words", choice.words.value()},
                {"ratio", ratio(report, choice)},
+               {"seconds", known(choice.seconds)},
                {"blocks", Json::object()},
                {"forward", choice.forward ? Json(choice.forward->kernel) : Json()}};
   for (const auto& [name, size] : choice.plan.blocks) {
@@ -57,11 +89,12 @@ Json choice_json(const PlanReport& report, const Choice& choice) {
 
 }  // namespace
 
-PlanReport report_plan(const Task& task) {
+PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {
   PlanReport report{.task = task,
                     .M_from = std::nullopt,
-                    .choices = choices(task),
-                    .bound = largest(lower_bounds(task), {.sharing = task.sharing})};
+                    .choices = choices(task, {.rates = rates ? &*rates : nullptr}),
+                    .bound = largest(lower_bounds(task), {.sharing = task.sharing}),
+                    .rates = rates};
   if (report.choices.empty()) {
     throw FastMemoryTooSmall(
         fmt::format("no kernel fits in M = {} words: {} (redblue list --n {} --m {} --d {} has the "
@@ -77,19 +110,30 @@ std::string to_table(const PlanReport& report) {
     text += to_words(*report.M_from) + "\n";
   }
   Table table;
-  table.add({"kernel", "words", "over the bound"});
+  const auto add = [&](std::vector<std::string> cells, const std::string& time) {
+    if (report.rates) {
+      cells.insert(cells.begin() + 1, time);
+    }
+    table.add(std::move(cells));
+  };
+  add({"kernel", "words", "over the bound"}, "ms");
   for (const Choice& choice : report.choices) {
-    table.add({to_words(choice), grouped(choice.words.value()),
-               fmt::format("{:.3f}", ratio(report, choice))});
+    add({to_words(choice), grouped(choice.words.value()),
+         fmt::format("{:.3f}", ratio(report, choice))},
+        to_ms(choice.seconds.value_or(0)));
   }
-  table.add({fmt::format("(bound: {})", report.bound.name), grouped(report.bound.words), "1.000"});
+  add({fmt::format("(bound: {})", report.bound.name), grouped(report.bound.words), "1.000"}, "-");
   const Choice& best = report.choices.front();
-  text += "\n" + table.text() + "\n" + reason(report) + "\n" + to_string(best.plan) + "\n";
+  text += "\n" + table.text() + "\n" + reason(report) + "\n";
+  text += report.rates ? rates_text(report) : "";
+  text += to_string(best.plan) + "\n";
   return best.forward ? text + to_string(*best.forward) + "\n" : text;
 }
 
 std::string to_json(const PlanReport& report) {
   Json json = task_json(report.task, report.M_from);
+  json["objective"] = report.rates ? "time" : "words";
+  json["rates"] = report.rates ? Json(report.rates->origin) : Json();
   json["lower_bound"] = bound_json(report.bound);
   json["plan"] = choice_json(report, report.choices.front());
   json["reason"] = reason(report);
@@ -102,13 +146,15 @@ std::string to_json(const PlanReport& report) {
 
 std::string to_csv(const PlanReport& report) {
   const auto [n, m, d] = report.task.shape;
-  std::string text = "problem,n,m,d,M,sharing,given,kernel,forward,words,lower_bound,blocks\n";
+  std::string text =
+      "problem,n,m,d,M,sharing,given,kernel,forward,words,lower_bound,blocks,seconds\n";
   for (const Choice& choice : report.choices) {
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},\"{}\"\n", to_string(report.task.pass), n, m,
-                    d, report.task.M, to_string(report.task.sharing), to_string(report.task.known),
-                    choice.plan.kernel, choice.forward ? choice.forward->kernel : "",
-                    choice.words.value(), report.bound.words, blocks_text(choice.plan.blocks));
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},\"{}\",{}\n", to_string(report.task.pass),
+                        n, m, d, report.task.M, to_string(report.task.sharing),
+                        to_string(report.task.known), choice.plan.kernel,
+                        choice.forward ? choice.forward->kernel : "", choice.words.value(),
+                        report.bound.words, blocks_text(choice.plan.blocks),
+                        choice.seconds ? fmt::format("{}", *choice.seconds) : "");
   }
   return text;
 }

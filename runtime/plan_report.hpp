@@ -1,6 +1,6 @@
 #pragma once
-// What `redblue plan` has to say: every kernel that fits, fewest words first, beside the largest
-// proven bound.
+// What `redblue plan` has to say: every kernel that fits, fewest words or least time first, beside
+// the largest proven bound.
 
 #include <optional>
 #include <string>
@@ -15,11 +15,12 @@ struct PlanReport {
   Task task;
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   std::vector<Choice> choices;
-  Bound bound;  // of every algorithm
+  Bound bound;                 // of every algorithm
+  std::optional<Rates> rates;  // where the order is that of time
 };
 
 // Throws: FastMemoryTooSmall where no kernel fits; what choices() and lower_bounds() do.
-PlanReport report_plan(const Task& task);
+PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt);
 
 std::string to_table(const PlanReport& report);
 std::string to_json(const PlanReport& report);

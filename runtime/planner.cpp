@@ -29,14 +29,19 @@ Words io(const Plan& plan) {
   return all.reads + all.writes;
 }
 
+double seconds(const Choice& choice, const Goal& goal) {
+  const double own = seconds(choice.plan, *goal.rates) / static_cast<double>(goal.workers);
+  return choice.forward ? seconds(*choice.forward, *goal.rates) + own : own;
+}
+
 }  // namespace
 
-std::vector<Choice> choices(const Task& task) {
+std::vector<Choice> choices(const Task& task, const Goal& goal) {
   std::optional<Plan> forward;
   if (task.pass == Pass::backward && task.known == Known::nothing) {
     Task before = task;
     before.pass = Pass::forward;
-    const std::vector<Choice> makers = choices(before);
+    const std::vector<Choice> makers = choices(before, {.rates = goal.rates});
     if (!makers.empty()) {
       forward = makers.front().plan;
     }
@@ -49,16 +54,26 @@ std::vector<Choice> choices(const Task& task) {
       continue;
     }
     try {
-      Plan plan = kernel.plan(task.shape, task.M);
-      const Words words = needs_forward ? io(plan) + io(*forward) : io(plan);
-      if (!words.overflowed()) {
-        found.push_back({std::move(plan), needs_forward ? forward : std::nullopt, words});
+      Choice choice{.plan = kernel.plan(task.shape, task.M,
+                                        goal.rates == nullptr ? Objective::words : Objective::time),
+                    .forward = needs_forward ? forward : std::nullopt,
+                    .words = 0};
+      choice.words = needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan);
+      if (choice.words.overflowed()) {
+        continue;
       }
+      if (goal.rates != nullptr) {
+        choice.seconds = seconds(choice, goal);
+      }
+      found.push_back(std::move(choice));
     } catch (const FastMemoryTooSmall&) {  // the next may fit
     } catch (const CountOverflow&) {       // the next may move fewer
     }
   }
   std::ranges::stable_sort(found, [](const Choice& a, const Choice& b) {
+    if (a.seconds != b.seconds) {
+      return a.seconds < b.seconds;
+    }
     return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
   });
   return found;

@@ -1,6 +1,7 @@
 #pragma once
 // Which kernel to run: every kernel that solves a task and fits, with its plan, fewest words
-// first. Words are exact integers, so the order is the same on every machine.
+// first. Words are exact integers, so the order is the same on every machine. Or least time first,
+// by the rates of one.
 
 #include <optional>
 #include <string_view>
@@ -8,22 +9,32 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/bounds.hpp"
+#include "runtime/rates.hpp"
 
 namespace redblue {
 
 struct Choice {
   Plan plan;
-  // Who makes O and L, where the kernel takes them and the task has none: the forward kernel of
-  // fewest words.
+  // Who makes O and L, where the kernel takes them and the task has none: the forward kernel that
+  // comes first.
   std::optional<Plan> forward;
-  Words words;  // of both
+  Words words;                         // of both
+  std::optional<double> seconds = {};  // of both, one after the other; where there are rates
+};
+
+// What comes first.
+struct Goal {
+  const Rates* rates = nullptr;  // least time by these; null: fewest words
+  // That share the kernel; who makes O and L is alone.
+  Index workers = 1;
 };
 
 // Like is compared with like: a kernel that has A2 for A3 only where they are one matrix; one that
 // takes O and L, from nothing, with those who make them. Of equal words, fewer flops come first.
+// For least time plans have the blocks of least time: it is with these that rates are measured.
 // Empty where nothing fits, or nothing counts within 63 bits. Throws: ShapeMismatch for extents
 // below 1.
-std::vector<Choice> choices(const Task& task);
+std::vector<Choice> choices(const Task& task, const Goal& goal = {});
 
 // The task of a kernel in this size: what it returns, what it is given, what it reads as one.
 Task task_of(const Kernel& kernel, const Shape& shape, Index M);

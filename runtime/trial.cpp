@@ -4,7 +4,6 @@
 
 #include "runtime/fma_peak.hpp"
 #include "runtime/inputs.hpp"
-#include "runtime/workers.hpp"
 
 namespace redblue {
 
@@ -20,24 +19,29 @@ Trial::Trial(const Kernel& kernel, const Shape& shape) : kernel_(kernel), shape_
     fill_input(operand.name, shape, 1, 1, 0, operand.rows_of(shape), words);
   }
   if (forward) {
-    const Kernel& rows = find_kernel("forward/rows");
+    const Kernel& rows =
+        find_kernel(has_one_source(kernel) ? "forward/rows-shared" : "forward/rows");
     constexpr Index kAmple = 65536;
     const Index M = std::max(kAmple, rows.least_M(shape));
     Buffers made;
-    static_cast<void>(gflops(rows, rows.plan(shape, M, Objective::time), made));
+    static_cast<void>(run(rows, rows.plan(shape, M, Objective::time), made));
     given_.merge(made);
   }
 }
 
-double Trial::of_peak(Index M) {
-  const double speed = gflops(kernel_, kernel_.plan(shape_, M, Objective::time), returned_);
-  return speed / fma_peak(1, Topology());
+double Trial::seconds(const Plan& plan) {
+  return run(kernel_, plan, returned_).total_seconds;
 }
 
-double Trial::gflops(const Kernel& kernel, const Plan& plan, Buffers& results) {
+double Trial::of_peak(Index M) {
+  const Counted counted = run(kernel_, kernel_.plan(shape_, M, Objective::time), returned_);
+  const auto flops = static_cast<double>(counted.total.operations.flops);
+  return 1e-9 * flops / counted.total_seconds / fma_peak(1, Topology());
+}
+
+Counted Trial::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
   const KernelMatrices bound(kernel, shape_, 1, given_, results);
-  const Counted counted = run_on_team(kernel, plan, {}, bound.heads(), Topology());
-  return 1e-9 * static_cast<double>(counted.total.operations.flops) / counted.total_seconds;
+  return run_on_team(kernel, plan, {}, bound.heads(), Topology());
 }
 
 }  // namespace redblue

@@ -1,13 +1,16 @@
 // redblue calibrate: which share of L1 and of L2 makes the fastest M on this machine, and with
-// which the words that are counted are those that the cache moves; into a file for --M auto.
+// which the words that are counted are those that the cache moves; and how long each kernel takes.
+// Into a file for --M auto and --objective time.
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <fmt/chrono.h>
@@ -34,6 +37,13 @@ constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
 constexpr Index kQueries = 2048;  // some 50 ms a run
 constexpr Index kWidth = 64;
 constexpr Index kRounds = 15;
+// For the rates of all kernels, of which some are slow: at most that many queries, rounds, and
+// seconds for one plan.
+constexpr Index kRateQueries = 1024;
+constexpr Index kRateRounds = 9;
+constexpr double kRateSeconds = 0.3;
+constexpr std::array kRateWidths = {Index{64}, Index{128}};
+constexpr double kRateShare = 0.75;
 
 Topology this_machine() {
   Topology topology = machine_topology();
@@ -102,6 +112,69 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
   for (auto& [share, values] : samples) {
     share->of_peak = median(std::move(values));
   }
+}
+
+// One of the plans that a kernel's rates are from.
+struct TimedPlan {
+  Trial* trial;
+  Plan plan;
+  std::vector<double> seconds = {};
+  double spent = 0;
+};
+
+// Those for some width: with three quarters of each cache; where none is enough, with twice the
+// least M, at which some kernels do their work over and over.
+std::vector<TimedPlan> plans_for_rates(Trial& trial, const Kernel& kernel, const Shape& shape,
+                                       const std::vector<CalibratedCache>& caches) {
+  const Index least = kernel.least_M(shape);
+  std::vector<TimedPlan> plans;
+  for (const CalibratedCache& cache : caches) {
+    const auto M = static_cast<Index>(kRateShare * static_cast<double>(cache.bytes) / 4);
+    if (M >= least) {
+      plans.push_back({&trial, kernel.plan(shape, M, Objective::time)});
+    }
+  }
+  if (plans.empty()) {
+    plans.push_back({&trial, kernel.plan(shape, 2 * least, Objective::time)});
+  }
+  return plans;
+}
+
+// Kernels and caches in turn, as above.
+Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology, Index n,
+            StatusLine& status) {
+  Rates all;
+  if (const Cache* nearest = topology.cache(caches.front().level); nearest->line) {
+    all.granule = std::max(Index{1}, *nearest->line / Index{sizeof(float)});
+  }
+  for (const Kernel& kernel : kernels()) {
+    all.kernels.push_back({std::string(kernel.name), {}});
+  }
+  for (const Index d : kRateWidths) {
+    const Shape shape{n, n, d};
+    std::vector<std::unique_ptr<Trial>> trials;
+    std::vector<TimedPlan> plans;
+    for (const Kernel& kernel : kernels()) {
+      trials.push_back(std::make_unique<Trial>(kernel, shape));
+      std::ranges::move(plans_for_rates(*trials.back(), kernel, shape, caches),
+                        std::back_inserter(plans));
+    }
+    for (Index round = 0; round < kRateRounds; ++round) {
+      status.show(fmt::format("rates, d={}: round {} of {}", d, round + 1, kRateRounds));
+      for (TimedPlan& timed : plans) {
+        if (timed.spent < kRateSeconds) {
+          timed.seconds.push_back(timed.trial->seconds(timed.plan));
+          timed.spent += timed.seconds.back();
+        }
+      }
+    }
+    for (TimedPlan& timed : plans) {
+      const auto flops = static_cast<double>(total(timed.plan.phases).flops.value());
+      add_sample(*std::ranges::find(all.kernels, timed.plan.kernel, &KernelRates::kernel),
+                 {words_per_flop(timed.plan, all.granule), median(timed.seconds) / flops});
+    }
+  }
+  return all;
 }
 
 // Three square matrices, each as large as the cache, and three blocks that fill M.
@@ -186,7 +259,7 @@ Action add_calibrate(CLI::App& app) {
             fmt::format("queries and keys of the problem that is timed; {}", kQueries), "SIZE"),
           out(command, "--out",
               "where the result goes; redblue/calibration.json in XDG_CACHE_HOME or ~/.cache, "
-              "where --M auto looks",
+              "where --M auto and --objective time look",
               "FILE"),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     TextOption n, out, format;
@@ -202,7 +275,8 @@ Action add_calibrate(CLI::App& app) {
                             .date = now(),
                             .n = shape.n,
                             .d = shape.d,
-                            .rounds = kRounds};
+                            .rounds = kRounds,
+                            .rates_n = std::min(queries, kRateQueries)};
     calibration.levels = caches_of(calibration.topology);
     refuse_if_too_large(shape);
     // A file that cannot be written is known before the work is done.
@@ -210,6 +284,8 @@ Action add_calibrate(CLI::App& app) {
     {
       StatusLine status;
       time(calibration.levels, shape, status);
+      calibration.rates =
+          rates(calibration.levels, calibration.topology, calibration.rates_n, status);
       const Counters counters(calibration.topology);
       for (CalibratedCache& cache : calibration.levels) {
         measure_traffic(cache, calibration.topology, counters, status);

@@ -67,6 +67,17 @@ std::vector<Given> TextOption::all() const {
   return given;
 }
 
+std::vector<Given> TextOption::items() const {
+  std::vector<Given> items;
+  for (const Given& given : all()) {
+    std::istringstream list(given.text + ',');  // so that an empty last item is one
+    for (std::string text; std::getline(list, text, ',');) {
+      items.push_back({text, given.from});
+    }
+  }
+  return items;
+}
+
 Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help)
     : flag_(flag), option_(app.add_flag(flag)->description(with_twin(flag, help))) {}
 

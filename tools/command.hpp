@@ -28,6 +28,8 @@ class TextOption {
   [[nodiscard]] std::optional<Given> get() const;
   // For an option that may be given several times. Its twin holds a list, comma between.
   [[nodiscard]] std::vector<Given> all() const;
+  // For one that holds such a list as a flag, too; given several times, all their items.
+  [[nodiscard]] std::vector<Given> items() const;
 
  private:
   std::string flag_;

@@ -1,11 +1,13 @@
 #include "tools/machine.hpp"
 
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "runtime/calibration.hpp"
 #include "tools/sizes.hpp"
 
 namespace redblue {
@@ -39,7 +41,10 @@ std::vector<std::string> counter_names() {
   return names;
 }
 
-std::filesystem::path calibration_file() {
+namespace {
+
+// Nothing where the environment does not say.
+std::optional<std::filesystem::path> calibration_place() {
   const auto variable = [](const char* name) -> std::filesystem::path {
     const char* text = std::getenv(name);
     return text == nullptr ? "" : text;
@@ -48,12 +53,28 @@ std::filesystem::path calibration_file() {
   if (!caches.is_absolute()) {
     const std::filesystem::path home = variable("HOME");
     if (home.empty()) {
-      throw UsageError(
-          "where the calibration lies is not known: set XDG_CACHE_HOME (an absolute path) or HOME");
+      return std::nullopt;
     }
     caches = home / ".cache";
   }
   return caches / "redblue" / "calibration.json";
+}
+
+}  // namespace
+
+std::filesystem::path calibration_file() {
+  if (const auto place = calibration_place()) {
+    return *place;
+  }
+  throw UsageError(
+      "where the calibration lies is not known: set XDG_CACHE_HOME (an absolute path) or HOME");
+}
+
+Rates machine_rates() {
+  const auto file = calibration_place();
+  return file && std::filesystem::exists(*file)
+             ? calibrated_rates(read_calibration(*file), file->string(), machine_topology())
+             : default_rates();
 }
 
 }  // namespace redblue

@@ -49,7 +49,7 @@ CachePart by_calibration(const Given& given, const Topology& topology,
   }
   const std::filesystem::path path = calibration_file();
   try {
-    const CachePart part = read_calibration(path, topology);
+    const CachePart part = calibrated_part(read_calibration(path), path.string(), topology);
     file = path.string();
     return part;
   } catch (const std::system_error& error) {
@@ -122,9 +122,21 @@ ShapeOptions::ShapeOptions(CLI::App& app)
       m_(app, "--m", "keys; n where left out", "SIZE"),
       d_(app, "--d", "width", "SIZE") {}
 
-void ShapeOptions::fill(Request& request) const {
+void ShapeOptions::fill_lengths(Request& request) const {
   request.n = size_of(n_, request);
   request.m = size_of(m_, request);
+}
+
+std::vector<Index> ShapeOptions::widths() const {
+  std::vector<Index> widths;
+  for (const Given& given : d_.items()) {
+    widths.push_back(parse_size(given.text, given.from));
+  }
+  return widths;
+}
+
+void ShapeOptions::fill(Request& request) const {
+  fill_lengths(request);
   request.d = size_of(d_, request);
 }
 
@@ -180,6 +192,17 @@ void fill_files(const TextOption& option, Request& request,
   }
 }
 
+ObjectiveOption::ObjectiveOption(CLI::App& app, const std::string& what)
+    : objective_(app, "--objective", what + ": words; or time", "GOAL") {}
+
+Objective ObjectiveOption::get() const {
+  const auto given = objective_.get();
+  if (given && given->text != "words" && given->text != "time") {
+    throw UsageError(fmt::format("{} '{}': expected words or time", given->from, given->text));
+  }
+  return given && given->text == "time" ? Objective::time : Objective::words;
+}
+
 ProblemOptions::ProblemOptions(CLI::App& app)
     : shape_(app),
       M_(app),
@@ -187,8 +210,7 @@ ProblemOptions::ProblemOptions(CLI::App& app)
               "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
               "(count only)",
               "SIZES"),
-      objective_(app, "--objective", "blocks for fewest words, or for least time: words; or time",
-                 "GOAL"),
+      objective_(app, "blocks, and what auto chooses, for fewest words, or for least time"),
       threads_(app, "--threads", "workers, each with M words; 1", "NUMBER") {
   app.add_option("kernel", kernel_,
                  "a kernel of `redblue list`, or forward/auto or backward/auto: the first of "
@@ -210,12 +232,10 @@ void ProblemOptions::fill(Request& request) const {
     request.threads = *threads;
   }
   M_.fill(request);
-  if (const auto objective = objective_.get()) {
-    if (objective->text != "words" && objective->text != "time") {
-      throw UsageError(
-          fmt::format("{} '{}': expected words or time", objective->from, objective->text));
-    }
-    request.objective = objective->text == "time" ? Objective::time : Objective::words;
+  request.objective = objective_.get();
+  if (request.objective == Objective::time &&
+      std::ranges::find(kAuto, kernel_) != std::end(kAuto)) {
+    request.rates = machine_rates();
   }
   for (const Given& given : blocks_.all()) {
     fill_blocks(given, request);

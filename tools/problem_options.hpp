@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -16,8 +17,11 @@ namespace redblue {
 class ShapeOptions {
  public:
   explicit ShapeOptions(CLI::App& app);
-  // Throws: UsageError.
+  // Throws (all): UsageError.
   void fill(Request& request) const;
+  // All but the width, of which there may be several.
+  void fill_lengths(Request& request) const;
+  [[nodiscard]] std::vector<Index> widths() const;
 
  private:
   TextOption n_, m_, d_;
@@ -40,6 +44,7 @@ class FastMemoryOption {
   explicit FastMemoryOption(CLI::App& app);
   // Throws: UsageError, also where M is missing.
   void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return M_; }
 
  private:
   TextOption M_;
@@ -60,6 +65,18 @@ class InputOptions {
 void fill_files(const TextOption& option, Request& request,
                 std::map<std::string, std::filesystem::path>& files);
 
+// --objective: words where left out. `what` is for the fewest, or for least time.
+class ObjectiveOption {
+ public:
+  ObjectiveOption(CLI::App& app, const std::string& what);
+  // Throws: UsageError.
+  [[nodiscard]] Objective get() const;
+  [[nodiscard]] const TextOption& option() const { return objective_; }
+
+ private:
+  TextOption objective_;
+};
+
 class ProblemOptions {
  public:
   explicit ProblemOptions(CLI::App& app);
@@ -70,7 +87,9 @@ class ProblemOptions {
   std::string kernel_;
   ShapeOptions shape_;
   FastMemoryOption M_;
-  TextOption blocks_, objective_, threads_;
+  TextOption blocks_;
+  ObjectiveOption objective_;
+  TextOption threads_;
 };
 
 }  // namespace redblue

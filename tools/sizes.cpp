@@ -15,7 +15,7 @@ namespace {
 
 struct Unit {
   std::string_view suffix;
-  Index words;
+  Index size;
 };
 // A word has 4 bytes, so all whole KiB are whole words.
 constexpr Unit kUnits[] = {{"", 1},
@@ -27,6 +27,8 @@ constexpr Unit kUnits[] = {{"", 1},
                            {"GiB", Index{1} << 28}};
 constexpr std::span<const Unit> kWordsOrBytes(kUnits);
 constexpr std::span<const Unit> kWords = kWordsOrBytes.first(4);
+constexpr Unit kBytes[] = {
+    {"B", 1}, {"KiB", Index{1} << 10}, {"MiB", Index{1} << 20}, {"GiB", Index{1} << 30}};
 
 [[noreturn]] void refuse(std::string_view what, std::string_view text, std::string_view why) {
   throw UsageError(fmt::format("{}: {:?} {}", what, text, why));
@@ -37,7 +39,10 @@ char lower(char c) {
 }
 
 // For 64kb, 64KB, 64Ki and their like: what was probably meant. Else "".
-std::string guess(std::string_view digits, std::string_view suffix, bool bytes_too) {
+std::string guess(std::string_view digits, std::string_view suffix, std::span<const Unit> units) {
+  const auto known = [&](std::string_view unit) {
+    return std::ranges::find(units, unit, &Unit::suffix) != units.end();
+  };
   std::string small;
   for (const char c : suffix) {
     small += lower(c);
@@ -45,9 +50,10 @@ std::string guess(std::string_view digits, std::string_view suffix, bool bytes_t
   for (const std::string_view unit : {"K", "M", "G"}) {
     const std::string first(1, lower(unit[0]));
     if (small == first || small == first + "b" || small == first + "i" || small == first + "ib") {
-      return bytes_too
-                 ? fmt::format("did you mean {0}{1}iB (bytes) or {0}{1} (words)?", digits, unit)
-                 : fmt::format("did you mean {}{}?", digits, unit);
+      return !known("KiB") ? fmt::format("did you mean {}{}?", digits, unit)
+             : !known("K")
+                 ? fmt::format("did you mean {}{}iB?", digits, unit)
+                 : fmt::format("did you mean {0}{1}iB (bytes) or {0}{1} (words)?", digits, unit);
     }
   }
   return "";
@@ -70,15 +76,15 @@ Index parse(std::string_view text, std::string_view what, std::span<const Unit> 
     if (!too_large && number == 0) {
       refuse(what, text, fmt::format("is zero; expected {}", expected));
     }
-    Index words = 0;
-    if (too_large || __builtin_mul_overflow(number, unit.words, &words)) {
+    Index size = 0;
+    if (too_large || __builtin_mul_overflow(number, unit.size, &size)) {
       refuse(what, text,
              fmt::format("is too large; expected at most {}", std::numeric_limits<Index>::max()));
     }
-    return words;
+    return size;
   }
   const std::string_view digits = text.substr(0, text.size() - suffix.size());
-  const std::string meant = guess(digits, suffix, units.size() > kWords.size());
+  const std::string meant = guess(digits, suffix, units);
   refuse(what, text,
          fmt::format("is not {}", meant.empty() ? std::string(expected) : "a size; " + meant));
 }
@@ -130,6 +136,14 @@ FastMemory parse_fast_memory(std::string_view text, std::string_view what) {
   return parse(text, what, kWordsOrBytes,
                "a positive whole number of words such as 1000 or 64K, of bytes such as 64KiB or "
                "2MiB, a cache such as L2 or L2*0.5, or auto");
+}
+
+Index parse_bytes(std::string_view text, std::string_view what) {
+  const Index bytes = parse(text, what, kBytes, "a size in bytes such as 192KiB, 1MiB or 196608B");
+  if (bytes % Index{sizeof(float)} != 0) {
+    refuse(what, text, "is no whole number of words; expected a multiple of 4 bytes");
+  }
+  return bytes;
 }
 
 double parse_scale(std::string_view text, std::string_view what) {

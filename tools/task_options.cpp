@@ -41,6 +41,15 @@ Index required(const std::optional<Index>& size, std::string_view flag) {
   return size ? *size : throw UsageError(fmt::format("{} is missing", flag));
 }
 
+// Requires: the task's shape.
+void check_lengths(const Task& task, const Request& request) {
+  if (task.sharing == Sharing::self && task.shape.m != task.shape.n) {
+    throw UsageError(
+        fmt::format("{} {} is not {} {}: with --sharing self, queries and keys are one",
+                    request.said("--m"), task.shape.m, request.said("--n"), task.shape.n));
+  }
+}
+
 }  // namespace
 
 TaskOptions::TaskOptions(CLI::App& app)
@@ -51,8 +60,7 @@ TaskOptions::TaskOptions(CLI::App& app)
                "sources that are one matrix: none; kv: A2 = A3; self: A1 = A2 = A3; none", "WHICH"),
       given_(app, "--given", "what backward starts from: nothing; OL: O and L; OL", "WHAT") {}
 
-Task TaskOptions::task(Request& request) const {
-  shape_.fill(request);
+Task TaskOptions::kind() const {
   Task task;
   task.pass = choose(problem_, {Pass::product, Pass::forward, Pass::backward}, Pass::backward);
   task.sharing = choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
@@ -63,16 +71,38 @@ Task TaskOptions::task(Request& request) const {
   if (task.pass == Pass::product) {
     refuse(sharing_, "a product has no sources to share");
   }
+  return task;
+}
+
+Task TaskOptions::task(Request& request) const {
+  shape_.fill(request);
+  Task task = kind();
   const Index n = required(request.n, "--n");
   task.shape = {n, request.m.value_or(n), required(request.d, "--d")};
-  if (task.sharing == Sharing::self && task.shape.m != n) {
-    throw UsageError(
-        fmt::format("{} {} is not {} {}: with --sharing self, queries and keys are one",
-                    request.said("--m"), task.shape.m, request.said("--n"), n));
-  }
+  check_lengths(task, request);
   M_.fill(request);
   task.M = request.M;
   return task;
+}
+
+std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches) const {
+  Request request;
+  shape_.fill_lengths(request);
+  Task task = kind();
+  if (task.pass != Pass::backward) {
+    refuse(problem_, caches.flag() + " asks for backward algorithms");
+  }
+  refuse(M_.option(), caches.flag() + " says how much there is; give one of the two");
+  std::vector<Task> tasks;
+  for (const Index d : shape_.widths()) {
+    task.shape = {request.n.value_or(n), request.m.value_or(request.n.value_or(n)), d};
+    tasks.push_back(task);
+  }
+  if (tasks.empty()) {
+    throw UsageError("--d is missing: a width, or several as 64,128,256");
+  }
+  check_lengths(task, request);
+  return tasks;
 }
 
 }  // namespace redblue

@@ -50,12 +50,6 @@ TEST(Calibration, TheAgreeingShareIsNearestToOneByFactors) {
   EXPECT_EQ(agreeing_share({{0.25, 1, {}, 0.0}, {0.5, 2, {}, 9}}), 0.5) << "nothing moved";
 }
 
-TEST(Calibration, Median) {
-  EXPECT_EQ(median({3}), 3);
-  EXPECT_EQ(median({9, 1, 2}), 2);
-  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
-}
-
 Topology machine(std::uint64_t L1, std::uint64_t L2, const char* model = "A processor") {
   Topology topology;
   topology.source = "made up";
@@ -75,7 +69,11 @@ Calibration calibrated(const Topology& topology) {
                   .date = "2026-01-31T12:00:00Z",
                   .n = 99,
                   .d = 64,
-                  .rounds = 3};
+                  .rounds = 3,
+                  .rates = {.granule = 32,
+                            .kernels = {{"backward/rows", {{0.01, 2e-11}, {0.03, 5e-11}}},
+                                        {"backward/small", {{0.02, 7e-11}}}}},
+                  .rates_n = 98};
   if (topology.cache(CacheLevel::L1) != nullptr) {
     all.levels.push_back({.level = CacheLevel::L1,
                           .bytes = 4096,
@@ -92,9 +90,13 @@ Calibration calibrated(const Topology& topology) {
   return all;
 }
 
-std::string refusal(const std::string& text, const Topology& topology) {
+std::string refusal(const std::string& text, const Topology& topology, bool rates = false) {
   try {
-    calibrated_part(text, "FILE", topology);
+    if (rates) {
+      calibrated_rates(text, "FILE", topology);
+    } else {
+      calibrated_part(text, "FILE", topology);
+    }
   } catch (const InputError& error) {
     const std::string message = error.what();
     EXPECT_TRUE(message.starts_with("FILE: ")) << message;
@@ -112,6 +114,54 @@ TEST(Calibration, TheFastestOfL2OrElseOfL1) {
   const Topology small = machine(4096, 0);
   EXPECT_EQ(calibrated_part(to_json(calibrated(small)), "FILE", small),
             (CachePart{CacheLevel::L1, 1}));
+}
+
+TEST(Calibration, RatesComeBackAsTheyWereWritten) {
+  const Topology here = machine(4096, 65536);
+  const Calibration written = calibrated(here);
+  const Rates read = calibrated_rates(to_json(written), "FILE", here);
+  EXPECT_EQ(read.origin, "calibrated on 2026-01-31T12:00:00Z");
+  EXPECT_EQ(read.granule, 32);
+  ASSERT_EQ(read.kernels.size(), 2U);
+  for (std::size_t k = 0; k < 2; ++k) {
+    EXPECT_EQ(read.kernels[k].kernel, written.rates.kernels[k].kernel);
+    EXPECT_EQ(read.kernels[k].samples, written.rates.kernels[k].samples);
+  }
+}
+
+// An older file has none; --M auto takes it all the same.
+TEST(Calibration, RatesThatAreNoneAreRefused) {
+  const Topology here = machine(4096, 65536);
+  const auto changed = [&](const std::function<void(Json&)>& change) {
+    Json json = Json::parse(to_json(calibrated(here)));
+    change(json);
+    return refusal(json.dump(), here, true);
+  };
+  const std::string older = changed([](Json& json) { json.erase("rates"); });
+  EXPECT_EQ(older, "FILE: it has no rates: run `redblue calibrate` again");
+  EXPECT_NE(refusal(to_json(calibrated(here)), machine(4096, 131072), true).find("another machine"),
+            std::string::npos);
+  for (const double rate : {0.0, -1e-9}) {
+    EXPECT_NE(changed([&](Json& json) {
+                json["rates"]["kernels"][0]["samples"][0]["seconds_per_flop"] = rate;
+              }).find("a rate of backward/rows is not above 0"),
+              std::string::npos);
+  }
+  EXPECT_NE(changed([](Json& json) {
+              json["rates"]["kernels"][1]["samples"] = Json::array();
+            }).find("backward/small has no rate"),
+            std::string::npos);
+  EXPECT_EQ(changed([](Json& json) { json["rates"]["kernels"] = Json::array(); }), older);
+  EXPECT_EQ(changed([](Json& json) { json["rates"]["granule"] = 0; }), older);
+  const std::function<void(Json&)> malformed[] = {
+      [](Json& json) { json["rates"] = 1; }, [](Json& json) { json["rates"].erase("granule"); },
+      [](Json& json) { json["rates"]["kernels"][0].erase("kernel"); },
+      [](Json& json) { json["rates"]["kernels"][0]["samples"][0]["words_per_flop"] = "few"; },
+      [](Json& json) { json["context"].erase("date"); }};
+  for (const auto& change : malformed) {
+    const std::string message = changed(change);
+    EXPECT_NE(message.find("not what `redblue calibrate` writes"), std::string::npos) << message;
+  }
 }
 
 TEST(Calibration, AnotherMachineIsRefusedByWhatDiffers) {
@@ -179,9 +229,10 @@ TEST(Calibration, ReadingTheFile) {
   const TemporaryDirectory directory;
   const Topology here = machine(4096, 65536);
   const auto file = directory.write("calibration.json", to_json(calibrated(here)));
-  EXPECT_EQ(read_calibration(file, here), (CachePart{CacheLevel::L2, 0.75}));
-  EXPECT_THROW(read_calibration(directory.path(), here), InputError);
-  EXPECT_THROW(read_calibration(directory / "none.json", here), std::system_error);
+  EXPECT_EQ(calibrated_part(read_calibration(file), "FILE", here),
+            (CachePart{CacheLevel::L2, 0.75}));
+  EXPECT_THROW(read_calibration(directory.path()), InputError);
+  EXPECT_THROW(read_calibration(directory / "none.json"), std::system_error);
 }
 
 TEST(Calibration, ItsForms) {
@@ -200,7 +251,8 @@ TEST(Calibration, ItsForms) {
   const std::string table = to_table(all);
   for (const char* expected :
        {"L1: 4,096 bytes; traffic unavailable: nobody measured\n", "M too small",
-        "n=m=d=128, by callgrind-3\n", "40.0%", "fastest\n", "agrees best\n"}) {
+        "n=m=d=128, by callgrind-3\n", "40.0%", "fastest\n", "agrees best\n",
+        "(n=98, granules of 32 words)", "0.0300       50.0\n"}) {
     EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
   }
   EXPECT_EQ(table.find(" \n"), std::string::npos) << table;

@@ -126,6 +126,54 @@ TEST(Planner, ComesNearTheBound) {
   EXPECT_EQ(choices(small).front().words.value(), largest(lower_bounds(small)).words);
 }
 
+// The same kernels as for words, each with its blocks of least time and in the order of the rates;
+// before one that needs them, O and L by the forward kernel that comes first.
+TEST(Planner, LeastTimeByTheRates) {
+  const Rates& rates = default_rates();
+  std::mt19937_64 random(6);
+  for (int trial = 0; trial < 1000; ++trial) {
+    const Task task = random_task(random, 3000);
+    const std::vector<Choice> found = choices(task, {.rates = &rates});
+    EXPECT_EQ(found.size(), choices(task).size());
+    EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::seconds));
+    Task before = task;
+    before.pass = Pass::forward;
+    const std::vector<Choice> makers = choices(before, {.rates = &rates});
+    for (const Choice& choice : found) {
+      const Plan& plan = choice.plan;
+      EXPECT_EQ(plan.blocks, find_kernel(plan.kernel).blocks(task.shape, task.M, Objective::time));
+      EXPECT_LE(total(plan.phases).peak.value(), task.M) << to_string(plan);
+      double expected = seconds(plan, rates);
+      Index words = io(plan);
+      if (choice.forward) {
+        EXPECT_EQ(choice.forward->kernel, makers.front().plan.kernel);
+        expected += *makers.front().seconds;
+        words += io(*choice.forward);
+      }
+      EXPECT_DOUBLE_EQ(*choice.seconds, expected) << to_string(plan);
+      EXPECT_EQ(choice.words.value(), words) << to_string(plan);
+    }
+  }
+}
+
+// A kernel whose rates are far below the others' comes first; and several workers share it, not who
+// makes O and L for it.
+TEST(Planner, RatesDecide) {
+  const Task task{.shape = {500, 500, 32}, .M = 20000, .known = Known::nothing};
+  for (const char* const fast : {"backward/small", "backward/flash", "backward/rows"}) {
+    Rates rates{.origin = "made up", .kernels = {}};
+    for (const Kernel& kernel : kernels()) {
+      rates.kernels.push_back({std::string(kernel.name), {{0.01, kernel.name == fast ? 1 : 100.}}});
+    }
+    const Choice alone = choices(task, {.rates = &rates}).front();
+    EXPECT_EQ(alone.plan.kernel, fast);
+    const double own = seconds(alone.plan, rates);
+    const auto all = choices(task, {.rates = &rates, .workers = 2});
+    const auto two = std::ranges::find(all, fast, [](const Choice& c) { return c.plan.kernel; });
+    EXPECT_DOUBLE_EQ(*alone.seconds - *two->seconds, own / 2);
+  }
+}
+
 TEST(Planner, RefusesNoShapeQuietly) {
   EXPECT_THROW(static_cast<void>(choices({.shape = {0, 1, 1}, .M = 100})), ShapeMismatch);
 }

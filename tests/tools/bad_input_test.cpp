@@ -213,7 +213,8 @@ TEST_F(BadInput, Bounds) {
       {"plan --n 4 --d 3 --M 200 --problem sideways", 2, "--problem 'sideways': expected product"},
       {"run backward/auto --n 4 --d 3 --M 2", 2, "backward/auto does not fit in M = 2"},
       {"run backward/auto --n 4 --d 3 --M 200 --blocks Br=2", 2, "--blocks.*chooses its own"},
-      {"count forward/auto --n 4 --d 3 --M 200 --objective time", 2, "--objective time.*words"},
+      {"plan --n 4 --d 3 --M 200 --objective speed", 2,
+       "--objective 'speed': expected words or time"},
       {"run sideways/auto --n 4 --d 3 --M 200", 2, "no kernel is called 'sideways/auto'"},
       {"bounds --n 4 --d 3 --M 0", 2, "--M.*\"0\".*zero"},
       {"bounds @ extra", 2, "extra"},
@@ -229,6 +230,30 @@ TEST_F(BadInput, Bounds) {
       {"REDBLUE_SHARING=q bounds @", 2, "REDBLUE_SHARING 'q'"},
       {"bounds @ --format xml", 2, "--format.*xml"},
       {"bounds --n 4G --d 4G --M 200", 2, "63 bits"},
+  });
+}
+
+TEST_F(BadInput, CachesOfDevices) {
+  expect_refused({
+      {"plan --cache 192KB --d 4", 2, "--cache: \"192KB\".*mean 192KiB"},
+      {"plan --cache 48K --d 4", 2, "--cache: \"48K\".*mean 48KiB"},
+      {"plan --cache 49152 --d 4", 2, "--cache: \"49152\".*in bytes such as 192KiB"},
+      {"plan --cache 50B --d 4", 2, "--cache: \"50B\".*multiple of 4"},
+      {"plan --cache 0B --d 4", 2, "--cache: \"0B\" is zero"},
+      {"plan --cache 9000000000GiB --d 4", 2, "--cache.*too large"},
+      {"plan --cache a10 --d 4", 2, "no device is called 'a10': expected gtx1060, .*a100.*192KiB"},
+      {"plan --cache a100, --d 4", 2, "--cache: \"\""},
+      {"plan --cache '' --d 4", 2, "--cache: \"\""},
+      {"REDBLUE_CACHE=a1 plan --d 4", 2, "REDBLUE_CACHE: no device"},
+      {"plan --cache a100", 2, "--d is missing: a width, or several"},
+      {"plan --cache a100 --d 4,", 2, "--d: \"\""},
+      {"plan --cache a100 --d 4,x", 2, "--d: \"x\""},
+      {"plan --cache a100 --d 4 --M 200", 2, "--M '200': --cache says"},
+      {"REDBLUE_OBJECTIVE=time plan --cache a100 --d 4", 2, "REDBLUE_OBJECTIVE time: --cache"},
+      {"plan --cache a100 --d 4 --problem forward", 2, "--problem 'forward': --cache"},
+      {"plan --cache a100 --d 4 --m 5 --n 4 --sharing self", 2, "--m 5 is not --n 4"},
+      {"plan --cache 4B --d 4", 2, "no kernel fits in M = 1"},
+      {"plan --n 4 --d 4,8 --M 200", 2, "--d: \"4,8\""},
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/kernel.hpp"
 #include "runtime/callgrind.hpp"
 #include "runtime/topology.hpp"
 #include "tests/tools/cli.hpp"
@@ -85,6 +86,33 @@ TEST_F(Calibrate, MAutoIsTheFastestOfL2) {
   EXPECT_NE(table.out.find("\nM is auto, that is L2*"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find(" by " + file + ": L2 has 16,384 bytes (hwloc"), std::string::npos)
       << table.out;
+}
+
+// Every kernel has rates, and the plan says whose they are.
+TEST_F(Calibrate, ObjectiveTimeIsByTheFile) {
+  const Json calibrated = json_on(kCaches, "PATH=/none calibrate --n 32");
+  const Json& rates = calibrated["rates"];
+  EXPECT_EQ(rates["n"], 32);
+  ASSERT_EQ(rates["kernels"].size(), kernels().size());
+  for (std::size_t k = 0; k < kernels().size(); ++k) {
+    EXPECT_EQ(rates["kernels"][k]["kernel"], std::string(kernels()[k].name));
+    for (const Json& sample : rates["kernels"][k]["samples"]) {
+      EXPECT_GT(sample["words_per_flop"].get<double>(), 0);
+      EXPECT_GT(sample["seconds_per_flop"].get<double>(), 0);
+    }
+  }
+  const std::string size = " --n 40 --d 16 --M 4000 --objective time";
+  const Json plan = json_on(kCaches, "plan --given nothing" + size);
+  EXPECT_EQ(plan["rates"], "calibrated on " + calibrated["context"]["date"].get<std::string>());
+  EXPECT_EQ(json_on(kCaches, "run backward/auto" + size)["kernel"], plan["plan"]["kernel"]);
+
+  const Outcome elsewhere =
+      on("HWLOC_SYNTHETIC=l2:1(size=32768) l1d:1(size=4096) core:2 pu:1", "plan" + size);
+  EXPECT_EQ(elsewhere.code, 1);
+  EXPECT_EQ(elsewhere.out, "");
+  EXPECT_NE(elsewhere.err.find("it is of another machine, whose L2 has 16384 bytes"),
+            std::string::npos)
+      << elsewhere.err;
 }
 
 TEST_F(Calibrate, OutElsewhereAndTwice) {

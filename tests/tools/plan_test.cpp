@@ -1,9 +1,12 @@
-// redblue plan, and the kernels that it chooses when they are run by the name of auto.
+// redblue plan, by words, by time and for devices; and the kernels that it chooses when they are
+// run by the name of auto.
 
 #include <fmt/format.h>
 
+#include "runtime/devices.hpp"
 #include "runtime/planner.hpp"
 #include "tests/tools/cli.hpp"
+#include "tests/tools/csv.hpp"
 #include "tests/tools/json.hpp"
 
 namespace redblue {
@@ -72,6 +75,102 @@ TEST_F(PlanCommand, AutoRunsThePlan) {
   const Json run = json("run backward/auto --n 90 --d 6 --M 2000 --threads 2 --verify");
   EXPECT_TRUE(find_kernel(run["kernel"].get<std::string>()).split);
   EXPECT_TRUE(run["lower_bound"].is_null()) << "of one machine";
+}
+
+// By the default rates, which are the same everywhere: this environment has no calibration.
+TEST_F(PlanCommand, LeastTime) {
+  const std::string size = "--n 90 --m 70 --d 6 --M 2000";
+  const Json plan = json("plan " + size + " --given nothing --objective time");
+  EXPECT_EQ(plan["objective"], "time");
+  EXPECT_EQ(plan["rates"], default_rates().origin);
+  double last = plan["plan"]["seconds"];
+  for (const Json& other : plan["runners_up"]) {
+    EXPECT_GE(other["seconds"], last);
+    last = other["seconds"];
+  }
+  const std::string table = data("plan " + size + " --given nothing --objective time");
+  EXPECT_NE(table.find("\nrates: " + default_rates().origin), std::string::npos) << table;
+  EXPECT_NE(plan["reason"].get<std::string>().find(" ms by the rates, "), std::string::npos);
+
+  for (const std::string command : {"count", "run"}) {
+    const Json done = json(command + " backward/auto " + size + " --objective time");
+    EXPECT_EQ(done["kernel"], plan["plan"]["kernel"]);
+    EXPECT_EQ(done["blocks"], plan["plan"]["blocks"]);
+    EXPECT_EQ(done["total_from_nothing"], plan["plan"]["words"]);
+  }
+  const Json two = json("run backward/auto " + size + " --objective time --threads 2 --verify");
+  EXPECT_TRUE(find_kernel(two["kernel"].get<std::string>()).split);
+  EXPECT_TRUE(two["error"]["ok"].get<bool>());
+
+  const Json words = json("plan " + size);
+  EXPECT_EQ(words["objective"], "words");
+  EXPECT_TRUE(words["rates"].is_null());
+  EXPECT_TRUE(words["plan"]["seconds"].is_null());
+}
+
+// Section 4 of the paper: an A100 is for its large-cache algorithm, a GTX 1060 for the other.
+TEST_F(PlanCommand, DevicesOfThePaper) {
+  const Json report = json("plan --cache a100,48KiB --d 128,64");
+  EXPECT_EQ(report["n"], 4096);
+  const Json& devices = report["devices"];
+  ASSERT_EQ(devices.size(), 4U);
+  EXPECT_EQ(devices[0]["device"], "a100");
+  EXPECT_EQ(devices[0]["bytes"], 192 * 1024);
+  EXPECT_EQ(devices[0]["paper"]["by_rule"], "backward/large");
+  EXPECT_EQ(devices[1]["d"], 64);
+  EXPECT_EQ(devices[2]["device"], "48KiB");
+  EXPECT_TRUE(devices[2]["source"].is_null());
+  EXPECT_EQ(devices[2]["paper"]["by_rule"], "backward/small");
+  EXPECT_EQ(devices[3]["paper"]["by_rule"], "backward/large") << "12,288 words, and d^2 = 4,096";
+  EXPECT_EQ(json("plan --cache gtx1060 --d 128 --n 100")["n"], 100);
+}
+
+// Each line is what count says of the paper's algorithms, and plan of all.
+TEST_F(PlanCommand, DevicesAgreeWithCountAndPlan) {
+  for (const std::string given : {"OL", "nothing"}) {
+    const Json report =
+        json("plan --cache 16KiB,36KiB,128KiB --d 40,64 --n 200 --m 90 --given " + given);
+    for (const Json& line : report["devices"]) {
+      const Index M = line["M"];
+      const Index d = line["d"];
+      EXPECT_EQ(line["bytes"], 4 * M);
+      EXPECT_EQ(line["dividing_point"], d * d);
+      EXPECT_EQ(line["paper"]["by_rule"], M < d * d ? "backward/small" : "backward/large");
+      const std::string size = fmt::format("--n 200 --m 90 --d {} --M {}", d, M);
+      const Json plan = json(fmt::format("plan {} --given {}", size, given));
+      for (const char* key : {"kernel", "forward", "words"}) {
+        EXPECT_EQ(line["best"][key], plan["plan"][key]) << size;
+      }
+      EXPECT_EQ(line["lower_bound"], plan["lower_bound"]);
+      EXPECT_EQ(line["ratio"], plan["plan"]["ratio"]);
+      const Index small = json("count backward/small " + size)["total"]["io"];
+      EXPECT_EQ(line["paper"]["small"]["words"], small);
+      const bool fits = M >= find_kernel("backward/large").least_M({200, 90, d});
+      ASSERT_EQ(line["paper"]["large"].is_object(), fits) << size;
+      Index fewer = small;
+      if (fits) {
+        fewer = std::min(fewer, line["paper"]["large"]["words"].get<Index>());
+      }
+      EXPECT_EQ(line["paper"]["by_words"], fewer == small ? "backward/small" : "backward/large");
+      EXPECT_NEAR(line["paper_over_best"].get<double>(),
+                  static_cast<double>(fewer) / plan["plan"]["words"].get<double>(), 1e-9);
+    }
+  }
+}
+
+TEST_F(PlanCommand, DevicesInTheirForms) {
+  const std::vector<CsvRow> rows =
+      parse_csv(data("REDBLUE_CACHE=all REDBLUE_D=64,128,256 plan --format csv"));
+  ASSERT_EQ(rows.size(), 3 * devices().size());
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    EXPECT_EQ(rows[k].at("device"), devices()[k / 3].name);
+    EXPECT_EQ(rows[k].at("bytes"), std::to_string(devices()[k / 3].bytes));
+  }
+  const std::string table = data("plan --cache all --cache 4KiB --d 8");
+  for (const Device& device : devices()) {
+    EXPECT_NE(table.find(device.name + ": " + std::string(device.source) + "\n"),
+              std::string::npos);
+  }
 }
 
 // O and L from files: kernels that take them are asked, too.

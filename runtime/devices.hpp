@@ -1,0 +1,21 @@
+#pragma once
+// Devices whose fast memory is documented, for the question which algorithm is for which of them.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+struct Device {
+  std::string name;
+  Index bytes = 0;               // of fast memory, for one worker: an SM, a compute unit, a core
+  std::string_view source = {};  // what memory that is, and who says so
+};
+
+// Smallest first.
+const std::vector<Device>& devices();
+
+}  // namespace redblue
