@@ -1,6 +1,7 @@
 #include "kernels/forward_tiles.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -80,7 +81,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     scores_phase(machine, "s", by, S, io.in("A2"), measured, s);
   }
   SlowMatrix h = workspace.matrix("h", m, d);
-  product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
+  product_phase(machine, "h", by, io.in(io.gives("A3") ? "A3" : "A2"), io.in("Y"), h);
   output(machine, StationaryBlocks::get("O", by), s, L, h, io.out("O"));
 }
 
@@ -89,13 +90,11 @@ Words intermediates(const Shape& shape, const Blocks&) {
   return Words(n) * m + std::max(Words(n) * d + n, Words(m) * d);
 }
 
-}  // namespace
-
-Kernel forward_tiles() {
+Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signature> given) {
   return {
-      .name = "forward/tiles",
-      .summary = "raw scores in the slow store, L made along the way; O = exp(s - L) h a product",
-      .given = {kA1, kA2, kA3, kX, kY},
+      .name = name,
+      .summary = summary,
+      .given = std::move(given),
       .returns = {kO, kL},
       .fit = fit<Objective::words>,
       .cost = cost,
@@ -106,6 +105,19 @@ Kernel forward_tiles() {
       },
       .fit_time = fit<Objective::time>,
   };
+}
+
+}  // namespace
+
+Kernel forward_tiles() {
+  return kernel("forward/tiles",
+                "raw scores in the slow store, L made along the way; O = exp(s - L) h a product",
+                {kA1, kA2, kA3, kX, kY});
+}
+
+Kernel forward_tiles_shared() {
+  return kernel("forward/tiles-shared", "forward/tiles where A3 is A2, which makes h = A2 Y",
+                {kA1, kA2, kX, kY});
 }
 
 }  // namespace redblue

@@ -9,5 +9,6 @@
 namespace redblue {
 
 Kernel forward_tiles();
+Kernel forward_tiles_shared();  // A3 is A2, in as many words
 
 }  // namespace redblue

@@ -212,15 +212,16 @@ Team team_of(const Request& request, const Kernel& kernel, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// Who makes O and L: forward/flash, or forward/small where that does not fit; for a kernel that has
-// A2 for A3, one that has, too.
+// Who makes O and L: the first of these that fits; for a kernel that has A2 for A3, of those that
+// have, too.
 Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
-  if (has_one_source(kernel)) {
-    return find_kernel("forward/rows-shared").plan(shape, M);
-  }
-  const Kernel& flash = find_kernel("forward/flash");
-  return M >= flash.least_M(shape) ? flash.plan(shape, M)
-                                   : find_kernel("forward/small").plan(shape, M);
+  using Names = std::vector<std::string_view>;
+  const Names names = has_one_source(kernel)
+                          ? Names{"forward/rows-shared", "forward/tiles-shared"}
+                          : Names{"forward/flash", "forward/small", "forward/tiles"};
+  const auto fitting = std::ranges::find_if(
+      names, [&](std::string_view name) { return M >= find_kernel(name).least_M(shape); });
+  return find_kernel(fitting == names.end() ? names.back() : *fitting).plan(shape, M);
 }
 
 // A kernel's plan, and that of who makes O and L for it.

@@ -170,7 +170,7 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
   };
   const Moved<N> W{0, n * d};
 
-  if (kernel == "forward/tiles") {
+  if (kernel == "forward/tiles" || kernel == "forward/tiles-shared") {
     const N T = over(d, "O.cols");
     return product("S", n, d, d) + measured() + product("h", m, d, d) +
            Moved<N>{(n * m + n) * T + m * d * over(n, "O.rows"), n * d};
