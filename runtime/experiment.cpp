@@ -221,7 +221,12 @@ Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
                           : Names{"forward/flash", "forward/small", "forward/tiles"};
   const auto fitting = std::ranges::find_if(
       names, [&](std::string_view name) { return M >= find_kernel(name).least_M(shape); });
-  return find_kernel(fitting == names.end() ? names.back() : *fitting).plan(shape, M);
+  if (fitting == names.end()) {
+    throw FastMemoryTooSmall(fmt::format(
+        "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
+        kernel.name, names.back(), find_kernel(names.back()).least_M(shape)));
+  }
+  return find_kernel(*fitting).plan(shape, M);
 }
 
 // A kernel's plan, and that of who makes O and L for it.
