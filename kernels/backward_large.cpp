@@ -187,6 +187,7 @@ Kernel backward_large() {
       .code = code,
       .printed = printed,
       .chain = chain,
+      .folds_partial_sums = true,
   };
 }
 

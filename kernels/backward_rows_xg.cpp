@@ -111,6 +111,7 @@ Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signa
       .chain = chain,
       .Y_meets_rows = true,
       .X_meets_keys = true,
+      .folds_partial_sums = true,
       .fit_time = [](const Shape& shape, Index M) { return fastest(shape, M, cost<kShared>); },
   };
 }

@@ -105,6 +105,8 @@ struct Kernel {
   // not rows: s = A1 (X A2^T) in place of S = A1 X.
   bool Y_meets_rows = false;
   bool X_meets_keys = false;
+  // Sums over some keys, or queries, go into g before they are whole. For lower bounds.
+  bool folds_partial_sums = false;
   // The number of key blocks, where q is kept relative to its running mean; else null.
   Words (*recentred_blocks)(const Shape& shape, const Blocks& blocks) = nullptr;
   // The fitting blocks that run fastest, where they are others than those of fewest words.

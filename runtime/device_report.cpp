@@ -24,10 +24,6 @@ std::optional<Choice> find(const std::vector<Choice>& choices, std::string_view 
   return found == choices.end() ? std::nullopt : std::optional(*found);
 }
 
-double over_bound(const DeviceChoice& choice) {
-  return static_cast<double>(choice.best.words.value()) / static_cast<double>(choice.bound.words);
-}
-
 // "192 KiB", or in bytes where that is no whole number.
 std::string size_text(Index bytes) {
   return bytes % 1024 == 0 ? grouped(bytes / 1024) + " KiB" : grouped(bytes) + " bytes";
@@ -41,7 +37,9 @@ std::string short_name(std::string_view kernel) {
 Json choice_json(const std::optional<Choice>& choice) {
   return choice ? Json{{"kernel", choice->plan.kernel},
                        {"forward", choice->forward ? Json(choice->forward->kernel) : Json()},
-                       {"words", choice->words.value()}}
+                       {"words", choice->words.value()},
+                       {"lower_bound", bound_json(choice->bound)},
+                       {"ratio", over_bound(*choice)}}
                 : Json();
 }
 
@@ -93,7 +91,8 @@ std::string to_table(const DeviceReport& report) {
       kSmall, kLarge);
   Table table;
   table.add({"device", "memory", "d", "d^2", "M", "paper says", "its fewer", "words",
-             "fewest of all", "words", "paper / that", "bound", "that / bound"});
+             "fewest of all", "words", "paper / that", "bound of its kind", "over it",
+             "bound of any"});
   std::string sources;
   const Device* last = nullptr;
   for (const DeviceChoice& choice : report.choices) {
@@ -107,7 +106,8 @@ std::string to_table(const DeviceReport& report) {
                paper == nullptr ? "-" : grouped(paper->words.value()),
                short_name(choice.best.plan.kernel), grouped(choice.best.words.value()),
                paper == nullptr ? "-" : fmt::format("{:.2f}", *choice.ratio()),
-               grouped(choice.bound.words), fmt::format("{:.3f}", over_bound(choice))});
+               grouped(choice.best.bound.words), fmt::format("{:.3f}", over_bound(choice.best)),
+               grouped(choice.bound.words)});
     if (!again && !device.source.empty()) {
       sources += fmt::format("{}: {}\n", device.name, device.source);
     }
@@ -134,8 +134,7 @@ std::string to_json(const DeviceReport& report) {
                          {"large", choice_json(choice.large)}}},
                        {"best", choice_json(choice.best)},
                        {"paper_over_best", known(choice.ratio())},
-                       {"lower_bound", bound_json(choice.bound)},
-                       {"ratio", over_bound(choice)}});
+                       {"lower_bound", bound_json(choice.bound)}});
   }
   const Task& first = report.choices.front().task;
   const Json json = {{"schema", kSchema},
@@ -152,19 +151,19 @@ std::string to_json(const DeviceReport& report) {
 std::string to_csv(const DeviceReport& report) {
   std::string text =
       "device,bytes,n,m,d,dividing_point,M,sharing,given,by_rule,small,large,best,forward,words,"
-      "lower_bound\n";
+      "lower_bound,any_bound\n";
   const auto words = [](const std::optional<Choice>& choice) {
     return choice ? fmt::format("{}", choice->words.value()) : "";
   };
   for (const DeviceChoice& choice : report.choices) {
     const auto [n, m, d] = choice.task.shape;
     text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", choice.device.name,
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", choice.device.name,
                     choice.device.bytes, n, m, d, dividing_point(choice.task.shape).value(),
                     choice.task.M, to_string(choice.task.sharing), to_string(choice.task.known),
                     choice.by_rule(), words(choice.small), words(choice.large),
                     choice.best.plan.kernel, choice.best.forward ? choice.best.forward->kernel : "",
-                    choice.best.words.value(), choice.bound.words);
+                    choice.best.words.value(), choice.best.bound.words, choice.bound.words);
   }
   return text;
 }

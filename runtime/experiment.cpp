@@ -279,7 +279,7 @@ Report planned(const Request& request, const Size& size) {
   const bool fits = total(plans.plan.phases).peak <= Words(request.M);
   if (team.workers == 1 && team.heads == 1 && fits) {
     const Task task = task_of(kernel, size.shape, request.M);
-    report.bound = largest(lower_bounds(task), {.sharing = task.sharing});
+    report.bound = largest(lower_bounds(task), schedule_of(kernel, task.sharing));
   }
   report.asked = request.kernel;
   report.kernel = Part(std::move(plans.plan), team);

@@ -15,10 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double ratio(const PlanReport& report, const Choice& choice) {
-  return static_cast<double>(choice.words.value()) / static_cast<double>(report.bound.words);
-}
-
 std::string blocks_text(const Blocks& blocks) {
   std::string text;
   for (const auto& [name, size] : blocks) {
@@ -55,8 +51,8 @@ std::string reason(const PlanReport& report) {
   const Choice& best = report.choices.front();
   const std::string time = best.seconds ? to_ms(*best.seconds) + " ms by the rates, " : "";
   const std::string beginning =
-      fmt::format("{}: {}{:.3f} times the bound {} ({})", to_words(best), time, ratio(report, best),
-                  report.bound.name, to_string(report.bound.status));
+      fmt::format("{}: {}{:.3f} times the bound {} ({})", to_words(best), time, over_bound(best),
+                  best.bound.name, to_string(best.bound.status));
   if (report.choices.size() == 1) {
     return beginning + "; no other kernel fits";
   }
@@ -74,10 +70,11 @@ std::string reason(const PlanReport& report) {
                                static_cast<double>(best.words.value()));
 }
 
-Json choice_json(const PlanReport& report, const Choice& choice) {
+Json choice_json(const Choice& choice) {
   Json json = {{"kernel", choice.plan.kernel},
                {"words", choice.words.value()},
-               {"ratio", ratio(report, choice)},
+               {"lower_bound", bound_json(choice.bound)},
+               {"ratio", over_bound(choice)},
                {"seconds", known(choice.seconds)},
                {"blocks", Json::object()},
                {"forward", choice.forward ? Json(choice.forward->kernel) : Json()}};
@@ -88,6 +85,10 @@ Json choice_json(const PlanReport& report, const Choice& choice) {
 }
 
 }  // namespace
+
+double over_bound(const Choice& choice) {
+  return static_cast<double>(choice.words.value()) / static_cast<double>(choice.bound.words);
+}
 
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {
   PlanReport report{.task = task,
@@ -116,13 +117,13 @@ std::string to_table(const PlanReport& report) {
     }
     table.add(std::move(cells));
   };
-  add({"kernel", "words", "over the bound"}, "ms");
+  add({"kernel", "words", "over the bound", "of its kind"}, "ms");
   for (const Choice& choice : report.choices) {
-    add({to_words(choice), grouped(choice.words.value()),
-         fmt::format("{:.3f}", ratio(report, choice))},
+    add({to_words(choice), grouped(choice.words.value()), fmt::format("{:.3f}", over_bound(choice)),
+         std::string(choice.bound.name)},
         to_ms(choice.seconds.value_or(0)));
   }
-  add({fmt::format("(bound: {})", report.bound.name), grouped(report.bound.words), "1.000"}, "-");
+  add({"(any algorithm)", grouped(report.bound.words), "", std::string(report.bound.name)}, "-");
   const Choice& best = report.choices.front();
   text += "\n" + table.text() + "\n" + reason(report) + "\n";
   text += report.rates ? rates_text(report) : "";
@@ -135,11 +136,11 @@ std::string to_json(const PlanReport& report) {
   json["objective"] = report.rates ? "time" : "words";
   json["rates"] = report.rates ? Json(report.rates->origin) : Json();
   json["lower_bound"] = bound_json(report.bound);
-  json["plan"] = choice_json(report, report.choices.front());
+  json["plan"] = choice_json(report.choices.front());
   json["reason"] = reason(report);
   json["runners_up"] = Json::array();
   for (std::size_t k = 1; k < report.choices.size(); ++k) {
-    json["runners_up"].push_back(choice_json(report, report.choices[k]));
+    json["runners_up"].push_back(choice_json(report.choices[k]));
   }
   return json.dump(2) + "\n";
 }
@@ -153,7 +154,7 @@ std::string to_csv(const PlanReport& report) {
                         n, m, d, report.task.M, to_string(report.task.sharing),
                         to_string(report.task.known), choice.plan.kernel,
                         choice.forward ? choice.forward->kernel : "", choice.words.value(),
-                        report.bound.words, blocks_text(choice.plan.blocks),
+                        choice.bound.words, blocks_text(choice.plan.blocks),
                         choice.seconds ? fmt::format("{}", *choice.seconds) : "");
   }
   return text;

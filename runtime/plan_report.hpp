@@ -22,6 +22,9 @@ struct PlanReport {
 // Throws: FastMemoryTooSmall where no kernel fits; what choices() and lower_bounds() do.
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt);
 
+// Words over those of the bound of its kind.
+double over_bound(const Choice& choice);
+
 std::string to_table(const PlanReport& report);
 std::string to_json(const PlanReport& report);
 std::string to_csv(const PlanReport& report);

@@ -70,6 +70,12 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     } catch (const CountOverflow&) {       // the next may move fewer
     }
   }
+  if (!found.empty()) {
+    const std::vector<Bound> bounds = lower_bounds(task);
+    for (Choice& choice : found) {
+      choice.bound = largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.sharing));
+    }
+  }
   std::ranges::stable_sort(found, [](const Choice& a, const Choice& b) {
     if (a.seconds != b.seconds) {
       return a.seconds < b.seconds;
@@ -77,6 +83,12 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
   });
   return found;
+}
+
+Schedule schedule_of(const Kernel& kernel, Sharing sharing) {
+  return {.order = kernel.folds_partial_sums ? Order::any : Order::two_step,
+          .recomputes = false,
+          .sharing = sharing};
 }
 
 Task task_of(const Kernel& kernel, const Shape& shape, Index M) {

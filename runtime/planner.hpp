@@ -19,6 +19,7 @@ struct Choice {
   // comes first.
   std::optional<Plan> forward;
   Words words;                         // of both
+  Bound bound = {};                    // the largest proven one of algorithms of the kernel's kind
   std::optional<double> seconds = {};  // of both, one after the other; where there are rates
 };
 
@@ -38,6 +39,9 @@ std::vector<Choice> choices(const Task& task, const Goal& goal = {});
 
 // The task of a kernel in this size: what it returns, what it is given, what it reads as one.
 Task task_of(const Kernel& kernel, const Shape& shape, Index M);
+
+// What lower bounds may take for granted of it: no kernel makes a sum twice.
+Schedule schedule_of(const Kernel& kernel, Sharing sharing);
 
 // Names that stand for the first choice.
 inline constexpr std::string_view kAuto[] = {"forward/auto", "backward/auto"};

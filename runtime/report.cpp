@@ -315,8 +315,9 @@ std::string to_table(const Report& report) {
                         grouped(*total_from_nothing(report)));
   }
   if (report.bound) {
-    text += fmt::format("\nany algorithm moves at least {} words (bound: {}): {:.3f} times that\n",
-                        grouped(report.bound->words), report.bound->name, ratio(report));
+    text += fmt::format(
+        "\nany algorithm of its kind moves at least {} words (bound: {}): {:.3f} times that\n",
+        grouped(report.bound->words), report.bound->name, ratio(report));
   }
   if (report.error) {
     const Verdict& error = *report.error;

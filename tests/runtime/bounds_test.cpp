@@ -18,6 +18,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/bounds_report.hpp"
+#include "runtime/planner.hpp"
 #include "tests/runtime/product_pebbles.hpp"
 #include "tests/tools/cli.hpp"
 
@@ -83,6 +84,14 @@ Schedule schedule_of(std::string_view kernel) {
       {"backward/rows", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-onepass", {.order = Order::two_step, .recomputes = false}},
       {"backward/score-rows", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-xg", {.order = Order::any, .recomputes = false}},
+      {"backward/rows-w", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-q", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-q-onepass", {.order = Order::two_step, .recomputes = false}},
+      {"backward/columns", {.order = Order::two_step, .recomputes = false}},
+      {"backward/tiles", {.order = Order::two_step, .recomputes = false}},
+      {"backward/tiles-sq", {.order = Order::two_step, .recomputes = false}},
+      {"backward/tiles-sqp", {.order = Order::two_step, .recomputes = false}},
   };
   const auto found = known.find(kernel);
   return found == known.end() ? Schedule{} : found->second;
@@ -92,6 +101,18 @@ Pass pass_of(std::string_view kernel) {
   return kernel.starts_with("matmul/")    ? Pass::product
          : kernel.starts_with("forward/") ? Pass::forward
                                           : Pass::backward;
+}
+
+// Reports take of a kernel what these tests do.
+TEST(Bounds, OfAKernelsKindAreThoseItMeets) {
+  for (const Kernel& kernel : kernels()) {
+    const Schedule schedule = schedule_of(kernel.name);
+    const Schedule reported = redblue::schedule_of(kernel, schedule.sharing);
+    if (kernel.name.starts_with("backward/") && kernel.name != "backward/naive") {
+      EXPECT_EQ(reported.order, schedule.order) << kernel.name;
+      EXPECT_EQ(reported.recomputes, schedule.recomputes) << kernel.name;
+    }
+  }
 }
 
 TEST(Bounds, AreBelowWhatEveryKernelMoves) {

@@ -117,6 +117,27 @@ TEST(Planner, WhatItChoseMovesThatAndIsRight) {
 
 // Two row blocks in fast memory are within 5 percent of what any algorithm must move here; and
 // where everything fits, each word moves once.
+// From M = d^2 / 8 to 8 d^2 in 40 steps by 64^(1/39) = 1.11, over all changes of regime: words
+// never rise, and fall by no more than a schedule of one regime does, 1 / (M - 2 d^2) at 6 d^2.
+TEST(Planner, WordsFallWithMAndDoNotJump) {
+  for (const Known known : {Known::nothing, Known::O_and_L}) {
+    for (const Index d : {Index{64}, Index{128}, Index{256}}) {
+      double before = 0;
+      for (int step = 0; step < 40; ++step) {
+        const double M = static_cast<double>(d * d) / 8 * std::pow(64, step / 39.0);
+        const Task task{
+            .pass = Pass::backward, .shape = {4096, 4096, d}, .M = std::llround(M), .known = known};
+        const auto words = static_cast<double>(choices(task).front().words.value());
+        if (before > 0) {
+          EXPECT_LE(words, before) << "d = " << d << ", M = " << task.M;
+          EXPECT_GE(words, 0.82 * before) << "d = " << d << ", M = " << task.M;
+        }
+        before = words;
+      }
+    }
+  }
+}
+
 TEST(Planner, ComesNearTheBound) {
   const Task task{.shape = {1 << 20, 1 << 20, 64}, .M = 1 << 20};
   const Index bound = largest(lower_bounds(task)).words;

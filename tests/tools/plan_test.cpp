@@ -66,7 +66,7 @@ TEST_F(PlanCommand, AutoRunsThePlan) {
       EXPECT_EQ(run["asked"], pass + "/auto");
       EXPECT_EQ(run["kernel"], plan["plan"]["kernel"]);
       EXPECT_EQ(run["total_from_nothing"], plan["plan"]["words"]);
-      EXPECT_EQ(run["lower_bound"], plan["lower_bound"]);
+      EXPECT_EQ(run["lower_bound"], plan["plan"]["lower_bound"]);
       EXPECT_EQ(run["ratio"], plan["plan"]["ratio"]);
       EXPECT_TRUE(run["error"]["ok"].get<bool>());
     }
