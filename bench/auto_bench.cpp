@@ -55,6 +55,10 @@ void beside_all(benchmark::State& state, Index n, Index d, const CachePart& cach
   const Task task{
       .shape = {n, n, d}, .M = found ? found->words : otherwise, .known = Known::nothing};
   const std::vector<Choice> all = choices(task, {.rates = &rates});
+  if (all.size() < 2) {
+    state.SkipWithError("fewer than two kernels fit");
+    return;
+  }
   std::map<std::string, Problem> problems;
   const auto run = [&](const Plan& plan) {
     const auto at = problems.try_emplace(plan.kernel, find_kernel(plan.kernel), plan.shape).first;

@@ -82,23 +82,17 @@ constexpr Extents gradient_product(const Shape& shape) {
   return {.rows = shape.d, .cols = shape.d, .depth = shape.n};
 }
 
-// Where G is made before, dO and O pass once more for v, which is written and read.
-bool G_made_before(const RowPlan& by, const Blocks& blocks) {
-  return made_before("G", by, blocks, Words(by.shape.n) * (by.shape.d + 2));
-}
-
 void code_w(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const Index n = plan.shape.n;
   const Blocks& blocks = plan.blocks;
   const RowPlan by(plan.shape, blocks);
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& dO = io.in("dO");
-  const bool stores_G = G_made_before(by, blocks);
+  const bool stores_G = made_before("G", blocks);
   SlowMatrix W = workspace.matrix("W", n, plan.shape.d);
   {
-    const MadeRows S(machine, by, blocks, "S", made_before("S", by, blocks), A1, io.in("X"),
-                     workspace);
-    const MadeRows G(machine, by, blocks, "G", stores_G, dO, transposed(io.in("Y")), workspace);
+    const MadeRows S(machine, by, blocks, "S", A1, io.in("X"), workspace);
+    const MadeRows G(machine, by, blocks, "G", dO, transposed(io.in("Y")), workspace);
     std::optional<SlowMatrix> v;
     if (stores_G) {
       v = workspace.matrix("v", n, 1);
@@ -128,9 +122,9 @@ std::vector<PhaseCost> cost_w(const Shape& shape, const Blocks& blocks) {
   const Range units{0, by.units().size()};
   const std::vector<PhaseCost> rows = part_cost<kShared>(shape, blocks, units, false);
   const Words rd = Words(by.largest_of(units)) * shape.d;
-  std::vector<PhaseCost> phases = {made_rows_cost("S", made_before("S", by, blocks), by, blocks)};
-  if (G_made_before(by, blocks)) {
-    phases.push_back(made_rows_cost("G", true, by, blocks, rd));
+  std::vector<PhaseCost> phases = {made_rows_cost("S", by, blocks)};
+  if (made_before("G", blocks)) {
+    phases.push_back(made_rows_cost("G", by, blocks, rd));
     PhaseCost v = row_dots_cost(shape, blocks);
     v.reads += shape.n;
     v.peak = std::max(v.peak, 2 * rd + by.largest_of(units));
@@ -149,18 +143,20 @@ template <bool kShared, Objective objective>
 Blocks fit_w(const Shape& shape, Index M) {
   const auto fit = objective == Objective::words ? fewest_words : fastest;
   Blocks blocks = fit(shape, M, whole_cost<part_cost<kShared>>);
-  put_made_rows("S", shape, M, objective, blocks);
-  put_made_rows("G", shape, M, objective, blocks);
-  put_row_dots(shape, M, blocks);
+  const RowPlan by(shape, blocks);
+  put_made_rows("S", by, M, objective, blocks);
+  // Where G is made before, dO and O pass once more for v, which is written and read.
+  put_made_rows("G", by, M, objective, blocks, Words(shape.n) * (shape.d + 2));
+  if (made_before("G", blocks)) {
+    put_row_dots(shape, M, blocks);
+  }
   put_product("g", gradient_product(shape), M, objective, blocks);
   return blocks;
 }
 
 Words intermediates_w(const Shape& shape, const Blocks& blocks) {
-  const RowPlan by(shape, blocks);
   const Words nd = Words(shape.n) * shape.d;
-  return nd + (made_before("S", by, blocks) ? nd : 0) +
-         (G_made_before(by, blocks) ? nd + shape.n : 0);
+  return nd + (made_before("S", blocks) ? nd : 0) + (made_before("G", blocks) ? nd + shape.n : 0);
 }
 
 template <bool kShared>

@@ -4,7 +4,6 @@
 // A1_I^T W_I is added to g. Given dO, O and L. Nothing goes to the slow store but g:
 //
 //   reads and writes   2 m d T + 4 d^2 T - d^2 + 4 n d + n,   T = ceil(n / Br)
-
 //
 // rows-w is for fast memories below 3 d^2, where T is large: W goes to the slow store and
 // g = A1^T W is a product; S and G, too, are products where that moves fewer words.
@@ -14,8 +13,8 @@
 namespace redblue {
 
 Kernel backward_rows();
+Kernel backward_rows_shared();  // A3 is A2, and m d T of the words less
 Kernel backward_rows_w();
 Kernel backward_rows_w_shared();
-Kernel backward_rows_shared();  // A3 is A2, and m d T of the words less
 
 }  // namespace redblue

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
@@ -26,10 +27,11 @@ class Centred : public ScoreUse {
   static UseCost cost(const Products& of, const StationaryBlocks& by) {
     return {.columns = 1, .row_reads = rows_stay(of.scores, by) ? of.scores.depth : 1};
   }
-  Centred(const SlowMatrix& O, const SlowMatrix& v) : O_(O), v_(v) {}
+  // Without v only where rows stay.
+  Centred(const SlowMatrix& O, const SlowMatrix* v) : O_(O), v_(v) {}
   OfRows enter(Machine& machine, Range I, Range, const StayingRows* rows) override {
     if (rows == nullptr) {
-      return {machine.read(v_.row_block(I)), {}};
+      return {machine.read(v_->row_block(I)), {}};
     }
     Tile v = machine.initialize("v", I.size());
     if (rows->transposed) {
@@ -39,19 +41,19 @@ class Centred : public ScoreUse {
       }
     } else {
       for (const Range P : blocks(I.size(), rows->room)) {
-        const Tile o = machine.read(O_.row_block({I.begin + P.begin, I.begin + P.end}));
+        const Tile o = machine.read(O_.row_block(part_of(I, P)));
         add_row_dots(rows->tile.part(P), o, v.part(P));
       }
     }
     return {std::move(v), {}};
   }
-  void use(Machine&, const View& q, Range, Range, OfRows& of, Range within) override {
-    subtract_rows(q, of.first.part(within));
+  void use(Machine&, Tile& q, Range part, Range, Range, OfRows& of, Range within) override {
+    subtract_rows(q.part(part), of.first.part(within));
   }
 
  private:
   const SlowMatrix& O_;
-  const SlowMatrix& v_;
+  const SlowMatrix* v_;
 };
 
 // W_I = p_I A2, with q - v in place of q.
@@ -65,7 +67,7 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMat
       Tile p_t = machine.initialize("p", J.size(), K.size());
       exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
       {
-        const Tile q_t = machine.read(transposed(q.block({I.begin + K.begin, I.begin + K.end}, J)));
+        const Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
         multiply_words(p_t, q_t);
       }
       multiply_add(transposed(p_t), a2, W.part(K));
@@ -95,7 +97,7 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
         scale_rows(U.part(K), rescale);
         scale_rows(Z.part(K), rescale);
       }
-      Tile q_t = machine.read(transposed(q.block({I.begin + K.begin, I.begin + K.end}, J)));
+      Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
       subtract_rows(transposed(q_t), mean.part(K));
       Tile delta = machine.initialize("delta", K.size());
       exponentiate(transposed(e_t), maximum.part(K), sum.part(K), transposed(std::as_const(q_t)),
@@ -118,8 +120,7 @@ void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Opera
               const SlowMatrix& q, Workspace& workspace) {
   SlowMatrix W = workspace.matrix("W", by.shape.n, by.shape.d);
   {
-    const MadeRows S(machine, by, plan.blocks, "S", made_before("S", by, plan.blocks), io.in("A1"),
-                     io.in("X"), workspace);
+    const MadeRows S(machine, by, plan.blocks, "S", io.in("A1"), io.in("X"), workspace);
     for (const Range I : by.units()) {
       Tile s_t = S.read(machine, I);
       const Phase phase(machine, "W");
@@ -152,12 +153,12 @@ void put_core(const Shape& shape, Index M, Objective objective, CorePeak peak, B
     keys /= 2;
   }
   const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, keys); }));
-  put_made_rows("S", shape, M, objective, blocks);
   blocks.add("S.Bw", even(d, largest(std::min(d, M), [&, d = d](Index tried) {
                             return Words(2) * r * d + Words(tried) * d <= Words(M);
                           })));
   blocks.add("W.Br", r);
   blocks.add("W.Bc", largest(std::min(m, M), [&](Index tried) { return fits(r, tried); }));
+  put_made_rows("S", row_plan(shape, blocks), M, objective, blocks);
 }
 
 PhaseCost core_cost(const RowPlan& by, CorePeak peak, Index products) {
@@ -170,12 +171,12 @@ PhaseCost core_cost(const RowPlan& by, CorePeak peak, Index products) {
           .flops = 2 * products * nm * d};
 }
 
-PhaseCost S_cost(const RowPlan& by, const Blocks& blocks) {
-  return made_rows_cost("S", made_before("S", by, blocks), by, blocks);
+bool stores_v(const Shape& shape, const Blocks& blocks) {
+  return !rows_stay(Products(shape).scores, StationaryBlocks::get("q", blocks));
 }
 
 Words W_and_S_words(const Shape& shape, const Blocks& blocks) {
-  const Index matrices = made_before("S", row_plan(shape, blocks), blocks) ? 2 : 1;
+  const Index matrices = made_before("S", blocks) ? 2 : 1;
   return Words(shape.n) * shape.d * matrices;
 }
 
@@ -207,11 +208,11 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   const RowPlan by = row_plan(shape, blocks);
   const auto q = StationaryBlocks::get("q", blocks);
   std::vector<PhaseCost> phases = {product_phase_cost("h", of.h, blocks)};
-  if (!rows_stay(of.scores, q)) {
+  if (stores_v(shape, blocks)) {
     phases.push_back(row_dots_cost(shape, blocks));
   }
   phases.push_back(centred_cost(of, q));
-  phases.push_back(S_cost(by, blocks));
+  phases.push_back(made_rows_cost("S", by, blocks));
   phases.push_back(core_cost(by, core_peak, 2));
   phases.back().reads += shape.n;  // L
   phases.push_back(product_phase_cost("g", of.g, blocks));
@@ -225,12 +226,13 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   SlowMatrix q = workspace.matrix("q", n, m);
   {
     SlowMatrix h = workspace.matrix("h", m, d);
-    SlowMatrix v = workspace.matrix("v", n, 1);
+    std::optional<SlowMatrix> v;
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
-    if (!rows_stay(Products(plan.shape).scores, StationaryBlocks::get("q", by))) {
-      row_dots(machine, by, dO, io.in("O"), v);
+    if (stores_v(plan.shape, by)) {
+      v = workspace.matrix("v", n, 1);
+      row_dots(machine, by, dO, io.in("O"), *v);
     }
-    Centred centred(io.in("O"), v);
+    Centred centred(io.in("O"), v ? &*v : nullptr);
     scores_phase(machine, "q", by, dO, h, centred, q);
   }
   gradient<core>(machine, plan, row_plan(plan.shape, by), io, q, workspace);
@@ -239,7 +241,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 // q with h and v, then with W and perhaps S.
 Words intermediates(const Shape& shape, const Blocks& blocks) {
   const auto [n, m, d] = shape;
-  return Words(n) * m + std::max(Words(m) * d + n, W_and_S_words(shape, blocks));
+  return Words(n) * m +
+         std::max(Words(m) * d + (stores_v(shape, blocks) ? n : 0), W_and_S_words(shape, blocks));
 }
 
 template <Objective objective>
@@ -257,7 +260,7 @@ std::vector<PhaseCost> cost_onepass(const Shape& shape, const Blocks& blocks) {
   const Products of(shape);
   const RowPlan by = row_plan(shape, blocks);
   return {product_phase_cost("h", of.h, blocks), product_phase_cost("q", of.scores, blocks),
-          S_cost(by, blocks), core_cost(by, core_onepass_peak, 3),
+          made_rows_cost("S", by, blocks), core_cost(by, core_onepass_peak, 3),
           product_phase_cost("g", of.g, blocks)};
 }
 

@@ -21,9 +21,10 @@ class ScoreGradient : public ScoreUse {
   OfRows enter(Machine& machine, Range I, Range, const StayingRows*) override {
     return {machine.read(v_.row_block(I)), {}};
   }
-  void use(Machine& machine, const View& q, Range I, Range J, OfRows& of, Range within) override {
+  void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+           Range within) override {
     const Tile f = machine.read(f_.block(I, J));
-    softmax_gradient(f, q, of.first.part(within), q);
+    softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
   }
 
  private:
@@ -42,10 +43,11 @@ class Weighed : public ScoreUse {
     return {std::move(l), J.begin == 0 ? machine.initialize("v", I.size())
                                        : machine.read(std::as_const(v_).row_block(I))};
   }
-  void use(Machine& machine, const View& q, Range I, Range J, OfRows& of, Range within) override {
+  void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+           Range within) override {
     Tile f = machine.read(s_.block(I, J));
     exponentiate(f, of.first.part(within), f);
-    add_row_dots(f, q, of.second.part(within));
+    add_row_dots(f, q.part(part), of.second.part(within));
   }
   void leave(Machine& machine, OfRows& of, Range I, Range) override {
     machine.write(of.second, v_.row_block(I));
@@ -147,19 +149,22 @@ void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
       for (const Range K : blocks(x.S.cols(), by.depth)) {
         const Tile a2 = machine.read(transposed(x.A2.block(J, K)));
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Range rows{I.begin + P.begin, I.begin + P.end};
-          multiply_add(machine.read(x.S.block(rows, K)), a2, s.part(P));
-          multiply_add(machine.read(x.G.block(rows, K)), a2, q.part(P));
+          const Range rows = part_of(I, P);
+          {
+            const Tile of_S = machine.read(x.S.block(rows, K));
+            multiply_add(of_S, a2, s.part(P));
+          }
+          const Tile of_G = machine.read(x.G.block(rows, K));
+          multiply_add(of_G, a2, q.part(P));
         }
       }
       for (const Range P : blocks(I.size(), by.piece)) {
-        const Range rows{I.begin + P.begin, I.begin + P.end};
+        const Range rows = part_of(I, P);
         const Tile l = machine.read(x.L.row_block(rows));
         const Tile v = machine.read(x.v.row_block(rows));
         exponentiate(s.part(P), l, s.part(P));
         softmax_gradient(s.part(P), q.part(P), v, q.part(P));
       }
-      s.reset();
       machine.write(q, x.p.block(I, J));
     }
   }
@@ -281,7 +286,7 @@ void made_product(Machine& machine, const StationaryBlocks& by, const Scores& x,
       for (const Range K : blocks(A2.rows(), by.depth)) {
         const Tile a2 = machine.read(A2.block(K, J));
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Range rows{I.begin + P.begin, I.begin + P.end};
+          const Range rows = part_of(I, P);
           Tile f = machine.read(x.s.block(rows, K));
           exponentiate(f, l_i.part(P), f);
           Tile p = machine.read(x.q.block(rows, K));

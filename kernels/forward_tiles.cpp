@@ -37,7 +37,7 @@ void output(Machine& machine, const StationaryBlocks& by, const SlowMatrix& s, c
       for (const Range K : blocks(h.rows(), by.depth)) {
         const Tile h_kj = machine.read(h.block(K, J));
         for (const Range P : blocks(I.size(), by.piece)) {
-          Tile f = machine.read(s.block({I.begin + P.begin, I.begin + P.end}, K));
+          Tile f = machine.read(s.block(part_of(I, P), K));
           exponentiate(f, l_i.part(P), f);
           multiply_add(f, h_kj, o.part(P));
         }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "memsim/machine.hpp"
 
@@ -25,9 +26,9 @@ PhaseCost product_and_reads(std::string_view name, const RowPlan& by, const Bloc
 }  // namespace
 
 MadeRows::MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
-                   bool before, const SlowMatrix& A, const Factor& W, Workspace& workspace)
+                   const SlowMatrix& A, const Factor& W, Workspace& workspace)
     : by_(by), name_(name), A_(A), W_(W) {
-  if (before) {
+  if (made_before(name, blocks)) {
     before_ = workspace.matrix(std::string(name), A.rows(), W.cols());
     product_phase(machine, name, blocks, A, W, *before_);
   }
@@ -42,18 +43,23 @@ Tile MadeRows::read(Machine& machine, Range I) const {
                        : rows_times(machine, by_, name_, A_, I, W_.stored);
 }
 
-void put_made_rows(std::string_view name, const Shape& shape, Index M, Objective objective,
-                   Blocks& blocks) {
-  put_product(name, extents(shape), M, objective, blocks);
+void put_made_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
+                   Blocks& blocks, Words more) {
+  Blocks with = blocks;
+  put_product(name, extents(by.shape), M, objective, with);
+  const PhaseCost before = product_and_reads(name, by, with);
+  if (before.reads + before.writes + more < as_needed(name, by).reads) {
+    blocks = std::move(with);
+  }
 }
 
-bool made_before(std::string_view name, const RowPlan& by, const Blocks& blocks, Words more) {
-  const PhaseCost before = product_and_reads(name, by, blocks);
-  return before.reads + before.writes + more < as_needed(name, by).reads;
+bool made_before(std::string_view name, const Blocks& blocks) {
+  return blocks.contains(std::string(name) + ".rows");
 }
 
-PhaseCost made_rows_cost(std::string_view name, bool before, const RowPlan& by,
-                         const Blocks& blocks, Words beside) {
+PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
+                         Words beside) {
+  const bool before = made_before(name, blocks);
   PhaseCost cost = before ? product_and_reads(name, by, blocks) : as_needed(name, by);
   if (before) {
     cost.peak = std::max(cost.peak, Words(std::min(by.rows, by.shape.n)) * by.shape.d + beside);

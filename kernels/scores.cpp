@@ -13,10 +13,6 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-Range from(Index begin, Range within) {
-  return {begin + within.begin, begin + within.end};
-}
-
 // A tile of scores stays; it is used in pieces, each with its rows' words.
 void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
            ScoreUse& use, SlowMatrix& result) {
@@ -26,20 +22,20 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
       for (const Range K : blocks(A.cols(), by.depth)) {
         const Tile b = machine.read(transposed(B.block(J, K)));
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Tile a = machine.read(A.block(from(I.begin, P), K));
+          const Tile a = machine.read(A.block(part_of(I, P), K));
           multiply_add(a, b, s.part(P));
         }
       }
-      if (use.looks) {
+      if (use.writes_raw) {
         machine.write(s, result.block(I, J));
       }
       for (const Range P : blocks(I.size(), by.piece)) {
-        const Range rows = from(I.begin, P);
+        const Range rows = part_of(I, P);
         ScoreUse::OfRows of = use.enter(machine, rows, J, nullptr);
-        use.use(machine, s.part(P), rows, J, of, {0, P.size()});
+        use.use(machine, s, P, rows, J, of, {0, P.size()});
         use.leave(machine, of, rows, J);
       }
-      if (!use.looks) {
+      if (!use.writes_raw) {
         machine.write(s, result.block(I, J));
       }
     }
@@ -53,21 +49,22 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
   const Range columns{0, B.rows()};
   const auto used = [&](Tile& s, Range I, Range J, ScoreUse::OfRows& of, Index first_row) {
-    if (use.looks) {
+    if (use.writes_raw) {
       machine.write(s, result.block(I, J));
     }
     for (const Range P : blocks(I.size(), by.piece)) {
-      const Range at = from(I.begin, P);
-      use.use(machine, s.part(P), at, J, of, {at.begin - first_row, at.end - first_row});
+      const Range at = part_of(I, P);
+      use.use(machine, s, P, at, J, of, {at.begin - first_row, at.end - first_row});
     }
-    if (!use.looks) {
+    if (!use.writes_raw) {
       machine.write(s, result.block(I, J));
     }
   };
   for (const Range I : blocks(A.rows(), by.rows)) {
     const Tile a =
         holds_B ? machine.read(A.row_block(I)) : machine.read(transposed(A.row_block(I)));
-    const StayingRows staying{.tile = a, .transposed = !holds_B, .room = by.cols};
+    const StayingRows staying{
+        .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     ScoreUse::OfRows of = use.enter(machine, I, columns, &staying);
     for (const Range J : blocks(B.rows(), by.cols)) {
       if (holds_B) {
@@ -75,7 +72,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
         for (const Range P : blocks(I.size(), by.piece)) {
           Tile s = machine.initialize(result.name(), P.size(), J.size());
           multiply(a.part(P), b, s);
-          used(s, from(I.begin, P), J, of, I.begin);
+          used(s, part_of(I, P), J, of, I.begin);
         }
       } else {
         Tile s = machine.initialize(result.name(), I.size(), J.size());
@@ -112,9 +109,11 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
   const Words used = p * use.scratch + p * c * use.tiles;
   PhaseCost cost{
       .path = std::move(path),
-      .reads = Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) + all * use.reads +
-               Words(n) * (use.row_reads * entered + use.row_reads_again * (entered - 1)),
-      .writes = all + Words(n) * (use.row_writes * entered + use.row_writes_before * (entered - 1)),
+      .reads =
+          Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) + all * use.reads +
+          Words(n) * (Words(use.row_reads) * entered + Words(use.row_reads_again) * (entered - 1)),
+      .writes = all + Words(n) * (Words(use.row_writes) * entered +
+                                  Words(use.row_writes_before) * (entered - 1)),
       .peak = 0,
       .flops = 2 * all * d};
   if (!whole) {
@@ -183,8 +182,8 @@ ScoreUse::OfRows Exponentiated::enter(Machine& machine, Range I, Range, const St
   return {machine.read(L_.row_block(I)), {}};
 }
 
-void Exponentiated::use(Machine&, const View& s, Range, Range, OfRows& of, Range within) {
-  exponentiate(s, of.first.part(within), s);
+void Exponentiated::use(Machine&, Tile& s, Range part, Range, Range, OfRows& of, Range within) {
+  exponentiate(s.part(part), of.first.part(within), s.part(part));
 }
 
 ScoreUse::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
@@ -195,8 +194,10 @@ ScoreUse::OfRows Measured::enter(Machine& machine, Range I, Range J, const Stayi
   return {std::move(maximum), machine.read(sums_.row_block(I))};
 }
 
-void Measured::use(Machine& machine, const View& s, Range I, Range, OfRows& of, Range within) {
+void Measured::use(Machine& machine, Tile& scores, Range part, Range I, Range, OfRows& of,
+                   Range within) {
   Tile rescale = machine.initialize("rescale", I.size());
+  const View s = scores.part(part);
   raise_maximum(s, of.first.part(within), rescale);
   scale_rows(of.second.part(within), rescale);
   exponentiate(s, of.first.part(within), s);

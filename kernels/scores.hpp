@@ -15,12 +15,14 @@ namespace redblue {
 
 // What a use costs beside the product and its n m writes.
 struct UseCost {
-  Index columns = 0;  // words that stay for each row
-  Index scratch = 0;  // words for each row of a piece
-  Index tiles = 0;    // words beside each score of a piece
-  Index reads = 0;    // for each score
-  // For each row: whenever it is entered; but the first time; whenever it is left; but the last.
-  Index row_reads = 0, row_reads_again = 0, row_writes = 0, row_writes_before = 0;
+  Index columns = 0;            // words that stay for each row
+  Index scratch = 0;            // words for each row of a piece
+  Index tiles = 0;              // words beside each score of a piece
+  Index reads = 0;              // for each score
+  Index row_reads = 0;          // for each row, whenever it is entered
+  Index row_reads_again = 0;    // and but the first time
+  Index row_writes = 0;         // for each row, whenever it is left
+  Index row_writes_before = 0;  // and but the last time
 };
 
 // Whether rows of A stay with these blocks, or tiles of scores.
@@ -45,14 +47,15 @@ class ScoreUse {
     Tile first, second;
   };
   virtual OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) = 0;
-  // The scores of rows I and columns J; the rows' words are `within` theirs. What is then in `s`
-  // is written; but where `looks`, it has been written before.
-  virtual void use(Machine& machine, const View& s, Range I, Range J, OfRows& of, Range within) = 0;
+  // The rows `part` of s are scores of rows I and columns J, whose own words are `within` theirs.
+  virtual void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+                   Range within) = 0;
   virtual void leave(Machine&, OfRows&, Range /* I */, Range /* J */) {}
-  const bool looks = false;
+  // The scores are written as they are, before they are used; else what the use makes of them.
+  const bool writes_raw = false;
 
  protected:
-  explicit ScoreUse(bool only_looks = false) : looks(only_looks) {}
+  explicit ScoreUse(bool raw = false) : writes_raw(raw) {}
 };
 
 void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
@@ -94,7 +97,8 @@ class Exponentiated : public ScoreUse {
   static constexpr UseCost kCost{.columns = 1, .row_reads = 1};
   explicit Exponentiated(const SlowMatrix& L) : L_(L) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
-  void use(Machine& machine, const View& s, Range I, Range J, OfRows& of, Range within) override;
+  void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+           Range within) override;
 
  private:
   const SlowMatrix& L_;
@@ -109,7 +113,8 @@ class Measured : public ScoreUse {
   Measured(Index columns, SlowMatrix& L, SlowMatrix& sums)
       : ScoreUse(true), columns_(columns), L_(L), sums_(sums) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
-  void use(Machine& machine, const View& s, Range I, Range J, OfRows& of, Range within) override;
+  void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+           Range within) override;
   void leave(Machine& machine, OfRows& of, Range I, Range J) override;
 
  private:

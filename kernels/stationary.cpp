@@ -51,10 +51,6 @@ Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, bool 
                       cols);
 }
 
-Range from(Index begin, Range within) {
-  return {begin + within.begin, begin + within.end};
-}
-
 // A slice of B is held, rows of A's pass in pieces.
 void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
              const Result& C) {
@@ -64,7 +60,7 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
       for (const Range K : blocks(A.cols(), by.depth)) {
         const Tile b = read(machine, B, K, J);
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Tile a = read(machine, A, from(I.begin, P), K);
+          const Tile a = read(machine, A, part_of(I, P), K);
           multiply_add(a, b, c.part(P));
         }
       }
@@ -85,7 +81,7 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
         if (holds_B) {
           const Tile b = read(machine, B, K, J);
           for (const Range P : blocks(I.size(), by.piece)) {
-            const Range rows = from(I.begin, P);
+            const Range rows = part_of(I, P);
             Tile c = begin_sums(machine, C, rows, J, first);
             multiply_add(a.part(P), b, c);
             write(machine, c, C, rows, J);
@@ -93,7 +89,7 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
         } else {
           Tile c = begin_sums(machine, C, I, J, first);
           for (const Range P : blocks(K.size(), by.piece)) {
-            const Tile b = read(machine, B, from(K.begin, P), J);
+            const Tile b = read(machine, B, part_of(K, P), J);
             multiply_add(transposed(a.part(P)), b, c);
           }
           write(machine, c, C, I, J);
@@ -179,10 +175,12 @@ Stays stays(const Extents& of, const StationaryBlocks& by) {
 
 namespace {
 
-// The sizes that cut `extent` evenly, from `most` down.
+// The sizes that cut `extent` evenly, from `most` down; of large ones some in each thousand, for
+// more would make plans slow and hardly better.
 template <class Try>
 void for_even_sizes(Index extent, Index most, const Try& tried) {
-  for (Index size = std::min(extent, most); size > 0; --size) {
+  constexpr Index kAll = 4096;
+  for (Index size = std::min(extent, most); size > 0; size -= size <= kAll ? 1 : size / 512) {
     size = even(extent, size);
     tried(size);
   }
@@ -220,7 +218,7 @@ StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
   constexpr Index kWidest = 64;
   const auto fits = [&](const StationaryBlocks& by) { return cost(by).peak <= Words(M); };
   Index slice = objective == Objective::time ? kWideSlice : 1;
-  // At most an eighth of M beside what stays.
+  // A square slice takes at most 1/64 of M; of the block that stays, an eighth of a side.
   while (slice > 1 && Words(slice) * slice * 64 > Words(M)) {
     slice /= 2;
   }

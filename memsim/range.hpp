@@ -18,6 +18,11 @@ struct Range {
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
+// A part of a range, counted from its beginning, as a range of the whole.
+constexpr Range part_of(Range range, Range part) {
+  return {range.begin + part.begin, range.begin + part.end};
+}
+
 // The ranges [0, B), [B, 2B), ... that cut [0, extent).
 class BlockRanges {
  public:

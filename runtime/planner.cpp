@@ -62,9 +62,6 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
       if (choice.words.overflowed()) {
         continue;
       }
-      if (goal.rates != nullptr) {
-        choice.seconds = seconds(choice, goal);
-      }
       found.push_back(std::move(choice));
     } catch (const FastMemoryTooSmall&) {  // the next may fit
     } catch (const CountOverflow&) {       // the next may move fewer
@@ -73,6 +70,9 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
   if (!found.empty()) {
     const std::vector<Bound> bounds = lower_bounds(task);
     for (Choice& choice : found) {
+      if (goal.rates != nullptr) {
+        choice.seconds = seconds(choice, goal);
+      }
       choice.bound = largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.sharing));
     }
   }

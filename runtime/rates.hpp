@@ -7,7 +7,8 @@
 // words, and for the loops and the registers that small blocks keep busy. How much differs from
 // kernel to kernel, and so each has a curve of its own through what was measured of it; `redblue
 // calibrate` does. Words asked for are those of whole granules, the least that the slow store
-// brings: a row of a block that ends within one costs all of it.
+// brings, where a plan's square blocks tell of rows that end within one; what other blocks cost by
+// that is in their kernel's curve.
 //
 // Values, from any thread.
 

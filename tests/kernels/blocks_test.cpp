@@ -14,16 +14,14 @@
 namespace redblue {
 namespace {
 
-// The blocks' names by phase. Empty where one has no phase in its name; but those of a product
-// with a block that stays are one phase's.
+// The blocks' names by phase, of those that name one, and of a product with a block that stays.
 std::map<std::string, std::vector<std::string>> blocks_by_phase(const Blocks& blocks) {
   std::map<std::string, std::vector<std::string>> by_phase;
   for (const auto& [name, size] : blocks) {
     const std::size_t dot = name.find('.');
-    if (dot == std::string::npos && !blocks.contains("piece")) {
-      return {};
+    if (dot != std::string::npos || blocks.contains("piece")) {
+      by_phase[dot == std::string::npos ? "" : name.substr(0, dot)].push_back(name);
     }
-    by_phase[dot == std::string::npos ? "" : name.substr(0, dot)].push_back(name);
   }
   return by_phase;
 }

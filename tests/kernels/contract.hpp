@@ -159,14 +159,11 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N T = entered("q");
     return scores("q") + Moved<N>{n * m + n * (2 * T - 1), n * T};
   };
-  // S or G: made with every row block, or before and then read.
-  const auto made = [&](const std::string& name, N T, N dearer) {
-    const Moved<N> before = product(name, n, d, d) + Moved<N>{n * d, 0};
-    const Moved<N> now{n * d + d * d * T, 0};
-    return std::pair(before.reads + before.writes + dearer < now.reads, std::pair(before, now));
-  };
-  const auto chosen = [](const auto& way) {
-    return way.first ? way.second.first : way.second.second;
+  // S or G: by a product before, and then read; or with every row block.
+  const auto before = [&](const std::string& name) { return blocks.contains(name + ".rows"); };
+  const auto made = [&](const std::string& name, N T) {
+    return before(name) ? product(name, n, d, d) + Moved<N>{n * d, 0}
+                        : Moved<N>{n * d + d * d * T, 0};
   };
   const Moved<N> W{0, n * d};
 
@@ -187,19 +184,18 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
            product("W", n, d, m) + product("g", d, d, n);
   }
   if (kernel == "backward/tiles-sqp" || kernel == "backward/tiles-sq") {
-    const Moved<N> before = product("S", n, d, d) + measured() + product("h", m, d, d) + weighed();
+    const Moved<N> until_q = product("S", n, d, d) + measured() + product("h", m, d, d) + weighed();
     const Moved<N> g = product("g", d, d, n);
     if (kernel == "backward/tiles-sqp") {
-      return before + Moved<N>{2 * n * m + 2 * n, n * m} + product("W", n, d, m) + g;
+      return until_q + Moved<N>{2 * n * m + 2 * n, n * m} + product("W", n, d, m) + g;
     }
     const N T = over(d, "W.cols");
-    return before + Moved<N>{(2 * n * m + 2 * n) * T + m * d * over(n, "W.rows"), n * d} + g;
+    return until_q + Moved<N>{(2 * n * m + 2 * n) * T + m * d * over(n, "W.rows"), n * d} + g;
   }
   if (kernel == "backward/rows-q" || kernel == "backward/rows-q-onepass") {
     const N T = over(n, "W.Br");
     const Moved<N> core = Moved<N>{m * d * T + n * m, 0} + W;
-    const Moved<N> around =
-        product("h", m, d, d) + chosen(made("S", T, N{0})) + core + product("g", d, d, n);
+    const Moved<N> around = product("h", m, d, d) + made("S", T) + core + product("g", d, d, n);
     if (kernel == "backward/rows-q-onepass") {
       return around + product("q", n, m, d);
     }
@@ -210,10 +206,9 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
   if (kernel == "backward/rows-w" || kernel == "backward/rows-w-shared") {
     const N T = over(n, "Br");
     const N sources = kernel == "backward/rows-w" ? 2 : 1;
-    const auto G = made("G", T, n * d + 2 * n);
-    const Moved<N> of_v = G.first ? v + Moved<N>{n, 0} : Moved<N>{n * d, 0};
-    return chosen(made("S", T, N{0})) + chosen(G) + of_v + Moved<N>{n + sources * m * d * T, 0} +
-           W + product("g", d, d, n);
+    const Moved<N> of_v = before("G") ? v + Moved<N>{n, 0} : Moved<N>{n * d, 0};
+    return made("S", T) + made("G", T) + of_v + Moved<N>{n + sources * m * d * T, 0} + W +
+           product("g", d, d, n);
   }
   // Where A3 is A2, it is not read: m d T less.
   if (kernel.ends_with("-shared")) {
