@@ -29,12 +29,6 @@ Index largest(Index limit, Fits fits) {
   return low;
 }
 
-// The smallest block that cuts `extent` into as many pieces as `block` does: the same words,
-// in even pieces.
-inline Index even(Index extent, Index block) {
-  return ceil_div(extent, ceil_div(extent, block));
-}
-
 // The side of the largest square whose `share`-fold is at most M; at least 1.
 inline Index square_side(Index M, Index share) {
   return largest(M, [&](Index side) { return Words(side) * side * share <= Words(M); });

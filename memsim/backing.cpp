@@ -7,38 +7,6 @@
 namespace redblue {
 namespace {
 
-// Walks a window and a tile together: visit(offset in the matrix, offset in the tile, words)
-// for every run that is contiguous in both, row after row of the window.
-template <class Visit>
-void for_runs(Index width, Range rows, Range columns, const Visit& visit) {
-  for (Index i = 0; i < rows.size(); ++i) {
-    const Index row = (rows.begin + i) * width + columns.begin;
-    Index j = 0;
-    for (; j + kPanel <= columns.size(); j += kPanel) {
-      visit(row + j, j * rows.size() + i * kPanel, kPanel);
-    }
-    if (const Index rest = columns.size() - j; rest > 0) {
-      visit(row + j, j * rows.size() + i * rest, rest);
-    }
-  }
-}
-
-// The same for a tile that is the window's transpose, word after word; a panel takes kPanel
-// rows of the window.
-template <class Visit>
-void for_transposed_words(Index width, Range rows, Range columns, const Visit& visit) {
-  for (Index p = 0; p < rows.size(); p += kPanel) {
-    const Index lanes = std::min(kPanel, rows.size() - p);
-    const Index from = (rows.begin + p) * width + columns.begin;
-    const Index to = p * columns.size();
-    for (Index k = 0; k < columns.size(); ++k) {
-      for (Index i = 0; i < lanes; ++i) {
-        visit(from + i * width + k, to + k * lanes + i);
-      }
-    }
-  }
-}
-
 void gather(const float* matrix, Index width, Range rows, Range columns, float* to) {
   for (Index i = rows.begin; i < rows.end; ++i, to += columns.size()) {
     std::copy_n(matrix + i * width + columns.begin, columns.size(), to);
@@ -62,22 +30,33 @@ void copy_run(const float* from, float* to, Index words) {
 
 void gather_tile(const float* matrix, Index width, Range rows, Range columns,
                  Orientation orientation, float* to) {
+  const float* const from = matrix + rows.begin * width + columns.begin;
+  const Range all_rows{0, rows.size()};
+  const Range all_columns{0, columns.size()};
   if (orientation == Orientation::straight) {
-    for_runs(width, rows, columns,
-             [=](Index from, Index at, Index words) { copy_run(matrix + from, to + at, words); });
+    for_tile_runs(rows.size(), columns.size(), all_rows, all_columns,
+                  [=](Index i, Index j, Index at, Index words) {
+                    copy_run(from + i * width + j, to + at, words);
+                  });
   } else {
-    for_transposed_words(width, rows, columns,
-                         [=](Index from, Index at) { to[at] = matrix[from]; });
+    for_transposed_words(rows.size(), columns.size(), all_rows, all_columns,
+                         [=](Index i, Index j, Index at) { to[at] = from[i * width + j]; });
   }
 }
 
 void scatter_tile(const float* from, float* matrix, Index width, Range rows, Range columns,
                   Orientation orientation) {
+  float* const to = matrix + rows.begin * width + columns.begin;
+  const Range all_rows{0, rows.size()};
+  const Range all_columns{0, columns.size()};
   if (orientation == Orientation::straight) {
-    for_runs(width, rows, columns,
-             [=](Index to, Index at, Index words) { copy_run(from + at, matrix + to, words); });
+    for_tile_runs(rows.size(), columns.size(), all_rows, all_columns,
+                  [=](Index i, Index j, Index at, Index words) {
+                    copy_run(from + at, to + i * width + j, words);
+                  });
   } else {
-    for_transposed_words(width, rows, columns, [=](Index to, Index at) { matrix[to] = from[at]; });
+    for_transposed_words(rows.size(), columns.size(), all_rows, all_columns,
+                         [=](Index i, Index j, Index at) { to[i * width + j] = from[at]; });
   }
 }
 

@@ -4,6 +4,7 @@
 // changes.
 
 #include <memory>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,6 +13,19 @@
 #include "memsim/range.hpp"
 
 namespace redblue {
+
+// A read that goes on while its caller computes.
+class Fetch {
+ public:
+  Fetch() = default;
+  Fetch(const Fetch&) = delete;
+  Fetch& operator=(const Fetch&) = delete;
+  virtual ~Fetch() = default;  // when it has ended
+
+  virtual void wait() noexcept = 0;
+  // Waits. Throws: what the read threw.
+  virtual void finish() = 0;
+};
 
 class Backing {
  public:
@@ -31,6 +45,14 @@ class Backing {
                          std::span<float> to) const;
   virtual void write_tile(Range rows, Range columns, Orientation orientation,
                           std::span<const float> from);
+
+  // Begins a read_tile(), for which `to` stays where it is. Null where a backing gains nothing by
+  // it: then it is read when it is needed.
+  [[nodiscard]] virtual std::unique_ptr<Fetch> fetch_tile(Range /* rows */, Range /* columns */,
+                                                          Orientation /* orientation */,
+                                                          std::span<float> /* to */) const {
+    return nullptr;
+  }
 };
 
 // A caller's own row-major buffer, without a copy; it must outlive the backing.

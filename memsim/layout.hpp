@@ -9,6 +9,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -29,6 +30,38 @@ struct Transposed {
 
 // A block is laid out in a tile as it is, or transposed on its way.
 enum class Orientation { straight, transposed };
+
+// Walks some rows and columns of a height x width block together with the tile that it is:
+// visit(row, column, place in the tile, words) for each run that is contiguous in both.
+template <class Visit>
+void for_tile_runs(Index height, Index width, Range rows, Range columns, const Visit& visit) {
+  for (Index i = rows.begin; i < rows.end; ++i) {
+    for (Index j = columns.begin; j < columns.end;) {
+      const Index panel = j / kPanel * kPanel;
+      const Index end = std::min(columns.end, panel + kPanel);
+      visit(i, j, panel * height + i * std::min(kPanel, width - panel) + j - panel, end - j);
+      j = end;
+    }
+  }
+}
+
+// The same for the tile that is the block's transpose, word after word: visit(row, column, place).
+// A panel takes kPanel rows of the block.
+template <class Visit>
+void for_transposed_words(Index height, Index width, Range rows, Range columns,
+                          const Visit& visit) {
+  for (Index i = rows.begin; i < rows.end;) {
+    const Index panel = i / kPanel * kPanel;
+    const Index end = std::min(rows.end, panel + kPanel);
+    const Index lanes = std::min(kPanel, height - panel);
+    for (Index j = columns.begin; j < columns.end; ++j) {
+      for (Index k = i; k < end; ++k) {
+        visit(k, j, panel * width + j * lanes + k - panel);
+      }
+    }
+    i = end;
+  }
+}
 
 // A rectangle of a tile, for arithmetic: some rows of some columns, beginning with a whole
 // panel. It is good for as long as addresses in the arena are: until the next tile is made.

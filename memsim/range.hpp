@@ -23,6 +23,20 @@ constexpr Range part_of(Range range, Range part) {
   return {range.begin + part.begin, range.begin + part.end};
 }
 
+constexpr Range common(Range a, Range b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+// Some rows of some columns.
+struct Window {
+  Index rows, cols;
+};
+
+// The smallest block that cuts `extent` into as many pieces as `block` does.
+constexpr Index even(Index extent, Index block) {
+  return ceil_div(extent, ceil_div(extent, block));
+}
+
 // The ranges [0, B), [B, 2B), ... that cut [0, extent).
 class BlockRanges {
  public:

@@ -21,7 +21,8 @@ class RamWorkspace::Metered final : public RamBacking {
   Index words_;
 };
 
-SlowMatrix RamWorkspace::matrix(std::string name, Index rows, Index cols) {
+SlowMatrix RamWorkspace::matrix(std::string name, Index rows, Index cols,
+                                std::optional<Window> /* mostly */) {
   return {std::move(name), rows, cols, std::make_unique<Metered>(*this, rows, cols)};
 }
 

@@ -4,6 +4,7 @@
 // store its caller chose.
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "memsim/slow_matrix.hpp"
@@ -17,13 +18,16 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   virtual ~Workspace() = default;
 
-  virtual SlowMatrix matrix(std::string name, Index rows, Index cols) = 0;
+  // `mostly`: the windows that it will be read in; else those that it is written in first.
+  virtual SlowMatrix matrix(std::string name, Index rows, Index cols,
+                            std::optional<Window> mostly = std::nullopt) = 0;
 };
 
 // Intermediates in main memory. It must outlive the matrices that it gave.
 class RamWorkspace : public Workspace {
  public:
-  SlowMatrix matrix(std::string name, Index rows, Index cols) override;
+  SlowMatrix matrix(std::string name, Index rows, Index cols,
+                    std::optional<Window> mostly = std::nullopt) override;
 
   // Words of the store in use by intermediates: now, and at most so far.
   [[nodiscard]] Index live() const { return live_; }

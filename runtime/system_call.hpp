@@ -2,20 +2,13 @@
 // Calls of the operating system: what they take, signals that end them, and how they fail.
 
 #include <cerrno>
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
-#include <fmt/format.h>
+#include "memsim/descriptor.hpp"
 
 namespace redblue {
-
-[[noreturn]] inline void fail(int error, std::string_view verb, const std::filesystem::path& file) {
-  throw std::system_error(error, std::generic_category(),
-                          fmt::format("cannot {} {}", verb, file.string()));
-}
 
 // With errno, as the call left it.
 [[noreturn]] inline void fail(const std::string& what) {

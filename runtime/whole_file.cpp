@@ -41,11 +41,6 @@ void check_target(const path& target) {
 
 }  // namespace
 
-int Descriptor::close() {
-  const int fd = std::exchange(fd_, -1);
-  return fd >= 0 && ::close(fd) != 0 ? errno : 0;
-}
-
 WholeFile::WholeFile(path target) : target_(std::move(target)) {
   check_target(target_);
   // Where it can be, the file has no name until it is complete: then a process that is killed

@@ -9,28 +9,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <utility>
+
+#include "memsim/descriptor.hpp"
 
 namespace redblue {
-
-// An open file descriptor, closed when it dies.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  [[nodiscard]] int get() const { return fd_; }
-  // Returns 0 or the errno of close(2). The descriptor is gone either way.
-  int close();
-
- private:
-  int fd_;
-};
 
 class WholeFile {
  public:

@@ -1,0 +1,40 @@
+#pragma once
+// Files of the operating system: a descriptor that is closed when it dies, and how calls fail.
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <unistd.h>
+
+namespace redblue {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const { return fd_; }
+  // Returns 0 or the errno of close(2). The descriptor is gone either way.
+  int close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd >= 0 && ::close(fd) != 0 ? errno : 0;
+  }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] inline void fail(int error, const std::string& what,
+                              const std::filesystem::path& path) {
+  throw std::system_error(error, std::generic_category(), "cannot " + what + " " + path.string());
+}
+
+}  // namespace redblue

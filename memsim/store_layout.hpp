@@ -1,0 +1,97 @@
+#pragma once
+// How a matrix lies in a file. It is cut into blocks, as it will be read and written, and each of
+// them into granules, the least that is read or written: a granule's words lie row after row in a
+// slot of its own, and the slots of a block lie together. So a block is a few large requests, and
+// rows of a matrix that is as wide as its blocks follow each other as in memory.
+
+#include <algorithm>
+
+#include "memsim/range.hpp"
+
+namespace redblue {
+
+// An extent cut into blocks of `block`, each of them into pieces of `piece`.
+struct Cut {
+  Index extent = 1, block = 1, piece = 1;
+
+  struct Piece {
+    Index block;   // which block
+    Index within;  // which piece of it
+    Range range;
+  };
+  [[nodiscard]] Index blocks() const { return ceil_div(extent, block); }
+  // Of a whole block; of one of them; of all.
+  [[nodiscard]] Index pieces() const { return ceil_div(block, piece); }
+  [[nodiscard]] Index pieces_of(Index which) const {
+    return ceil_div(std::min(block, extent - which * block), piece);
+  }
+  [[nodiscard]] Index all_pieces() const {
+    return (blocks() - 1) * pieces() + pieces_of(blocks() - 1);
+  }
+  [[nodiscard]] Piece at(Index coordinate) const {
+    const Index which = coordinate / block;
+    const Index within = coordinate % block / piece;
+    const Index begin = which * block + within * piece;
+    return {which, within, {begin, std::min({begin + piece, (which + 1) * block, extent})}};
+  }
+};
+
+struct Granule {
+  Index number = 0;  // its slot's place in the file
+  Range rows, columns;
+
+  [[nodiscard]] Index words() const { return rows.size() * columns.size(); }
+};
+
+struct StoreLayout {
+  Cut rows, columns;
+
+  // Multiples of this are what direct requests are made of.
+  static constexpr Index kSector = 4096;
+
+  [[nodiscard]] Index granules() const { return rows.all_pieces() * columns.all_pieces(); }
+  [[nodiscard]] Index slot_bytes() const {
+    return ceil_div(rows.piece * columns.piece * Index{sizeof(float)}, kSector) * kSector;
+  }
+  // visit(const Granule&) for all that a window meets, in the order of their slots within each
+  // block.
+  template <class Visit>
+  void for_granules(Range window_rows, Range window_columns, const Visit& visit) const;
+
+  // Blocks as they are given, but where they have less than `least` words: then several in one.
+  // Granules of about `granule_bytes`, and as wide as a block where they can be.
+  static StoreLayout for_blocks(Index rows, Index cols, Window block, Index granule_bytes,
+                                Index least = kSector / Index{sizeof(float)});
+  // Rows, as many to a granule as it takes.
+  static StoreLayout row_major(Index rows, Index cols, Index granule_bytes);
+};
+
+template <class Visit>
+void StoreLayout::for_granules(Range window_rows, Range window_columns, const Visit& visit) const {
+  const Index all_columns = columns.all_pieces();
+  // A block's rows, then its columns, then the pieces of both.
+  for (Index i = window_rows.begin; i < window_rows.end;) {
+    const Index I = rows.at(i).block;
+    const Index rows_end = std::min(window_rows.end, (I + 1) * rows.block);
+    for (Index j = window_columns.begin; j < window_columns.end;) {
+      const Index J = columns.at(j).block;
+      const Index columns_end = std::min(window_columns.end, (J + 1) * columns.block);
+      const Index first =
+          I * rows.pieces() * all_columns + J * columns.pieces() * rows.pieces_of(I);
+      for (Index r = i; r < rows_end;) {
+        const Cut::Piece of_rows = rows.at(r);
+        for (Index c = j; c < columns_end;) {
+          const Cut::Piece of_columns = columns.at(c);
+          visit(Granule{first + of_rows.within * columns.pieces_of(J) + of_columns.within,
+                        of_rows.range, of_columns.range});
+          c = of_columns.range.end;
+        }
+        r = of_rows.range.end;
+      }
+      j = columns_end;
+    }
+    i = rows_end;
+  }
+}
+
+}  // namespace redblue

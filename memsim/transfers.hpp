@@ -1,0 +1,46 @@
+#pragma once
+// Requests to files that are in flight at the same time: through io_uring, or from threads that
+// call pread and pwrite.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace redblue {
+
+struct Transfer {
+  enum class Kind { read, write };
+  Kind kind = Kind::read;
+  int file = -1;
+  std::int64_t offset = 0;
+  std::span<std::byte> bytes;
+  std::int64_t result = 0;  // bytes that moved, perhaps fewer; or a negative errno
+};
+
+// Belongs to one thread, as whoever makes it may have requests of it alone.
+class TransferQueue {
+ public:
+  TransferQueue() = default;
+  TransferQueue(const TransferQueue&) = delete;
+  TransferQueue& operator=(const TransferQueue&) = delete;
+  virtual ~TransferQueue() = default;
+
+  // It stays where it is until it was waited for. Requires: fewer than `depth` are in flight.
+  virtual void submit(Transfer& transfer) = 0;
+  // One that has ended. Requires: one is in flight.
+  virtual Transfer& wait() = 0;
+};
+
+enum class Engine { uring, threads };
+const char* to_string(Engine engine);
+// Empty, or why there is none.
+std::string unavailable(Engine engine);
+
+using MakeQueue = std::function<std::unique_ptr<TransferQueue>()>;
+// Throws: std::system_error.
+std::unique_ptr<TransferQueue> make_queue(Engine engine, int depth);
+
+}  // namespace redblue
