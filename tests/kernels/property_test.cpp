@@ -65,7 +65,8 @@ class MeteredBacking final : public Backing {
 class MeteredWorkspace final : public Workspace {
  public:
   explicit MeteredWorkspace(Tally& tally) : tally_(tally) {}
-  SlowMatrix matrix(std::string name, Index rows, Index cols) override {
+  SlowMatrix matrix(std::string name, Index rows, Index cols,
+                    std::optional<Window> /* mostly */) override {
     Buffer& words = buffers_.emplace_back(static_cast<std::size_t>(rows * cols),
                                           std::numeric_limits<float>::quiet_NaN());
     return {std::move(name), rows, cols,

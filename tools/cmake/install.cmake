@@ -28,7 +28,10 @@ file(RELATIVE_PATH pc_to_prefix
 # A static library brings along nothing of what it needs itself.
 get_target_property(kernels_type redblue_kernels TYPE)
 if(kernels_type STREQUAL "STATIC_LIBRARY")
-  set(pc_static_needs " -lhwy")
+  set(pc_static_needs " -lhwy -pthread")
+  if(REDBLUE_WITH_URING)
+    string(APPEND pc_static_needs " -luring")
+  endif()
 endif()
 configure_file(tools/cmake/redblue.pc.in redblue.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/redblue.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
