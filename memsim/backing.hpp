@@ -4,7 +4,6 @@
 // changes.
 
 #include <memory>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
