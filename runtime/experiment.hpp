@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/kernel.hpp"
+#include "memsim/store.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rates.hpp"
 #include "runtime/report.hpp"
@@ -34,6 +35,7 @@ struct Request {
   Objective objective = Objective::words;
   Rates rates = default_rates();  // by which auto chooses for least time
   Index threads = 1;              // each with M words of its own
+  Index prefetch = 1;             // blocks of keys in fast memory at a time
   // Block sizes that replace those of the plan; or the paper's own.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;
@@ -47,6 +49,14 @@ struct Request {
   std::uint64_t seed = 1;  // of head 0; head h has seed + h, beyond 64 bits from 0 on
   double scale = 1;
   bool verify = false;
+  // Operands, intermediates and results on disk, not in memory.
+  struct OnDisk {
+    std::filesystem::path directory;
+    StoreOptions options;
+    bool keep = false;    // intermediates
+    bool resume = false;  // from a checkpoint, where there is one; and leave them
+  };
+  std::optional<OnDisk> store;
 };
 
 // From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.

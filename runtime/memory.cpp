@@ -105,6 +105,10 @@ std::uint64_t memory_available(const path& root) {
              : std::numeric_limits<std::uint64_t>::max();  // nobody knows: refuse nothing
 }
 
+std::uint64_t resident_bytes(const path& root) {
+  return 1024 * number_after("VmHWM:", root / "proc/self/status").value_or(0);
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) {

@@ -15,6 +15,9 @@ namespace redblue {
 // at all, sysconf answers.
 std::uint64_t memory_available(const std::filesystem::path& root = "/");
 
+// The most that this process had in memory so far.
+std::uint64_t resident_bytes(const std::filesystem::path& root = "/");
+
 // Three figures or so for people: "512 B", "3.2 GiB".
 std::string format_bytes(std::uint64_t bytes);
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/fma_peak.hpp"
 #include "runtime/phase_path.hpp"
 
 namespace redblue {
@@ -88,6 +89,20 @@ void Progress::during(const Part& part,
     const Teller teller(machine, part.formula, told);
     go();
   });
+}
+
+void count_part(Part& part, const Topology& topology, const Around& around,
+               const Progress* progress,
+               const std::function<Counted(const Around& around)>& run) {
+  const auto work = [&](const Around& on_each) { part.counted = run(on_each); };
+  if (progress != nullptr) {
+    progress->during(part, work);
+  } else {
+    work(around);
+  }
+  if (!around) {
+    part.peak_gflops = fma_peak(part.team.workers, topology);
+  }
 }
 
 }  // namespace redblue

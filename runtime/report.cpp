@@ -3,10 +3,12 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "kernels/simd.hpp"
 #include "runtime/context.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -167,6 +169,92 @@ std::string speed(const Part& part) {
   return text;
 }
 
+// Each item of bytes as people and as programs call it.
+struct Item {
+  const char* title;
+  const char* key;
+  Index StoreBytes::*bytes;
+};
+constexpr Item kItems[] = {{"words", "words", &StoreBytes::words},
+                           {"granules", "whole_granules", &StoreBytes::whole_granules},
+                           {"padding", "padding", &StoreBytes::padding},
+                           {"checksums", "checksums", &StoreBytes::checksums},
+                           {"headers", "headers", &StoreBytes::headers},
+                           {"repeated", "repeated", &StoreBytes::repeated},
+                           {"at hand", "at_hand", &StoreBytes::at_hand}};
+
+Json bytes_json(const StoreBytes& bytes) {
+  Json json = {{"requests", bytes.requests}, {"moved", bytes.moved}};
+  for (const Item& item : kItems) {
+    json[item.key] = bytes.*item.bytes;
+  }
+  return json;
+}
+
+Json store_json(const StoreReport& store) {
+  const auto or_null = [](const auto& text) { return text.empty() ? Json() : Json(text); };
+  Json bytes = Json::object();
+  for (const auto& [purpose, traffic] : store.traffic) {
+    bytes[to_string(purpose)] = {{"read", bytes_json(traffic.read)},
+                                 {"written", bytes_json(traffic.written)}};
+  }
+  return {{"directory", store.directory},
+          {"engine", store.engine},
+          {"no_uring", or_null(store.no_uring)},
+          {"direct", store.indirect.empty()},
+          {"indirect", or_null(store.indirect)},
+          {"granule", store.granule_bytes},
+          {"depth", store.depth},
+          {"found", store.found},
+          {"resumed_at", store.resumed_at ? Json(*store.resumed_at) : Json()},
+          {"resident", store.resident},
+          {"checkpoints", {{"files", store.checkpoints}, {"bytes", store.checkpoint_bytes}}},
+          {"bytes", std::move(bytes)}};
+}
+
+std::string to_words(const StoreReport& store) {
+  Table table;
+  std::vector<std::string> heads = {"bytes of"};
+  for (const Item& item : kItems) {
+    heads.emplace_back(item.title);
+  }
+  heads.insert(heads.end(), {"moved", "requests"});
+  table.add(std::move(heads));
+  for (const auto& [purpose, traffic] : store.traffic) {
+    for (const auto& [direction, bytes] :
+         {std::pair("read", &traffic.read), std::pair("written", &traffic.written)}) {
+      if (bytes->requests == 0) {
+        continue;
+      }
+      std::vector<std::string> cells = {fmt::format("{}, {}", to_string(purpose), direction)};
+      for (const Item& item : kItems) {
+        // What is at hand does not move.
+        const Index sign = item.bytes == &StoreBytes::at_hand ? -1 : 1;
+        cells.push_back(grouped(sign * (bytes->*item.bytes)));
+      }
+      cells.insert(cells.end(), {grouped(bytes->moved), grouped(bytes->requests)});
+      table.add(std::move(cells));
+    }
+  }
+  std::string text = fmt::format(
+      "\non disk in {}: {}{}, {}\n\n", store.directory, store.engine,
+      store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
+      store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
+  text += table.text();
+  if (store.resumed_at) {
+    text += fmt::format("gone on from row block {}\n", *store.resumed_at);
+  }
+  if (store.checkpoints > 0) {
+    text += fmt::format("{} checkpoints, {} bytes\n", store.checkpoints,
+                        grouped(store.checkpoint_bytes));
+  }
+  if (!store.found.empty()) {
+    text += fmt::format("operands that the store had: {}\n", fmt::join(store.found, ", "));
+  }
+  text += fmt::format("the process had at most {} in memory\n", format_bytes(store.resident));
+  return text;
+}
+
 std::optional<Index> total_from_nothing(const Report& report) {
   if (!report.from_nothing) {
     return std::nullopt;
@@ -282,6 +370,9 @@ std::string to_json(const Report& report) {
       json["error"]["given_off"] = *error.given_off;
     }
   }
+  if (report.store) {
+    json["store"] = store_json(*report.store);
+  }
   return json.dump(2) + "\n";
 }
 
@@ -322,6 +413,9 @@ std::string to_table(const Report& report) {
   if (report.error) {
     const Verdict& error = *report.error;
     text += "\n" + to_words(error) + "\n";
+  }
+  if (report.store) {
+    text += to_words(*report.store);
   }
   return text;
 }

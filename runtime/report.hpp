@@ -3,12 +3,14 @@
 // table for people, one JSON document or CSV for programs.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/plan.hpp"
 #include "memsim/phase.hpp"
+#include "memsim/store_bytes.hpp"
 #include "runtime/bounds.hpp"
 #include "runtime/topology.hpp"
 #include "runtime/workers.hpp"
@@ -50,6 +52,19 @@ struct Verdict {
   std::optional<double> given_off;
 };
 
+// What a run in a store on disk has to say of it.
+struct StoreReport {
+  std::string directory, engine;
+  std::string no_uring, indirect;  // empty, or why
+  Index granule_bytes = 0;
+  int depth = 0;
+  std::map<Purpose, StoreTraffic> traffic;
+  Index checkpoints = 0, checkpoint_bytes = 0;
+  std::vector<std::string> found;   // operands that the store had
+  std::optional<Index> resumed_at;  // row block
+  std::uint64_t resident = 0;       // bytes of the process, at most so far
+};
+
 struct Report {
   std::string asked;  // the kernel's name, or that which left the choice to the planner
   Part kernel;
@@ -61,6 +76,7 @@ struct Report {
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   std::optional<std::uint64_t> seed;
   std::optional<Verdict> error;
+  std::optional<StoreReport> store;
 };
 
 // One line.

@@ -124,17 +124,21 @@ void check_finite(const Part& part, const Buffers& results) {
   const Shape& shape = part.plan.shape;
   for (const Signature& operand : kernel.returns) {
     for (Index head = 0; head < part.team.heads; ++head) {
-      const std::span<const float> words = head_of(results, operand, shape, head);
-      const auto bad = std::ranges::find_if(words, [](float x) { return !std::isfinite(x); });
-      if (bad != words.end()) {
-        const Index at = bad - words.begin();
-        const Index cols = operand.cols_of(shape);
-        throw std::runtime_error(fmt::format(
-            "{} of {} is {} at {}({}, {}): the inputs are too large for float32", operand.name,
-            kernel.name, *bad, part.team.heads > 1 ? fmt::format("head {}, ", head) : "", at / cols,
-            at % cols));
-      }
+      check_finite(kernel, operand, shape, 0, head_of(results, operand, shape, head),
+                   part.team.heads > 1 ? fmt::format("head {}, ", head) : "");
     }
+  }
+}
+
+void check_finite(const Kernel& kernel, const Signature& operand, const Shape& shape,
+                  Index first_row, std::span<const float> words, const std::string& where) {
+  const auto bad = std::ranges::find_if(words, [](float x) { return !std::isfinite(x); });
+  if (bad != words.end()) {
+    const Index at = bad - words.begin();
+    const Index cols = operand.cols_of(shape);
+    throw std::runtime_error(
+        fmt::format("{} of {} is {} at {}({}, {}): the inputs are too large for float32",
+                    operand.name, kernel.name, *bad, where, first_row + at / cols, at % cols));
   }
 }
 

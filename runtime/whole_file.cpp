@@ -86,6 +86,15 @@ void WholeFile::name_temporary(Make make) {
   fail(errno, fmt::format("create a file in directory {} for", directory().string()), target_);
 }
 
+void WholeFile::remove_left(const path& directory) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".redblue-") && name.ends_with(".tmp")) {
+      std::filesystem::remove(entry.path());
+    }
+  }
+}
+
 void WholeFile::reserve(std::int64_t bytes) {
   const int failed = retry([&] { return ::fallocate(file_.get(), 0, 0, bytes); });
   if (failed != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {

@@ -30,6 +30,8 @@ class WholeFile {
   void append(std::span<const std::byte> bytes);
   // Forces all to disk and closes the file.
   void finish();
+  // What a process left that was killed. Requires: nobody else is at work in the directory.
+  static void remove_left(const std::filesystem::path& directory);
   // Puts the file in its place, over an older one, by a single rename.
   // Throws: std::logic_error unless it is finished; also when called again.
   void commit();

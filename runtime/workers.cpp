@@ -38,6 +38,57 @@ void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) 
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Of each phase of the formulas, nothing so far.
+Counted nothing(const std::vector<PhaseCost>& phases) {
+  Counted counted;
+  for (const PhaseCost& phase : phases) {
+    counted.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
+    counted.seconds.push_back(0);
+  }
+  return counted;
+}
+
+void add(const PhaseTotal& part, PhaseTotal& sum) {
+  sum.io += part.io;
+  sum.operations += part.operations;
+  sum.peak = std::max(sum.peak, part.peak);
+}
+
+// What a machine counted beside others at the same time.
+void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Counted& counted) {
+  const PhaseTotal all = total(machine.phases());
+  add(all, counted.total);
+  counted.largest = std::max(counted.largest, all.io.io());
+  counted.span = std::max(counted.span, machine.span());
+  for (const PhaseTotal& phase : leaves(machine.phases())) {
+    const auto sum = std::ranges::find(counted.phases, phase.path, &PhaseTotal::path);
+    if (sum == counted.phases.end()) {
+      throw std::logic_error(plan.kernel + " has other phases than its formulas: " + phase.path);
+    }
+    add(phase, *sum);
+    double& seconds = counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())];
+    seconds = std::max(seconds, clock.seconds(phase.path));
+  }
+}
+
+// What one machine counted before. Requires: the same phases.
+void add(const Counted& before, Counted& counted) {
+  for (std::size_t k = 0; k < counted.phases.size(); ++k) {
+    add(before.phases[k], counted.phases[k]);
+    counted.seconds[k] += before.seconds[k];
+  }
+  add(before.total, counted.total);
+  counted.largest += before.largest;
+  counted.span = std::max(counted.span, before.span);
+  counted.total_seconds += before.total_seconds;
+}
+
 // One worker: its machine and clock come into being on its own thread, near its core.
 struct Worker {
   explicit Worker(Index M) : machine(M), clock(machine) {}
@@ -147,7 +198,6 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
 Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
                     const Around& around) {
-  using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(team.workers));
   const auto on_worker = [&](Index worker, const std::function<void(Worker&)>& code) {
@@ -163,7 +213,7 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
     }
   };
 
-  Counted counted;
+  Counted counted = nothing(cost_of_team(kernel, plan, team));
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const RowSplit& split = *kernel.split;
@@ -198,35 +248,49 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
       }
     });
   }
-  counted.total_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-
-  for (const PhaseCost& phase : cost_of_team(kernel, plan, team)) {
-    counted.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
-    counted.seconds.push_back(0);
-  }
+  counted.total_seconds = seconds_since(start);
   for (const auto& worker : workers) {
-    if (worker == nullptr) {
-      continue;  // it had nothing to do
-    }
-    const PhaseTotal all = total(worker->machine.phases());
-    counted.total.io += all.io;
-    counted.total.operations += all.operations;
-    counted.total.peak = std::max(counted.total.peak, all.peak);
-    counted.largest = std::max(counted.largest, all.io.io());
-    counted.span = std::max(counted.span, worker->machine.span());
-    for (const PhaseTotal& phase : leaves(worker->machine.phases())) {
-      const auto sum = std::ranges::find(counted.phases, phase.path, &PhaseTotal::path);
-      if (sum == counted.phases.end()) {
-        throw std::logic_error(plan.kernel + " has other phases than its formulas: " + phase.path);
-      }
-      sum->io += phase.io;
-      sum->operations += phase.operations;
-      sum->peak = std::max(sum->peak, phase.peak);
-      double& seconds = counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())];
-      seconds = std::max(seconds, worker->clock.seconds(phase.path));
+    if (worker != nullptr) {  // else it had nothing to do
+      add(worker->machine, worker->clock, plan, counted);
     }
   }
   return counted;
+}
+
+Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Workspace& workspace,
+                  const Around& around, const Steps& steps) {
+  const auto start = Clock::now();
+  Machine machine(plan.M);
+  const PhaseClock clock(machine);
+  // With what was counted before, in which seconds add up.
+  const auto so_far = [&] {
+    Counted counted = nothing(cost_of_team(kernel, plan, {}));
+    add(machine, clock, plan, counted);
+    counted.total_seconds = seconds_since(start);
+    if (steps.before) {
+      add(*steps.before, counted);
+    }
+    return counted;
+  };
+  const auto go = [&] {
+    if (!steps.after && !steps.before) {
+      kernel.run(machine, plan, io, workspace);
+      return;
+    }
+    kernel.check(plan, io);
+    for (Index unit = steps.first; unit < units_of(plan); ++unit) {
+      kernel.split->part(machine, plan, io, {unit, unit + 1}, nullptr);
+      if (steps.after) {
+        steps.after(unit + 1, so_far());
+      }
+    }
+  };
+  if (around) {
+    around(machine, plan, go);
+  } else {
+    go();
+  }
+  return so_far();
 }
 
 }  // namespace redblue

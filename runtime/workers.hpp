@@ -13,6 +13,7 @@
 #include "memsim/machine.hpp"
 #include "memsim/phase.hpp"
 #include "memsim/range.hpp"
+#include "memsim/workspace.hpp"
 #include "runtime/topology.hpp"
 
 namespace redblue {
@@ -64,5 +65,19 @@ using Around =
 Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
                     const Around& around = nullptr);
+
+// One machine, row block by row block: from `first` on, with what was counted `before`; and `after`
+// each of them hears how many are done, and what was counted so far.
+struct Steps {
+  Index first = 0;
+  std::optional<Counted> before = std::nullopt;
+  std::function<void(Index done, const Counted& counted)> after = nullptr;
+};
+
+// Runs the kernel on one machine, with intermediates in the caller's workspace: as a whole, or, where
+// somebody wants to hear of steps or goes on from one, in these, which are the same moves in the same
+// order. Requires: a kernel that splits, for steps. Throws: as run_on_team().
+Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Workspace& workspace,
+                  const Around& around = nullptr, const Steps& steps = {});
 
 }  // namespace redblue

@@ -1,0 +1,41 @@
+#pragma once
+// What a request asks for, before anything runs: which operands come from where, the sizes, the
+// plans, and where results go. Throws (all): RequestError, InputError for what files hold,
+// std::system_error for the files themselves.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/experiment.hpp"
+#include "runtime/npy.hpp"
+
+namespace redblue {
+
+using Readers = std::map<std::string, NpyReader, std::less<>>;
+using Writers = std::map<std::string, NpyWriter, std::less<>>;
+
+struct Size {
+  Shape shape;
+  std::optional<Index> heads;  // nothing: one, and files without a dimension of heads
+};
+
+// An operand that a store has.
+struct Stored {
+  std::string name, file;
+  Index rows, cols;
+};
+
+// The kernel that is asked for.
+const Kernel& kernel_of(const Request& request);
+bool takes_forward(const Kernel& kernel);
+Readers open_inputs(const Request& request, const Kernel& kernel);
+Size size_of(const Request& request, const Kernel& kernel, const Readers& readers,
+             const std::vector<Stored>& stored = {});
+// Whether O and L come with the request.
+Report planned(const Request& request, const Size& size, bool has_forward);
+void check_outputs(const Request& request, const Kernel& kernel);
+Writers open_outputs(const Request& request, const Kernel& kernel, const Size& size);
+
+}  // namespace redblue
