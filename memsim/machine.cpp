@@ -138,12 +138,10 @@ ConstView Tile::part(Range rows, Range columns) const {
 }
 
 Stream Machine::stream(const BlockSequence& blocks, Index depth) {
-  require(depth >= 1, "a stream holds at least one block");
   return {*this, blocks, Orientation::straight, depth};
 }
 
 Stream Machine::stream(const Transposed<BlockSequence>& blocks, Index depth) {
-  require(depth >= 1, "a stream holds at least one block");
   return {*this, blocks.of, Orientation::transposed, depth};
 }
 

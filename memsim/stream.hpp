@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "memsim/backing.hpp"
+#include "memsim/errors.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
 
@@ -39,7 +40,10 @@ class [[nodiscard]] Stream {
   };
 
   Stream(Machine& machine, const BlockSequence& blocks, Orientation orientation, Index depth)
-      : machine_(machine), blocks_(blocks), orientation_(orientation), depth_(depth) {}
+      : machine_(machine),
+        blocks_(blocks),
+        orientation_(orientation),
+        depth_((require(depth >= 1, "a stream holds at least one block"), depth)) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
