@@ -131,6 +131,7 @@ Kernel backward_columns() {
       .code = code,
       .X_meets_keys = true,
       .fit_time = [](const Shape& shape, Index M) { return fastest_columns(shape, M, cost); },
+      .window = column_window,
   };
 }
 

@@ -81,8 +81,10 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const SlowMatrix& dO = io.in("dO");
   SlowMatrix& dQ = io.out("dQ");
 
-  SlowMatrix Q = workspace.matrix("Q", n, d);
-  SlowMatrix V = workspace.matrix("V", m, d);
+  const Index Br = plan.blocks["core.Br"];
+  const Index Bc = plan.blocks["core.Bc"];
+  SlowMatrix Q = workspace.matrix("Q", n, d, Window{std::min(n, Br), d});
+  SlowMatrix V = workspace.matrix("V", m, d, Window{std::min(m, Bc), d});
   SlowMatrix v = workspace.matrix("v", n, 1);
   {
     const Phase phase(machine, "S");
@@ -98,8 +100,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
   {
     const Phase phase(machine, "core");
-    core(machine, plan.blocks["core.Br"], plan.blocks["core.Bc"],
-         {Q, io.in("A2"), V, dO, io.in("L"), v, dQ, io.out("dK"), io.out("dV")});
+    core(machine, Br, Bc, {Q, io.in("A2"), V, dO, io.in("L"), v, dQ, io.out("dK"), io.out("dV")});
   }
   const Phase phase(machine, "g");
   product(machine, {plan.blocks["g.rows"], plan.blocks["g.cols"], plan.blocks["g.depth"]},
@@ -178,6 +179,28 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   };
 }
 
+// A1 comes once for S, and for g as often as its columns are cut.
+Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
+  const Index d = shape.d;
+  if (operand.name == kX.name) {
+    return of(d, by["S.Bc"]);
+  }
+  if (operand.name == kY.name) {
+    return of(d, by["h.Bc"]);
+  }
+  if (operand.name == kA1.name) {
+    return of(by["g.depth"], by["g.rows"]);
+  }
+  if (operand.name == kg.name) {
+    return of(by["g.rows"], by["g.cols"]);
+  }
+  if (operand.name == kA3.name || operand.name == kO.name) {
+    return of(by[operand.name == kA3.name ? "h.Br" : "v.Br"], d);
+  }
+  return of(by[operand.rows == &Shape::m ? "core.Bc" : "core.Br"], d);
+}
+
 }  // namespace
 
 Kernel backward_flash() {
@@ -191,6 +214,7 @@ Kernel backward_flash() {
       .intermediates = [](const Shape& shape,
                           const Blocks&) { return (Words(shape.n) + shape.m) * shape.d + shape.n; },
       .code = code,
+      .window = window,
   };
 }
 

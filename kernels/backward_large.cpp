@@ -81,8 +81,10 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
 // Erratum: its line 3 calls "Phase4"; meant is Algorithm 8, which calls itself phase 2.
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.shape;
-  SlowMatrix S = workspace.matrix("S", n, d);
-  SlowMatrix h = workspace.matrix("h", m, d);
+  const Index Br = plan.blocks["phase2.Br"];
+  const Index Bc = plan.blocks["phase2.Bc"];
+  SlowMatrix S = workspace.matrix("S", n, d, Window{std::min(n, Br), d});
+  SlowMatrix h = workspace.matrix("h", m, d, Window{std::min(m, Bc), d});
   {
     const Phase phase(machine, "phase1");
     const ProjectBlocks by{plan.blocks["phase1.Br"], plan.blocks["phase1.Bc"]};
@@ -94,7 +96,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     }
   }
   const Phase phase(machine, "phase2");
-  gradient(machine, plan.blocks["phase2.Br"], plan.blocks["phase2.Bc"], io, S, h);
+  gradient(machine, Br, Bc, io, S, h);
 }
 
 // One row block of A1, and its partner of A3 where they are paired; a block of X or Y; a
@@ -172,6 +174,21 @@ Words chain(const Shape& shape, const Blocks& blocks) {
   return Words(Br) + Words(ceil_div(shape.n, Br)) * shape.m;
 }
 
+Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
+  const Index d = shape.d;
+  if (operand.name == kX.name || operand.name == kY.name) {
+    return of(d, by["phase1.Bc"]);
+  }
+  if (operand.name == kA2.name) {
+    return of(by["phase2.Bc"], d);
+  }
+  if (operand.name == kg.name) {
+    return of(d, d);
+  }
+  return of(by[operand.name == kA3.name ? "phase1.Br" : "phase2.Br"], d);
+}
+
 }  // namespace
 
 Kernel backward_large() {
@@ -188,6 +205,7 @@ Kernel backward_large() {
       .printed = printed,
       .chain = chain,
       .folds_partial_sums = true,
+      .window = window,
   };
 }
 

@@ -89,6 +89,7 @@ Kernel backward_naive() {
       .cost = cost,
       .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,
+      .window = whole_window,
   };
 }
 

@@ -28,13 +28,12 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   Tile strip = machine.initialize("p", keys, queries);
   const Tile home =
       machine.initialize("q", std::min(kHomeRows, keys), std::min(kHomeCols, queries));
-  for (const Range J : blocks(m, by.keys)) {
-    const KeyTiles tiles = read_keys(machine, io, J);
+  for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) {
     for (const Range K : blocks(I.size(), by.strip())) {
       const View p_t = strip.part({0, J.size()}, {0, K.size()});
-      exponentiated_product(tiles.a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
-      softmax_gradient_product(tiles.a3(), g_t.part({0, g_t.rows()}, K), v.part(K), p_t, home);
-      multiply_add(transposed(p_t), tiles.a2, W.part(K));
+      exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
+      softmax_gradient_product(a3, g_t.part({0, g_t.rows()}, K), v.part(K), p_t, home);
+      multiply_add(transposed(p_t), a2, W.part(K));
     }
   }
   return W;
@@ -70,7 +69,7 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
       {.path = "core",
        .reads = rows + sources * Words(m) * d * T,
        .writes = 0,
-       .peak = 3 * r * d + 2 * r + sources * c * d + c * strip + home,
+       .peak = 3 * r * d + 2 * r + by.key_words(sources) + c * strip + home,
        .flops = 6 * rows * m * d},
       add_gradient_cost(by, units, partials),
   };
@@ -159,6 +158,17 @@ Words intermediates_w(const Shape& shape, const Blocks& blocks) {
   return nd + (made_before("S", blocks) ? nd : 0) + (made_before("G", blocks) ? nd + shape.n : 0);
 }
 
+// g is a product, and A1 its factor.
+Window window_w(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  if (operand.name == kg.name) {
+    return window_of(operand, shape, blocks["g.rows"], blocks["g.cols"]);
+  }
+  if (operand.name == kA1.name) {
+    return window_of(operand, shape, blocks["g.depth"], blocks["g.rows"]);
+  }
+  return row_window(operand, shape, blocks);
+}
+
 template <bool kShared>
 Kernel kernel_w(std::string_view name, std::string_view summary, std::vector<Signature> given) {
   return {
@@ -172,6 +182,7 @@ Kernel kernel_w(std::string_view name, std::string_view summary, std::vector<Sig
       .code = code_w,
       .Y_meets_rows = true,
       .fit_time = fit_w<kShared, Objective::time>,
+      .window = window_w,
   };
 }
 

@@ -27,15 +27,14 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   Tile e_strip = machine.initialize("e", keys, queries);
   Tile q_strip = machine.initialize("q", keys, queries);
   Tile factors = machine.initialize("rescale", queries);
-  for (const Range J : blocks(m, by.keys)) {
-    const KeyTiles tiles = read_keys(machine, io, J);
+  for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) {
     for (const Range K : blocks(I.size(), by.strip())) {
       Tile delta = machine.initialize("delta", K.size());
       const View e_t = e_strip.part({0, J.size()}, {0, K.size()});
       const View q_t = q_strip.part({0, J.size()}, {0, K.size()});
       const View rescale = factors.part({0, K.size()});
-      multiply(tiles.a2, s_t.part({0, s_t.rows()}, K), e_t);
-      shifted_product(tiles.a3(), g_t.part({0, g_t.rows()}, K), mean.part(K), q_t);
+      multiply(a2, s_t.part({0, s_t.rows()}, K), e_t);
+      shifted_product(a3, g_t.part({0, g_t.rows()}, K), mean.part(K), q_t);
       raise_maximum(transposed(e_t), maximum.part(K), rescale);
       scale_rows(sum.part(K), rescale);
       scale_rows(U.part(K), rescale);
@@ -46,8 +45,8 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
       subtract_scaled_rows(U.part(K), delta, Z.part(K));
       softmax_gradient(transposed(e_t), delta, transposed(q_t));
 
-      multiply_add(transposed(e_t), tiles.a2, Z.part(K));
-      multiply_add(transposed(q_t), tiles.a2, U.part(K));
+      multiply_add(transposed(e_t), a2, Z.part(K));
+      multiply_add(transposed(q_t), a2, U.part(K));
     }
   }
   divide_rows(U, sum, U);
@@ -72,7 +71,7 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
       {.path = "core",
        .reads = sources * Words(m) * d * units.size(),
        .writes = 0,
-       .peak = 4 * r * d + 3 * r + sources * c * d + 2 * c * strip + 2 * strip,
+       .peak = 4 * r * d + 3 * r + by.key_words(sources) + 2 * c * strip + 2 * strip,
        .flops = 8 * Words(by.rows_of(units)) * m * d},
       add_gradient_cost(by, units, partials),
   };

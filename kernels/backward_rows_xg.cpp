@@ -24,17 +24,16 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   Tile q_strip = machine.initialize("q", queries, keys);
   Tile y_tile = machine.initialize("X A2^T", d, keys);
   Tile t_tile = machine.initialize("T", keys, d);
-  for (const Range J : blocks(m, by.keys)) {
-    const KeyTiles tiles = read_keys_transposed(machine, io, J);
+  for (const auto& [J, a2, a3] : KeyStream(machine, by, io, Orientation::transposed)) {
     const View y = y_tile.part({0, d}, {0, J.size()});
     const View t = t_tile.part({0, J.size()});
-    multiply(x, tiles.a2, y);
+    multiply(x, a2, y);
     for (const Range K : blocks(I.size(), by.strip())) {
       const View p = p_strip.part({0, K.size()}, {0, J.size()});
       const View q = q_strip.part({0, K.size()}, {0, J.size()});
       multiply(a1.part(K), y, p);
       exponentiate(p, l.part(K), p);
-      multiply(transposed(g_t.part({0, d}, K)), tiles.a3(), q);
+      multiply(transposed(g_t.part({0, d}, K)), a3, q);
       softmax_gradient(p, q, v.part(K), p);
       if (K.begin == 0) {
         multiply(transposed(p), a1.part(K), t);
@@ -42,7 +41,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
         multiply_add(transposed(p), a1.part(K), t);
       }
     }
-    multiply_add(tiles.a2, t, gradient_t);
+    multiply_add(a2, t, gradient_t);
   }
 }
 
@@ -85,7 +84,7 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
       {.path = "core",
        .reads = Words(n) * d + n + sources * Words(m) * d * T,
        .writes = 0,
-       .peak = 2 * dd + 2 * r * d + 2 * r + (sources + 2) * c * d + 2 * c * strip,
+       .peak = 2 * dd + 2 * r * d + 2 * r + by.key_words(sources) + 2 * c * d + 2 * c * strip,
        .flops = 6 * Words(n) * m * d + 4 * Words(m) * T * dd},
       {.path = "g", .reads = 0, .writes = dd, .peak = dd, .flops = 0},
   };
@@ -95,6 +94,17 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 Words chain(const Shape& shape, const Blocks& blocks) {
   const RowPlan by(shape, blocks);
   return Words(std::min(by.rows, shape.n)) + Words(shape.m) * by.units().size();
+}
+
+// X and g are whole.
+Window window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  if (operand.name == kX.name || operand.name == kg.name) {
+    return {shape.d, shape.d};
+  }
+  if (operand.name == kA1.name) {
+    return window_of(operand, shape, blocks["Br"], shape.d);
+  }
+  return row_window(operand, shape, blocks);
 }
 
 template <bool kShared>
@@ -113,6 +123,7 @@ Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signa
       .X_meets_keys = true,
       .folds_partial_sums = true,
       .fit_time = [](const Shape& shape, Index M) { return fastest(shape, M, cost<kShared>); },
+      .window = window,
   };
 }
 

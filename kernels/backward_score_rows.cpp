@@ -123,6 +123,7 @@ Kernel backward_score_rows() {
       "from nothing in three products: row blocks of e and q stay whole, keys pass twice",
       {kA1, kA2, kA3, kX, kY, kdO}, {kg});
   kernel.fit = fit;
+  kernel.fit_ahead = nullptr;  // keys pass back and forth
   return kernel;
 }
 

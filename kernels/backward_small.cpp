@@ -142,6 +142,7 @@ Kernel backward_small() {
       .intermediates = workspace_words,
       .code = code,
       .rescales = small_cache_rescales,
+      .window = square_window,
   };
 }
 

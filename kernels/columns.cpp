@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "kernels/attention.hpp"
+
 namespace redblue {
 namespace {
 
@@ -47,6 +49,18 @@ PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words k
           .writes = 0,
           .peak = c * (kept + d) + by.weights * (c + d),
           .flops = 2 * md * d};
+}
+
+Window column_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  const ColumnPlan by(shape, blocks);
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
+  if (operand.name == kX.name || operand.name == kg.name) {
+    return of(shape.d, by.weights);
+  }
+  if (operand.name == kY.name) {
+    return of(by.weights, shape.d);
+  }
+  return operand.rows == &Shape::m ? of(by.keys, by.weights) : of(by.rows, shape.d);
 }
 
 Blocks widest_columns(const Shape& shape, Index M, CostOfBlocks cost_of) {

@@ -48,6 +48,10 @@ Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, 
 // K_J, or h_J, of all blocks: each with `kept` words a key beside it.
 PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words kept);
 
+// Keys and X by columns, Y by rows, as pieces of the width meet; the rest a row block; and g, where
+// there is one, by columns.
+Window column_window(const Signature& operand, const Shape& shape, const Blocks& blocks);
+
 // The blocks for which the peak stays within M. Words depend on the number of key blocks alone:
 // `widest_columns` has the largest Bc that fits beside one query; `fastest_columns` gives up some
 // of it for row blocks that keep the registers busy.

@@ -1,9 +1,11 @@
 #pragma once
 // Finding the blocks that fit. Peaks never fall when a block grows, so the largest fitting
-// block is found by bisection.
+// block is found by bisection. And the windows that blocks make of an operand.
 
+#include <algorithm>
 #include <vector>
 
+#include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/range.hpp"
 
@@ -32,6 +34,16 @@ Index largest(Index limit, Fits fits) {
 // The side of the largest square whose `share`-fold is at most M; at least 1.
 inline Index square_side(Index M, Index share) {
   return largest(M, [&](Index side) { return Words(side) * side * share <= Words(M); });
+}
+
+// So many rows and columns of an operand, or all that it has.
+inline Window window_of(const Signature& operand, const Shape& shape, Index rows, Index cols) {
+  return {std::min(rows, operand.rows_of(shape)), std::min(cols, operand.cols_of(shape))};
+}
+
+// For kernels of square blocks, called B.
+inline Window square_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  return window_of(operand, shape, blocks["B"], blocks["B"]);
 }
 
 }  // namespace redblue

@@ -102,6 +102,7 @@ Kernel forward_columns() {
           },
       .X_meets_keys = true,
       .fit_time = [](const Shape& shape, Index M) { return fastest_columns(shape, M, cost); },
+      .window = column_window,
   };
 }
 

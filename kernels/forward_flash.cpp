@@ -52,8 +52,10 @@ Words core_peak(Index d, Index r, Index c) {
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.shape;
-  SlowMatrix S = workspace.matrix("S", n, d);
-  SlowMatrix h = workspace.matrix("h", m, d);
+  const Index Br = plan.blocks["core.Br"];
+  const Index Bc = plan.blocks["core.Bc"];
+  SlowMatrix S = workspace.matrix("S", n, d, Window{std::min(n, Br), d});
+  SlowMatrix h = workspace.matrix("h", m, d, Window{std::min(m, Bc), d});
   {
     const Phase phase(machine, "S");
     project(machine, {plan.blocks["S.Br"], plan.blocks["S.Bc"]}, io.in("A1"), io.in("X"), S);
@@ -63,8 +65,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     project(machine, {plan.blocks["h.Br"], plan.blocks["h.Bc"]}, io.in("A3"), io.in("Y"), h);
   }
   const Phase phase(machine, "core");
-  core(machine, plan.blocks["core.Br"], plan.blocks["core.Bc"], S, io.in("A2"), h, io.out("O"),
-       io.out("L"));
+  core(machine, Br, Bc, S, io.in("A2"), h, io.out("O"), io.out("L"));
 }
 
 // The words of the core depend on Br alone.
@@ -96,6 +97,21 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   };
 }
 
+Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
+  const Index d = shape.d;
+  if (operand.name == kX.name) {
+    return of(d, by["S.Bc"]);
+  }
+  if (operand.name == kY.name) {
+    return of(d, by["h.Bc"]);
+  }
+  if (operand.name == kA1.name || operand.name == kA3.name) {
+    return of(by[operand.name == kA1.name ? "S.Br" : "h.Br"], d);
+  }
+  return of(by[operand.name == kA2.name ? "core.Bc" : "core.Br"], d);
+}
+
 }  // namespace
 
 Kernel forward_flash() {
@@ -113,6 +129,7 @@ Kernel forward_flash() {
           [](const Shape& shape, const Blocks& blocks) {
             return Words(ceil_div(shape.m, blocks["core.Bc"]) - 1);
           },
+      .window = window,
   };
 }
 

@@ -58,6 +58,7 @@ Kernel forward_naive() {
       .cost = cost,
       .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,
+      .window = whole_window,
   };
 }
 

@@ -25,17 +25,16 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const Index queries = std::min(by.strip(), I.size());
   Tile strip = machine.initialize("e", std::min(by.keys, m), queries);
   Tile factors = machine.initialize("rescale", queries);
-  for (const Range J : blocks(m, by.keys)) {
-    const KeyTiles tiles = read_keys(machine, io, J);
+  for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) {
     for (const Range K : blocks(I.size(), by.strip())) {
       const View e_t = strip.part({0, J.size()}, {0, K.size()});
       const View rescale = factors.part({0, K.size()});
-      multiply(tiles.a2, s_t.part({0, s_t.rows()}, K), e_t);
+      multiply(a2, s_t.part({0, s_t.rows()}, K), e_t);
       raise_maximum(transposed(e_t), maximum.part(K), rescale);
       scale_rows(sum.part(K), rescale);
       scale_rows(Z.part(K), rescale);
       exponentiate(transposed(e_t), maximum.part(K), sum.part(K));
-      multiply_add(transposed(e_t), tiles.a3(), Z.part(K));
+      multiply_add(transposed(e_t), a3, Z.part(K));
     }
   }
   return Z;
@@ -79,7 +78,7 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
       {.path = "core",
        .reads = sources * Words(m) * d * T,
        .writes = 0,
-       .peak = 2 * r * d + 2 * r + sources * c * d + c * strip + strip,
+       .peak = 2 * r * d + 2 * r + by.key_words(sources) + c * strip + strip,
        .flops = 4 * rows * m * d},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",

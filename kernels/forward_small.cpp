@@ -60,6 +60,7 @@ Kernel forward_small() {
       .intermediates = workspace_words,
       .code = code,
       .rescales = small_cache_rescales,
+      .window = square_window,
   };
 }
 

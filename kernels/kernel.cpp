@@ -37,6 +37,13 @@ void check_problem(const Shape& shape, Index M) {
   require(M > 0, "M is at least 1");
 }
 
+void check_prefetch(const Kernel& kernel, Index prefetch) {
+  if (prefetch > 1 && !streams(kernel)) {
+    throw ShapeMismatch(std::string(kernel.name) + " streams no keys: its prefetch is 1, not " +
+                        std::to_string(prefetch));
+  }
+}
+
 }  // namespace
 
 const SlowMatrix& Operands::in(std::string_view name) const {
@@ -52,14 +59,23 @@ bool Operands::gives(std::string_view name) const {
                              [&](const SlowMatrix* matrix) { return matrix->name() == name; });
 }
 
-Plan Kernel::plan(const Shape& shape, Index M, Objective objective) const {
+Blocks Kernel::blocks(const Shape& shape, Index M, Objective objective, Index prefetch) const {
+  require(prefetch > 0, "a prefetch is at least 1");
+  check_prefetch(*this, prefetch);
+  if (prefetch > 1) {
+    return fit_ahead(shape, M, prefetch);
+  }
+  return (objective == Objective::time && fit_time != nullptr ? fit_time : fit)(shape, M);
+}
+
+Plan Kernel::plan(const Shape& shape, Index M, Objective objective, Index prefetch) const {
   check_problem(shape, M);
-  Plan fitted = plan(shape, M, blocks(shape, M, objective));
+  Plan fitted = plan(shape, M, blocks(shape, M, objective, prefetch));
   if (total(fitted.phases).peak > Words(M)) {
     throw FastMemoryTooSmall(std::string(name) + " does not fit in M = " + std::to_string(M) +
                              " words: for n = " + std::to_string(shape.n) + ", m = " +
                              std::to_string(shape.m) + ", d = " + std::to_string(shape.d) +
-                             " it needs M of at least " + std::to_string(least_M(shape)));
+                             " it needs M of at least " + std::to_string(least_M(shape, prefetch)));
   }
   return fitted;
 }
@@ -69,16 +85,18 @@ Plan Kernel::plan(const Shape& shape, Index M, const Blocks& blocks) const {
   for (const auto& [block, size] : blocks) {
     require(size > 0, "a block is at least 1");
   }
+  check_prefetch(*this, prefetch_of(blocks));
   return {std::string(name), shape, M, blocks, cost(shape, blocks)};
 }
 
-Index Kernel::least_M(const Shape& shape) const {
+Index Kernel::least_M(const Shape& shape, Index prefetch) const {
   check_problem(shape, 1);
-  return total(cost(shape, fit(shape, 1))).peak.value();
+  return total(cost(shape, blocks(shape, 1, Objective::words, prefetch))).peak.value();
 }
 
 void Kernel::check(const Plan& plan, const Operands& io) const {
   require(plan.kernel == name, "the plan is this kernel's own");
+  check_prefetch(*this, prefetch_of(plan.blocks));
   for (const Signature& operand : given) {
     check_extents(io.in(operand.name), operand, plan.shape);
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/plan.hpp"
+#include "memsim/range.hpp"
 #include "memsim/slow_matrix.hpp"
 
 namespace redblue {
@@ -111,25 +112,35 @@ struct Kernel {
   Words (*recentred_blocks)(const Shape& shape, const Blocks& blocks) = nullptr;
   // The fitting blocks that run fastest, where they are others than those of fewest words.
   Blocks (*fit_time)(const Shape& shape, Index M) = nullptr;
+  // Fitting blocks for several key blocks in fast memory at a time, where keys are streamed.
+  Blocks (*fit_ahead)(const Shape& shape, Index M, Index prefetch) = nullptr;
+  // The windows in which an operand is mostly read or written, for a store that lays it out so;
+  // null: some rows at a time.
+  Window (*window)(const Signature& operand, const Shape& shape, const Blocks& blocks) = nullptr;
   // For kernels that may be split among machines.
   std::optional<RowSplit> split = std::nullopt;
 
-  // The fitting blocks; where nothing fits, the smallest.
-  [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective) const {
-    return (objective == Objective::time && fit_time != nullptr ? fit_time : fit)(shape, M);
-  }
+  // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
+  // more than 1 where no keys are streamed, as do plan() and least_M().
+  [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective,
+                              Index prefetch = 1) const;
   // Throws: FastMemoryTooSmall; CountOverflow.
-  [[nodiscard]] Plan plan(const Shape& shape, Index M,
-                          Objective objective = Objective::words) const;
+  [[nodiscard]] Plan plan(const Shape& shape, Index M, Objective objective = Objective::words,
+                          Index prefetch = 1) const;
   // The same with blocks of the caller's choice, whether they fit or not.
   [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const;
-  [[nodiscard]] Index least_M(const Shape& shape) const;
+  [[nodiscard]] Index least_M(const Shape& shape, Index prefetch = 1) const;
   // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
   void check(const Plan& plan, const Operands& io) const;
   // Throws: what check() does, before anything moves; FastMemoryOverflow where the machine has less
   // than the plan's M; what the store throws.
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
+
+// Whether a kernel's keys are streamed, so that some of their blocks may be fetched ahead.
+inline bool streams(const Kernel& kernel) {
+  return kernel.fit_ahead != nullptr;
+}
 
 // All kernels, in the order in which `redblue list` shows them.
 const std::vector<Kernel>& kernels();

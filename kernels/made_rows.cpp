@@ -29,7 +29,8 @@ MadeRows::MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, st
                    const SlowMatrix& A, const Factor& W, Workspace& workspace)
     : by_(by), name_(name), A_(A), W_(W) {
   if (made_before(name, blocks)) {
-    before_ = workspace.matrix(std::string(name), A.rows(), W.cols());
+    before_ = workspace.matrix(std::string(name), A.rows(), W.cols(),
+                               Window{std::min(by.rows, A.rows()), W.cols()});
     product_phase(machine, name, blocks, A, W, *before_);
   }
 }

@@ -31,6 +31,7 @@ Kernel matmul_blocked() {
       .cost = cost,
       .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,
+      .window = square_window,
   };
 }
 

@@ -2,6 +2,7 @@
 // Lines 2 to 4 of Algorithm 1, shared by the forward and backward passes that keep everything
 // in fast memory.
 
+#include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
@@ -14,6 +15,11 @@ class Machine;
 // null.
 Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const SlowMatrix& X,
                      SlowMatrix* L);
+
+// Every operand at once.
+inline Window whole_window(const Signature& operand, const Shape& shape, const Blocks&) {
+  return {operand.rows_of(shape), operand.cols_of(shape)};
+}
 
 // Of a phase that reads A1 and A2 and then makes f.
 PhaseCost softmax_at_once_cost(const Shape& shape, bool writes_L);

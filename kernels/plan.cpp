@@ -29,6 +29,10 @@ void Blocks::set(std::string_view name, Index size) {
   find(sizes_, name)->second = size;
 }
 
+Index prefetch_of(const Blocks& blocks) {
+  return blocks.contains(kPrefetch) ? blocks[kPrefetch] : 1;
+}
+
 PhaseCost total(const std::vector<PhaseCost>& phases) {
   PhaseCost sum;
   for (const PhaseCost& phase : phases) {

@@ -33,6 +33,11 @@ class Blocks {
   std::vector<std::pair<std::string, Index>> sizes_;
 };
 
+// In the plan of a kernel that streams keys: so many of their blocks are in fast memory at a time,
+// so that a store may bring the next while one is computed with. A plan without it has one.
+inline constexpr std::string_view kPrefetch = "prefetch";
+Index prefetch_of(const Blocks& blocks);
+
 // The closed form of one phase: words read and written, the most words live while it lasts,
 // and the flops of its matrix products.
 struct PhaseCost {

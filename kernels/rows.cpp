@@ -8,6 +8,20 @@
 
 namespace redblue {
 
+Blocks RowPlan::blocks() const {
+  Blocks blocks{{"Br", rows}, {"Bc", keys}, {"Bw", weights}};
+  if (prefetch > 1) {
+    blocks.add(std::string(kPrefetch), prefetch);
+  }
+  return blocks;
+}
+
+// Where the prefetch takes more than all keys, they are all there, the last block as short as it
+// is.
+Words RowPlan::key_words(Index sources) const {
+  return std::min(Words(prefetch) * keys, Words(shape.m)) * shape.d * sources;
+}
+
 Index RowPlan::rows_of(Range which) const {
   return which.size() <= 0 ? 0 : units()[which.end - 1].end - units()[which.begin].begin;
 }
@@ -66,15 +80,29 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
   return cost;
 }
 
-KeyTiles read_keys(Machine& machine, const Operands& io, Range J) {
-  Tile a2 = machine.read(io.in("A2").row_block(J));
-  return {std::move(a2), io.gives("A3") ? machine.read(io.in("A3").row_block(J)) : Tile()};
+KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io,
+                     Orientation orientation)
+    : ranges_(by.shape.m, by.keys),
+      a2_(machine, io.in("A2").row_blocks(by.keys), orientation, by.prefetch) {
+  if (io.gives("A3")) {
+    own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), orientation, by.prefetch);
+  }
 }
 
-KeyTiles read_keys_transposed(Machine& machine, const Operands& io, Range J) {
-  Tile a2_t = machine.read(transposed(io.in("A2").row_block(J)));
-  return {std::move(a2_t),
-          io.gives("A3") ? machine.read(transposed(io.in("A3").row_block(J))) : Tile()};
+void KeyStream::advance() {
+  while (a2_.begin_read() && (!own_a3_ || own_a3_->begin_read())) {
+  }
+  a2_.await();
+  if (own_a3_) {
+    own_a3_->await();
+  }
+}
+
+void KeyStream::drop() {
+  if (own_a3_) {
+    own_a3_->drop();
+  }
+  a2_.drop();
 }
 
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
@@ -168,6 +196,54 @@ Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
   const Index c = even(m, largest(std::min(m, M), [&](Index tried) { return fits(r, tried, 1); }));
   const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, c, tried); }));
   return RowPlan(shape, r, c, w).blocks();
+}
+
+Blocks fewest_words_ahead(const Shape& shape, Index M, Index prefetch, CostOfBlocks cost_of) {
+  constexpr Index kShare = 16;
+  const auto [n, m, d] = shape;
+  const Index c = std::clamp<Index>(M / kShare / d / prefetch, 1, m);
+  const auto fits = [&](Index r, Index w) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w, prefetch).blocks())).peak <= Words(M);
+  };
+  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1); }));
+  const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, tried); }));
+  return RowPlan(shape, r, c, w, prefetch).blocks();
+}
+
+namespace {
+
+// What both kinds have in the same windows: keys some at a time, the rest a row block.
+Window common_window(const Signature& operand, const RowPlan& by) {
+  const bool keys = operand.rows == &Shape::m;
+  return window_of(operand, by.shape, keys ? by.keys : by.rows, by.shape.d);
+}
+
+}  // namespace
+
+Window row_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  const RowPlan by(shape, blocks);
+  const Index d = shape.d;
+  if (operand.name == kX.name) {
+    return window_of(operand, shape, d, by.weights);
+  }
+  if (operand.name == kY.name || operand.name == kg.name) {
+    return window_of(operand, shape, by.weights, d);
+  }
+  if (operand.name == kA1.name) {
+    return window_of(operand, shape, by.rows, by.weights);
+  }
+  return common_window(operand, by);
+}
+
+Window forward_row_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  const RowPlan by(shape, blocks);
+  if (operand.name == kX.name || operand.name == kY.name) {
+    return window_of(operand, shape, shape.d, by.weights);
+  }
+  if (operand.name == kO.name) {
+    return window_of(operand, shape, by.rows, by.weights);
+  }
+  return common_window(operand, by);
 }
 
 // What a key block and a row block cost beyond their flops, in units of 1 / r and 1 / c of the

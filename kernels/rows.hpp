@@ -3,12 +3,15 @@
 // belongs to queries) stays in fast memory, transposed, so that vectors run along queries;
 // keys pass in blocks of Bc rows of A2 and A3. Scores live in strips of at most Bc keys and
 // some queries, one strip at a time. The weights X and Y, and the columns of A1 that meet
-// W = p A2 at last, come Bw columns at a time.
+// W = p A2 at last, come Bw columns at a time. With a prefetch, so many key blocks are in fast
+// memory at a time, and a store that can brings the next ones meanwhile.
 //
 // Row blocks know nothing of each other: several machines may work on different ones. Where
 // they sum into g, each then writes a partial g of its own, and the partials are added in the
 // order of the blocks, which is also the order of a single machine, which adds as it goes.
 
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,21 +21,24 @@
 #include "kernels/fit.hpp"
 #include "kernels/kernel.hpp"
 #include "memsim/slow_matrix.hpp"
+#include "memsim/stream.hpp"
 #include "memsim/tile.hpp"
 
 namespace redblue {
 
-// Br, Bc and Bw with the problem around them.
+// Br, Bc, Bw and the prefetch with the problem around them.
 struct RowPlan {
   RowPlan(const Shape& of, const Blocks& blocks)
-      : RowPlan(of, blocks["Br"], blocks["Bc"], blocks["Bw"]) {}
-  RowPlan(const Shape& of, Index Br, Index Bc, Index Bw)
-      : shape(of), rows(Br), keys(Bc), weights(Bw) {}
+      : RowPlan(of, blocks["Br"], blocks["Bc"], blocks["Bw"], prefetch_of(blocks)) {}
+  RowPlan(const Shape& of, Index Br, Index Bc, Index Bw, Index ahead = 1)
+      : shape(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead) {}
 
   Shape shape;
-  Index rows, keys, weights;
+  Index rows, keys, weights, prefetch;
 
-  [[nodiscard]] Blocks blocks() const { return {{"Br", rows}, {"Bc", keys}, {"Bw", weights}}; }
+  [[nodiscard]] Blocks blocks() const;
+  // What the key blocks of `sources` matrices take that are in fast memory at a time.
+  [[nodiscard]] Words key_words(Index sources) const;
   [[nodiscard]] BlockRanges units() const { return {shape.n, rows}; }
   // Queries of a strip: a whole number of panels, and of the rows that registers hold. With few
   // keys in it, vectors gain nothing by width, and M has better uses for it.
@@ -61,11 +67,51 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units);
 
 // Some keys with their values. Who is not given A3 has A3 = A2, in one tile.
 struct KeyTiles {
-  Tile a2, own_a3;
-  [[nodiscard]] const Tile& a3() const { return own_a3.words() > 0 ? own_a3 : a2; }
+  Range J;
+  const Tile &a2, &a3;
 };
-KeyTiles read_keys(Machine& machine, const Operands& io, Range J);
-KeyTiles read_keys_transposed(Machine& machine, const Operands& io, Range J);
+
+// One key block after the other, or its transpose:
+//
+//   for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) { ... }
+//
+// The reads of all blocks that are to be there begin before one of them is waited for.
+class [[nodiscard]] KeyStream {
+ public:
+  class iterator {
+   public:
+    iterator(KeyStream* keys, const BlockRanges& ranges) : keys_(keys), J_(ranges.begin()) {}
+    KeyTiles operator*() const { return {*J_, keys_->a2_.present(), keys_->a3().present()}; }
+    iterator& operator++() {
+      ++J_;
+      keys_->drop();
+      keys_->advance();
+      return *this;
+    }
+    bool operator==(std::default_sentinel_t) const { return keys_->a2_.over(); }
+
+   private:
+    KeyStream* keys_;
+    BlockRanges::iterator J_;
+  };
+
+  KeyStream(Machine& machine, const RowPlan& by, const Operands& io,
+            Orientation orientation = Orientation::straight);
+  iterator begin() {
+    advance();
+    return {this, ranges_};
+  }
+  static std::default_sentinel_t end() { return {}; }
+
+ private:
+  [[nodiscard]] Stream& a3() { return own_a3_ ? *own_a3_ : a2_; }
+  void advance();
+  void drop();
+
+  BlockRanges ranges_;
+  Stream a2_;
+  std::optional<Stream> own_a3_;
+};
 
 // In a phase g: A1_I^T W, for the row block `unit`: its own d rows of `partials`; or added to g,
 // where there are none.
@@ -83,6 +129,13 @@ std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& bl
 // of it for strips that keep the registers busy.
 Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
+// For a store that is waited for: key blocks that make large requests, a sixteenth of M for those
+// of each matrix, and then the largest Br.
+Blocks fewest_words_ahead(const Shape& shape, Index M, Index prefetch, CostOfBlocks cost);
+
+// The windows of a kernel that adds A1^T W to g; and of one that returns O.
+Window row_window(const Signature& operand, const Shape& shape, const Blocks& blocks);
+Window forward_row_window(const Signature& operand, const Shape& shape, const Blocks& blocks);
 
 // What a row block adds to g from nothing: `core` makes W_I of S_I^T and G_I^T.
 template <auto core>
@@ -129,6 +182,11 @@ Kernel row_kernel(std::string_view name, std::string_view summary, std::vector<S
       .Y_meets_rows = true,
       .fit_time = [](const Shape& shape,
                      Index M) { return fastest(shape, M, whole_cost<part_cost>); },
+      .fit_ahead =
+          [](const Shape& shape, Index M, Index prefetch) {
+            return fewest_words_ahead(shape, M, prefetch, whole_cost<part_cost>);
+          },
+      .window = sums ? row_window : forward_row_window,
       .split = RowSplit{.part = each_unit<unit>,
                         .part_cost = part_cost,
                         .reduce = sums ? reduce_gradient : nullptr,

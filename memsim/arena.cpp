@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <system_error>
@@ -59,22 +60,27 @@ Arena::~Arena() {
   munmap(mapping_, mapping_bytes_);
 }
 
-Arena::Slot* Arena::place(std::string_view name, Index words) {
-  // Lowest hole first; `next` is the tile before which the new one goes.
-  Index offset = 0;
-  auto next = living_.begin();
-  for (; next != living_.end(); ++next) {
-    if (aligned(offset, words) + words <= (*next)->offset) {
+// The lowest of them.
+Arena::Hole Arena::hole_for(Index words) const {
+  Index end = 0;
+  std::size_t position = 0;
+  for (; position < living_.size(); ++position) {
+    const Slot& next = *living_[position];
+    if (aligned(end, words) + words <= next.offset) {
       break;
     }
-    offset = (*next)->offset + (*next)->words;
+    end = next.offset + next.words;
   }
-  if (aligned(offset, words) + words > limit_) {
+  const Index offset = aligned(end, words);
+  return {offset, position, offset + words <= limit_};
+}
+
+Arena::Slot* Arena::place(std::string_view name, Index words) {
+  Hole hole = hole_for(words);
+  if (!hole.fits) {
     slide_together();
-    offset = living_.back()->offset + living_.back()->words;
-    next = living_.end();
+    hole = hole_for(words);
   }
-  const auto position = next - living_.begin();
   // Room beforehand, so that release() cannot fail.
   if (living_.size() == living_.capacity()) {
     living_.reserve(2 * living_.size() + 16);
@@ -88,8 +94,8 @@ Arena::Slot* Arena::place(std::string_view name, Index words) {
   spare_.pop_back();
   slot->id = next_id_++;
   slot->words = words;
-  slot->offset = aligned(offset, words);
-  living_.insert(living_.begin() + position, slot);
+  slot->offset = hole.offset;
+  living_.insert(living_.begin() + static_cast<std::ptrdiff_t>(hole.position), slot);
   span_ = std::max(span_, slot->offset + words);
   return slot;
 }

@@ -6,6 +6,7 @@
 //
 // It trusts its caller (Machine) to keep the sum within the capacity.
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -32,6 +33,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   [[nodiscard]] Slot* place(std::string_view name, Index words);
+  // Whether to place so many words would slide the living tiles together now.
+  [[nodiscard]] bool slides_for(Index words) const { return !hole_for(words).fits; }
   void release(Slot* slot) noexcept;
 
   [[nodiscard]] float* address(const Slot& slot) const { return base_ + slot.offset; }
@@ -41,6 +44,13 @@ class Arena {
   [[nodiscard]] Index span() const { return span_; }
 
  private:
+  // Where a tile would begin, and which of living_ comes after it.
+  struct Hole {
+    Index offset;
+    std::size_t position;
+    bool fits;
+  };
+  [[nodiscard]] Hole hole_for(Index words) const;
   void slide_together();
 
   Index limit_ = 0;

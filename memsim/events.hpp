@@ -19,7 +19,7 @@ struct Event {
   Index rows = 0;          // of the tile
   Index cols = 0;
   const ConstBlock* block = nullptr;  // the slow side of a read or a write
-  Index live = 0;                     // words in fast memory after the move
+  Index live = 0;  // words in fast memory after the move, tiles whose read goes on among them
 };
 
 class Listener {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cassert>
 #include <memory>
+#include <span>
+#include <utility>
 
 namespace redblue {
 Machine::Machine(Index M) : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {}
 
 Machine::~Machine() {
   assert(live_ == 0 && "every tile dies before its machine");
+  assert(fetches_.empty() && "every stream dies before its machine");
   assert(phase_ == &root_ && "every phase ends before its machine");
 }
 
@@ -28,22 +31,67 @@ Tile Machine::read(const Transposed<ConstBlock>& block) {
 }
 
 Tile Machine::read(const ConstBlock& block, Orientation orientation) {
+  Tile tile = tile_of(block, orientation, [&](std::span<float> to) {
+    block.matrix().backing_->read_tile(block.row_range(), block.column_range(), orientation, to);
+  });
+  count_read(tile, block);
+  return tile;
+}
+
+void Machine::begin_read(Stream::Held& held, Orientation orientation, bool ahead) {
+  const ConstBlock& block = held.block;
+  if (!ahead) {
+    held.tile = read(block, orientation);
+    return;
+  }
+  fetches_.reserve(fetches_.size() + 1);  // nothing may fail once the read goes on
+  held.tile = tile_of(block, orientation, [&](std::span<float> to) {
+    const Backing& store = *block.matrix().backing_;
+    held.fetch = store.fetch_tile(block.row_range(), block.column_range(), orientation, to);
+    if (held.fetch == nullptr) {
+      store.read_tile(block.row_range(), block.column_range(), orientation, to);
+    }
+  });
+  if (held.fetch != nullptr) {
+    fetches_.push_back(held.fetch.get());
+  } else {
+    count_read(held.tile, block);
+  }
+}
+
+void Machine::end_read(Stream::Held& held) {
+  if (held.fetch == nullptr) {
+    return;
+  }
+  const std::unique_ptr<Fetch> fetch = std::move(held.fetch);
+  std::erase(fetches_, fetch.get());
+  try {
+    fetch->finish();
+  } catch (...) {
+    forget(held.tile);
+    throw;
+  }
+  count_read(held.tile, held.block);
+}
+
+void Machine::count_read(const Tile& tile, const ConstBlock& block) {
+  phase_->io.reads += tile.words();
+  tell(Event::Kind::read, tile, &block);
+}
+
+template <class Fill>
+Tile Machine::tile_of(const ConstBlock& block, Orientation orientation, const Fill& fill) {
   const bool straight = orientation == Orientation::straight;
   const Index rows = straight ? block.rows() : block.cols();
   const Index cols = straight ? block.cols() : block.rows();
-  const SlowMatrix& matrix = block.matrix();
-  Arena::Slot* slot = place(matrix.name(), rows, cols);
+  Arena::Slot* slot = place(block.matrix().name(), rows, cols);
   try {
-    matrix.backing_->read_tile(block.row_range(), block.column_range(), orientation,
-                               {address(*slot), static_cast<std::size_t>(slot->words)});
+    fill(std::span(address(*slot), static_cast<std::size_t>(slot->words)));
   } catch (...) {
     arena_.release(slot);
     throw;
   }
-  Tile tile = charge(slot, rows, cols);
-  phase_->io.reads += tile.words();
-  tell(Event::Kind::read, tile, &block);
-  return tile;
+  return charge(slot, rows, cols);
 }
 
 void Machine::write(const Tile& tile, const Block& block) {
@@ -90,8 +138,11 @@ ConstView Tile::part(Range rows, Range columns) const {
 }
 
 Stream Machine::stream(const BlockSequence& blocks, Index depth) {
-  require(depth >= 1, "a stream holds at least one block");
-  return {*this, blocks, depth};
+  return {*this, blocks, Orientation::straight, depth};
+}
+
+Stream Machine::stream(const Transposed<BlockSequence>& blocks, Index depth) {
+  return {*this, blocks.of, Orientation::transposed, depth};
 }
 
 Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols) {
@@ -100,6 +151,11 @@ Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols) {
   const Index missing = words - (capacity_ - live_);
   if (missing > 0) {
     throw FastMemoryOverflow(refusal(name, words, missing), missing);
+  }
+  if (!fetches_.empty() && arena_.slides_for(words)) {
+    for (Fetch* fetch : fetches_) {
+      fetch->wait();
+    }
   }
   return arena_.place(name, words);
 }
@@ -114,6 +170,12 @@ void Machine::remove(Tile& tile) noexcept {
   live_ -= tile.words();
   tell(Event::Kind::remove, tile);
   arena_.release(tile.slot_);
+}
+
+void Machine::forget(Tile& tile) noexcept {
+  live_ -= tile.words();
+  arena_.release(std::exchange(tile.slot_, nullptr));
+  tile.rows_ = tile.cols_ = 0;
 }
 
 void Machine::enter(std::string_view name) {

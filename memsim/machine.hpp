@@ -46,6 +46,7 @@ class Machine {
   // Reads the blocks one after the other; `depth` of them are in fast memory at a time (and
   // charged), so that a store may fetch ahead.
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
+  [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
   // Arithmetic reports what it did.
   void computed(Operations operations) { phase_->operations += operations; }
@@ -62,14 +63,24 @@ class Machine {
 
  private:
   friend class Phase;
+  friend class Stream;
   friend class Tile;
   void enter(std::string_view name);
   void leave() noexcept;
   [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation);
+  // A read of held.block into a tile that is charged at once. `ahead`, it may go on until
+  // end_read(), which counts it. Throw (both): what read() does; the tile is given back.
+  void begin_read(Stream::Held& held, Orientation orientation, bool ahead);
+  void end_read(Stream::Held& held);
+  void count_read(const Tile& tile, const ConstBlock& block);
   void write(const Tile& tile, const Block& block, Orientation orientation);
+  // A tile for the block; fill(its words) may also begin to fill them and return.
+  template <class Fill>
+  [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, const Fill& fill);
   [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols);
   [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols);
   void remove(Tile& tile) noexcept;
+  void forget(Tile& tile) noexcept;  // one that no listener has heard of
   [[nodiscard]] std::string refusal(std::string_view name, Index words, Index missing) const;
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
   void tell(Event::Kind kind, const Tile& tile, const ConstBlock* block = nullptr) {
@@ -88,6 +99,7 @@ class Machine {
   Index live_ = 0;
   PhaseNode root_;
   PhaseNode* phase_ = &root_;
+  std::vector<Fetch*> fetches_;  // those that may go on: until they end, no tile may slide
   std::vector<Listener*> listeners_;
 };
 

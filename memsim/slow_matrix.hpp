@@ -78,6 +78,11 @@ class BlockSequence {
   Along along_;
 };
 
+// The same blocks, each as its transpose.
+inline Transposed<BlockSequence> transposed(const BlockSequence& blocks) {
+  return {blocks};
+}
+
 class [[nodiscard]] SlowMatrix {
  public:
   // Fresh words in main memory, NaN until written.

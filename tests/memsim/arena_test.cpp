@@ -23,6 +23,7 @@ class Watched {
   [[nodiscard]] Index free() const { return M_ - live_; }
   [[nodiscard]] std::size_t count() const { return slots_.size(); }
   [[nodiscard]] Index span() const { return arena_.span(); }
+  [[nodiscard]] bool slides_for(Index words) const { return arena_.slides_for(words); }
 
   Arena::Slot* place(Index words) {
     Arena::Slot* slot = arena_.place("tile", words);
@@ -149,12 +150,13 @@ TEST(Arena, SlidesTilesTogetherWhereNoHoleIsLargeEnough) {
   for (Index i = 0; i < kTiles; ++i) {
     arena.place(kSide);
   }
-  // release() swaps the last tile in, so these are scattered rather than alternate; and then
-  // alternate ones of what is left.
-  for (std::size_t i = 0; i < kTiles / 2; ++i) {
-    arena.release(i);
+  // From behind, for release() puts the last tile in the place of the one that goes.
+  for (std::size_t i = kTiles; i > 0; i -= 2) {
+    arena.release(i - 2);
   }
   ASSERT_EQ(arena.free(), kM / 2);
+  EXPECT_TRUE(arena.slides_for(kM / 2));
+  EXPECT_FALSE(arena.slides_for(kSide));
   arena.place(kM / 2);
   EXPECT_EQ(arena.free(), 0);
   EXPECT_TRUE(arena.sound());
