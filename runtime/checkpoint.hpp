@@ -13,7 +13,8 @@
 namespace redblue {
 
 struct Checkpoint {
-  // Who goes on must have the same: the plans, and the operands, by the fingerprints of their files.
+  // Who goes on must have the same: the plans, and the operands, by the fingerprints of their
+  // files.
   std::string plan, forward_plan;
   std::map<std::string, std::uint64_t> operands;
   // Where those came from that the run brought itself.

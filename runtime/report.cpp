@@ -236,10 +236,10 @@ std::string to_words(const StoreReport& store) {
       table.add(std::move(cells));
     }
   }
-  std::string text = fmt::format(
-      "\non disk in {}: {}{}, {}\n\n", store.directory, store.engine,
-      store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
-      store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
+  std::string text =
+      fmt::format("\non disk in {}: {}{}, {}\n\n", store.directory, store.engine,
+                  store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
+                  store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
   text += table.text();
   if (store.resumed_at) {
     text += fmt::format("gone on from row block {}\n", *store.resumed_at);

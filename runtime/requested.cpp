@@ -1,6 +1,7 @@
 #include "runtime/requested.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <span>
 
@@ -38,10 +39,6 @@ std::string names_of(const std::function<bool(const Kernel&)>& holds) {
 
 bool splits(const Kernel& kernel) {
   return kernel.split.has_value();
-}
-
-bool streams(const Kernel& kernel) {
-  return kernel.fit_ahead != nullptr;
 }
 
 bool resumes(const Request& request) {
@@ -192,10 +189,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
   }
   if (request.printed_blocks) {
     if (kernel.printed == nullptr) {
-      throw RequestError(
-          fmt::format("{} printed: only {} has blocks as printed in the paper",
-                      request.said("--blocks"),
-                      names_of([](const Kernel& other) { return other.printed != nullptr; })));
+      throw RequestError(fmt::format(
+          "{} printed: only {} has blocks as printed in the paper", request.said("--blocks"),
+          names_of([](const Kernel& other) { return other.printed != nullptr; })));
     }
     return kernel.plan(shape, request.M, kernel.printed(shape, request.M));
   }

@@ -7,8 +7,8 @@
 
 namespace redblue {
 
-// Throw: std::runtime_error, with the first word that is not finite; the second of an operand's rows
-// from `first_row` on, of one head, which is `where` in the message.
+// Throw: std::runtime_error, with the first word that is not finite; the second of an operand's
+// rows from `first_row` on, of one head, which is `where` in the message.
 void check_finite(const Part& part, const Buffers& results);
 void check_finite(const Kernel& kernel, const Signature& operand, const Shape& shape,
                   Index first_row, std::span<const float> words, const std::string& where = "");

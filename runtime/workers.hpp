@@ -74,9 +74,9 @@ struct Steps {
   std::function<void(Index done, const Counted& counted)> after = nullptr;
 };
 
-// Runs the kernel on one machine, with intermediates in the caller's workspace: as a whole, or, where
-// somebody wants to hear of steps or goes on from one, in these, which are the same moves in the same
-// order. Requires: a kernel that splits, for steps. Throws: as run_on_team().
+// Runs the kernel on one machine, with intermediates in the caller's workspace: as a whole, or,
+// where somebody wants to hear of steps or goes on from one, in these, which are the same moves in
+// the same order. Requires: a kernel that splits, for steps. Throws: as run_on_team().
 Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Workspace& workspace,
                   const Around& around = nullptr, const Steps& steps = {});
 

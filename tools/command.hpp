@@ -60,6 +60,7 @@ Action add_bounds(CLI::App& app);
 Action add_plan(CLI::App& app);
 Action add_count(CLI::App& app);
 Action add_run(CLI::App& app);
+Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app);
 

@@ -211,7 +211,11 @@ ProblemOptions::ProblemOptions(CLI::App& app)
               "(count only)",
               "SIZES"),
       objective_(app, "blocks, and what auto chooses, for fewest words, or for least time"),
-      threads_(app, "--threads", "workers, each with M words; 1", "NUMBER") {
+      threads_(app, "--threads", "workers, each with M words; 1", "NUMBER"),
+      prefetch_(app, "--prefetch",
+                "blocks of keys in fast memory at a time, so that a disk brings the next while one "
+                "is computed with; 1",
+                "NUMBER") {
   app.add_option("kernel", kernel_,
                  "a kernel of `redblue list`, or forward/auto or backward/auto: the first of "
                  "`redblue plan`")
@@ -231,6 +235,9 @@ void ProblemOptions::fill(Request& request) const {
     }
     request.threads = *threads;
   }
+  if (const auto prefetch = size_of(prefetch_, request)) {
+    request.prefetch = *prefetch;
+  }
   M_.fill(request);
   request.objective = objective_.get();
   if (request.objective == Objective::time &&
@@ -239,6 +246,75 @@ void ProblemOptions::fill(Request& request) const {
   }
   for (const Given& given : blocks_.all()) {
     fill_blocks(given, request);
+  }
+}
+
+std::filesystem::path store_directory(const Given& given) {
+  constexpr std::string_view kFile = "file:";
+  if (!given.text.starts_with(kFile) || given.text.size() == kFile.size()) {
+    throw UsageError(fmt::format("{} '{}': expected file:DIR", given.from, given.text));
+  }
+  return given.text.substr(kFile.size());
+}
+
+Index parse_granule(const Given& given) {
+  const Index most = StoreOptions().buffer_bytes;  // what every command can open
+  const Index bytes = parse_bytes(given.text, given.from);
+  if (bytes % StoreLayout::kSector != 0 || bytes > most) {
+    throw UsageError(fmt::format("{} '{}': expected a multiple of 4KiB, at most 512KiB", given.from,
+                                 given.text));
+  }
+  return bytes;
+}
+
+StoreOptionGroup::StoreOptionGroup(CLI::App& app)
+    : store_(app, "--store", "file:DIR: matrices in files of this directory, not in memory",
+             "STORE"),
+      engine_(app, "--engine", "requests to the disk by io_uring or threads; io_uring if it can",
+              "NAME"),
+      direct_(app, "--direct", "past the system's cache: yes, where files can; or no", "YES"),
+      granule_(app, "--granule", "the least that moves, of the files this run makes; 64KiB",
+               "BYTES"),
+      keep_(app, "--keep", "leave intermediates in the store"),
+      resume_(app, "--resume", "go on from the last checkpoint, if there is one, and leave them") {}
+
+void StoreOptionGroup::fill(Request& request) const {
+  const auto store = store_.get();
+  if (!store) {
+    for (const TextOption* option : {&engine_, &direct_, &granule_}) {
+      if (const auto given = option->get()) {
+        throw UsageError(given->from + ": only with --store file:DIR");
+      }
+    }
+    if (keep_.get() || resume_.get()) {
+      throw UsageError(
+          fmt::format("--{}: only with --store file:DIR", keep_.get() ? "keep" : "resume"));
+    }
+    return;
+  }
+  Request::OnDisk& disk = request.store.emplace();
+  request.said_as["--store"] = store->from;
+  disk.directory = store_directory(*store);
+  disk.keep = keep_.get();
+  disk.resume = resume_.get();
+  if (const auto engine = engine_.get()) {
+    if (engine->text != "io_uring" && engine->text != "threads") {
+      throw UsageError(
+          fmt::format("{} '{}': expected io_uring or threads", engine->from, engine->text));
+    }
+    disk.options.engine = engine->text == "threads" ? Engine::threads : Engine::uring;
+    if (const std::string why = unavailable(*disk.options.engine); !why.empty()) {
+      throw UsageError(fmt::format("{} {}: {}: --engine threads", engine->from, engine->text, why));
+    }
+  }
+  if (const auto direct = direct_.get()) {
+    if (direct->text != "yes" && direct->text != "no") {
+      throw UsageError(fmt::format("{} '{}': expected yes or no", direct->from, direct->text));
+    }
+    disk.options.direct = direct->text == "yes";
+  }
+  if (const auto granule = granule_.get()) {
+    disk.options.granule_bytes = parse_granule(*granule);
   }
 }
 

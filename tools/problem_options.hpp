@@ -89,7 +89,24 @@ class ProblemOptions {
   FastMemoryOption M_;
   TextOption blocks_;
   ObjectiveOption objective_;
-  TextOption threads_;
+  TextOption threads_, prefetch_;
 };
+
+// Operands, intermediates and results on disk.
+class StoreOptionGroup {
+ public:
+  explicit StoreOptionGroup(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption store_, engine_, direct_, granule_;
+  Switch keep_, resume_;
+};
+
+// The directory of file:DIR. Throws: UsageError.
+std::filesystem::path store_directory(const Given& given);
+// Whole sectors of 4 KiB. Throws: UsageError.
+Index parse_granule(const Given& given);
 
 }  // namespace redblue

@@ -50,6 +50,7 @@ int execute(int argc, char** argv) {
   add("info", "what this binary is, and what the machine offers it", add_info);
   add("count", "the words that a kernel will move, from its formulas", add_count);
   add("run", "run a kernel, counted", add_run);
+  add("store", "matrices in a store on disk: see them, verify them, in and out", add_store);
   add("bounds", "how few words a problem can move, and how near our kernels come", add_bounds);
   add("plan", "the kernel that moves the fewest words, and the others", add_plan);
   add("measure", "run a kernel and measure a cache meanwhile", add_measure);

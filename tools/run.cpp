@@ -7,6 +7,7 @@
 
 #include "runtime/experiment.hpp"
 #include "tools/command.hpp"
+#include "tools/interruption.hpp"
 #include "tools/machine.hpp"
 #include "tools/print.hpp"
 #include "tools/problem_options.hpp"
@@ -35,6 +36,7 @@ Action add_run(CLI::App& app) {
           inputs(command),
           out(command, "--out", "a result to a .npy file; may be repeated", "NAME=FILE"),
           verify(command, "--verify", "compare with a double-precision evaluation"),
+          store(command),
           simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
@@ -42,6 +44,7 @@ Action add_run(CLI::App& app) {
     InputOptions inputs;
     TextOption out;
     Switch verify;
+    StoreOptionGroup store;
     SimdOption simd;
     TextOption format;
   };
@@ -53,6 +56,10 @@ Action add_run(CLI::App& app) {
     options->inputs.fill(request);
     fill_files(options->out, request, request.out);
     request.verify = options->verify.get();
+    options->store.fill(request);
+    if (request.store) {
+      request.store->options.before_each = stop_if_asked();
+    }
     const Format format = parse_format(options->format);
     options->simd.apply();
 

@@ -1,0 +1,14 @@
+#pragma once
+// Signals that ask a run to end: it ends as at an error, so that it leaves nothing behind, or what
+// it needs to go on.
+
+#include <functional>
+
+namespace redblue {
+
+// From now on SIGINT, SIGTERM and SIGHUP are noted, and what this returns throws when one was: to
+// be called now and then, from any thread. One that comes later than a second after the first ends
+// the process at once; and what the process was told to ignore stays so.
+std::function<void()> stop_if_asked();
+
+}  // namespace redblue
