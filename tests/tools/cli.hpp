@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,20 @@ class Cli : public ::testing::Test {
     return Json::parse(data(line + " --format json"));
   }
 
+  // A command that ends with this code, one line on standard error that matches, nothing on
+  // standard output, and the directory as it was.
+  void expect_refused(const Process& process, int code, const std::string& message) const {
+    const auto before = files();
+    const Outcome outcome = process.run();
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(std::regex_match(outcome.err, std::regex("redblue: [^\n]+\n")))
+        << "not one line: " << outcome.err;
+    EXPECT_TRUE(std::regex_search(outcome.err, std::regex(message)))
+        << outcome.err << "does not match: " << message;
+    EXPECT_EQ(changed(before, files()), "");
+  }
+
   // All files below the directory, with their content.
   [[nodiscard]] std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> found;
@@ -71,6 +86,24 @@ class Cli : public ::testing::Test {
   }
 
   TemporaryDirectory directory_;
+
+ private:
+  static std::string changed(const std::map<std::string, std::string>& before,
+                             const std::map<std::string, std::string>& after) {
+    std::string names;
+    for (const auto& [name, content] : before) {
+      const auto found = after.find(name);
+      if (found == after.end() || found->second != content) {
+        names += "-" + name + " ";
+      }
+    }
+    for (const auto& [name, content] : after) {
+      if (!before.contains(name)) {
+        names += "+" + name + " ";
+      }
+    }
+    return names;
+  }
 };
 
 }  // namespace redblue

@@ -1,0 +1,402 @@
+// Runs in a store on disk, from the command line: the same bits and counts as in memory, the bytes
+// that another process sees, and runs that are ended and go on.
+
+#include <algorithm>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "kernels/kernel.hpp"
+#include "memsim/descriptor.hpp"
+#include "tests/tools/cli.hpp"
+#include "tests/tools/npy_bytes.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr Index kSector = 4096;
+
+class StoreCommand : public Cli {
+ protected:
+  [[nodiscard]] std::vector<std::string> names(const std::string& directory = "st") const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ / directory)) {
+      found.push_back(entry.path().filename().string());
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+  [[nodiscard]] std::string bytes(const std::string& file) const {
+    return content_of(directory_ / file);
+  }
+  void expect_refused(const std::string& line, int code, const std::string& message) const {
+    SCOPED_TRACE(line);
+    Cli::expect_refused(process(line), code, message);
+  }
+  // A command to which a signal is sent after so many seconds. timeout(1) ends after it, so that
+  // its store is free again.
+  [[nodiscard]] Outcome signalled(const std::string& line, const char* signal,
+                                  double seconds) const {
+    Process ended = process(line);
+    const std::vector<std::string> timeout = {"/usr/bin/timeout", "--foreground", "-s", signal,
+                                              fmt::format("{:.4f}", seconds)};
+    ended.words.insert(ended.words.begin(), timeout.begin(), timeout.end());
+    return ended.run();
+  }
+};
+
+// moved = words + whole granules + padding + checksums + headers + repeated - at hand, for each
+// purpose, read and written. Returns the bytes of them all.
+Index expect_itemised(const Json& store) {
+  Index all = 0;
+  for (const auto& [purpose, both] : store["bytes"].items()) {
+    for (const char* direction : {"read", "written"}) {
+      const Json& item = both[direction];
+      Index sum = -item["at_hand"].get<Index>();
+      for (const char* what :
+           {"words", "whole_granules", "padding", "checksums", "headers", "repeated"}) {
+        sum += item[what].get<Index>();
+      }
+      EXPECT_EQ(sum, item["moved"]) << purpose << " " << direction;
+      all += sum;
+    }
+  }
+  return all;
+}
+
+// On disk as in memory: bits, counts of each phase, and nothing left but the results. The words of
+// the kernel's windows are those that it counts.
+TEST_F(StoreCommand, EveryKernelDoesWhatItDoesInMemory) {
+  for (const Kernel& kernel : kernels()) {
+    SCOPED_TRACE(kernel.name);
+    const Shape shape{23, 18, 7};
+    const std::string problem = fmt::format("run {} --n 23 --m 18 --d 7 --M {}", kernel.name,
+                                            kernel.least_M(shape) * 3 / 2);
+    std::string in_memory = problem;
+    std::string on_disk = problem + " --store file:st --granule 4KiB --verify";
+    for (const Signature& operand : kernel.returns) {
+      in_memory += fmt::format(" --out {0}=m_{0}.npy", operand.name);
+      on_disk += fmt::format(" --out {0}=d_{0}.npy", operand.name);
+    }
+    Json expected = json(in_memory);
+    Json found = json(on_disk);
+    std::vector<std::string> results;
+    for (const Signature& operand : kernel.returns) {
+      EXPECT_EQ(bytes(fmt::format("m_{}.npy", operand.name)),
+                bytes(fmt::format("d_{}.npy", operand.name)));
+      results.push_back(fmt::format("{}.rb", operand.name));
+    }
+    std::ranges::sort(results);
+    EXPECT_EQ(names(), results);
+    for (Json* document : {&expected, &found}) {
+      for (Json& phase : (*document)["phases"]) {
+        phase.erase("seconds");
+      }
+    }
+    EXPECT_EQ(expected["phases"], found["phases"]);
+    expect_itemised(found["store"]);
+    const Json& moved = found["store"]["bytes"]["kernel"];
+    Index reads = found["total"]["reads"];
+    Index writes = found["total"]["writes"];
+    if (found.contains("forward")) {
+      reads += found["forward"]["total"]["reads"].get<Index>();
+      writes += found["forward"]["total"]["writes"].get<Index>();
+    }
+    EXPECT_EQ(moved["read"]["words"], 4 * reads);
+    EXPECT_EQ(moved["written"]["words"], 4 * writes);
+    std::filesystem::remove_all(directory_ / "st");
+  }
+}
+
+// The sum of what pread and pwrite returned on the store's files, as strace saw it.
+Index bytes_seen(const std::string& trace) {
+  Index sum = 0;
+  std::istringstream lines(trace);
+  for (std::string line; std::getline(lines, line);) {
+    const bool of_store = line.find("/st/") != std::string::npos;
+    const std::size_t equals = line.rfind(" = ");
+    if (of_store && equals != std::string::npos) {
+      sum += std::stoll(line.substr(equals + 3));
+    }
+  }
+  return sum;
+}
+
+// The bytes that a run itemises are those that another process sees it move, to the byte.
+TEST_F(StoreCommand, MovesTheBytesThatStraceSees) {
+  const std::vector<std::string> strace = {"/usr/bin/strace",        "-f", "-y",       "-e",
+                                           "trace=pread64,pwrite64", "-o", "trace.txt"};
+  Process tried = process("--version");
+  tried.words.insert(tried.words.begin(), strace.begin(), strace.end());
+  if (tried.run().code != 0) {
+    GTEST_SKIP() << "nobody may trace here; that items add up to what requests returned is checked "
+                    "within the process by EveryKernelDoesWhatItDoesInMemory";
+  }
+  for (const char* run : {"backward/small --n 150 --m 120 --d 24 --M 600",
+                          "backward/large --n 150 --m 120 --d 24 --M 4000",
+                          "backward/auto --n 150 --m 120 --d 24 --M 4000 --prefetch 2"}) {
+    SCOPED_TRACE(run);
+    Process process = this->process(
+        fmt::format("run {} --store file:st --engine threads --granule 8KiB --format json", run));
+    process.words.insert(process.words.begin(), strace.begin(), strace.end());
+    const Outcome outcome = process.run();
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json store = Json::parse(outcome.out)["store"];
+    const Index seen = bytes_seen(bytes("trace.txt"));
+    EXPECT_EQ(expect_itemised(store), seen);
+    EXPECT_GT(seen, 4 * Json::parse(outcome.out)["total"]["io"].get<Index>() / 2);
+    std::filesystem::remove_all(directory_ / "st");
+  }
+}
+
+// What a process holds depends on M, not on n: sixteen times the operands, and no MiB more.
+TEST_F(StoreCommand, MemoryDoesNotGrowWithTheProblem) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer's allocator keeps what is freed";
+  }
+  const auto resident = [&](Index n) {
+    const Json store = json(fmt::format(
+        "run forward/rows --n {} --m 64 --d 64 --M 16K --prefetch 2 --store file:st", n))["store"];
+    return store["resident"].get<Index>();
+  };
+  constexpr Index kMiB = Index{1} << 20;
+  const Index small = resident(4096);   // 1 MiB of A1
+  const Index large = resident(65536);  // 16 MiB of A1, and as much of O
+  EXPECT_GT(small, kMiB);
+  EXPECT_LT(large - small, kMiB);
+}
+
+// Operands of a store stand in for files and seeds, with the same bits; what goes in comes out.
+TEST_F(StoreCommand, ImportsExportsAndFindsOperands) {
+  const std::string problem = "--n 30 --m 20 --d 6";
+  data("run backward/small " + problem + " --M 100 --out g=m.npy");
+  data("store generate st " + problem);
+  data("store export st A1=a1.npy X=x.npy");
+  data("store import other A1=a1.npy X=x.npy");
+  data("store export other A1=b1.npy");
+  EXPECT_EQ(bytes("a1.npy"), bytes("b1.npy"));
+  const Json there = json("store info other");
+  EXPECT_EQ(there["matrices"][0]["name"], "A1");
+  EXPECT_EQ(there["matrices"][0]["rows"], 30);
+  EXPECT_EQ(there["matrices"][0]["columns"], 6);
+  EXPECT_EQ(json("store info st X")["matrices"][0]["fingerprint"],
+            json("store info other X")["matrices"][0]["fingerprint"]);
+  EXPECT_NE(data("store info st").find("30"), std::string::npos);
+  EXPECT_TRUE(data("store info st --format csv").starts_with("matrix,rows,columns,"));
+
+  const Json found = json("run backward/small --M 100 --store file:st --out g=d.npy");
+  EXPECT_EQ(found["store"]["found"].size(), 6U);
+  EXPECT_TRUE(found["seed"].is_null());
+  EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
+  data("store export st g=g.npy");
+  EXPECT_EQ(bytes("m.npy"), bytes("g.npy"));
+  // A file goes before what the store has.
+  data("run backward/small --M 100 --store file:st --in A1=a1.npy --out g=d.npy");
+  EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
+  // A vector stays one.
+  data("run forward/rows " + problem + " --M 400 --store file:st");
+  data("run forward/rows " + problem + " --M 400 --out L=m.npy");
+  data("store export st L=L.npy");
+  EXPECT_EQ(bytes("L.npy"), bytes("m.npy"));
+}
+
+// Generated operands are those that a run makes itself.
+TEST_F(StoreCommand, GeneratesOperands) {
+  data("store generate st --n 30 --m 20 --d 6 --seed 5 --scale 2");
+  EXPECT_EQ(
+      json("run backward/small --M 100 --store file:st --out g=d.npy")["store"]["found"].size(),
+      6U);
+  data("run backward/small --n 30 --m 20 --d 6 --M 100 --seed 5 --scale 2 --out g=m.npy");
+  EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
+}
+
+TEST_F(StoreCommand, KeepsIntermediatesIfAsked) {
+  data("run backward/small --n 30 --d 6 --M 100 --store file:st --keep");
+  const std::vector<std::string> kept = names();
+  EXPECT_NE(std::ranges::find(kept, "f.intermediate.kept.rb"), kept.end());
+  EXPECT_NE(data("store verify st").find("f.intermediate.kept: "), std::string::npos);
+  data("store export st f.intermediate.kept=f.npy");
+}
+
+// One flipped bit in any file is found by verify, and by the run that reads it, which leaves no g.
+TEST_F(StoreCommand, FindsDamage) {
+  data("store generate st --n 30 --d 6");
+  EXPECT_NE(data("store verify st").find("A1: 1 granules are what was written"), std::string::npos);
+  std::string damaged = bytes("st/A2.rb");
+  damaged[2 * kSector + 17] ^= 4;
+  directory_.write("st/A2.rb", damaged);
+  expect_refused("store verify st A2", 1, "A2.rb: the 4096 bytes at offset 8192 are not what was");
+  EXPECT_EQ(redblue("run backward/small --M 100 --store file:st --out g=g.npy").code, 1);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "g.npy"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "st/g.rb"));
+}
+
+// Killed at any moment and resumed, a run ends with the bits and the counts of one that was not;
+// of what was done before the last checkpoint nothing is done again.
+TEST_F(StoreCommand, GoesOnWhereItWasKilled) {
+  const std::string problem = "run backward/rows --n 600 --m 500 --d 16 --M 4096";
+  data(problem + " --out g=m.npy");
+  const std::string line = problem + " --store file:st --resume --out g=d.npy --format json";
+  std::mt19937_64 random(7);
+  double whole = redblue(line).seconds;
+  int resumed = 0;
+  for (int round = 0; round < 8 || (resumed == 0 && round < 80); ++round) {
+    std::filesystem::remove_all(directory_ / "st");
+    const Outcome killed =
+        signalled(line, "KILL", whole * std::uniform_real_distribution<>(0.1, 0.95)(random));
+    if (killed.code == 0) {
+      whole = killed.seconds;  // the machine is not as busy as it was
+    }
+    const Outcome outcome = redblue(line);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
+    const Json found = Json::parse(outcome.out);
+    EXPECT_EQ(found["total"]["io"], found["formula"]["io"]);
+    resumed += found["store"]["resumed_at"].is_null() ? 0 : 1;
+    EXPECT_EQ(names(), std::vector<std::string>{"g.rb"});
+  }
+  EXPECT_GT(resumed, 0) << "some of them were killed after a checkpoint";
+}
+
+// Far more than it can do until a signal comes, in row blocks that take no time.
+const std::string kLong =
+    "run forward/rows --n 200000 --m 20000 --d 16 --M 4096 --store file:st --resume";
+
+// A signal that asks to end leaves nothing behind; or, who is to be resumed, what it needs.
+TEST_F(StoreCommand, EndsCleanlyAtASignal) {
+  for (const bool resume : {false, true}) {
+    const std::string line = resume ? kLong : kLong.substr(0, kLong.find(" --resume"));
+    for (const char* signal : {"TERM", "INT", "HUP"}) {
+      EXPECT_EQ(signalled(line, signal, 0.7 * kSlowdown).err,
+                fmt::format("redblue: ended by SIG{}\n", signal));
+      EXPECT_EQ(names().empty(), !resume);
+    }
+  }
+  expect_refused("run forward/rows --n 100 --d 16 --M 4096 --store file:st --resume", 2,
+                 "--resume: .*checkpoint is of .*not of .*remove that file");
+}
+
+// A checkpoint is of its operands: with others the run does not go on, and loses nothing.
+TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
+  std::vector<std::string> left;
+  for (double seconds = 1.5 * kSlowdown; seconds < 60; seconds *= 2) {
+    EXPECT_EQ(signalled(kLong, "TERM", seconds).err, "redblue: ended by SIGTERM\n");
+    left = names();
+    if (std::ranges::find(left, "redblue.checkpoint") != left.end()) {
+      break;
+    }
+  }
+  ASSERT_NE(std::ranges::find(left, "redblue.checkpoint"), left.end());
+  for (const char* other : {" --seed 2", " --scale 2"}) {
+    expect_refused(kLong + other, 2, "--resume: A1 came from seed 1, scale 1, not from seed");
+  }
+  expect_refused("run forward/rows --n 200000 --M 4096 --store file:st", 2, "--d is missing");
+  // Nor does a damaged checkpoint lead anywhere.
+  const std::string good = bytes("st/redblue.checkpoint");
+  for (const std::size_t at : {std::size_t{3}, std::size_t{30}, good.size() - 2}) {
+    std::string damaged = good;
+    damaged[at] ^= 1;
+    directory_.write("st/redblue.checkpoint", damaged);
+    expect_refused(kLong, 1, "no checkpoint, or a damaged one: remove it");
+  }
+  directory_.write("st/redblue.checkpoint", good);
+  EXPECT_EQ(names(), left);
+}
+
+// O and L in a store are used only with what they were made of.
+TEST_F(StoreCommand, TakesOAndLWithTheirOperandsAlone) {
+  data("run forward/rows --n 30 --d 6 --M 400 --store file:st");
+  const std::string line = "run backward/rows --n 30 --d 6 --M 400 --seed 2";
+  EXPECT_TRUE(json(line + " --store file:st --out g=d.npy")["store"]["found"].empty());
+  data(line + " --out g=m.npy");
+  EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
+  data("store generate st A1 A2 A3 X Y --n 30 --d 6");
+  EXPECT_EQ(json(line + " --store file:st --verify")["store"]["found"].size(), 7U);
+  std::filesystem::remove(directory_ / "st/L.rb");
+  expect_refused(line + " --store file:st", 2, "--store: st has O without L");
+}
+
+TEST_F(StoreCommand, BelongsToOneProcess) {
+  data("store generate st A1 --n 4 --d 3");
+  const Descriptor held(::open((directory_ / "st").c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX | LOCK_NB), 0);
+  for (const char* line : {"run backward/small --n 4 --d 3 --M 100 --store file:st",
+                           "store info st", "store verify st", "store export st A1=a.npy"}) {
+    expect_refused(line, 1, "the store st is in use by another process: wait for it, or take");
+  }
+}
+
+TEST_F(StoreCommand, BadInput) {
+  std::filesystem::create_directory(directory_ / "empty");
+  directory_.write("a1.npy", npy_bytes(4, 3, std::vector<float>(12, 1)));
+  std::vector<float> words(12, 1);
+  words[7] = std::numeric_limits<float>::quiet_NaN();
+  directory_.write("nan.npy", npy_bytes(4, 3, words));
+  directory_.write("cube.npy", npy_bytes({2, 2, 3}, std::vector<float>(12, 1)));
+  directory_.write("foreign/A1.rb", std::string(20000, 'x'));
+  data("store generate small A1 --n 4 --d 3");
+  const std::string run = "run backward/small --n 4 --d 3 --M 100 ";
+  const std::string rows = "run backward/rows --n 4 --d 3 --M 100 ";
+  const struct {
+    std::string command;
+    int code;
+    const char* message;
+  } table[] = {
+      {run + "--store st", 2, "--store 'st': expected file:DIR"},
+      {run + "--store file:", 2, "--store 'file:': expected file:DIR"},
+      {run + "--resume", 2, "--resume: only with --store file:DIR"},
+      {run + "--keep", 2, "--keep: only with --store file:DIR"},
+      {run + "--granule 4KiB", 2, "--granule: only with --store file:DIR"},
+      {run + "--engine threads", 2, "--engine: only with --store file:DIR"},
+      {run + "--direct no", 2, "--direct: only with --store file:DIR"},
+      {run + "--store file:st --engine aio", 2, "--engine 'aio': expected io_uring or threads"},
+      {run + "--store file:st --direct maybe", 2, "--direct 'maybe': expected yes or no"},
+      {run + "--store file:st --granule 1MiB", 2, "--granule '1MiB': .*at most 512KiB"},
+      {run + "--store file:st --granule 1KiB", 2, "--granule '1KiB': expected a multiple of 4KiB"},
+      {run + "--store file:st --granule 64", 2, "--granule: \"64\" is not a size in bytes"},
+      {run + "--store file:empty --resume", 2,
+       "--resume: backward/small does not work row block by row block; forward/rows, .* do"},
+      {run + "--store file:empty --heads 2", 2, "one problem at a time runs in a store; 2 heads"},
+      {rows + "--store file:empty --threads 2", 2, "--threads 2: one worker runs in a store"},
+      {run + "--prefetch 2", 2, "--prefetch 2: backward/small streams no keys; forward/rows, .*do"},
+      {rows + "--prefetch 0", 2, "--prefetch: \"0\" is zero"},
+      {"run backward/rows --n 4 --d 3 --M 20 --prefetch 4 --store file:empty", 2,
+       "does not fit in M = 20 words: .*it needs M of at least"},
+      {run + "--store file:nowhere/st", 1, "cannot make the directory nowhere/st: No such file"},
+      {run + "--store file:a1.npy", 1, "cannot open the directory a1.npy: Not a directory"},
+      {run + "--store file:foreign", 1, "foreign/A1.rb: a foreign file; expected a matrix of a"},
+      {"run backward/small --n 5 --d 3 --M 100 --store file:small", 1,
+       "A1 of small/A1.rb makes n = 4, but --n makes n = 5"},
+      {run + "--store file:empty --in A1=nan.npy", 1, "A1 of nan.npy: nan at row 2, column 1"},
+      {"run matmul/blocked --n 100M --m 1 --d 1000 --M 8K --store file:empty", 1,
+       "the store empty has [0-9]+ bytes free and needs [0-9]+ more for this run"},
+      {"store", 2, "subcommand"},
+      {"store info nowhere", 1, "there is no store nowhere: redblue store import makes one"},
+      {"store info small B", 1, "the store small has no matrix B"},
+      {"store verify foreign", 1, "foreign/A1.rb: a foreign file"},
+      {"store export small B=b.npy", 1, "the store small has no matrix B"},
+      {"store export small A1", 2, "'A1': expected NAME=FILE"},
+      {"store export small A1=nowhere/a.npy", 1, "nowhere/a.npy: No such file"},
+      {"store import new A1", 2, "'A1': expected NAME=FILE"},
+      {"store import new a/b=a1.npy", 2, "'a/b' is no name of a matrix"},
+      {"store import new A.run=a1.npy", 2, "'A.run' is no name of a matrix"},
+      {"store import new A1=none.npy", 1, "none.npy: No such file"},
+      {"store import new A1=cube.npy", 1, "cube.npy has 3 dimensions, expected 1 or 2"},
+      {"store import small B=nan.npy", 1, "B of nan.npy: nan at row 2, column 1"},
+      {"store import new A1=a1.npy --granule 3KiB", 2, "--granule '3KiB': expected a multiple"},
+      {"store generate new --n 4", 2, "--d is missing"},
+      {"store generate new --n 4 --d 3 B", 2, "'B': expected some of A1"},
+      {"store generate empty --n 4 --d 3 --scale 1e40 X", 2, "scale"},
+  };
+  for (const auto& [command, code, message] : table) {
+    expect_refused(command, code, message);
+  }
+}
+
+}  // namespace
+}  // namespace redblue
