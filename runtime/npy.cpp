@@ -322,7 +322,7 @@ void NpyReader::read_rows(Range range, std::span<float> out) const {
     throw std::invalid_argument(fmt::format("{}: rows [{}, {}) of {} x {} into {} words",
                                             path_.string(), begin, end, rows(), cols_, out.size()));
   }
-  if (item_bytes_ == sizeof(float)) {
+  if (is_float32()) {
     read_rows_as<std::uint32_t>(begin, out);
   } else {
     read_rows_as<std::uint64_t>(begin, out);

@@ -41,6 +41,7 @@ class NpyReader {
   [[nodiscard]] const std::vector<Index>& shape() const { return shape_; }
   [[nodiscard]] Index rows() const { return shape_.front(); }
   [[nodiscard]] Index cols() const { return cols_; }  // words of a row
+  [[nodiscard]] bool is_float32() const { return item_bytes_ == sizeof(float); }
 
   // These rows in C order, float64 rounded to nearest.
   // Requires: the range lies in [0, rows()) and out.size() == range.size() * cols().

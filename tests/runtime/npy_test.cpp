@@ -126,6 +126,7 @@ TEST_F(NpyReaderTest, EveryVersionTypeByteOrderAndLayout) {
           EXPECT_EQ(reader.shape(), (std::vector<Index>{3, 2}));
           EXPECT_EQ(reader.rows(), 3);
           EXPECT_EQ(reader.cols(), 2);
+          EXPECT_EQ(reader.is_float32(), !wide);
           EXPECT_EQ(read_all(reader), kRows);
         }
       }
