@@ -158,17 +158,6 @@ Words intermediates_w(const Shape& shape, const Blocks& blocks) {
   return nd + (made_before("S", blocks) ? nd : 0) + (made_before("G", blocks) ? nd + shape.n : 0);
 }
 
-// g is a product, and A1 its factor.
-Window window_w(const Signature& operand, const Shape& shape, const Blocks& blocks) {
-  if (operand.name == kg.name) {
-    return window_of(operand, shape, blocks["g.rows"], blocks["g.cols"]);
-  }
-  if (operand.name == kA1.name) {
-    return window_of(operand, shape, blocks["g.depth"], blocks["g.rows"]);
-  }
-  return row_window(operand, shape, blocks);
-}
-
 template <bool kShared>
 Kernel kernel_w(std::string_view name, std::string_view summary, std::vector<Signature> given) {
   return {
@@ -182,7 +171,6 @@ Kernel kernel_w(std::string_view name, std::string_view summary, std::vector<Sig
       .code = code_w,
       .Y_meets_rows = true,
       .fit_time = fit_w<kShared, Objective::time>,
-      .window = window_w,
   };
 }
 

@@ -3,7 +3,7 @@
 //   - runs at its least M and is refused one below;
 //   - leaves nothing behind, reads nothing unwritten, writes every word of its results;
 //   - computes what the double-precision evaluation says, within its bound, to the same bits
-//     each time.
+//     each time, and with keys fetched ahead to those without.
 // What is counted is held against two witnesses that share no code with the counters: the
 // store's own tally, and a listener that adds up tiles by their numbers.
 
@@ -32,6 +32,7 @@ namespace {
 
 struct Tally {
   IoCount io;
+  Index ahead = 0;    // words of reads that go on
   bool sound = true;  // windows inside their matrices, spans of their size
 };
 
@@ -49,8 +50,45 @@ class MeteredBacking final : public Backing {
     tally_.io.writes += static_cast<Index>(from.size());
     store_.write(rows, columns, from);
   }
+  // Arrives when it is waited for.
+  std::unique_ptr<Fetch> fetch_tile(Range rows, Range columns, Orientation orientation,
+                                    std::span<float> to) const override {
+    return std::make_unique<Late>(tally_, *this, rows, columns, orientation, to);
+  }
 
  private:
+  class Late final : public Fetch {
+   public:
+    Late(Tally& tally, const Backing& store, Range rows, Range columns, Orientation orientation,
+         std::span<float> to)
+        : tally_(tally),
+          store_(store),
+          rows_(rows),
+          columns_(columns),
+          orientation_(orientation),
+          to_(to) {
+      tally_.ahead += static_cast<Index>(to_.size());
+    }
+    void wait() noexcept override {
+      if (!here_) {
+        store_.read_tile(rows_, columns_, orientation_, to_);
+        here_ = true;
+      }
+    }
+    void finish() override {
+      wait();
+      tally_.ahead -= static_cast<Index>(to_.size());
+    }
+
+   private:
+    Tally& tally_;
+    const Backing& store_;
+    Range rows_, columns_;
+    Orientation orientation_;
+    std::span<float> to_;
+    bool here_ = false;
+  };
+
   void check(Range rows, Range columns, std::size_t words) const {
     tally_.sound = tally_.sound && 0 <= rows.begin && rows.begin < rows.end && rows.end <= rows_ &&
                    0 <= columns.begin && columns.begin < columns.end && columns.end <= cols_ &&
@@ -78,9 +116,10 @@ class MeteredWorkspace final : public Workspace {
   std::deque<Buffer> buffers_;
 };
 
-// Adds up living tiles from the events alone.
+// Adds up living tiles from the events, and from the store what is still on its way.
 class Audit final : public Listener {
  public:
+  explicit Audit(const Tally& tally) : tally_(tally) {}
   void on(const Event& event) noexcept override {
     const Index words = event.rows * event.cols;
     switch (event.kind) {
@@ -99,13 +138,17 @@ class Audit final : public Listener {
       default:
         break;
     }
-    peak_ = std::max(peak_, live_);
-    sound_ = sound_ && event.live == live_;
+    const Index live = live_ + tally_.ahead;
+    peak_ = std::max(peak_, live);
+    sound_ = sound_ && event.live == live;
   }
-  [[nodiscard]] bool sound() const { return sound_ && tiles_.empty() && live_ == 0; }
+  [[nodiscard]] bool sound() const {
+    return sound_ && tiles_.empty() && live_ == 0 && tally_.ahead == 0;
+  }
   [[nodiscard]] Index peak() const { return peak_; }
 
  private:
+  const Tally& tally_;
   std::unordered_map<std::uint64_t, Index> tiles_;
   Index live_ = 0;
   Index peak_ = 0;
@@ -125,7 +168,7 @@ Witnessed run_witnessed(const Kernel& kernel, const Plan& plan, const Problem& p
   run.given = problem.given;
   run.returned = fresh_results(kernel, plan.shape);
   Machine machine(plan.M);
-  Audit audit;
+  Audit audit(run.tally);
   machine.listen(audit);
   {
     MeteredWorkspace workspace(run.tally);
@@ -188,14 +231,23 @@ void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, doub
   EXPECT_EQ(again.peak, result.all.peak);
   EXPECT_TRUE(same_bits(again.given, problem.given)) << "an input was changed";
   EXPECT_TRUE(same_bits(again.returned, result.returned)) << "two runs differ";
+
+  // What is fetched ahead is what would have been read.
+  if (prefetch_of(plan.blocks) > 1) {
+    const Plan in_turn = kernel.plan(plan.shape, plan.M, without_prefetch(plan.blocks));
+    const Result other = run_kernel(kernel, in_turn, problem);
+    EXPECT_EQ(other.all.io, result.all.io);
+    EXPECT_EQ(other.all.operations, result.all.operations);
+    EXPECT_TRUE(same_bits(other.returned, result.returned)) << "fetching ahead changes results";
+  }
 }
 
 // One word less, and the plan is refused with the least M in its message.
-void check_refusal(const Kernel& kernel, const Shape& shape) {
-  const Index least = kernel.least_M(shape);
+void check_refusal(const Kernel& kernel, const Shape& shape, Index prefetch) {
+  const Index least = kernel.least_M(shape, prefetch);
   ASSERT_GE(least, 2);
   try {
-    static_cast<void>(kernel.plan(shape, least - 1));
+    static_cast<void>(kernel.plan(shape, least - 1, Objective::words, prefetch));
     ADD_FAILURE() << "planned below the least M " << least;
   } catch (const FastMemoryTooSmall& error) {
     const std::string message = error.what();
@@ -232,9 +284,9 @@ Index draw_extent(Random& random) {
 }
 
 // The least M, a little more, between that and everything resident, or more than everything.
-Index draw_M(Random& random, const Kernel& kernel, const Shape& shape) {
+Index draw_M(Random& random, const Kernel& kernel, const Shape& shape, Index prefetch) {
   const auto& [n, m, d] = shape;
-  const Index least = kernel.least_M(shape);
+  const Index least = kernel.least_M(shape, prefetch);
   const Index everything = least + 4 * (n * d + m * d + d * d + n * m);
   switch (below(random, 6)) {
     case 0:
@@ -250,14 +302,22 @@ Index draw_M(Random& random, const Kernel& kernel, const Shape& shape) {
   }
 }
 
+// Of a kernel that streams keys, half of the plans fetch ahead.
+Index draw_prefetch(Random& random, const Kernel& kernel) {
+  static constexpr Index kDepths[] = {1, 1, 1, 2, 3, 5};
+  return streams(kernel) ? kDepths[below(random, std::size(kDepths))] : 1;
+}
+
 // Mostly what a kernel plans for fewest words; else for least time; or any blocks at all, larger
 // than the problem too, with just the M that they take.
 Plan draw_plan(Random& random, const Kernel& kernel, const Shape& shape) {
+  const Index prefetch = draw_prefetch(random, kernel);
+  const auto M = [&] { return draw_M(random, kernel, shape, prefetch); };
   switch (below(random, 6)) {
     case 0:
-      return kernel.plan(shape, draw_M(random, kernel, shape), Objective::time);
+      return kernel.plan(shape, M(), Objective::time, prefetch);
     case 1: {
-      Blocks blocks = kernel.blocks(shape, draw_M(random, kernel, shape), Objective::words);
+      Blocks blocks = kernel.blocks(shape, M(), Objective::words, prefetch);
       for (const auto& [name, size] : Blocks(blocks)) {
         blocks.set(name, 1 + below(random, 2 * std::max({shape.n, shape.m, shape.d})));
       }
@@ -265,7 +325,7 @@ Plan draw_plan(Random& random, const Kernel& kernel, const Shape& shape) {
       return kernel.plan(shape, total(plan.phases).peak.value(), blocks);
     }
     default:
-      return kernel.plan(shape, draw_M(random, kernel, shape));
+      return kernel.plan(shape, M(), Objective::words, prefetch);
   }
 }
 
@@ -278,6 +338,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
   Random random(20240607);
   int runs = 0;
   int at_least = 0;
+  int ahead = 0;
   int differences = 0;
   Index words = 0;
   for (int shapes = 0; shapes < kShapes;) {
@@ -296,7 +357,9 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     ++shapes;
     runs += 2;
     words += (cost.reads + cost.writes).value();
-    at_least += plan.M == kernel.least_M(shape) ? 1 : 0;
+    const Index prefetch = prefetch_of(plan.blocks);
+    at_least += plan.M == kernel.least_M(shape, prefetch) ? 1 : 0;
+    ahead += prefetch > 1 ? 1 : 0;
     const double scale = std::pow(10.0, static_cast<double>(below(random, 200)) / 100 - 1);
     const auto failures = [] {
       return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
@@ -305,7 +368,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     {
       SCOPED_TRACE(to_string(plan) + " scale=" + std::to_string(scale));
       check_case(kernel, plan, random(), scale);
-      check_refusal(kernel, shape);
+      check_refusal(kernel, shape, prefetch);
     }
     differences += failures() != before ? 1 : 0;
     if (differences >= 5) {
@@ -313,12 +376,13 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     }
   }
   EXPECT_GE(at_least, kShapes / 20);
+  EXPECT_GE(ahead, streams(kernel) ? kShapes / 3 : 0);
   RecordProperty("shapes", kShapes);
   RecordProperty("runs", runs);
   RecordProperty("differences", differences);
-  std::cout << kernel.name << ": " << runs / 2 << " shapes (" << at_least << " at the least M), "
-            << runs << " runs, " << words << " words each way of counting, " << differences
-            << " differences\n";
+  std::cout << kernel.name << ": " << runs / 2 << " shapes (" << at_least << " at the least M, "
+            << ahead << " ahead), " << runs << " runs, " << words << " words each way of counting, "
+            << differences << " differences\n";
 }
 
 std::vector<std::string> names() {

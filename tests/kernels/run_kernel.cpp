@@ -100,34 +100,38 @@ bool same_bits(const Buffers& a, const Buffers& b) {
   });
 }
 
-Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem) {
+Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                  const Store& store, Workspace* workspace) {
   Result result;
   result.returned = fresh_results(kernel, plan.shape);
   Machine machine(plan.M);
-  RamWorkspace workspace;
+  RamWorkspace in_ram;
   {
     std::deque<SlowMatrix> matrices;  // which stay where they are
     Operands io;
-    for (const Signature& operand : kernel.given) {
-      const Buffer& words = problem.given.at(std::string(operand.name));
+    const auto stored = [&](const Signature& operand, auto* words) -> SlowMatrix& {
       const Index cols = operand.cols_of(plan.shape);
-      io.give(matrices.emplace_back(std::string(operand.name), operand.rows_of(plan.shape), cols,
-                                    std::make_unique<BorrowedBacking>(words.data(), cols)));
+      std::unique_ptr<Backing> backing = std::make_unique<BorrowedBacking>(words, cols);
+      if (store) {
+        backing = store(operand.name, std::move(backing));
+      }
+      return matrices.emplace_back(std::string(operand.name), operand.rows_of(plan.shape), cols,
+                                   std::move(backing));
+    };
+    for (const Signature& operand : kernel.given) {
+      io.give(stored(operand, problem.given.at(std::string(operand.name)).data()));
     }
     for (const Signature& operand : kernel.returns) {
-      Buffer& words = result.returned.at(std::string(operand.name));
-      io.take(
-          matrices.emplace_back(borrow(std::string(operand.name), words.data(),
-                                       operand.rows_of(plan.shape), operand.cols_of(plan.shape))));
+      io.take(stored(operand, result.returned.at(std::string(operand.name)).data()));
     }
-    kernel.run(machine, plan, io, workspace);
+    kernel.run(machine, plan, io, workspace == nullptr ? in_ram : *workspace);
   }
   result.phases = leaves(machine.phases());
   result.all = total(machine.phases());
   result.span = machine.span();
   result.live = machine.live();
-  result.workspace_live = workspace.live();
-  result.workspace_peak = workspace.peak();
+  result.workspace_live = in_ram.live();
+  result.workspace_peak = in_ram.peak();
   return result;
 }
 
@@ -179,6 +183,16 @@ Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
     hold(std::string(operand.name), exact(operand.name, reference));
   }
   return verdict;
+}
+
+Blocks without_prefetch(const Blocks& blocks) {
+  Blocks others;
+  for (const auto& [name, size] : blocks) {
+    if (name != kPrefetch) {
+      others.add(name, size);
+    }
+  }
+  return others;
 }
 
 std::string test_name(std::string kernel) {

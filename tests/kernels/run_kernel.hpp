@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/kernel.hpp"
@@ -45,8 +47,12 @@ struct Result {
   Index workspace_peak = 0;
 };
 
-// On a machine of plan.M words, with every matrix borrowed from a buffer.
-Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem);
+// On a machine of plan.M words, with every matrix borrowed from a buffer, or in a store around it;
+// intermediates in main memory, or in the caller's workspace.
+using Store = std::function<std::unique_ptr<Backing>(std::string_view operand,
+                                                     std::unique_ptr<Backing> borrowed)>;
+Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                  const Store& store = {}, Workspace* workspace = nullptr);
 
 // The formulas as a run of the plan counts them; and what it counts without the operations that
 // have no formula (tests/golden holds them).
@@ -60,6 +66,9 @@ struct Verdict {
 };
 Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
                const Buffers& returned);
+
+// The same blocks with the default prefetch.
+Blocks without_prefetch(const Blocks& blocks);
 
 // A kernel's name with nothing that GoogleTest refuses in a test's: backward_rows_onepass.
 std::string test_name(std::string kernel);
