@@ -2,11 +2,13 @@
 // Files of the operating system: a descriptor that is closed when it dies, and how calls fail.
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace redblue {
@@ -31,6 +33,15 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// Takes room for the first bytes of a file. Returns 0 or the errno of fallocate(2).
+inline int allocate(int file, std::int64_t bytes) {
+  int result = -1;
+  do {
+    result = ::fallocate(file, 0, 0, bytes);
+  } while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
+}
 
 [[noreturn]] inline void fail(int error, const std::string& what,
                               const std::filesystem::path& path) {

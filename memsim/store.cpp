@@ -69,6 +69,8 @@ class FileBacking final : public Backing {
     before();
     if (file_->matrix() == nullptr) {
       std::ranges::fill(to, std::numeric_limits<float>::quiet_NaN());
+      const auto bytes = static_cast<Index>(to.size_bytes());
+      file_->store().ledger().add(Ledger::Direction::read, {.words = bytes, .at_hand = bytes});
       return;
     }
     file_->matrix()->read(rows, columns, order, to);
@@ -125,8 +127,14 @@ void StoreFile::seal() {
 }
 
 void StoreFile::stay_as(const std::string& file) {
-  life_ = Life::lasting;  // also where the rename is not forced to disk
-  matrix_->rename(store_.path(file));
+  const std::filesystem::path to = store_.path(file);
+  try {
+    matrix_->rename(to);
+  } catch (...) {  // it may have the name, and only that be not forced to disk
+    life_ = matrix_->path() == to ? Life::lasting : life_;
+    throw;
+  }
+  life_ = Life::lasting;
 }
 
 // ---- Store -------------------------------------------------------------------------------
@@ -258,10 +266,14 @@ void Store::reserve(Words bytes) {
   // what is free has to do.
   reserve_ = Descriptor(::open(directory_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
   if (reserve_.get() >= 0 && bytes > Words(0)) {
-    if (::fallocate(reserve_.get(), 0, 0, bytes.value()) == 0) {
+    const int error = allocate(reserve_.get(), bytes.value());
+    if (error == 0) {
       reserved_ = bytes.value();
-    } else if (errno != EOPNOTSUPP) {
-      fail(errno, "reserve " + std::to_string(bytes.value()) + " bytes in", directory_);
+    } else {
+      reserve_ = Descriptor();  // it may have taken a part
+      if (error != EOPNOTSUPP) {
+        fail(error, "reserve " + std::to_string(bytes.value()) + " bytes in", directory_);
+      }
     }
   }
 }

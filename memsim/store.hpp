@@ -31,8 +31,8 @@
 namespace redblue {
 
 struct StoreOptions {
-  std::optional<Engine> engine;  // else io_uring, where the system offers it
-  bool direct = true;            // requests pass by the system's cache, where they can
+  std::optional<Engine> engine = std::nullopt;  // else io_uring, where the system offers it
+  bool direct = true;  // requests pass by the system's cache, where they can
   Index granule_bytes = Index{64} * 1024;
   // Requests in flight, each with a buffer of its own: 2 or more.
   int depth = 8;

@@ -4,9 +4,11 @@ namespace redblue {
 
 StoreLayout StoreLayout::for_blocks(Index rows, Index cols, Window block, Index granule_bytes,
                                     Index least) {
+  require(rows > 0 && cols > 0, "a matrix has at least one row and one column");
+  static_cast<void>((Words(rows) * cols * Index{sizeof(float)}).value());  // or it is too large
   const Index words = granule_bytes / Index{sizeof(float)};
-  Index r = std::min(block.rows, rows);
-  Index c = std::min(block.cols, cols);
+  Index r = std::clamp<Index>(block.rows, 1, rows);
+  Index c = std::clamp<Index>(block.cols, 1, cols);
   if (r * c < least) {  // of rows first
     r = std::min(rows, r * (least / (r * c)));
     c = std::min(cols, c * std::max<Index>(least / (r * c), 1));
@@ -19,7 +21,7 @@ StoreLayout StoreLayout::for_blocks(Index rows, Index cols, Window block, Index 
 
 StoreLayout StoreLayout::row_major(Index rows, Index cols, Index granule_bytes) {
   const Index words = granule_bytes / Index{sizeof(float)};
-  return for_blocks(rows, cols, {std::clamp<Index>(words / cols, 1, rows), cols}, granule_bytes);
+  return for_blocks(rows, cols, {words / std::max<Index>(cols, 1), cols}, granule_bytes);
 }
 
 }  // namespace redblue

@@ -59,7 +59,8 @@ struct StoreLayout {
   void for_granules(Range window_rows, Range window_columns, const Visit& visit) const;
 
   // Blocks as they are given, but where they have less than `least` words: then several in one.
-  // Granules of about `granule_bytes`, and as wide as a block where they can be.
+  // Granules of about `granule_bytes`, and as wide as a block where they can be. Throws (both):
+  // ShapeMismatch without a word; CountOverflow with more bytes than can be counted.
   static StoreLayout for_blocks(Index rows, Index cols, Window block, Index granule_bytes,
                                 Index least = kSector / Index{sizeof(float)});
   // Rows, as many to a granule as it takes.

@@ -209,8 +209,8 @@ StoredMatrix::StoredMatrix(FilePath path, const StoreLayout& layout, bool direct
   try {
     const std::int64_t size = file_bytes(layout_).value();
     // Room now rather than none later; where the file system cannot say, the writes will tell.
-    if (::fallocate(file_.get(), 0, 0, size) != 0 && errno != EOPNOTSUPP) {
-      fail(errno, "make room for " + std::to_string(size) + " bytes in", path_);
+    if (const int error = allocate(file_.get(), size); error != 0 && error != EOPNOTSUPP) {
+      fail(error, "make room for " + std::to_string(size) + " bytes in", path_);
     }
     if (::ftruncate(file_.get(), size) != 0) {
       fail(errno, "size", path_);

@@ -1,5 +1,7 @@
 #pragma once
 // A fresh directory for one test, removed with all that is in it.
+//
+// Where many small files are forced to disk, memory will do: in_memory().
 
 #include <cerrno>
 #include <cstdlib>
@@ -10,17 +12,23 @@
 #include <system_error>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace redblue {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name = ::testing::TempDir() + "/redblue-test-XXXXXX";
+  explicit TemporaryDirectory(const std::filesystem::path& parent = ::testing::TempDir()) {
+    std::string name = (parent / "redblue-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
       throw std::system_error(errno, std::generic_category(), name);
     }
     path_ = name;
+  }
+  // One of a file system in memory, or else any that is temporary.
+  static std::filesystem::path in_memory() {
+    const char* const kMemory = "/dev/shm";
+    return ::access(kMemory, W_OK) == 0 ? kMemory : ::testing::TempDir();
   }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;

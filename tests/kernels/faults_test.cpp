@@ -1,0 +1,341 @@
+// A run on a store of which one request goes wrong, any one of them and in any way that a disk
+// knows, ends in the bits that it has in memory, or in an error that names the file, the place and
+// the cause. It never ends in a wrong result; nothing is left of it; every byte is accounted for.
+//
+//   REDBLUE_FAULT_TABLE=1 redblue_tests --gtest_filter='*FaultsInARun*'   # all kernels, a table
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/host_access.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/store.hpp"
+#include "tests/kernels/run_kernel.hpp"
+#include "tests/memsim/faulty_queue.hpp"
+#include "tests/memsim/print.hpp"
+#include "tests/runtime/temporary_directory.hpp"
+
+namespace redblue {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Index kSector = StoreLayout::kSector;
+constexpr Shape kShape{72, 56, 16};
+
+bool of_all_kernels() {
+  return std::getenv("REDBLUE_FAULT_TABLE") != nullptr;
+}
+
+// What one fault, wherever it struck, led to.
+struct Ends {
+  Index runs = 0, right = 0, errors = 0, other = 0;
+
+  Ends& operator+=(const Ends& more) {
+    runs += more.runs;
+    right += more.right;
+    errors += more.errors;
+    other += more.other;
+    return *this;
+  }
+};
+
+struct Case {
+  std::string kernel;
+  bool in_flight;
+};
+
+std::string case_name(const testing::TestParamInfo<Case>& tested) {
+  return test_name(tested.param.kernel) + (tested.param.in_flight ? "_in_flight" : "_at_once");
+}
+
+void PrintTo(const Case& tested, std::ostream* out) {
+  *out << tested.kernel << (tested.in_flight ? " in flight" : " at once");
+}
+
+std::set<fs::path> files_in(const fs::path& directory) {
+  std::set<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    files.insert(entry.path().filename());
+  }
+  return files;
+}
+
+// Files of this process that are open: rings and reservations, too.
+Index open_files() {
+  Index files = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    files += fs::read_symlink(entry.path(), gone).empty() ? 0 : 1;
+  }
+  return files;
+}
+
+// Words as text of an error may name them.
+bool names(const std::string& message, const std::vector<std::string>& any_of) {
+  return std::ranges::any_of(
+      any_of, [&](const std::string& text) { return message.find(text) != std::string::npos; });
+}
+
+class FaultsInARun : public testing::TestWithParam<Case> {
+ protected:
+  FaultsInARun()
+      : kernel_(find_kernel(GetParam().kernel)),
+        problem_(make_problem(kernel_, kShape, 20240607)),
+        path_(directory_ / "store") {}
+
+  static void TearDownTestSuite() {
+    if (!of_all_kernels()) {
+      return;
+    }
+    std::cout << "fault           |   runs |  right | clean errors | anything else\n";
+    Ends all;
+    for (const Fault::Kind kind : kFaults) {
+      print(to_string(kind), table_[static_cast<std::size_t>(kind)]);
+      all += table_[static_cast<std::size_t>(kind)];
+    }
+    print("all", all);
+  }
+
+  [[nodiscard]] StoreOptions options(Faults& faults) const {
+    const bool many = GetParam().in_flight;
+    const int depth = many ? 8 : 2;
+    const Engine engine =
+        many && unavailable(Engine::uring).empty() ? Engine::uring : Engine::threads;
+    return {.engine = engine,
+            .granule_bytes = many ? kSector : 2 * kSector,
+            .depth = depth,
+            .buffer_bytes = many ? 4 * kSector : 2 * kSector,
+            .queue = faults.around([=] { return make_queue(engine, depth); })};
+  }
+
+  // In flight: reads that go on while the kernel computes, where it streams its keys.
+  [[nodiscard]] Plan plan(Index words) const {
+    const Index prefetch = GetParam().in_flight && streams(kernel_) ? 3 : 1;
+    return kernel_.plan(kShape, kernel_.least_M(kShape, prefetch) + words, Objective::words,
+                        prefetch);
+  }
+
+  // The least M with which there are not many more requests than there have to be: several blocks.
+  [[nodiscard]] Plan small_plan() const {
+    const auto requests = [&](const Plan& fitted) {
+      Faults none({.kind = Fault::eintr});
+      run(fitted, none);
+      return none.requests();
+    };
+    Index words = 4 * (kShape.n + kShape.m) * (kShape.n + kShape.m);
+    const Index most = requests(plan(words)) + (of_all_kernels() ? 60 : 15);
+    while (words > 1 && requests(plan(words / 2)) <= most) {
+      words /= 2;
+    }
+    return plan(words);
+  }
+
+  void make_inputs() const {
+    Faults none;
+    Store store(path_, options(none));
+    for (const Signature& operand : kernel_.given) {
+      const std::string name(operand.name);
+      const auto file =
+          store.create(name + ".rb",
+                       StoreLayout::row_major(operand.rows_of(kShape), operand.cols_of(kShape),
+                                              store.granule_bytes()),
+                       StoreFile::Life::lasting);
+      SlowMatrix matrix = store.matrix(name, file);
+      HostAccess::put(matrix, problem_.given.at(name));
+      file->seal();
+    }
+  }
+
+  // As a run on a store goes: inputs that are there, intermediates and results that are made,
+  // sealed and fetched. Throws: what the store throws.
+  Buffers run(const Plan& plan, Faults& faults) const {
+    Store store(path_, options(faults));
+    store.reserve(Words(64) * kSector);
+    Buffers returned = fresh_results(kernel_, kShape);
+    {
+      std::deque<SlowMatrix> matrices;  // which stay where they are
+      std::vector<std::shared_ptr<StoreFile>> results;
+      Operands io;
+      for (const Signature& operand : kernel_.given) {
+        const std::string name(operand.name);
+        io.give(matrices.emplace_back(store.matrix(name, store.open(name + ".rb"))));
+      }
+      for (const Signature& operand : kernel_.returns) {
+        const std::string name(operand.name);
+        results.push_back(store.fresh(name + ".run.rb", operand.rows_of(kShape),
+                                      operand.cols_of(kShape), StoreFile::Life::temporary));
+        io.take(matrices.emplace_back(store.matrix(name, results.back())));
+      }
+      Machine machine(plan.M);
+      StoreWorkspace workspace(store);
+      store.ledger().begin(Purpose::kernel);
+      try {
+        kernel_.run(machine, plan, io, workspace);
+      } catch (...) {
+        EXPECT_EQ(machine.live(), 0);
+        throw;
+      }
+      EXPECT_EQ(machine.live(), 0);
+      const IoCount counted = total(machine.phases()).io;
+      const StoreTraffic traffic = store.ledger().of(Purpose::kernel);
+      EXPECT_EQ(traffic.read.words, 4 * counted.reads);
+      EXPECT_EQ(traffic.written.words, 4 * counted.writes);
+      store.ledger().begin(Purpose::results);
+      workspace.finish();
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        results[k]->seal();
+        HostAccess::get(matrices[kernel_.given.size() + k],
+                        returned.at(std::string(kernel_.returns[k].name)));
+      }
+    }
+    for (const Purpose purpose : kPurposes) {
+      const StoreTraffic traffic = store.ledger().of(purpose);
+      EXPECT_EQ(traffic.read.itemised(), traffic.read.moved) << to_string(purpose);
+      EXPECT_EQ(traffic.written.itemised(), traffic.written.moved) << to_string(purpose);
+    }
+    return returned;
+  }
+
+  // File, offset and cause, on one line.
+  void expect_named(const std::string& message, Fault::Kind kind, const std::string& injected) {
+    EXPECT_TRUE(names(message, {path_.string() + "/"})) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    switch (kind) {
+      case Fault::eio:
+      case Fault::enospc:
+        EXPECT_TRUE(names(message, {injected.substr(injected.find("at offset ")) + ":"}))
+            << message << " after " << injected;
+        EXPECT_TRUE(
+            names(message, {kind == Fault::eio ? "Input/output error" : "No space left on device"}))
+            << message;
+        break;
+      default:
+        EXPECT_TRUE(
+            names(message, {"at offset ", "a foreign file", "; this redblue reads version"}))
+            << message;
+        EXPECT_TRUE(names(message, {"(torn, flipped or stale)", "is damaged", "a foreign file",
+                                    "; this redblue reads version"}))
+            << message;
+        break;
+    }
+  }
+
+  static void print(const std::string& fault, const Ends& ends) {
+    std::ostringstream line;
+    line.setf(std::ios::left);
+    line.width(15);
+    line << fault;
+    line.unsetf(std::ios::left);
+    for (const auto& [number, width] : {std::pair(ends.runs, 6), std::pair(ends.right, 6),
+                                        std::pair(ends.errors, 12), std::pair(ends.other, 13)}) {
+      line << " | ";
+      line.width(width);
+      line << number;
+    }
+    std::cout << line.str() << '\n';
+  }
+
+  const Kernel& kernel_;
+  const Problem problem_;
+  const TemporaryDirectory directory_{TemporaryDirectory::in_memory()};
+  const fs::path path_;
+  static inline std::array<Ends, kFaults.size()> table_;
+};
+
+TEST_P(FaultsInARun, EndInTheRightResultOrAnErrorThatNamesThem) {
+  make_inputs();
+  const Plan fitted = small_plan();
+  RecordProperty("plan", to_string(fitted));
+  const Buffers right = run_kernel(kernel_, fitted, problem_).returned;
+  const std::set<fs::path> files = files_in(path_);
+  const Index open = open_files();
+  for (const Fault::Kind kind : kFaults) {
+    Ends ends;
+    for (Index k = 0;; ++k) {
+      Faults faults({.kind = kind, .which = k, .seed = static_cast<std::uint64_t>(k)});
+      std::string message;
+      bool ended_well = false;
+      bool is_right = false;
+      const auto failures = [] {
+        return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+      };
+      const int before = failures();
+      SCOPED_TRACE(to_string(fitted) + ", request " + std::to_string(k));
+      try {
+        is_right = same_bits(run(fitted, faults), right);
+        ended_well = true;
+      } catch (const std::system_error& error) {
+        message = error.what();
+      } catch (const StoreError& error) {
+        message = error.what();
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << faults.text() << ": another error: " << error.what();
+      }
+      EXPECT_EQ(files_in(path_), files) << faults.text();
+      EXPECT_EQ(open_files(), open) << faults.text();
+      if (ended_well) {
+        EXPECT_TRUE(is_right) << faults.text() << " ended in a wrong result";
+      } else {
+        EXPECT_EQ(faults.injected(), 1) << message;
+        expect_named(message, kind, faults.text());
+      }
+      if (kind == Fault::eintr || kind == Fault::short_read || kind == Fault::short_write) {
+        EXPECT_TRUE(ended_well) << faults.text() << " is no reason to end: " << message;
+      }
+      if (kind == Fault::eio || kind == Fault::enospc) {
+        EXPECT_NE(ended_well, faults.injected() == 1) << faults.text() << " was swallowed";
+      }
+      if (faults.injected() == 0) {
+        break;  // all requests were struck
+      }
+      ++ends.runs;
+      if (failures() != before) {
+        ++ends.other;
+      } else {
+        ++(ended_well ? ends.right : ends.errors);
+      }
+      if (ends.other >= 3) {
+        break;  // enough to see what is wrong
+      }
+    }
+    EXPECT_GT(ends.runs, 3) << to_string(kind) << " found nothing to strike";
+    table_[static_cast<std::size_t>(kind)] += ends;
+  }
+}
+
+// A few that go by all the paths; all of them for the table.
+std::vector<Case> cases() {
+  if (!of_all_kernels()) {
+    return {{"matmul/blocked", true},
+            {"forward/flash", true},
+            {"forward/rows", true},
+            {"backward/small", false},
+            {"backward/rows", false},
+            {"backward/tiles", false}};
+  }
+  std::vector<Case> all;
+  for (const Kernel& kernel : kernels()) {
+    all.push_back({std::string(kernel.name), false});
+    all.push_back({std::string(kernel.name), true});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, FaultsInARun, testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace redblue
