@@ -10,6 +10,8 @@
 // A column tile (r x 1) holds one word for each row of the others, or for each column of a
 // transposed one.
 
+#include <limits>
+
 #include "memsim/layout.hpp"
 #include "memsim/tile.hpp"
 
@@ -22,6 +24,8 @@ void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View
 void multiply(const ConstView& a, const ConstView& b, const View& c);
 void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c);
 
+// The maximum of nothing.
+inline constexpr float kNoMaximum = -std::numeric_limits<float>::infinity();
 // maximum_i = max(maximum_i, max_j s_ij).
 void raise_maximum(const ConstView& s, const View& maximum);
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum);

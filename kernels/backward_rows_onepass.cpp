@@ -1,7 +1,6 @@
 #include "kernels/backward_rows_onepass.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -11,15 +10,13 @@
 namespace redblue {
 namespace {
 
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
 // W_I = p_I A2.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
   const Phase phase(machine, "core");
   const auto [n, m, d] = by.shape;
   Tile U = machine.initialize("U", I.size(), d);
   Tile Z = machine.initialize("Z", I.size(), d);
-  Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   Tile sum = machine.initialize("sum", I.size());
   Tile mean = machine.initialize("mean", I.size());
   const Index keys = std::min(by.keys, m);

@@ -1,7 +1,6 @@
 #include "kernels/backward_rows_q.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -9,14 +8,12 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/made_rows.hpp"
-#include "kernels/scores.hpp"
+#include "kernels/stages.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // Queries of a strip of scores, which lives beside the rows that stay.
 constexpr Index kNarrow = kPanel;
@@ -82,7 +79,7 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
   const Index d = by.shape.d;
   Tile U = machine.initialize("U", I.size(), d);
   Tile Z = machine.initialize("Z", I.size(), d);
-  Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   Tile sum = machine.initialize("sum", I.size());
   Tile mean = machine.initialize("mean", I.size());
   for (const Range J : blocks(by.shape.m, by.keys)) {
@@ -140,6 +137,13 @@ Words core_onepass_peak(Index d, Words r, Words c) {
 }
 
 using CorePeak = Words (*)(Index d, Words r, Words c);
+struct Core {
+  CorePeak peak;
+  Index products;   // of size n m d
+  Index row_reads;  // for each row
+};
+constexpr Core kCore{.peak = core_peak, .products = 2, .row_reads = 1};
+constexpr Core kCoreOnepass{.peak = core_onepass_peak, .products = 3, .row_reads = 0};
 
 RowPlan row_plan(const Shape& shape, const Blocks& blocks) {
   return {shape, blocks["W.Br"], blocks["W.Bc"], blocks["S.Bw"]};
@@ -161,14 +165,14 @@ void put_core(const Shape& shape, Index M, Objective objective, CorePeak peak, B
   put_made_rows("S", row_plan(shape, blocks), M, objective, blocks);
 }
 
-PhaseCost core_cost(const RowPlan& by, CorePeak peak, Index products) {
+PhaseCost core_cost(const RowPlan& by, const Core& core) {
   const auto [n, m, d] = by.shape;
   const Words nm = Words(n) * m;
   return {.path = "W",
-          .reads = Words(m) * d * by.units().size() + nm,
+          .reads = Words(m) * d * by.units().size() + nm + Words(n) * core.row_reads,
           .writes = Words(n) * d,
-          .peak = peak(d, std::min(n, by.rows), std::min(m, by.keys)),
-          .flops = 2 * products * nm * d};
+          .peak = core.peak(d, std::min(n, by.rows), std::min(m, by.keys)),
+          .flops = 2 * core.products * nm * d};
 }
 
 bool stores_v(const Shape& shape, const Blocks& blocks) {
@@ -184,39 +188,60 @@ PhaseCost centred_cost(const Products& of, const StationaryBlocks& by) {
   return scores_cost("q", of.scores, by, Centred::cost(of, by));
 }
 
-template <Objective objective>
-Blocks fit(const Shape& shape, Index M) {
+// v, and q - v: where rows stay, v is not stored.
+Stage centred_stage(const Shape& shape) {
   const Products of(shape);
-  Blocks blocks;
-  put_product("h", of.h, M, objective, blocks);
-  put_row_dots(shape, M, blocks);
-  fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
-    PhaseCost cost = centred_cost(of, by);
-    if (!rows_stay(of.scores, by)) {
-      const PhaseCost v = row_dots_cost(shape, blocks);
-      cost.reads += v.reads + v.writes;
-    }
-    return cost;
-  }).put("q", blocks);
-  put_core(shape, M, objective, core_peak, blocks);
-  put_product("g", of.g, M, objective, blocks);
-  return blocks;
+  return {.put =
+              [=](Index M, Objective objective, Blocks& blocks) {
+                put_row_dots(shape, M, blocks);
+                fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
+                  PhaseCost cost = centred_cost(of, by);
+                  if (!rows_stay(of.scores, by)) {
+                    const PhaseCost v = row_dots_cost(shape, blocks);
+                    cost.reads += v.reads + v.writes;
+                  }
+                  return cost;
+                }).put("q", blocks);
+              },
+          .cost =
+              [=](const Blocks& blocks) {
+                std::vector<PhaseCost> phases;
+                if (stores_v(shape, blocks)) {
+                  phases.push_back(row_dots_cost(shape, blocks));
+                }
+                phases.push_back(centred_cost(of, StationaryBlocks::get("q", blocks)));
+                return phases;
+              }};
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
+// S and W.
+Stage core_stage(const Shape& shape, const Core& core) {
+  return {.put = [=](Index M, Objective objective,
+                     Blocks& blocks) { put_core(shape, M, objective, core.peak, blocks); },
+          .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
+            const RowPlan by = row_plan(shape, blocks);
+            return {made_rows_cost("S", by, blocks), core_cost(by, core)};
+          }};
+}
+
+std::vector<Stage> stages(const Shape& shape) {
   const Products of(shape);
-  const RowPlan by = row_plan(shape, blocks);
-  const auto q = StationaryBlocks::get("q", blocks);
-  std::vector<PhaseCost> phases = {product_phase_cost("h", of.h, blocks)};
-  if (stores_v(shape, blocks)) {
-    phases.push_back(row_dots_cost(shape, blocks));
-  }
-  phases.push_back(centred_cost(of, q));
-  phases.push_back(made_rows_cost("S", by, blocks));
-  phases.push_back(core_cost(by, core_peak, 2));
-  phases.back().reads += shape.n;  // L
-  phases.push_back(product_phase_cost("g", of.g, blocks));
-  return phases;
+  return {
+      product_stage("h", of.h),
+      centred_stage(shape),
+      core_stage(shape, kCore),
+      product_stage("g", of.g),
+  };
+}
+
+std::vector<Stage> stages_onepass(const Shape& shape) {
+  const Products of(shape);
+  return {
+      product_stage("h", of.h),
+      product_stage("q", of.scores),
+      core_stage(shape, kCoreOnepass),
+      product_stage("g", of.g),
+  };
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
@@ -243,25 +268,6 @@ Words intermediates(const Shape& shape, const Blocks& blocks) {
   const auto [n, m, d] = shape;
   return Words(n) * m +
          std::max(Words(m) * d + (stores_v(shape, blocks) ? n : 0), W_and_S_words(shape, blocks));
-}
-
-template <Objective objective>
-Blocks fit_onepass(const Shape& shape, Index M) {
-  const Products of(shape);
-  Blocks blocks;
-  put_product("h", of.h, M, objective, blocks);
-  put_product("q", of.scores, M, objective, blocks);
-  put_core(shape, M, objective, core_onepass_peak, blocks);
-  put_product("g", of.g, M, objective, blocks);
-  return blocks;
-}
-
-std::vector<PhaseCost> cost_onepass(const Shape& shape, const Blocks& blocks) {
-  const Products of(shape);
-  const RowPlan by = row_plan(shape, blocks);
-  return {product_phase_cost("h", of.h, blocks), product_phase_cost("q", of.scores, blocks),
-          made_rows_cost("S", by, blocks), core_cost(by, core_onepass_peak, 3),
-          product_phase_cost("g", of.g, blocks)};
 }
 
 void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
@@ -293,11 +299,11 @@ Kernel backward_rows_q() {
       .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
       .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg},
-      .fit = fit<Objective::words>,
-      .cost = cost,
+      .fit = fit_stages<stages, Objective::words>,
+      .cost = cost_stages<stages>,
       .intermediates = intermediates,
       .code = code,
-      .fit_time = fit<Objective::time>,
+      .fit_time = fit_stages<stages, Objective::time>,
   };
 }
 
@@ -307,12 +313,12 @@ Kernel backward_rows_q_onepass() {
       .summary = "backward/rows-q from nothing: q relative to its running mean, two sums stay",
       .given = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kg},
-      .fit = fit_onepass<Objective::words>,
-      .cost = cost_onepass,
+      .fit = fit_stages<stages_onepass, Objective::words>,
+      .cost = cost_stages<stages_onepass>,
       .intermediates = intermediates_onepass,
       .code = code_onepass,
       .recentred_blocks = recentred_blocks,
-      .fit_time = fit_onepass<Objective::time>,
+      .fit_time = fit_stages<stages_onepass, Objective::time>,
   };
 }
 

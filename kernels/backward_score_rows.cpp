@@ -1,7 +1,6 @@
 #include "kernels/backward_score_rows.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -12,8 +11,6 @@
 namespace redblue {
 namespace {
 
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
 // W_I = p_I A2.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
   const Phase phase(machine, "core");
@@ -23,7 +20,7 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const BlockRanges queries = blocks(I.size(), by.strip());
   Tile e_t = machine.initialize("e", A2.rows(), I.size());
   Tile q_t = machine.initialize("q", A2.rows(), I.size());
-  Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   Tile a2;
   for (Index block = keys.size() - 1; block >= 0; --block) {
     const Range J = keys[block];

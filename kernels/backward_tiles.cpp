@@ -5,8 +5,8 @@
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/fit.hpp"
-#include "kernels/scores.hpp"
+#include "kernels/made_product.hpp"
+#include "kernels/stages.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -60,29 +60,17 @@ class Weighed : public ScoreUse {
 };
 
 // S, f and W take turns; f is p at last.
-template <Objective objective>
-Blocks fit(const Shape& shape, Index M) {
+std::vector<Stage> stages(const Shape& shape) {
   const Products of(shape);
-  Blocks blocks;
-  put_product("S", of.S, M, objective, blocks);
-  put_scores("f", of.scores, M, objective, Exponentiated::kCost, blocks);
-  put_product("h", of.h, M, objective, blocks);
-  put_row_dots(shape, M, blocks);
-  put_scores("p", of.scores, M, objective, ScoreGradient::kCost, blocks);
-  put_product("W", of.W, M, objective, blocks);
-  put_product("g", of.g, M, objective, blocks);
-  return blocks;
-}
-
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const Products of(shape);
-  return {product_phase_cost("S", of.S, blocks),
-          scores_phase_cost("f", of.scores, Exponentiated::kCost, blocks),
-          product_phase_cost("h", of.h, blocks),
-          row_dots_cost(shape, blocks),
-          scores_phase_cost("p", of.scores, ScoreGradient::kCost, blocks),
-          product_phase_cost("W", of.W, blocks),
-          product_phase_cost("g", of.g, blocks)};
+  return {
+      product_stage("S", of.S),
+      scores_stage("f", of.scores, Exponentiated::kCost),
+      product_stage("h", of.h),
+      row_dots_stage(shape),
+      scores_stage("p", of.scores, ScoreGradient::kCost),
+      product_stage("W", of.W),
+      product_stage("g", of.g),
+  };
 }
 
 void gradient(Machine& machine, const Plan& plan, const Operands& io, const SlowMatrix& p,
@@ -170,29 +158,17 @@ void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
   }
 }
 
-template <Objective objective>
-Blocks fit_shared(const Shape& shape, Index M) {
+std::vector<Stage> stages_shared(const Shape& shape) {
   const Products of(shape);
-  Blocks blocks;
-  put_product("S", of.S, M, objective, blocks);
-  put_product("G", of.S, M, objective, blocks);
-  put_row_dots(shape, M, blocks);
-  fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
-    return both_cost(of.scores, by);
-  }).put("p", blocks);
-  put_product("W", of.W, M, objective, blocks);
-  put_product("g", of.g, M, objective, blocks);
-  return blocks;
-}
-
-std::vector<PhaseCost> cost_shared(const Shape& shape, const Blocks& blocks) {
-  const Products of(shape);
-  return {product_phase_cost("S", of.S, blocks),
-          product_phase_cost("G", of.S, blocks),
-          row_dots_cost(shape, blocks),
-          both_cost(of.scores, StationaryBlocks::get("p", blocks)),
-          product_phase_cost("W", of.W, blocks),
-          product_phase_cost("g", of.g, blocks)};
+  return {
+      product_stage("S", of.S),
+      product_stage("G", of.S),
+      row_dots_stage(shape),
+      stationary_stage("p", of.scores,
+                       [of](const StationaryBlocks& by) { return both_cost(of.scores, by); }),
+      product_stage("W", of.W),
+      product_stage("g", of.g),
+  };
 }
 
 void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
@@ -218,24 +194,19 @@ Words intermediates_shared(const Shape& shape, const Blocks&) {
 
 // From nothing: s and q whole, and then p where q was.
 
-void put_gradient(const Shape& shape, Index M, Blocks& blocks) {
-  const auto fits = [&](Index rows, Index cols) {
-    return Words(2) * rows * cols + Words(2) * rows <= Words(M);
+Stage score_gradient_stage(const Shape& shape) {
+  return {
+      .put = [=](Index M, Objective,
+                 Blocks& blocks) { put_pairs("p", shape.n, shape.m, 2, M, blocks); },
+      .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
+        const Words nm = Words(shape.n) * shape.m;
+        return {{.path = "p",
+                 .reads = 2 * nm + Words(2) * shape.n,
+                 .writes = nm,
+                 .peak = pairs_peak("p", shape.n, shape.m, 2, blocks),
+                 .flops = 0}};
+      },
   };
-  const Index cols = largest(std::min(shape.m, M), [&](Index tried) { return fits(1, tried); });
-  blocks.add("p.rows",
-             largest(std::min(shape.n, M), [&](Index tried) { return fits(tried, cols); }));
-  blocks.add("p.cols", cols);
-}
-
-PhaseCost gradient_cost(const Shape& shape, const Blocks& blocks) {
-  const Words nm = Words(shape.n) * shape.m;
-  const Words rows = std::min(shape.n, blocks["p.rows"]);
-  return {.path = "p",
-          .reads = 2 * nm + Words(2) * shape.n,
-          .writes = nm,
-          .peak = 2 * rows * std::min(shape.m, blocks["p.cols"]) + 2 * rows,
-          .flops = 0};
 }
 
 // p = exp(s - L) (q - v), in place of q.
@@ -255,85 +226,28 @@ void score_gradient(Machine& machine, const Blocks& by, const SlowMatrix& s, con
   }
 }
 
-// W = p A2 with p = exp(s - L) (q - v), made of pieces of s and q as they pass.
-PhaseCost made_product_cost(const Extents& of, const StationaryBlocks& by) {
-  const auto [n, d, m] = of;
-  const Words r = std::min(n, by.rows);
-  const Words c = std::min(d, by.cols);
-  const Words s = std::min(m, by.depth);
-  const Words p = std::min(r, Words(by.piece));
-  const Words nm = Words(n) * m;
-  return {
-      .path = "W",
-      .reads = (2 * nm + Words(2) * n) * ceil_div(d, by.cols) + Words(m) * d * ceil_div(n, by.rows),
-      .writes = Words(n) * d,
-      .peak = r * c + 2 * r + s * c + 2 * p * s,
-      .flops = 2 * nm * d};
-}
-
-struct Scores {
-  const SlowMatrix &s, &q, &L, &v;
-};
-
-void made_product(Machine& machine, const StationaryBlocks& by, const Scores& x,
-                  const SlowMatrix& A2, SlowMatrix& W) {
-  const Phase phase(machine, "W");
-  for (const Range I : blocks(W.rows(), by.rows)) {
-    for (const Range J : blocks(W.cols(), by.cols)) {
-      const Tile l_i = machine.read(x.L.row_block(I));
-      const Tile v_i = machine.read(x.v.row_block(I));
-      Tile w = machine.initialize("W", I.size(), J.size());
-      for (const Range K : blocks(A2.rows(), by.depth)) {
-        const Tile a2 = machine.read(A2.block(K, J));
-        for (const Range P : blocks(I.size(), by.piece)) {
-          const Range rows = part_of(I, P);
-          Tile f = machine.read(x.s.block(rows, K));
-          exponentiate(f, l_i.part(P), f);
-          Tile p = machine.read(x.q.block(rows, K));
-          softmax_gradient(f, p, v_i.part(P), p);
-          multiply_add(p, a2, w.part(P));
-        }
-      }
-      machine.write(w, W.block(I, J));
-    }
-  }
-}
-
-template <Objective objective, bool kStores>
-Blocks fit_sq(const Shape& shape, Index M) {
-  const Products of(shape);
-  Blocks blocks;
-  put_product("S", of.S, M, objective, blocks);
-  put_scores("s", of.scores, M, objective, Measured::kCost, blocks);
-  put_product("h", of.h, M, objective, blocks);
-  put_scores("q", of.scores, M, objective, Weighed::kCost, blocks);
-  if (kStores) {
-    put_gradient(shape, M, blocks);
-    put_product("W", of.W, M, objective, blocks);
-  } else {
-    fit_stationary(of.W, M, objective, [&](const StationaryBlocks& by) {
-      return made_product_cost(of.W, by);
-    }).put("W", blocks);
-  }
-  put_product("g", of.g, M, objective, blocks);
-  return blocks;
-}
+// p = exp(s - L) (q - v), made of pieces of s and q.
+constexpr FactorCost kMadeOfScores{.columns = 2, .tiles = 1, .reads = 2, .row_reads = 2};
 
 template <bool kStores>
-std::vector<PhaseCost> cost_sq(const Shape& shape, const Blocks& blocks) {
+std::vector<Stage> stages_sq(const Shape& shape) {
   const Products of(shape);
-  std::vector<PhaseCost> phases = {product_phase_cost("S", of.S, blocks),
-                                   scores_phase_cost("s", of.scores, Measured::kCost, blocks),
-                                   product_phase_cost("h", of.h, blocks),
-                                   scores_phase_cost("q", of.scores, Weighed::kCost, blocks)};
+  std::vector<Stage> stages = {
+      product_stage("S", of.S),
+      scores_stage("s", of.scores, Measured::kCost),
+      product_stage("h", of.h),
+      scores_stage("q", of.scores, Weighed::kCost),
+  };
   if (kStores) {
-    phases.push_back(gradient_cost(shape, blocks));
-    phases.push_back(product_phase_cost("W", of.W, blocks));
+    stages.push_back(score_gradient_stage(shape));
+    stages.push_back(product_stage("W", of.W));
   } else {
-    phases.push_back(made_product_cost(of.W, StationaryBlocks::get("W", blocks)));
+    stages.push_back(stationary_stage("W", of.W, [of](const StationaryBlocks& by) {
+      return made_product_cost("W", of.W, by, kMadeOfScores);
+    }));
   }
-  phases.push_back(product_phase_cost("g", of.g, blocks));
-  return phases;
+  stages.push_back(product_stage("g", of.g));
+  return stages;
 }
 
 template <bool kStores>
@@ -362,7 +276,22 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
     score_gradient(machine, by, s, L, v, q);
     product_phase(machine, "W", by, q, A2, W);
   } else {
-    made_product(machine, StationaryBlocks::get("W", by), {s, q, L, v}, A2, W);
+    struct Rows {
+      Tile l, v;
+    };
+    made_product(
+        machine, "W", by, A2, W,
+        [&](Range I) -> Rows {
+          Tile l = machine.read(std::as_const(L).row_block(I));
+          return {std::move(l), machine.read(std::as_const(v).row_block(I))};
+        },
+        [&](const Rows& of, Range K, Range rows, Range part) {
+          Tile f = machine.read(std::as_const(s).block(rows, K));
+          exponentiate(f, of.l.part(part), f);
+          Tile p = machine.read(std::as_const(q).block(rows, K));
+          softmax_gradient(f, p, of.v.part(part), p);
+          return p;
+        });
   }
   product_phase(machine, "g", by, transposed(io.in("A1")), W, io.out("g"));
 }
@@ -372,10 +301,6 @@ Words intermediates_sq(const Shape& shape, const Blocks&) {
   return Words(2) * n * m + Words(2) * n + Words(std::max(n, m)) * d;
 }
 
-Words rescales(const Shape& shape, const Blocks& blocks) {
-  return ceil_div(shape.m, blocks["s.cols"]) - 1;
-}
-
 template <bool kStores>
 Kernel from_nothing(std::string_view name, std::string_view summary) {
   return {
@@ -383,12 +308,12 @@ Kernel from_nothing(std::string_view name, std::string_view summary) {
       .summary = summary,
       .given = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kg},
-      .fit = fit_sq<Objective::words, kStores>,
-      .cost = cost_sq<kStores>,
+      .fit = fit_stages<stages_sq<kStores>, Objective::words>,
+      .cost = cost_stages<stages_sq<kStores>>,
       .intermediates = intermediates_sq,
       .code = code_sq<kStores>,
-      .rescales = rescales,
-      .fit_time = fit_sq<Objective::time, kStores>,
+      .rescales = rescales_by_tiles,
+      .fit_time = fit_stages<stages_sq<kStores>, Objective::time>,
   };
 }
 
@@ -400,11 +325,11 @@ Kernel backward_tiles() {
       .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
       .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg},
-      .fit = fit<Objective::words>,
-      .cost = cost,
+      .fit = fit_stages<stages, Objective::words>,
+      .cost = cost_stages<stages>,
       .intermediates = intermediates,
       .code = code,
-      .fit_time = fit<Objective::time>,
+      .fit_time = fit_stages<stages, Objective::time>,
   };
 }
 
@@ -414,12 +339,12 @@ Kernel backward_tiles_shared() {
       .summary = "backward/tiles where A3 is A2: tiles of s and q stay together",
       .given = {kA1, kA2, kX, kY, kdO, kO, kL},
       .returns = {kg},
-      .fit = fit_shared<Objective::words>,
-      .cost = cost_shared,
+      .fit = fit_stages<stages_shared, Objective::words>,
+      .cost = cost_stages<stages_shared>,
       .intermediates = intermediates_shared,
       .code = code_shared,
       .Y_meets_rows = true,
-      .fit_time = fit_shared<Objective::time>,
+      .fit_time = fit_stages<stages_shared, Objective::time>,
   };
 }
 

@@ -1,15 +1,11 @@
 #include "kernels/forward_columns.hpp"
 
-#include <limits>
-
 #include "kernels/attention.hpp"
 #include "kernels/columns.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // h_J = A3_J Y.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
@@ -31,7 +27,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
       multiply(a1, k, e);
     }
     Tile maximum =
-        first ? machine.initialize("max", I.size(), 1, kLowest) : machine.read(L.row_block(I));
+        first ? machine.initialize("max", I.size(), 1, kNoMaximum) : machine.read(L.row_block(I));
     Tile sum = first ? machine.initialize("sum", I.size()) : machine.read(sums.row_block(I));
     Tile o = first ? machine.initialize("O", I.size(), by.shape.d) : machine.read(O.row_block(I));
     {

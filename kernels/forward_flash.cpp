@@ -1,7 +1,6 @@
 #include "kernels/forward_flash.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -15,11 +14,10 @@ namespace {
 
 void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowMatrix& A2,
           const SlowMatrix& h, SlowMatrix& O, SlowMatrix& L) {
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
   for (const Range I : blocks(S.rows(), Br)) {
     const Tile s_i = machine.read(S.row_block(I));
     Tile o_i = machine.initialize("O", I.size(), O.cols());
-    Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
+    Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
     Tile sum = machine.initialize("sum", I.size());
     for (const Range J : blocks(A2.rows(), Bc)) {
       Tile e = machine.initialize("e", I.size(), J.size());

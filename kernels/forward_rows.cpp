@@ -1,7 +1,6 @@
 #include "kernels/forward_rows.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
@@ -12,15 +11,13 @@
 namespace redblue {
 namespace {
 
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
 // Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile& maximum,
           Tile& sum) {
   const Phase phase(machine, "core");
   const auto [n, m, d] = by.shape;
   Tile Z = machine.initialize("Z", I.size(), d);
-  maximum = machine.initialize("max", I.size(), 1, kLowest);
+  maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   sum = machine.initialize("sum", I.size());
   const Index queries = std::min(by.strip(), I.size());
   Tile strip = machine.initialize("e", std::min(by.keys, m), queries);

@@ -5,67 +5,27 @@
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/scores.hpp"
+#include "kernels/made_product.hpp"
+#include "kernels/stages.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
 
-// O = exp(s - L) h: L of a block's rows stays with it.
-PhaseCost output_cost(const Extents& of, const StationaryBlocks& by) {
-  const auto [n, d, m] = of;
-  const Words r = std::min(n, by.rows);
-  const Words c = std::min(d, by.cols);
-  const Words s = std::min(m, by.depth);
-  const Words p = std::min(r, Words(by.piece));
-  const Words nm = Words(n) * m;
-  return {.path = "O",
-          .reads = (nm + n) * ceil_div(d, by.cols) + Words(m) * d * ceil_div(n, by.rows),
-          .writes = Words(n) * d,
-          .peak = r * c + r + s * c + p * s,
-          .flops = 2 * nm * d};
-}
+// exp(s - L): L of a block's rows stays with it.
+constexpr FactorCost kFactor{.columns = 1, .reads = 1, .row_reads = 1};
 
-void output(Machine& machine, const StationaryBlocks& by, const SlowMatrix& s, const SlowMatrix& L,
-            const SlowMatrix& h, SlowMatrix& O) {
-  const Phase phase(machine, "O");
-  for (const Range I : blocks(O.rows(), by.rows)) {
-    for (const Range J : blocks(O.cols(), by.cols)) {
-      const Tile l_i = machine.read(L.row_block(I));
-      Tile o = machine.initialize("O", I.size(), J.size());
-      for (const Range K : blocks(h.rows(), by.depth)) {
-        const Tile h_kj = machine.read(h.block(K, J));
-        for (const Range P : blocks(I.size(), by.piece)) {
-          Tile f = machine.read(s.block(part_of(I, P), K));
-          exponentiate(f, l_i.part(P), f);
-          multiply_add(f, h_kj, o.part(P));
-        }
-      }
-      machine.write(o, O.block(I, J));
-    }
-  }
-}
-
-template <Objective objective>
-Blocks fit(const Shape& shape, Index M) {
+std::vector<Stage> stages(const Shape& shape) {
   const Products of(shape);
-  Blocks blocks;
-  put_product("S", of.S, M, objective, blocks);
-  put_scores("s", of.scores, M, objective, Measured::kCost, blocks);
-  put_product("h", of.h, M, objective, blocks);
-  fit_stationary(of.W, M, objective, [&](const StationaryBlocks& by) {
-    return output_cost(of.W, by);
-  }).put("O", blocks);
-  return blocks;
-}
-
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const Products of(shape);
-  return {product_phase_cost("S", of.S, blocks),
-          scores_phase_cost("s", of.scores, Measured::kCost, blocks),
-          product_phase_cost("h", of.h, blocks),
-          output_cost(of.W, StationaryBlocks::get("O", blocks))};
+  return {
+      product_stage("S", of.S),
+      scores_stage("s", of.scores, Measured::kCost),
+      product_stage("h", of.h),
+      stationary_stage(
+          "O", of.W,
+          [of](const StationaryBlocks& by) { return made_product_cost("O", of.W, by, kFactor); }),
+  };
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
@@ -82,7 +42,14 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
   SlowMatrix h = workspace.matrix("h", m, d);
   product_phase(machine, "h", by, io.in(io.gives("A3") ? "A3" : "A2"), io.in("Y"), h);
-  output(machine, StationaryBlocks::get("O", by), s, L, h, io.out("O"));
+  made_product(
+      machine, "O", by, h, io.out("O"),
+      [&](Range I) { return machine.read(std::as_const(L).row_block(I)); },
+      [&](const Tile& l, Range K, Range rows, Range part) {
+        Tile f = machine.read(s.block(rows, K));
+        exponentiate(f, l.part(part), f);
+        return f;
+      });
 }
 
 Words intermediates(const Shape& shape, const Blocks&) {
@@ -96,14 +63,12 @@ Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signa
       .summary = summary,
       .given = std::move(given),
       .returns = {kO, kL},
-      .fit = fit<Objective::words>,
-      .cost = cost,
+      .fit = fit_stages<stages, Objective::words>,
+      .cost = cost_stages<stages>,
       .intermediates = intermediates,
       .code = code,
-      .rescales = [](const Shape& shape, const Blocks& blocks) -> Words {
-        return ceil_div(shape.m, blocks["s.cols"]) - 1;
-      },
-      .fit_time = fit<Objective::time>,
+      .rescales = rescales_by_tiles,
+      .fit_time = fit_stages<stages, Objective::time>,
   };
 }
 

@@ -1,7 +1,6 @@
 #include "kernels/naive.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernels/arithmetic.hpp"
 #include "memsim/machine.hpp"
@@ -11,7 +10,6 @@ namespace redblue {
 // Erratum: line 4 says "delete A, d"; meant is l.
 Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const SlowMatrix& X,
                      SlowMatrix* L) {
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
   Tile A;
   {
     const Tile x = machine.read(X.whole());
@@ -20,7 +18,7 @@ Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const S
     multiply_add(A1, x, S);
     multiply_add(S, A2_t, A);
   }
-  Tile maximum = machine.initialize("max", A.rows(), 1, kLowest);
+  Tile maximum = machine.initialize("max", A.rows(), 1, kNoMaximum);
   raise_maximum(A, maximum);
   exponentiate(A, maximum, A);
   Tile l = machine.initialize("l", A.rows());

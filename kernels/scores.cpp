@@ -1,7 +1,6 @@
 #include "kernels/scores.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
@@ -10,8 +9,6 @@
 
 namespace redblue {
 namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // A tile of scores stays; it is used in pieces, each with its rows' words.
 void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
@@ -127,40 +124,39 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
   return cost;
 }
 
-void put_scores(std::string_view name, const Extents& of, Index M, Objective objective,
-                const UseCost& use, Blocks& blocks) {
-  fit_stationary(of, M, objective, [&](const StationaryBlocks& by) {
-    return scores_cost("", of, by, use);
-  }).put(name, blocks);
-}
-
-PhaseCost scores_phase_cost(std::string_view name, const Extents& of, const UseCost& use,
-                            const Blocks& blocks) {
-  return scores_cost(std::string(name), of, StationaryBlocks::get(name, blocks), use);
-}
-
 void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
                   const SlowMatrix& A, const SlowMatrix& B, ScoreUse& use, SlowMatrix& result) {
   const Phase phase(machine, name);
   scores(machine, StationaryBlocks::get(name, blocks), A, B, use, result);
 }
 
-void put_row_dots(const Shape& shape, Index M, Blocks& blocks) {
-  const auto fits = [&](Index rows, Index cols) {
-    return Words(rows) + Words(2) * rows * cols <= Words(M);
+void put_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
+               Blocks& blocks) {
+  const auto fits = [&](Index r, Index c) {
+    return Words(columns) * r + Words(2) * r * c <= Words(M);
   };
-  const Index cols = largest(std::min(shape.d, M), [&](Index tried) { return fits(1, tried); });
-  blocks.add("v.rows",
-             largest(std::min(shape.n, M), [&](Index tried) { return fits(tried, cols); }));
-  blocks.add("v.cols", cols);
+  const Index c = largest(std::min(cols, M), [&](Index tried) { return fits(1, tried); });
+  const Index r = largest(std::min(rows, M), [&](Index tried) { return fits(tried, c); });
+  blocks.add(std::string(name) + ".rows", r);
+  blocks.add(std::string(name) + ".cols", c);
+}
+
+Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
+                 const Blocks& blocks) {
+  const Words r = std::min(rows, blocks[std::string(name) + ".rows"]);
+  const Words c = std::min(cols, blocks[std::string(name) + ".cols"]);
+  return columns * r + 2 * r * c;
+}
+
+void put_row_dots(const Shape& shape, Index M, Blocks& blocks) {
+  put_pairs("v", shape.n, shape.d, 1, M, blocks);
 }
 
 PhaseCost row_dots_cost(const Shape& shape, const Blocks& blocks) {
-  const Words rows = std::min(shape.n, blocks["v.rows"]);
   return {.path = "v",
           .reads = Words(2) * shape.n * shape.d,
           .writes = shape.n,
-          .peak = rows + 2 * rows * std::min(shape.d, blocks["v.cols"]),
+          .peak = pairs_peak("v", shape.n, shape.d, 1, blocks),
           .flops = 0};
 }
 
@@ -188,7 +184,8 @@ void Exponentiated::use(Machine&, Tile& s, Range part, Range, Range, OfRows& of,
 
 ScoreUse::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
   if (J.begin == 0) {
-    return {machine.initialize("max", I.size(), 1, kLowest), machine.initialize("sum", I.size())};
+    return {machine.initialize("max", I.size(), 1, kNoMaximum),
+            machine.initialize("sum", I.size())};
   }
   Tile maximum = machine.read(L_.row_block(I));
   return {std::move(maximum), machine.read(sums_.row_block(I))};
@@ -211,6 +208,10 @@ void Measured::leave(Machine& machine, OfRows& of, Range I, Range J) {
     add_logarithm(of.first, of.second);
   }
   machine.write(of.first, L_.row_block(I));
+}
+
+Words rescales_by_tiles(const Shape& shape, const Blocks& blocks) {
+  return ceil_div(shape.m, blocks["s.cols"]) - 1;
 }
 
 }  // namespace redblue

@@ -63,14 +63,16 @@ void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, c
 PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlocks& by,
                       const UseCost& use);
 
-// The same as a phase of a kernel whose plan has blocks of that name: their choice, its cost, and
-// the phase itself.
-void put_scores(std::string_view name, const Extents& of, Index M, Objective objective,
-                const UseCost& use, Blocks& blocks);
-PhaseCost scores_phase_cost(std::string_view name, const Extents& of, const UseCost& use,
-                            const Blocks& blocks);
+// The same as a phase of a kernel whose plan has blocks of that name.
 void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
                   const SlowMatrix& A, const SlowMatrix& B, ScoreUse& use, SlowMatrix& result);
+
+// Two tiles at a time, rows x cols of both, and `columns` words for each row: the largest that fit,
+// as the blocks NAME.rows and NAME.cols.
+void put_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
+               Blocks& blocks);
+Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
+                 const Blocks& blocks);
 
 // v = rowsum(dO * O), in a phase v, with blocks v.rows and v.cols.
 void put_row_dots(const Shape& shape, Index M, Blocks& blocks);
@@ -122,5 +124,7 @@ class Measured : public ScoreUse {
   SlowMatrix& L_;
   SlowMatrix& sums_;
 };
+// How often it rescales a row's sum, as a phase s.
+Words rescales_by_tiles(const Shape& shape, const Blocks& blocks);
 
 }  // namespace redblue

@@ -1,7 +1,6 @@
 #include "kernels/small_cache.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
@@ -15,11 +14,10 @@ namespace redblue {
 // nm words that A = exp(s) would have been hold s.
 void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,
              const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L, Workspace& workspace) {
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
   SlowMatrix s = workspace.matrix("s", f.rows(), f.cols());
 
   for (const Range I : blocks(S.rows(), B)) {
-    Tile maximum = machine.initialize("max", I.size(), 1, kLowest);
+    Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
     Tile sum = machine.initialize("sum", I.size());
     {
       const Phase phase(machine, score_phase);

@@ -148,8 +148,14 @@ BoundReport report_bounds(const Task& task) {
   BoundReport report;
   report.task = task;
   report.bounds = lower_bounds(task);
-  if (std::vector<Choice> all = choices(task); !all.empty()) {
-    report.best = std::move(all.front());
+  try {
+    if (std::vector<Choice> all = choices(task); !all.empty()) {
+      report.best = std::move(all.front());
+    } else {
+      report.no_best = "none of our kernels fits in this M";
+    }
+  } catch (const CountOverflow& error) {
+    report.no_best = error.what();
   }
   if (task.pass == Pass::backward) {
     try {
@@ -182,7 +188,7 @@ std::string to_table(const BoundReport& report) {
         fmt::format("fewest words of our kernels: {}, {} words, {:.3f} times that\n",
                     to_words(*report.best), grouped(report.best->words.value()), report.ratio());
   } else {
-    text += "none of our kernels fits in this M\n";
+    text += report.no_best + "\n";
   }
   if (task.pass == Pass::product) {
     return text;

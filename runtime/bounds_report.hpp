@@ -12,7 +12,8 @@
 
 namespace redblue {
 
-// An O(...) of the paper, without its constant, and what it is about, at M and at 4 M.
+// An O(...) of the paper that falls with M, without its constant and rounded down, and what it is
+// about, at M and at 4 M.
 struct Statement {
   std::string name;
   std::string says;
@@ -20,8 +21,9 @@ struct Statement {
   std::string about;  // whose words
   Index words = 0, words_at_4M = 0;
 
-  // It falls with M, but what it is about does not: no constant will do.
-  [[nodiscard]] bool refuted() const { return words_at_4M >= words && says_at_4M < says_words; }
+  // What the paper says falls with M, even where it is less than a word here; what it is about does
+  // not: no constant will do.
+  [[nodiscard]] bool refuted() const { return words_at_4M >= words; }
 };
 
 struct BoundReport {
@@ -29,6 +31,7 @@ struct BoundReport {
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
   std::vector<Bound> bounds;
   std::optional<Choice> best;
+  std::string no_best;                // why there is none; else empty
   std::vector<Statement> statements;  // of backward
 
   [[nodiscard]] const Bound& active() const;

@@ -34,6 +34,23 @@ std::string short_name(std::string_view kernel) {
   return std::string(kernel.substr(kernel.find('/') + 1));
 }
 
+// Where the sizes come from: a line for neighbours of one source.
+std::string sources(const DeviceReport& report) {
+  std::string text;
+  const Device* last = nullptr;
+  for (const DeviceChoice& choice : report.choices) {
+    const Device& device = choice.device;
+    if (last == nullptr || device.source != last->source) {
+      text += last == nullptr ? "" : fmt::format(": {}\n", last->source);
+      text += device.name;
+    } else if (device.name != last->name) {
+      text += ", " + device.name;
+    }
+    last = &device;
+  }
+  return fmt::format("{}: {}\n", text, last->source);
+}
+
 Json choice_json(const std::optional<Choice>& choice) {
   return choice ? Json{{"kernel", choice->plan.kernel},
                        {"forward", choice->forward ? Json(choice->forward->kernel) : Json()},
@@ -60,7 +77,7 @@ std::optional<double> DeviceChoice::ratio() const {
   const Choice* paper = by_words();
   return paper == nullptr ? std::nullopt
                           : std::optional(static_cast<double>(paper->words.value()) /
-                                          static_cast<double>(best.words.value()));
+                                          static_cast<double>(best->words.value()));
 }
 
 DeviceReport report_devices(const std::vector<Device>& devices, const std::vector<Task>& tasks) {
@@ -68,14 +85,18 @@ DeviceReport report_devices(const std::vector<Device>& devices, const std::vecto
   for (const Device& device : devices) {
     for (Task task : tasks) {
       task.M = device.bytes / Index{sizeof(float)};
-      PlanReport plan = report_plan(task);
+      const std::vector<Choice> all = choices(task);
       report.choices.push_back({.device = device,
                                 .task = task,
-                                .small = find(plan.choices, kSmall),
-                                .large = find(plan.choices, kLarge),
-                                .best = std::move(plan.choices.front()),
-                                .bound = plan.bound});
+                                .small = find(all, kSmall),
+                                .large = find(all, kLarge),
+                                .best = all.empty() ? std::nullopt : std::optional(all.front()),
+                                .bound = largest(lower_bounds(task), {.sharing = task.sharing})});
     }
+  }
+  if (std::ranges::none_of(report.choices,
+                           [](const DeviceChoice& of) { return of.best.has_value(); })) {
+    throw no_kernel_fits(report.choices.front().task);
   }
   return report;
 }
@@ -93,10 +114,10 @@ std::string to_table(const DeviceReport& report) {
   table.add({"device", "memory", "d", "d^2", "M", "paper says", "its fewer", "words",
              "fewest of all", "words", "paper / that", "bound of its kind", "over it",
              "bound of any"});
-  std::string sources;
   const Device* last = nullptr;
   for (const DeviceChoice& choice : report.choices) {
     const Device& device = choice.device;
+    const std::optional<Choice>& best = choice.best;
     const Choice* const paper = choice.by_words();
     const bool again = last != nullptr && last->name == device.name;
     table.add({again ? "" : device.name, again ? "" : size_text(device.bytes),
@@ -104,16 +125,14 @@ std::string to_table(const DeviceReport& report) {
                grouped(choice.task.M), short_name(choice.by_rule()),
                paper == nullptr ? "none fits" : short_name(paper->plan.kernel),
                paper == nullptr ? "-" : grouped(paper->words.value()),
-               short_name(choice.best.plan.kernel), grouped(choice.best.words.value()),
+               best ? short_name(best->plan.kernel) : "none fits",
+               best ? grouped(best->words.value()) : "-",
                paper == nullptr ? "-" : fmt::format("{:.2f}", *choice.ratio()),
-               grouped(choice.best.bound.words), fmt::format("{:.3f}", over_bound(choice.best)),
-               grouped(choice.bound.words)});
-    if (!again && !device.source.empty()) {
-      sources += fmt::format("{}: {}\n", device.name, device.source);
-    }
+               best ? grouped(best->bound.words) : "-",
+               best ? fmt::format("{:.3f}", over_bound(*best)) : "-", grouped(choice.bound.words)});
     last = &device;
   }
-  return text + "\n" + table.text() + (sources.empty() ? "" : "\n" + sources);
+  return text + "\n" + table.text() + "\n" + sources(report);
 }
 
 std::string to_json(const DeviceReport& report) {
@@ -122,7 +141,7 @@ std::string to_json(const DeviceReport& report) {
     const Device& device = choice.device;
     const Choice* const paper = choice.by_words();
     choices.push_back({{"device", device.name},
-                       {"source", device.source.empty() ? Json() : Json(device.source)},
+                       {"source", device.source},
                        {"bytes", device.bytes},
                        {"M", choice.task.M},
                        {"d", choice.task.shape.d},
@@ -157,13 +176,14 @@ std::string to_csv(const DeviceReport& report) {
   };
   for (const DeviceChoice& choice : report.choices) {
     const auto [n, m, d] = choice.task.shape;
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", choice.device.name,
-                    choice.device.bytes, n, m, d, dividing_point(choice.task.shape).value(),
-                    choice.task.M, to_string(choice.task.sharing), to_string(choice.task.known),
-                    choice.by_rule(), words(choice.small), words(choice.large),
-                    choice.best.plan.kernel, choice.best.forward ? choice.best.forward->kernel : "",
-                    choice.best.words.value(), choice.best.bound.words, choice.bound.words);
+    const std::optional<Choice>& best = choice.best;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", choice.device.name,
+                        choice.device.bytes, n, m, d, dividing_point(choice.task.shape).value(),
+                        choice.task.M, to_string(choice.task.sharing), to_string(choice.task.known),
+                        choice.by_rule(), words(choice.small), words(choice.large),
+                        best ? best->plan.kernel : "",
+                        best && best->forward ? best->forward->kernel : "", words(best),
+                        best ? fmt::format("{}", best->bound.words) : "", choice.bound.words);
   }
   return text;
 }

@@ -18,8 +18,8 @@ struct DeviceChoice {
   Task task;
   // The paper's algorithms, where they fit.
   std::optional<Choice> small, large;
-  Choice best;
-  Bound bound;  // of every algorithm
+  std::optional<Choice> best;  // nothing where no kernel fits
+  Bound bound;                 // of every algorithm
 
   // The name of the one that the paper says: backward/small where M < d^2.
   [[nodiscard]] std::string_view by_rule() const;
@@ -35,7 +35,7 @@ struct DeviceReport {
 
 // For each device all tasks, which differ in width; M is the device's words.
 // Requires: devices of whole words, tasks of backward. Throws: FastMemoryTooSmall where no kernel
-// fits; what choices() and lower_bounds() do.
+// fits in any of them; what choices() and lower_bounds() do.
 DeviceReport report_devices(const std::vector<Device>& devices, const std::vector<Task>& tasks);
 
 std::string to_table(const DeviceReport& report);

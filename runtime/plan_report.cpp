@@ -90,6 +90,13 @@ double over_bound(const Choice& choice) {
   return static_cast<double>(choice.words.value()) / static_cast<double>(choice.bound.words);
 }
 
+FastMemoryTooSmall no_kernel_fits(const Task& task) {
+  return FastMemoryTooSmall(
+      fmt::format("no kernel fits in M = {} words: {} (redblue list --n {} --m {} --d {} has the "
+                  "least M of each)",
+                  task.M, to_words(task), task.shape.n, task.shape.m, task.shape.d));
+}
+
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {
   PlanReport report{.task = task,
                     .M_from = std::nullopt,
@@ -97,10 +104,7 @@ PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {
                     .bound = largest(lower_bounds(task), {.sharing = task.sharing}),
                     .rates = rates};
   if (report.choices.empty()) {
-    throw FastMemoryTooSmall(
-        fmt::format("no kernel fits in M = {} words: {} (redblue list --n {} --m {} --d {} has the "
-                    "least M of each)",
-                    task.M, to_words(task), task.shape.n, task.shape.m, task.shape.d));
+    throw no_kernel_fits(task);
   }
   return report;
 }

@@ -19,6 +19,9 @@ struct PlanReport {
   std::optional<Rates> rates;  // where the order is that of time
 };
 
+// What to throw where no kernel fits.
+FastMemoryTooSmall no_kernel_fits(const Task& task);
+
 // Throws: FastMemoryTooSmall where no kernel fits; what choices() and lower_bounds() do.
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt);
 

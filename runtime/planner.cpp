@@ -37,13 +37,18 @@ double seconds(const Choice& choice, const Goal& goal) {
 }  // namespace
 
 std::vector<Choice> choices(const Task& task, const Goal& goal) {
+  bool overflowed = false;
   std::optional<Plan> forward;
   if (task.pass == Pass::backward && task.known == Known::nothing) {
     Task before = task;
     before.pass = Pass::forward;
-    const std::vector<Choice> makers = choices(before, {.rates = goal.rates});
-    if (!makers.empty()) {
-      forward = makers.front().plan;
+    try {
+      const std::vector<Choice> makers = choices(before, {.rates = goal.rates});
+      if (!makers.empty()) {
+        forward = makers.front().plan;
+      }
+    } catch (const CountOverflow&) {  // from nothing in one pass may move fewer
+      overflowed = true;
     }
   }
   std::vector<Choice> found;
@@ -59,13 +64,18 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
       choice.words = needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan);
-      if (choice.words.overflowed()) {
+      if (choice.words.overflowed()) {  // the next may move fewer
+        overflowed = true;
         continue;
       }
       found.push_back(std::move(choice));
     } catch (const FastMemoryTooSmall&) {  // the next may fit
-    } catch (const CountOverflow&) {       // the next may move fewer
+    } catch (const CountOverflow&) {       // nor does this, and its least M passes 63 bits
     }
+  }
+  if (found.empty() && overflowed) {
+    throw CountOverflow(
+        "the words of every kernel that fits pass 63 bits: the sizes are too large");
   }
   if (!found.empty()) {
     const std::vector<Bound> bounds = lower_bounds(task);

@@ -33,8 +33,8 @@ struct Goal {
 // Like is compared with like: a kernel that has A2 for A3 only where they are one matrix; one that
 // takes O and L, from nothing, with those who make them. Of equal words, fewer flops come first.
 // For least time plans have the blocks of least time: it is with these that rates are measured.
-// Empty where nothing fits, or nothing counts within 63 bits. Throws: ShapeMismatch for extents
-// below 1.
+// Empty where nothing fits. Throws: ShapeMismatch for extents below 1; CountOverflow where the
+// words of all that fit pass 63 bits.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {});
 
 // The task of a kernel in this size: what it returns, what it is given, what it reads as one.

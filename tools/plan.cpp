@@ -48,7 +48,9 @@ std::vector<Device> devices_of(const TextOption& option) {
                       "192KiB",
                       given.from, text, fmt::join(device_names(), ", ")));
     } else {
-      found.push_back({.name = text, .bytes = parse_bytes(text, given.from)});
+      found.push_back({.name = text,
+                       .bytes = parse_bytes(text, given.from),
+                       .source = "given by " + given.from});
     }
   }
   return found;

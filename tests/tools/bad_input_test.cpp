@@ -182,6 +182,12 @@ TEST_F(BadInput, Bounds) {
       {"bounds --n 4 --M 200", 2, "--d is missing"},
       {"bounds --n 4 --d 3", 2, "--M is missing"},
       {"plan --n 4 --d 3 --M 2", 2, "no kernel fits in M = 2.*redblue list"},
+      {"plan --n 4G --d 4G --M 200", 2, "63 bits"},
+      {"plan --n 9223372036854775807 --d 1 --M 64K --objective time", 2, "63 bits"},
+      {"plan --n 2500000000 --d 64 --M 12K", 2, "every kernel that fits pass 63 bits"},
+      {"plan --n 4G --d 64 --M 64K --given nothing", 2, "every kernel that fits pass 63 bits"},
+      {"count backward/auto --n 2500000000 --d 64 --M 12K", 2,
+       "every kernel that fits pass 63 bits"},
       {"plan --n 4 --d 3", 2, "--M is missing"},
       {"plan --n 4 --d 3 --M 200 --problem sideways", 2, "--problem 'sideways': expected product"},
       {"run backward/auto --n 4 --d 3 --M 2", 2, "backward/auto does not fit in M = 2"},
@@ -226,6 +232,7 @@ TEST_F(BadInput, CachesOfDevices) {
       {"plan --cache a100 --d 4 --problem forward", 2, "--problem 'forward': --cache"},
       {"plan --cache a100 --d 4 --m 5 --n 4 --sharing self", 2, "--m 5 is not --n 4"},
       {"plan --cache 4B --d 4", 2, "no kernel fits in M = 1"},
+      {"plan --cache a100 --n 4G --d 4,4G", 2, "63 bits"},
       {"plan --n 4 --d 4,8 --M 200", 2, "--d: \"4,8\""},
   });
 }

@@ -114,6 +114,28 @@ TEST_F(BoundsCommand, StatementsOfThePaper) {
   EXPECT_NE(data("bounds --n 4096 --d 64 --M 4095").find("this cache is small"), std::string::npos);
 }
 
+// Also where M is so large that what the paper says is less than a word.
+TEST_F(BoundsCommand, StatementsThatFallToZero) {
+  for (const std::string problem :
+       {"bounds --n 4096 --d 64 --M 1024G", "bounds --n 4096 --d 64 --M 2000000000G",
+        "bounds --n 4 --d 4 --M 600"}) {
+    const Json statements = json(problem)["statements"];
+    ASSERT_FALSE(statements.empty()) << problem;
+    EXPECT_EQ(statements[0]["name"], "Theorem 1.1");
+    EXPECT_EQ(statements[0]["says_words"], 0) << problem;
+    for (const Json& statement : statements) {
+      EXPECT_EQ(statement["refuted"], true) << problem << statement.dump();
+    }
+  }
+}
+
+TEST_F(BoundsCommand, KernelsWhoseWordsPass63Bits) {
+  const std::string problem = "bounds --n 2500000000 --d 64 --M 12K";
+  EXPECT_TRUE(json(problem)["best"].is_null());
+  EXPECT_NE(data(problem).find("\nthe words of every kernel that fits pass 63 bits"),
+            std::string::npos);
+}
+
 TEST_F(BoundsCommand, TwinsAndCaches) {
   EXPECT_EQ(data("REDBLUE_PROBLEM=forward REDBLUE_SHARING=kv bounds --n 99 --d 8 --M 99"),
             data("bounds --n 99 --d 8 --M 99 --problem forward --sharing kv"));

@@ -121,7 +121,8 @@ TEST_F(PlanCommand, DevicesOfThePaper) {
   EXPECT_EQ(devices[0]["paper"]["by_rule"], "backward/large");
   EXPECT_EQ(devices[1]["d"], 64);
   EXPECT_EQ(devices[2]["device"], "48KiB");
-  EXPECT_TRUE(devices[2]["source"].is_null());
+  EXPECT_EQ(devices[0]["source"], "L1 and shared memory of an SM (NVIDIA A100 white paper)");
+  EXPECT_EQ(devices[2]["source"], "given by --cache");
   EXPECT_EQ(devices[2]["paper"]["by_rule"], "backward/small");
   EXPECT_EQ(devices[3]["paper"]["by_rule"], "backward/large") << "12,288 words, and d^2 = 4,096";
   EXPECT_EQ(json("plan --cache gtx1060 --d 128 --n 100")["n"], 100);
@@ -172,6 +173,39 @@ TEST_F(PlanCommand, DevicesInTheirForms) {
     EXPECT_NE(table.find(device.name + ": " + std::string(device.source) + "\n"),
               std::string::npos);
   }
+}
+
+// Every table says where its sizes come from, once for neighbours of one source.
+TEST_F(PlanCommand, DevicesAndTheirSources) {
+  EXPECT_NE(data("plan --cache 4KiB,8KiB,a100,16KiB --d 8,16")
+                .find("\n\n4KiB, 8KiB: given by --cache\n"
+                      "a100: L1 and shared memory of an SM (NVIDIA A100 white paper)\n"
+                      "16KiB: given by --cache\n"),
+            std::string::npos);
+  EXPECT_NE(data("REDBLUE_CACHE=4KiB plan --d 8").find("\n\n4KiB: given by REDBLUE_CACHE\n"),
+            std::string::npos);
+}
+
+// A device in which no kernel fits has its line beside the others.
+TEST_F(PlanCommand, DevicesTooSmallForAnyKernel) {
+  const std::string asked = "plan --cache 8B,4KiB --d 8";
+  const Json devices = json(asked)["devices"];
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0]["device"], "8B");
+  EXPECT_TRUE(devices[0]["best"].is_null());
+  EXPECT_TRUE(devices[0]["paper_over_best"].is_null());
+  EXPECT_GT(devices[0]["lower_bound"]["words"], 0);
+  EXPECT_EQ(devices[1], json("plan --cache 4KiB --d 8")["devices"][0]);
+  const std::string table = data(asked);
+  const std::string line =
+      table.substr(table.find("\n8B"), table.find("\n4KiB") - table.find("\n8B"));
+  EXPECT_NE(line.find("none fits"), line.rfind("none fits")) << "nor of the paper's:" << table;
+  const std::vector<CsvRow> rows = parse_csv(data(asked + " --format csv"));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("device"), "8B");
+  EXPECT_EQ(rows[0].at("best"), "");
+  EXPECT_EQ(rows[0].at("words"), "");
+  EXPECT_EQ(rows[1].at("words"), devices[1]["best"]["words"].dump());
 }
 
 // O and L from files: kernels that take them are asked, too.
