@@ -320,12 +320,8 @@ TEST_P(FaultsInARun, EndInTheRightResultOrAnErrorThatNamesThem) {
 // A few that go by all the paths; all of them for the table.
 std::vector<Case> cases() {
   if (!of_all_kernels()) {
-    return {{"matmul/blocked", true},
-            {"forward/flash", true},
-            {"forward/rows", true},
-            {"backward/small", false},
-            {"backward/rows", false},
-            {"backward/tiles", false}};
+    return {{"matmul/blocked", true},  {"forward/flash", true},  {"forward/rows", true},
+            {"backward/small", false}, {"backward/rows", false}, {"backward/tiles", false}};
   }
   std::vector<Case> all;
   for (const Kernel& kernel : kernels()) {
