@@ -101,7 +101,7 @@ bool same_bits(const Buffers& a, const Buffers& b) {
 }
 
 Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
-                  const Store& store, Workspace* workspace) {
+                  const InStore& store, Workspace* workspace) {
   Result result;
   result.returned = fresh_results(kernel, plan.shape);
   Machine machine(plan.M);

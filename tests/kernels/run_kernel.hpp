@@ -49,10 +49,10 @@ struct Result {
 
 // On a machine of plan.M words, with every matrix borrowed from a buffer, or in a store around it;
 // intermediates in main memory, or in the caller's workspace.
-using Store = std::function<std::unique_ptr<Backing>(std::string_view operand,
-                                                     std::unique_ptr<Backing> borrowed)>;
+using InStore = std::function<std::unique_ptr<Backing>(std::string_view operand,
+                                                       std::unique_ptr<Backing> borrowed)>;
 Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
-                  const Store& store = {}, Workspace* workspace = nullptr);
+                  const InStore& store = {}, Workspace* workspace = nullptr);
 
 // The formulas as a run of the plan counts them; and what it counts without the operations that
 // have no formula (tests/golden holds them).
