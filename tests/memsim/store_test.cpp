@@ -832,6 +832,53 @@ TEST(Store, ServesSeveralThreads) {
   }
 }
 
+// Whichever of many requests in flight fails: it is told once, the others end, and what was not
+// written is never taken for what should have been.
+TEST(Store, GoesOnAfterARequestThatFailed) {
+  constexpr Index kRows = 20;
+  const TemporaryDirectory directory;
+  const Buffer old = numbered(kRows * kSectorWords);
+  const Buffer words = numbered(kRows * kSectorWords, 1);
+  for (Index k = 0; k < kRows; ++k) {
+    for (const bool reads : {true, false}) {
+      Faults faults({.kind = Fault::eio,
+                     .which = reads ? k : 1 + kRows + k,  // the header and the old words before
+                     .of = reads ? Fault::Of::reads : Fault::Of::writes});
+      Store store(directory / "store", {.direct = false,
+                                        .granule_bytes = kSector,
+                                        .depth = 4,
+                                        .buffer_bytes = kSector,
+                                        .queue = faults.around(threads_queue(4))});
+      const auto file = store.create("A.rb", sector_rows(kRows), Life::temporary);
+      StoredMatrix& matrix = *file->matrix();
+      put(matrix, old);
+      if (reads) {
+        const Index offset = granule_offset(matrix.layout(), k);
+        expect_parts(message_of<std::system_error>([&] { all_of(matrix); }),
+                     {"A.rb", "cannot read 4096 bytes at offset " + std::to_string(offset) + ":",
+                      "Input/output error"});
+        EXPECT_TRUE(same_bits(all_of(matrix), old));
+      } else {
+        EXPECT_THROW(put(matrix, words), std::system_error);
+        Index lost = 0;
+        for (Index row = 0; row < kRows; ++row) {
+          try {
+            const Buffer now = row_of(matrix, row);
+            EXPECT_TRUE(now == numbered(kSectorWords, row * kSectorWords) ||
+                        now == numbered(kSectorWords, row * kSectorWords + 1));
+          } catch (const StoreError&) {
+            ++lost;
+          }
+        }
+        EXPECT_GE(lost, 1);
+      }
+      put(matrix, words);
+      EXPECT_TRUE(same_bits(all_of(matrix), words));
+      file->seal();
+    }
+  }
+}
+
 TEST(Store, StopsBeforeAnyWindow) {
   struct Stopped {};
   const TemporaryDirectory directory;
@@ -1221,6 +1268,10 @@ TEST(StoredFile, FingerprintsAreOfTheWords) {
     }
   });
   EXPECT_EQ(in_parts, whole);
+  // Nor does what else went through the buffers.
+  put(*store.create("B.rb", sector_rows(1024), Life::temporary)->matrix(),
+      draw_words(random, 1024 * kSectorWords));
+  EXPECT_EQ(fingerprint_of([&](StoredMatrix& matrix) { put(matrix, words); }), whole);
   std::set<std::uint64_t> others{whole};
   for (int k = 0; k < 20; ++k) {
     Buffer other = words;
@@ -1469,7 +1520,7 @@ TEST(StoredTables, CutRequests) {
   constexpr Index kRows = 2 * kChecksums + 10;
   const TemporaryDirectory directory;
   Store store(directory / "store",
-              {.granule_bytes = kSector, .depth = 2, .buffer_bytes = (kChecksums + 1) * kSector});
+              {.granule_bytes = kSector, .depth = 2, .buffer_bytes = kRows * kSector});
   const auto file = store.create("A.rb", sector_rows(kRows), Life::temporary);
   const Buffer words = numbered(kRows * kSectorWords);
   store.ledger().begin(Purpose::kernel);
@@ -1477,6 +1528,10 @@ TEST(StoredTables, CutRequests) {
   EXPECT_EQ(store.ledger().of(Purpose::kernel).written.requests, 3);
   EXPECT_TRUE(same_bits(all_of(*file->matrix()), words));
   EXPECT_EQ(store.ledger().of(Purpose::kernel).read.requests, 3);
+  for (const Index row : {kChecksums - 1, kChecksums, kRows - 1}) {
+    EXPECT_EQ(row_of(*file->matrix(), row), numbered(kSectorWords, row * kSectorWords));
+  }
+  file->seal();
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -236,12 +239,31 @@ TEST(StoredStream, StopsBeforeAnyWindow) {
   }
 }
 
+// Reads take their time to come back.
+class SlowReads final : public TransferQueue {
+ public:
+  explicit SlowReads(std::unique_ptr<TransferQueue> inner) : inner_(std::move(inner)) {}
+  void submit(Transfer& transfer) override { inner_->submit(transfer); }
+  Transfer& wait() override {
+    Transfer& transfer = inner_->wait();
+    if (transfer.kind == Transfer::Kind::read) {
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+    }
+    return transfer;
+  }
+
+ private:
+  std::unique_ptr<TransferQueue> inner_;
+};
+
 // Tiles come and go beside streams until memory is in pieces and they slide together: the words
 // that are on their way arrive where their tiles are then.
 TEST(StoredStreams, ArriveWhereTheirTilesAreAlsoWhenThoseSlide) {
   constexpr Index kM = Index{1} << 17;
   constexpr Index kCols = 300;
-  Numbered numbers;
+  Numbered numbers({.granule_bytes = kSector, .queue = [] {
+                      return std::make_unique<SlowReads>(make_queue(Engine::threads, 8));
+                    }});
   const SlowMatrix A = numbers.matrix("A", 160, kCols);
   const SlowMatrix B = numbers.matrix("B", 160, kCols);
   int slid = 0;
