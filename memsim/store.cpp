@@ -112,7 +112,12 @@ StoreFile::~StoreFile() {
 
 StoredMatrix& StoreFile::laid_out_for(Window window) {
   if (matrix_ == nullptr) {
-    const Window block = use_.mostly.value_or(window);
+    Window block = use_.mostly.value_or(window);
+    if (block.cols >= cols_) {
+      // It makes no difference to who reads whole rows; who writes parts of rows writes all parts
+      // of some, and shares their granules with no others.
+      block.rows = std::max(block.rows, window.rows);
+    }
     matrix_ = store_.create(
         file_, use_.apart ? StoreLayout::for_blocks(rows_, cols_, block, store_.granule_bytes(), 1)
                           : store_.layout(rows_, cols_, block, false));

@@ -1,7 +1,7 @@
 #pragma once
 // A slow store on disk: matrices in the files of a directory (memsim/stored_matrix.hpp), which
 // belongs to one process at a time. In memory are a few buffers for each thread that moves words
-// at the same time, and for each open matrix some tables and a granule, whatever the matrices'
+// at the same time, and for each open matrix some tables and two granules, whatever the matrices'
 // size.
 //
 //   Store store("scratch");

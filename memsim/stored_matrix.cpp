@@ -179,11 +179,15 @@ struct StoredMatrix::Page {
 struct StoredMatrix::AtHand {
   explicit AtHand(Index slot_bytes) : slot(static_cast<std::size_t>(slot_bytes)) {}
   std::optional<Granule> granule;
-  bool changed = false;
+  bool changed = false;  // since the file had it
   std::vector<std::byte> slot;
 
   [[nodiscard]] bool is(const Granule& other) const {
     return granule && granule->number == other.number;
+  }
+  void drop() {
+    granule.reset();
+    changed = false;
   }
   [[nodiscard]] float* words() { return words_of(slot.data()); }
 };
@@ -203,7 +207,8 @@ StoredMatrix::StoredMatrix(FilePath path, const StoreLayout& layout, bool direct
       layout_(layout),
       channels_(channels),
       table_checksums_(static_cast<std::size_t>(ceil_div(layout.granules(), kChecksums))),
-      at_hand_(std::make_unique<AtHand>(layout.slot_bytes())) {
+      read_(std::make_unique<AtHand>(layout.slot_bytes())),
+      written_(std::make_unique<AtHand>(layout.slot_bytes())) {
   check_buffers();
   open(O_RDWR | O_CREAT | O_TRUNC, direct);
   try {
@@ -347,7 +352,8 @@ void StoredMatrix::read_header(Expect expect) {
     refuse("it was never finished: its writer ended before; import or make the matrix again");
   }
   check_buffers();
-  at_hand_ = std::make_unique<AtHand>(layout_.slot_bytes());
+  read_ = std::make_unique<AtHand>(layout_.slot_bytes());
+  written_ = std::make_unique<AtHand>(layout_.slot_bytes());
   table_checksums_.resize(static_cast<std::size_t>(ceil_div(layout_.granules(), kChecksums)));
   // While nobody knows what the tables' checksums should be, each table's own stands for it.
   trusted_ = false;
@@ -462,10 +468,12 @@ void StoredMatrix::read(Range rows, Range columns, WordOrder order, std::span<fl
     writes = writes_;
     layout_.for_granules(rows, columns, [&](const Granule& granule) {
       const Index wanted = kWord * window.words_of(granule);
-      if (at_hand_->is(granule)) {
-        window.fetch(granule, at_hand_->words(), to);
-        bytes.at_hand += wanted;
-        return;
+      for (AtHand* at_hand : {written_.get(), read_.get()}) {
+        if (at_hand->is(granule)) {
+          window.fetch(granule, at_hand->words(), to);
+          bytes.at_hand += wanted;
+          return;
+        }
       }
       const std::uint64_t expected = checksum(granule.number, *channel);
       if (expected == 0) {
@@ -484,9 +492,9 @@ void StoredMatrix::read(Range rows, Range columns, WordOrder order, std::span<fl
     window.fetch(granule, words_of(slot.data()), to);
     if (!window.covers(granule)) {
       const std::lock_guard lock(mutex_);
-      if (!at_hand_->changed && writes_ == writes) {
-        at_hand_->granule = granule;
-        std::ranges::copy(slot, at_hand_->slot.begin());
+      if (writes_ == writes) {
+        read_->granule = granule;
+        std::ranges::copy(slot, read_->slot.begin());
       }
     }
   });
@@ -515,19 +523,20 @@ void StoredMatrix::write(Range rows, Range columns, WordOrder order, std::span<c
 
   layout_.for_granules(rows, columns, [&](const Granule& granule) {
     if (!window.covers(granule)) {
-      if (!at_hand_->is(granule)) {
+      if (!written_->is(granule)) {
         start();  // so that a buffer is free
         channel->finish();
         take_in_hand(granule, *channel);
       }
-      window.put(granule, from, at_hand_->words());
-      at_hand_->changed = true;
+      window.put(granule, from, written_->words());
+      written_->changed = true;
       bytes.at_hand += kWord * window.words_of(granule);
       return;
     }
-    if (at_hand_->is(granule)) {
-      at_hand_->granule.reset();
-      at_hand_->changed = false;
+    for (AtHand* at_hand : {written_.get(), read_.get()}) {
+      if (at_hand->is(granule)) {
+        at_hand->drop();
+      }
     }
     if (run.size == 0 || run.size == channel->buffer_bytes() / slot ||
         !follows(granule, run.last)) {
@@ -553,45 +562,50 @@ void StoredMatrix::write(Range rows, Range columns, WordOrder order, std::span<c
   channels_.ledger().add(Ledger::Direction::write, bytes);
 }
 
-// The granule at hand, as it is or, never written, full of NaN.
+// For writing: the granule as it is or, never written, full of NaN.
 void StoredMatrix::take_in_hand(const Granule& granule, Channel& channel) {
-  send_at_hand(channel);
-  at_hand_->granule.reset();
+  send_written(channel);
+  if (read_->is(granule)) {
+    std::swap(read_, written_);
+    return;
+  }
+  written_->drop();
   const std::uint64_t expected = checksum(granule.number, channel);
   if (expected == 0) {
-    std::ranges::fill(at_hand_->slot, std::byte{0});
-    std::fill_n(at_hand_->words(), granule.words(), std::numeric_limits<float>::quiet_NaN());
+    std::ranges::fill(written_->slot, std::byte{0});
+    std::fill_n(written_->words(), granule.words(), std::numeric_limits<float>::quiet_NaN());
   } else {
-    transfer(channel, Transfer::Kind::read, offset(granule.number), at_hand_->slot);
-    check(granule.number, expected, at_hand_->slot);
+    transfer(channel, Transfer::Kind::read, offset(granule.number), written_->slot);
+    check(granule.number, expected, written_->slot);
     channels_.ledger().add(Ledger::Direction::read,
                            {.whole_granules = kWord * granule.words(),
                             .padding = layout_.slot_bytes() - kWord * granule.words()});
   }
-  at_hand_->granule = granule;
+  written_->granule = granule;
 }
 
-void StoredMatrix::send_at_hand(Channel& channel) {
-  if (!at_hand_->changed) {
+void StoredMatrix::send_written(Channel& channel) {
+  if (!written_->changed) {
     return;
   }
-  const Granule& granule = *at_hand_->granule;
+  const Granule& granule = *written_->granule;
   Page& table = page(granule.number / kChecksums, channel);
   table.checksums[static_cast<std::size_t>(granule.number % kChecksums)] =
-      checksum_of(at_hand_->slot, static_cast<std::uint64_t>(granule.number) + 1);
+      checksum_of(written_->slot, static_cast<std::uint64_t>(granule.number) + 1);
   table.changed = true;
-  transfer(channel, Transfer::Kind::write, offset(granule.number), at_hand_->slot);
+  transfer(channel, Transfer::Kind::write, offset(granule.number), written_->slot);
   channels_.ledger().add(Ledger::Direction::write,
                          {.whole_granules = kWord * granule.words(),
                           .padding = layout_.slot_bytes() - kWord * granule.words()});
-  at_hand_->changed = false;
+  written_->changed = false;
 }
 
 StoredMatrix::Verified StoredMatrix::verify() {
   const Channels::Lease channel = channels_.lend();
   const std::lock_guard lock(mutex_);
   flush(*channel);
-  at_hand_->granule.reset();
+  read_->drop();
+  written_->drop();
   pages_.clear();
   check_header(*channel);
   Verified verified{.granules = layout_.granules()};
@@ -618,7 +632,7 @@ StoredMatrix::Verified StoredMatrix::verify() {
 }
 
 void StoredMatrix::flush(Channel& channel) {
-  send_at_hand(channel);
+  send_written(channel);
   for (const auto& page : pages_) {
     if (page->changed) {
       write_page(*page, channel);

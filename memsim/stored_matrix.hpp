@@ -8,9 +8,9 @@
 // bytes for each 32 MiB), and a checksum of them all is in the header once it is closed. What was
 // never written is NaN, and costs nothing.
 //
-// Beside its tables, of which a few are in memory, a file has one granule at hand: that which was
-// read or written in part last. May be read and written from several threads, but a granule only
-// by one of them while it is written.
+// Beside its tables, of which a few are in memory, a file has two granules at hand: those of which
+// parts were read last, and written last. May be read and written from several threads, but a
+// granule only by one of them while it is written.
 
 #include <filesystem>
 #include <memory>
@@ -127,7 +127,7 @@ class StoredMatrix {
   template <class Arrived>
   void bring(Channel& channel, const std::vector<Member>& members, const Arrived& arrived) const;
   void take_in_hand(const Granule& granule, Channel& channel);
-  void send_at_hand(Channel& channel);
+  void send_written(Channel& channel);
   void flush(Channel& channel);
   void sync() const;
 
@@ -140,7 +140,7 @@ class StoredMatrix {
   std::vector<std::uint64_t> table_checksums_;  // 0: never written
   bool trusted_ = true;  // they are those of the tables on disk; not of a file left open
   std::vector<std::unique_ptr<Page>> pages_;  // in memory; the last was used last
-  std::unique_ptr<AtHand> at_hand_;
+  std::unique_ptr<AtHand> read_, written_;    // at hand
   std::uint64_t writes_ = 0;  // so far: what was read before the last of them may be old
   std::uint64_t fingerprint_ = 0;
 };
