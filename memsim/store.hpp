@@ -36,9 +36,10 @@ struct StoreOptions {
   Index granule_bytes = Index{64} * 1024;
   // Requests in flight, each with a buffer of its own: 2 or more.
   int depth = 8;
-  Index buffer_bytes = Index{512} * 1024;       // at least a granule's
-  MakeQueue queue = nullptr;                    // in place of the engine's
-  std::function<void()> before_each = nullptr;  // before each window moves; throws to stop
+  Index buffer_bytes = Index{512} * 1024;  // at least a granule's
+  MakeQueue queue = nullptr;               // in place of the engine's
+  // Before each window moves, also from threads that read ahead; throws to stop.
+  std::function<void()> before_each = nullptr;
 };
 
 class Store;

@@ -607,6 +607,9 @@ StoredMatrix::Verified StoredMatrix::verify() {
   read_->drop();
   written_->drop();
   pages_.clear();
+  if (!indirect_.empty()) {  // nor what the system has in memory, as far as it lets go
+    static_cast<void>(::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_DONTNEED));
+  }
   check_header(*channel);
   Verified verified{.granules = layout_.granules()};
   std::vector<Member> members;

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -1398,6 +1399,42 @@ TEST(StoredFile, VerifyFindsWhatNobodyReads) {
     }
     EXPECT_TRUE(same_bits(all_of(matrix), numbered(2 * kRows * 512)));
   }
+}
+
+// Bytes that came from disks for this process.
+Index bytes_from_disks() {
+  std::ifstream io("/proc/self/io");
+  std::string what;
+  for (Index bytes = 0; io >> what >> bytes;) {
+    if (what == "read_bytes:") {
+      return bytes;
+    }
+  }
+  return 0;
+}
+
+// Also where requests go through the system's cache, which has it all when it was just written.
+TEST(StoredFile, IsReadBackFromTheDisk) {
+  constexpr Index kRows = 256;
+  const TemporaryDirectory directory;
+  Store store(directory / "store", {.direct = false, .granule_bytes = kSector});
+  const auto file = store.create("A.rb", sector_rows(kRows), Life::lasting);
+  put(*file->matrix(), numbered(kRows * kSectorWords));
+  file->matrix()->close();
+  // Whether this system tells.
+  const Descriptor other(::open(store.path("A.rb").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::posix_fadvise(other.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  Index before = bytes_from_disks();
+  static_cast<void>(content_of(store.path("A.rb")));
+  if (bytes_from_disks() - before < kRows * kSector) {
+    GTEST_SKIP() << "the file system reads from memory, or does not tell";
+  }
+  before = bytes_from_disks();
+  static_cast<void>(all_of(*file->matrix()));
+  EXPECT_LT(bytes_from_disks() - before, kRows * kSector) << "from the cache";
+  before = bytes_from_disks();
+  EXPECT_EQ(file->matrix()->verify().granules, kRows);
+  EXPECT_GE(bytes_from_disks() - before, kRows * kSector);
 }
 
 TEST(StoredFile, WrittenAfterItWasClosedIsLeftOpen) {
