@@ -48,4 +48,13 @@ inline int allocate(int file, std::int64_t bytes) {
   throw std::system_error(error, std::generic_category(), "cannot " + what + " " + path.string());
 }
 
+// Forces the name of a file to disk: it is in its directory. Throws: std::system_error.
+inline void force_name(const std::filesystem::path& file) {
+  const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
+  const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (names.get() < 0 || ::fsync(names.get()) != 0) {
+    fail(errno, "force to disk", directory);
+  }
+}
+
 }  // namespace redblue

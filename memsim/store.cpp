@@ -152,7 +152,8 @@ Store::Store(std::filesystem::path directory, StoreOptions options)
           options_.queue ? options_.queue : [this] { return make_queue(engine_, options_.depth); },
           options_.depth,
           ceil_div(std::max(options_.buffer_bytes, options_.granule_bytes), StoreLayout::kSector) *
-              StoreLayout::kSector) {
+              StoreLayout::kSector),
+      fetchers_(static_cast<std::size_t>(options_.depth)) {
   require(options_.depth >= 2, "a store has two buffers or more");
   require(options_.granule_bytes > 0 && options_.granule_bytes % StoreLayout::kSector == 0,
           "a granule is some whole sectors of 4096 bytes");

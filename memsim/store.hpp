@@ -5,7 +5,8 @@
 // size.
 //
 //   Store store("scratch");
-//   const auto file = store.create("A1.rb", StoreLayout::row_major(n, d, store.granule_bytes()));
+//   const auto file = store.create("A1.rb", StoreLayout::row_major(n, d, store.granule_bytes()),
+//                                  StoreFile::Life::lasting);
 //   SlowMatrix A1 = store.matrix("A1", file);
 //   StoreWorkspace workspace(store);
 //   kernel.run(machine, plan, {{&A1, ...}, {&g}}, workspace);
@@ -34,7 +35,8 @@ struct StoreOptions {
   std::optional<Engine> engine = std::nullopt;  // else io_uring, where the system offers it
   bool direct = true;  // requests pass by the system's cache, where they can
   Index granule_bytes = Index{64} * 1024;
-  // Requests in flight, each with a buffer of its own: 2 or more.
+  // Requests in flight of each thread that moves words, each with a buffer of its own, and reads
+  // that go on ahead at the same time: 2 or more.
   int depth = 8;
   Index buffer_bytes = Index{512} * 1024;  // at least a granule's
   MakeQueue queue = nullptr;               // in place of the engine's
@@ -146,7 +148,7 @@ class Store {
   Descriptor reserve_;
   std::int64_t reserved_ = 0;
   Channels channels_;
-  Threads fetchers_;  // as many as there are reads at the same time
+  Threads fetchers_;  // each with a channel while it reads
 };
 
 // Intermediates in a store, which must outlive it, and the matrices that it gave: they are removed

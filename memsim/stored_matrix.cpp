@@ -336,17 +336,23 @@ void StoredMatrix::read_header(Expect expect) {
     refuse("a foreign file; expected a matrix of a store");
   }
   if (header.version != Header::kVersion || header.element != Header::kFloat32) {
-    refuse("version " + std::to_string(header.version) + " of elements " +
-           std::to_string(header.element) + "; this redblue reads version 1 of float32");
+    refuse("its header at offset 0 is of another version (" + std::to_string(header.version) +
+           " of elements " + std::to_string(header.element) +
+           "; this redblue reads version 1 of float32), or damaged");
   }
   if (header.checksum != checksum_of(header) || bytes != sector_of(header)) {
     refuse("its header at offset 0 is damaged: import the matrix again");
   }
   layout_ = {.rows = {header.rows, header.block_rows, header.granule_rows},
              .columns = {header.cols, header.block_cols, header.granule_cols}};
-  if (const Words expected = file_bytes(layout_); Words(status.st_size) < expected) {
-    refuse("truncated: " + std::to_string(status.st_size) + " bytes; expected " +
-           std::to_string(expected.value()));
+  for (const Cut& cut : {layout_.rows, layout_.columns}) {
+    if (cut.piece < 1 || cut.block < cut.piece || cut.extent < cut.block) {
+      refuse("its header at offset 0 makes no sense: import the matrix again");
+    }
+  }
+  if (const Words expected = file_bytes(layout_); !(Words(status.st_size) == expected)) {
+    refuse((Words(status.st_size) < expected ? "truncated: " : "too long: ") +
+           std::to_string(status.st_size) + " bytes; expected " + std::to_string(expected.value()));
   }
   if (header.closed == 0 && expect == Expect::closed) {
     refuse("it was never finished: its writer ended before; import or make the matrix again");
@@ -670,12 +676,7 @@ void StoredMatrix::rename(const FilePath& to) {
     fail(errno, "rename " + path_.string() + " to", to);
   }
   path_ = to;
-  // A name is in its directory.
-  const FilePath directory = to.has_parent_path() ? to.parent_path() : FilePath(".");
-  const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (names.get() < 0 || ::fsync(names.get()) != 0) {
-    fail(errno, "force to disk", directory);
-  }
+  force_name(to);
 }
 
 }  // namespace redblue

@@ -5,8 +5,8 @@
 //
 // A checksum is of a slot as it was last written, and tells of torn, flipped, misplaced and stale
 // ones, because it lies elsewhere; those of the tables stay in memory while the file is open (8
-// bytes for each 32 MiB), and a checksum of them all is in the header once it is closed. What was
-// never written is NaN, and costs nothing.
+// bytes for each 511 granules), and a checksum of them all is in the header once it is closed. What
+// was never written is NaN, and costs nothing.
 //
 // Beside its tables, of which a few are in memory, a file has two granules at hand: those of which
 // parts were read last, and written last. May be read and written from several threads, but a

@@ -93,6 +93,7 @@ Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   file.append(std::as_bytes(std::span(content)));
   file.finish();
   file.commit();
+  force_name(path);
   return static_cast<Index>(content.size());
 }
 
@@ -117,7 +118,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
       content.substr(kFirstWords.size(), kHexDigits + 1) !=
           fmt::format("{:016x}\n", checksum_of(body))) {
     throw InputError(path.string() +
-                     ": no checkpoint, or a damaged one: remove it, and begin without --resume");
+                     ": no checkpoint, or a damaged one: remove it, and begin anew");
   }
   const Json json = Json::parse(content.begin() + static_cast<std::ptrdiff_t>(before),
                                 content.begin() + static_cast<std::ptrdiff_t>(line));

@@ -113,9 +113,6 @@ Report count(const Request& request) {
 
 Report run(const Request& request, const Topology& topology, const Around& around,
            const Progress* progress) {
-  if (request.store) {
-    return run_in_store(request, around, progress);
-  }
   const Kernel& asked = kernel_of(request);
   if (around && request.threads > 1) {
     throw RequestError(fmt::format("{} {}: a run is measured on one thread",
@@ -123,6 +120,9 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   }
   if (request.printed_blocks) {
     throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
+  }
+  if (request.store) {
+    return run_in_store(request, around, progress);
   }
   const Readers readers = open_inputs(request, asked);
   check_outputs(request, asked);

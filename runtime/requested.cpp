@@ -284,11 +284,14 @@ Plans choose(const Request& request, const Size& size, bool has_forward) {
       return {std::move(plan), std::move(forward)};
     }
   }
+  const std::string least =
+      request.prefetch > 1 ? fmt::format("redblue count KERNEL --prefetch {}", request.prefetch)
+                           : fmt::format("redblue list --n {} --m {} --d {}", size.shape.n,
+                                         size.shape.m, size.shape.d);
   throw FastMemoryTooSmall(fmt::format(
-      "{} does not fit in M = {} words: no kernel {}{}does (redblue list --n {} --m {} --d "
-      "{} has the least M of each)",
+      "{} does not fit in M = {} words: no kernel {}{}does ({} has the least M of each)",
       request.kernel, request.M, must_split ? "that splits by rows " : "",
-      request.prefetch > 1 ? "that prefetches " : "", size.shape.n, size.shape.m, size.shape.d));
+      request.prefetch > 1 ? "that prefetches " : "", least));
 }
 
 Plans plans_of(const Request& request, const Size& size, bool has_forward) {

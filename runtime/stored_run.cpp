@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/simd.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/store.hpp"
 #include "runtime/buffers.hpp"
@@ -60,6 +61,7 @@ class StoredRun {
   }
 
   void open_found(const Readers& readers);
+  void refuse_older_results() const;
   void refuse_if_too_large(const Report& report, const Kernel& kernel) const;
   [[nodiscard]] Words bytes_needed(const Report& report, const Kernel& kernel) const;
   [[nodiscard]] Words bytes_there() const;
@@ -99,7 +101,18 @@ void StoredRun::open_found(const Readers& readers) {
       found_.push_back(name);
     }
   }
-  // O and L are of the store's other operands, or of nobody knows which.
+  // O and L are of the store's other operands, or of nobody knows which: also those that stay.
+  if (find_operand(asked_.returns, "O") != nullptr) {
+    for (const auto& [name, reader] : readers) {
+      if (std::filesystem::exists(store_.path(name + std::string(Store::kSuffix)))) {
+        throw RequestError(
+            fmt::format("{} {}: the store {} has another {}, beside which O and L would stay: "
+                        "import the file, or "
+                        "take another store",
+                        request_.said("--in"), name, store_.directory().string(), name));
+      }
+    }
+  }
   const bool has_O = operands_.contains("O");
   if (has_O != operands_.contains("L") && !readers.contains("O")) {
     throw RequestError(fmt::format("{}: {} has {} without {}: import both, or remove it",
@@ -114,6 +127,24 @@ void StoredRun::open_found(const Readers& readers) {
     for (const char* name : {"O", "L"}) {
       operands_.erase(name);
       std::erase(found_, name);
+    }
+  } else if (has_O) {
+    refuse_older_results();
+  }
+}
+
+// What came after O and L is not what they were made of.
+void StoredRun::refuse_older_results() const {
+  const auto written = [&](const std::string& name) {
+    return std::filesystem::last_write_time(operands_.at(name)->matrix()->path());
+  };
+  const auto made = std::min(written("O"), written("L"));
+  for (const Signature& operand : asked_.given) {
+    const std::string name(operand.name);
+    if (name != "dO" && name != "O" && name != "L" && written(name) > made) {
+      throw RequestError(fmt::format(
+          "{}: {} has O and L from before {} came: remove O.rb and L.rb, or import them anew",
+          request_.said("--store"), store_.directory().string(), name));
     }
   }
 }
@@ -141,29 +172,44 @@ void StoredRun::refuse_if_too_large(const Report& report, const Kernel& kernel) 
   }
 }
 
-// What is made during the run: with a header and some tables, and what whole sectors add.
+// What is made during the run: with headers and tables, and with what whole sectors add to
+// granules, which of intermediates is taken to be as much as of the largest operands.
 Words StoredRun::bytes_needed(const Report& report, const Kernel& kernel) const {
-  const Shape& shape = report.kernel.plan.shape;
-  Words words = kernel.intermediates(shape, report.kernel.plan.blocks);
-  Index matrices = 4;
+  const Plan& plan = report.kernel.plan;
+  Words bytes;
+  Words most;  // of an operand
+  double excess = 1;
   const auto add = [&](const Signature& operand) {
-    words += Words(operand.rows_of(shape)) * operand.cols_of(shape);
-    ++matrices;
+    const StoreLayout layout = input_layout(operand, plan);
+    const Words words = Words(operand.rows_of(plan.shape)) * operand.cols_of(plan.shape);
+    if (words >= most) {
+      const Index granule = layout.rows.piece * layout.columns.piece * Index{sizeof(float)};
+      excess = std::max(words > most ? 1 : excess,
+                        static_cast<double>(layout.slot_bytes()) / static_cast<double>(granule));
+      most = words;
+    }
+    return StoredMatrix::file_bytes(layout);
   };
   for (const Signature& operand : kernel.given) {
-    if (!operands_.contains(operand.name)) {
-      add(operand);
-    }
+    const Words own = add(operand);
+    bytes += operands_.contains(operand.name) ? Words(0) : own;
   }
   for (const Signature& operand : kernel.returns) {
-    add(operand);
+    bytes += add(operand);
   }
+  Words words = kernel.intermediates(plan.shape, plan.blocks);
   if (report.forward) {
     const Plan& forward = report.forward->plan;
-    words += find_kernel(forward.kernel).intermediates(shape, forward.blocks);
+    const Words its = find_kernel(forward.kernel).intermediates(plan.shape, forward.blocks);
+    words = request_.store->keep ? words + its : std::max(words, its);
   }
-  return words * 4 + Words(words.overflowed() ? 0 : words.value() / 2) +
-         Words(matrices) * 4 * StoreLayout::kSector;
+  constexpr Index kMatrices = 8;  // of intermediates at a time
+  constexpr double kTables = 1.02;
+  bytes += Words(kMatrices) * 4 * StoreLayout::kSector;
+  return words.overflowed() || bytes.overflowed()
+             ? words + bytes
+             : bytes +
+                   static_cast<Index>(4 * kTables * excess * static_cast<double>(words.value()));
 }
 
 // What an earlier run left to go on with.
@@ -251,7 +297,7 @@ void StoredRun::bring_inputs(const Report& report, const Kernel& kernel, const R
 // The checkpoint has to be of this run.
 void StoredRun::go_on(const Report& report) {
   Checkpoint now;
-  now.plan = to_string(report.kernel.plan);
+  now.plan = fmt::format("{} in {}", to_string(report.kernel.plan), simd_target());
   now.forward_plan = report.forward ? to_string(report.forward->plan) : "";
   now.origins = origins_;
   for (const auto& [name, file] : operands_) {
@@ -444,6 +490,10 @@ Report StoredRun::run() {
       checkpoint_ = std::move(*read);
       from_checkpoint_ = true;
     }
+  } else if (std::filesystem::exists(checkpoint_path())) {
+    throw RequestError(fmt::format(
+        "{}: a run that was ended left {}: go on from it with --resume, or remove that file",
+        request_.said("--store"), checkpoint_path().string()));
   }
   open_found(readers);
   std::vector<Stored> stored;
@@ -533,9 +583,6 @@ Report run_in_store(const Request& request, const Around& around, const Progress
   if (request.threads > 1) {
     throw RequestError(fmt::format("{} {}: one worker runs in a store, and the disk beside it",
                                    request.said("--threads"), request.threads));
-  }
-  if (request.printed_blocks) {
-    throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
   }
   return StoredRun(request, around, progress).run();
 }

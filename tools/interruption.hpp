@@ -7,8 +7,8 @@
 namespace redblue {
 
 // From now on SIGINT, SIGTERM and SIGHUP are noted, and what this returns throws when one was: to
-// be called now and then, from any thread. One that comes later than a second after the first ends
-// the process at once; and what the process was told to ignore stays so.
+// be called now and then, from any thread. One that comes two seconds after the first, or later,
+// ends the process at once; and what the process was told to ignore stays so.
 std::function<void()> stop_if_asked();
 
 }  // namespace redblue

@@ -57,9 +57,14 @@ std::pair<std::string, Path> name_and_file(const std::string& item) {
 
 void check_directory(const Path& directory) {
   if (!std::filesystem::exists(directory)) {
-    throw std::runtime_error(
-        fmt::format("there is no store {}: redblue store import makes one", directory.string()));
+    throw std::runtime_error(fmt::format(
+        "there is no store {}: redblue store import or generate makes one", directory.string()));
   }
+}
+
+// DIR, or file:DIR as for a run.
+Path directory_of(const std::string& text) {
+  return text.starts_with("file:") ? store_directory({text, "directory"}) : Path(text);
 }
 
 // Of those that are asked for, or all.
@@ -142,12 +147,18 @@ int info(const Path& directory, const Items& asked, Format format) {
 int verify(const Path& directory, const Items& asked) {
   check_directory(directory);
   Store store(directory, options_of(StoreOptions().granule_bytes));
+  int code = 0;
   for (const std::string& name : chosen(store, asked)) {
-    const auto [granules, unwritten] = store.open(file_of(name))->matrix()->verify();
-    print(fmt::format("{}: {} granules are what was written{}\n", name, granules - unwritten,
-                      unwritten == 0 ? "" : fmt::format(", {} never were", unwritten)));
+    try {
+      const auto [granules, unwritten] = store.open(file_of(name))->matrix()->verify();
+      print(fmt::format("{}: {} granules are what was written{}\n", name, granules - unwritten,
+                        unwritten == 0 ? "" : fmt::format(", {} never were", unwritten)));
+    } catch (const StoreError& error) {  // the others may be whole
+      say(error.what());
+      code = 1;
+    }
   }
-  return 0;
+  return code;
 }
 
 int import_files(const Path& directory, const Items& items, Index granule_bytes) {
@@ -211,8 +222,9 @@ int export_files(const Path& directory, const Items& items) {
     const auto file = store.open(file_of(name));
     const Index rows = file->rows();
     const Index cols = file->cols();
-    // As NumPy has a column: in one dimension.
-    NpyWriter writer(path, cols == 1 ? std::vector{rows} : std::vector{rows, cols});
+    // L has one dimension, as for a run.
+    NpyWriter writer(path,
+                     name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
     export_rows(*file, writer);
     writer.commit();
     print(fmt::format("{}: {} x {} to {}\n", name, rows, cols, path.string()));
@@ -230,7 +242,7 @@ Index granule_of(const TextOption& option) {
 Action add_store(CLI::App& app) {
   struct Options {
     Action action;
-    Path directory;
+    std::string directory;
     Items items;
     std::optional<TextOption> format, import_granule, granule, seed, scale;
     std::optional<ShapeOptions> shape;
@@ -252,16 +264,17 @@ Action add_store(CLI::App& app) {
   CLI::App* info_command = add("info", "the matrices in a store", "of these; of all", false);
   options->format.emplace(*info_command, "--format", "table, json or csv", "FORMAT");
   runs(info_command, [options] {
-    return info(options->directory, options->items, parse_format(*options->format));
+    return info(directory_of(options->directory), options->items, parse_format(*options->format));
   });
   runs(add("verify", "whether all that matrices hold is what was written", "these; all", false),
-       [options] { return verify(options->directory, options->items); });
+       [options] { return verify(directory_of(options->directory), options->items); });
   CLI::App* import_command = add("import", "matrices from .npy files, by rows",
                                  "NAME=FILE: a matrix and where it is", true);
   options->import_granule.emplace(*import_command, "--granule", "the least that moves; 64KiB",
                                   "BYTES");
   runs(import_command, [options] {
-    return import_files(options->directory, options->items, granule_of(*options->import_granule));
+    return import_files(directory_of(options->directory), options->items,
+                        granule_of(*options->import_granule));
   });
   CLI::App* generate_command =
       add("generate", "operands of attention from a seed", "A1, A2, A3, X, Y, dO; all", false);
@@ -278,7 +291,7 @@ Action add_store(CLI::App& app) {
     }
     const auto seed = options->seed->get();
     const auto scale = options->scale->get();
-    return generate(options->directory, options->items,
+    return generate(directory_of(options->directory), options->items,
                     {*request.n, request.m.value_or(*request.n), *request.d},
                     seed ? parse_seed(seed->text, seed->from) : request.seed,
                     scale ? parse_scale(scale->text, scale->from) : request.scale,
@@ -286,7 +299,7 @@ Action add_store(CLI::App& app) {
   });
   runs(add("export", "matrices to .npy files, by rows", "NAME=FILE: a matrix and where it goes",
            true),
-       [options] { return export_files(options->directory, options->items); });
+       [options] { return export_files(directory_of(options->directory), options->items); });
   return [options] { return options->action(); };
 }
 

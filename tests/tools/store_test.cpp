@@ -238,6 +238,10 @@ TEST_F(StoreCommand, FindsDamage) {
   damaged[2 * kSector + 17] ^= 4;
   directory_.write("st/A2.rb", damaged);
   expect_refused("store verify st A2", 1, "A2.rb: the 4096 bytes at offset 8192 are not what was");
+  const Outcome all = redblue("store verify st");
+  EXPECT_EQ(all.code, 1);
+  EXPECT_NE(all.out.find("dO: 1 granules"), std::string::npos)
+      << "what lies behind A2 is seen, too";
   EXPECT_EQ(redblue("run backward/small --M 100 --store file:st --out g=g.npy").code, 1);
   EXPECT_FALSE(std::filesystem::exists(directory_ / "g.npy"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "st/g.rb"));
@@ -302,7 +306,8 @@ TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
   for (const char* other : {" --seed 2", " --scale 2"}) {
     expect_refused(kLong + other, 2, "--resume: A1 came from seed 1, scale 1, not from seed");
   }
-  expect_refused("run forward/rows --n 200000 --M 4096 --store file:st", 2, "--d is missing");
+  expect_refused("run forward/rows --n 200 --d 16 --M 4096 --store file:st", 2,
+                 "--store: a run that was ended left .*checkpoint: go on from it with --resume");
   // Nor does a damaged checkpoint lead anywhere.
   const std::string good = bytes("st/redblue.checkpoint");
   for (const std::size_t at : {std::size_t{3}, std::size_t{30}, good.size() - 2}) {
@@ -322,7 +327,9 @@ TEST_F(StoreCommand, TakesOAndLWithTheirOperandsAlone) {
   EXPECT_TRUE(json(line + " --store file:st --out g=d.npy")["store"]["found"].empty());
   data(line + " --out g=m.npy");
   EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
-  data("store generate st A1 A2 A3 X Y --n 30 --d 6");
+  data("store generate file:st A1 A2 A3 X Y --n 30 --d 6");
+  expect_refused(line + " --store file:st", 2, "--store: st has O and L from before A1 came");
+  data("run forward/rows --M 400 --store file:st");
   EXPECT_EQ(json(line + " --store file:st --verify")["store"]["found"].size(), 7U);
   std::filesystem::remove(directory_ / "st/L.rb");
   expect_refused(line + " --store file:st", 2, "--store: st has O without L");
@@ -383,7 +390,7 @@ TEST_F(StoreCommand, BadInput) {
       {"run matmul/blocked --n 100M --m 1 --d 1000 --M 8K --store file:empty", 1,
        "the store empty has [0-9]+ bytes free and needs [0-9]+ more for this run"},
       {"store", 2, "subcommand"},
-      {"store info nowhere", 1, "there is no store nowhere: redblue store import makes one"},
+      {"store info nowhere", 1, "there is no store nowhere: redblue store import or generate"},
       {"store info small B", 1, "the store small has no matrix B"},
       {"store verify foreign", 1, "foreign/A1.rb: a foreign file"},
       {"store export small B=b.npy", 1, "the store small has no matrix B"},
