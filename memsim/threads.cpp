@@ -5,30 +5,45 @@
 namespace redblue {
 
 Threads::~Threads() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
+  const std::lock_guard lock(mutex_);
+  ending_ = true;
+  while (!idle_.empty()) {
+    call_one();
   }
-  given_.notify_all();
 }
 
+// Each task has somebody called or made for it, unless all there may be are at work: these look for
+// more before they are idle.
 void Threads::give(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
-  if (tasks_.size() >= idle_ && threads_.size() < most_) {
+  if (idle_.empty() && threads_.size() < most_) {
+    idle_.reserve(threads_.size() + 1);  // so that to be idle cannot fail
     threads_.emplace_back([this] { serve(); });
   }
   tasks_.push_back(std::move(task));  // once there is somebody who does it
-  given_.notify_one();
+  if (!idle_.empty()) {
+    call_one();
+  }
+}
+
+void Threads::call_one() {
+  Idle& idle = *idle_.back();
+  idle_.pop_back();
+  idle.called = true;
+  idle.woken.notify_one();
 }
 
 void Threads::serve() {
+  Idle self;
   std::unique_lock lock(mutex_);
   for (;;) {
-    ++idle_;
-    given_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
-    --idle_;
-    if (tasks_.empty()) {
-      return;
+    while (tasks_.empty()) {
+      if (ending_) {
+        return;
+      }
+      self.called = false;
+      idle_.push_back(&self);
+      self.woken.wait(lock, [&] { return self.called; });
     }
     const std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();

@@ -26,13 +26,19 @@ class Threads {
   void give(std::function<void()> task);
 
  private:
+  // Who waits has a condition of its own: where several wait on one, glibc may wake none of them
+  // (its bug 25847).
+  struct Idle {
+    std::condition_variable woken;
+    bool called = false;
+  };
   void serve();
+  void call_one();
 
   std::size_t most_;
   std::mutex mutex_;
-  std::condition_variable given_;
   std::deque<std::function<void()>> tasks_;
-  std::size_t idle_ = 0;
+  std::vector<Idle*> idle_;  // and not called yet
   bool ending_ = false;
   std::vector<std::jthread> threads_;  // the first to die: they use the rest
 };

@@ -16,6 +16,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/sanitized.hpp"
+
 namespace redblue {
 namespace {
 
@@ -79,6 +81,32 @@ TEST(Threads, ThatAreIdleAreNotCountedOnTwice) {
     if (round % 3 == 0) {
       std::this_thread::sleep_for(100us);  // some of them idle
     }
+  }
+}
+
+// Whoever is idle and whoever just ends: what is given is done, without anything given after it.
+TEST(Threads, DoWhatTheyAreGivenAlsoWhereNothingFollows) {
+  constexpr int kRounds = kSanitized ? 2000 : 10000;
+  std::mutex mutex;
+  std::condition_variable done;
+  int missing = 0;
+  Threads threads(4);
+  for (int round = 0; round < kRounds; ++round) {
+    const int tasks = 1 + round % 6;
+    {
+      const std::lock_guard lock(mutex);
+      missing = tasks;
+    }
+    for (int k = 0; k < tasks; ++k) {
+      threads.give([&] {
+        const std::lock_guard lock(mutex);
+        if (--missing == 0) {
+          done.notify_one();
+        }
+      });
+    }
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(done.wait_for(lock, 20s, [&] { return missing == 0; })) << "round " << round;
   }
 }
 
