@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include <CLI/CLI.hpp>
+
 #include "tools/sizes.hpp"
 
 namespace redblue {
@@ -93,6 +95,14 @@ bool Switch::get() const {
     throw UsageError(twin->from + " '" + twin->text + "': expected 0 or 1");
   }
   return twin && twin->text == "1";
+}
+
+Argument::Argument(CLI::App& app, const std::string& name, const std::string& help)
+    : option_(app.add_option(name)->description(help)->required()->expected(1)->option_text(" ")) {
+}
+
+const std::string& Argument::get() const {
+  return option_->results().front();
 }
 
 Format parse_format(const TextOption& option) {

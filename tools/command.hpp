@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace redblue {
 
@@ -44,6 +47,16 @@ class Switch {
 
  private:
   std::string flag_;
+  CLI::Option* option_;
+};
+
+// A word that a subcommand must have, without a flag: its kernel, its file.
+class Argument {
+ public:
+  Argument(CLI::App& app, const std::string& name, const std::string& help);
+  [[nodiscard]] const std::string& get() const;
+
+ private:
   CLI::Option* option_;
 };
 

@@ -204,7 +204,10 @@ Objective ObjectiveOption::get() const {
 }
 
 ProblemOptions::ProblemOptions(CLI::App& app)
-    : shape_(app),
+    : kernel_(app, "kernel",
+              "a kernel of `redblue list`, or forward/auto or backward/auto: the first of "
+              "`redblue plan`"),
+      shape_(app),
       M_(app),
       blocks_(app, "--blocks",
               "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
@@ -215,18 +218,11 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       prefetch_(app, "--prefetch",
                 "blocks of keys in fast memory at a time, so that a disk brings the next while one "
                 "is computed with; 1",
-                "NUMBER") {
-  app.add_option("kernel", kernel_,
-                 "a kernel of `redblue list`, or forward/auto or backward/auto: the first of "
-                 "`redblue plan`")
-      ->required()
-      ->type_name("KERNEL")
-      ->option_text(" ");
-}
+                "NUMBER") {}
 
 void ProblemOptions::fill(Request& request) const {
-  check_kernel(kernel_);
-  request.kernel = kernel_;
+  check_kernel(kernel_.get());
+  request.kernel = kernel_.get();
   shape_.fill(request);
   if (const auto threads = size_of(threads_, request)) {
     if (*threads > kMostWorkers) {
@@ -241,7 +237,7 @@ void ProblemOptions::fill(Request& request) const {
   M_.fill(request);
   request.objective = objective_.get();
   if (request.objective == Objective::time &&
-      std::ranges::find(kAuto, kernel_) != std::end(kAuto)) {
+      std::ranges::find(kAuto, request.kernel) != std::end(kAuto)) {
     request.rates = machine_rates();
   }
   for (const Given& given : blocks_.all()) {

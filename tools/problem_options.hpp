@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "runtime/experiment.hpp"
 #include "tools/command.hpp"
 
@@ -84,7 +82,7 @@ class ProblemOptions {
   void fill(Request& request) const;
 
  private:
-  std::string kernel_;
+  Argument kernel_;
   ShapeOptions shape_;
   FastMemoryOption M_;
   TextOption blocks_;

@@ -4,8 +4,6 @@
 
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "runtime/bounds.hpp"
 #include "tools/command.hpp"
 #include "tools/problem_options.hpp"
