@@ -98,8 +98,7 @@ bool Switch::get() const {
 }
 
 Argument::Argument(CLI::App& app, const std::string& name, const std::string& help)
-    : option_(app.add_option(name)->description(help)->required()->expected(1)->option_text(" ")) {
-}
+    : option_(app.add_option(name)->description(help)->required()->expected(1)->option_text(" ")) {}
 
 const std::string& Argument::get() const {
   return option_->results().front();
