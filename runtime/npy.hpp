@@ -14,20 +14,15 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
+#include "runtime/input_error.hpp"
 #include "runtime/whole_file.hpp"
 
 namespace redblue {
-
-// The content of an input is bad. One line: the file, what is wrong, what was expected.
-struct InputError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // Reads formats 1.0, 2.0 and 3.0; float32 and float64 of either byte order; C and Fortran
 // order; 1-D, 2-D and 3-D. Several threads may read one reader at once.

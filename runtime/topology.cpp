@@ -178,11 +178,6 @@ Topology topology_of_xml(const std::filesystem::path&) {
 
 #endif
 
-std::string_view to_string(CacheLevel level) {
-  constexpr std::array kNames = {"L1", "L2", "L3"};
-  return kNames[static_cast<std::size_t>(level)];
-}
-
 std::size_t Topology::units() const {
   std::size_t sum = 0;
   for (const auto& core : cores) {

@@ -18,7 +18,10 @@ namespace redblue {
 
 enum class CacheLevel { L1, L2, L3 };  // L1 is the one for data
 inline constexpr std::array kCacheLevels = {CacheLevel::L1, CacheLevel::L2, CacheLevel::L3};
-std::string_view to_string(CacheLevel level);
+constexpr std::string_view to_string(CacheLevel level) {
+  constexpr std::array kNames = {"L1", "L2", "L3"};
+  return kNames[static_cast<std::size_t>(level)];
+}
 
 struct Cache {
   std::uint64_t bytes = 0;

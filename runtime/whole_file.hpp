@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 #include "memsim/descriptor.hpp"
 
@@ -28,6 +29,7 @@ class WholeFile {
   // know how, the writes will tell.
   void reserve(std::int64_t bytes);
   void append(std::span<const std::byte> bytes);
+  void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
   // Forces all to disk and closes the file.
   void finish();
   // What a process left that was killed. Requires: nobody else is at work in the directory.

@@ -38,10 +38,10 @@ std::string with_twin(const std::string& flag, const std::string& help) {
 
 }  // namespace
 
-TextOption::TextOption(CLI::App& app, const std::string& flag, const std::string& help,
+TextOption::TextOption(CLI::App& app, const std::string& flags, const std::string& help,
                        const std::string& type)
-    : flag_(flag),
-      option_(app.add_option(flag)->description(with_twin(flag, help))->type_name(type)) {
+    : flag_(flags.substr(flags.find("--"))),
+      option_(app.add_option(flags)->description(with_twin(flag_, help))->type_name(type)) {
   option_->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

@@ -24,7 +24,8 @@ struct Given {
 // by their subcommand, so that a message can name the culprit.
 class TextOption {
  public:
-  TextOption(CLI::App& app, const std::string& flag, const std::string& help,
+  // `flags` is "--out", or with a short one before it "-o,--out".
+  TextOption(CLI::App& app, const std::string& flags, const std::string& help,
              const std::string& type);
 
   [[nodiscard]] const std::string& flag() const { return flag_; }

@@ -11,6 +11,9 @@ install(DIRECTORY memsim kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp")
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue)
+  install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
+  install(FILES runtime/gate.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime)
+  install(FILES tools/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools)
 endif()
 
 install(EXPORT redblue_targets NAMESPACE redblue:: FILE redblueTargets.cmake

@@ -1,0 +1,242 @@
+#include "runtime/comparison.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "runtime/table.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::string_view kLeastM = "least_M";
+struct Metric {
+  std::string_view name;
+  Index Moved::*words;
+};
+constexpr Metric kMetrics[] = {
+    {"reads", &Moved::reads}, {"writes", &Moved::writes}, {"peak", &Moved::peak}};
+
+template <class Number>
+bool parse_all(std::string_view text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+Index distance(const Difference& difference) {
+  return std::abs(difference.after - difference.before);
+}
+
+bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
+  if (difference.kind != Difference::Kind::words || tolerance.metric != difference.metric ||
+      (!tolerance.phase.empty() && tolerance.phase != difference.phase)) {
+    return false;
+  }
+  return tolerance.percent ? static_cast<double>(distance(difference)) <=
+                                 *tolerance.percent / 100 * static_cast<double>(difference.before)
+                           : distance(difference) <= tolerance.words;
+}
+
+void compare_moved(const Moved& before, const Moved& now, std::vector<Difference>& found) {
+  for (const auto& [name, words] : kMetrics) {
+    if (before.*words != now.*words) {
+      found.push_back({.phase = now.path,
+                       .metric = std::string(name),
+                       .before = before.*words,
+                       .after = now.*words});
+    }
+  }
+}
+
+std::vector<Difference> phase_differences(const std::vector<Moved>& before,
+                                          const std::vector<Moved>& now) {
+  std::vector<Difference> found;
+  for (const Moved& old : before) {
+    const auto same = std::ranges::find(now, old.path, &Moved::path);
+    if (same == now.end()) {
+      found.push_back({.kind = Difference::Kind::phase_gone,
+                       .phase = old.path,
+                       .before = old.reads + old.writes});
+    } else {
+      compare_moved(old, *same, found);
+    }
+  }
+  for (const Moved& fresh : now) {
+    if (std::ranges::find(before, fresh.path, &Moved::path) == before.end()) {
+      found.push_back({.kind = Difference::Kind::phase_new,
+                       .phase = fresh.path,
+                       .after = fresh.reads + fresh.writes});
+    }
+  }
+  return found;
+}
+
+// The words of a point that moved, for the order in which points are shown; all of them where one
+// of the two moved none.
+double change_of(const Compared& compared) {
+  if (compared.differences.empty()) {
+    return -1;
+  }
+  const auto io = [](const std::optional<Recorded>& recorded) {
+    return recorded && recorded->fits
+               ? static_cast<double>(recorded->total.reads + recorded->total.writes)
+               : 0.0;
+  };
+  const double before = io(compared.before);
+  const double now = io(compared.now);
+  return before == 0 || now == 0 ? std::numeric_limits<double>::infinity()
+                                 : std::abs(now - before) / before;
+}
+
+std::string signed_words(Index change) {
+  return (change > 0 ? "+" : "") + grouped(change);
+}
+
+}  // namespace
+
+Tolerance parse_tolerance(const std::string& text) {
+  Tolerance tolerance{.text = text, .phase = {}, .metric = {}, .percent = std::nullopt};
+  const std::size_t equals = text.rfind('=');
+  if (equals != std::string::npos) {
+    const std::size_t colon = text.rfind(':', equals);
+    tolerance.phase = colon == std::string::npos ? "" : text.substr(0, colon);
+    const std::size_t name = colon == std::string::npos ? 0 : colon + 1;
+    tolerance.metric = text.substr(name, equals - name);
+    const std::string_view size = std::string_view(text).substr(equals + 1);
+    const bool known =
+        tolerance.metric == kLeastM ||
+        std::ranges::find(kMetrics, tolerance.metric, &Metric::name) != std::end(kMetrics);
+    if (known && colon != 0 && size.ends_with('%')) {
+      double percent = 0;
+      if (parse_all(size.substr(0, size.size() - 1), percent) && percent >= 0 &&
+          std::isfinite(percent)) {
+        tolerance.percent = percent;
+        return tolerance;
+      }
+    } else if (known && colon != 0 && parse_all(size, tolerance.words) && tolerance.words >= 0) {
+      return tolerance;
+    }
+  }
+  throw std::invalid_argument(fmt::format(
+      "'{}': expected [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, METRIC reads, writes, peak or "
+      "least_M, for example reads=1% or phase1/S:peak=64",
+      text));
+}
+
+std::string to_words(const Difference& difference) {
+  using Kind = Difference::Kind;
+  const std::string phase = difference.phase.empty() ? "total" : difference.phase;
+  switch (difference.kind) {
+    case Kind::phase_gone:
+      return fmt::format("{}: the phase is gone, and its {} words", phase,
+                         grouped(difference.before));
+    case Kind::phase_new:
+      return fmt::format("{}: the phase is new, and its {} words", phase,
+                         grouped(difference.after));
+    case Kind::no_longer_fits:
+      return "it no longer fits in M";
+    case Kind::fits_now:
+      return "it fits in M now";
+    case Kind::gone:
+      return difference.why;
+    case Kind::added:
+      return "it is new";
+    case Kind::words:
+      break;
+  }
+  const Index change = difference.after - difference.before;
+  return fmt::format("{} {} {} -> {} words ({}{})", phase, difference.metric,
+                     grouped(difference.before), grouped(difference.after), signed_words(change),
+                     difference.before == 0
+                         ? std::string()
+                         : fmt::format(", {:+.3g}%", 100.0 * static_cast<double>(change) /
+                                                         static_cast<double>(difference.before)));
+}
+
+bool Compared::fails() const {
+  return std::ranges::any_of(
+      differences, [](const Difference& difference) { return difference.hidden_by.empty(); });
+}
+
+std::size_t Comparison::failing() const {
+  return static_cast<std::size_t>(std::ranges::count_if(points, &Compared::fails));
+}
+
+std::size_t Comparison::hidden() const {
+  std::size_t hidden = 0;
+  for (const Compared& compared : points) {
+    hidden += static_cast<std::size_t>(std::ranges::count_if(
+        compared.differences,
+        [](const Difference& difference) { return !difference.hidden_by.empty(); }));
+  }
+  return hidden;
+}
+
+std::vector<Difference> differences(const Recorded& before, const Recorded& now,
+                                    const std::vector<Tolerance>& tolerances) {
+  std::vector<Difference> found;
+  if (before.least_M && now.least_M && *before.least_M != *now.least_M) {
+    found.push_back(
+        {.metric = std::string(kLeastM), .before = *before.least_M, .after = *now.least_M});
+  }
+  if (before.fits != now.fits) {
+    found.insert(found.begin(), {.kind = now.fits ? Difference::Kind::fits_now
+                                                  : Difference::Kind::no_longer_fits});
+  } else if (before.fits) {
+    std::vector<Difference> phases = phase_differences(before.phases, now.phases);
+    std::ranges::stable_sort(phases, std::greater<>(), distance);
+    compare_moved(before.total, now.total, phases);
+    found.insert(found.begin(), phases.begin(), phases.end());
+  }
+  for (Difference& difference : found) {
+    const auto tolerance = std::ranges::find_if(
+        tolerances, [&](const Tolerance& each) { return lets_pass(each, difference); });
+    if (tolerance != tolerances.end()) {
+      difference.hidden_by = tolerance->text;
+    }
+  }
+  return found;
+}
+
+void sort_by_change(Comparison& comparison) {
+  std::ranges::stable_sort(comparison.points, std::greater<>(), change_of);
+}
+
+Comparison compare(const Recording& before, const Recording& now,
+                   const std::vector<Tolerance>& tolerances) {
+  if (before.how != now.how) {
+    throw InputError(
+        fmt::format("one recording is of what kernels {}, the other of what they {}: "
+                    "record both alike",
+                    to_string(before.how), to_string(now.how)));
+  }
+  Comparison comparison{.before = {}, .now = {}, .how = now.how, .points = {}};
+  for (const Recorded& old : before.points) {
+    Compared compared{.point = old.point, .before = old, .now = std::nullopt, .differences = {}};
+    const auto same = std::ranges::find(now.points, old.point, &Recorded::point);
+    if (same == now.points.end()) {
+      compared.differences = {{.kind = Difference::Kind::gone, .why = "it is gone"}};
+    } else {
+      compared.now = *same;
+      compared.differences = differences(old, *same, tolerances);
+    }
+    comparison.points.push_back(std::move(compared));
+  }
+  for (const Recorded& fresh : now.points) {
+    if (std::ranges::find(before.points, fresh.point, &Recorded::point) == before.points.end()) {
+      comparison.points.push_back({.point = fresh.point,
+                                   .before = std::nullopt,
+                                   .now = fresh,
+                                   .differences = {{.kind = Difference::Kind::added}}});
+    }
+  }
+  sort_by_change(comparison);
+  return comparison;
+}
+
+}  // namespace redblue

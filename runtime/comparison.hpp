@@ -1,0 +1,68 @@
+#pragma once
+// Two recordings held against each other, exactly and in both directions: fewer words are news as
+// well. What a tolerance hides is still said. Values.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/recording.hpp"
+
+namespace redblue {
+
+// How far a metric may move, up or down, in one phase or in all of them and in the total.
+struct Tolerance {
+  std::string text;   // as a person said it: "reads=1%", "phase1/S:peak=64"
+  std::string phase;  // empty: every
+  std::string metric;
+  std::optional<double> percent;  // of the baseline
+  Index words = 0;                // where it is no percentage
+};
+// METRIC is reads, writes, peak or least_M. Throws: std::invalid_argument for what is not
+// [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%.
+Tolerance parse_tolerance(const std::string& text);
+
+// One number that is another now, or something that is gone or new.
+struct Difference {
+  enum class Kind { words, phase_gone, phase_new, no_longer_fits, fits_now, gone, added };
+  Kind kind = Kind::words;
+  std::string phase = {};   // empty: of the whole point
+  std::string metric = {};  // of words
+  Index before = 0, after = 0;
+  std::string why = {};        // of gone: why it could not be asked
+  std::string hidden_by = {};  // the tolerance that lets it pass
+};
+// "phase1/S reads 1,234 -> 1,235 words (+1, +0.08%)"
+std::string to_words(const Difference& difference);
+
+// The differences of a point, the culprit first: phases by the words that they move more or fewer,
+// then the total.
+struct Compared {
+  Point point;
+  std::optional<Recorded> before, now;
+  std::vector<Difference> differences;
+
+  [[nodiscard]] bool fails() const;  // by what no tolerance hides
+};
+
+struct Comparison {
+  std::string before, now;  // what is compared, for reports
+  How how = How::run;
+  std::vector<Compared> points;
+
+  [[nodiscard]] std::size_t failing() const;
+  [[nodiscard]] std::size_t hidden() const;  // differences that a tolerance lets pass
+};
+
+std::vector<Difference> differences(const Recorded& before, const Recorded& now,
+                                    const std::vector<Tolerance>& tolerances);
+
+// Points that differ most first; equal ones after them, in the order of `before`.
+void sort_by_change(Comparison& comparison);
+
+// Point by point. Throws: InputError where one ran and the other is from formulas.
+Comparison compare(const Recording& before, const Recording& now,
+                   const std::vector<Tolerance>& tolerances);
+
+}  // namespace redblue

@@ -1,0 +1,134 @@
+#include "runtime/kernel_subjects.hpp"
+
+#include <filesystem>
+#include <optional>
+
+#include "runtime/planner.hpp"
+#include "runtime/requested.hpp"
+#include "runtime/subprocess.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::string_view kGiven = "given";
+constexpr std::string_view kOL = "OL";
+constexpr std::string_view kDisk = "disk";
+
+Request request_of(const std::string& kernel, const Arguments& arguments) {
+  Request request;
+  request.kernel = kernel;
+  request.n = arguments["n"];
+  request.m = arguments["m"];
+  request.d = arguments["d"];
+  request.M = arguments["M"];
+  request.threads = arguments["threads"];
+  request.prefetch = arguments["prefetch"];
+  if (arguments["heads"] > 1) {
+    request.heads = arguments["heads"];
+  }
+  return request;
+}
+
+Report planned_for(const Request& request, const Arguments& arguments) {
+  return planned(request, {{*request.n, *request.m, *request.d}, request.heads},
+                 given_forward(arguments));
+}
+
+// The kernel's phases; and where it starts from nothing those of the one before it, as forward/...
+Tally tally_of(const Report& report, const Arguments& arguments) {
+  Tally tally{.phases = report.kernel.counted->phases, .total = report.kernel.counted->total};
+  if (report.forward && !given_forward(arguments)) {
+    const Counted& forward = *report.forward->counted;
+    for (PhaseTotal phase : forward.phases) {
+      phase.path = "forward/" + phase.path;
+      tally.phases.push_back(std::move(phase));
+    }
+    tally.total.io += forward.total.io;
+    tally.total.peak = std::max(tally.total.peak, forward.total.peak);
+  }
+  return tally;
+}
+
+std::vector<PhaseCost> formula_of(const Report& report, const Arguments& arguments) {
+  std::vector<PhaseCost> phases = report.kernel.formula;
+  if (report.forward && !given_forward(arguments)) {
+    for (PhaseCost phase : report.forward->formula) {
+      phase.path = "forward/" + phase.path;
+      phases.push_back(std::move(phase));
+    }
+  }
+  return phases;
+}
+
+Subject subject(const std::string& name, const std::string& summary) {
+  Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};
+  made.parameters = {{.name = "n", .help = "queries"},
+                     {.name = "m", .help = "keys", .same_as = "n"},
+                     {.name = "d", .help = "width"},
+                     {.name = "M", .help = "words of fast memory of each worker"},
+                     {.name = "threads", .help = "workers", .otherwise = Index{1}},
+                     {.name = "heads", .help = "problems of this shape", .otherwise = Index{1}},
+                     {.name = "prefetch",
+                      .help = "blocks of keys in fast memory at a time",
+                      .otherwise = Index{1}},
+                     {.name = "store",
+                      .help = "where slow words are",
+                      .otherwise = "memory",
+                      .words = {"memory", std::string(kDisk)}}};
+  if (name.starts_with("backward/")) {
+    made.parameters.push_back({.name = std::string(kGiven),
+                               .help = "what backward starts from",
+                               .otherwise = std::string(kOL),
+                               .words = {std::string(kOL), "nothing"}});
+  }
+  made.run = [name](const Arguments& arguments) {
+    return tally_of(run_subject(name, arguments, false), arguments);
+  };
+  made.formula = [name](const Arguments& arguments) {
+    return formula_of(count_subject(name, arguments), arguments);
+  };
+  return made;
+}
+
+}  // namespace
+
+bool given_forward(const Arguments& arguments) {
+  return arguments.contains(kGiven) && arguments.value(kGiven) == Value(std::string(kOL));
+}
+
+Report count_subject(const std::string& kernel, const Arguments& arguments) {
+  return planned_for(request_of(kernel, arguments), arguments);
+}
+
+Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed) {
+  Request request = request_of(kernel, arguments);
+  // Of those that are auto for who is given O and L.
+  request.kernel = planned_for(request, arguments).kernel.plan.kernel;
+  std::optional<ScratchDirectory> scratch;
+  if (arguments.value("store") == Value(std::string(kDisk))) {
+    scratch.emplace(std::filesystem::temp_directory_path());
+    request.store.emplace();
+    request.store->directory = scratch->path();
+  }
+  // Who stands around a run has it measured by nobody else.
+  const bool alone = request.threads == 1 && !request.heads;
+  const Around around = [](Machine&, const Plan&, const auto& go) { go(); };
+  return run(request, {}, timed || !alone ? nullptr : around);
+}
+
+std::vector<Subject> kernel_subjects() {
+  std::vector<Subject> subjects;
+  for (const Kernel& kernel : kernels()) {
+    subjects.push_back(subject(std::string(kernel.name), std::string(kernel.summary)));
+    subjects.back().least_M = [&kernel](const Arguments& arguments) {
+      return kernel.least_M({arguments["n"], arguments["m"], arguments["d"]},
+                            arguments["prefetch"]);
+    };
+  }
+  for (const std::string_view name : kAuto) {
+    subjects.push_back(subject(std::string(name), "the kernel of fewest words, as `plan` has it"));
+  }
+  return subjects;
+}
+
+}  // namespace redblue

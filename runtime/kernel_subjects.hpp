@@ -1,0 +1,23 @@
+#pragma once
+// redblue's kernels as subjects of a gate or a sweep: n, m, d, M, threads, heads, prefetch, where
+// the slow store is, and, of backward, whether O and L are given.
+
+#include <string>
+#include <vector>
+
+#include "runtime/experiment.hpp"
+#include "runtime/gate.hpp"
+
+namespace redblue {
+
+// In the order of kernels(), then forward/auto and backward/auto.
+std::vector<Subject> kernel_subjects();
+
+// What a subject's run and formula are made of. Requires (both): complete arguments of the kernel.
+// `timed`: the report says how fast multiply-adds are beside it. Where O and L are given, the
+// report's forward part, if any, is not a part of the work. Throw: as run() and count().
+Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed);
+Report count_subject(const std::string& kernel, const Arguments& arguments);
+bool given_forward(const Arguments& arguments);
+
+}  // namespace redblue

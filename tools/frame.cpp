@@ -1,0 +1,86 @@
+#include "tools/frame.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/build_info.hpp"
+#include "tools/nearest.hpp"
+#include "tools/print.hpp"
+#include "tools/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+void check_subcommand(const std::vector<Subcommand>& subcommands, std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const Subcommand& subcommand : subcommands) {
+    names.emplace_back(subcommand.name);
+  }
+  if (!word.starts_with('-') && std::ranges::find(names, word) == names.end()) {
+    throw UsageError(fmt::format("no subcommand is called '{}': did you mean {}?", word,
+                                 fmt::join(nearest(word, names), " or ")));
+  }
+}
+
+int execute(int argc, char** argv, const std::string& name, const std::string& description,
+            const std::vector<Subcommand>& subcommands) {
+  CLI::App app(description, name);
+  const std::string version = "redblue " + std::string(build_info::kVersion);
+  app.set_version_flag("--version", version);
+  app.require_subcommand(1);
+  Action action;
+  for (const Subcommand& subcommand : subcommands) {
+    CLI::App& command = *app.add_subcommand(subcommand.name, subcommand.help);
+    command.set_version_flag("--version", version);
+    command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
+  }
+
+  try {
+    if (argc > 1) {
+      check_subcommand(subcommands, argv[1]);
+    }
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_words) {  // --help, --version
+    std::ostringstream words;
+    app.exit(asked_for_words, words, words);
+    print(words.str());
+    return 0;
+  } catch (const CLI::Error& error) {
+    throw UsageError(fmt::format("{} ({} --help)", error.what(), name));
+  }
+  return action();
+}
+
+int complain(const char* what, int code) {
+  say(what);
+  return code;
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv, const std::string& name, const std::string& description,
+                const std::vector<Subcommand>& subcommands) {
+  try {
+    return execute(argc, argv, name, description, subcommands);
+  } catch (const UsageError& error) {
+    return complain(error.what(), 2);
+  } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
+    return complain(error.what(), 2);
+  } catch (const CountOverflow& error) {
+    return complain(error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory: take smaller n, m or d", 1);
+  } catch (const std::exception& error) {
+    return complain(error.what(), 1);
+  }
+}
+
+}  // namespace redblue
