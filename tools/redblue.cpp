@@ -55,6 +55,8 @@ int execute(int argc, char** argv) {
   add("plan", "the kernel that moves the fewest words, and the others", add_plan);
   add("measure", "run a kernel and measure a cache meanwhile", add_measure);
   add("calibrate", "find the M for this machine's caches, for --M auto", add_calibrate);
+  add("table1", "the paper's Table 1, each cell beside the power law of the words counted",
+      add_table1);
 
   try {
     if (argc > 1) {
