@@ -93,6 +93,18 @@ Row fitted(const Claim& claim, const Grid& grid, Task task, const Source& source
               peak_over_M > 0 ? std::optional(peak_over_M) : std::nullopt}};
 }
 
+Claim large(const char* pass, const char* which, const char* from) {
+  return {pass, which, "large", from, "n^2 d^2 / M", {2, 2, -1}};
+}
+
+Claim small(const char* pass, const char* which, const char* from) {
+  return {pass, which, "small", from, "n^2 d / sqrt(M)", {2, 1, -0.5}};
+}
+
+Claim small_second_term(const char* which, const char* from) {
+  return {"backward", which, "small", from, "n d^2 / sqrt(M)", {1, 2, -0.5}};
+}
+
 // An exponent by its name.
 using Named = std::pair<const char*, double Exponents::*>;
 constexpr Named kNames[] = {{"n", &Exponents::n}, {"d", &Exponents::d}, {"M", &Exponents::M}};
@@ -191,25 +203,13 @@ std::string Row::verdict() const {
 }
 
 Table1 report_table1() {
-  constexpr Exponents kLargeSays{2, 2, -1};
-  constexpr Exponents kSmallSays{2, 1, -0.5};
   Table1 report;
-  // What a pass can do in a cache: the algorithms that are to move no more than the paper says, and
-  // what nobody moves less than.
+  // A row for each of those whose words are to follow the claim.
   const auto add = [&](const Claim& claim, const Grid& grid, const Task& task,
                        std::initializer_list<Source> sources) {
     for (const Source& source : sources) {
       report.rows.push_back(fitted(claim, grid, task, source));
     }
-  };
-  const auto large = [](const char* pass, const char* which, const char* from) {
-    return Claim{pass, which, "large", from, "n^2 d^2 / M", kLargeSays};
-  };
-  const auto small = [](const char* pass, const char* which, const char* from) {
-    return Claim{pass, which, "small", from, "n^2 d / sqrt(M)", kSmallSays};
-  };
-  const auto wide = [](const char* which, const char* from) {
-    return Claim{"backward", which, "small", from, "n d^2 / sqrt(M)", {1, 2, -0.5}};
   };
   // As the algorithms: large caches are given O and L, small ones nothing.
   const Task forward{.pass = Pass::forward};
@@ -233,8 +233,9 @@ Table1 report_table1() {
   add({"backward", "upper", "small", "Lemma C.9", "n^2 / sqrt(M)", {2, 0, -0.5}}, kSmall, nothing,
       {phase_3_of_small});
   add(small("backward", "lower", "Theorem 4.4"), kSmall, nothing, {bound});
-  add(wide("upper", "Theorem 4.3"), kWide, nothing, {kernel("backward/small"), fewest});
-  add(wide("lower", "Theorem 4.4"), kWide, nothing, {bound});
+  add(small_second_term("upper", "Theorem 4.3"), kWide, nothing,
+      {kernel("backward/small"), fewest});
+  add(small_second_term("lower", "Theorem 4.4"), kWide, nothing, {bound});
   for (const char* pass : {"sparse forward", "sparse backward"}) {
     report.rows.push_back(
         {{pass, "lower", "large", "Theorem 4.5", "Z_in^2 / M"}, "-", std::nullopt});
@@ -280,7 +281,8 @@ std::string to_table(const Table1& report) {
   for (const Grid& grid : grids(report)) {
     text += fmt::format("{}: {}\n", grid.name, to_words(grid));
   }
-  text += "off: by how many octaves the law misses, at most; each grid: ends and middles, m = n\n";
+  text += "each grid: ends and middles, m = n; off: by how many octaves the law misses, at most\n";
+  text += "peak/M: over 1, the blocks take more than M words and do not fit\n";
   text += fmt::format("not as claimed: {}\n", unlike_claimed(report));
   return text;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/table1.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
