@@ -77,5 +77,6 @@ Action add_run(CLI::App& app);
 Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app);
+Action add_table1(CLI::App& app);
 
 }  // namespace redblue

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
       {"plan", "the kernel that moves the fewest words, and the others", add_plan},
       {"measure", "run a kernel and measure a cache meanwhile", add_measure},
       {"calibrate", "find the M for this machine's caches, for --M auto", add_calibrate},
+      {"table1", "the paper's Table 1, each cell beside what was counted", add_table1},
   };
   const std::vector<Subcommand> gate = gate_subcommands(kernels);
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());

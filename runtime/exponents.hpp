@@ -1,0 +1,34 @@
+#pragma once
+// The power law c n^a d^b M^e that counted words follow: ordinary least squares in logarithms.
+// Functions of values: from any thread.
+
+#include <vector>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+struct Exponents {
+  double n = 0;
+  double d = 0;
+  double M = 0;
+};
+
+struct Sample {
+  Index n = 1;
+  Index d = 1;
+  Index M = 1;
+  double words = 1;
+};
+
+struct PowerLaw {
+  double constant = 0;
+  Exponents exponents;
+  double residual = 0;  // by how many octaves the law misses the sample that it misses by most
+};
+
+// Throws: ShapeMismatch for sizes or words that are not positive, and for samples that determine no
+// exponents: their n, d or M are all the same, or follow from the other two by a power law.
+PowerLaw fit_power_law(const std::vector<Sample>& samples);
+
+}  // namespace redblue
