@@ -1,0 +1,67 @@
+#include "runtime/journal.hpp"
+
+#include <cerrno>
+#include <stdexcept>
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/system_call.hpp"
+
+namespace redblue {
+namespace {
+
+std::string content_of(int file, const std::filesystem::path& path) {
+  std::string text;
+  char part[1 << 16];
+  while (true) {
+    const ssize_t got = retry([&] { return ::read(file, part, sizeof(part)); });
+    if (got < 0) {
+      fail(errno, "read", path);
+    }
+    if (got == 0) {
+      return text;
+    }
+    text.append(part, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+Journal::Journal(std::filesystem::path path)
+    : path_(std::move(path)), file_(retry([&] {
+        return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+      })) {
+  if (file_.get() < 0) {
+    fail(errno, "write", path_);
+  }
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      throw std::runtime_error(path_.string() +
+                               " is in use by another process: wait for it, or take another place");
+    }
+    fail(errno, "lock", path_);
+  }
+  const std::string text = content_of(file_.get(), path_);
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines_.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (begin < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) {
+    fail(errno, "cut", path_);
+  }
+}
+
+void Journal::append(std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t put = retry([&] { return ::write(file_.get(), line.data(), line.size()); });
+    if (put < 0) {
+      fail(errno, "write", path_);
+    }
+    line.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+}  // namespace redblue
