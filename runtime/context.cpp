@@ -1,11 +1,32 @@
 #include "runtime/context.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "runtime/build_info.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
+namespace {
+
+using Fact = std::pair<std::string, std::string>;
+
+// "L2 cache", "512 KiB, lines of 64 bytes, 8 ways"
+Fact fact_of_cache(const nlohmann::ordered_json& cache) {
+  constexpr Index kKiB = 1024;
+  const Index bytes = cache.at("bytes");
+  std::string text = bytes % kKiB == 0 ? grouped(bytes / kKiB) + " KiB" : grouped(bytes) + " bytes";
+  if (const auto& line = cache.at("line"); !line.is_null()) {
+    text += fmt::format(", lines of {} bytes", line.get<Index>());
+  }
+  if (const auto& ways = cache.at("ways"); !ways.is_null()) {
+    text += fmt::format(", {} ways", ways.get<Index>());
+  }
+  return {cache.at("cache").get<std::string>() + " cache", std::move(text)};
+}
+
+}  // namespace
 
 nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_from) {
   nlohmann::ordered_json context = {{"redblue", build_info::kVersion},
@@ -57,6 +78,32 @@ nlohmann::ordered_json caches_json(const Topology& topology) {
     }
   }
   return caches;
+}
+
+std::vector<Fact> facts_of(const nlohmann::ordered_json& context) {
+  std::vector<Fact> facts;
+  for (const auto& [key, value] : context.items()) {
+    if (key == "caches") {
+      std::vector<Fact> caches;
+      for (const auto& cache : value) {
+        caches.push_back(fact_of_cache(cache));
+      }
+      for (auto cache = caches.begin(); cache != caches.end();) {  // equal ones are neighbours
+        const auto next =
+            std::find_if(cache, caches.end(), [&](const Fact& f) { return f != *cache; });
+        const auto equal = next - cache;
+        facts.emplace_back(cache->first, equal == 1
+                                             ? cache->second
+                                             : fmt::format("{} of {}", equal, cache->second));
+        cache = next;
+      }
+    } else if (!value.is_null()) {
+      std::string name = key;
+      std::ranges::replace(name, '_', ' ');
+      facts.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
+  return facts;
 }
 
 std::string to_words(const FastMemoryOrigin& M_from) {

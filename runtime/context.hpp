@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -30,6 +32,9 @@ nlohmann::ordered_json bound_json(const Bound& bound);
 
 // All caches of a topology, L1 first.
 nlohmann::ordered_json caches_json(const Topology& topology);
+
+// A context for people, by name; what is not known is not there.
+std::vector<std::pair<std::string, std::string>> facts_of(const nlohmann::ordered_json& context);
 
 // "M is L2*0.5: L2 has 524,288 bytes (hwloc 2.9.0, this system)", on one line.
 std::string to_words(const FastMemoryOrigin& M_from);

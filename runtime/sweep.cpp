@@ -258,8 +258,8 @@ Swept sweep_point(const Point& point, How how, bool timed) {
   }
 }
 
-std::string to_csv(const Sweep& sweep) {
-  std::vector<std::string> names;  // of all arguments, in the order in which points name them
+std::vector<std::string> argument_names(const Sweep& sweep) {
+  std::vector<std::string> names;
   for (const Swept& swept : sweep.points) {
     for (const auto& [name, value] : swept.point.arguments) {
       if (std::ranges::find(names, name) == names.end()) {
@@ -267,6 +267,11 @@ std::string to_csv(const Sweep& sweep) {
       }
     }
   }
+  return names;
+}
+
+std::string to_csv(const Sweep& sweep) {
+  const std::vector<std::string> names = argument_names(sweep);
   std::string text = "subject";
   for (const std::string& name : names) {
     text += "," + name;
@@ -341,6 +346,7 @@ Sweep parse_sweep(std::string_view text, const std::string& place) {
                                    json.at("schema").dump(), kSchema));
     }
     Sweep sweep{.how = json.at("how"), .suite = json.at("suite"), .points = {}};
+    sweep.context = facts_of(json.at("context"));
     for (const Json& point : json.at("points")) {
       sweep.points.push_back(swept_of(point));
     }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/plan.hpp"
@@ -64,7 +65,12 @@ struct Sweep {
   std::string how;    // run, count, time
   std::string suite;  // its text
   std::vector<Swept> points;
+  // The build and the machine by name, in words; only of a sweep that was parsed.
+  std::vector<std::pair<std::string, std::string>> context = {};
 };
+
+// Of all arguments, in the order in which points name them.
+std::vector<std::string> argument_names(const Sweep& sweep);
 
 // A row a phase, and one for the total of each point.
 std::string to_csv(const Sweep& sweep);

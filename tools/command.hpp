@@ -79,5 +79,6 @@ Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app);
 Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);
+Action add_report(CLI::App& app);
 
 }  // namespace redblue
