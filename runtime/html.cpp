@@ -34,26 +34,31 @@ a { color: var(--link); }
 nav { margin-top: 1rem; }
 nav a { display: inline-block; margin-right: 1rem; padding: 0.125rem 0; }
 .faint { color: var(--faint); }
-.good, .loud { max-width: none; padding: 0.625rem 0.875rem; border-left: 0.25rem solid; }
+.good, .loud { max-width: none; margin: 1.25rem 0; padding: 0.625rem 0.875rem;
+  border-left: 0.25rem solid; }
 .good { background: var(--good-paper); color: var(--good); }
 .loud { background: var(--loud-paper); color: var(--loud); }
+.loud ul { max-width: none; padding-left: 1.25rem; }
 .loud a { color: inherit; }
 .figures {
-  display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 32rem), 1fr));
+  display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 32rem), 1fr));
 }
 figure { min-width: 0; margin: 0; padding: 0.75rem; background: #fff; color: #1b1d20;
   border: 1px solid var(--line); border-radius: 0.375rem; }
 figcaption { margin-bottom: 0.5rem; font-weight: 600; }
-figure img { display: block; width: 100%; min-width: 26rem; height: auto; }
+figure img { display: block; width: 100%; height: auto; }
 .scroll { overflow-x: auto; }
 .scroll:focus-visible, summary:focus-visible { outline: 2px solid var(--link); }
-table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
+table { width: min-content; border-spacing: 0; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
 caption { padding: 0.25rem 0 0.5rem; text-align: left; }
 caption span { position: sticky; left: 0; display: inline-block; color: var(--faint);
   max-width: min(48rem, calc(100vw - 3rem)); }
-th, td { padding: 0.3rem 0.625rem; border-bottom: 1px solid var(--line); text-align: right;
+th, td { padding: 0.3125rem 0.625rem; border-bottom: 1px solid var(--line); text-align: right;
   vertical-align: baseline; white-space: nowrap; }
 thead th { vertical-align: bottom; white-space: normal; border-bottom-color: var(--faint); }
+tbody + tbody tr:first-child > *, tfoot tr:first-child > * {
+  border-top: 1px solid var(--faint);
+}
 tfoot { font-weight: 600; }
 th:first-child { position: sticky; left: 0; background: var(--paper); }
 th:first-child, .text { text-align: left; }
@@ -76,6 +81,8 @@ pre { margin: 0; overflow-x: auto; font: 0.875rem/1.45 ui-monospace, monospace; 
   nav { display: none; }
   a { color: inherit; text-decoration: none; }
   .scroll { overflow: visible; }
+  .figures { grid-template-columns: 1fr 1fr; }
+  h2 { margin-top: 1.25rem; }
   table { font-size: 7.5pt; }
   th, td { padding: 0.15rem 0.35rem; }
   th:first-child { position: static; }
@@ -83,7 +90,6 @@ pre { margin: 0; overflow-x: auto; font: 0.875rem/1.45 ui-monospace, monospace; 
   h2, summary { break-after: avoid; }
   details { border: 0; padding: 0; }
   details::details-content { content-visibility: visible; block-size: auto; }
-  figure img { min-width: 0; }
   pre { white-space: pre-wrap; }
 }
 )";
@@ -120,6 +126,22 @@ std::string html_text(std::string_view text) {
 
 std::string svg_address(std::string_view svg) {
   return "data:image/svg+xml;base64," + base64(svg);
+}
+
+std::string html_cell(std::string_view text) {
+  return fmt::format("<td>{}</td>", html_text(text));
+}
+
+std::string html_table(std::string_view caption, const std::vector<std::string>& columns,
+                       std::string_view rows) {
+  std::string head;
+  for (const std::string& column : columns) {
+    head += fmt::format("<th scope=\"col\">{}</th>", html_text(column));
+  }
+  return fmt::format(
+      "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\">\n<table>\n"
+      "<caption><span>{0}</span></caption>\n<thead><tr>{1}</tr></thead>\n{2}</table>\n</div>\n",
+      html_text(caption), head, rows);
 }
 
 std::string html_page(std::string_view title, std::string_view body) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redblue {
 
@@ -13,6 +14,12 @@ std::string html_text(std::string_view text);
 // A picture as the address of itself. Inside an address its ids are its own: those of several
 // pictures in one page would be mixed up.
 std::string svg_address(std::string_view svg);
+
+std::string html_cell(std::string_view text);
+// A table that scrolls by itself where it is too wide, by keys as well. Requires: `rows` is HTML,
+// <tbody> and so on.
+std::string html_table(std::string_view caption, const std::vector<std::string>& columns,
+                       std::string_view rows);
 
 // The document. Requires: `body` is HTML.
 std::string html_page(std::string_view title, std::string_view body);

@@ -92,12 +92,8 @@ std::vector<std::string> differences(const Swept& swept) {
   return found;
 }
 
-std::string cell(std::string_view text) {
-  return fmt::format("<td>{}</td>", html_text(text));
-}
-
 std::string number(Index count) {
-  return cell(count == 0 ? kNothing : grouped(count));
+  return html_cell(count == 0 ? kNothing : grouped(count));
 }
 
 // Words read, written, both, and the peak.
@@ -105,11 +101,11 @@ std::string counts(const SweptPhase& phase) {
   const auto compared = [&](const Compared& one) {
     const Index count = phase.*one.count;
     const Index formula = phase.*one.formula;
-    return count == formula ? cell(grouped(count))
+    return count == formula ? html_cell(grouped(count))
                             : fmt::format("<td class=\"differs\">{}<small>formula {}</small></td>",
                                           grouped(count), grouped(formula));
   };
-  return compared(kCompared[0]) + compared(kCompared[1]) + cell(grouped(phase.io())) +
+  return compared(kCompared[0]) + compared(kCompared[1]) + html_cell(grouped(phase.io())) +
          compared(kCompared[2]);
 }
 
@@ -117,25 +113,9 @@ std::string counts(const SweptPhase& phase) {
 std::string part_of_M(const Swept& swept, Index peak) {
   const Arguments& given = swept.point.arguments;
   const Index* M = given.contains("M") ? std::get_if<Index>(&given.value("M")) : nullptr;
-  return cell(M == nullptr || *M == 0
-                  ? kNothing
-                  : fmt::format("{:.3f}", static_cast<double>(peak) / static_cast<double>(*M)));
-}
-
-std::string headers(const std::vector<std::string>& names) {
-  std::string html = "<thead><tr>";
-  for (const std::string& name : names) {
-    html += fmt::format("<th scope=\"col\">{}</th>", html_text(name));
-  }
-  return html + "</tr></thead>\n";
-}
-
-// A table that scrolls by itself, by keys as well.
-std::string table(const std::string& caption, const std::string& content) {
-  return fmt::format(
-      "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\">\n<table>\n"
-      "<caption><span>{0}</span></caption>\n{1}</table>\n</div>\n",
-      html_text(caption), content);
+  return html_cell(M == nullptr || *M == 0 ? kNothing
+                                           : fmt::format("{:.3f}", static_cast<double>(peak) /
+                                                                       static_cast<double>(*M)));
 }
 
 bool timed(const Sweep& sweep) {
@@ -143,17 +123,17 @@ bool timed(const Sweep& sweep) {
 }
 
 std::string seconds(const std::optional<double>& time) {
-  return cell(time ? fmt::format("{:.6f}", *time) : kNothing);
+  return html_cell(time ? fmt::format("{:.6f}", *time) : kNothing);
 }
 
 std::string speeds(const Swept& swept) {
   std::string html = seconds(swept.total.seconds);
   if (!swept.speed) {
-    return html + cell(kNothing) + cell(kNothing);
+    return html + html_cell(kNothing) + html_cell(kNothing);
   }
   const auto& [gflops, peak, rate] = *swept.speed;
-  return html + cell(fmt::format("{:.2f}", gflops)) +
-         cell(peak > 0 ? fmt::format("{:.1f}", 100 * gflops / peak) : kNothing);
+  return html + html_cell(fmt::format("{:.2f}", gflops)) +
+         html_cell(peak > 0 ? fmt::format("{:.1f}", 100 * gflops / peak) : kNothing);
 }
 
 std::string point_row(const Swept& swept, std::size_t k, const Varying& varying, bool with_time) {
@@ -166,7 +146,7 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
   }
   html += "</th>";
   for (const std::string& name : varying.names) {
-    html += cell(argument(swept, name));
+    html += html_cell(argument(swept, name));
   }
   if (!swept.fits) {
     return html + fmt::format(
@@ -175,42 +155,47 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
                       with_time ? 9 : 6, html_text(argument(swept, "M")));
   }
   html += counts(swept.total) + part_of_M(swept, swept.total.peak);
-  html += cell(swept.bound && *swept.bound > 0
-                   ? fmt::format("{:.3f}", static_cast<double>(swept.total.io()) /
-                                               static_cast<double>(*swept.bound))
-                   : kNothing);
+  html += html_cell(swept.bound && *swept.bound > 0
+                        ? fmt::format("{:.3f}", static_cast<double>(swept.total.io()) /
+                                                    static_cast<double>(*swept.bound))
+                        : kNothing);
   return html + (with_time ? speeds(swept) : "") + "</tr>\n";
 }
 
 std::string points(const Sweep& sweep, const Varying& varying) {
   const bool with_time = timed(sweep);
   std::vector<std::string> names = {"kernel"};
-  names.insert(names.end(), varying.names.begin(), varying.names.end());
-  for (const char* name : {"words read", "words written", "words in all", "peak, words", "peak / M",
-                           "over the bound"}) {
+  for (const std::string& name : varying.names) {
+    names.push_back(name == "M" ? "M, words" : name);
+  }
+  for (const char* name : {"words read", "words written", "words in\u00a0all", "peak, words",
+                           "peak/M", "over the\u00a0bound"}) {
     names.emplace_back(name);
   }
   if (with_time) {
-    names.insert(names.end(), {"seconds", "GF/s", "% of peak GF/s"});
+    names.insert(names.end(), {"seconds", "GF/s", "%\u00a0of FMA\u00a0peak"});
   }
-  std::string html = headers(names) + "<tbody>\n";
+  std::string rows = "<tbody>\n";
   for (std::size_t k = 0; k < sweep.points.size(); ++k) {
-    html += point_row(sweep.points[k], k + 1, varying, with_time);
+    if (k > 0 && sweep.points[k].point.subject != sweep.points[k - 1].point.subject) {
+      rows += "</tbody>\n<tbody>\n";
+    }
+    rows += point_row(sweep.points[k], k + 1, varying, with_time);
   }
-  std::string caption = "A row a point; its name leads to its phases.";
+  std::string note = "<p class=\"faint\">";
   if (!varying.everywhere.empty()) {
-    caption += fmt::format(" Everywhere {}.", fmt::join(varying.everywhere, ", "));
+    note += html_text(fmt::format("Everywhere {}. ", fmt::join(varying.everywhere, ", ")));
   }
-  caption +=
-      " Over the bound: words in all over the largest proven lower bound for algorithms of its "
-      "kind.";
-  return table(caption, html + "</tbody>\n");
+  note +=
+      "Over the bound: words in all over the largest proven lower bound for algorithms of its kind."
+      "</p>\n";
+  return note + html_table("The points; a name leads to its phases", names, rows + "</tbody>\n");
 }
 
 std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
-  std::vector<std::string> names = {"phase",        "words read",      "words written",
-                                    "words in all", "peak, words",     "peak / M",
-                                    "flops",        "other operations"};
+  std::vector<std::string> names = {
+      "phase",       "words read", "words written", "words in\u00a0all",
+      "peak, words", "peak/M",     "flops",         "other operations"};
   if (swept.total.seconds) {
     names.emplace_back("seconds");
   }
@@ -230,10 +215,11 @@ std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
   if (!swept.blocks.empty()) {
     caption += "; blocks " + swept.blocks;
   }
-  return fmt::format("<details><summary>{}</summary>\n<div id=\"phases-{}\">\n{}</div></details>\n",
-                     html_text(name), k,
-                     table(caption, headers(names) + "<tbody>\n" + rows + "</tbody>\n<tfoot>\n" +
-                                        row(swept.total) + "</tfoot>\n"));
+  return fmt::format(
+      "<details><summary>{}</summary>\n<div id=\"phases-{}\">\n{}</div></details>\n",
+      html_text(name), k,
+      html_table(caption, names,
+                 "<tbody>\n" + rows + "</tbody>\n<tfoot>\n" + row(swept.total) + "</tfoot>\n"));
 }
 
 // Whether counts are what formulas say: what is most to be known of a sweep.
@@ -245,10 +231,11 @@ std::string verdict(const Sweep& sweep, const Varying& varying) {
   for (std::size_t k = 0; k < sweep.points.size(); ++k) {
     const Swept& swept = sweep.points[k];
     const std::vector<std::string> found = differences(swept);
-    wrong += found.empty() ? 0 : 1;
-    for (const std::string& difference : found) {
+    if (!found.empty()) {
+      ++wrong;
       list += fmt::format("<li><a href=\"#point-{}\">{}</a>: {}</li>\n", k + 1,
-                          html_text(name_of(swept, varying)), html_text(difference));
+                          html_text(name_of(swept, varying)),
+                          html_text(fmt::format("{}", fmt::join(found, "; "))));
     }
   }
   std::string html;
@@ -291,9 +278,8 @@ std::string title_of(const Sweep& sweep) {
 
 std::string figure(const ReportFigure& figure) {
   return fmt::format(
-      "<figure><figcaption>{0}</figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
-      "aria-label=\"{0}\"><img alt=\"{0}: the numbers are in the tables\" src=\"{1}\"></div>"
-      "</figure>\n",
+      "<figure><figcaption>{0}</figcaption>\n"
+      "<img alt=\"{0}: the numbers are in the tables\" src=\"{1}\"></figure>\n",
       html_text(figure.title), svg_address(figure.svg));
 }
 

@@ -388,7 +388,7 @@ TEST_F(Command, FastMemoryFromACache) {
 
 TEST_F(Command, HelpAndVersionEverywhere) {
   for (const std::string subcommand : {"", "list ", "info ", "count ", "run ", "bounds ", "plan ",
-                                       "measure ", "calibrate ", "table1 "}) {
+                                       "measure ", "calibrate ", "table1 ", "sweep ", "report "}) {
     for (const std::string flag : {"--help", "-h"}) {
       const std::string help = data(subcommand + flag);
       EXPECT_NE(help.find("Usage: redblue " + subcommand), std::string::npos) << help;

@@ -1,0 +1,189 @@
+// redblue report: what it refuses, and that a browser shows the page as it is meant.
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "runtime/html.hpp"
+#include "runtime/html_report.hpp"
+#include "runtime/subprocess.hpp"
+#include "tests/tools/cli.hpp"
+
+namespace redblue {
+namespace {
+
+class ReportCommand : public Cli {
+ protected:
+  void sweep(const std::string& how) const {
+    directory_.write("suite.json", fmt::format(R"({{"how": "{}",  // <b>bold</b> & "quoted"
+        "points": [{{"kernel": ["backward/flash", "backward/small"], "n": [20, 33], "m": 40,
+                     "d": 8, "M": [8, 512, "4K"], "given": "nothing"}}]}})",
+                                               how));
+    const Outcome outcome = redblue("sweep suite.json -o out");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  }
+  void expect_report(const std::string& line, const std::string& page) const {
+    const Outcome outcome = redblue(line);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(outcome.err.starts_with("redblue: " + page + ": 12 points")) << outcome.err;
+    const std::string html = content_of(directory_ / page);
+    EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
+    EXPECT_TRUE(html.ends_with("</html>\n"));
+    EXPECT_NE(html.find("// &lt;b&gt;bold&lt;/b&gt; &amp; &quot;quoted&quot;"), std::string::npos);
+    EXPECT_EQ(html.find("<b>"), std::string::npos);
+  }
+};
+
+TEST_F(ReportCommand, WritesThePage) {
+  ASSERT_NO_FATAL_FAILURE(sweep("run"));
+  expect_report("report out", "out/report.html");
+  const auto before = files();
+  expect_report("report out/ --out page.html", "page.html");
+  EXPECT_EQ(files().at("page.html"), before.at("out/report.html"));
+  expect_report("REDBLUE_OUT=again.html report out", "again.html");
+}
+
+TEST_F(ReportCommand, Refuses) {
+  ASSERT_NO_FATAL_FAILURE(sweep("count"));
+  expect_refused(process("report"), 2, "DIR");
+  expect_refused(process("report out --out a --out b"), 2, "--out");
+  expect_refused(process("report nowhere"), 1,
+                 "nowhere has no sweep.json: `redblue sweep SUITE -o nowhere` makes one");
+  expect_refused(process("report suite.json"), 1, "suite.json has no sweep.json");
+  expect_refused(process("report out --out out"), 1, "out.*[Ii]s a directory");
+  expect_refused(process("report out --out nowhere/page.html"), 1, "nowhere/page.html");
+
+  const std::string whole = content_of(directory_ / "out/sweep.json");
+  for (const double part : {0.0, 0.1, 0.5, 0.99}) {
+    const auto size = static_cast<std::size_t>(part * static_cast<double>(whole.size()));
+    directory_.write("out/sweep.json", whole.substr(0, size));
+    expect_refused(process("report out"), 1, "out/sweep.json: parse error");
+  }
+  directory_.write("out/sweep.json", "{}");
+  expect_refused(process("report out"), 1, "out/sweep.json is no sweep");
+  // A page that was there stays as it was.
+  directory_.write("out/report.html", "old");
+  expect_refused(process("report out"), 1, "out/sweep.json is no sweep");
+}
+
+// What a browser made of pages: each in a frame of its own, that has the width of a window. The
+// pages are as they are; it is the page around them that has a script.
+class Browser : public ReportCommand {
+ protected:
+  // A width and a page for each frame.
+  [[nodiscard]] Json shown(const std::filesystem::path& chromium,
+                           const std::vector<std::pair<int, std::string>>& frames,
+                           std::string& log) const {
+    std::string html = "<!DOCTYPE html><title>frames</title>\n";
+    for (const auto& [width, page] : frames) {
+      html += fmt::format("<iframe src='{}' width='{}' height='900' style='border: 0'></iframe>\n",
+                          page, width);
+    }
+    html += R"(<pre id='seen'></pre><script>
+      addEventListener('load', () => {
+        const all = Array.from(document.querySelectorAll('iframe'), (frame) => {
+          const page = frame.contentDocument;
+          return {
+            width: frame.contentWindow.innerWidth,
+            content: page.documentElement.scrollWidth,
+            body: page.body.scrollWidth,
+            images: Array.from(page.images, (i) => i.complete && i.naturalWidth > 0 && i.width > 0),
+            tables: Array.from(page.querySelectorAll('table'), (t) =>
+                t.parentElement.clientWidth <= frame.contentWindow.innerWidth),
+            scripts: page.scripts.length,
+            heading: page.querySelector('h1')?.innerText,
+            text: page.querySelector('pre')?.textContent};
+        });
+        const bytes = new TextEncoder().encode(JSON.stringify(all));  // no escapes of HTML's
+        document.getElementById('seen').textContent =
+            Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+      });
+    </script>)";
+    const std::filesystem::path wrapper = directory_.write("wrapper.html", html);
+    // It keeps what it likes to keep where it may: below this test's directory.
+    Process process{.words = {chromium, "--headless=new", "--no-sandbox", "--disable-gpu",
+                              "--disable-dev-shm-usage", "--no-first-run",
+                              "--disable-background-networking", "--disable-component-update",
+                              "--user-data-dir=" + (directory_ / "profile").string(),
+                              "--allow-file-access-from-files", "--enable-logging=stderr",
+                              "--timeout=60000", "--dump-dom", "file://" + wrapper.string()},
+                    .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory_.path().string(),
+                                    "XDG_RUNTIME_DIR=" + directory_.path().string()},
+                    .directory = directory_.path()};
+    const Outcome outcome = process.run();
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    log = outcome.err;
+    std::smatch seen;
+    if (!std::regex_search(outcome.out, seen, std::regex("<pre id=.seen.>([0-9a-f]+)</pre>"))) {
+      ADD_FAILURE() << "the script did not run: " << outcome.out << outcome.err;
+      return {};
+    }
+    std::string json;
+    for (std::size_t i = 0; i < seen[1].str().size(); i += 2) {
+      json += static_cast<char>(std::stoi(seen[1].str().substr(i, 2), nullptr, 16));
+    }
+    return Json::parse(json);
+  }
+};
+
+TEST_F(Browser, ShowsThePageAtAnyWidthAndFetchesNothing) {
+  const char* path = std::getenv("PATH");
+  const auto chromium = find_program("chromium", path != nullptr ? path : "/usr/bin:/bin");
+  if (!chromium) {
+    GTEST_SKIP() << "there is no chromium: tools/setup installs it";
+  }
+  ASSERT_NO_FATAL_FAILURE(sweep("time"));
+  const Sweep sweep = parse_sweep(content_of(directory_ / "out/sweep.json"), "sweep.json");
+  const auto fitting =
+      static_cast<std::size_t>(std::ranges::count(sweep.points, true, &Swept::fits));
+  const auto svg = [](const char* color) {
+    return fmt::format(
+        "<svg xmlns='http://www.w3.org/2000/svg' width='600' height='400' "
+        "viewBox='0 0 600 400'><defs><linearGradient id='a'><stop "
+        "stop-color='{}'/></linearGradient></defs><rect width='600' height='400' "
+        "fill='url(#a)'/></svg>",
+        color);
+  };
+  const std::string html = to_html(sweep, {{"A <red> one", svg("red")}, {"A blue", svg("blue")}});
+  directory_.write("page.html", html);
+  EXPECT_FALSE(
+      std::regex_search(html, std::regex("(https?|ftp|file):|url\\(|@import|<link|<script")));
+  // So that all below is seen to be seen; and a page like ours cannot fetch or run anything.
+  directory_.write("bad.html", html_page("bad",
+                                         "<div style='width: 3000px'>wide</div><script>1</script>"
+                                         "<img src='data:image/svg+xml;base64,AAAA'>"
+                                         "<img src='missing.png'>"));
+
+  std::string log;
+  const Json frames =
+      shown(*chromium, {{1280, "page.html"}, {400, "page.html"}, {400, "bad.html"}}, log);
+  ASSERT_EQ(frames.size(), 3U);
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Json& frame = frames[k];
+    SCOPED_TRACE(frame.dump(2));
+    EXPECT_EQ(frame["width"], k == 0 ? 1280 : 400);
+    EXPECT_LE(frame["content"], frame["width"]);
+    EXPECT_LE(frame["body"], frame["width"]);
+    EXPECT_EQ(frame["images"], Json({true, true}));
+    EXPECT_EQ(frame["tables"], Json(std::vector<bool>(fitting + 1, true)));
+    EXPECT_EQ(frame["scripts"], 0);
+    EXPECT_EQ(frame["heading"], "Words moved by backward/flash, backward/small");
+    EXPECT_EQ(frame["text"], content_of(directory_ / "suite.json"));
+  }
+  EXPECT_GT(frames[2]["content"], 3000);
+  EXPECT_EQ(frames[2]["images"], Json({false, false}));
+  std::istringstream lines(log);
+  int complaints = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("CONSOLE") != std::string::npos) {  // of pages, not of the browser's own doings
+      EXPECT_NE(line.find("/bad.html"), std::string::npos) << line;
+      ++complaints;
+    }
+  }
+  EXPECT_EQ(complaints, 2) << log;
+}
+
+}  // namespace
+}  // namespace redblue
