@@ -157,7 +157,8 @@ SweptPhase phase_of(const Json& json) {
 Json json_of(const Swept& swept) {
   Json arguments = Json::object();
   for (const auto& [name, value] : swept.point.arguments) {
-    std::visit([&](const auto& held) { arguments[name] = held; }, value);
+    Json& argument = arguments[name];
+    std::visit([&](const auto& held) { argument = held; }, value);
   }
   Json json = {
       {"subject", swept.point.subject}, {"arguments", std::move(arguments)}, {"fits", swept.fits}};
