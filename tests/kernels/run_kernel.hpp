@@ -60,11 +60,11 @@ std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs);
 std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases);
 
 // Whether each returned matrix is within its bound of the double-precision evaluation.
-struct Verdict {
+struct Verified {
   bool ok = true;
   std::string text;
 };
-Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
                const Buffers& returned);
 
 // The same blocks with the default prefetch.
