@@ -28,6 +28,8 @@ class WholeFile {
   // know how, the writes will tell.
   void reserve(std::int64_t bytes);
   void append(std::span<const std::byte> bytes);
+  // In place of bytes that were appended, from `offset` on.
+  void replace(std::int64_t offset, std::span<const std::byte> bytes);
   // Forces all to disk and closes the file.
   void finish();
   // What a process left that was killed. Requires: nobody else is at work in the directory.
@@ -40,6 +42,7 @@ class WholeFile {
   [[nodiscard]] std::filesystem::path directory() const;
   template <class Make>
   void name_temporary(Make make);
+  void put(std::int64_t offset, std::span<const std::byte> bytes);
 
   std::filesystem::path target_;
   std::filesystem::path temporary_;  // empty where there is nothing to remove

@@ -32,6 +32,21 @@ std::optional<Given> from_environment(const std::string& flag) {
   return Given{text, name};
 }
 
+std::vector<Given> given_to(const CLI::Option& option, const std::string& flag) {
+  std::vector<Given> given;
+  if (option.count() > 0) {
+    for (const std::string& text : option.results()) {
+      given.push_back({text, flag});
+    }
+  } else if (const auto twin = from_environment(flag)) {
+    std::istringstream list(twin->text);
+    for (std::string text; std::getline(list, text, ',');) {
+      given.push_back({text, twin->from});
+    }
+  }
+  return given;
+}
+
 std::string with_twin(const std::string& flag, const std::string& help) {
   return help + " [" + twin_of(flag) + "]";
 }
@@ -40,8 +55,8 @@ std::string with_twin(const std::string& flag, const std::string& help) {
 
 TextOption::TextOption(CLI::App& app, const std::string& flag, const std::string& help,
                        const std::string& type)
-    : flag_(flag),
-      option_(app.add_option(flag)->description(with_twin(flag, help))->type_name(type)) {
+    : flag_(flag.substr(flag.find("--"))),
+      option_(app.add_option(flag)->description(with_twin(flag_, help))->type_name(type)) {
   option_->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
@@ -55,18 +70,7 @@ std::optional<Given> TextOption::get() const {
 }
 
 std::vector<Given> TextOption::all() const {
-  std::vector<Given> given;
-  if (option_->count() > 0) {
-    for (const std::string& text : option_->results()) {
-      given.push_back({text, flag_});
-    }
-  } else if (const auto twin = from_environment(flag_)) {
-    std::istringstream list(twin->text);
-    for (std::string text; std::getline(list, text, ',');) {
-      given.push_back({text, twin->from});
-    }
-  }
-  return given;
+  return given_to(*option_, flag_);
 }
 
 std::vector<Given> TextOption::items() const {

@@ -24,6 +24,7 @@ struct Given {
 // by their subcommand, so that a message can name the culprit.
 class TextOption {
  public:
+  // The flag may have a short form: "-o,--out".
   TextOption(CLI::App& app, const std::string& flag, const std::string& help,
              const std::string& type);
 
@@ -76,5 +77,6 @@ Action add_run(CLI::App& app);
 Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app);
+Action add_trace(CLI::App& app);
 
 }  // namespace redblue

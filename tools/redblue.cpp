@@ -55,6 +55,7 @@ int execute(int argc, char** argv) {
   add("plan", "the kernel that moves the fewest words, and the others", add_plan);
   add("measure", "run a kernel and measure a cache meanwhile", add_measure);
   add("calibrate", "find the M for this machine's caches, for --M auto", add_calibrate);
+  add("trace", "run a kernel and write down its moves, for other programs", add_trace);
 
   try {
     if (argc > 1) {
