@@ -56,6 +56,7 @@ int execute(int argc, char** argv) {
   add("measure", "run a kernel and measure a cache meanwhile", add_measure);
   add("calibrate", "find the M for this machine's caches, for --M auto", add_calibrate);
   add("trace", "run a kernel and write down its moves, for other programs", add_trace);
+  add("plot", "pictures of what kernels do, by gnuplot", add_plot);
 
   try {
     if (argc > 1) {
