@@ -107,13 +107,14 @@ Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
       .commands = {}};
   const bool far_above = plan.M / kFarAbove > occupancy.peak();
   const Index top = far_above ? occupancy.peak() : plan.M;
+  const std::string M_line =
+      fmt::format("{} with lines linecolor black linewidth 2 dashtype (6,4)", plan.M);
   picture.commands =
       fmt::format("set xrange [0:{}]\nset yrange [0:{}]\n", occupancy.moved(),
                   static_cast<double>(top) * (1 + kHeadroom)) +
       gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
-      fmt::format(
-          "plot {} with lines linecolor black linewidth 2 dashtype (6,4) title {}", plan.M,
-          gnuplot_text(fmt::format("M = {}{}", grouped(plan.M), far_above ? ", above" : "")));
+      fmt::format("plot {} title {}", M_line,
+                  gnuplot_text(far_above ? "M is far above" : "M = " + grouped(plan.M)));
   // From the top of the stack down, each in front of the one before.
   for (std::size_t names = occupancy.names().size(); names > 0; --names) {
     const std::string block = fmt::format("$edge{}", names);
@@ -122,7 +123,7 @@ Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
         fmt::format(", {} with fillsteps {} title {}", block, gnuplot_fill(names - 1),
                     gnuplot_text(occupancy.names()[names - 1]));
   }
-  picture.commands += '\n';
+  picture.commands += fmt::format(", {} notitle\n", M_line);  // again, in front of all
   return picture;
 }
 
