@@ -38,7 +38,7 @@ constexpr int kWidth = 960;
 constexpr int kHeight = 540;
 constexpr int kFont = 12;
 // Of the picture's width; the rest is for labels and legend.
-constexpr double kPlotLeft = 0.1;
+constexpr double kPlotLeft = 0.125;
 constexpr double kPlotRight = 0.81;
 constexpr double kPlotTop = 0.91;
 // Of the font's size, on average.
@@ -159,7 +159,7 @@ std::string script_of(const Picture& picture, PictureFormat format,
       "set key outside right top vertical Left reverse samplen 2.5\n"
       "set lmargin at screen {}\nset rmargin at screen {}\nset tmargin at screen {}\n"
       "set bmargin at screen {:.4f}\n"
-      "set title {}\nset xlabel {}\nset ylabel {} offset -1,0\n",
+      "set title {}\nset xlabel {}\nset ylabel {}\n",
       kColours.size(), kPlotLeft, kPlotRight, kPlotTop,
       0.13 + line * static_cast<double>(caption.size()), gnuplot_text(picture.title),
       gnuplot_text(picture.x_label), gnuplot_text(picture.y_label));

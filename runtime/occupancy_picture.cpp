@@ -14,6 +14,8 @@ namespace {
 
 // Above M, for the names of phases; as a part of M.
 constexpr double kHeadroom = 0.1;
+// Where M is more than so many times what is ever live, nothing could be seen below it.
+constexpr Index kFarAbove = 5;
 // Of the axis: phases that begin closer together have one line.
 constexpr double kApart = 0.003;
 
@@ -103,13 +105,16 @@ Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
       .caption = {},
       .data = {},
       .commands = {}};
+  const bool far_above = plan.M / kFarAbove > occupancy.peak();
+  const Index top = far_above ? occupancy.peak() : plan.M;
+  const std::string M_line =
+      fmt::format("{} with lines linecolor black linewidth 2 dashtype (6,4)", plan.M);
   picture.commands =
       fmt::format("set xrange [0:{}]\nset yrange [0:{}]\n", occupancy.moved(),
-                  static_cast<double>(plan.M) * (1 + kHeadroom)) +
-      gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', plan.M) +
-      Phases(occupancy).commands() +
-      fmt::format("plot {} with lines linecolor black linewidth 2 dashtype (6,4) title {}", plan.M,
-                  gnuplot_text("M = " + grouped(plan.M)));
+                  static_cast<double>(top) * (1 + kHeadroom)) +
+      gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
+      fmt::format("plot {} title {}", M_line,
+                  gnuplot_text(far_above ? "M is far above" : "M = " + grouped(plan.M)));
   // From the top of the stack down, each in front of the one before.
   for (std::size_t names = occupancy.names().size(); names > 0; --names) {
     const std::string block = fmt::format("$edge{}", names);
@@ -118,7 +123,7 @@ Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
         fmt::format(", {} with fillsteps {} title {}", block, gnuplot_fill(names - 1),
                     gnuplot_text(occupancy.names()[names - 1]));
   }
-  picture.commands += '\n';
+  picture.commands += fmt::format(", {} notitle\n", M_line);  // again, in front of all
   return picture;
 }
 

@@ -53,6 +53,12 @@ TEST_F(Plot, EveryKernelIsDrawn) {
   }
 }
 
+// Where it would leave nothing to see, M is only told.
+TEST_F(Plot, MFarAboveAll) {
+  EXPECT_EQ(data("plot occupancy matmul/blocked --n 10 --m 7 --d 3 --M 1M -o p.svg"), "");
+  expect_words("p.svg", {"at most 121 of M = 1,048,576 words", "M is far above", ">100<"});
+}
+
 TEST_F(Plot, RefusesWhatItCannotDraw) {
   expect_refused(process(kOccupancy), 2, "--out is missing");
   expect_refused(process(kOccupancy + " -o p.pdf"), 2, "--out 'p.pdf': .*\\.svg or \\.png");
