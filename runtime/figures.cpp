@@ -1,6 +1,7 @@
 #include "runtime/figures.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -77,9 +78,9 @@ Curves curves_of(const Slice& slice) {
 
 // "plot" of that column of all curves, the bound among them.
 std::string plot_of(const Curves& curves, int column, bool titles) {
-  std::string plot = fmt::format(
-      "plot $bound using 1:{} with lines linecolor black linewidth 2 dashtype (6,4) {}", column,
-      titles ? "title 'proven lower bound'" : "notitle");
+  std::string plot =
+      fmt::format("plot $bound using 1:{} with lines linecolor black linewidth 2 dashtype (6,4) {}",
+                  column, titles ? "title 'proven lower bound'" : "notitle");
   for (std::size_t k = 0; k < curves.names.size(); ++k) {
     plot += fmt::format(", {} using 1:{} with linespoints linetype {} pointsize 0.6 {}",
                         curves.data[k].first, column, k + 1,
@@ -149,9 +150,9 @@ std::vector<std::string> subjects_of(const Slice& slice) {
 
 Picture figure1_picture(const Slice& slice) {
   Slice backward{.arguments = slice.arguments, .points = {}};
-  std::ranges::copy_if(
-      slice.points, std::back_inserter(backward.points),
-      [](const Swept* swept) { return swept->point.subject.starts_with("backward/"); });
+  std::ranges::copy_if(slice.points, std::back_inserter(backward.points), [](const Swept* swept) {
+    return swept->point.subject.starts_with("backward/");
+  });
   const Curves curves = backward.points.empty() ? Curves() : curves_of(backward);
   if (curves.most_M == 0) {
     throw InputError(
@@ -163,23 +164,23 @@ Picture figure1_picture(const Slice& slice) {
                   .caption = {},
                   .data = curves.data,
                   .commands = {}};
-  const std::string x_axis = fmt::format("set logscale x 2\nset xrange [{}:{}]\n", curves.least_M,
-                                         curves.most_M) +
-                             power_tics('x', curves.least_M, curves.most_M) +
-                             "set xtics rotate by -45\n";
-  picture.commands = "set multiplot\n" + x_axis +
-                     "set rmargin at screen 0.43\nset logscale y 10\nset format y '10^{%T}'\n"
-                     "set ytics nomirror out\nset mytics 10\nset key off\n" +
-                     "set format y '%.0e'\n" + dividing_line(shape_of(*backward.points.front())) +
-                     plot_of(curves, 2, false) +
-                     // The caption and the title are drawn once.
-                     "unset label\nunset title\n"
-                     "set lmargin at screen 0.51\nset rmargin at screen 0.81\n"
-                     "set ylabel 'words over the lower bound'\n"
-                     "set key outside right top vertical Left reverse samplen 2.5\n"
-                     "unset mytics\nset logscale y 2\nset format y '%g'\nset ytics 2 nomirror out\n" +
-                     dividing_line(shape_of(*backward.points.front())) +
-                     plot_of(curves, 3, true) + "unset multiplot\n";
+  const std::string x_axis =
+      fmt::format("set logscale x 2\nset xrange [{}:{}]\n", curves.least_M, curves.most_M) +
+      power_tics('x', curves.least_M, curves.most_M) + "set xtics rotate by -45\n";
+  picture.commands =
+      "set multiplot\n" + x_axis +
+      "set rmargin at screen 0.43\nset logscale y 10\nset format y '10^{%T}'\n"
+      "set ytics nomirror out\nset mytics 10\nset key off\n" +
+      "set format y '%.0e'\n" + dividing_line(shape_of(*backward.points.front())) +
+      plot_of(curves, 2, false) +
+      // The caption and the title are drawn once.
+      "unset label\nunset title\n"
+      "set lmargin at screen 0.51\nset rmargin at screen 0.81\n"
+      "set ylabel 'words over the lower bound'\n"
+      "set key outside right top vertical Left reverse samplen 2.5\n"
+      "unset mytics\nset logscale y 2\nset format y '%g'\nset ytics 2 nomirror out\n" +
+      dividing_line(shape_of(*backward.points.front())) + plot_of(curves, 3, true) +
+      "unset multiplot\n";
   return picture;
 }
 
@@ -207,15 +208,15 @@ Picture phases_picture(const Slice& slice) {
     }
     lines += "\n";
   }
-  const auto largest = *std::ranges::max_element(
-      points, {}, [](const Swept* swept) { return swept->total.io(); });
-  Picture picture{.title = fmt::format("Where the words of {} go, {}", subjects.front(),
-                                       slice.arguments),
-                  .x_label = "M, words of fast memory",
-                  .y_label = "words moved, read and written",
-                  .caption = {},
-                  .data = {{"$words", std::move(lines)}},
-                  .commands = {}};
+  const auto largest =
+      *std::ranges::max_element(points, {}, [](const Swept* swept) { return swept->total.io(); });
+  Picture picture{
+      .title = fmt::format("Where the words of {} go, {}", subjects.front(), slice.arguments),
+      .x_label = "M, words of fast memory",
+      .y_label = "words moved, read and written",
+      .caption = {},
+      .data = {{"$words", std::move(lines)}},
+      .commands = {}};
   picture.commands = fmt::format(
       "set style data histogram\nset style histogram rowstacked\nset boxwidth 0.8\n"
       "set xtics rotate by -45 nomirror out\nset yrange [0:*]\n{}",
@@ -239,8 +240,7 @@ Picture roofline_picture(const std::vector<Slice>& slices) {
       }
       const double words_a_flop =
           static_cast<double>(swept->total.io()) / static_cast<double>(swept->total.flops);
-      lines[swept->point.subject] +=
-          fmt::format("{} {}\n", words_a_flop, swept->speed->gflops);
+      lines[swept->point.subject] += fmt::format("{} {}\n", words_a_flop, swept->speed->gflops);
       peaks.push_back(swept->speed->peak_gflops);
       reads.push_back(swept->speed->words_per_second);
       intensities.push_back(words_a_flop);
