@@ -42,6 +42,12 @@ std::string power_tics(char axis, double least, double most) {
   return fmt::format("set {}tics ({}) nomirror out\n", axis, tics);
 }
 
+// In a legend, which has no room for more; the title says what it is of.
+std::string short_name(const std::string& subject) {
+  constexpr std::string_view kBackward = "backward/";
+  return subject.starts_with(kBackward) ? subject.substr(kBackward.size()) : subject;
+}
+
 // For each subject a block of lines "M words ratio".
 struct Curves {
   std::vector<std::pair<std::string, std::string>> data;
@@ -84,7 +90,7 @@ std::string plot_of(const Curves& curves, int column, bool titles) {
   for (std::size_t k = 0; k < curves.names.size(); ++k) {
     plot += fmt::format(", {} using 1:{} with linespoints linetype {} pointsize 0.6 {}",
                         curves.data[k].first, column, k + 1,
-                        titles ? "title " + gnuplot_text(curves.names[k]) : "notitle");
+                        titles ? "title " + gnuplot_text(short_name(curves.names[k])) : "notitle");
   }
   return plot + "\n";
 }
@@ -158,7 +164,7 @@ Picture figure1_picture(const Slice& slice) {
     throw InputError(
         fmt::format("{}: no backward kernel fits with two sizes of M or more", slice.arguments));
   }
-  Picture picture{.title = "Words moved by backward passes, " + slice.arguments,
+  Picture picture{.title = "Words of backward: " + slice.arguments,
                   .x_label = "M, words of fast memory",
                   .y_label = "words moved, read and written",
                   .caption = {},
@@ -169,9 +175,8 @@ Picture figure1_picture(const Slice& slice) {
       power_tics('x', curves.least_M, curves.most_M) + "set xtics rotate by -45\n";
   picture.commands =
       "set multiplot\n" + x_axis +
-      "set rmargin at screen 0.43\nset logscale y 10\nset format y '10^{%T}'\n"
-      "set ytics nomirror out\nset mytics 10\nset key off\n" +
-      "set format y '%.0e'\n" + dividing_line(shape_of(*backward.points.front())) +
+      "set rmargin at screen 0.43\nset logscale y 10\nset format y '10^%T'\n"
+      "set ytics nomirror out\nset mytics 10\nset key off\n" + dividing_line(shape_of(*backward.points.front())) +
       plot_of(curves, 2, false) +
       // The caption and the title are drawn once.
       "unset label\nunset title\n"
@@ -211,7 +216,7 @@ Picture phases_picture(const Slice& slice) {
   const auto largest =
       *std::ranges::max_element(points, {}, [](const Swept* swept) { return swept->total.io(); });
   Picture picture{
-      .title = fmt::format("Where the words of {} go, {}", subjects.front(), slice.arguments),
+      .title = fmt::format("Where the words of {} go: {}", subjects.front(), slice.arguments),
       .x_label = "M, words of fast memory",
       .y_label = "words moved, read and written",
       .caption = {},
@@ -263,15 +268,14 @@ Picture roofline_picture(const std::vector<Slice>& slices) {
       "set format x '%g'\nset format y '%g'\nset samples 500\n"
       "plot {} with lines linecolor black linewidth 2 title {}, "
       "{} / x with lines linecolor black linewidth 2 dashtype (6,4) title {}",
-      least / 2, most * 2, peak * 2, peak,
-      gnuplot_text(fmt::format("{:.0f} GF/s, multiply-adds", peak)), read,
-      gnuplot_text(fmt::format("{:.2g} G words/s, reads", read)));
+      least / 2, most * 2, peak * 2, peak, gnuplot_text(fmt::format("{:.0f} GF/s (FMA)", peak)),
+      read, gnuplot_text(fmt::format("{:.2g} Gwords/s read", read)));
   std::size_t k = 0;
   for (auto& [subject, points] : lines) {
     const std::string block = fmt::format("$points{}", k++);
     picture.data.emplace_back(block, std::move(points));
     picture.commands += fmt::format(", {} with points linetype {} pointsize 1 title {}", block, k,
-                                    gnuplot_text(subject));
+                                    gnuplot_text(short_name(subject)));
   }
   picture.commands += "\n";
   return picture;

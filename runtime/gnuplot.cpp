@@ -18,8 +18,9 @@ namespace redblue {
 namespace {
 
 // Okabe and Ito, Color Universal Design (2008), with grey in place of black, which words have.
-constexpr std::array kColours = {"#0072B2", "#E69F00", "#009E73", "#F0E442",
-                                 "#D55E00", "#56B4E9", "#CC79A7", "#999999"};
+// Yellow, which thin lines are lost in, comes last.
+constexpr std::array kColours = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
+                                 "#CC79A7", "#56B4E9", "#999999", "#F0E442"};
 constexpr std::array kPoints = {7, 5, 9, 13, 11, 4, 6, 8};
 constexpr int kDashes = 5;
 // Light areas are full (gnuplot's pattern 3), between them lie hatched ones of darker lines.
