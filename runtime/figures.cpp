@@ -176,8 +176,8 @@ Picture figure1_picture(const Slice& slice) {
   picture.commands =
       "set multiplot\n" + x_axis +
       "set rmargin at screen 0.43\nset logscale y 10\nset format y '10^%T'\n"
-      "set ytics nomirror out\nset mytics 10\nset key off\n" + dividing_line(shape_of(*backward.points.front())) +
-      plot_of(curves, 2, false) +
+      "set ytics nomirror out\nset mytics 10\nset key off\n" +
+      dividing_line(shape_of(*backward.points.front())) + plot_of(curves, 2, false) +
       // The caption and the title are drawn once.
       "unset label\nunset title\n"
       "set lmargin at screen 0.51\nset rmargin at screen 0.81\n"
