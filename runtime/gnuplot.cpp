@@ -5,7 +5,6 @@
 #include <cctype>
 #include <fstream>
 #include <iterator>
-#include <span>
 #include <sstream>
 #include <stdexcept>
 
@@ -176,8 +175,8 @@ std::string script_of(const Picture& picture, PictureFormat format,
   return script + picture.commands + "set output\n";  // which closes it
 }
 
-int draw(const Picture& picture, PictureFormat format, const std::filesystem::path& gnuplot,
-         const std::filesystem::path& temporary, WholeFile& file) {
+Drawn draw(const Picture& picture, PictureFormat format, const std::filesystem::path& gnuplot,
+           const std::filesystem::path& temporary) {
   const ScratchDirectory scratch(temporary);
   const std::filesystem::path script = scratch.path() / "script";
   const std::filesystem::path drawn = scratch.path() / "picture";
@@ -186,21 +185,19 @@ int draw(const Picture& picture, PictureFormat format, const std::filesystem::pa
   const Ended ended =
       run_program({gnuplot.string(), "--default-settings", script.string()}, {}, scratch.path());
   if (ended.interrupted != 0) {
-    return ended.interrupted;
+    return {.bytes = {}, .interrupted = ended.interrupted};
   }
   if (ended.code != 0 || ended.signal != 0) {
     throw std::runtime_error(fmt::format("{} failed: {}", gnuplot.string(), complaint(ended.err)));
   }
   std::ifstream in(drawn, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!is_whole(bytes, format)) {
+  Drawn picture_drawn{.bytes = {std::istreambuf_iterator<char>(in), {}}};
+  if (!is_whole(picture_drawn.bytes, format)) {
     throw std::runtime_error(
         fmt::format("{} failed: its picture is not whole: is there room in {}?", gnuplot.string(),
                     temporary.string()));
   }
-  file.append(std::as_bytes(std::span(bytes)));
-  file.finish();
-  return 0;
+  return picture_drawn;
 }
 
 }  // namespace redblue

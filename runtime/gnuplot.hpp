@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "memsim/words.hpp"
-#include "runtime/whole_file.hpp"
 
 namespace redblue {
 
@@ -45,11 +44,14 @@ std::size_t label_room(double share_of_axis);
 std::string script_of(const Picture& picture, PictureFormat format,
                       const std::filesystem::path& drawn);
 
-// Draws into the file, which is then finished but not committed. Returns the signal to end by that
-// this process got meanwhile, and then the file is not finished; else 0. `gnuplot` is the program;
-// `temporary` a directory for what it leaves.
+struct Drawn {
+  std::string bytes;    // of a file of that format
+  int interrupted = 0;  // the signal to end by that this process got meanwhile, if any: no bytes
+};
+// `gnuplot` is the program; `temporary` a directory for what it leaves.
 // Throws: std::runtime_error with what gnuplot says, std::system_error.
-int draw(const Picture& picture, PictureFormat format, const std::filesystem::path& gnuplot,
-         const std::filesystem::path& temporary, WholeFile& file);
+[[nodiscard]] Drawn draw(const Picture& picture, PictureFormat format,
+                         const std::filesystem::path& gnuplot,
+                         const std::filesystem::path& temporary);
 
 }  // namespace redblue

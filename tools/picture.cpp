@@ -11,6 +11,27 @@
 
 namespace redblue {
 
+Gnuplot::Gnuplot() {
+  const char* search = std::getenv("PATH");
+  const auto found = find_program("gnuplot", search == nullptr ? "/usr/bin:/bin" : search);
+  if (!found) {
+    throw std::runtime_error(
+        "gnuplot is unavailable: there is none along PATH: install gnuplot-nox");
+  }
+  program_ = *found;
+}
+
+std::string Gnuplot::draw(const Picture& picture, PictureFormat format,
+                          const std::function<void()>& before) const {
+  Drawn drawn = redblue::draw(picture, format, program_, std::filesystem::temp_directory_path());
+  if (drawn.interrupted != 0) {
+    before();
+    std::raise(drawn.interrupted);
+    throw std::runtime_error("interrupted");
+  }
+  return std::move(drawn.bytes);
+}
+
 PictureFile::PictureFile(const TextOption& out) {
   const auto given = out.get();
   if (!given) {
@@ -23,24 +44,13 @@ PictureFile::PictureFile(const TextOption& out) {
                                  given->text));
   }
   format_ = *format;
-  const char* search = std::getenv("PATH");
-  const auto gnuplot = find_program("gnuplot", search == nullptr ? "/usr/bin:/bin" : search);
-  if (!gnuplot) {
-    throw std::runtime_error(
-        "gnuplot is unavailable: there is none along PATH: install gnuplot-nox");
-  }
-  gnuplot_ = *gnuplot;
+  gnuplot_.emplace();
   file_.emplace(given->text);
 }
 
 void PictureFile::draw(const Picture& picture) {
-  const int interrupted =
-      redblue::draw(picture, format_, gnuplot_, std::filesystem::temp_directory_path(), *file_);
-  if (interrupted != 0) {
-    file_.reset();  // a process that ends by a signal leaves nothing
-    std::raise(interrupted);
-    throw std::runtime_error("interrupted");
-  }
+  file_->append(gnuplot_->draw(picture, format_, [this] { file_.reset(); }));
+  file_->finish();
   file_->commit();
 }
 

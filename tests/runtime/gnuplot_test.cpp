@@ -32,10 +32,9 @@ class Gnuplot : public ::testing::Test {
     gnuplot_ = *found;
   }
   [[nodiscard]] std::string drawn(const Picture& picture, const std::string& name) const {
-    WholeFile file(directory_ / name);
-    EXPECT_EQ(draw(picture, *picture_format(name), gnuplot_, directory_.path(), file), 0);
-    file.commit();
-    return content_of(directory_ / name);
+    Drawn drawn = draw(picture, *picture_format(name), gnuplot_, directory_.path());
+    EXPECT_EQ(drawn.interrupted, 0);
+    return std::move(drawn.bytes);
   }
   TemporaryDirectory directory_;
   std::filesystem::path gnuplot_;
@@ -72,9 +71,8 @@ TEST_F(Gnuplot, WordsAreTakenAsTheyAre) {
 TEST_F(Gnuplot, SaysWhatGnuplotSays) {
   Picture picture = some_picture();
   picture.commands = "plot $points with nonsense\n";
-  WholeFile file(directory_ / "some.svg");
   try {
-    draw(picture, PictureFormat::svg, gnuplot_, directory_.path(), file);
+    static_cast<void>(draw(picture, PictureFormat::svg, gnuplot_, directory_.path()));
     ADD_FAILURE() << "drawn";
   } catch (const std::runtime_error& error) {
     const std::string what = error.what();
