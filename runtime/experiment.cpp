@@ -165,4 +165,17 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   return report;
 }
 
+Around around_asked(const Request& request, Around around) {
+  // backward/auto asks for some backward/...
+  const auto pass = [](const std::string& kernel) { return kernel.substr(0, kernel.find('/')); };
+  return [asked = pass(request.kernel), pass, around = std::move(around)](
+             Machine& machine, const Plan& plan, const std::function<void()>& go) {
+    if (pass(plan.kernel) == asked) {
+      around(machine, plan, go);
+    } else {
+      go();
+    }
+  };
+}
+
 }  // namespace redblue

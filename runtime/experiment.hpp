@@ -71,4 +71,8 @@ Report count(const Request& request);
 Report run(const Request& request, const Topology& topology = {}, const Around& around = nullptr,
            const Progress* progress = nullptr);
 
+// Stands around the kernel that is asked for alone: the forward pass that makes O and L for it goes
+// as it is.
+Around around_asked(const Request& request, Around around);
+
 }  // namespace redblue

@@ -103,14 +103,23 @@ void WholeFile::reserve(std::int64_t bytes) {
 }
 
 void WholeFile::append(std::span<const std::byte> bytes) {
+  put(offset_, bytes);
+  offset_ += static_cast<std::int64_t>(bytes.size());
+}
+
+void WholeFile::replace(std::int64_t offset, std::span<const std::byte> bytes) {
+  put(offset, bytes);
+}
+
+void WholeFile::put(std::int64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t put =
-        retry([&] { return ::pwrite(file_.get(), bytes.data(), bytes.size(), offset_); });
-    if (put <= 0) {
-      fail(put < 0 ? errno : EIO, "write", target_);
+    const ssize_t written =
+        retry([&] { return ::pwrite(file_.get(), bytes.data(), bytes.size(), offset); });
+    if (written <= 0) {
+      fail(written < 0 ? errno : EIO, "write", target_);
     }
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
-    offset_ += put;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += written;
   }
 }
 

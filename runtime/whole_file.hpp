@@ -30,6 +30,8 @@ class WholeFile {
   void reserve(std::int64_t bytes);
   void append(std::span<const std::byte> bytes);
   void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+  // In place of bytes that were appended, from `offset` on.
+  void replace(std::int64_t offset, std::span<const std::byte> bytes);
   // Forces all to disk and closes the file.
   void finish();
   // What a process left that was killed. Requires: nobody else is at work in the directory.
@@ -42,6 +44,7 @@ class WholeFile {
   [[nodiscard]] std::filesystem::path directory() const;
   template <class Make>
   void name_temporary(Make make);
+  void put(std::int64_t offset, std::span<const std::byte> bytes);
 
   std::filesystem::path target_;
   std::filesystem::path temporary_;  // empty where there is nothing to remove

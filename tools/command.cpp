@@ -32,6 +32,37 @@ std::optional<Given> from_environment(const std::string& flag) {
   return Given{text, name};
 }
 
+std::vector<Given> given_to(const CLI::Option& option, const std::string& flag) {
+  std::vector<Given> given;
+  if (option.count() > 0) {
+    for (const std::string& text : option.results()) {
+      given.push_back({text, flag});
+    }
+  } else if (const auto twin = from_environment(flag)) {
+    std::istringstream list(twin->text);
+    for (std::string text; std::getline(list, text, ',');) {
+      given.push_back({text, twin->from});
+    }
+  }
+  return given;
+}
+
+// As a shell takes it.
+std::string quoted(const std::string& word) {
+  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("+,-./:=@_%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) {
+    return word;
+  }
+  std::string text = "'";
+  for (const char c : word) {
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return text + "'";
+}
+
 std::string with_twin(const std::string& flag, const std::string& help) {
   return help + " [" + twin_of(flag) + "]";
 }
@@ -55,18 +86,7 @@ std::optional<Given> TextOption::get() const {
 }
 
 std::vector<Given> TextOption::all() const {
-  std::vector<Given> given;
-  if (option_->count() > 0) {
-    for (const std::string& text : option_->results()) {
-      given.push_back({text, flag_});
-    }
-  } else if (const auto twin = from_environment(flag_)) {
-    std::istringstream list(twin->text);
-    for (std::string text; std::getline(list, text, ',');) {
-      given.push_back({text, twin->from});
-    }
-  }
-  return given;
+  return given_to(*option_, flag_);
 }
 
 std::vector<Given> TextOption::items() const {
@@ -102,6 +122,26 @@ Argument::Argument(CLI::App& app, const std::string& name, const std::string& he
 
 const std::string& Argument::get() const {
   return option_->results().front();
+}
+
+std::string command_line(const CLI::App& app) {
+  std::string line = app.get_parent() == nullptr
+                         ? app.get_name()
+                         : command_line(*app.get_parent()) + " " + app.get_name();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      for (const std::string& word : option->results()) {
+        line += " " + quoted(word);
+      }
+    } else if (option != app.get_help_ptr() && option != app.get_version_ptr()) {
+      const std::string flag = "--" + option->get_lnames().front();
+      const bool takes_a_value = option->get_expected_max() > 0;
+      for (const auto& [text, from] : given_to(*option, flag)) {
+        line += takes_a_value ? " " + flag + " " + quoted(text) : text == "0" ? "" : " " + flag;
+      }
+    }
+  }
+  return line;
 }
 
 Format parse_format(const TextOption& option) {

@@ -61,6 +61,10 @@ class Argument {
   CLI::Option* option_;
 };
 
+// The command that asks for the same, on one line, with nothing left to the environment: for who
+// wants to know what made a file.
+std::string command_line(const CLI::App& app);
+
 enum class Format { table, json, csv };
 // Throws: UsageError.
 Format parse_format(const TextOption& option);
@@ -79,6 +83,8 @@ Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app);
 Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);
+Action add_trace(CLI::App& app);
+Action add_plot(CLI::App& app);
 Action add_report(CLI::App& app);
 
 }  // namespace redblue

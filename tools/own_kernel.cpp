@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "memsim/errors.hpp"
 #include "runtime/table.hpp"
 #include "tools/frame.hpp"
 #include "tools/gate.hpp"
@@ -182,7 +183,12 @@ Action add_own_run(CLI::App& app) {
   return [options] {
     const auto [subject, arguments] = options->point.get();
     const Format format = parse_format(options->format);
-    OwnReport report{{subject->name, arguments}, subject->run(arguments), std::nullopt};
+    OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
+    try {
+      report.counted = subject->run(arguments);
+    } catch (const FastMemoryOverflow& overflow) {  // M is too small
+      throw UsageError(fmt::format("{}: {}", to_string(report.point), overflow.what()));
+    }
     if (subject->formula) {
       report.formula = subject->formula(arguments);
     }

@@ -22,6 +22,8 @@ int main(int argc, char** argv) {
       {"calibrate", "find the M for this machine's caches, for --M auto", add_calibrate},
       {"table1", "the paper's Table 1, each cell beside what was counted", add_table1},
       {"sweep", "count or time the points of a suite, for figures and reports", add_sweep},
+      {"trace", "run a kernel and write down its moves, for other programs", add_trace},
+      {"plot", "pictures of what kernels do, by gnuplot", add_plot},
       {"report", "a sweep as one HTML page: figures, tables, the machine", add_report},
   };
   const std::vector<Subcommand> gate = gate_subcommands(kernels);

@@ -1,0 +1,85 @@
+// redblue plot, from the outside: pictures with all their words, or one line that says why not.
+
+#include "runtime/subprocess.hpp"
+#include "tests/runtime/xml.hpp"
+#include "tests/tools/cli.hpp"
+
+namespace redblue {
+namespace {
+
+class Plot : public Cli {
+ protected:
+  void SetUp() override {
+    if (!find_program("gnuplot", "/usr/bin:/bin")) {
+      GTEST_SKIP() << "gnuplot is not installed";
+    }
+  }
+  void expect_words(const std::string& file, const std::vector<std::string>& words) const {
+    const std::string svg = content_of(directory_ / file);
+    EXPECT_EQ(XmlReader::wrong_with(svg), "");
+    for (const std::string& text : words) {
+      EXPECT_NE(svg.find(text), std::string::npos) << text;
+    }
+  }
+};
+
+const std::string kOccupancy = "plot occupancy backward/small --n 60 --d 16 --M 300";
+
+TEST_F(Plot, OccupancyHasAllItsWords) {
+  EXPECT_EQ(data(kOccupancy + " -o picture.svg"), "");
+  expect_words("picture.svg",
+               {"backward/small: n=60 m=60 d=16", "words moved, read and written",
+                "words in fast memory", "M = 300", ">phase1<", ">phase2/q<", ">A1<", ">f<", ">q<",
+                "redblue plot occupancy backward/small --n 60 --d 16 --M 300 --out picture.svg"});
+  EXPECT_EQ(data(kOccupancy + " -o picture.png"), "");
+  EXPECT_TRUE(content_of(directory_ / "picture.png").starts_with("\x89PNG\r\n\x1a\n"));
+  EXPECT_EQ(files().size(), 2U) << "and nothing beside them";
+}
+
+// The caption is a command that makes it again, wherever the words came from.
+TEST_F(Plot, CaptionHasWhatTheEnvironmentSaid) {
+  EXPECT_EQ(data("REDBLUE_N=60 REDBLUE_d=1 REDBLUE_D=16 REDBLUE_BLOCKS=B=5 plot occupancy "
+                 "backward/small --M 300 --out p.svg"),
+            "");
+  expect_words("p.svg", {"redblue plot occupancy backward/small --n 60 --d 16 --M 300 --blocks B=5 "
+                         "--out p.svg"});
+}
+
+TEST_F(Plot, EveryKernelIsDrawn) {
+  for (const std::string kernel : {"backward/rows", "backward/large", "backward/naive",
+                                   "backward/rows-q", "forward/flash", "matmul/blocked"}) {
+    EXPECT_EQ(data("plot occupancy " + kernel + " --n 20 --d 6 --M 3000 -o p.svg"), "") << kernel;
+    expect_words("p.svg", {kernel, "M = 3,000"});
+  }
+}
+
+// Where it would leave nothing to see, M is only told.
+TEST_F(Plot, MFarAboveAll) {
+  EXPECT_EQ(data("plot occupancy matmul/blocked --n 10 --m 7 --d 3 --M 1M -o p.svg"), "");
+  expect_words("p.svg", {"at most 121 of M = 1,048,576 words", "M is far above", ">100<"});
+}
+
+TEST_F(Plot, RefusesWhatItCannotDraw) {
+  expect_refused(process(kOccupancy), 2, "--out is missing");
+  expect_refused(process(kOccupancy + " -o p.pdf"), 2, "--out 'p.pdf': .*\\.svg or \\.png");
+  expect_refused(process("REDBLUE_OUT=p " + kOccupancy), 2, "REDBLUE_OUT 'p'");
+  expect_refused(process(kOccupancy + " -o none/p.svg"), 1, "none/p.svg");
+  expect_refused(process(kOccupancy + " -o p.svg --threads 2"), 2, "--threads");
+  expect_refused(process("PATH= " + kOccupancy + " -o p.svg"), 1,
+                 "gnuplot is unavailable: .*install gnuplot-nox");
+  expect_refused(process("plot"), 2, "subcommand");
+  Process full = process(kOccupancy + " -o p.svg");
+  full.largest_file = 3000;
+  expect_refused(full, 1, "not whole.*room");  // gnuplot itself says nothing
+}
+
+// A gnuplot that fails says why, in its words.
+TEST_F(Plot, SaysWhatGnuplotSays) {
+  const auto gnuplot =
+      directory_.write("bin/gnuplot", "#!/bin/sh\necho >&2\necho broken >&2\nexit 3\n");
+  std::filesystem::permissions(gnuplot, std::filesystem::perms::owner_all);
+  expect_refused(process("PATH=bin:/bin " + kOccupancy + " -o p.svg"), 1, "gnuplot failed: broken");
+}
+
+}  // namespace
+}  // namespace redblue

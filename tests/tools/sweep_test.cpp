@@ -1,0 +1,135 @@
+// `redblue sweep` leaves the same files whether it was left alone or killed and taken up again, on
+// one processor or several; and `redblue plot` draws what it left.
+
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/cli.hpp"
+#include "tests/tools/csv.hpp"
+
+namespace redblue {
+namespace {
+
+class SweepCommand : public Cli {
+ protected:
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_.path() / name) << text;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    return content_of(directory_.path() / name);
+  }
+  void expect_refused(const std::string& line, int code, const std::string& message) const {
+    SCOPED_TRACE(line);
+    Cli::expect_refused(process(line), code, message);
+  }
+  void sweep(const std::string& line) const {
+    const Outcome outcome = redblue("sweep " + line);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "") << "its data is in files";
+  }
+};
+
+constexpr const char* kSuite =
+    R"({"points": [{"kernel": ["backward/small", "backward/flash"], "n": 60, "d": [8, 16],
+                    "M": {"from": 256, "to": "4K", "times": 2}}]})";
+
+// 500 points, killed again and again, at moments that follow the machine's speed.
+TEST_F(SweepCommand, GoesOnWhereItWasKilled) {
+  write("suite.json",
+        R"({"points": [{"kernel": ["backward/small", "backward/rows", "backward/tiles",
+                                   "forward/flash", "matmul/blocked"],
+                        "n": {"from": 100, "to": 190, "step": 10}, "d": 16,
+                        "M": {"from": 256, "to": "4K", "times": 1.36}}]})");
+  const Outcome alone = redblue("sweep suite.json -o alone");
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_NE(alone.err.find("500 points"), std::string::npos) << alone.err;
+  int killed = 0;
+  for (int k = 1;; ++k) {
+    ASSERT_LT(k, 40) << "it does not come to an end";
+    Process ended = process("sweep suite.json -o often");
+    const std::vector<std::string> timeout = {
+        "/usr/bin/timeout", "--foreground", "-s", "KILL",
+        fmt::format("{:.3f}", alone.seconds * (0.1 + 0.03 * k))};
+    ended.words.insert(ended.words.begin(), timeout.begin(), timeout.end());
+    const Outcome outcome = ended.run();
+    if (outcome.code == 0) {
+      EXPECT_NE(outcome.err.find("of 500 points were there"), std::string::npos) << outcome.err;
+      break;
+    }
+    ASSERT_EQ(outcome.code, 128 + 9) << outcome.err;
+    ++killed;
+  }
+  EXPECT_GE(killed, 2) << "it was hardly disturbed";
+  EXPECT_EQ(read("often/sweep.csv"), read("alone/sweep.csv"));
+  EXPECT_EQ(read("often/sweep.json"), read("alone/sweep.json"));
+}
+
+TEST_F(SweepCommand, DependsNotOnHowManyAtATime) {
+  write("suite.json", kSuite);
+  sweep("suite.json -o one --jobs 1");
+  sweep("suite.json -o four --jobs 4");
+  EXPECT_EQ(read("one/sweep.csv"), read("four/sweep.csv"));
+  EXPECT_EQ(read("one/sweep.json"), read("four/sweep.json"));
+  EXPECT_EQ(parse_csv(read("one/sweep.csv")).front().at("subject"), "backward/small");
+}
+
+TEST_F(SweepCommand, TimesWhereAskedFor) {
+  write("suite.json",
+        R"({"how": "time", "points": [{"kernel": "backward/rows", "n": 60, "d": 8, "M": 1024}]})");
+  sweep("suite.json -o timed");
+  const CsvRow total = parse_csv(read("timed/sweep.csv")).back();
+  for (const char* column : {"seconds", "gflops", "peak_gflops", "words_per_second"}) {
+    EXPECT_GT(std::stod(total.at(column)), 0) << column;
+  }
+  EXPECT_EQ(redblue("plot roofline timed -o roof.svg").code, 0);
+}
+
+TEST_F(SweepCommand, RefusesWhatItCannotGoOnWith) {
+  write("suite.json", kSuite);
+  sweep("suite.json -o done");
+  write("other.json", R"({"points": [{"kernel": "backward/small", "n": 9, "d": 2, "M": 99}]})");
+  expect_refused("sweep other.json -o done", 1, "done holds the points of another suite");
+  expect_refused("sweep suite.json", 2, "--out is missing");
+  expect_refused("sweep suite.json -o suite.json", 1, "suite\\.json");
+  expect_refused("sweep none.json -o none", 1, "none\\.json");
+  expect_refused("sweep suite.json -o done --jobs 0", 2, "--jobs");
+  write("bad.json", R"({"how": "often", "points": []})");
+  expect_refused("sweep bad.json -o none", 1, "bad\\.json, how: \"often\": expected run or count");
+  std::ofstream(directory_.path() / "done" / "points.jsonl", std::ios::app) << "{\"subject\": 1}\n";
+  expect_refused("sweep suite.json -o done", 1, "points\\.jsonl, line 22");
+}
+
+// Every kind, as SVG and as PNG, with the command below it.
+TEST_F(SweepCommand, IsDrawn) {
+  write("suite.json", kSuite);
+  sweep("suite.json -o swept");
+  for (const std::string line :
+       {"figure1 swept --where d=8", "phases swept --where d=8 --kernel backward/small"}) {
+    ASSERT_EQ(redblue("plot " + line + " -o picture.svg").code, 0) << line;
+    const std::string svg = read("picture.svg");
+    EXPECT_NE(svg.find("redblue plot"), std::string::npos);
+    EXPECT_NE(svg.find("words of fast memory"), std::string::npos);
+    EXPECT_NE(svg.find("words moved"), std::string::npos);
+    ASSERT_EQ(redblue("plot " + line + " -o picture.png").code, 0) << line;
+    EXPECT_TRUE(read("picture.png").starts_with("\x89PNG\r\n"));
+  }
+}
+
+TEST_F(SweepCommand, SaysWhatCannotBeDrawn) {
+  write("suite.json", kSuite);
+  sweep("suite.json -o swept");
+  expect_refused("plot figure1 swept -o p.svg", 2, "n=60 m=60 d=8 .*; or n=60 m=60 d=16");
+  expect_refused("plot figure1 swept --where d=9 -o p.svg", 2, "no such points");
+  expect_refused("plot figure1 swept --where d -o p.svg", 2, "expected NAME=VALUE");
+  expect_refused("plot phases swept --where d=8 -o p.svg", 1, "of one kernel");
+  expect_refused("plot roofline swept -o p.svg", 1, "nothing was timed");
+  expect_refused("plot figure1 none -o p.svg", 1, "`redblue sweep SUITE -o none` makes it");
+  write("swept/sweep.json", read("swept/sweep.json").substr(0, 999));
+  expect_refused("plot figure1 swept -o p.svg", 1, "swept/sweep\\.json");
+}
+
+}  // namespace
+}  // namespace redblue

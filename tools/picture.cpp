@@ -1,0 +1,57 @@
+#include "tools/picture.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "runtime/subprocess.hpp"
+#include "tools/sizes.hpp"
+
+namespace redblue {
+
+Gnuplot::Gnuplot() {
+  const char* search = std::getenv("PATH");
+  const auto found = find_program("gnuplot", search == nullptr ? "/usr/bin:/bin" : search);
+  if (!found) {
+    throw std::runtime_error(
+        "gnuplot is unavailable: there is none along PATH: install gnuplot-nox");
+  }
+  program_ = *found;
+}
+
+std::string Gnuplot::draw(const Picture& picture, PictureFormat format,
+                          const std::function<void()>& before) const {
+  Drawn drawn = redblue::draw(picture, format, program_, std::filesystem::temp_directory_path());
+  if (drawn.interrupted != 0) {
+    before();
+    std::raise(drawn.interrupted);
+    throw std::runtime_error("interrupted");
+  }
+  return std::move(drawn.bytes);
+}
+
+PictureFile::PictureFile(const TextOption& out) {
+  const auto given = out.get();
+  if (!given) {
+    throw UsageError(fmt::format("{0} is missing: a file for the picture, for example {0} plot.svg",
+                                 out.flag()));
+  }
+  const auto format = picture_format(given->text);
+  if (!format) {
+    throw UsageError(fmt::format("{} '{}': expected a name that ends in .svg or .png", given->from,
+                                 given->text));
+  }
+  format_ = *format;
+  gnuplot_.emplace();
+  file_.emplace(given->text);
+}
+
+void PictureFile::draw(const Picture& picture) {
+  file_->append(gnuplot_->draw(picture, format_, [this] { file_.reset(); }));
+  file_->finish();
+  file_->commit();
+}
+
+}  // namespace redblue

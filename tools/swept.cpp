@@ -1,0 +1,21 @@
+#include "tools/swept.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "tools/suite.hpp"
+
+namespace redblue {
+
+Sweep read_sweep(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "sweep.json";
+  if (!std::filesystem::exists(file)) {
+    throw std::runtime_error(
+        fmt::format("there is no {}: `redblue sweep SUITE -o {}` makes it, or goes on with it",
+                    file.string(), directory.string()));
+  }
+  return parse_sweep(read_text(file), file.string());
+}
+
+}  // namespace redblue
