@@ -300,7 +300,7 @@ std::vector<Figure> figures_of(const Sweep& sweep, std::size_t phases) {
       add(figure1_picture(slice));
     }
   }
-  if (sweep.how == "time") {
+  if (std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.speed; })) {
     add(roofline_picture(all));
   }
   for (const Slice& slice : all) {

@@ -40,13 +40,10 @@ nav a { display: inline-block; margin-right: 1rem; padding: 0.125rem 0; }
 .loud { background: var(--loud-paper); color: var(--loud); }
 .loud ul { max-width: none; padding-left: 1.25rem; }
 .loud a { color: inherit; }
-.figures {
-  display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 32rem), 1fr));
-}
-figure { min-width: 0; margin: 0; padding: 0.75rem; background: #fff; color: #1b1d20;
+figure { max-width: 62rem; margin: 0 0 1rem; padding: 0.75rem; background: #fff; color: #1b1d20;
   border: 1px solid var(--line); border-radius: 0.375rem; }
 figcaption { margin-bottom: 0.5rem; font-weight: 600; }
-figure img { display: block; width: 100%; height: auto; }
+figure img { display: block; width: 100%; min-width: 42rem; height: auto; }
 .scroll { overflow-x: auto; }
 .scroll:focus-visible, summary:focus-visible { outline: 2px solid var(--link); }
 table { width: min-content; border-spacing: 0; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
@@ -81,7 +78,6 @@ pre { margin: 0; overflow-x: auto; font: 0.875rem/1.45 ui-monospace, monospace; 
   nav { display: none; }
   a { color: inherit; text-decoration: none; }
   .scroll { overflow: visible; }
-  .figures { grid-template-columns: 1fr 1fr; }
   h2 { margin-top: 1.25rem; }
   table { font-size: 7.5pt; }
   th, td { padding: 0.15rem 0.35rem; }

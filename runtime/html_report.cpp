@@ -276,10 +276,12 @@ std::string title_of(const Sweep& sweep) {
                               : fmt::format("Words moved by {} kernels", subjects.size());
 }
 
+// A figure scrolls by itself, too: made to fit a telephone, its words would be too small to read.
 std::string figure(const ReportFigure& figure) {
   return fmt::format(
-      "<figure><figcaption>{0}</figcaption>\n"
-      "<img alt=\"{0}: the numbers are in the tables\" src=\"{1}\"></figure>\n",
+      "<figure><figcaption>{0}</figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
+      "aria-label=\"{0}\"><img alt=\"{0}: the numbers are in the tables\" src=\"{1}\"></div>"
+      "</figure>\n",
       html_text(figure.title), svg_address(figure.svg));
 }
 
@@ -315,7 +317,7 @@ std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures
       "</header>\n<main>\n{}",
       drawn.empty() ? "" : "<a href=\"#figures\">Figures</a> ", verdict(sweep, names));
   if (!drawn.empty()) {
-    body += section("figures", "Figures", "<div class=\"figures\">\n" + drawn + "</div>\n");
+    body += section("figures", "Figures", drawn);
   }
   body += section("points", "Points", points(sweep, names));
   body += section("phases", "Phases", folded);

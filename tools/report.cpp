@@ -2,35 +2,49 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "runtime/figures.hpp"
 #include "runtime/html_report.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
+#include "tools/picture.hpp"
 #include "tools/print.hpp"
-#include "tools/suite.hpp"
+#include "tools/swept.hpp"
 
 namespace redblue {
 namespace {
 
-// JOIN HERE: the figures of runtime/figures.hpp.
-std::vector<ReportFigure> figures_of(const Sweep&) {
-  return {};
+constexpr std::size_t kSubjectsWithPhases = 4;
+
+// A page without figures is better than none.
+std::optional<Gnuplot> gnuplot_if_any() {
+  try {
+    return Gnuplot();
+  } catch (const std::runtime_error& error) {
+    say(fmt::format("no figures: {}", error.what()));
+    return std::nullopt;
+  }
 }
 
-int report(const std::filesystem::path& directory, const std::filesystem::path& target) {
-  const std::filesystem::path source = directory / "sweep.json";
-  if (!std::filesystem::exists(source)) {
-    throw InputError(fmt::format("{0} has no sweep.json: `redblue sweep SUITE -o {0}` makes one",
-                                 directory.string()));
+int report(const std::filesystem::path& directory, const std::filesystem::path& target,
+           const std::string& command) {
+  const Sweep sweep = read_sweep(directory);
+  std::optional<WholeFile> page(target);  // what is wrong with it is known before it takes time
+  std::vector<ReportFigure> figures;
+  if (const std::optional<Gnuplot> gnuplot = gnuplot_if_any()) {
+    for (Figure& figure : figures_of(sweep, kSubjectsWithPhases)) {
+      figure.picture.caption = command;
+      figures.push_back({figure.title, gnuplot->draw(figure.picture, PictureFormat::svg,
+                                                     [&page] { page.reset(); })});
+    }
   }
-  WholeFile page(target);  // that cannot be written is better known before figures are drawn
-  const Sweep sweep = parse_sweep(read_text(source), source);
-  const std::vector<ReportFigure> figures = figures_of(sweep);
-  page.append(to_html(sweep, figures));
-  page.finish();
-  page.commit();
+  page->append(to_html(sweep, figures));
+  page->finish();
+  page->commit();
   say(fmt::format("{}: {} points, {} figures", target.string(), sweep.points.size(),
                   figures.size()));
   return 0;
@@ -41,16 +55,17 @@ int report(const std::filesystem::path& directory, const std::filesystem::path& 
 Action add_report(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : directory(command, "DIR", "what `redblue sweep -o DIR` made"),
-          out(command, "-o,--out", "the page; else report.html in DIR", "FILE.html") {}
+        : directory(command, "directory", "of a sweep"),
+          out(command, "-o,--out", "the page; else report.html there", "FILE.html") {}
     Argument directory;
     TextOption out;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options] {
+  return [options, &app] {
     const std::filesystem::path directory = options->directory.get();
     const auto out = options->out.get();
-    return report(directory, out ? std::filesystem::path(out->text) : directory / "report.html");
+    return report(directory, out ? std::filesystem::path(out->text) : directory / "report.html",
+                  command_line(app));
   };
 }
 

@@ -27,7 +27,8 @@ class ReportCommand : public Cli {
     const Outcome outcome = redblue(line);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_TRUE(outcome.err.starts_with("redblue: " + page + ": 12 points")) << outcome.err;
+    EXPECT_NE(outcome.err.find("redblue: " + page + ": 12 points, "), std::string::npos)
+        << outcome.err;
     const std::string html = content_of(directory_ / page);
     EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
     EXPECT_TRUE(html.ends_with("</html>\n"));
@@ -39,19 +40,22 @@ class ReportCommand : public Cli {
 TEST_F(ReportCommand, WritesThePage) {
   ASSERT_NO_FATAL_FAILURE(sweep("run"));
   expect_report("report out", "out/report.html");
-  const auto before = files();
   expect_report("report out/ --out page.html", "page.html");
-  EXPECT_EQ(files().at("page.html"), before.at("out/report.html"));
   expect_report("REDBLUE_OUT=again.html report out", "again.html");
+  // A page without figures is better than none.
+  const Outcome outcome = redblue("PATH=/nowhere report out -o bare.html");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.err.find("no figures: gnuplot is unavailable"), std::string::npos);
+  EXPECT_EQ(content_of(directory_ / "bare.html").find("<img"), std::string::npos);
 }
 
 TEST_F(ReportCommand, Refuses) {
   ASSERT_NO_FATAL_FAILURE(sweep("count"));
-  expect_refused(process("report"), 2, "DIR");
+  expect_refused(process("report"), 2, "directory");
   expect_refused(process("report out --out a --out b"), 2, "--out");
   expect_refused(process("report nowhere"), 1,
-                 "nowhere has no sweep.json: `redblue sweep SUITE -o nowhere` makes one");
-  expect_refused(process("report suite.json"), 1, "suite.json has no sweep.json");
+                 "there is no nowhere/sweep.json: `redblue sweep SUITE -o nowhere` makes it");
+  expect_refused(process("report suite.json"), 1, "there is no suite.json/sweep.json");
   expect_refused(process("report out --out out"), 1, "out.*[Ii]s a directory");
   expect_refused(process("report out --out nowhere/page.html"), 1, "nowhere/page.html");
 
@@ -156,10 +160,13 @@ TEST_F(Browser, ShowsThePageAtAnyWidthAndFetchesNothing) {
                                          "<img src='data:image/svg+xml;base64,AAAA'>"
                                          "<img src='missing.png'>"));
 
+  EXPECT_EQ(redblue("report out").code, 0);  // with whatever figures there can be
+
   std::string log;
-  const Json frames =
-      shown(*chromium, {{1280, "page.html"}, {400, "page.html"}, {400, "bad.html"}}, log);
-  ASSERT_EQ(frames.size(), 3U);
+  const Json frames = shown(
+      *chromium,
+      {{1280, "page.html"}, {400, "page.html"}, {400, "bad.html"}, {400, "out/report.html"}}, log);
+  ASSERT_EQ(frames.size(), 4U);
   for (std::size_t k = 0; k < 2; ++k) {
     const Json& frame = frames[k];
     SCOPED_TRACE(frame.dump(2));
@@ -171,6 +178,10 @@ TEST_F(Browser, ShowsThePageAtAnyWidthAndFetchesNothing) {
     EXPECT_EQ(frame["scripts"], 0);
     EXPECT_EQ(frame["heading"], "Words moved by backward/flash, backward/small");
     EXPECT_EQ(frame["text"], content_of(directory_ / "suite.json"));
+  }
+  EXPECT_LE(frames[3]["content"], 400);
+  for (const Json& drawn : frames[3]["images"]) {
+    EXPECT_EQ(drawn, true);
   }
   EXPECT_GT(frames[2]["content"], 3000);
   EXPECT_EQ(frames[2]["images"], Json({false, false}));
