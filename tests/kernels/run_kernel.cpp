@@ -154,7 +154,7 @@ std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases) {
 }
 
 Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
-               const Buffers& returned) {
+                const Buffers& returned) {
   const auto& [n, m, d] = plan.shape;
   Verified verdict;
   const auto hold = [&](const std::string& name, const Bounded& exact_value) {

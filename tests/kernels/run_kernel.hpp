@@ -65,7 +65,7 @@ struct Verified {
   std::string text;
 };
 Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
-               const Buffers& returned);
+                const Buffers& returned);
 
 // The same blocks with the default prefetch.
 Blocks without_prefetch(const Blocks& blocks);
