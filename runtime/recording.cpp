@@ -6,7 +6,9 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -121,10 +123,37 @@ Recorded recorded_of(const Field& field) {
   return recorded;
 }
 
+// A point without the order of its arguments.
+using PointKey = std::pair<std::string, std::map<std::string, Value>>;
+PointKey key_of(const Point& point) {
+  return {point.subject, {point.arguments.begin(), point.arguments.end()}};
+}
+
+// Of two that are the same, one would be held against the other's words.
+void check_once(const Recording& recording, const std::string& from) {
+  std::set<PointKey> points;
+  for (const Recorded& recorded : recording.points) {
+    const std::string point = fmt::format("{}, {}", from, to_string(recorded.point));
+    if (!points.insert(key_of(recorded.point)).second) {
+      throw InputError(point + " is there twice");
+    }
+    std::set<std::string> phases;
+    for (const Moved& phase : recorded.phases) {
+      if (!phases.insert(phase.path).second) {
+        throw InputError(fmt::format("{}: the phase {} is there twice", point, phase.path));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(How how) {
   return how == How::run ? "run" : "count";
+}
+
+bool same_point(const Point& a, const Point& b) {
+  return key_of(a) == key_of(b);
 }
 
 std::string to_string(const Point& point) {
@@ -190,6 +219,10 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   for (const Field& point : top["points"].items()) {
     recording.points.push_back(recorded_of(point));
   }
+  if (recording.points.empty()) {
+    throw InputError(from + " has no points: there is nothing to watch");
+  }
+  check_once(recording, from);
   return recording;
 }
 
