@@ -122,8 +122,8 @@ std::vector<Value> range_of(const Json& json, const std::string& place, bool is_
     if ((to - from) / step >= static_cast<Index>(kMostPoints)) {
       throw InputError(fmt::format("{}: a range of more than {} sizes", place, kMostPoints));
     }
-    for (Index size = from; size <= to; size += step) {
-      sizes.insert(size);
+    for (Index k = 0; from <= to && k <= (to - from) / step; ++k) {
+      sizes.insert(from + k * step);
     }
   }
   if (sizes.empty()) {
