@@ -101,17 +101,20 @@ void pass_total(const Recorded& before, const Recorded& now, std::vector<Differe
                !each.hidden_by.empty();
       });
     };
-    Index without = 0;  // the total now, of the baseline's words where they are let pass
+    Index all = 0, without = 0;  // now, and with the baseline's words where they are let pass
     std::string by;
     for (const Moved& phase : now.phases) {
       const auto passed = hidden(phase);
-      const Index words = passed == found.end() ? phase.*metric->words : passed->before;
-      without = metric->words == &Moved::peak ? std::max(without, words) : sum(without, words);
+      const auto add = [&](Index& to, Index words) {
+        to = metric->words == &Moved::peak ? std::max(to, words) : sum(to, words);
+      };
+      add(all, phase.*metric->words);
+      add(without, passed == found.end() ? phase.*metric->words : passed->before);
       if (passed != found.end() && by.find(passed->hidden_by) == std::string::npos) {
         by += (by.empty() ? "" : ",") + passed->hidden_by;
       }
     }
-    if (without == before.total.*metric->words) {
+    if (all == now.total.*metric->words && without == before.total.*metric->words) {
       of_total.hidden_by = by;
     }
   }

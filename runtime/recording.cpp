@@ -201,6 +201,8 @@ Recording parse_recording(std::string_view text, const std::string& from) {
     throw InputError(fmt::format(
         "{} is cut off or no JSON, at byte {} of {}: record it again, or take the whole file", from,
         error.byte, text.size()));
+  } catch (const Json::out_of_range&) {  // 1e400
+    throw InputError(from + " has a number that no machine holds");
   }
   const Field top(document, from);
   if (!top.has("redblue") || top["redblue"].text() != kKind) {

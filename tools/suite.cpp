@@ -210,6 +210,8 @@ Json parse(const std::string& text, const std::string& path) {
     const std::size_t at = what.find("line ");
     throw InputError(
         fmt::format("{}, {}", path, at == std::string_view::npos ? what : what.substr(at)));
+  } catch (const Json::out_of_range&) {  // 1e400
+    throw InputError(path + " has a number that no machine holds");
   }
 }
 
