@@ -217,32 +217,42 @@ TEST(Recording, MayHoldWhatLaterProgramsAdd) {
       plain.points[0].total);
 }
 
-// What fits at the least M that is recorded, and not a word below it; which is no failure.
+// What fits at the least M that is recorded, and not a word below it; which is no failure. Of
+// backward also where O and L are to be made in the same M; where they are given, they need none.
 TEST(Record, APointThatDoesNotFitHasItsLeastM) {
   for (const Subject& subject : kernel_subjects()) {
     if (!subject.least_M) {
       continue;
     }
-    for (const How how : {How::run, How::count}) {
-      SCOPED_TRACE(subject.name + " " + std::string(to_string(how)));
-      Arguments given = complete(
-          subject, arguments({{"n", Index{9}}, {"m", Index{7}}, {"d", Index{3}}, {"M", Index{1}}}));
-      const Recorded none = record(subject, given, how);
-      EXPECT_FALSE(none.fits);
-      EXPECT_EQ(none.total, Moved());
-      EXPECT_TRUE(none.phases.empty());
-      ASSERT_TRUE(none.least_M);
+    Arguments given = complete(
+        subject, arguments({{"n", Index{9}}, {"m", Index{7}}, {"d", Index{3}}, {"M", Index{1}}}));
+    for (const bool nothing : {false, true}) {
+      if (nothing && !given.contains("given")) {
+        continue;
+      }
+      for (const How how : {How::run, How::count}) {
+        if (nothing) {
+          given.set("given", "nothing");
+        }
+        given.set("M", Index{1});
+        SCOPED_TRACE(subject.name + " " + to_string(given) + " " + std::string(to_string(how)));
+        const Recorded none = record(subject, given, how);
+        EXPECT_FALSE(none.fits);
+        EXPECT_EQ(none.total, Moved());
+        EXPECT_TRUE(none.phases.empty());
+        ASSERT_TRUE(none.least_M);
 
-      given.set("M", *none.least_M);
-      const Recorded fits = record(subject, given, how);
-      EXPECT_TRUE(fits.fits);
-      EXPECT_EQ(fits.least_M, none.least_M);
-      EXPECT_EQ(fits.point, (Point{subject.name, given}));
-      EXPECT_GT(fits.total.reads, 0);
-      EXPECT_LE(fits.total.peak, *none.least_M);
+        given.set("M", *none.least_M);
+        const Recorded fits = record(subject, given, how);
+        EXPECT_TRUE(fits.fits);
+        EXPECT_EQ(fits.least_M, none.least_M);
+        EXPECT_EQ(fits.point, (Point{subject.name, given}));
+        EXPECT_GT(fits.total.reads, 0);
+        EXPECT_LE(fits.total.peak, *none.least_M);
 
-      given.set("M", *none.least_M - 1);
-      EXPECT_FALSE(record(subject, given, how).fits);
+        given.set("M", *none.least_M - 1);
+        EXPECT_FALSE(record(subject, given, how).fits);
+      }
     }
   }
 }
