@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <system_error>
 
@@ -67,6 +66,9 @@ std::vector<const Subject*> subjects_of(const Json& entry, const std::string& pl
         throw InputError(fmt::format("{}: {}", place, unknown.what()));
       }
     }
+  }
+  if (found.empty()) {
+    throw InputError(place + ", kernel is empty");
   }
   return found;
 }
@@ -234,7 +236,11 @@ Suite again(const Recording& recording, const std::string& path,
 std::string read_text(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text;
+  // Not by its buffer, which throws what names no file.
+  for (char part[4096]; file.read(part, sizeof part), file.gcount() > 0;) {
+    text.append(part, static_cast<std::size_t>(file.gcount()));
+  }
   if (!file.is_open() || file.bad()) {
     throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(),
                             fmt::format("cannot read '{}'", path));
