@@ -242,7 +242,9 @@ Recorded record(const Subject& subject, const Arguments& arguments, How how) {
       if (!subject.formula) {
         throw std::logic_error(subject.name + " has no formula: it can only run");
       }
-      return predicted(subject.formula(arguments));
+      Tally tally = predicted(subject.formula(arguments));
+      // A formula need not know what M is.
+      return tally.total.peak <= arguments["M"] ? std::optional(std::move(tally)) : std::nullopt;
     } catch (const FastMemoryTooSmall&) {
       return std::nullopt;
     } catch (const FastMemoryOverflow&) {

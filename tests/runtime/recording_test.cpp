@@ -2,9 +2,9 @@
 
 #include "runtime/recording.hpp"
 
+#include <array>
 #include <atomic>
-#include <mutex>
-#include <set>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -337,7 +337,7 @@ TEST(InAnyOrder, ThrowsTheFirstFailureWhenAllHaveEnded) {
     while (!failed) {
       std::this_thread::yield();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     ++ended;
     throw std::out_of_range("later");
   };
