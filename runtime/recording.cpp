@@ -200,7 +200,7 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   } catch (const Json::parse_error& error) {
     throw InputError(fmt::format(
         "{} is cut off or no JSON, at byte {} of {}: record it again, or take the whole file", from,
-        error.byte, text.size()));
+        std::min(error.byte, text.size()), text.size()));
   } catch (const Json::out_of_range&) {  // 1e400
     throw InputError(from + " has a number that no machine holds");
   }
