@@ -14,6 +14,7 @@ namespace redblue {
 namespace {
 
 constexpr std::string_view kLeastM = "least_M";
+const std::string kTotal = "total";
 struct Metric {
   std::string_view name;
   Index Moved::*words;
@@ -32,14 +33,25 @@ Index distance(const Difference& difference) {
   return std::abs(difference.after - difference.before);
 }
 
+// Both as files have them, each below 2^63, and their sum perhaps not.
+Index sum(Index a, Index b) {
+  const Words both = Words(a) + b;
+  return both.overflowed() ? std::numeric_limits<Index>::max() : both.value();
+}
+
 bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
+  const std::string& phase = difference.phase.empty() ? kTotal : difference.phase;
   if (difference.kind != Difference::Kind::words || tolerance.metric != difference.metric ||
-      (!tolerance.phase.empty() && tolerance.phase != difference.phase)) {
+      (!tolerance.phase.empty() && tolerance.phase != phase)) {
     return false;
   }
-  return tolerance.percent ? static_cast<double>(distance(difference)) <=
-                                 *tolerance.percent / 100 * static_cast<double>(difference.before)
-                           : distance(difference) <= tolerance.words;
+  if (!tolerance.percent) {
+    return distance(difference) <= tolerance.words;
+  }
+  // 29 of 100 is 29%, whatever becomes of the last bit of a product.
+  constexpr double kRounded = 1 + 4 * std::numeric_limits<double>::epsilon();
+  return 100 * static_cast<double>(distance(difference)) <=
+         *tolerance.percent * static_cast<double>(difference.before) * kRounded;
 }
 
 void compare_moved(const Moved& before, const Moved& now, std::vector<Difference>& found) {
@@ -61,7 +73,7 @@ std::vector<Difference> phase_differences(const std::vector<Moved>& before,
     if (same == now.end()) {
       found.push_back({.kind = Difference::Kind::phase_gone,
                        .phase = old.path,
-                       .before = old.reads + old.writes});
+                       .before = sum(old.reads, old.writes)});
     } else {
       compare_moved(old, *same, found);
     }
@@ -70,10 +82,42 @@ std::vector<Difference> phase_differences(const std::vector<Moved>& before,
     if (std::ranges::find(before, fresh.path, &Moved::path) == before.end()) {
       found.push_back({.kind = Difference::Kind::phase_new,
                        .phase = fresh.path,
-                       .after = fresh.reads + fresh.writes});
+                       .after = sum(fresh.reads, fresh.writes)});
     }
   }
   return found;
+}
+
+// The tolerances that let phases pass let the total pass, too, where it changed by theirs alone.
+void pass_total(const Recorded& before, const Recorded& now, std::vector<Difference>& found) {
+  for (Difference& of_total : found) {
+    const auto* metric = std::ranges::find(kMetrics, of_total.metric, &Metric::name);
+    if (!of_total.phase.empty() || !of_total.hidden_by.empty() || metric == std::end(kMetrics)) {
+      continue;
+    }
+    const auto hidden = [&](const Moved& phase) {
+      return std::ranges::find_if(found, [&](const Difference& each) {
+        return !each.phase.empty() && each.phase == phase.path && each.metric == metric->name &&
+               !each.hidden_by.empty();
+      });
+    };
+    Index all = 0, without = 0;  // now, and with the baseline's words where they are let pass
+    std::string by;
+    for (const Moved& phase : now.phases) {
+      const auto passed = hidden(phase);
+      const auto add = [&](Index& to, Index words) {
+        to = metric->words == &Moved::peak ? std::max(to, words) : sum(to, words);
+      };
+      add(all, phase.*metric->words);
+      add(without, passed == found.end() ? phase.*metric->words : passed->before);
+      if (passed != found.end() && by.find(passed->hidden_by) == std::string::npos) {
+        by += (by.empty() ? "" : ",") + passed->hidden_by;
+      }
+    }
+    if (all == now.total.*metric->words && without == before.total.*metric->words) {
+      of_total.hidden_by = by;
+    }
+  }
 }
 
 // The words of a point that moved, for the order in which points are shown; all of them where one
@@ -83,9 +127,9 @@ double change_of(const Compared& compared) {
     return -1;
   }
   const auto io = [](const std::optional<Recorded>& recorded) {
-    return recorded && recorded->fits
-               ? static_cast<double>(recorded->total.reads + recorded->total.writes)
-               : 0.0;
+    return recorded && recorded->fits ? static_cast<double>(recorded->total.reads) +
+                                            static_cast<double>(recorded->total.writes)
+                                      : 0.0;
   };
   const double before = io(compared.before);
   const double now = io(compared.now);
@@ -128,9 +172,22 @@ Tolerance parse_tolerance(const std::string& text) {
       text));
 }
 
+std::string to_share(Index before, Index after) {
+  const double share = 100 * static_cast<double>(after - before) / static_cast<double>(before);
+  const char* sign = share > 0 ? "+" : "-";
+  if (std::abs(share) < 0.001) {
+    return share == 0 ? "0%" : fmt::format("{}<0.001%", sign);
+  }
+  return std::abs(share) < 999.5  // three digits
+             ? fmt::format("{:+.3g}%", share)
+             : std::abs(share) < 1e15
+                   ? fmt::format("{}{}%", sign, grouped(std::llround(std::abs(share))))
+                   : fmt::format("{}>{}%", sign, grouped(1'000'000'000'000'000));
+}
+
 std::string to_words(const Difference& difference) {
   using Kind = Difference::Kind;
-  const std::string phase = difference.phase.empty() ? "total" : difference.phase;
+  const std::string& phase = difference.phase.empty() ? kTotal : difference.phase;
   switch (difference.kind) {
     case Kind::phase_gone:
       return fmt::format("{}: the phase is gone, and its {} words", phase,
@@ -152,10 +209,8 @@ std::string to_words(const Difference& difference) {
   const Index change = difference.after - difference.before;
   return fmt::format("{} {} {} -> {} words ({}{})", phase, difference.metric,
                      grouped(difference.before), grouped(difference.after), signed_words(change),
-                     difference.before == 0
-                         ? std::string()
-                         : fmt::format(", {:+.3g}%", 100.0 * static_cast<double>(change) /
-                                                         static_cast<double>(difference.before)));
+                     difference.before == 0 ? std::string()
+                                            : ", " + to_share(difference.before, difference.after));
 }
 
 bool Compared::fails() const {
@@ -200,11 +255,15 @@ std::vector<Difference> differences(const Recorded& before, const Recorded& now,
       difference.hidden_by = tolerance->text;
     }
   }
+  pass_total(before, now, found);
+  std::ranges::stable_partition(found, &std::string::empty, &Difference::hidden_by);
   return found;
 }
 
 void sort_by_change(Comparison& comparison) {
-  std::ranges::stable_sort(comparison.points, std::greater<>(), change_of);
+  std::ranges::stable_sort(comparison.points, std::greater<>(), [](const Compared& compared) {
+    return std::pair(compared.fails(), change_of(compared));
+  });
 }
 
 Comparison compare(const Recording& before, const Recording& now,
@@ -216,9 +275,14 @@ Comparison compare(const Recording& before, const Recording& now,
                     to_string(before.how), to_string(now.how)));
   }
   Comparison comparison{.before = {}, .now = {}, .how = now.how, .points = {}};
+  const auto find = [](const Recording& recording, const Point& point) {
+    return std::ranges::find_if(recording.points, [&](const Recorded& recorded) {
+      return same_point(recorded.point, point);
+    });
+  };
   for (const Recorded& old : before.points) {
     Compared compared{.point = old.point, .before = old, .now = std::nullopt, .differences = {}};
-    const auto same = std::ranges::find(now.points, old.point, &Recorded::point);
+    const auto same = find(now, old.point);
     if (same == now.points.end()) {
       compared.differences = {{.kind = Difference::Kind::gone, .why = "it is gone"}};
     } else {
@@ -228,7 +292,7 @@ Comparison compare(const Recording& before, const Recording& now,
     comparison.points.push_back(std::move(compared));
   }
   for (const Recorded& fresh : now.points) {
-    if (std::ranges::find(before.points, fresh.point, &Recorded::point) == before.points.end()) {
+    if (find(before, fresh.point) == before.points.end()) {
       comparison.points.push_back({.point = fresh.point,
                                    .before = std::nullopt,
                                    .now = fresh,

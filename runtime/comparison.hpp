@@ -11,10 +11,11 @@
 
 namespace redblue {
 
-// How far a metric may move, up or down, in one phase or in all of them and in the total.
+// How far a metric may move, up or down, in one phase or in all of them and in the total. Where the
+// total changed by what phases may move and by nothing else, it passes with them.
 struct Tolerance {
   std::string text;   // as a person said it: "reads=1%", "phase1/S:peak=64"
-  std::string phase;  // empty: every
+  std::string phase;  // empty: every; "total": the total alone
   std::string metric;
   std::optional<double> percent;  // of the baseline
   Index words = 0;                // where it is no percentage
@@ -33,11 +34,14 @@ struct Difference {
   std::string why = {};        // of gone: why it could not be asked
   std::string hidden_by = {};  // the tolerance that lets it pass
 };
+// The change as a share of what it was: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".
+// Requires: before > 0.
+std::string to_share(Index before, Index after);
 // "phase1/S reads 1,234 -> 1,235 words (+1, +0.08%)"
 std::string to_words(const Difference& difference);
 
 // The differences of a point, the culprit first: phases by the words that they move more or fewer,
-// then the total.
+// then the total; and then what a tolerance lets pass.
 struct Compared {
   Point point;
   std::optional<Recorded> before, now;
@@ -58,7 +62,8 @@ struct Comparison {
 std::vector<Difference> differences(const Recorded& before, const Recorded& now,
                                     const std::vector<Tolerance>& tolerances);
 
-// Points that differ most first; equal ones after them, in the order of `before`.
+// Points that fail first, and of them those that differ most; equal ones last, in the order of
+// `before`.
 void sort_by_change(Comparison& comparison);
 
 // Point by point. Throws: InputError where one ran and the other is from formulas.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,8 +26,13 @@ std::string_view to_string(Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
-Index words_of(const Moved& total) {
-  return total.reads + total.writes;
+// Both at once: also beyond 63 bits, where only a damaged file has been.
+std::uint64_t words_of(const Moved& total) {
+  return static_cast<std::uint64_t>(total.reads) + static_cast<std::uint64_t>(total.writes);
+}
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 // Calls `line` with each point that differs and each of its differences.
@@ -43,13 +49,18 @@ std::string phase_of(const Difference& difference) {
   return difference.phase.empty() ? "total" : difference.phase;
 }
 
+// What is to be said beside the numbers; mostly nothing.
+std::string note_of(const Difference& difference) {
+  return difference.kind == Kind::gone  ? difference.why
+         : difference.hidden_by.empty() ? ""
+                                        : "hidden by " + difference.hidden_by;
+}
+
 // The cells of a difference after its point: phase, metric, before, now, change, share.
 std::vector<std::string> cells_of(const Difference& difference) {
   const Index change = difference.after - difference.before;
   const std::string share =
-      difference.before == 0 ? "new"
-                             : fmt::format("{:+.3g}%", 100.0 * static_cast<double>(change) /
-                                                           static_cast<double>(difference.before));
+      difference.before == 0 ? "new" : to_share(difference.before, difference.after);
   const std::string moved = fmt::format("{}{}", change > 0 ? "+" : "", grouped(change));
   switch (difference.kind) {
     case Kind::words:
@@ -60,15 +71,17 @@ std::vector<std::string> cells_of(const Difference& difference) {
               moved,
               share};
     case Kind::phase_gone:
-      return {difference.phase, "words", grouped(difference.before), "no such phase", moved, share};
+      return {phase_of(difference), "words", grouped(difference.before),
+              "no such phase",      moved,   "gone"};
     case Kind::phase_new:
-      return {difference.phase, "words", "no such phase", grouped(difference.after), moved, share};
+      return {phase_of(difference),      "words", "no such phase",
+              grouped(difference.after), moved,   "new"};
     case Kind::no_longer_fits:
       return {"total", "fits", "yes", "no", "-", "-"};
     case Kind::fits_now:
       return {"total", "fits", "no", "yes", "-", "-"};
     case Kind::gone:
-      return {"total", difference.why, "there", "gone", "-", "-"};
+      return {"total", "point", "there", "gone", "-", "-"};
     case Kind::added:
       break;
   }
@@ -77,7 +90,8 @@ std::vector<std::string> cells_of(const Difference& difference) {
 
 std::string text_table(const Comparison& comparison) {
   Table table;
-  table.add({"point", "phase", "metric", "baseline", "now", "change", "share", ""});
+  table.add({"point", "phase", "metric", "baseline", "now", "change", "share"});
+  std::vector<std::string> notes = {""};  // of whole sentences: no column
   std::size_t lines = 0;
   const Compared* last = nullptr;
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
@@ -86,14 +100,20 @@ std::string text_table(const Comparison& comparison) {
     }
     std::vector<std::string> cells = cells_of(difference);
     cells.insert(cells.begin(), &compared == last ? "" : to_string(compared.point));
-    cells.push_back(difference.hidden_by.empty() ? "" : "hidden by " + difference.hidden_by);
     table.add(std::move(cells));
+    notes.push_back(note_of(difference));
     last = &compared;
   });
   std::string text =
       fmt::format("{}\nagainst {}: {}\n", comparison.now, comparison.before, verdict(comparison));
   if (lines > 0) {
-    text += "\n" + table.text();
+    text += "\n";
+    std::istringstream rows(table.text());
+    for (const std::string& note : notes) {
+      std::string row;
+      std::getline(rows, row);
+      text += row + (note.empty() ? "" : "  ") + note + "\n";
+    }
   }
   if (lines > kMostLines) {
     text += fmt::format("and {} more (--format json has all)\n", lines - kMostLines);
@@ -137,7 +157,7 @@ std::string json_text(const Comparison& comparison) {
 }
 
 std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;
   }
   std::string quoted = "\"";
@@ -161,7 +181,10 @@ std::string csv_text(const Comparison& comparison) {
 std::string markdown_cell(const std::string& text) {
   std::string safe;
   for (const char c : text) {
-    safe += c == '|' ? "\\|" : std::string(1, c);
+    if (std::string_view("\\|`*_<&[").find(c) != std::string_view::npos) {
+      safe += '\\';
+    }
+    safe += c == '\n' || c == '\r' ? ' ' : c;
   }
   return safe;
 }
@@ -178,9 +201,14 @@ std::string markdown_text(const Comparison& comparison) {
     for (const std::string& cell : cells_of(difference)) {
       text += markdown_cell(cell) + " | ";
     }
-    text += (difference.hidden_by.empty() ? "" : "hidden by " + difference.hidden_by) + " |\n";
+    text += markdown_cell(note_of(difference)) + " |\n";
   });
   return text;
+}
+
+std::string with_tolerance(const Difference& difference) {
+  return to_words(difference) +
+         (difference.hidden_by.empty() ? "" : ", hidden by " + difference.hidden_by);
 }
 
 // In the value of a workflow command, and in one of its properties.
@@ -205,7 +233,7 @@ std::string github_text(const Comparison& comparison) {
     }
     std::string words;
     for (const Difference& difference : compared.differences) {
-      words += (words.empty() ? "" : "\n") + to_words(difference);
+      words += (words.empty() ? "" : "\n") + with_tolerance(difference);
     }
     text += fmt::format("::{} title={}::{}\n", compared.fails() ? "error" : "notice",
                         escaped_command("redblue: " + to_string(compared.point), true),
@@ -258,8 +286,7 @@ std::string junit_text(const Comparison& comparison) {
                       escaped_xml(to_string(point->point.arguments)));
       std::string words;
       for (const Difference& difference : point->differences) {
-        words += to_words(difference) +
-                 (difference.hidden_by.empty() ? "" : ", hidden by " + difference.hidden_by) + "\n";
+        words += with_tolerance(difference) + "\n";
       }
       if (point->differences.empty()) {
         text += head + "/>\n";
@@ -324,11 +351,15 @@ const std::vector<ComparisonForm>& comparison_forms() {
 std::string verdict(const Comparison& comparison) {
   const std::size_t failing = comparison.failing();
   const std::size_t hidden = comparison.hidden();
-  return (failing == 0
-              ? fmt::format("same, all {} points", comparison.points.size())
-              : fmt::format("DIFFERENT, {} of {} points", failing, comparison.points.size())) +
-         (hidden == 0 ? std::string()
-                      : fmt::format("; {} differences hidden by tolerances", hidden));
+  const std::size_t all = comparison.points.size();
+  std::string text = failing != 0
+                         ? fmt::format("DIFFERENT, {} of {}", failing, counted(all, "point"))
+                     : all == 1 ? "same, the only point"
+                                : fmt::format("same, all {} points", all);
+  if (hidden != 0) {
+    text += fmt::format("; {} hidden by tolerances", counted(hidden, "difference"));
+  }
+  return text;
 }
 
 }  // namespace redblue

@@ -17,7 +17,7 @@ struct ComparisonForm {
 // customSmallerIsBetter and bmf, which hold what was counted now.
 const std::vector<ComparisonForm>& comparison_forms();
 
-// "same: all 12 points", or "DIFFERENT: 2 of 12 points; 3 differences hidden by tolerances".
+// "same, all 12 points", or "DIFFERENT, 2 of 12 points; 3 differences hidden by tolerances".
 std::string verdict(const Comparison& comparison);
 
 }  // namespace redblue

@@ -57,6 +57,8 @@ struct Request {
     bool resume = false;  // from a checkpoint, where there is one; and leave them
   };
   std::optional<OnDisk> store;
+  // O and L that nobody gives are no part of the work: where M is too small to make them, more.
+  bool forward_in_more_M = false;
 };
 
 // From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.

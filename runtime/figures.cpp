@@ -52,7 +52,7 @@ std::string short_name(const std::string& subject) {
 struct Curves {
   std::vector<std::pair<std::string, std::string>> data;
   std::vector<std::string> names;
-  double least_M = 0, most_M = 0;
+  double least_M = 0, most_M = 0, least_words = 0, most_words = 0, most_ratio = 0;
 };
 
 Curves curves_of(const Slice& slice) {
@@ -62,8 +62,11 @@ Curves curves_of(const Slice& slice) {
     std::string lines;
     for (const Swept* swept : fitting(only(slice, subject))) {
       const Index bound = bounds.try_emplace(swept->size("M"), bound_of(*swept)).first->second;
-      lines += fmt::format("{} {} {}\n", swept->size("M"), swept->total.io(),
-                           static_cast<double>(swept->total.io()) / static_cast<double>(bound));
+      const auto words = static_cast<double>(swept->total.io());
+      const double ratio = words / static_cast<double>(bound);
+      lines += fmt::format("{} {} {}\n", swept->size("M"), swept->total.io(), ratio);
+      curves.most_words = std::max(curves.most_words, words);
+      curves.most_ratio = std::max(curves.most_ratio, ratio);
     }
     if (!lines.empty()) {
       curves.data.emplace_back(fmt::format("$curve{}", curves.data.size()), std::move(lines));
@@ -77,6 +80,7 @@ Curves curves_of(const Slice& slice) {
   if (bounds.size() >= 2) {
     curves.least_M = static_cast<double>(bounds.begin()->first);
     curves.most_M = static_cast<double>(bounds.rbegin()->first);
+    curves.least_words = static_cast<double>(bounds.rbegin()->second);  // of the largest M
   }
   curves.data.emplace_back("$bound", std::move(lines));
   return curves;
@@ -101,6 +105,11 @@ std::string dividing_line(const Shape& shape) {
       "set arrow from {0}, graph 0 to {0}, graph 1 nohead linecolor rgb '#555555' dashtype 3\n"
       "set label {1} at {0}, graph 0.97 offset 0.5,0 font ',{2}'\n",
       square, gnuplot_text("M = d^2"), kSmallFont);
+}
+
+// A little more than these, on an axis of logarithms.
+std::string y_range(double least, double most) {
+  return fmt::format("set yrange [{}:{}]\n", least / 1.25, most * 1.25);
 }
 
 double median(std::vector<double> values) {
@@ -177,6 +186,7 @@ Picture figure1_picture(const Slice& slice) {
       "set multiplot\n" + x_axis +
       "set rmargin at screen 0.43\nset logscale y 10\nset format y '10^%T'\n"
       "set ytics nomirror out\nset mytics 10\nset key off\n" +
+      y_range(curves.least_words, curves.most_words) +
       dividing_line(shape_of(*backward.points.front())) + plot_of(curves, 2, false) +
       // The caption and the title are drawn once.
       "unset label\nunset title\n"
@@ -184,8 +194,8 @@ Picture figure1_picture(const Slice& slice) {
       "set ylabel 'words over the lower bound'\n"
       "set key outside right top vertical Left reverse samplen 2.5\n"
       "unset mytics\nset logscale y 2\nset format y '%g'\nset ytics 2 nomirror out\n" +
-      dividing_line(shape_of(*backward.points.front())) + plot_of(curves, 3, true) +
-      "unset multiplot\n";
+      y_range(1, curves.most_ratio) + dividing_line(shape_of(*backward.points.front())) +
+      plot_of(curves, 3, true) + "unset multiplot\n";
   return picture;
 }
 

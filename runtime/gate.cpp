@@ -1,6 +1,7 @@
 #include "runtime/gate.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -59,7 +60,15 @@ Tally tally(const Machine& machine) {
                     "outlives the work",
                     machine.live()));
   }
-  return {leaves(machine.phases()), total(machine.phases())};
+  Tally tally{leaves(machine.phases()), total(machine.phases())};
+  std::set<std::string_view> paths;
+  for (const PhaseTotal& phase : tally.phases) {
+    if (!paths.insert(phase.path).second) {
+      throw std::logic_error(
+          fmt::format("two phases are {}: one of that name, and one within another", phase.path));
+    }
+  }
+  return tally;
 }
 
 Subject subject_of(std::string name, std::function<void(Machine&, const Arguments&)> work,

@@ -1,5 +1,6 @@
 #include "runtime/kernel_subjects.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -23,6 +24,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
   request.M = arguments["M"];
   request.threads = arguments["threads"];
   request.prefetch = arguments["prefetch"];
+  request.forward_in_more_M = given_forward(arguments);
   if (arguments["heads"] > 1) {
     request.heads = arguments["heads"];
   }
@@ -121,8 +123,11 @@ std::vector<Subject> kernel_subjects() {
   for (const Kernel& kernel : kernels()) {
     subjects.push_back(subject(std::string(kernel.name), std::string(kernel.summary)));
     subjects.back().least_M = [&kernel](const Arguments& arguments) {
-      return kernel.least_M({arguments["n"], arguments["m"], arguments["d"]},
-                            arguments["prefetch"]);
+      const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
+      const Index least = kernel.least_M(shape, arguments["prefetch"]);
+      return takes_forward(kernel) && !given_forward(arguments)
+                 ? std::max(least, least_M_of_forward(kernel, shape))
+                 : least;
     };
   }
   for (const std::string_view name : kAuto) {

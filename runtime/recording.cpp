@@ -6,7 +6,9 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -121,10 +123,37 @@ Recorded recorded_of(const Field& field) {
   return recorded;
 }
 
+// A point without the order of its arguments.
+using PointKey = std::pair<std::string, std::map<std::string, Value>>;
+PointKey key_of(const Point& point) {
+  return {point.subject, {point.arguments.begin(), point.arguments.end()}};
+}
+
+// Of two that are the same, one would be held against the other's words.
+void check_once(const Recording& recording, const std::string& from) {
+  std::set<PointKey> points;
+  for (const Recorded& recorded : recording.points) {
+    const std::string point = fmt::format("{}, {}", from, to_string(recorded.point));
+    if (!points.insert(key_of(recorded.point)).second) {
+      throw InputError(point + " is there twice");
+    }
+    std::set<std::string> phases;
+    for (const Moved& phase : recorded.phases) {
+      if (!phases.insert(phase.path).second) {
+        throw InputError(fmt::format("{}: the phase {} is there twice", point, phase.path));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(How how) {
   return how == How::run ? "run" : "count";
+}
+
+bool same_point(const Point& a, const Point& b) {
+  return key_of(a) == key_of(b);
 }
 
 std::string to_string(const Point& point) {
@@ -171,7 +200,9 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   } catch (const Json::parse_error& error) {
     throw InputError(fmt::format(
         "{} is cut off or no JSON, at byte {} of {}: record it again, or take the whole file", from,
-        error.byte, text.size()));
+        std::min(error.byte, text.size()), text.size()));
+  } catch (const Json::out_of_range&) {  // 1e400
+    throw InputError(from + " has a number that no machine holds");
   }
   const Field top(document, from);
   if (!top.has("redblue") || top["redblue"].text() != kKind) {
@@ -190,6 +221,10 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   for (const Field& point : top["points"].items()) {
     recording.points.push_back(recorded_of(point));
   }
+  if (recording.points.empty()) {
+    throw InputError(from + " has no points: there is nothing to watch");
+  }
+  check_once(recording, from);
   return recording;
 }
 
@@ -207,7 +242,9 @@ Recorded record(const Subject& subject, const Arguments& arguments, How how) {
       if (!subject.formula) {
         throw std::logic_error(subject.name + " has no formula: it can only run");
       }
-      return predicted(subject.formula(arguments));
+      Tally tally = predicted(subject.formula(arguments));
+      // A formula need not know what M is.
+      return tally.total.peak <= arguments["M"] ? std::optional(std::move(tally)) : std::nullopt;
     } catch (const FastMemoryTooSmall&) {
       return std::nullopt;
     } catch (const FastMemoryOverflow&) {

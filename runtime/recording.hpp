@@ -23,6 +23,8 @@ struct Point {
 
   friend bool operator==(const Point&, const Point&) = default;
 };
+// Whatever the order of their arguments.
+bool same_point(const Point& a, const Point& b);
 // "backward/small n=64 m=64 d=16 M=1024"
 std::string to_string(const Point& point);
 
@@ -53,7 +55,8 @@ struct Recording {
 
 // A line a phase, so that a change of a baseline is read where it is reviewed.
 std::string to_json(const Recording& recording);
-// Throws: InputError, naming `from` and what is wrong.
+// Throws: InputError, naming `from` and what is wrong; also where there is nothing to watch, or a
+// point or a phase of one is there twice.
 Recording parse_recording(std::string_view text, const std::string& from);
 
 // What one point moves now. Throws: what the subject does, but for a fast memory that is too small;

@@ -229,18 +229,21 @@ Team team_of(const Request& request, const Kernel& kernel, Index heads) {
 }
 
 // Who makes O and L: the first of these that fits; for a kernel that has A2 for A3, of those that
-// have, too.
-Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
+// have, too. The last has the least M.
+std::vector<std::string_view> forwards_of(const Kernel& kernel) {
   using Names = std::vector<std::string_view>;
-  const Names names = has_one_source(kernel)
-                          ? Names{"forward/rows-shared", "forward/tiles-shared"}
-                          : Names{"forward/flash", "forward/small", "forward/tiles"};
+  return has_one_source(kernel) ? Names{"forward/rows-shared", "forward/tiles-shared"}
+                                : Names{"forward/flash", "forward/small", "forward/tiles"};
+}
+
+Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
+  const std::vector<std::string_view> names = forwards_of(kernel);
   const auto fitting = std::ranges::find_if(
       names, [&](std::string_view name) { return M >= find_kernel(name).least_M(shape); });
   if (fitting == names.end()) {
     throw FastMemoryTooSmall(fmt::format(
         "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
-        kernel.name, names.back(), find_kernel(names.back()).least_M(shape)));
+        kernel.name, names.back(), least_M_of_forward(kernel, shape)));
   }
   return find_kernel(*fitting).plan(shape, M);
 }
@@ -305,12 +308,17 @@ Plans plans_of(const Request& request, const Size& size, bool has_forward) {
   }
   Plans plans{plan_of(request, kernel, size.shape), std::nullopt};
   if (takes_forward(kernel) && !has_forward) {
-    plans.forward = forward_plan(kernel, size.shape, request.M);
+    const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, size.shape) : 0;
+    plans.forward = forward_plan(kernel, size.shape, std::max(request.M, least));
   }
   return plans;
 }
 
 }  // namespace
+
+Index least_M_of_forward(const Kernel& kernel, const Shape& shape) {
+  return find_kernel(forwards_of(kernel).back()).least_M(shape);
+}
 
 Report planned(const Request& request, const Size& size, bool has_forward) {
   Report report;

@@ -30,6 +30,8 @@ struct Stored {
 // The kernel that is asked for.
 const Kernel& kernel_of(const Request& request);
 bool takes_forward(const Kernel& kernel);
+// In which O and L of the kernel's sources can be made.
+Index least_M_of_forward(const Kernel& kernel, const Shape& shape);
 Readers open_inputs(const Request& request, const Kernel& kernel);
 Size size_of(const Request& request, const Kernel& kernel, const Readers& readers,
              const std::vector<Stored>& stored = {});

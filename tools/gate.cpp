@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -72,6 +74,7 @@ class FormOptions {
   };
   [[nodiscard]] Outputs outputs() const {
     Outputs outputs;
+    std::set<std::filesystem::path> targets;
     const auto format = format_.get();
     outputs.form_ = format ? &form_of(format->text, *format) : &comparison_forms().front();
     for (const Given& given : also_.all()) {
@@ -80,8 +83,13 @@ class FormOptions {
         throw UsageError(fmt::format("{} '{}': expected FORM=FILE, for example junit=gate.xml",
                                      given.from, given.text));
       }
-      outputs.files_.emplace_back(&form_of(given.text.substr(0, equals), given),
-                                  std::make_unique<WholeFile>(given.text.substr(equals + 1)));
+      const ComparisonForm& form = form_of(given.text.substr(0, equals), given);
+      const std::filesystem::path target = given.text.substr(equals + 1);
+      if (!targets.insert(std::filesystem::absolute(target).lexically_normal()).second) {
+        throw UsageError(
+            fmt::format("{} '{}': another form goes to the same file", given.from, given.text));
+      }
+      outputs.files_.emplace_back(&form, std::make_unique<WholeFile>(target));
     }
     return outputs;
   }
@@ -217,9 +225,9 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
   return [options, &subjects] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
     const unsigned jobs = options->jobs.get();
+    FormOptions::Outputs outputs = options->forms.outputs();
     const std::string path = options->baseline.get();
     const Recording baseline = parse_recording(read_text(path), path);
-    FormOptions::Outputs outputs = options->forms.outputs();
     Comparison comparison{.before = path, .now = "this program", .how = baseline.how, .points = {}};
     comparison.points.resize(baseline.points.size());
     each_point(baseline.points.size(), jobs, "checked", [&](std::size_t k) {
@@ -242,13 +250,14 @@ Action add_diff(CLI::App& app) {
   const auto options = std::make_shared<Options>(app);
   return [options] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
+    FormOptions::Outputs outputs = options->forms.outputs();
     const std::string before = options->before.get();
     const std::string now = options->now.get();
     Comparison comparison = compare(parse_recording(read_text(before), before),
                                     parse_recording(read_text(now), now), tolerances);
     comparison.before = before;
     comparison.now = now;
-    return options->forms.outputs().take(comparison);
+    return outputs.take(comparison);
   };
 }
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <system_error>
 
@@ -68,6 +67,9 @@ std::vector<const Subject*> subjects_of(const Json& entry, const std::string& pl
       }
     }
   }
+  if (found.empty()) {
+    throw InputError(place + ", kernel is empty");
+  }
   return found;
 }
 
@@ -122,8 +124,8 @@ std::vector<Value> range_of(const Json& json, const std::string& place, bool is_
     if ((to - from) / step >= static_cast<Index>(kMostPoints)) {
       throw InputError(fmt::format("{}: a range of more than {} sizes", place, kMostPoints));
     }
-    for (Index size = from; size <= to; size += step) {
-      sizes.insert(size);
+    for (Index k = 0; from <= to && k <= (to - from) / step; ++k) {
+      sizes.insert(from + k * step);
     }
   }
   if (sizes.empty()) {
@@ -210,6 +212,8 @@ Json parse(const std::string& text, const std::string& path) {
     const std::size_t at = what.find("line ");
     throw InputError(
         fmt::format("{}, {}", path, at == std::string_view::npos ? what : what.substr(at)));
+  } catch (const Json::out_of_range&) {  // 1e400
+    throw InputError(path + " has a number that no machine holds");
   }
 }
 
@@ -232,7 +236,11 @@ Suite again(const Recording& recording, const std::string& path,
 std::string read_text(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text;
+  // Not by its buffer, which throws what names no file.
+  for (char part[4096]; file.read(part, sizeof part), file.gcount() > 0;) {
+    text.append(part, static_cast<std::size_t>(file.gcount()));
+  }
   if (!file.is_open() || file.bad()) {
     throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(),
                             fmt::format("cannot read '{}'", path));

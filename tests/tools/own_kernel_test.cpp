@@ -1,0 +1,159 @@
+// Kernels of one's own behind the command, in this process; that a project of its own can link it
+// is for the install test.
+
+#include "tools/own_kernel.hpp"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/slow_matrix.hpp"
+#include "memsim/tile.hpp"
+#include "tests/runtime/temporary_directory.hpp"
+#include "tests/runtime/thrown.hpp"
+#include "tests/tools/csv.hpp"
+#include "tests/tools/json.hpp"
+#include "tests/tools/process.hpp"
+
+namespace redblue {
+namespace {
+
+// Row by row; with no name for what it does.
+void copy(Machine& machine, const Arguments& given) {
+  SlowMatrix from("from", given["n"], given["m"]);
+  SlowMatrix to("to", given["n"], given["m"]);
+  for (Index i = 0; i < given["n"]; ++i) {
+    const Tile row = machine.read(from.block({i, i + 1}, {0, given["m"]}));
+    machine.write(row, to.block({i, i + 1}, {0, given["m"]}));
+  }
+}
+
+void copy_in_a_phase(Machine& machine, const Arguments& given) {
+  const Phase phase(machine, "copy");
+  copy(machine, given);
+}
+
+std::vector<PhaseCost> words(const Arguments& given) {
+  const Words all = Words(given["n"]) * given["m"];
+  return {{"copy", all, all, given["m"], 0}};
+}
+
+std::vector<PhaseCost> a_word_more(const Arguments& given) {
+  std::vector<PhaseCost> cost = words(given);
+  cost[0].writes += 1;
+  return cost;
+}
+
+REDBLUE_KERNEL("copy/rows", copy_in_a_phase, "n", "m").formula(words).summary("row by row");
+REDBLUE_KERNEL("copy/wrong", copy_in_a_phase, "n", "m").formula(a_word_more);
+REDBLUE_KERNEL("copy/plain", copy, "n", "m");
+
+Outcome own(const std::string& line) {
+  std::vector<std::string> words = split(line).words;
+  words.insert(words.begin(), "/usr/local/bin/copies");
+  std::vector<char*> arguments;
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  Outcome outcome;
+  outcome.code = own_kernels_command(static_cast<int>(words.size()), arguments.data());
+  outcome.out = ::testing::internal::GetCapturedStdout();
+  outcome.err = ::testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+TEST(OwnKernels, AreListed) {
+  const Outcome outcome = own("list");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_PRED2(contains, outcome.out, "copy/rows                    n m M            yes      row");
+  EXPECT_PRED2(contains, outcome.out, "copy/plain                   n m M            no");
+}
+
+TEST(OwnKernels, RunAndCountSayTheSame) {
+  for (const std::string command : {"run", "count"}) {
+    const std::string line = command + " copy/rows --n 4 --m 3 --M 10";
+    const Json json = Json::parse(own(line + " --format json").out);
+    EXPECT_EQ(json["kernel"], "copy/rows");
+    EXPECT_EQ(json["M"], 10);
+    ASSERT_EQ(json["phases"].size(), 1U);
+    EXPECT_EQ(json["phases"][0]["path"], "copy");
+    EXPECT_EQ(json["phases"][0]["reads"], 12);
+    EXPECT_EQ(json["total"]["io"], 24);
+    EXPECT_EQ(json["total"]["peak"], 3);
+    EXPECT_EQ(json["total"]["formula"], (Json{{"reads", 12}, {"writes", 12}, {"peak", 3}}));
+    const std::vector<CsvRow> rows = parse_csv(own(line + " --format csv").out);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[1].at("phase"), "total");
+    EXPECT_EQ(rows[1].at("writes"), "12");
+    const Outcome table = own(line);
+    EXPECT_EQ(table.code, 0);
+    EXPECT_PRED2(contains, table.out, "copy/rows n=4 m=3 M=10   (all in words)\n");
+  }
+  EXPECT_EQ(Json::parse(own("run copy/plain --n 4 --m 3 --M 1KiB --format json").out)["M"], 256);
+}
+
+TEST(OwnKernels, AFormulaThatIsWrongIsNoBaseline) {
+  const Outcome run = own("run copy/wrong --n 4 --m 3 --M 10");
+  EXPECT_EQ(run.code, 1);
+  EXPECT_PRED2(contains, run.err, "copy/wrong: what was counted is not what the formula says");
+
+  const TemporaryDirectory directory;
+  const std::string suite =
+      directory
+          .write("s.json", R"({"points": [{"kernel": "copy/wrong", "n": 4, "m": 3, "M": 10}]})")
+          .string();
+  const std::string base = (directory / "base.json").string();
+  const Outcome record = own("record " + suite + " -o " + base);
+  EXPECT_EQ(record.code, 1);
+  EXPECT_PRED2(contains, record.err,
+               "copy/wrong n=4 m=3 M=10: from its formula to its run, copy writes 13 -> 12 words");
+  EXPECT_FALSE(std::filesystem::exists(base));
+}
+
+TEST(OwnKernels, AreHeldToTheirBaseline) {
+  const TemporaryDirectory directory;
+  const std::string suite =
+      directory
+          .write(
+              "s.json",
+              R"({"points": [{"kernel": ["copy/rows", "copy/plain"], "n": 4, "m": 3, "M": [2, 3]}]})")
+          .string();
+  const std::string base = (directory / "base.json").string();
+  const Outcome record = own("record " + suite + " -o " + base);
+  EXPECT_EQ(record.code, 0) << record.err;
+  EXPECT_EQ(record.err, "redblue: 4 points recorded; 2 of them do not fit in M\n");
+  EXPECT_EQ(own("check " + base).code, 0);
+
+  std::string text = content_of(base);
+  text.replace(text.find("\"reads\":12"), 10, "\"reads\":11");
+  directory.write("base.json", text);
+  const Outcome check = own("check " + base);
+  EXPECT_EQ(check.code, 3);
+  EXPECT_PRED2(contains, check.out, "copy/rows n=4 m=3 M=3  total   reads        11   12      +1");
+}
+
+TEST(OwnKernels, MisuseIsRefused) {
+  const auto refused = [](const std::string& line, const std::string& message) {
+    const Outcome outcome = own(line);
+    EXPECT_EQ(outcome.code, 2) << line;
+    EXPECT_EQ(outcome.out, "") << line;
+    EXPECT_PRED2(contains, outcome.err, message);
+  };
+  refused("run copy/row --n 4", "no kernel is called 'copy/row': did you mean copy/rows or ");
+  refused("run copy/rows --n 4 --M 10", "copy/rows: m is missing");
+  refused("run copy/rows --n 4 --m 0 --M 10", "--m");
+  refused("run copy/rows --n 4 --m 3 --M L2", "--M 'L2': expected words, or bytes as 32KiB");
+  refused("run copy/rows --n 4 --m 3 --d 3 --M 10", "--d");
+  refused("run copy/rows --n 4 --m 3 --M 10 --format xml", "expected table, json or csv");
+  refused("count copy/plain --n 4 --m 3 --M 10", "copy/plain has no formula: run it");
+  refused("checks", "no subcommand is called 'checks': did you mean check or ");
+  const Outcome too_small = own("run copy/rows --n 4 --m 3 --M 2");
+  EXPECT_EQ(too_small.code, 1);
+  EXPECT_PRED2(contains, too_small.err, "redblue: ");
+}
+
+}  // namespace
+}  // namespace redblue

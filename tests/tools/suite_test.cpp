@@ -1,0 +1,237 @@
+// What a suite may say, what redblue record makes of it, and that a recording holds nothing of the
+// machine that made it.
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/kernel.hpp"
+#include "tests/tools/cli.hpp"
+#include "tests/tools/json.hpp"
+
+namespace redblue {
+namespace {
+
+class SuiteCommand : public Cli {
+ protected:
+  // The recording of a suite, as it is written.
+  [[nodiscard]] std::string recorded(const std::string& suite, const std::string& more = {}) const {
+    directory_.write("suite.json", suite);
+    const Outcome outcome = redblue(more + " record suite.json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+  // "backward/small n=4 d=2 M=100" of each of its points.
+  [[nodiscard]] std::vector<std::string> points(const std::string& suite) const {
+    std::vector<std::string> names;
+    const nlohmann::ordered_json document = nlohmann::ordered_json::parse(recorded(suite));
+    for (const auto& point : document["points"]) {
+      std::string name = point["kernel"].get<std::string>();
+      for (const auto& [key, value] : point["arguments"].items()) {
+        name += " " + key + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+      }
+      names.push_back(name);
+    }
+    return names;
+  }
+  // Of one entry, given what stands in it; all else fits.
+  [[nodiscard]] std::vector<std::string> points_of(const std::string& entry) const {
+    return points(R"({"how": "count", "points": [{"kernel": "forward/flash", "d": 2, )" + entry +
+                  "}]}");
+  }
+  void refused(const std::string& suite, const std::string& message) const {
+    directory_.write("suite.json", suite);
+    directory_.write("out.json", "what was there");
+    expect_refused(process("record suite.json -o out.json"), 1, "suite.json.*" + message);
+  }
+  void refused_entry(const std::string& entry, const std::string& message) const {
+    refused(
+        R"({"points": [{"kernel": "forward/flash", "n": 4, "d": 2, "M": 100}, {)" + entry + "}]}",
+        ", points 2" + message);
+  }
+};
+using Names = std::vector<std::string>;
+
+TEST_F(SuiteCommand, IsEveryCombinationTheLastFastest) {
+  EXPECT_EQ(points_of(R"("n": [4, "1K"], "M": [100, "1KiB"])"),
+            (Names{"forward/flash n=4 d=2 M=100", "forward/flash n=4 d=2 M=256",
+                   "forward/flash n=1024 d=2 M=100", "forward/flash n=1024 d=2 M=256"}));
+  EXPECT_EQ(
+      points_of(R"("M": 100, "store": ["disk", "memory"], "m": [4, 3], "n": 4)"),
+      (Names{"forward/flash n=4 d=2 M=100 store=disk", "forward/flash n=4 m=3 d=2 M=100 store=disk",
+             "forward/flash n=4 d=2 M=100", "forward/flash n=4 m=3 d=2 M=100"}))
+      << "and nothing is said that would be so unsaid";
+}
+
+TEST_F(SuiteCommand, Ranges) {
+  const auto sizes = [&](const std::string& range) {
+    std::string found;
+    for (const std::string& point : points_of(R"("M": 1000, "n": )" + range)) {
+      found += point.substr(16, point.find(" d=") - 16) + " ";
+    }
+    return found;
+  };
+  EXPECT_EQ(sizes(R"({"from": 1, "to": 16, "times": 2})"), "1 2 4 8 16 ");
+  EXPECT_EQ(sizes(R"({"from": 1, "to": 15, "times": 2})"), "1 2 4 8 ");
+  EXPECT_EQ(sizes(R"({"from": 3, "to": 10, "times": 1.5})"), "3 5 7 10 ") << "3, 4.5, 6.75, 10.125";
+  EXPECT_EQ(sizes(R"({"from": 1, "to": 3, "times": 1.1})"), "1 2 3 ") << "each once";
+  EXPECT_EQ(sizes(R"({"from": 1, "to": 9, "step": 4})"), "1 5 9 ");
+  EXPECT_EQ(sizes(R"({"from": 2, "to": 9, "step": 4})"), "2 6 ");
+  EXPECT_EQ(sizes(R"({"from": "1K", "to": "3K", "step": "1K"})"), "1024 2048 3072 ");
+  EXPECT_EQ(sizes(R"({"from": 7, "to": 7, "step": 100})"), "7 ");
+  EXPECT_EQ(sizes(R"({"from": 7, "to": 7, "times": 100})"), "7 ");
+  // No overflow on the way to the last.
+  EXPECT_EQ(
+      points_of(
+          R"("n": 4, "M": {"from": 100, "to": 9223372036854775807, "step": 9223372036854775000})"),
+      (Names{"forward/flash n=4 d=2 M=100", "forward/flash n=4 d=2 M=9223372036854775100"}));
+  EXPECT_EQ(
+      points_of(
+          R"("n": 4, "M": {"from": 4611686018427387904, "to": 9223372036854775807, "times": 1.9})")
+          .size(),
+      2U);
+}
+
+TEST_F(SuiteCommand, GlobsCommentsAndDuplicates) {
+  Names all;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.name.starts_with("backward/rows")) {
+      all.push_back(std::string(kernel.name) + " n=4 d=2 M=100");
+    }
+  }
+  EXPECT_EQ(points(R"({"how": "count", // so that it is quick
+                       "points": [
+      /* all of them */ {"kernel": "backward/rows*", "n": 4, "d": 2, "M": 100}]})"),
+            all);
+  EXPECT_EQ(points(R"({"how": "count", "points": [
+      {"kernel": ["*d/fl*sh", "forward/flash"], "n": [4, 4], "m": 4, "d": 2, "M": [256, 256]},
+      {"kernel": "forward/flash", "M": "1KiB", "d": 2, "n": 4, "threads": 1}]})"),
+            (Names{"forward/flash n=4 d=2 M=256", "backward/flash n=4 d=2 M=256"}));
+}
+
+TEST_F(SuiteCommand, SaysWhatIsWrongAndWhere) {
+  const std::string sizes = R"(, "n": 4, "d": 2, "M": 100)";
+  const auto kernel = R"("kernel": "forward/flash")" + std::string();
+  refused_entry(R"("kernel": "forward/flush")" + sizes,
+                ": no kernel is called 'forward/flush': did you mean forward/flash or ");
+  refused_entry(R"("kernel": "nothing/*")" + sizes, ": no kernel is called 'nothing/\\*'");
+  refused_entry(R"("kernel": ["forward/flash", 7])" + sizes, ", kernel: 7 is no name");
+  refused_entry(R"("n": 4, "d": 2, "M": 100)", " has no \"kernel\"");
+  refused_entry(kernel + sizes + R"(, "p": 1)",
+                ": forward/flash takes no 'p': it takes n, m, d, M, threads, heads, ");
+  refused_entry(kernel + R"(, "d": 2, "M": 100)", ": forward/flash: n is missing");
+  refused_entry(kernel + R"(, "n": 4, "M": 100)", ": forward/flash: d is missing");
+  refused_entry(kernel + R"(, "n": 4, "d": 2)", ": forward/flash: M is missing");
+  refused_entry(kernel + R"(, "n": [], "d": 2, "M": 100)", ", n is empty");
+  refused_entry(R"("kernel": [])" + sizes, ", kernel is empty");
+  refused_entry(kernel + sizes + R"(, "store": "tape")",
+                ": forward/flash: store is 'tape': expected memory or disk");
+  refused_entry(kernel + sizes + R"(, "given": "OL")", ": forward/flash takes no 'given'");
+  for (const std::string size : {"0", "-4", "1.5", "null", "true", "[[4]]", "9223372036854775808",
+                                 "\"1.5K\"", "\"\"", "\"-1\"", "\"0\"", "\"64KB\"", "\"4KiB\""}) {
+    refused_entry(kernel + R"(, "d": 2, "M": 100, "n": )" + size, ", n");
+  }
+  for (const std::string M : {"\"L2\"", "\"L1*0.5\"", "\"auto\"", "\"3B\"", "0", "\"1K5\""}) {
+    refused_entry(kernel + R"(, "d": 2, "n": 4, "M": )" + M, ", M");
+  }
+  refused_entry(kernel + R"(, "d": 2, "n": 4, "M": "L2")",
+                ", M 'L2': a suite is for every machine: give words, or bytes");
+}
+
+TEST_F(SuiteCommand, RangesThatAreNone) {
+  for (const std::string range :
+       {R"({})", R"({"from": 1, "to": 4})", R"({"from": 1, "to": 4, "times": 2, "step": 2})",
+        R"({"from": 1, "to": 4, "steps": 2})", R"({"to": 4, "step": 2})",
+        R"({"from": 1, "step": 2})", R"({"from": 5, "to": 4, "step": 1})",
+        R"({"from": 5, "to": 4, "times": 2})", R"({"from": 1, "to": 4, "times": 1})",
+        R"({"from": 1, "to": 4, "times": 0.5})", R"({"from": 1, "to": 4, "times": -2})",
+        R"({"from": 1, "to": 4, "times": "2"})", R"({"from": 1, "to": 4, "step": 0})",
+        R"({"from": 0, "to": 4, "step": 1})", R"({"from": 1, "to": -4, "step": 1})",
+        R"({"from": 1, "to": 1000000000, "step": 1})"}) {
+    SCOPED_TRACE(range);
+    refused_entry(R"("kernel": "forward/flash", "d": 2, "M": 100, "n": )" + range, ", n");
+  }
+  refused_entry(R"("kernel": "forward/flash", "d": {"from": 1, "to": 999, "step": 1}, "M": 100,
+                   "n": {"from": 1, "to": 999, "step": 1})",
+                " has more than 100000 points");
+}
+
+TEST_F(SuiteCommand, WhatIsNone) {
+  refused("{\n\"points\": [\n{]}", ", line 3, column 2");
+  refused("", ", line 1, column 1");
+  refused("{\"points\": [1e400]}", " has a number that no machine holds");
+  refused("[]", " is no suite: expected");
+  refused("{}", " has no \"points\"");
+  refused(R"({"points": []})", " has no \"points\"");
+  refused(R"({"points": {"kernel": "forward/flash"}})", " has no \"points\"");
+  refused(R"({"points": [7]})", ", points 1 is no object: 7");
+  refused(R"({"pionts": []})", ": \"pionts\": a suite has \"how\" and \"points\"");
+  refused(R"({"how": "guess", "points": [1]})", ", how: \"guess\": expected run or count");
+  refused(R"({"redblue": "recording", "points": []})", " has no \"schema\"");
+  refused(R"({"redblue": "recipe", "schema": 1})", " is no recording");
+}
+
+// On every machine the same: not its instructions, its caches, its cores.
+TEST_F(SuiteCommand, ARecordingHoldsNothingOfTheMachine) {
+  const std::string suite = R"({"points": [
+      {"kernel": ["backward/small", "backward/rows", "forward/*"], "n": [17, 20], "d": 4, "M": [9, 200]},
+      {"kernel": ["forward/rows", "backward/rows"], "n": 33, "m": 20, "d": 4, "M": 250,
+       "threads": [1, 2], "heads": [1, 3]},
+      {"kernel": ["forward/rows", "backward/rows"], "n": 33, "m": 20, "d": 4, "M": 250,
+       "store": ["memory", "disk"], "prefetch": [1, 2]},
+      {"kernel": "backward/large", "n": 33, "d": 4, "M": 250, "store": ["memory", "disk"]},
+      {"kernel": ["backward/auto", "backward/rows"], "n": 33, "m": 20, "d": 4, "M": 250,
+       "given": ["OL", "nothing"]}]})";
+  const std::string text = recorded(suite);
+  for (const std::string& more : {std::string("REDBLUE_SIMD=SSE4"), kSixCores,
+                                  std::string("REDBLUE_JOBS=1"), std::string("REDBLUE_JOBS=4")}) {
+    EXPECT_EQ(recorded(suite, more), text) << more;
+  }
+  EXPECT_EQ(recorded(text), text) << "recorded again from the recording";
+  directory_.write("base.json", text);
+  EXPECT_EQ(redblue("REDBLUE_JOBS=4 check base.json").code, 0);
+  EXPECT_EQ(redblue("REDBLUE_SIMD=SSE4 REDBLUE_JOBS=1 check base.json").code, 0);
+
+  // Where the slow words are, and in how many workers, changes none of the totals' reads.
+  const Json points = Json::parse(text)["points"];
+  for (const Json& point : points) {
+    if (point["arguments"].contains("store")) {
+      Json in_memory = point["arguments"];
+      in_memory.erase("store");
+      const auto same = std::ranges::find_if(points, [&](const Json& other) {
+        return other["kernel"] == point["kernel"] && other["arguments"] == in_memory;
+      });
+      ASSERT_NE(same, points.end());
+      EXPECT_EQ((*same)["phases"], point["phases"]);
+    }
+  }
+}
+
+// A formula says what the run counts, to the word: the two recordings differ in one word alone.
+TEST_F(SuiteCommand, ACountIsARun) {
+  const std::string entries = R"("points": [{"kernel": ["forward/*", "backward/*"], "n": [9, 17],
+      "m": 12, "d": 5, "M": [3, 5, 40, 200]}]})";
+  std::string counted = recorded(R"({"how": "count", )" + entries);
+  const std::string ran = recorded("{" + entries);
+  counted.replace(counted.find("\"count\""), 7, "\"run\"");
+  EXPECT_EQ(counted, ran);
+}
+
+TEST_F(SuiteCommand, APointThatDoesNotFitHasItsLeastM) {
+  const auto at = [&](Index M) {
+    return Json::parse(recorded(
+        fmt::format(R"({{"points": [{{"kernel": "backward/large", "n": 9, "d": 5, "M": {}}}]}})",
+                    M)))["points"][0];
+  };
+  const Json none = at(1);
+  EXPECT_EQ(none["fits"], false);
+  EXPECT_FALSE(none.contains("total"));
+  const Index least = none["least_M"];
+  EXPECT_EQ(least, find_kernel("backward/large").least_M({9, 9, 5}));
+  EXPECT_EQ(at(least - 1)["fits"], false);
+  EXPECT_GT(at(least)["total"]["reads"], 0);
+  EXPECT_LE(at(least)["total"]["peak"], least);
+}
+
+}  // namespace
+}  // namespace redblue
