@@ -65,7 +65,7 @@ TEST(BackwardSmall, MovesTheTableWhenItRuns) {
   const Result result = run_kernel(kernel, plan, problem);
   EXPECT_EQ(rows_of(result), small_table(shape, 11));
   EXPECT_EQ(result.all.io, (IoCount{877'836, 150'696}));
-  const Verdict verdict = verify(kernel, plan, problem, result.returned);
+  const BoundCheck verdict = verify(kernel, plan, problem, result.returned);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
 

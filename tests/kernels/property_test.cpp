@@ -219,7 +219,7 @@ void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, doub
   for (const auto& [name, words] : result.returned) {
     EXPECT_TRUE(std::ranges::none_of(words, [](float word) { return std::isnan(word); })) << name;
   }
-  const Verdict verdict = verify(kernel, plan, problem, result.returned);
+  const BoundCheck verdict = verify(kernel, plan, problem, result.returned);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 
   // The witnesses agree, no input changed, and a second run gives the same bits.

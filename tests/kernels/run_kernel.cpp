@@ -153,10 +153,10 @@ std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases) {
   return phases;
 }
 
-Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
-               const Buffers& returned) {
+BoundCheck verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                  const Buffers& returned) {
   const auto& [n, m, d] = plan.shape;
-  Verdict verdict;
+  BoundCheck verdict;
   const auto hold = [&](const std::string& name, const Bounded& exact_value) {
     const Comparison worst = compare(returned.at(name), exact_value);
     if (!worst.ok) {

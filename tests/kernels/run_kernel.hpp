@@ -60,12 +60,12 @@ std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs);
 std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases);
 
 // Whether each returned matrix is within its bound of the double-precision evaluation.
-struct Verdict {
+struct BoundCheck {
   bool ok = true;
   std::string text;
 };
-Verdict verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
-               const Buffers& returned);
+BoundCheck verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                  const Buffers& returned);
 
 // The same blocks with the default prefetch.
 Blocks without_prefetch(const Blocks& blocks);

@@ -221,7 +221,7 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
         EXPECT_LE(seconds, counted.total_seconds);
       }
 
-      const Verdict verdict = verify(kernel_, plan, problem, store.returned());
+      const BoundCheck verdict = verify(kernel_, plan, problem, store.returned());
       EXPECT_TRUE(verdict.ok) << verdict.text;
       if (workers == 1) {
         of_one = store.returned();
