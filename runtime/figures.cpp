@@ -90,7 +90,7 @@ Curves curves_of(const Slice& slice) {
 std::string plot_of(const Curves& curves, int column, bool titles) {
   std::string plot =
       fmt::format("plot $bound using 1:{} with lines linecolor black linewidth 2 dashtype (6,4) {}",
-                  column, titles ? "title 'proven lower bound'" : "notitle");
+                  column, titles ? "title 'lower bound'" : "notitle");
   for (std::size_t k = 0; k < curves.names.size(); ++k) {
     plot += fmt::format(", {} using 1:{} with linespoints linetype {} pointsize 0.6 {}",
                         curves.data[k].first, column, k + 1,
@@ -184,13 +184,13 @@ Picture figure1_picture(const Slice& slice) {
       power_tics('x', curves.least_M, curves.most_M) + "set xtics rotate by -45\n";
   picture.commands =
       "set multiplot\n" + x_axis +
-      "set rmargin at screen 0.43\nset logscale y 10\nset format y '10^%T'\n"
+      "set rmargin at screen 0.41\nset logscale y 10\nset format y '10^%T'\n"
       "set ytics nomirror out\nset mytics 10\nset key off\n" +
       y_range(curves.least_words, curves.most_words) +
       dividing_line(shape_of(*backward.points.front())) + plot_of(curves, 2, false) +
       // The caption and the title are drawn once.
       "unset label\nunset title\n"
-      "set lmargin at screen 0.51\nset rmargin at screen 0.81\n"
+      "set lmargin at screen 0.48\nset rmargin at screen 0.78\n"
       "set ylabel 'words over the lower bound'\n"
       "set key outside right top vertical Left reverse samplen 2.5\n"
       "unset mytics\nset logscale y 2\nset format y '%g'\nset ytics 2 nomirror out\n" +
