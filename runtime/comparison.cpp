@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -199,7 +200,10 @@ std::string to_words(const Difference& difference) {
       return "it no longer fits in M";
     case Kind::fits_now:
       return "it fits in M now";
+    case Kind::least_M_unknown:
+      return difference.after == 0 ? "its least M is no longer known" : "its least M is known now";
     case Kind::gone:
+    case Kind::failed:
       return difference.why;
     case Kind::added:
       return "it is new";
@@ -235,7 +239,11 @@ std::size_t Comparison::hidden() const {
 std::vector<Difference> differences(const Recorded& before, const Recorded& now,
                                     const std::vector<Tolerance>& tolerances) {
   std::vector<Difference> found;
-  if (before.least_M && now.least_M && *before.least_M != *now.least_M) {
+  if (before.least_M.has_value() != now.least_M.has_value()) {
+    found.push_back({.kind = Difference::Kind::least_M_unknown,
+                     .before = before.least_M.value_or(0),
+                     .after = now.least_M.value_or(0)});
+  } else if (before.least_M && *before.least_M != *now.least_M) {
     found.push_back(
         {.metric = std::string(kLeastM), .before = *before.least_M, .after = *now.least_M});
   }
@@ -260,6 +268,24 @@ std::vector<Difference> differences(const Recorded& before, const Recorded& now,
   return found;
 }
 
+std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
+                              const Comparison& comparison) {
+  std::vector<std::string> texts;
+  for (const Tolerance& tolerance : tolerances) {
+    const auto has = [&](const std::optional<Recorded>& recorded) {
+      return recorded && std::ranges::find(recorded->phases, tolerance.phase, &Moved::path) !=
+                             recorded->phases.end();
+    };
+    if (!tolerance.phase.empty() && tolerance.phase != kTotal &&
+        std::ranges::none_of(comparison.points, [&](const Compared& compared) {
+          return has(compared.before) || has(compared.now);
+        })) {
+      texts.push_back(tolerance.text);
+    }
+  }
+  return texts;
+}
+
 void sort_by_change(Comparison& comparison) {
   std::ranges::stable_sort(comparison.points, std::greater<>(), [](const Compared& compared) {
     return std::pair(compared.fails(), change_of(compared));
@@ -275,24 +301,28 @@ Comparison compare(const Recording& before, const Recording& now,
                     to_string(before.how), to_string(now.how)));
   }
   Comparison comparison{.before = {}, .now = {}, .how = now.how, .points = {}};
-  const auto find = [](const Recording& recording, const Point& point) {
-    return std::ranges::find_if(recording.points, [&](const Recorded& recorded) {
-      return same_point(recorded.point, point);
-    });
+  const auto index = [](const Recording& recording) {
+    std::map<PointKey, const Recorded*> points;
+    for (const Recorded& recorded : recording.points) {
+      points.emplace(key_of(recorded.point), &recorded);
+    }
+    return points;
   };
+  const auto points_before = index(before);
+  const auto points_now = index(now);
   for (const Recorded& old : before.points) {
     Compared compared{.point = old.point, .before = old, .now = std::nullopt, .differences = {}};
-    const auto same = find(now, old.point);
-    if (same == now.points.end()) {
+    const auto same = points_now.find(key_of(old.point));
+    if (same == points_now.end()) {
       compared.differences = {{.kind = Difference::Kind::gone, .why = "it is gone"}};
     } else {
-      compared.now = *same;
-      compared.differences = differences(old, *same, tolerances);
+      compared.now = *same->second;
+      compared.differences = differences(old, *same->second, tolerances);
     }
     comparison.points.push_back(std::move(compared));
   }
   for (const Recorded& fresh : now.points) {
-    if (find(before, fresh.point) == before.points.end()) {
+    if (!points_before.contains(key_of(fresh.point))) {
       comparison.points.push_back({.point = fresh.point,
                                    .before = std::nullopt,
                                    .now = fresh,

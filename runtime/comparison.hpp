@@ -26,12 +26,22 @@ Tolerance parse_tolerance(const std::string& text);
 
 // One number that is another now, or something that is gone or new.
 struct Difference {
-  enum class Kind { words, phase_gone, phase_new, no_longer_fits, fits_now, gone, added };
+  enum class Kind {
+    words,
+    phase_gone,
+    phase_new,
+    no_longer_fits,
+    fits_now,
+    least_M_unknown,  // of one of the two
+    gone,
+    failed,
+    added
+  };
   Kind kind = Kind::words;
   std::string phase = {};   // empty: of the whole point
   std::string metric = {};  // of words
   Index before = 0, after = 0;
-  std::string why = {};        // of gone: why it could not be asked
+  std::string why = {};        // of gone and failed
   std::string hidden_by = {};  // the tolerance that lets it pass
 };
 // The change as a share of what it was: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".
@@ -61,6 +71,10 @@ struct Comparison {
 
 std::vector<Difference> differences(const Recorded& before, const Recorded& now,
                                     const std::vector<Tolerance>& tolerances);
+
+// Tolerances of a phase that no point has. Perhaps a slip: nothing that they could let pass.
+std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
+                              const Comparison& comparison);
 
 // Points that fail first, and of them those that differ most; equal ones last, in the order of
 // `before`.

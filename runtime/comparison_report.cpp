@@ -19,8 +19,9 @@ using Kind = Difference::Kind;
 constexpr int kComparisonSchema = 1;
 constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all
 
-constexpr std::string_view kKinds[] = {"words",    "phase_gone", "phase_new", "no_longer_fits",
-                                       "fits_now", "gone",       "added"};
+constexpr std::string_view kKinds[] = {"words",          "phase_gone", "phase_new",
+                                       "no_longer_fits", "fits_now",   "least_M_unknown",
+                                       "gone",           "failed",     "added"};
 
 std::string_view to_string(Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
@@ -80,8 +81,14 @@ std::vector<std::string> cells_of(const Difference& difference) {
       return {"total", "fits", "yes", "no", "-", "-"};
     case Kind::fits_now:
       return {"total", "fits", "no", "yes", "-", "-"};
+    case Kind::least_M_unknown: {
+      const auto known = [](Index M) { return M == 0 ? "unknown" : grouped(M); };
+      return {"total", "least_M", known(difference.before), known(difference.after), "-", "-"};
+    }
     case Kind::gone:
       return {"total", "point", "there", "gone", "-", "-"};
+    case Kind::failed:
+      return {"total", "point", "ran", "failed", "-", "-"};
     case Kind::added:
       break;
   }
@@ -153,18 +160,7 @@ std::string json_text(const Comparison& comparison) {
                          {"hidden", comparison.hidden()},
                          {"same", comparison.failing() == 0},
                          {"differences", std::move(found)}};
-  return document.dump(2) + "\n";
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    return text;
-  }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return quoted + '"';
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string csv_text(const Comparison& comparison) {
@@ -191,7 +187,7 @@ std::string markdown_cell(const std::string& text) {
 
 std::string markdown_text(const Comparison& comparison) {
   std::string text = fmt::format("### redblue: {}\n\n{} against {}\n", verdict(comparison),
-                                 comparison.now, comparison.before);
+                                 markdown_cell(comparison.now), markdown_cell(comparison.before));
   const char* head =
       "\n| point | phase | metric | baseline | now | change | share | |\n"
       "|---|---|---|---:|---:|---:|---:|---|\n";

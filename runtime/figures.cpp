@@ -99,8 +99,12 @@ std::string plot_of(const Curves& curves, int column, bool titles) {
   return plot + "\n";
 }
 
-std::string dividing_line(const Shape& shape) {
-  const Index square = dividing_point(shape).value();
+// Where it is within the picture.
+std::string dividing_line(const Shape& shape, const Curves& curves) {
+  const auto square = static_cast<double>(dividing_point(shape).value());
+  if (square < curves.least_M || square > curves.most_M) {
+    return "";
+  }
   return fmt::format(
       "set arrow from {0}, graph 0 to {0}, graph 1 nohead linecolor rgb '#555555' dashtype 3\n"
       "set label {1} at {0}, graph 0.97 offset 0.5,0 font ',{2}'\n",
@@ -110,6 +114,19 @@ std::string dividing_line(const Shape& shape) {
 // A little more than these, on an axis of logarithms.
 std::string y_range(double least, double most) {
   return fmt::format("set yrange [{}:{}]\n", least / 1.25, most * 1.25);
+}
+
+// Of one machine and one head, for which the bound is.
+Slice backward_of(const Slice& slice) {
+  const auto is_one = [](const Swept& swept, std::string_view name) {
+    return !swept.point.arguments.contains(name) || swept.size(name) == 1;
+  };
+  Slice backward{.arguments = slice.arguments, .points = {}};
+  std::ranges::copy_if(slice.points, std::back_inserter(backward.points), [&](const Swept* swept) {
+    return swept->point.subject.starts_with("backward/") && is_one(*swept, "threads") &&
+           is_one(*swept, "heads");
+  });
+  return backward;
 }
 
 double median(std::vector<double> values) {
@@ -123,18 +140,19 @@ double median(std::vector<double> values) {
 std::vector<Slice> slices(const Sweep& sweep, const std::map<std::string, std::string>& where) {
   std::vector<Slice> found;
   for (const Swept& swept : sweep.points) {
+    const Arguments& arguments = swept.point.arguments;
+    if (!std::ranges::all_of(where, [&](const auto& asked) {
+          return arguments.contains(asked.first) &&
+                 to_string(arguments.value(asked.first)) == asked.second;
+        })) {
+      continue;
+    }
     Arguments common;
-    bool chosen = true;
-    for (const auto& [name, value] : swept.point.arguments) {
-      const auto asked = where.find(name);
-      chosen = chosen && (asked == where.end() || asked->second == to_string(value));
+    for (const auto& [name, value] : arguments) {
       const bool usual = value == Value(Index{1}) && name != "n" && name != "m" && name != "d";
       if (name != "M" && !usual && value != Value("memory")) {
         common.set(name, value);
       }
-    }
-    if (!chosen) {
-      continue;
     }
     const std::string text = to_string(common);
     auto slice = std::ranges::find(found, text, &Slice::arguments);
@@ -170,8 +188,9 @@ Picture figure1_picture(const Slice& slice) {
   });
   const Curves curves = backward.points.empty() ? Curves() : curves_of(backward);
   if (curves.most_M == 0) {
-    throw InputError(
-        fmt::format("{}: no backward kernel fits with two sizes of M or more", slice.arguments));
+    throw InputError(fmt::format(
+        "{}: no backward kernel of one thread and one head fits with two sizes of M or more",
+        slice.arguments));
   }
   Picture picture{.title = "Words of backward: " + slice.arguments,
                   .x_label = "M, words of fast memory",
@@ -187,14 +206,14 @@ Picture figure1_picture(const Slice& slice) {
       "set rmargin at screen 0.41\nset logscale y 10\nset format y '10^%T'\n"
       "set ytics nomirror out\nset mytics 10\nset key off\n" +
       y_range(curves.least_words, curves.most_words) +
-      dividing_line(shape_of(*backward.points.front())) + plot_of(curves, 2, false) +
+      dividing_line(shape_of(*backward.points.front()), curves) + plot_of(curves, 2, false) +
       // The caption and the title are drawn once.
       "unset label\nunset title\n"
       "set lmargin at screen 0.48\nset rmargin at screen 0.78\n"
       "set ylabel 'words over the lower bound'\n"
       "set key outside right top vertical Left reverse samplen 2.5\n"
       "unset mytics\nset logscale y 2\nset format y '%g'\nset ytics 2 nomirror out\n" +
-      y_range(1, curves.most_ratio) + dividing_line(shape_of(*backward.points.front())) +
+      y_range(1, curves.most_ratio) + dividing_line(shape_of(*backward.points.front()), curves) +
       plot_of(curves, 3, true) + "unset multiplot\n";
   return picture;
 }
@@ -250,8 +269,8 @@ Picture roofline_picture(const std::vector<Slice>& slices) {
   std::vector<double> peaks, reads, intensities;
   for (const Slice& slice : slices) {
     for (const Swept* swept : slice.points) {
-      if (!swept->speed || swept->total.flops == 0) {
-        continue;
+      if (!swept->speed || swept->total.flops == 0 || swept->size("threads") > 1) {
+        continue;  // the roof is one thread's
       }
       const double words_a_flop =
           static_cast<double>(swept->total.io()) / static_cast<double>(swept->total.flops);
@@ -262,7 +281,7 @@ Picture roofline_picture(const std::vector<Slice>& slices) {
     }
   }
   if (intensities.empty()) {
-    throw InputError("nothing was timed: a suite with \"how\": \"time\" is");
+    throw InputError("nothing of one thread was timed: a suite with \"how\": \"time\" is");
   }
   const auto [least, most] = std::ranges::minmax(intensities);
   const double peak = median(peaks);
@@ -303,10 +322,8 @@ std::vector<Figure> figures_of(const Sweep& sweep, std::size_t phases) {
     return sizes.size();
   };
   for (const Slice& slice : all) {
-    const std::vector<std::string> subjects = subjects_of(slice);
-    const auto backward = std::ranges::count_if(
-        subjects, [](const std::string& name) { return name.starts_with("backward/"); });
-    if (backward >= 2 && sizes_of_M(slice) >= 2) {
+    const Slice backward = backward_of(slice);
+    if (subjects_of(backward).size() >= 2 && sizes_of_M(backward) >= 2) {
       add(figure1_picture(slice));
     }
   }

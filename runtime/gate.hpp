@@ -1,8 +1,8 @@
 #pragma once
 // What a gate watches. A subject is a computation on a Machine that has a name and is given sizes:
 // redblue's kernels are subjects (runtime/kernel_subjects.hpp), and so may be any code that works
-// on a Machine (tools/gate_main.hpp makes a command of them). All are values; a subject's functions
-// may be called from several threads at once.
+// on a Machine (tools/own_kernel.hpp makes a command of them). All are values; a subject's
+// functions may be called from several threads at once.
 
 #include <functional>
 #include <optional>

@@ -55,10 +55,14 @@ Journal::Journal(std::filesystem::path path)
 }
 
 void Journal::append(std::string_view line) {
+  const off_t begin = ::lseek(file_.get(), 0, SEEK_END);
   while (!line.empty()) {
     const ssize_t put = retry([&] { return ::write(file_.get(), line.data(), line.size()); });
     if (put < 0) {
-      fail(errno, "write", path_);
+      const int error = errno;
+      // So that whoever appends next does not go on in the middle of this line.
+      static_cast<void>(::ftruncate(file_.get(), begin));
+      fail(error, "write", path_);
     }
     line.remove_prefix(static_cast<std::size_t>(put));
   }

@@ -27,8 +27,10 @@ using Json = nlohmann::ordered_json;
 constexpr int kRecordingSchema = 1;
 constexpr std::string_view kKind = "recording";
 
-Moved moved(const PhaseTotal& counted) {
-  return {counted.path, counted.io.reads, counted.io.writes, counted.peak};
+// `path` as a phase's: what is outside of all phases has a name, too, so that no line is of
+// nothing.
+Moved moved(const PhaseTotal& counted, const std::string& path) {
+  return {path, counted.io.reads, counted.io.writes, counted.peak};
 }
 
 Json json_of(const Moved& moved, bool with_path) {
@@ -124,11 +126,6 @@ Recorded recorded_of(const Field& field) {
 }
 
 // A point without the order of its arguments.
-using PointKey = std::pair<std::string, std::map<std::string, Value>>;
-PointKey key_of(const Point& point) {
-  return {point.subject, {point.arguments.begin(), point.arguments.end()}};
-}
-
 // Of two that are the same, one would be held against the other's words.
 void check_once(const Recording& recording, const std::string& from) {
   std::set<PointKey> points;
@@ -152,8 +149,8 @@ std::string_view to_string(How how) {
   return how == How::run ? "run" : "count";
 }
 
-bool same_point(const Point& a, const Point& b) {
-  return key_of(a) == key_of(b);
+PointKey key_of(const Point& point) {
+  return {point.subject, {point.arguments.begin(), point.arguments.end()}};
 }
 
 std::string to_string(const Point& point) {
@@ -228,6 +225,15 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   return recording;
 }
 
+Recorded recorded(const Point& point, const Tally& counted) {
+  Recorded recorded{
+      .point = point, .least_M = std::nullopt, .total = moved(counted.total, ""), .phases = {}};
+  for (const PhaseTotal& phase : counted.phases) {
+    recorded.phases.push_back(moved(phase, phase.path.empty() ? "(outside)" : phase.path));
+  }
+  return recorded;
+}
+
 Recorded record(const Subject& subject, const Arguments& arguments, How how) {
   Recorded recorded{
       .point = {subject.name, arguments}, .least_M = std::nullopt, .total = {}, .phases = {}};
@@ -253,10 +259,9 @@ Recorded record(const Subject& subject, const Arguments& arguments, How how) {
   }();
   recorded.fits = counted.has_value();
   if (counted) {
-    recorded.total = moved(counted->total);
-    for (const PhaseTotal& phase : counted->phases) {
-      recorded.phases.push_back(moved(phase));
-    }
+    Recorded made = redblue::recorded(recorded.point, *counted);
+    made.least_M = recorded.least_M;
+    return made;
   }
   return recorded;
 }
@@ -285,7 +290,11 @@ void in_any_order(std::size_t count, unsigned threads, const std::function<void(
   {
     std::vector<std::jthread> others;
     for (unsigned k = 1; k < std::min<std::size_t>(threads, count); ++k) {
-      others.emplace_back(worker);
+      try {
+        others.emplace_back(worker);
+      } catch (const std::system_error&) {  // no more threads: fewer do the same work
+        break;
+      }
     }
     worker();
   }

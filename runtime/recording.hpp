@@ -3,9 +3,12 @@
 // machine that made it, so that a gate can hold another one to it. Values.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "runtime/gate.hpp"
@@ -24,7 +27,8 @@ struct Point {
   friend bool operator==(const Point&, const Point&) = default;
 };
 // Whatever the order of their arguments.
-bool same_point(const Point& a, const Point& b);
+using PointKey = std::pair<std::string, std::map<std::string, Value>>;
+PointKey key_of(const Point& point);
 // "backward/small n=64 m=64 d=16 M=1024"
 std::string to_string(const Point& point);
 
@@ -58,6 +62,8 @@ std::string to_json(const Recording& recording);
 // Throws: InputError, naming `from` and what is wrong; also where there is nothing to watch, or a
 // point or a phase of one is there twice.
 Recording parse_recording(std::string_view text, const std::string& from);
+
+Recorded recorded(const Point& point, const Tally& counted);
 
 // What one point moves now. Throws: what the subject does, but for a fast memory that is too small;
 // std::logic_error where it has no formula, and one is asked for.

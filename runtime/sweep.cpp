@@ -28,7 +28,7 @@ double seconds_since(Clock::time_point start) {
 // out of main memory: the best of a few.
 double read_speed(Index M) {
   constexpr Index kCols = 1024;
-  constexpr Index kRows = 16 * 1024;  // 64 MiB
+  constexpr Index kRows = 64 * 1024;  // 256 MiB
   constexpr int kTimes = 3;
   const SlowMatrix slow("slow", kRows, kCols);
   const Index rows = std::clamp<Index>(M / 2 / kCols, 1, 1024);

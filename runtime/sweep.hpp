@@ -34,7 +34,7 @@ struct SweptPhase {
 struct Speed {
   double gflops = 0;
   double peak_gflops = 0;       // of multiply-adds
-  double words_per_second = 0;  // of reads from a slow matrix larger than the caches
+  double words_per_second = 0;  // of one thread that reads a slow matrix of 256 MiB
   friend bool operator==(const Speed&, const Speed&) = default;
 };
 

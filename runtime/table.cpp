@@ -15,6 +15,17 @@ std::string grouped(Index number) {
   return digits;
 }
 
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
 std::string Table::text() const {
   std::vector<std::size_t> widths(lines_.front().size());
   for (const auto& cells : lines_) {

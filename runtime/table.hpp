@@ -11,6 +11,9 @@ namespace redblue {
 // 1234567 as 1,234,567.
 std::string grouped(Index number);
 
+// A cell of CSV, in quotes where it needs them (RFC 4180).
+std::string csv_cell(const std::string& text);
+
 class Table {
  public:
   // Requires: every line as many cells as the first.

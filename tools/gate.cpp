@@ -55,7 +55,10 @@ class FormOptions {
   class Outputs {
    public:
     // Returns the exit code.
-    int take(const Comparison& comparison) {
+    int take(const Comparison& comparison, const std::vector<Tolerance>& tolerances) {
+      for (const std::string& text : idle(tolerances, comparison)) {
+        say(fmt::format("--tolerance {}: no point has this phase", text));
+      }
       for (auto& [form, file] : files_) {
         file->append(form->text(comparison));
         file->finish();
@@ -72,9 +75,13 @@ class FormOptions {
     const ComparisonForm* form_ = nullptr;
     std::vector<std::pair<const ComparisonForm*, std::unique_ptr<WholeFile>>> files_;
   };
-  [[nodiscard]] Outputs outputs() const {
+  // Not over what is compared.
+  [[nodiscard]] Outputs outputs(const std::vector<std::string>& compared) const {
     Outputs outputs;
     std::set<std::filesystem::path> targets;
+    for (const std::string& path : compared) {
+      targets.insert(std::filesystem::weakly_canonical(path));
+    }
     const auto format = format_.get();
     outputs.form_ = format ? &form_of(format->text, *format) : &comparison_forms().front();
     for (const Given& given : also_.all()) {
@@ -85,9 +92,9 @@ class FormOptions {
       }
       const ComparisonForm& form = form_of(given.text.substr(0, equals), given);
       const std::filesystem::path target = given.text.substr(equals + 1);
-      if (!targets.insert(std::filesystem::absolute(target).lexically_normal()).second) {
-        throw UsageError(
-            fmt::format("{} '{}': another form goes to the same file", given.from, given.text));
+      if (!targets.insert(std::filesystem::weakly_canonical(target)).second) {
+        throw UsageError(fmt::format("{} '{}': this file is compared, or another form goes there",
+                                     given.from, given.text));
       }
       outputs.files_.emplace_back(&form, std::make_unique<WholeFile>(target));
     }
@@ -170,7 +177,14 @@ Compared check_point(const Recorded& before, How how, const std::vector<Subject>
     compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
     return compared;
   }
-  compared.now = record_point(*subject, arguments, how);
+  try {
+    compared.now = record(*subject, arguments, how);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // one that cannot run does not hide what others move
+    compared.differences = {{.kind = Difference::Kind::failed, .why = error.what()}};
+    return compared;
+  }
   compared.now->point = before.point;
   compared.differences = differences(before, *compared.now, tolerances);
   return compared;
@@ -225,8 +239,8 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
   return [options, &subjects] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
     const unsigned jobs = options->jobs.get();
-    FormOptions::Outputs outputs = options->forms.outputs();
     const std::string path = options->baseline.get();
+    FormOptions::Outputs outputs = options->forms.outputs({path});
     const Recording baseline = parse_recording(read_text(path), path);
     Comparison comparison{.before = path, .now = "this program", .how = baseline.how, .points = {}};
     comparison.points.resize(baseline.points.size());
@@ -234,7 +248,7 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
       comparison.points[k] = check_point(baseline.points[k], baseline.how, subjects, tolerances);
     });
     sort_by_change(comparison);
-    return outputs.take(comparison);
+    return outputs.take(comparison, tolerances);
   };
 }
 
@@ -250,14 +264,14 @@ Action add_diff(CLI::App& app) {
   const auto options = std::make_shared<Options>(app);
   return [options] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
-    FormOptions::Outputs outputs = options->forms.outputs();
     const std::string before = options->before.get();
     const std::string now = options->now.get();
+    FormOptions::Outputs outputs = options->forms.outputs({before, now});
     Comparison comparison = compare(parse_recording(read_text(before), before),
                                     parse_recording(read_text(now), now), tolerances);
     comparison.before = before;
     comparison.now = now;
-    return outputs.take(comparison);
+    return outputs.take(comparison, tolerances);
   };
 }
 

@@ -14,6 +14,7 @@ class JobsOption {
   explicit JobsOption(CLI::App& app);
   // As many as there are processors where left out. Throws: UsageError.
   [[nodiscard]] unsigned get() const;
+  [[nodiscard]] bool given() const { return jobs_.get().has_value(); }
 
  private:
   TextOption jobs_;

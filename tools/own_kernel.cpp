@@ -1,6 +1,8 @@
 #include "tools/own_kernel.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -10,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "memsim/errors.hpp"
+#include "runtime/comparison.hpp"
 #include "runtime/table.hpp"
 #include "tools/frame.hpp"
 #include "tools/gate.hpp"
@@ -22,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchema = 1;
+constexpr int kOwnSchema = 1;
 
 // Whoever registers does so before main() begins.
 std::vector<Subject>& registered() {
@@ -46,6 +49,13 @@ struct OwnReport {
       const auto same = said ? std::ranges::find(said->phases, phase.path, &PhaseTotal::path)
                              : std::vector<PhaseTotal>::const_iterator();
       row(phase.path, phase, said && same != said->phases.end() ? &*same : nullptr);
+    }
+    if (counted && said) {  // what the formula has, and nobody entered
+      for (const PhaseTotal& phase : said->phases) {
+        if (std::ranges::find(shown.phases, phase.path, &PhaseTotal::path) == shown.phases.end()) {
+          row(phase.path, PhaseTotal{.path = phase.path, .io = {}, .operations = {}}, &phase);
+        }
+      }
     }
     row("total", shown.total, said ? &said->total : nullptr);
   }
@@ -76,7 +86,7 @@ Json counts(const PhaseTotal& phase) {
 }
 
 std::string to_json(const OwnReport& report) {
-  Json json = {{"schema", kSchema}, {"kernel", report.point.subject}};
+  Json json = {{"schema", kOwnSchema}, {"kernel", report.point.subject}};
   for (const auto& [name, value] : report.point.arguments) {
     json[name] = std::get<Index>(value);
   }
@@ -110,20 +120,10 @@ std::string to_csv(const OwnReport& report) {
   }
   std::string text = "kernel" + names + ",phase,reads,writes,peak\n";
   report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal*) {
-    text += fmt::format("{}{},{},{},{},{}\n", report.point.subject, values, name, phase.io.reads,
-                        phase.io.writes, phase.peak);
+    text += fmt::format("{}{},{},{},{},{}\n", csv_cell(report.point.subject), values,
+                        csv_cell(name), phase.io.reads, phase.io.writes, phase.peak);
   });
   return text;
-}
-
-// Both of every phase and in total.
-bool agree(const OwnReport& report) {
-  const Tally said = predicted(*report.formula);
-  const auto same = [](const PhaseTotal& a, const PhaseTotal& b) {
-    return a.path == b.path && a.io == b.io && a.peak == b.peak;
-  };
-  return same(report.counted->total, said.total) &&
-         std::ranges::is_permutation(report.counted->phases, said.phases, same);
 }
 
 // A kernel and what it is given, as options of all the sizes that any kernel has.
@@ -178,6 +178,13 @@ struct RunOptions {
   TextOption format;
 };
 
+std::vector<Difference> off_formula(const Subject& subject, const Arguments& arguments,
+                                    const OwnReport& report) {
+  return report.formula ? differences(record(subject, arguments, How::count),
+                                      recorded(report.point, *report.counted), {})
+                        : std::vector<Difference>();
+}
+
 Action add_own_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>(app);
   return [options] {
@@ -188,13 +195,17 @@ Action add_own_run(CLI::App& app) {
       report.counted = subject->run(arguments);
     } catch (const FastMemoryOverflow& overflow) {  // M is too small
       throw UsageError(fmt::format("{}: {}", to_string(report.point), overflow.what()));
+    } catch (const std::exception& error) {  // not the person's fault, but the kernel's
+      throw std::runtime_error(fmt::format("{}: {}", to_string(report.point), error.what()));
     }
     if (subject->formula) {
       report.formula = subject->formula(arguments);
     }
     print(report, format);
-    if (report.formula && !agree(report)) {
-      say(subject->name + ": what was counted is not what the formula says");
+    const std::vector<Difference> off = off_formula(*subject, arguments, report);
+    if (!off.empty()) {
+      say(fmt::format("{}: from its formula to its run, {}: one of the two is wrong",
+                      to_string(report.point), to_words(off.front())));
       return 1;
     }
     return 0;
@@ -232,6 +243,30 @@ Action add_own_list(CLI::App&) {
   };
 }
 
+// Names that suites and options could not have.
+std::string wrong_with(const Subject& subject) {
+  const auto plain = [](const std::string& name) {
+    return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("/-_.").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+  };
+  if (std::ranges::count(registered(), subject.name, &Subject::name) > 1) {
+    return "two have this name";
+  }
+  if (!plain(subject.name)) {
+    return "a name is of letters, digits and / - _ .";
+  }
+  for (const Parameter& size : subject.parameters) {
+    if (!plain(size.name) || size.name == "format" || size.name == "help" ||
+        size.name == "version" || size.name == "kernel" ||
+        std::ranges::count(subject.parameters, size.name, &Parameter::name) > 1) {
+      return fmt::format("a size cannot be called '{}'", size.name);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Registration::Registration(const std::string& name, const Work& work,
@@ -252,8 +287,8 @@ Registration& Registration::formula(const Formula& formula) {
 
 int own_kernels_command(int argc, char** argv) {
   for (const Subject& subject : registered()) {
-    if (std::ranges::count(registered(), subject.name, &Subject::name) > 1) {
-      say(fmt::format("two kernels are called '{}'", subject.name));
+    if (const std::string wrong = wrong_with(subject); !wrong.empty()) {
+      say(fmt::format("the kernel '{}': {}", subject.name, wrong));
       return 2;
     }
   }

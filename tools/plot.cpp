@@ -1,14 +1,19 @@
 // redblue plot: pictures of what kernels do. A kind of picture is one function, which adds its
 // options to a subcommand of its own and draws.
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "runtime/build_info.hpp"
 #include "runtime/experiment.hpp"
 #include "runtime/figures.hpp"
 #include "runtime/occupancy_picture.hpp"
@@ -69,11 +74,22 @@ class SweepOptions {
     std::map<std::string, std::string> where;
     for (const Given& given : where_.items()) {
       const std::size_t equals = given.text.find('=');
-      if (equals == std::string::npos) {
+      if (equals == std::string::npos || equals + 1 == given.text.size()) {
         throw UsageError(
             fmt::format("{} '{}': expected NAME=VALUE, for example d=64", given.from, given.text));
       }
       where[given.text.substr(0, equals)] = given.text.substr(equals + 1);
+    }
+    for (auto& [name, value] : where) {
+      const bool known = std::ranges::any_of(sweep.points, [&name = name](const Swept& swept) {
+        return swept.point.arguments.contains(name);
+      });
+      if (!known) {
+        throw UsageError(fmt::format("{}: no point has a '{}'", where_.flag(), name));
+      }
+      if (std::isdigit(static_cast<unsigned char>(value.front())) != 0) {
+        value = std::to_string(parse_size(value, where_.flag()));
+      }
     }
     std::vector<Slice> found = slices(sweep, where);
     if (found.empty()) {
@@ -129,6 +145,14 @@ Action phases(CLI::App& app) {
   return drawn<Options>(app, [](const Options& options, const Sweep& sweep) {
     const Slice slice = options.slice(sweep);
     const auto kernel = options.kernel.get();
+    if (kernel && only(slice, kernel->text).points.empty()) {
+      throw UsageError(fmt::format("{} '{}': the sweep has {}", kernel->from, kernel->text,
+                                   fmt::join(subjects_of(slice), ", ")));
+    }
+    if (!kernel && subjects_of(slice).size() > 1) {
+      throw UsageError(fmt::format("{} is missing: the sweep has {}", options.kernel.flag(),
+                                   fmt::join(subjects_of(slice), ", ")));
+    }
     return phases_picture(kernel ? only(slice, kernel->text) : slice);
   });
 }
@@ -146,6 +170,7 @@ Action add_plot(CLI::App& app) {
   app.require_subcommand(1);
   const auto add = [&](const char* name, const char* help, Action (*kind)(CLI::App&)) {
     CLI::App& command = *app.add_subcommand(name, help);
+    command.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
     command.final_callback([chosen, action = kind(command)] { *chosen = action; });
   };
   add("figure1", "the paper's Figure 1 by measurement: words against M, and over the bound",

@@ -264,22 +264,34 @@ const Subject& find_subject(const std::vector<Subject>& subjects, const std::str
   return *found;
 }
 
+// Comments, too, which the parser does not look at: a sweep keeps the text.
+void check_utf8(const std::string& text, const std::string& path) {
+  try {
+    static_cast<void>(Json(text).dump());
+  } catch (const Json::type_error&) {
+    throw InputError(path + " is not UTF-8");
+  }
+}
+
 Suite read_suite(const std::string& path, const std::vector<Subject>& subjects,
                  const std::vector<std::string>& hows) {
   const std::string text = read_text(path);
+  check_utf8(text, path);
   const Json document = parse(text, path);
   if (!document.is_object()) {
     throw InputError(path + " is no suite: expected {\"points\": [...]}");
   }
   if (document.contains("redblue")) {
-    return again(parse_recording(text, path), path, subjects);
+    Suite suite = again(parse_recording(text, path), path, subjects);
+    suite.text = text;
+    return suite;
   }
   for (const auto& [key, value] : document.items()) {
     if (key != "how" && key != "points") {
       throw InputError(fmt::format("{}: \"{}\": a suite has \"how\" and \"points\"", path, key));
     }
   }
-  Suite suite{.how = hows.front(), .points = {}};
+  Suite suite{.how = hows.front(), .points = {}, .text = text};
   if (document.contains("how")) {
     const Json& how = document["how"];
     if (std::ranges::none_of(hows, [&](const std::string& known) { return how == known; })) {

@@ -24,6 +24,7 @@ struct SuitePoint {
 struct Suite {
   std::string how;                 // "run" where it says nothing
   std::vector<SuitePoint> points;  // each once
+  std::string text = {};           // of the file
 };
 
 // Throws: InputError naming the file, the entry and the culprit; std::system_error for the file.

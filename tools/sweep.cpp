@@ -3,6 +3,7 @@
 
 #include "runtime/sweep.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -12,7 +13,9 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "kernels/simd.hpp"
 #include "runtime/journal.hpp"
 #include "runtime/kernel_subjects.hpp"
 #include "runtime/whole_file.hpp"
@@ -26,21 +29,42 @@
 namespace redblue {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr const char* kTime = "time";
 
-// What was done before, by the names of points. The first line of a journal is the suite's.
-std::map<std::string, Swept> done_before(Journal& journal, const std::string& suite,
+// Of the bytes of this program (FNV-1a): another build may count other words.
+std::string program_fingerprint() {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char byte : read_text("/proc/self/exe")) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+// The first line of a journal: what its points are of, and by whom.
+Json head_of(const Suite& suite, const Topology& topology) {
+  Json head = {{"suite", suite.text}, {"program", program_fingerprint()}};
+  if (suite.how == kTime) {
+    head["machine"] = {topology.model.value_or("unknown"), simd_target()};
+  }
+  return head;
+}
+
+// What was done before, by the names of points.
+std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
                                          const std::string& directory, const std::string& path) {
-  const std::string head = fmt::format("{:?}", suite);
   std::map<std::string, Swept> done;
   if (journal.lines().empty()) {
-    journal.append(head + "\n");
+    journal.append(head.dump() + "\n");
     return done;
   }
-  if (journal.lines().front() != head) {
-    throw InputError(fmt::format(
-        "{} holds the points of another suite: take another directory, or remove this one",
-        directory));
+  const Json found = Json::parse(journal.lines().front(), nullptr, false);
+  if (found != head) {
+    const bool same_suite = found.is_object() && found.value("suite", Json()) == head["suite"];
+    throw InputError(
+        fmt::format("{} holds the points of another {}: take another directory, or remove this one",
+                    directory, same_suite ? "build of redblue, or of another machine" : "suite"));
   }
   for (std::size_t k = 1; k < journal.lines().size(); ++k) {
     Swept swept = parse_line(journal.lines()[k], fmt::format("{}, line {}", path, k + 1));
@@ -56,16 +80,23 @@ void write(const std::filesystem::path& path, const std::string& text) {
   file.commit();
 }
 
-int sweep(const std::string& suite_path, const std::filesystem::path& directory, unsigned jobs) {
+int sweep(const std::string& suite_path, const std::filesystem::path& directory,
+          const JobsOption& jobs) {
   const std::vector<Subject> subjects = kernel_subjects();
   const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTime});
-  const std::string text = read_text(suite_path);
+  // What is timed has the machine to itself.
+  if (suite.how == kTime && jobs.given()) {
+    throw UsageError("--jobs: points that are timed run one at a time");
+  }
+  const unsigned at_a_time = suite.how == kTime ? 1 : jobs.get();
+  const Topology topology = machine_topology();
   std::filesystem::create_directories(directory);
   const std::string path = directory / "points.jsonl";
   Journal journal(path);
-  const std::map<std::string, Swept> before = done_before(journal, text, directory.string(), path);
+  const std::map<std::string, Swept> before =
+      done_before(journal, head_of(suite, topology), directory.string(), path);
 
-  Sweep sweep{.how = suite.how, .suite = text, .points = {}};
+  Sweep sweep{.how = suite.how, .suite = suite.text, .points = {}};
   std::vector<std::optional<Swept>> points(suite.points.size());
   std::vector<std::size_t> left;
   for (std::size_t k = 0; k < points.size(); ++k) {
@@ -80,8 +111,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
     say(fmt::format("{} of {} points were there", points.size() - left.size(), points.size()));
   }
   std::mutex mutex;
-  // What is timed has the machine to itself.
-  each_point(left.size(), suite.how == kTime ? 1 : jobs, "swept", [&](std::size_t k) {
+  each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
     const SuitePoint& asked = suite.points[left[k]];
     const Point point{asked.subject->name, asked.arguments};
     Swept swept = [&] {
@@ -101,7 +131,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
     sweep.points.push_back(std::move(*swept));
   }
   write(directory / "sweep.csv", to_csv(sweep));
-  write(directory / "sweep.json", to_json(sweep, machine_topology()));
+  write(directory / "sweep.json", to_json(sweep, topology));
   say(fmt::format("{} points in {}: sweep.csv, sweep.json", points.size(), directory.string()));
   return 0;
 }
@@ -125,7 +155,7 @@ Action add_sweep(CLI::App& app) {
     if (!out) {
       throw UsageError("--out is missing: the directory that the sweep goes to");
     }
-    return sweep(options->suite.get(), out->text, options->jobs.get());
+    return sweep(options->suite.get(), out->text, options->jobs);
   };
 }
 

@@ -105,7 +105,9 @@ Action add_trace(CLI::App& app) {
     if (!out && !din) {
       throw UsageError("neither --out nor --din is given: name a file for the trace");
     }
-    if (out && din && std::filesystem::path(out->text) == std::filesystem::path(din->text)) {
+    if (out && din &&
+        std::filesystem::weakly_canonical(out->text) ==
+            std::filesystem::weakly_canonical(din->text)) {
       throw UsageError(fmt::format("{} and {} name one file: {}", out->from, din->from, out->text));
     }
     // A file that cannot be written is known before the work is done.

@@ -124,7 +124,11 @@ TEST_F(SweepCommand, SaysWhatCannotBeDrawn) {
   expect_refused("plot figure1 swept -o p.svg", 2, "n=60 m=60 d=8 .*; or n=60 m=60 d=16");
   expect_refused("plot figure1 swept --where d=9 -o p.svg", 2, "no such points");
   expect_refused("plot figure1 swept --where d -o p.svg", 2, "expected NAME=VALUE");
-  expect_refused("plot phases swept --where d=8 -o p.svg", 1, "of one kernel");
+  expect_refused("plot figure1 swept --where hedas=1 -o p.svg", 2, "no point has a 'hedas'");
+  expect_refused("plot phases swept --where d=8 --kernel backward/smal -o p.svg", 2,
+                 "the sweep has backward/small, backward/flash");
+  expect_refused("plot phases swept --where d=8 -o p.svg", 2,
+                 "--kernel is missing: .* backward/small, backward/flash");
   expect_refused("plot roofline swept -o p.svg", 1, "nothing was timed");
   expect_refused("plot figure1 none -o p.svg", 1, "`redblue sweep SUITE -o none` makes it");
   write("swept/sweep.json", read("swept/sweep.json").substr(0, 999));
