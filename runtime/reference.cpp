@@ -1210,12 +1210,12 @@ Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
   return bounded(result);
 }
 
-Comparison compare(std::span<const float> computed, const Bounded& exact) {
+Deviation compare(std::span<const float> computed, const Bounded& exact) {
   const std::size_t size = computed.size();
   require(size == exact.value.size() && size == exact.bound.size() && size == exact.expected.size(),
           "computed and exact have the same size");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Comparison worst;
+  Deviation worst;
   double worst_ratio = -1;
   double largest = 0;
   double largest_error = 0;

@@ -85,7 +85,7 @@ struct Chains {
                                        std::span<const float> B);
 
 // The element that comes closest to its bound, or exceeds it most; and the whole matrix.
-struct Comparison {
+struct Deviation {
   double error = 0;
   double bound = 0;
   double expected = 0;
@@ -99,6 +99,6 @@ struct Comparison {
 };
 
 // Throws: ShapeMismatch when the sizes differ.
-[[nodiscard]] Comparison compare(std::span<const float> computed, const Bounded& exact);
+[[nodiscard]] Deviation compare(std::span<const float> computed, const Bounded& exact);
 
 }  // namespace redblue

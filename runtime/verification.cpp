@@ -97,8 +97,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
   }
   double nearest = -1;
   for (const Signature& operand : kernel.returns) {
-    const Comparison found =
-        compare(head_of(results, operand, shape, head), exact.at(operand.name));
+    const Deviation found = compare(head_of(results, operand, shape, head), exact.at(operand.name));
     verdict.ok = verdict.ok && found.ok;
     verdict.explained = verdict.explained && found.explained;
     verdict.relative = std::max(verdict.relative, found.relative);

@@ -158,7 +158,7 @@ Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
   const auto& [n, m, d] = plan.shape;
   Verified verdict;
   const auto hold = [&](const std::string& name, const Bounded& exact_value) {
-    const Comparison worst = compare(returned.at(name), exact_value);
+    const Deviation worst = compare(returned.at(name), exact_value);
     if (!worst.ok) {
       verdict.ok = false;
       verdict.text += name + "[" + std::to_string(worst.index) + "] is off by " +

@@ -742,7 +742,7 @@ testing::Message description(const Problem& problem, double scale, const Variant
   return text;
 }
 
-double ratio(const Comparison& comparison) {
+double ratio(const Deviation& comparison) {
   return comparison.error == 0 ? 0 : comparison.error / comparison.bound;
 }
 
@@ -757,7 +757,7 @@ bool expect_within(const Computed& computed, Reference exact, double& closest) {
       bounded.bound[i] += stored;
       bounded.expected[i] += stored;
     }
-    const Comparison comparison = compare(words, bounded);
+    const Deviation comparison = compare(words, bounded);
     explained = explained && comparison.explained;
     EXPECT_TRUE(comparison.ok) << what << ' ' << comparison.index << ": " << comparison.error
                                << " > " << comparison.bound;
@@ -1202,7 +1202,7 @@ TEST(Expected, IsNoBoundForRepeatedWords) {
   for (const float x : A) {
     sum += x * 1.0F;
   }
-  const Comparison repeated =
+  const Deviation repeated =
       compare(Floats{sum}, evaluate_product(1, 1, d, A, Floats(static_cast<Size>(d), 1)));
   EXPECT_TRUE(repeated.ok);
   EXPECT_FALSE(repeated.explained);
@@ -1309,7 +1309,7 @@ TEST_F(Refuses, OneElementOffByOnePercent) {
   const auto largest = std::max_element(g.begin(), g.end(),
                                         [](float x, float y) { return std::abs(x) < std::abs(y); });
   *largest *= 1.01F;
-  const Comparison comparison = compare(g, exact().g);
+  const Deviation comparison = compare(g, exact().g);
   EXPECT_FALSE(comparison.ok);
   EXPECT_EQ(comparison.index, largest - g.begin());
   EXPECT_GT(comparison.error, comparison.bound);
@@ -1337,7 +1337,7 @@ TEST(Expected, WarnsOfAWrongPThatTheBoundLetsThrough) {
   };
   EXPECT_TRUE(check([](Index, Index, Real f, Real q, Real v) { return f * (q - v); }).explained);
   const auto expect_warning = [&](const char* what, const GradientOf::Formula& p_of) {
-    const Comparison found = check(p_of);
+    const Deviation found = check(p_of);
     EXPECT_TRUE(found.ok) << what;
     EXPECT_FALSE(found.explained) << what;
   };
@@ -1406,7 +1406,7 @@ TEST_F(Refuses, AWrongPassWithARunningMean) {
   for (const Mistake mistake :
        {Mistake::U_not_shifted, Mistake::U_not_rescaled, Mistake::Z_not_rescaled,
         Mistake::nu_not_moved, Mistake::last_block}) {
-    const Comparison found = compared(mistake);
+    const Deviation found = compared(mistake);
     EXPECT_FALSE(found.explained) << static_cast<int>(mistake);
     EXPECT_FALSE(found.ok) << static_cast<int>(mistake) << ": " << found.error
                            << " <= " << found.bound;
@@ -1417,14 +1417,14 @@ TEST(Compare, RefusesWhatIsNotFiniteOrNotStated) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   const Bounded two{{1, 2}, {0.5, 0.5}, {0.25, 0.25}};
-  const Comparison good = compare(Floats{1.25F, 2.125F}, two);
+  const Deviation good = compare(Floats{1.25F, 2.125F}, two);
   EXPECT_TRUE(good.ok);
   EXPECT_EQ(good.index, 0);
   EXPECT_EQ(good.error, 0.25);
   EXPECT_EQ(good.bound, 0.5);
   EXPECT_TRUE(compare(Floats{1, 2.5F}, two).ok);
   for (const float bad : {kInfinity, -kInfinity, kNaN, 2.75F}) {
-    const Comparison comparison = compare(Floats{1.25F, bad}, two);
+    const Deviation comparison = compare(Floats{1.25F, bad}, two);
     EXPECT_FALSE(comparison.ok) << bad;
     EXPECT_EQ(comparison.index, 1) << bad;
   }
@@ -1442,7 +1442,7 @@ TEST(Compare, RefusesWhatIsNotFiniteOrNotStated) {
 
 TEST(Compare, WarnsOfWhatIndependentRoundingsDoNotExplain) {
   const Bounded three{{1, -4, 2}, {0.5, 0.5, 2}, {0.25, 0.125, 0.5}};
-  const Comparison good = compare(Floats{1.25F, -4, 2.5F}, three);
+  const Deviation good = compare(Floats{1.25F, -4, 2.5F}, three);
   EXPECT_TRUE(good.ok);
   EXPECT_TRUE(good.explained);
   EXPECT_EQ(good.index, 0);
@@ -1450,7 +1450,7 @@ TEST(Compare, WarnsOfWhatIndependentRoundingsDoNotExplain) {
   EXPECT_EQ(good.largest, 4);
   EXPECT_EQ(good.relative, 0.125);
   // The element that is not explained need not be the one that is reported.
-  const Comparison odd = compare(Floats{1.25F, -4, 2.75F}, three);
+  const Deviation odd = compare(Floats{1.25F, -4, 2.75F}, three);
   EXPECT_TRUE(odd.ok);
   EXPECT_FALSE(odd.explained);
   EXPECT_EQ(odd.index, 0);
