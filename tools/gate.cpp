@@ -27,6 +27,11 @@ namespace {
 
 constexpr int kDifferent = 3;
 
+// One name a file, whether it is there or not.
+std::filesystem::path resolved(const std::filesystem::path& path) {
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+}
+
 // A comparison in a form, and in more of them to files.
 class FormOptions {
  public:
@@ -80,7 +85,7 @@ class FormOptions {
     Outputs outputs;
     std::set<std::filesystem::path> targets;
     for (const std::string& path : compared) {
-      targets.insert(std::filesystem::weakly_canonical(path));
+      targets.insert(resolved(path));
     }
     const auto format = format_.get();
     outputs.form_ = format ? &form_of(format->text, *format) : &comparison_forms().front();
@@ -92,7 +97,7 @@ class FormOptions {
       }
       const ComparisonForm& form = form_of(given.text.substr(0, equals), given);
       const std::filesystem::path target = given.text.substr(equals + 1);
-      if (!targets.insert(std::filesystem::weakly_canonical(target)).second) {
+      if (!targets.insert(resolved(target)).second) {
         throw UsageError(fmt::format("{} '{}': this file is compared, or another form goes there",
                                      given.from, given.text));
       }

@@ -106,8 +106,8 @@ Action add_trace(CLI::App& app) {
       throw UsageError("neither --out nor --din is given: name a file for the trace");
     }
     if (out && din &&
-        std::filesystem::weakly_canonical(out->text) ==
-            std::filesystem::weakly_canonical(din->text)) {
+        std::filesystem::weakly_canonical(std::filesystem::absolute(out->text)) ==
+            std::filesystem::weakly_canonical(std::filesystem::absolute(din->text))) {
       throw UsageError(fmt::format("{} and {} name one file: {}", out->from, din->from, out->text));
     }
     // A file that cannot be written is known before the work is done.

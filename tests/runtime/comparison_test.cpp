@@ -126,11 +126,11 @@ TEST(Differences, InTheLeastM) {
     none.least_M = 700 + least;
     EXPECT_EQ(found(none, {}, without_fit()).size(), 1U) << "also where the point does not fit";
   }
-  // Nobody knew it, or nobody knows it any more.
+  // News, too: nobody knew it, or nobody knows it any more.
   Recorded unknown = baseline();
   unknown.least_M.reset();
-  EXPECT_EQ(said(found(unknown)), Said());
-  EXPECT_EQ(said(found(baseline(), {}, unknown)), Said());
+  EXPECT_EQ(said(found(unknown)), Said{"its least M is no longer known"});
+  EXPECT_EQ(said(found(baseline(), {}, unknown)), Said{"its least M is known now"});
 }
 
 TEST(Differences, OfPhases) {

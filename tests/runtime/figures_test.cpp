@@ -30,7 +30,7 @@ Swept swept(const std::string& subject, Index d, Index M, Index words, bool fits
 
 Sweep example() {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
-  for (const Index d : {8, 16}) {
+  for (const Index d : {8, 40}) {
     for (const Index M : {4096, 1024, 2048}) {  // in no order
       sweep.points.push_back(swept("backward/small", d, M, 100000 * d / M));
       sweep.points.push_back(swept("backward/flash", d, M, 300000 * d / M, M > 1024));
@@ -57,14 +57,14 @@ TEST(Figures, ASliceDiffersInNothingButSubjectAndM) {
   EXPECT_EQ(all[0].points.size(), 6U);
   EXPECT_EQ(subjects_of(all[0]), (std::vector<std::string>{"backward/small", "backward/flash"}));
   EXPECT_EQ(only(all[1], "backward/flash").points.size(), 3U);
-  ASSERT_EQ(slices(sweep, {{"d", "16"}}).size(), 1U);
-  EXPECT_EQ(slices(sweep, {{"d", "16"}, {"M", "1024"}}).front().points.size(), 2U);
+  ASSERT_EQ(slices(sweep, {{"d", "40"}}).size(), 1U);
+  EXPECT_EQ(slices(sweep, {{"d", "40"}, {"M", "1024"}}).front().points.size(), 2U);
   EXPECT_TRUE(slices(sweep, {{"d", "17"}}).empty());
 }
 
 TEST(Figures, Figure1HasEveryPointThatFitsAndTheBound) {
   const Sweep sweep = example();
-  const Picture picture = figure1_picture(slices(sweep, {{"d", "16"}}).front());
+  const Picture picture = figure1_picture(slices(sweep, {{"d", "40"}}).front());
   std::istringstream bounds(data(picture, "$bound"));
   std::istringstream small(data(picture, "$curve0"));
   for (const Index M : {1024, 2048, 4096}) {
@@ -73,17 +73,17 @@ TEST(Figures, Figure1HasEveryPointThatFitsAndTheBound) {
     bounds >> at >> words >> ratio;
     EXPECT_EQ(at, M);
     const Index bound =
-        largest(lower_bounds({.pass = Pass::backward, .shape = {100, 50, 16}, .M = M})).words;
+        largest(lower_bounds({.pass = Pass::backward, .shape = {100, 50, 40}, .M = M})).words;
     EXPECT_EQ(words, bound);
     EXPECT_EQ(ratio, 1);
     small >> at >> words >> ratio;
     EXPECT_EQ(at, M);
-    EXPECT_EQ(words, 100000 * 16 / M);
+    EXPECT_EQ(words, 100000 * 40 / M);
     EXPECT_NEAR(ratio, static_cast<double>(words) / static_cast<double>(bound), 1e-12 * ratio);
   }
   const std::string flash = data(picture, "$curve1");
   EXPECT_EQ(std::ranges::count(flash, '\n'), 2) << "what does not fit is not drawn";
-  EXPECT_NE(picture.commands.find("from 256, graph 0"), std::string::npos) << "M = d^2";
+  EXPECT_NE(picture.commands.find("from 1600, graph 0"), std::string::npos) << "M = d^2";
 }
 
 TEST(Figures, PhasesAddUpToTheWords) {

@@ -172,6 +172,32 @@ TEST_F(GateCommand, WhatIsNoBaselineIsRefused) {
   expect_refused(process("check ."), 1, "cannot read '.': Is a directory");
 }
 
+// One that cannot run any more is a difference like others: it hides none of them.
+TEST_F(GateCommand, APointThatFailsIsADifference) {
+  edit([](Ordered& points) {
+    points[0]["arguments"]["threads"] = 3;  // which backward/small cannot be split among
+  });
+  const Json first = culprit();
+  EXPECT_EQ(first["kind"], "failed");
+  EXPECT_NE(first["text"].get<std::string>().find("threads"), std::string::npos) << first;
+}
+
+TEST_F(GateCommand, WhatIsComparedIsNotWrittenOver) {
+  const std::string before = baseline();
+  expect_refused(process("check base.json --also json=./base.json"), 2, "this file is compared");
+  expect_refused(process("diff base.json base.json --also csv=base.json"), 2,
+                 "this file is compared");
+  EXPECT_EQ(baseline(), before);
+}
+
+// A slip in a phase's name is said; it lets nothing pass.
+TEST_F(GateCommand, AToleranceOfNoPhaseIsSaid) {
+  const Outcome outcome = redblue("check base.json --tolerance phase1/s:reads=1");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "redblue: --tolerance phase1/s:reads=1: no point has this phase\n");
+  EXPECT_EQ(redblue("check base.json --tolerance phase1/S:reads=1,total:peak=1").err, "");
+}
+
 TEST_F(GateCommand, MisuseIsRefusedBeforeAnythingIsRead) {
   for (const std::string command : {"check gone.json", "diff gone.json gone.json"}) {
     for (const std::string option : {"--format xml", "--also xml=x", "REDBLUE_FORMAT=xml"}) {
@@ -184,7 +210,7 @@ TEST_F(GateCommand, MisuseIsRefusedBeforeAnythingIsRead) {
       expect_refused(process(command + " " + option), 2, "expected FORM=FILE");
     }
     expect_refused(process(command + " --also json=x --also csv=./x"), 2,
-                   "--also 'csv=./x': another form goes to the same file");
+                   "--also 'csv=./x': this file is compared, or another form goes there");
     for (const std::string tolerance : {"reads", "reads=x", "moves=1", "reads=1,", "reads=-1%"}) {
       expect_refused(process(command + " --tolerance " + tolerance), 2,
                      "--tolerance '.*': expected \\[PHASE:\\]METRIC=WORDS");

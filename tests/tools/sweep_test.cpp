@@ -102,6 +102,20 @@ TEST_F(SweepCommand, RefusesWhatItCannotGoOnWith) {
   expect_refused("sweep suite.json -o done", 1, "points\\.jsonl, line 22");
 }
 
+// Points of another build, or made on another machine, are not passed off as this one's.
+TEST_F(SweepCommand, GoesOnWithItsOwnPointsAlone) {
+  write("suite.json", kSuite);
+  sweep("suite.json -o done");
+  std::string journal = read("done/points.jsonl");
+  const std::size_t at = journal.find("\"program\":\"") + 11;
+  journal[at] = journal[at] == '0' ? '1' : '0';
+  write("done/points.jsonl", journal);
+  expect_refused("sweep suite.json -o done", 1, "done holds the points of another build");
+  write("timed.json",
+        R"({"how": "time", "points": [{"kernel": "backward/rows", "n": 9, "d": 2, "M": 999}]})");
+  expect_refused("sweep timed.json -o timed --jobs 2", 2, "timed run one at a time");
+}
+
 // Every kind, as SVG and as PNG, with the command below it.
 TEST_F(SweepCommand, IsDrawn) {
   write("suite.json", kSuite);
@@ -129,7 +143,7 @@ TEST_F(SweepCommand, SaysWhatCannotBeDrawn) {
                  "the sweep has backward/small, backward/flash");
   expect_refused("plot phases swept --where d=8 -o p.svg", 2,
                  "--kernel is missing: .* backward/small, backward/flash");
-  expect_refused("plot roofline swept -o p.svg", 1, "nothing was timed");
+  expect_refused("plot roofline swept -o p.svg", 1, "nothing of one thread was timed");
   expect_refused("plot figure1 none -o p.svg", 1, "`redblue sweep SUITE -o none` makes it");
   write("swept/sweep.json", read("swept/sweep.json").substr(0, 999));
   expect_refused("plot figure1 swept -o p.svg", 1, "swept/sweep\\.json");
