@@ -203,13 +203,13 @@ Picture figure1_picture(const Slice& slice) {
       power_tics('x', curves.least_M, curves.most_M) + "set xtics rotate by -45\n";
   picture.commands =
       "set multiplot\n" + x_axis +
-      "set rmargin at screen 0.41\nset logscale y 10\nset format y '10^%T'\n"
+      "set rmargin at screen 0.40\nset logscale y 10\nset format y '10^%T'\n"
       "set ytics nomirror out\nset mytics 10\nset key off\n" +
       y_range(curves.least_words, curves.most_words) +
       dividing_line(shape_of(*backward.points.front()), curves) + plot_of(curves, 2, false) +
       // The caption and the title are drawn once.
       "unset label\nunset title\n"
-      "set lmargin at screen 0.48\nset rmargin at screen 0.78\n"
+      "set lmargin at screen 0.49\nset rmargin at screen 0.78\n"
       "set ylabel 'words over the lower bound'\n"
       "set key outside right top vertical Left reverse samplen 2.5\n"
       "unset mytics\nset logscale y 2\nset format y '%g'\nset ytics 2 nomirror out\n" +
