@@ -226,7 +226,8 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
       print(to_json(recording));
     }
     const auto unfit = std::ranges::count(recording.points, false, &Recorded::fits);
-    say(fmt::format("{} points recorded{}", recording.points.size(),
+    say(fmt::format("{} point{} recorded{}", recording.points.size(),
+                    recording.points.size() == 1 ? "" : "s",
                     unfit == 0 ? "" : fmt::format("; {} of them do not fit in M", unfit)));
     return 0;
   };
