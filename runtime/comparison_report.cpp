@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/arguments_json.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -129,11 +130,7 @@ std::string text_table(const Comparison& comparison) {
 }
 
 Json point_json(const Point& point) {
-  Json arguments = Json::object();
-  for (const auto& [name, value] : point.arguments) {
-    std::visit([&](const auto& held) { arguments[name] = held; }, value);
-  }
-  return {{"kernel", point.subject}, {"arguments", std::move(arguments)}};
+  return {{"kernel", point.subject}, {"arguments", arguments_json(point.arguments)}};
 }
 
 std::string json_text(const Comparison& comparison) {

@@ -47,20 +47,6 @@ Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
   return verify ? bytes + verification_bytes(kernel, plan.shape) : bytes;
 }
 
-void refuse_if_too_large(const Report& report, const Kernel& kernel, bool verify) {
-  const Words needed = memory_needed(report, kernel, verify);
-  const std::uint64_t available = memory_available();
-  if (needed.overflowed() || static_cast<std::uint64_t>(needed.value()) > available) {
-    throw std::runtime_error(
-        fmt::format("{} would need {} of memory, but {} are available: take smaller n, m or d, "
-                    "fewer heads, or use count",
-                    kernel.name,
-                    needed.overflowed() ? "more than 8 EiB"
-                                        : format_bytes(static_cast<std::uint64_t>(needed.value())),
-                    format_bytes(available)));
-  }
-}
-
 void count_run(Part& part, const Buffers& inputs, Buffers& outputs, const Topology& topology,
                const Around& around, const Progress* progress) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
@@ -133,7 +119,8 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   }
   Report report = planned(request, size, readers.contains("O"));
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
-  refuse_if_too_large(report, kernel, request.verify);
+  const MemoryClaim memory(memory_needed(report, kernel, request.verify), kernel.name,
+                           "take smaller n, m or d, fewer heads, or use count");
   // An output that cannot be written is known before the work is done.
   Writers writers = open_outputs(request, kernel, size);
 

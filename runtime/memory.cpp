@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <optional>
-#include <string_view>
+#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
@@ -71,6 +73,21 @@ void collect(const path& mount, path cgroup, const Names& names,
   }
 }
 
+// The claims that there are. What they leave is told from what was available when there were none:
+// the system knows of a word only when it is touched.
+struct Claims {
+  std::mutex mutex;
+  std::condition_variable one_gone;
+  Words bytes;
+  Words available;
+  int number = 0;
+};
+
+Claims& claims() {
+  static Claims all;
+  return all;
+}
+
 }  // namespace
 
 std::uint64_t memory_available(const path& root) {
@@ -103,6 +120,37 @@ std::uint64_t memory_available(const path& root) {
   return pages > 0 && page > 0
              ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
              : std::numeric_limits<std::uint64_t>::max();  // nobody knows: refuse nothing
+}
+
+MemoryClaim::MemoryClaim(const Words& bytes, std::string_view who, std::string_view remedy) {
+  Claims& all = claims();
+  std::unique_lock lock(all.mutex);
+  all.one_gone.wait(lock, [&] { return all.number == 0 || all.bytes + bytes <= all.available; });
+  if (all.number == 0) {
+    const std::uint64_t available = memory_available();
+    all.available = Words(
+        static_cast<Index>(std::min<std::uint64_t>(available, std::numeric_limits<Index>::max())));
+    if (bytes > all.available) {
+      throw std::runtime_error(
+          fmt::format("{} would need {} of memory, but {} are available: {}", who,
+                      bytes.overflowed() ? "more than 8 EiB"
+                                         : format_bytes(static_cast<std::uint64_t>(bytes.value())),
+                      format_bytes(available), remedy));
+    }
+  }
+  bytes_ = bytes.value();
+  all.bytes += bytes;
+  ++all.number;
+}
+
+MemoryClaim::~MemoryClaim() {
+  Claims& all = claims();
+  {
+    const std::lock_guard lock(all.mutex);
+    all.bytes = Words(all.bytes.value() - bytes_);
+    --all.number;
+  }
+  all.one_gone.notify_all();
 }
 
 std::uint64_t resident_bytes(const path& root) {

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+
+#include "memsim/words.hpp"
 
 namespace redblue {
 
@@ -14,6 +17,21 @@ namespace redblue {
 // made up by a test. What is missing or makes no sense there is passed over; with nothing
 // at all, sysconf answers.
 std::uint64_t memory_available(const std::filesystem::path& root = "/");
+
+// What a run is going to take, for as long as this lives. Of several in this process, one that
+// finds too little beside the others waits until they are gone.
+class MemoryClaim {
+ public:
+  // Throws: std::runtime_error where `bytes` are more than there are available at all; it says
+  // that `who` needs them, and the remedy.
+  MemoryClaim(const Words& bytes, std::string_view who, std::string_view remedy);
+  MemoryClaim(const MemoryClaim&) = delete;
+  MemoryClaim& operator=(const MemoryClaim&) = delete;
+  ~MemoryClaim();
+
+ private:
+  Index bytes_ = 0;
+};
 
 // The most that this process had in memory so far.
 std::uint64_t resident_bytes(const std::filesystem::path& root = "/");

@@ -14,6 +14,22 @@ Occupancy::~Occupancy() {
 }
 
 void Occupancy::on(const Event& event) noexcept {
+  try {
+    if (failure_ == nullptr) {
+      follow(event);
+    }
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+void Occupancy::end() const {
+  if (failure_ != nullptr) {
+    std::rethrow_exception(failure_);
+  }
+}
+
+void Occupancy::follow(const Event& event) {
   const Index words = event.rows * event.cols;
   switch (event.kind) {
     case Event::Kind::read:

@@ -6,6 +6,7 @@
 // which most words were live meanwhile; so no peak is lost, however narrow. What is free takes no
 // words: it belongs to the move before. A tile is live from the beginning of its read on.
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class Occupancy final : public Listener {
 
   void on(const Event& event) noexcept override;
 
+  // To be called when the run is over. Throws: what noting it threw.
+  void end() const;
   // In the order in which they first appeared.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // Column k is about the words from k * width() to (k + 1) * width().
@@ -44,6 +47,7 @@ class Occupancy final : public Listener {
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
 
  private:
+  void follow(const Event& event);
   void change(const Event& event, Index words);
   void move(Index words);
   void note(std::size_t column);
@@ -59,6 +63,7 @@ class Occupancy final : public Listener {
   std::vector<Column> columns_;
   PhasePath path_;
   std::vector<Span> spans_;
+  std::exception_ptr failure_;
 };
 
 }  // namespace redblue

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
+#include <cctype>
 #include <exception>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -18,6 +15,7 @@
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/arguments_json.hpp"
 
 namespace redblue {
 namespace {
@@ -42,14 +40,6 @@ Json json_of(const Moved& moved, bool with_path) {
   return json;
 }
 
-Json json_of(const Arguments& arguments) {
-  Json json = Json::object();
-  for (const auto& [name, value] : arguments) {
-    std::visit([&](const auto& held) { json[name] = held; }, value);
-  }
-  return json;
-}
-
 // What a document holds, each with its place for messages.
 class Field {
  public:
@@ -62,7 +52,11 @@ class Field {
   }
   [[nodiscard]] std::string text() const {
     expect(json_.is_string(), "is no text");
-    return json_.get<std::string>();
+    auto text = json_.get<std::string>();
+    // Names, which come to terminals.
+    expect(std::ranges::none_of(text, [](unsigned char byte) { return std::iscntrl(byte) != 0; }),
+           "has a control character");
+    return text;
   }
   [[nodiscard]] Index words() const {
     expect(json_.is_number_unsigned() && json_.get<std::uint64_t>() <= std::uint64_t{INT64_MAX},
@@ -125,7 +119,6 @@ Recorded recorded_of(const Field& field) {
   return recorded;
 }
 
-// A point without the order of its arguments.
 // Of two that are the same, one would be held against the other's words.
 void check_once(const Recording& recording, const std::string& from) {
   std::set<PointKey> points;
@@ -164,7 +157,7 @@ std::string to_json(const Recording& recording) {
   const char* between = "\n";
   for (const Recorded& recorded : recording.points) {
     Json head = {{"kernel", recorded.point.subject},
-                 {"arguments", json_of(recorded.point.arguments)}};
+                 {"arguments", arguments_json(recorded.point.arguments)}};
     if (recorded.least_M) {
       head["least_M"] = *recorded.least_M;
     }

@@ -62,7 +62,7 @@ class StoredRun {
 
   void open_found(const Readers& readers);
   void refuse_older_results() const;
-  void refuse_if_too_large(const Report& report, const Kernel& kernel) const;
+  [[nodiscard]] Words memory_needed(const Report& report, const Kernel& kernel) const;
   [[nodiscard]] Words bytes_needed(const Report& report, const Kernel& kernel) const;
   [[nodiscard]] Words bytes_there() const;
   [[nodiscard]] StoreLayout input_layout(const Signature& operand, const Plan& plan) const;
@@ -150,7 +150,7 @@ void StoredRun::refuse_older_results() const {
 }
 
 // For the verification alone all matrices come to memory.
-void StoredRun::refuse_if_too_large(const Report& report, const Kernel& kernel) const {
+Words StoredRun::memory_needed(const Report& report, const Kernel& kernel) const {
   const Shape& shape = report.kernel.plan.shape;
   Words bytes = 4 * Words(request_.M);
   if (request_.verify) {
@@ -161,15 +161,7 @@ void StoredRun::refuse_if_too_large(const Report& report, const Kernel& kernel) 
       }
     }
   }
-  const std::uint64_t available = memory_available();
-  if (bytes.overflowed() || static_cast<std::uint64_t>(bytes.value()) > available) {
-    throw std::runtime_error(fmt::format(
-        "{} would need {} of memory, but {} are available: {}", kernel.name,
-        bytes.overflowed() ? "more than 8 EiB"
-                           : format_bytes(static_cast<std::uint64_t>(bytes.value())),
-        format_bytes(available),
-        request_.verify ? "run without --verify, which holds all matrices" : "take a smaller M"));
-  }
+  return bytes;
 }
 
 // What is made during the run: with headers and tables, and with what whole sectors add to
@@ -508,7 +500,9 @@ Report StoredRun::run() {
   const bool has_O = readers.contains("O") || operands_.contains("O");
   Report report = planned(request_, size, has_O);
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
-  refuse_if_too_large(report, kernel);
+  const MemoryClaim memory(
+      memory_needed(report, kernel), kernel.name,
+      request_.verify ? "run without --verify, which holds all matrices" : "take a smaller M");
   if (!from_checkpoint_) {
     remove_left();
   }

@@ -9,6 +9,7 @@
 #include "kernels/kernel.hpp"
 #include "kernels/simd.hpp"
 #include "memsim/machine.hpp"
+#include "runtime/arguments_json.hpp"
 #include "runtime/context.hpp"
 #include "runtime/kernel_subjects.hpp"
 
@@ -155,13 +156,9 @@ SweptPhase phase_of(const Json& json) {
 }
 
 Json json_of(const Swept& swept) {
-  Json arguments = Json::object();
-  for (const auto& [name, value] : swept.point.arguments) {
-    Json& argument = arguments[name];
-    std::visit([&](const auto& held) { argument = held; }, value);
-  }
-  Json json = {
-      {"subject", swept.point.subject}, {"arguments", std::move(arguments)}, {"fits", swept.fits}};
+  Json json = {{"subject", swept.point.subject},
+               {"arguments", arguments_json(swept.point.arguments)},
+               {"fits", swept.fits}};
   if (!swept.fits) {
     return json;
   }

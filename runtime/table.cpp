@@ -10,7 +10,7 @@ std::string grouped(Index number) {
   std::string digits = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;
   for (std::size_t i = digits.size(); i > first + 3; i -= 3) {
-    digits.insert(i - 3, ",");
+    digits.insert(i - 3, 1, ',');
   }
   return digits;
 }

@@ -1,8 +1,8 @@
 #include "tools/frame.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <new>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 
@@ -19,15 +19,22 @@
 namespace redblue {
 namespace {
 
-void check_subcommand(const std::vector<Subcommand>& subcommands, std::string_view word) {
+// Those of `app`, and within one of these its own.
+void check_subcommands(const CLI::App& app, std::span<char* const> words) {
+  const std::vector<const CLI::App*> subcommands = app.get_subcommands(nullptr);
+  if (subcommands.empty() || words.empty() || words.front()[0] == '-') {
+    return;
+  }
+  const std::string_view word = words.front();
   std::vector<std::string_view> names;
-  for (const Subcommand& subcommand : subcommands) {
-    names.emplace_back(subcommand.name);
+  for (const CLI::App* subcommand : subcommands) {
+    if (subcommand->get_name() == word) {
+      return check_subcommands(*subcommand, words.subspan(1));
+    }
+    names.emplace_back(subcommand->get_name());
   }
-  if (!word.starts_with('-') && std::ranges::find(names, word) == names.end()) {
-    throw UsageError(fmt::format("no subcommand is called '{}': did you mean {}?", word,
-                                 fmt::join(nearest(word, names), " or ")));
-  }
+  throw UsageError(fmt::format("no subcommand is called '{}': did you mean {}?", word,
+                               fmt::join(nearest(word, names), " or ")));
 }
 
 int execute(int argc, char** argv, const std::string& name, const std::string& description,
@@ -45,7 +52,7 @@ int execute(int argc, char** argv, const std::string& name, const std::string& d
 
   try {
     if (argc > 1) {
-      check_subcommand(subcommands, argv[1]);
+      check_subcommands(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
     }
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_words) {  // --help, --version

@@ -204,9 +204,22 @@ void add_entry(const Json& entry, const std::string& place, const std::vector<Su
 
 Json parse(const std::string& text, const std::string& path) {
   try {
+    // Of two with one name the parser would keep the last.
+    std::vector<std::set<std::string>> keys;
+    const auto once = [&](int, Json::parse_event_t event, const Json& parsed) {
+      if (event == Json::parse_event_t::object_start) {
+        keys.emplace_back();
+      } else if (event == Json::parse_event_t::object_end) {
+        keys.pop_back();
+      } else if (event == Json::parse_event_t::key &&
+                 !keys.back().insert(parsed.get<std::string>()).second) {
+        throw InputError(fmt::format("{}: {} is there twice in one object", path, parsed.dump()));
+      }
+      return true;
+    };
     constexpr bool kThrows = true;
     constexpr bool kComments = true;
-    return Json::parse(text, nullptr, kThrows, kComments);
+    return Json::parse(text, once, kThrows, kComments);
   } catch (const Json::parse_error& error) {
     const std::string_view what = error.what();  // "[json...101] parse error at line 3, column 5: "
     const std::size_t at = what.find("line ");

@@ -40,15 +40,17 @@ inline std::vector<MovedPhase> small_table(const Shape& shape, Index B) {
 }
 
 template <class N>
-struct Moved {
+struct MovedWords {
   N reads{};
   N writes{};
-  friend Moved operator+(Moved a, Moved b) { return {a.reads + b.reads, a.writes + b.writes}; }
-  friend bool operator==(const Moved&, const Moved&) = default;
+  friend MovedWords operator+(MovedWords a, MovedWords b) {
+    return {a.reads + b.reads, a.writes + b.writes};
+  }
+  friend bool operator==(const MovedWords&, const MovedWords&) = default;
 };
 
 template <class N>
-Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Blocks& blocks) {
+MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Blocks& blocks) {
   const N n = static_cast<N>(shape.n);
   const N m = static_cast<N>(shape.m);
   const N d = static_cast<N>(shape.d);
@@ -58,7 +60,7 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
   };
   // Algorithm 7, for one of the two matrices.
   const auto strips = [&](N rows, std::string_view block) {
-    return Moved<N>{rows * d + d * d * over(rows, block), rows * d};
+    return MovedWords<N>{rows * d + d * d * over(rows, block), rows * d};
   };
 
   if (kernel == "matmul/blocked") {
@@ -74,35 +76,35 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N cn = over(n, "B");
     const N cm = over(m, "B");
     const N cd = over(d, "B");
-    const Moved<N> S{n * d * cd + d * d * cn, n * d};
-    const Moved<N> A{d * (n * cm + m * cn), n * m};
-    const Moved<N> f{n * m, n * m};
-    const Moved<N> h{m * d * cd + d * d * cm, m * d};
+    const MovedWords<N> S{n * d * cd + d * d * cn, n * d};
+    const MovedWords<N> A{d * (n * cm + m * cn), n * m};
+    const MovedWords<N> f{n * m, n * m};
+    const MovedWords<N> h{m * d * cd + d * d * cm, m * d};
     if (kernel == "forward/small") {
-      const Moved<N> O{n * m * cd + m * d * cn, n * d};
-      return S + A + f + h + O + Moved<N>{0, n};
+      const MovedWords<N> O{n * m * cd + m * d * cn, n * d};
+      return S + A + f + h + O + MovedWords<N>{0, n};
     }
-    const Moved<N> q{d * (n * cm + m * cn), n * m};
-    const Moved<N> v{2 * n * m, 0};
-    const Moved<N> p{2 * n * m, n * m};
-    const Moved<N> T{n * d * cm + n * m * cd, m * d};
-    const Moved<N> g{2 * m * d * cd, d * d};
+    const MovedWords<N> q{d * (n * cm + m * cn), n * m};
+    const MovedWords<N> v{2 * n * m, 0};
+    const MovedWords<N> p{2 * n * m, n * m};
+    const MovedWords<N> T{n * d * cm + n * m * cd, m * d};
+    const MovedWords<N> g{2 * m * d * cd, d * d};
     return S + A + f + h + q + v + p + T + g;
   }
   if (kernel == "forward/flash") {
-    const Moved<N> core{n * d + 2 * m * d * over(n, "core.Br"), n * d + n};
+    const MovedWords<N> core{n * d + 2 * m * d * over(n, "core.Br"), n * d + n};
     return strips(n, "S.Br") + strips(m, "h.Br") + core;
   }
   if (kernel == "backward/large") {  // Algorithm 8: 4nd + n + 2md T + d^2
-    const Moved<N> alg8{4 * n * d + n + 2 * m * d * over(n, "phase2.Br"), d * d};
+    const MovedWords<N> alg8{4 * n * d + n + 2 * m * d * over(n, "phase2.Br"), d * d};
     return strips(n, "phase1.Br") + strips(m, "phase1.Br") + alg8;
   }
   if (kernel == "backward/flash") {
     // T(4nd + 2n) + 3nd for n = m, of which T nd + 2md are writes; v is 2nd and n more.
     const N T = over(m, "core.Bc");
-    const Moved<N> core{T * (3 * n * d + 2 * n) + 2 * m * d - n * d, T * n * d + 2 * m * d};
-    const Moved<N> v{2 * n * d, n};
-    const Moved<N> g{n * d * (over(d, "g.rows") + over(d, "g.cols")), d * d};
+    const MovedWords<N> core{T * (3 * n * d + 2 * n) + 2 * m * d - n * d, T * n * d + 2 * m * d};
+    const MovedWords<N> v{2 * n * d, n};
+    const MovedWords<N> g{n * d * (over(d, "g.rows") + over(d, "g.cols")), d * d};
     return strips(n, "S.Br") + strips(m, "h.Br") + v + core + g;
   }
   // Row-stationary: 2md T for the keys; X and Y for each row block, and g read and written.
@@ -121,9 +123,9 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     const N a = rows * depth;
     const N b = depth * cols;
     const N all = rows * cols;
-    return stays == "C"   ? Moved<N>{a * c + b * r, all}
-           : stays == "A" ? Moved<N>{a + b * r + all * (k - 1), all * k}
-                          : Moved<N>{b + a * c + all * (k - 1), all * k};
+    return stays == "C"   ? MovedWords<N>{a * c + b * r, all}
+           : stays == "A" ? MovedWords<N>{a + b * r + all * (k - 1), all * k}
+                          : MovedWords<N>{b + a * c + all * (k - 1), all * k};
   };
   for (const std::string stays : {"a", "b", "c"}) {
     if (kernel == "matmul/stationary-" + stays) {
@@ -137,8 +139,8 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
     if (!whole_depth(name, depth)) {
       return moved_by("C", name + ".", rows, cols, depth);
     }
-    const Moved<N> A = moved_by("A", name + ".", rows, cols, depth);
-    const Moved<N> B = moved_by("B", name + ".", rows, cols, depth);
+    const MovedWords<N> A = moved_by("A", name + ".", rows, cols, depth);
+    const MovedWords<N> B = moved_by("B", name + ".", rows, cols, depth);
     return A.reads <= B.reads ? A : B;
   };
   // All scores, written once: rows stay or tiles do; and how often a row is entered.
@@ -148,72 +150,74 @@ Moved<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Bl
   const auto entered = [&](const std::string& name) {
     return whole_depth(name, d) ? N{1} : over(m, name + ".cols");
   };
-  const Moved<N> v{2 * n * d, n};
+  const MovedWords<N> v{2 * n * d, n};
   // Each row's maximum and sum come back for each further tile, and L is written at last.
   const auto measured = [&] {
     const N T = entered("s");
-    return scores("s") + Moved<N>{2 * n * (T - 1), n * (2 * T - 1)};
+    return scores("s") + MovedWords<N>{2 * n * (T - 1), n * (2 * T - 1)};
   };
   // L, and v after the first time; s.
   const auto weighed = [&] {
     const N T = entered("q");
-    return scores("q") + Moved<N>{n * m + n * (2 * T - 1), n * T};
+    return scores("q") + MovedWords<N>{n * m + n * (2 * T - 1), n * T};
   };
   // S or G: by a product before, and then read; or with every row block.
   const auto before = [&](const std::string& name) { return blocks.contains(name + ".rows"); };
   const auto made = [&](const std::string& name, N T) {
-    return before(name) ? product(name, n, d, d) + Moved<N>{n * d, 0}
-                        : Moved<N>{n * d + d * d * T, 0};
+    return before(name) ? product(name, n, d, d) + MovedWords<N>{n * d, 0}
+                        : MovedWords<N>{n * d + d * d * T, 0};
   };
-  const Moved<N> W{0, n * d};
+  const MovedWords<N> W{0, n * d};
 
   if (kernel == "forward/tiles" || kernel == "forward/tiles-shared") {
     const N T = over(d, "O.cols");
     return product("S", n, d, d) + measured() + product("h", m, d, d) +
-           Moved<N>{(n * m + n) * T + m * d * over(n, "O.rows"), n * d};
+           MovedWords<N>{(n * m + n) * T + m * d * over(n, "O.rows"), n * d};
   }
   if (kernel == "backward/tiles") {
-    return product("S", n, d, d) + scores("f") + Moved<N>{n * entered("f"), 0} +
-           product("h", m, d, d) + v + scores("p") + Moved<N>{n * m + n * entered("p"), 0} +
+    return product("S", n, d, d) + scores("f") + MovedWords<N>{n * entered("f"), 0} +
+           product("h", m, d, d) + v + scores("p") + MovedWords<N>{n * m + n * entered("p"), 0} +
            product("W", n, d, m) + product("g", d, d, n);
   }
   if (kernel == "backward/tiles-shared") {  // S and G pass once a column of tiles, A2 once a row
     const N T = over(m, "p.cols");
     return product("S", n, d, d) + product("G", n, d, d) + v +
-           Moved<N>{2 * n * d * T + 2 * n * T + m * d * over(n, "p.rows"), n * m} +
+           MovedWords<N>{2 * n * d * T + 2 * n * T + m * d * over(n, "p.rows"), n * m} +
            product("W", n, d, m) + product("g", d, d, n);
   }
   if (kernel == "backward/tiles-sqp" || kernel == "backward/tiles-sq") {
-    const Moved<N> until_q = product("S", n, d, d) + measured() + product("h", m, d, d) + weighed();
-    const Moved<N> g = product("g", d, d, n);
+    const MovedWords<N> until_q =
+        product("S", n, d, d) + measured() + product("h", m, d, d) + weighed();
+    const MovedWords<N> g = product("g", d, d, n);
     if (kernel == "backward/tiles-sqp") {
-      return until_q + Moved<N>{2 * n * m + 2 * n, n * m} + product("W", n, d, m) + g;
+      return until_q + MovedWords<N>{2 * n * m + 2 * n, n * m} + product("W", n, d, m) + g;
     }
     const N T = over(d, "W.cols");
-    return until_q + Moved<N>{(2 * n * m + 2 * n) * T + m * d * over(n, "W.rows"), n * d} + g;
+    return until_q + MovedWords<N>{(2 * n * m + 2 * n) * T + m * d * over(n, "W.rows"), n * d} + g;
   }
   if (kernel == "backward/rows-q" || kernel == "backward/rows-q-onepass") {
     const N T = over(n, "W.Br");
-    const Moved<N> core = Moved<N>{m * d * T + n * m, 0} + W;
-    const Moved<N> around = product("h", m, d, d) + made("S", T) + core + product("g", d, d, n);
+    const MovedWords<N> core = MovedWords<N>{m * d * T + n * m, 0} + W;
+    const MovedWords<N> around =
+        product("h", m, d, d) + made("S", T) + core + product("g", d, d, n);
     if (kernel == "backward/rows-q-onepass") {
       return around + product("q", n, m, d);
     }
-    const Moved<N> centred =
-        whole_depth("q", d) ? Moved<N>{n * d, 0} : v + Moved<N>{n * entered("q"), 0};
-    return around + scores("q") + centred + Moved<N>{n, 0};
+    const MovedWords<N> centred =
+        whole_depth("q", d) ? MovedWords<N>{n * d, 0} : v + MovedWords<N>{n * entered("q"), 0};
+    return around + scores("q") + centred + MovedWords<N>{n, 0};
   }
   if (kernel == "backward/rows-w" || kernel == "backward/rows-w-shared") {
     const N T = over(n, "Br");
     const N sources = kernel == "backward/rows-w" ? 2 : 1;
-    const Moved<N> of_v = before("G") ? v + Moved<N>{n, 0} : Moved<N>{n * d, 0};
-    return made("S", T) + made("G", T) + of_v + Moved<N>{n + sources * m * d * T, 0} + W +
+    const MovedWords<N> of_v = before("G") ? v + MovedWords<N>{n, 0} : MovedWords<N>{n * d, 0};
+    return made("S", T) + made("G", T) + of_v + MovedWords<N>{n + sources * m * d * T, 0} + W +
            product("g", d, d, n);
   }
   // Where A3 is A2, it is not read: m d T less.
   if (kernel.ends_with("-shared")) {
     kernel.remove_suffix(std::string_view("-shared").size());
-    Moved<N> moved = moved_by_contract<N>(kernel, shape, blocks);
+    MovedWords<N> moved = moved_by_contract<N>(kernel, shape, blocks);
     moved.reads = moved.reads - m * d * over(n, "Br");
     return moved;
   }

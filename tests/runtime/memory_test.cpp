@@ -2,9 +2,14 @@
 
 #include "runtime/memory.hpp"
 
+#include <chrono>
+#include <future>
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "tests/runtime/temporary_directory.hpp"
+#include "tests/runtime/thrown.hpp"
 
 namespace redblue {
 namespace {
@@ -106,6 +111,30 @@ TEST(MemoryHere, ThisMachineAndAnEmptyRootGiveAFigure) {
   EXPECT_GT(memory_available(), 0U);
   const TemporaryDirectory empty;
   EXPECT_GT(memory_available(empty.path()), 0U);
+}
+
+// Two runs that fit alone, but not together, do not run together.
+TEST(MemoryClaim, WaitsForThoseBeforeIt) {
+  const Words most = static_cast<Index>(memory_available() / 10 * 6);
+  std::optional<MemoryClaim> first;
+  first.emplace(most, "first", "");
+  auto second =
+      std::async(std::launch::async, [&] { const MemoryClaim claim(most, "second", ""); });
+  const MemoryClaim little(1, "little", "");  // beside the first there is room
+  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  first.reset();
+  second.get();
+}
+
+TEST(MemoryClaim, RefusesWhatIsNotThereAtAll) {
+  for (const Words& bytes : {Words(Index{1} << 60), Words(INT64_MAX) + Words(1)}) {
+    const std::string message =
+        thrown<std::runtime_error>([&] { const MemoryClaim claim(bytes, "k", "take less"); });
+    EXPECT_TRUE(message.starts_with("k would need ")) << message;
+    EXPECT_TRUE(contains(message, " EiB of memory, but ")) << message;
+    EXPECT_TRUE(message.ends_with(" are available: take less")) << message;
+  }
+  const MemoryClaim none(0, "who comes after", "");
 }
 
 TEST(FormatBytes, ThreeFiguresOrSo) {

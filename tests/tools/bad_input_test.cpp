@@ -115,6 +115,8 @@ TEST_F(BadInput, Words) {
       {"", 2, "subcommand"},
       {"cuont", 2, "cuont"},
       {"runn backward/small @", 2, "runn"},
+      {"plot figur1 sweep -o out/p.svg", 2, "'figur1': did you mean figure1"},
+      {"store verfiy .", 2, "'verfiy': did you mean verify"},
       {"--n 4", 2, "."},
       {"run", 2, "kernel"},
       {"count", 2, "kernel"},

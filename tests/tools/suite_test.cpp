@@ -159,6 +159,8 @@ TEST_F(SuiteCommand, RangesThatAreNone) {
 TEST_F(SuiteCommand, WhatIsNone) {
   refused("{\n\"points\": [\n{]}", ", line 3, column 2");
   refused("", ", line 1, column 1");
+  refused(R"({"points": [{"kernel": "forward/flash", "n": 4, "n": 5}]})",
+          ": \"n\" is there twice in one object");
   refused("{\"points\": [1e400]}", " has a number that no machine holds");
   refused("[]", " is no suite: expected");
   refused("{}", " has no \"points\"");

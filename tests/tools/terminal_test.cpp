@@ -29,8 +29,10 @@ class Terminal : public Cli {
   template <class Run>
   static Outcome long_one(const Run& outcome_of) {
     constexpr double kDelay = 2;
-    for (Index n = 1000;; n *= 2) {
+    double factor = 1;
+    for (Index n = 1000;; n = static_cast<Index>(static_cast<double>(n) * factor)) {
       Outcome outcome = outcome_of(n);
+      factor = std::clamp(2.5 * kDelay / outcome.seconds, 2.0, 100.0);
       if (outcome.seconds > 2 * kDelay) {
         return outcome;
       }
