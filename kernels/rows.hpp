@@ -42,7 +42,9 @@ struct RowPlan {
   [[nodiscard]] BlockRanges units() const { return {shape.n, rows}; }
   // Queries of a strip: a whole number of panels, and of the rows that registers hold. With few
   // keys in it, vectors gain nothing by width, and M has better uses for it.
-  [[nodiscard]] Index strip() const { return keys < 4 ? kPanel : 3 * kPanel; }
+  [[nodiscard]] Index strip() const {
+    return keys == 1 ? kPanel / 2 : keys < 4 ? kPanel : 3 * kPanel;
+  }
   // The queries of the row blocks `units`, and of the largest of them.
   [[nodiscard]] Index rows_of(Range units) const;
   [[nodiscard]] Index largest_of(Range units) const;

@@ -64,7 +64,8 @@ void for_transposed_words(Index height, Index width, Range rows, Range columns,
 }
 
 // A rectangle of a tile, for arithmetic: some rows of some columns, beginning with a whole
-// panel. It is good for as long as addresses in the arena are: until the next tile is made.
+// panel or within a single one. It is good for as long as addresses in the arena are: until the
+// next tile is made.
 template <class Word>
 class BasicView {
  public:
@@ -91,7 +92,7 @@ class BasicView {
  private:
   friend class Tile;
   friend class BasicView<std::remove_const_t<Word>>;
-  // `height` and `width`: the tile's rows, and its columns from the part's first one on.
+  // `height` and `width`: the tile's rows, and its columns from the part's first panel on.
   BasicView(Machine& machine, Word* panels, Index height, Index width, Index row, Index rows,
             Index cols)
       : machine_(&machine),

@@ -122,9 +122,11 @@ V Tile::view(Range rows, Range columns) const {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
   require(inside(rows, rows_) && inside(columns, cols_), "a part lies inside its tile");
-  require(columns.begin % kPanel == 0, "a part begins with a panel of its tile");
-  return {*machine_,     machine_->address(*slot_) + columns.begin * rows_,
-          rows_,         cols_ - columns.begin,
+  const Index panel = columns.begin / kPanel * kPanel;
+  require(columns.begin == panel || columns.end <= panel + kPanel,
+          "a part begins with a panel of its tile, or lies within one");
+  return {*machine_,     machine_->address(*slot_) + panel * rows_ + (columns.begin - panel),
+          rows_,         cols_ - panel,
           rows.begin,    rows.size(),
           columns.size()};
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <exception>
 #include <mutex>
 #include <set>
@@ -52,11 +51,7 @@ class Field {
   }
   [[nodiscard]] std::string text() const {
     expect(json_.is_string(), "is no text");
-    auto text = json_.get<std::string>();
-    // Names, which come to terminals.
-    expect(std::ranges::none_of(text, [](unsigned char byte) { return std::iscntrl(byte) != 0; }),
-           "has a control character");
-    return text;
+    return json_.get<std::string>();
   }
   [[nodiscard]] Index words() const {
     expect(json_.is_number_unsigned() && json_.get<std::uint64_t>() <= std::uint64_t{INT64_MAX},

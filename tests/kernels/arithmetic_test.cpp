@@ -426,11 +426,11 @@ class ArithmeticOnParts : public Arithmetic {
     if (frame == Frame::whole) {
       return {random_tile(rows, cols, low, high), {0, rows}, {0, cols}};
     }
-    // Columns from the second panel on, with some behind, so that the last panel's rows are
-    // longer than the part's.
-    return {random_tile(rows + 5, kPanel + cols + 7, low, high),
-            {2, 2 + rows},
-            {kPanel, kPanel + cols}};
+    // Columns from the second panel on, few of them from its middle, with some behind, so that the
+    // last panel's rows are longer than the part's.
+    const Index begin = cols > kPanel / 2 ? kPanel : kPanel + kPanel / 2;
+    return {
+        random_tile(rows + 5, begin + cols + 7, low, high), {2, 2 + rows}, {begin, begin + cols}};
   }
   // A word a row: a whole tile's rows, or some of them.
   Operand column(Frame frame, Index rows, double low = -1, double high = 1) {
@@ -1159,11 +1159,12 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
   Tile t34 = random_tile(3, 4);
   Tile t44 = random_tile(4, 4);
   Tile t33 = random_tile(3, 3);
+  Tile wide = random_tile(4, kPanel + 4);
   Tile c4 = random_tile(4, 1, 1, 2);
   Tile c2 = random_tile(2, 1, 1, 2);
   Tile other_c2 = random_tile(2, 1, 1, 2);
   Tile neighbour = random_tile(4, 4);  // lies behind the small ones
-  Tile* const all[] = {&t43, &t34, &t44, &t33, &c4, &c2, &other_c2, &neighbour};
+  Tile* const all[] = {&t43, &t34, &t44, &t33, &wide, &c4, &c2, &other_c2, &neighbour};
   const auto contents = [&] {
     std::vector<float> all_words;
     for (const Tile* tile : all) {
@@ -1264,9 +1265,9 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
        [&] {
          add(t43.part({1, 5}), t43);
        }},
-      {"a part inside a panel",
+      {"a part from within a panel to the next",
        [&] {
-         add(t44.part({0, 4}, {1, 4}), t43);
+         add(wide.part({0, 4}, {15, 18}), t43);
        }},
       {"no part",
        [&] {

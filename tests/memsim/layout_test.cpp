@@ -82,10 +82,11 @@ TEST(Layout, PartsAreTheTilesOwnWords) {
     Machine machine(rows * cols);
     Tile tile = machine.initialize("t", rows, cols);
     const Tile& constant = tile;
-    for (Index begin = 0; begin < cols; begin += kPanel) {
-      for (const Index end : {begin + 1, begin + 7, begin + 16, begin + 17, cols}) {
+    for (Index begin = 0; begin < cols; ++begin) {
+      const Index next = (begin / kPanel + 1) * kPanel;
+      for (const Index end : {begin + 1, begin + 7, next, begin + 17, cols}) {
         for (const Range I : {Range{0, rows}, Range{rows / 2, rows}, Range{0, (rows + 1) / 2}}) {
-          if (end > cols || I.size() < 1) {
+          if (end > cols || end <= begin || I.size() < 1 || (begin % kPanel != 0 && end > next)) {
             continue;
           }
           const Range J{begin, end};
@@ -117,7 +118,7 @@ TEST(Layout, PartsAreTheTilesOwnWords) {
   }
 }
 
-TEST(Layout, PartsBeginWithAPanelAndLieInside) {
+TEST(Layout, PartsBeginWithAPanelOrLieWithinOne) {
   Machine machine(20 * 40);
   Tile tile = machine.initialize("t", 20, 40);
   const Tile& constant = tile;

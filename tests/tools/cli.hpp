@@ -2,10 +2,8 @@
 // The built redblue command in a directory of its own, with nothing in its environment that
 // a test did not put there.
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <regex>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -27,83 +25,22 @@ inline const std::string kSixCores =
 class Cli : public ::testing::Test {
  protected:
   // `line` without the command's name: "REDBLUE_N=4 count backward/small --d 3".
-  [[nodiscard]] Process process(const std::string& line) const {
-    const CommandLine command = split(line);
-    Process process{.words = {REDBLUE_COMMAND}, .environment = command.assignments};
-    process.words.insert(process.words.end(), command.words.begin(), command.words.end());
-    process.directory = directory_.path();
-    // What the sanitizers and a coverage build of the command need; and the instruction set
-    // that the tests are to run in, unless this one says which.
-    for (const char* name :
-         {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH",
-          "LLVM_PROFILE_FILE", "GCOV_PREFIX", "REDBLUE_SIMD"}) {
-      if (line.find(std::string(name) + "=") != std::string::npos) {
-        continue;
-      }
-      if (const char* value = std::getenv(name)) {
-        process.environment.push_back(std::string(name) + "=" + value);
-      }
-    }
-    return process;
-  }
+  [[nodiscard]] Process process(const std::string& line) const;
   [[nodiscard]] Outcome redblue(const std::string& line) const { return process(line).run(); }
 
   // Standard output of a command that must succeed and have nothing to say.
-  std::string data(const std::string& line) const {
-    const Outcome outcome = redblue(line);
-    EXPECT_EQ(outcome.code, 0) << line;
-    EXPECT_EQ(outcome.err, "") << line;
-    return outcome.out;
-  }
-
+  std::string data(const std::string& line) const;
   // The same as a document.
-  [[nodiscard]] Json json(const std::string& line) const {
-    return Json::parse(data(line + " --format json"));
-  }
+  [[nodiscard]] Json json(const std::string& line) const;
 
   // A command that ends with this code, one line on standard error that matches, nothing on
   // standard output, and the directory as it was.
-  void expect_refused(const Process& process, int code, const std::string& message) const {
-    const auto before = files();
-    const Outcome outcome = process.run();
-    EXPECT_EQ(outcome.code, code);
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_TRUE(std::regex_match(outcome.err, std::regex("redblue: [^\n]+\n")))
-        << "not one line: " << outcome.err;
-    EXPECT_TRUE(std::regex_search(outcome.err, std::regex(message)))
-        << outcome.err << "does not match: " << message;
-    EXPECT_EQ(changed(before, files()), "");
-  }
+  void expect_refused(const Process& process, int code, const std::string& message) const;
 
   // All files below the directory, with their content.
-  [[nodiscard]] std::map<std::string, std::string> files() const {
-    std::map<std::string, std::string> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path())) {
-      found[entry.path().lexically_relative(directory_.path()).string()] =
-          entry.is_regular_file() ? content_of(entry.path()) : "";
-    }
-    return found;
-  }
+  [[nodiscard]] std::map<std::string, std::string> files() const;
 
   TemporaryDirectory directory_;
-
- private:
-  static std::string changed(const std::map<std::string, std::string>& before,
-                             const std::map<std::string, std::string>& after) {
-    std::string names;
-    for (const auto& [name, content] : before) {
-      const auto found = after.find(name);
-      if (found == after.end() || found->second != content) {
-        names += "-" + name + " ";
-      }
-    }
-    for (const auto& [name, content] : after) {
-      if (!before.contains(name)) {
-        names += "+" + name + " ";
-      }
-    }
-    return names;
-  }
 };
 
 }  // namespace redblue

@@ -1,6 +1,7 @@
 // record, check and diff as a person types them: what goes through the gate, and what does not.
 
 #include <functional>
+#include <regex>
 #include <vector>
 
 #include <fmt/format.h>

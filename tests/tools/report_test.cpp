@@ -1,6 +1,8 @@
 // redblue report: what it refuses, and that a browser shows the page as it is meant.
 
 #include <algorithm>
+#include <cstdlib>
+#include <regex>
 #include <sstream>
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 // that another process sees, and runs that are ended and go on.
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <set>
 #include <sstream>

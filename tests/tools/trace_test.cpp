@@ -1,6 +1,7 @@
 // redblue trace, from the outside: its files are there whole or not at all, its words those of run.
 
 #include <algorithm>
+#include <regex>
 
 #include <fmt/format.h>
 
