@@ -1,6 +1,8 @@
 #include "kernels/scores.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
@@ -10,17 +12,37 @@
 namespace redblue {
 namespace {
 
-// A tile of scores stays; it is used in pieces, each with its rows' words.
+bool is_wide(Index rows, Index cols) {
+  return cols > rows;
+}
+
+// Columns of a tile that are a part of it, wherever they begin.
+Index column_piece(Index piece) {
+  return piece < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(piece)))
+                        : piece / kPanel * kPanel;
+}
+
+// A tile of scores stays, and a slice of A or of B with it, along its shorter side, while the other
+// passes in pieces; it is used in pieces of rows, each with its rows' words.
 void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
            ScoreUse& use, SlowMatrix& result) {
+  const bool wide = is_wide(std::min(A.rows(), by.rows), std::min(B.rows(), by.cols));
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range J : blocks(B.rows(), by.cols)) {
       Tile s = machine.initialize(result.name(), I.size(), J.size());
       for (const Range K : blocks(A.cols(), by.depth)) {
-        const Tile b = machine.read(transposed(B.block(J, K)));
-        for (const Range P : blocks(I.size(), by.piece)) {
-          const Tile a = machine.read(A.block(part_of(I, P), K));
-          multiply_add(a, b, s.part(P));
+        if (wide) {
+          const Tile a = machine.read(A.block(I, K));
+          for (const Range P : blocks(J.size(), column_piece(by.piece))) {
+            const Tile b = machine.read(transposed(B.block(part_of(J, P), K)));
+            multiply_add(a, b, s.part({0, I.size()}, P));
+          }
+        } else {
+          const Tile b = machine.read(transposed(B.block(J, K)));
+          for (const Range P : blocks(I.size(), by.piece)) {
+            const Tile a = machine.read(A.block(part_of(I, P), K));
+            multiply_add(a, b, s.part(P));
+          }
         }
       }
       if (use.writes_raw) {
@@ -114,7 +136,9 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
       .peak = 0,
       .flops = 2 * all * d};
   if (!whole) {
-    cost.peak = r * c + std::max(s * c + p * s, p * use.columns + used);
+    const bool wide = is_wide(std::min(n, by.rows), std::min(m, by.cols));
+    const Words passing = wide ? std::min(c, Words(column_piece(by.piece))) : p;
+    cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * use.columns + used);
   } else if (s <= r) {
     cost.peak = r * d + r * use.columns + d * c + p * c + used;
   } else {

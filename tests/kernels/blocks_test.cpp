@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -96,6 +97,37 @@ TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
     }
   }
   EXPECT_GT(plans, 100);
+}
+
+// Tiles of scores, tall or wide, in slices and pieces of any size: whatever passes, the count is
+// the formula's, and each sum has the same order, so the result has the same bits.
+TEST(Plan, OfTilesGivesTheSameBitsWithAnyBlocks) {
+  const Kernel& kernel = find_kernel("backward/tiles");
+  const Shape shape{61, 83, 22};
+  constexpr Index kM = 16384;
+  const Problem problem = [&] {
+    Problem made = make_problem(kernel, shape, 1);
+    add_forward(made);
+    return made;
+  }();
+  const Plan chosen = kernel.plan(shape, kM);
+  const Buffers expected = run_kernel(kernel, chosen, problem).returned;
+  for (const auto& [rows, cols] : {std::pair<Index, Index>{7, 40}, {40, 7}, {61, 33}, {33, 83}}) {
+    for (const Index piece : {1, 2, 3, 7, 8, 15, 16, 17, 24, 33, 64}) {
+      Blocks blocks = chosen.blocks;
+      for (const std::string phase : {"f", "p"}) {
+        blocks.set(phase + ".rows", rows);
+        blocks.set(phase + ".cols", cols);
+        blocks.set(phase + ".depth", 3);
+        blocks.set(phase + ".piece", piece);
+      }
+      const Plan plan = kernel.plan(shape, kM, blocks);
+      SCOPED_TRACE(to_string(plan));
+      const Result result = run_kernel(kernel, plan, problem);
+      EXPECT_EQ(without_elementwise(result.phases), as_counted(plan.phases));
+      EXPECT_TRUE(same_bits(result.returned, expected));
+    }
+  }
 }
 
 TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
