@@ -40,8 +40,8 @@ struct RowPlan {
   // What the key blocks of `sources` matrices take that are in fast memory at a time.
   [[nodiscard]] Words key_words(Index sources) const;
   [[nodiscard]] BlockRanges units() const { return {shape.n, rows}; }
-  // Queries of a strip: whole panels, and a whole number of the rows that registers hold. With few
-  // keys in it vectors gain less by width, and M has better uses for it.
+  // Queries of a strip: three panels; with few keys one, with one key half of one, for then vectors
+  // gain less by width, and M has better uses for it. No strip straddles two panels in part.
   [[nodiscard]] Index strip() const {
     return keys == 1 ? kPanel / 2 : keys < 4 ? kPanel : 3 * kPanel;
   }

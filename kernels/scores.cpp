@@ -12,11 +12,8 @@
 namespace redblue {
 namespace {
 
-bool is_wide(Index rows, Index cols) {
-  return cols > rows;
-}
-
-// Columns of a tile that are a part of it, wherever they begin.
+// The most columns, up to a piece, whose multiples straddle no panel: a power of two, or whole
+// panels.
 Index column_piece(Index piece) {
   return piece < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(piece)))
                         : piece / kPanel * kPanel;
@@ -26,7 +23,7 @@ Index column_piece(Index piece) {
 // passes in pieces; it is used in pieces of rows, each with its rows' words.
 void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
            ScoreUse& use, SlowMatrix& result) {
-  const bool wide = is_wide(std::min(A.rows(), by.rows), std::min(B.rows(), by.cols));
+  const bool wide = is_wide({A.rows(), B.rows(), A.cols()}, by);
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range J : blocks(B.rows(), by.cols)) {
       Tile s = machine.initialize(result.name(), I.size(), J.size());
@@ -136,8 +133,7 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
       .peak = 0,
       .flops = 2 * all * d};
   if (!whole) {
-    const bool wide = is_wide(std::min(n, by.rows), std::min(m, by.cols));
-    const Words passing = wide ? std::min(c, Words(column_piece(by.piece))) : p;
+    const Words passing = is_wide(of, by) ? std::min(c, Words(column_piece(by.piece))) : p;
     cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * use.columns + used);
   } else if (s <= r) {
     cost.peak = r * d + r * use.columns + d * c + p * c + used;

@@ -2,7 +2,8 @@
 // The products of all rows of A (n x d) with all rows of B (m x d), and what becomes of each
 // before it is written: a ScoreUse makes it f, say, or p. A block of rows of A stays whole while
 // B passes, or a tile of scores while both pass, as the blocks say (stays() in
-// kernels/stationary.hpp). What the use must know of a row (L, v) stays with its rows; beside a
+// kernels/stationary.hpp). Where B passes a wide tile, its pieces are a power of two of its rows,
+// or a multiple of kPanel. What the use must know of a row (L, v) stays with its rows; beside a
 // tile there is no room, and it comes again for each.
 
 #include <string>

@@ -125,8 +125,8 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
                         const Factor& B, SlowMatrix& C) {
   require(A.cols() == B.rows() && C.rows() == A.rows() && C.cols() == B.cols(),
           "C = A B: the matrices conform");
-  const bool wide = std::min(B.cols(), by.cols) > std::min(A.rows(), by.rows);
-  const bool mirror = what == Stays::B || (what == Stays::C && wide);
+  const bool mirror =
+      what == Stays::B || (what == Stays::C && is_wide({A.rows(), B.cols(), A.cols()}, by));
   const auto code = what == Stays::C ? C_stays : A_stays;
   if (mirror) {
     code(machine, mirrored(by), mirrored(B), mirrored(A), {C, true});
@@ -162,6 +162,10 @@ PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryB
     cost.peak = r * s + c * std::min(r, s) + c * p;
   }
   return cost;
+}
+
+bool is_wide(const Extents& of, const StationaryBlocks& by) {
+  return std::min(of.cols, by.cols) > std::min(of.rows, by.rows);
 }
 
 Stays stays(const Extents& of, const StationaryBlocks& by) {
@@ -245,6 +249,10 @@ StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
                                most.*tried.first = size;
                                return fits(most);
                              }));
+      // A tile made smaller may be held along its other side, and its pieces be larger.
+      if (!fits(by)) {
+        return;
+      }
       if (const Words moved = words(cost(by)); !best || moved < least) {
         best = by;
         side = tried;

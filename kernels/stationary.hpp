@@ -52,6 +52,9 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
 PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryBlocks& by,
                           Stays what);
 
+// Whether a block of C is wider than high: a slice is held along its shorter side.
+bool is_wide(const Extents& of, const StationaryBlocks& by);
+
 // What stays, where a kernel leaves it to the blocks: with the whole depth in one, A or B,
 // whichever moves fewer words; else C.
 Stays stays(const Extents& of, const StationaryBlocks& by);

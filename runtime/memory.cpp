@@ -73,8 +73,8 @@ void collect(const path& mount, path cgroup, const Names& names,
   }
 }
 
-// The claims that there are. What they leave is told from what was available when there were none:
-// the system knows of a word only when it is touched.
+// The claims that there are: of the process, as is its memory. What they leave is told from what
+// was available when there were none: the system knows of a word only when it is touched.
 struct Claims {
   std::mutex mutex;
   std::condition_variable one_gone;

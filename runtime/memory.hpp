@@ -19,7 +19,8 @@ namespace redblue {
 std::uint64_t memory_available(const std::filesystem::path& root = "/");
 
 // What a run is going to take, for as long as this lives. Of several in this process, one that
-// finds too little beside the others waits until they are gone.
+// finds too little beside the others waits until enough of them are gone; what is available is
+// looked at when there are none. Requires: the thread holds no other, for which it would wait.
 class MemoryClaim {
  public:
   // Throws: std::runtime_error where `bytes` are more than there are available at all; it says

@@ -355,7 +355,7 @@ TEST_F(Arithmetic, RescalingByBlocksGivesTheWholeRowsSum) {
 
 // A matrix that is a whole tile, or some rows and columns inside of one whose other words are
 // somebody else's.
-enum class Frame { whole, inside };
+enum class Frame { whole, inside, narrow };
 
 class Operand {
  public:
@@ -426,6 +426,11 @@ class ArithmeticOnParts : public Arithmetic {
     if (frame == Frame::whole) {
       return {random_tile(rows, cols, low, high), {0, rows}, {0, cols}};
     }
+    if (const Index lane = 3; frame == Frame::narrow && cols + lane < kPanel) {  // of a last panel
+      return {random_tile(rows + 5, kPanel + lane + cols, low, high),
+              {2, 2 + rows},
+              {kPanel + lane, kPanel + lane + cols}};
+    }
     // Columns from the second panel on, few of them from its middle, with some behind, so that the
     // last panel's rows are longer than the part's.
     const Index begin = cols > kPanel / 2 ? kPanel : kPanel + kPanel / 2;
@@ -472,10 +477,12 @@ class ArithmeticOnParts : public Arithmetic {
   // For all shapes, as whole tiles and as parts.
   template <class Case>
   static void for_shapes(const Case& test) {
-    for (const Frame frame : {Frame::whole, Frame::inside}) {
+    for (const Frame frame : {Frame::whole, Frame::inside, Frame::narrow}) {
       for (const Index rows : kRagged) {
         for (const Index cols : kRagged) {
-          SCOPED_TRACE(std::string(frame == Frame::whole ? "whole " : "part ") +
+          SCOPED_TRACE(std::string(frame == Frame::whole    ? "whole "
+                                   : frame == Frame::inside ? "part "
+                                                            : "narrow ") +
                        std::to_string(rows) + " x " + std::to_string(cols));
           test(frame, rows, cols);
           if (testing::Test::HasFatalFailure()) {
@@ -828,7 +835,7 @@ TEST_F(ArithmeticOnParts, MakesTheGradientOfTheScores) {
 
 // maximum += log(sum): log is off by 4 u of its value, the sum by u of itself.
 TEST_F(ArithmeticOnParts, AddsLogarithms) {
-  for (const Frame frame : {Frame::whole, Frame::inside}) {
+  for (const Frame frame : {Frame::whole, Frame::inside, Frame::narrow}) {
     for (const Index rows : kRagged) {
       const Operand sum = column(frame, rows, 1, 1000);
       Operand maximum = column(frame, rows, -50, 50);

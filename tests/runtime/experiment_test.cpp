@@ -4,11 +4,16 @@
 #include "runtime/experiment.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <random>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/npy.hpp"
 #include "runtime/planner.hpp"
 #include "tests/runtime/temporary_directory.hpp"
@@ -40,6 +45,27 @@ void expect_throw(const Request& request, const std::string& part, bool counts_t
   expect([](const Request& r) { run(r); });
   if (counts_too) {
     expect([](const Request& r) { count(r); });
+  }
+}
+
+// While a run lasts, whoever wants more than there is beside it waits, and is not refused yet.
+TEST(Run, HoldsAClaimOnMemory) {
+  const TemporaryDirectory store;
+  const Request in_memory = request_for("backward/rows");
+  Request on_disk = in_memory;
+  on_disk.store.emplace();
+  on_disk.store->directory = store.path();
+  for (const Request& request : {in_memory, on_disk}) {
+    std::future<void> other;
+    run(request, {}, [&](Machine&, const Plan&, const std::function<void()>& go) {
+      if (!other.valid()) {
+        other = std::async(std::launch::async,
+                           [] { const MemoryClaim claim(Index{1} << 60, "another", ""); });
+        EXPECT_EQ(other.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+      }
+      go();
+    });
+    EXPECT_THROW(other.get(), std::runtime_error);
   }
 }
 

@@ -115,6 +115,9 @@ TEST(MemoryHere, ThisMachineAndAnEmptyRootGiveAFigure) {
 
 // Two runs that fit alone, but not together, do not run together.
 TEST(MemoryClaim, WaitsForThoseBeforeIt) {
+  if (memory_available() > (std::uint64_t{1} << 60)) {
+    GTEST_SKIP() << "how much memory there is is not known here";
+  }
   const Words most = static_cast<Index>(memory_available() / 10 * 6);
   std::optional<MemoryClaim> first;
   first.emplace(most, "first", "");
@@ -127,6 +130,9 @@ TEST(MemoryClaim, WaitsForThoseBeforeIt) {
 }
 
 TEST(MemoryClaim, RefusesWhatIsNotThereAtAll) {
+  if (memory_available() > (std::uint64_t{1} << 60)) {
+    GTEST_SKIP() << "how much memory there is is not known here";
+  }
   for (const Words& bytes : {Words(Index{1} << 60), Words(INT64_MAX) + Words(1)}) {
     const std::string message =
         thrown<std::runtime_error>([&] { const MemoryClaim claim(bytes, "k", "take less"); });
