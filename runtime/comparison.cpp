@@ -264,7 +264,8 @@ std::vector<Difference> differences(const Recorded& before, const Recorded& now,
     }
   }
   pass_total(before, now, found);
-  std::ranges::stable_partition(found, &std::string::empty, &Difference::hidden_by);
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Difference& difference) { return difference.hidden_by.empty(); });
   return found;
 }
 

@@ -109,7 +109,7 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   std::optional<ScratchDirectory> scratch;
   if (arguments.value("store") == Value(std::string(kDisk))) {
     scratch.emplace(std::filesystem::temp_directory_path());
-    request.store.emplace();
+    request.store = Request::OnDisk{};
     request.store->directory = scratch->path();
   }
   // Who stands around a run has it measured by nobody else.

@@ -288,7 +288,7 @@ void StoreOptionGroup::fill(Request& request) const {
     }
     return;
   }
-  Request::OnDisk& disk = request.store.emplace();
+  Request::OnDisk& disk = request.store.emplace(Request::OnDisk{});
   request.said_as["--store"] = store->from;
   disk.directory = store_directory(*store);
   disk.keep = keep_.get();

@@ -53,7 +53,7 @@ TEST(Run, HoldsAClaimOnMemory) {
   const TemporaryDirectory store;
   const Request in_memory = request_for("backward/rows");
   Request on_disk = in_memory;
-  on_disk.store.emplace();
+  on_disk.store = Request::OnDisk{};
   on_disk.store->directory = store.path();
   for (const Request& request : {in_memory, on_disk}) {
     std::future<void> other;
