@@ -27,13 +27,8 @@ std::string literal(std::string_view text) {
 }  // namespace
 
 ChromeTrace::ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Index most)
-    : machine_(machine), plan_(plan), file_(file), most_(most) {
+    : Follower(machine), plan_(plan), file_(file), most_(most) {
   begin();
-  machine_.listen(*this);
-}
-
-ChromeTrace::~ChromeTrace() {
-  machine_.silence(*this);
 }
 
 void ChromeTrace::begin() {
@@ -43,16 +38,6 @@ void ChromeTrace::begin() {
   if (room()) {
     put(fmt::format(R"({{"name":"process_name","ph":"M","pid":1,"args":{{"name":{}}}}})",
                     literal(to_string(plan_))));
-  }
-}
-
-void ChromeTrace::on(const Event& event) noexcept {
-  try {
-    if (failure_ == nullptr) {
-      follow(event);
-    }
-  } catch (...) {
-    failure_ = std::current_exception();
   }
 }
 
@@ -211,9 +196,7 @@ std::string ChromeTrace::other_data() const {
 }
 
 void ChromeTrace::end() {
-  if (failure_ != nullptr) {
-    std::rethrow_exception(failure_);
-  }
+  check();
   file_.append(
       fmt::format("\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{}}}\n", other_data()));
   file_.replace(static_cast<std::int64_t>(kBegin.size()), empty_memory());

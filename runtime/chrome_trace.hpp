@@ -9,12 +9,11 @@
 // Only names and open phases are in memory, however long the trace. It has no more than so many
 // events: then it is cut, and the phases that are open end there.
 
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "kernels/plan.hpp"
-#include "memsim/machine.hpp"
+#include "runtime/follower.hpp"
 #include "runtime/phase_path.hpp"
 #include "runtime/text_file.hpp"
 
@@ -22,14 +21,11 @@ namespace redblue {
 
 inline constexpr Index kMostTraceEvents = 1'000'000;
 
-class ChromeTrace final : public Listener {
+class ChromeTrace final : public Follower {
  public:
   // Listens while it lives. The machine has moved nothing yet; the file is empty.
   // Requires: most >= 1.
   ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Index most = kMostTraceEvents);
-  ~ChromeTrace() override;
-
-  void on(const Event& event) noexcept override;
 
   // The rest of the text, with the totals. Throws: what writing threw, then or before.
   void end();
@@ -51,7 +47,7 @@ class ChromeTrace final : public Listener {
     IoCount before;
   };
   void begin();
-  void follow(const Event& event);
+  void follow(const Event& event) override;
   void enter(const Event& event);
   void leave(const Event& event);
   void move(const Event& event, const char* kind);
@@ -65,7 +61,6 @@ class ChromeTrace final : public Listener {
   [[nodiscard]] std::string empty_memory() const;
   [[nodiscard]] std::string other_data() const;
 
-  Machine& machine_;
   Plan plan_;
   TextFile& file_;
   Index most_;
@@ -80,7 +75,6 @@ class ChromeTrace final : public Listener {
   Index levels_ = 0;        // so far
   bool moved_ = false;      // so far
   std::vector<Series> series_;
-  std::exception_ptr failure_;
 };
 
 }  // namespace redblue

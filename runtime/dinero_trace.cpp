@@ -6,28 +6,11 @@
 namespace redblue {
 
 DineroTrace::DineroTrace(Machine& machine, TextFile& file, Index most)
-    : machine_(machine), file_(file), most_(most) {
-  machine_.listen(*this);
-}
+    : Follower(machine), file_(file), most_(most) {}
 
-DineroTrace::~DineroTrace() {
-  machine_.silence(*this);
-}
-
-void DineroTrace::on(const Event& event) noexcept {
-  if (event.block == nullptr || failure_ != nullptr) {
-    return;
-  }
-  try {
+void DineroTrace::follow(const Event& event) {
+  if (event.block != nullptr) {
     put(*event.block, event.kind == Event::Kind::read ? '0' : '1');
-  } catch (...) {
-    failure_ = std::current_exception();
-  }
-}
-
-void DineroTrace::check() const {
-  if (failure_ != nullptr) {
-    std::rethrow_exception(failure_);
   }
 }
 

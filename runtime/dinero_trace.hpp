@@ -11,18 +11,17 @@
 // no comments: matrices() says which lies where. A matrix that dies, and is made again, lies where
 // it lay.
 
-#include <exception>
 #include <string>
 #include <vector>
 
-#include "memsim/machine.hpp"
+#include "runtime/follower.hpp"
 #include "runtime/text_file.hpp"
 
 namespace redblue {
 
 inline constexpr Index kMostDineroWords = 100'000'000;
 
-class DineroTrace final : public Listener {
+class DineroTrace final : public Follower {
  public:
   static constexpr Index kWord = 4;
   static constexpr Index kPage = 4096;
@@ -35,29 +34,23 @@ class DineroTrace final : public Listener {
 
   // Listens while it lives; the file gets no more than `most` lines.
   DineroTrace(Machine& machine, TextFile& file, Index most = kMostDineroWords);
-  ~DineroTrace() override;
 
-  void on(const Event& event) noexcept override;
-
-  // Throws: what writing threw.
-  void check() const;
   // Lines in the file, and those that there would be without a limit.
   [[nodiscard]] Index written() const { return written_; }
   [[nodiscard]] Index all() const { return all_; }
   [[nodiscard]] const std::vector<Placed>& matrices() const { return matrices_; }
 
  private:
+  void follow(const Event& event) override;
   void put(const ConstBlock& block, char label);
   Index address_of(const SlowMatrix& matrix);
 
-  Machine& machine_;
   TextFile& file_;
   Index most_;
   Index written_ = 0;
   Index all_ = 0;
   std::vector<Placed> matrices_;
   Index next_ = kPage;  // address 0 is nobody's
-  std::exception_ptr failure_;
 };
 
 }  // namespace redblue

@@ -5,29 +5,7 @@
 namespace redblue {
 
 Occupancy::Occupancy(Machine& machine, Index most_columns)
-    : machine_(machine), most_(static_cast<std::size_t>(most_columns)), columns_(1) {
-  machine_.listen(*this);
-}
-
-Occupancy::~Occupancy() {
-  machine_.silence(*this);
-}
-
-void Occupancy::on(const Event& event) noexcept {
-  try {
-    if (failure_ == nullptr) {
-      follow(event);
-    }
-  } catch (...) {
-    failure_ = std::current_exception();
-  }
-}
-
-void Occupancy::end() const {
-  if (failure_ != nullptr) {
-    std::rethrow_exception(failure_);
-  }
-}
+    : Follower(machine), most_(static_cast<std::size_t>(most_columns)), columns_(1) {}
 
 void Occupancy::follow(const Event& event) {
   const Index words = event.rows * event.cols;

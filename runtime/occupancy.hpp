@@ -6,16 +6,15 @@
 // which most words were live meanwhile; so no peak is lost, however narrow. What is free takes no
 // words: it belongs to the move before. A tile is live from the beginning of its read on.
 
-#include <exception>
 #include <string>
 #include <vector>
 
-#include "memsim/machine.hpp"
+#include "runtime/follower.hpp"
 #include "runtime/phase_path.hpp"
 
 namespace redblue {
 
-class Occupancy final : public Listener {
+class Occupancy final : public Follower {
  public:
   struct Column {
     Index live = 0;
@@ -30,12 +29,7 @@ class Occupancy final : public Listener {
 
   // Listens while it lives. The machine has moved nothing yet. Requires: most >= 1.
   Occupancy(Machine& machine, Index most_columns);
-  ~Occupancy() override;
 
-  void on(const Event& event) noexcept override;
-
-  // To be called when the run is over. Throws: what noting it threw.
-  void end() const;
   // In the order in which they first appeared.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // Column k is about the words from k * width() to (k + 1) * width().
@@ -47,13 +41,12 @@ class Occupancy final : public Listener {
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
 
  private:
-  void follow(const Event& event);
+  void follow(const Event& event) override;
   void change(const Event& event, Index words);
   void move(Index words);
   void note(std::size_t column);
   void halve();  // the columns
 
-  Machine& machine_;
   std::size_t most_;
   Index width_ = 1;
   Index moved_ = 0;
@@ -63,7 +56,6 @@ class Occupancy final : public Listener {
   std::vector<Column> columns_;
   PhasePath path_;
   std::vector<Span> spans_;
-  std::exception_ptr failure_;
 };
 
 }  // namespace redblue

@@ -50,7 +50,7 @@ Action occupancy(CLI::App& app) {
         around_asked(request, [&](Machine& machine, const Plan& plan, const auto& go) {
           const Occupancy occupancy(machine, kOccupancyColumns);
           go();
-          occupancy.end();
+          occupancy.check();
           picture = occupancy_picture(occupancy, plan);
         }));
     picture.caption = command_line(app);

@@ -22,21 +22,16 @@ struct Dinero {
 };
 
 Dinero dinero(const Request& request, Index most = kMostDineroWords) {
-  const TemporaryDirectory directory(TemporaryDirectory::in_memory());
-  TextFile file(directory / "trace.din");
   Dinero found;
-  const auto on_each = [&](Machine& machine, const Plan&, const std::function<void()>& go) {
-    const DineroTrace trace(machine, file, most);
-    go();
-    trace.check();
-    found.matrices = trace.matrices();
-    found.written = trace.written();
-    found.all = trace.all();
-  };
-  found.part = run(request, Topology(), around_asked(request, on_each)).kernel;
-  file.finish();
-  file.commit();
-  found.text = content_of(directory / "trace.din");
+  std::tie(found.part, found.text) =
+      followed(request, [&](Machine& machine, const Plan&, TextFile& file, const auto& go) {
+        const DineroTrace trace(machine, file, most);
+        go();
+        trace.check();
+        found.matrices = trace.matrices();
+        found.written = trace.written();
+        found.all = trace.all();
+      });
   return found;
 }
 

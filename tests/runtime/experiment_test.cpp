@@ -59,8 +59,9 @@ TEST(Run, HoldsAClaimOnMemory) {
     std::future<void> other;
     run(request, {}, [&](Machine&, const Plan&, const std::function<void()>& go) {
       if (!other.valid()) {
-        other = std::async(std::launch::async,
-                           [] { const MemoryClaim claim(Index{1} << 60, "another", ""); });
+        other = std::async(std::launch::async, [] {
+          const MemoryClaim claim(Words(INT64_MAX) + Words(1), "another", "");
+        });
         EXPECT_EQ(other.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
       }
       go();

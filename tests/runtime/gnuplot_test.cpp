@@ -27,7 +27,7 @@ class Gnuplot : public ::testing::Test {
   void SetUp() override {
     const auto found = find_program("gnuplot", "/usr/bin:/bin");
     if (!found) {
-      GTEST_SKIP() << "gnuplot is not installed";
+      FAIL() << "gnuplot is not installed: tools/setup does it";
     }
     gnuplot_ = *found;
   }

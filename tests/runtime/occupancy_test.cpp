@@ -118,7 +118,7 @@ TEST(Occupancy, EqualsARecount) {
         const States states(machine);
         go();
         const PhaseTotal all = total(machine.phases());
-        occupancy.end();
+        occupancy.check();
         EXPECT_EQ(occupancy.moved(), all.io.io());
         expect_recounted(occupancy, states, most, all.peak);
       };

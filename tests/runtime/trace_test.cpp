@@ -25,20 +25,15 @@ struct Traced {
 };
 
 Traced trace(const Request& request, Index most = kMostTraceEvents) {
-  const TemporaryDirectory directory(TemporaryDirectory::in_memory());
-  TextFile file(directory / "trace.json");
   Traced traced;
-  const auto on_each = [&](Machine& machine, const Plan& plan, const std::function<void()>& go) {
-    ChromeTrace chrome(machine, plan, file, most);
-    go();
-    chrome.end();
-    traced.written = chrome.written();
-    traced.all = chrome.all();
-  };
-  traced.part = run(request, Topology(), around_asked(request, on_each)).kernel;
-  file.finish();
-  file.commit();
-  traced.text = content_of(directory / "trace.json");
+  std::tie(traced.part, traced.text) =
+      followed(request, [&](Machine& machine, const Plan& plan, TextFile& file, const auto& go) {
+        ChromeTrace chrome(machine, plan, file, most);
+        go();
+        chrome.end();
+        traced.written = chrome.written();
+        traced.all = chrome.all();
+      });
   traced.json = Json::parse(traced.text);
   return traced;
 }

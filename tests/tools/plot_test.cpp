@@ -11,7 +11,7 @@ class Plot : public Cli {
  protected:
   void SetUp() override {
     if (!find_program("gnuplot", "/usr/bin:/bin")) {
-      GTEST_SKIP() << "gnuplot is not installed";
+      FAIL() << "gnuplot is not installed: tools/setup does it";
     }
   }
   void expect_words(const std::string& file, const std::vector<std::string>& words) const {
