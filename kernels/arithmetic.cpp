@@ -29,22 +29,27 @@ constexpr Lanes kLanes;
 constexpr Index kWidth = hn::MaxLanes(kLanes);
 constexpr int kVectors = kPanel / kWidth;  // to a row of a panel
 
-// The tile of a product that registers hold: kRows rows of kPanels panels. As many
-// accumulators as the registers take beside a row of b and a broadcast word of a.
+// The tile of a product that registers hold: rows_of(G) rows of G panels, which are at most
+// kPanels. As many accumulators as the registers take beside a row of b and a broadcast word of
+// a, in the shape that loads the fewest words for them.
 #if HWY_TARGET == HWY_AVX3
-constexpr int kRows = 12;
-constexpr int kPanels = 2;
-#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_NEON
-constexpr int kRows = 6;
-constexpr int kPanels = 1;
-#elif HWY_TARGET == HWY_SCALAR
-constexpr int kRows = 1;
-constexpr int kPanels = 1;
+constexpr int kPanels = 4;
+constexpr int rows_of(int panels) {
+  return panels == 1 ? 12 : 24 / panels;
+}
 #else
-constexpr int kRows = 2;
 constexpr int kPanels = 1;
+constexpr int rows_of(int) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_NEON
+  return 6;
+#elif HWY_TARGET == HWY_SCALAR
+  return 1;
+#else
+  return 2;
 #endif
-static_assert(kRows <= kHomeRows && kPanels * kPanel <= kHomeCols);
+}
+#endif
+static_assert(rows_of(kPanels) * kPanels * kPanel <= kHomeWords);
 
 // ---- rows of panels, a vector at a time --------------------------------------------------
 
@@ -115,6 +120,19 @@ HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
       }
     }
   }
+}
+
+// c = map(i) for the words of a column tile from i on, a vector at a time.
+template <class Map>
+HWY_INLINE void for_column(const View& c, const Map& map) {
+  float* const to = words_of_column(c);
+  for (Index i = 0; i < c.rows(); i += kWidth) {
+    store(map(i), to + i, 0, lanes_in(c.rows() - i, 0));
+  }
+}
+
+HWY_INLINE bool are_columns(const ConstView& a, const ConstView& b) {
+  return a.stride(0) == 1 && b.stride(0) == 1;
 }
 
 // finish(i, fold over row i): lanes are folded here, and into one another there.
@@ -323,6 +341,7 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
 // Panels p .. p + G for all rows: the panels of b stay in the nearest cache, a passes.
 template <int G, class Left, class Finish>
 void panels(const Left& a, const ConstView& b, const View& c, Index p, const Finish& finish) {
+  constexpr int kRows = rows_of(G);
   for (Index i = 0; i < a.rows();) {
     const Index left = a.alike(i);
     if (left >= kRows) {
@@ -341,15 +360,30 @@ void panels(const Left& a, const ConstView& b, const View& c, Index p, const Fin
   }
 }
 
+// As many of the panels that are left as go together: none is left over alone.
+constexpr Index together(Index left) {
+  return left > kPanels && left < 2 * kPanels - 1 ? kPanels - 1 : std::min<Index>(left, kPanels);
+}
+
+template <int G, class Left, class Finish>
+void panels_together(Index count, const Left& a, const ConstView& b, const View& c, Index p,
+                     const Finish& finish) {
+  if constexpr (G > 1) {
+    if (count < G) {
+      return panels_together<G - 1>(count, a, b, c, p, finish);
+    }
+  }
+  panels<G>(a, b, c, p, finish);
+}
+
 template <class Left, class Finish>
 void product(const Left& a, const ConstView& b, const View& c, const Finish& finish) {
-  Index p = 0;
-  while (kPanels > 1 && p + kPanels <= b.panels() && b.stride(p + kPanels - 1) == kPanel) {
-    panels<kPanels>(a, b, c, p, finish);
-    p += kPanels;
-  }
-  for (; p < b.panels(); ++p) {
-    panels<1>(a, b, c, p, finish);
+  // A narrow panel, which is the last, has a stride of its own.
+  const Index wide = b.panels() - (b.stride(b.panels() - 1) == kPanel ? 0 : 1);
+  for (Index p = 0; p < b.panels();) {
+    const Index count = p < wide ? together(wide - p) : 1;
+    panels_together<kPanels>(count, a, b, c, p, finish);
+    p += count;
   }
 }
 
@@ -475,12 +509,9 @@ void exponentiate_and_dot(const View& s_t, const ConstView& row, const View& sum
 
 // from_i = exp(from_i - less_i).
 void exponentiate_differences(const View& from, const ConstView& less) {
-  float* const to = words_of_column(from);
-  const float* const shift = words_of_column(less);
-  for (Index i = 0; i < from.rows(); i += kWidth) {
-    const Vector difference = hn::Sub(load(to + i, 0), load(shift + i, 0));
-    store(exp(kLanes, difference), to + i, 0, lanes_in(from.rows() - i, 0));
-  }
+  for_column(from, [to = words_of_column(from), shift = words_of_column(less)](Index i) HWY_ATTR {
+    return exp(kLanes, hn::Sub(load(to + i, 0), load(shift + i, 0)));
+  });
 }
 
 void add_row_sums(const ConstView& a, const View& sum) {
@@ -569,6 +600,10 @@ void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstVie
 }
 
 void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
+  if (are_columns(a, f)) {
+    return for_column(f, [a = words_of_column(a), by = words_of_column(divisor)](Index i)
+                             HWY_ATTR { return hn::Div(load(a + i, 0), load(by + i, 0)); });
+  }
   for_vectors(f, [&](Index p) HWY_ATTR {
     return [a = lines(a, p), divisor = words_of_column(divisor)](Index i, int v)
                HWY_ATTR { return hn::Div(load(a[i], v), hn::Set(kLanes, divisor[i])); };
@@ -576,6 +611,10 @@ void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
 }
 
 void add(const View& a, const ConstView& b) {
+  if (are_columns(a, b)) {
+    return for_column(a, [to = words_of_column(a), b = words_of_column(b)](Index i)
+                             HWY_ATTR { return hn::Add(load(to + i, 0), load(b + i, 0)); });
+  }
   for_vectors(a, [&](Index p) HWY_ATTR {
     return [a = lines(a, p), b = lines(b, p)](Index i, int v)
                HWY_ATTR { return hn::Add(load(a[i], v), load(b[i], v)); };
@@ -704,8 +743,7 @@ void softmax_gradient_product(const ConstView& a, const ConstView& b, const Cons
                               const View& f_t, const Tile& home) {
   check_product(f_t, a.rows(), a.cols(), b, "p^T = f^T (a b - v): the tiles conform");
   require(is_column_of(v, f_t.cols()), "p^T = f^T (a b - v): one v a column");
-  require(home.rows() >= std::min(kHomeRows, f_t.rows()) &&
-              home.cols() >= std::min(kHomeCols, f_t.cols()),
+  require(home.words() >= std::min(kHomeWords, f_t.words()),
           "p^T = f^T (a b - v): the sums in registers have a home");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
   report_product(f_t, a.cols());

@@ -79,8 +79,7 @@ void shifted_product(const ConstView& a, const ConstView& b, const ConstView& sh
 // there beside f^T: `home` is the fast memory that is charged for them.
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
                               const View& f_t, const Tile& home);
-// The most words that such a product keeps in registers: rows and columns of its home.
-inline constexpr Index kHomeRows = 12;
-inline constexpr Index kHomeCols = 32;
+// The most words that such a product keeps in registers.
+inline constexpr Index kHomeWords = 384;
 
 }  // namespace redblue

@@ -26,8 +26,7 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const Index keys = std::min(by.keys, m);
   const Index queries = std::min(by.strip(), I.size());
   Tile strip = machine.initialize("p", keys, queries);
-  const Tile home =
-      machine.initialize("q", std::min(kHomeRows, keys), std::min(kHomeCols, queries));
+  const Tile home = machine.initialize("q", std::min(kHomeWords, strip.words()));
   for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) {
     for (const Range K : blocks(I.size(), by.strip())) {
       const View p_t = strip.part({0, J.size()}, {0, K.size()});
@@ -61,7 +60,7 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   PhaseCost G = row_gradients_cost(by, units);
   G.peak += r * d;  // S
   const Words strip = std::min(r, Words(by.strip()));
-  const Words home = std::min(c, Words(kHomeRows)) * std::min(strip, Words(kHomeCols));
+  const Words home = std::min(c * strip, Words(kHomeWords));
   return {
       rows_times_cost("S", by, units),
       G,

@@ -18,8 +18,8 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const SlowMatrix& A3 = io.in("A3");
   const BlockRanges keys = blocks(A2.rows(), by.keys);
   const BlockRanges queries = blocks(I.size(), by.strip());
-  Tile e_t = machine.initialize("e", A2.rows(), I.size());
-  Tile q_t = machine.initialize("q", A2.rows(), I.size());
+  Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset);
+  Tile q_t = machine.initialize("q", A2.rows(), I.size(), kUnset);
   Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   Tile a2;
   for (Index block = keys.size() - 1; block >= 0; --block) {

@@ -1,8 +1,11 @@
 #include "memsim/backing.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
 
 namespace redblue {
 namespace {
@@ -19,44 +22,70 @@ void scatter(const float* from, float* matrix, Index width, Range rows, Range co
   }
 }
 
-// A whole line of a panel has a size that the compiler knows.
-void copy_run(const float* from, float* to, Index words) {
+// copy(words) with a number of words that the compiler knows where it is that of a whole line of
+// a panel.
+template <class Copy>
+void for_line(Index words, const Copy& copy) {
   if (words == kPanel) {
-    std::copy_n(from, kPanel, to);
+    copy(std::integral_constant<Index, kPanel>());
   } else {
-    std::copy_n(from, words, to);
+    copy(words);
   }
 }
 
-void gather_tile(const float* matrix, Index width, Range rows, Range columns,
-                 Orientation orientation, float* to) {
+// Processors fetch ahead by themselves, but not into the next page. A number, and no pointer,
+// may lie behind the matrix.
+void fetch_a_page_ahead(const float* word) {
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(word) + 4096));
+}
+
+// No tile shares words with a slow matrix.
+void gather_tile(const float* __restrict matrix, Index width, Range rows, Range columns,
+                 Orientation orientation, float* __restrict to) {
   const float* const from = matrix + rows.begin * width + columns.begin;
   const Range all_rows{0, rows.size()};
   const Range all_columns{0, columns.size()};
   if (orientation == Orientation::straight) {
     for_tile_runs(rows.size(), columns.size(), all_rows, all_columns,
                   [=](Index i, Index j, Index at, Index words) {
-                    copy_run(from + i * width + j, to + at, words);
+                    fetch_a_page_ahead(from + i * width + j);
+                    for_line(words, [=](auto count) {
+                      std::memcpy(to + at, from + i * width + j, count * sizeof(float));
+                    });
                   });
   } else {
-    for_transposed_words(rows.size(), columns.size(), all_rows, all_columns,
-                         [=](Index i, Index j, Index at) { to[at] = from[i * width + j]; });
+    for_transposed_runs(rows.size(), columns.size(), all_rows, all_columns,
+                        [=](Index i, Index j, Index at, Index words) {
+                          for_line(words, [=](auto count) {
+                            for (Index k = 0; k < count; ++k) {
+                              to[at + k] = from[(i + k) * width + j];
+                            }
+                          });
+                        });
   }
 }
 
-void scatter_tile(const float* from, float* matrix, Index width, Range rows, Range columns,
-                  Orientation orientation) {
+void scatter_tile(const float* __restrict from, float* __restrict matrix, Index width, Range rows,
+                  Range columns, Orientation orientation) {
   float* const to = matrix + rows.begin * width + columns.begin;
   const Range all_rows{0, rows.size()};
   const Range all_columns{0, columns.size()};
   if (orientation == Orientation::straight) {
     for_tile_runs(rows.size(), columns.size(), all_rows, all_columns,
                   [=](Index i, Index j, Index at, Index words) {
-                    copy_run(from + at, to + i * width + j, words);
+                    for_line(words, [=](auto count) {
+                      std::memcpy(to + i * width + j, from + at, count * sizeof(float));
+                    });
                   });
   } else {
-    for_transposed_words(rows.size(), columns.size(), all_rows, all_columns,
-                         [=](Index i, Index j, Index at) { to[i * width + j] = from[at]; });
+    for_transposed_runs(rows.size(), columns.size(), all_rows, all_columns,
+                        [=](Index i, Index j, Index at, Index words) {
+                          for_line(words, [=](auto count) {
+                            for (Index k = 0; k < count; ++k) {
+                              to[(i + k) * width + j] = from[at + k];
+                            }
+                          });
+                        });
   }
 }
 

@@ -45,19 +45,16 @@ void for_tile_runs(Index height, Index width, Range rows, Range columns, const V
   }
 }
 
-// The same for the tile that is the block's transpose, word after word: visit(row, column, place).
-// A panel takes kPanel rows of the block.
+// The same for the tile that is the block's transpose: a run goes down a column of the block, and
+// is contiguous in the tile. A panel takes kPanel rows of the block.
 template <class Visit>
-void for_transposed_words(Index height, Index width, Range rows, Range columns,
-                          const Visit& visit) {
+void for_transposed_runs(Index height, Index width, Range rows, Range columns, const Visit& visit) {
   for (Index i = rows.begin; i < rows.end;) {
     const Index panel = i / kPanel * kPanel;
     const Index end = std::min(rows.end, panel + kPanel);
     const Index lanes = std::min(kPanel, height - panel);
     for (Index j = columns.begin; j < columns.end; ++j) {
-      for (Index k = i; k < end; ++k) {
-        visit(k, j, panel * width + j * lanes + k - panel);
-      }
+      visit(i, j, panel * width + j * lanes + i - panel, end - i);
     }
     i = end;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -20,6 +21,16 @@ Tile Machine::initialize(std::string_view name, Index rows, Index cols, float va
   std::fill_n(address(*tile.slot_), tile.words(), value);
   tell(Event::Kind::initialize, tile);
   return tile;
+}
+
+Tile Machine::initialize(std::string_view name, Index rows, Index cols, Unset) {
+#ifndef NDEBUG
+  return initialize(name, rows, cols, std::numeric_limits<float>::quiet_NaN());
+#else
+  Tile tile = charge(place(name, rows, cols), rows, cols);
+  tell(Event::Kind::initialize, tile);
+  return tile;
+#endif
 }
 
 Tile Machine::read(const ConstBlock& block) {

@@ -26,6 +26,10 @@
 
 namespace redblue {
 
+// For a tile whose every word is computed before it is read.
+struct Unset {};
+inline constexpr Unset kUnset;
+
 class Machine {
  public:
   // Throws: ShapeMismatch unless M >= 1; std::system_error without address space.
@@ -34,9 +38,11 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
   ~Machine();
 
-  // Throw (the three of them): FastMemoryOverflow, ShapeMismatch, CountOverflow for a tile of
+  // Throw (all of them): FastMemoryOverflow, ShapeMismatch, CountOverflow for a tile of
   // more words than can be counted; read and write also what the store throws.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0);
+  // Takes no time; the words are NaN where assertions are on.
+  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value);
   [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name
   void write(const Tile& tile, const Block& block);
   // The same words, with the tile the transpose of the block.

@@ -114,8 +114,10 @@ struct InMemory {
         });
         return;
       case WordOrder::transposed_tile:
-        for_transposed_words(height, width, I, J, [&](Index i, Index j, Index place) {
-          visit(first + i * stride + j, place, Index{1});
+        for_transposed_runs(height, width, I, J, [&](Index i, Index j, Index place, Index words) {
+          for (Index k = 0; k < words; ++k) {
+            visit(first + (i + k) * stride + j, place + k, Index{1});
+          }
         });
         return;
     }
