@@ -11,7 +11,8 @@
 namespace redblue {
 namespace {
 
-// W_I = p_I A2.
+// W_I = p_I A2. Keys pass for s and its maximum, for e and q, and, backwards, for W: the block of
+// A2 where that turns is read once.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
   const Phase phase(machine, "core");
   const SlowMatrix& A2 = io.in("A2");
@@ -19,34 +20,35 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const BlockRanges keys = blocks(A2.rows(), by.keys);
   const BlockRanges queries = blocks(I.size(), by.strip());
   Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset);
-  Tile q_t = machine.initialize("q", A2.rows(), I.size(), kUnset);
   Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   Tile a2;
   for (Index block = keys.size() - 1; block >= 0; --block) {
     const Range J = keys[block];
     a2.reset();
     a2 = machine.read(A2.row_block(J));
-    const Tile a3 = machine.read(A3.row_block(J));
     for (const Range K : queries) {
       const View scores_t = e_t.part(J, K);
       multiply(a2, s_t.part({0, s_t.rows()}, K), scores_t);
       raise_maximum(transposed(scores_t), maximum.part(K));
-      multiply(a3, g_t.part({0, g_t.rows()}, K), q_t.part(J, K));
     }
   }
   s_t.reset();
-  g_t.reset();
 
-  Tile W = machine.initialize("W", I.size(), A2.cols());
+  Tile q_t = machine.initialize("q", A3.rows(), I.size(), kUnset);
   Tile sum = machine.initialize("sum", I.size());
   Tile v = machine.initialize("v", I.size());
-  for (const Range K : queries) {
-    for (const Range J : keys) {
+  for (const Range J : keys) {
+    const Tile a3 = machine.read(A3.row_block(J));
+    for (const Range K : queries) {
+      multiply(a3, g_t.part({0, g_t.rows()}, K), q_t.part(J, K));
       exponentiate(transposed(e_t.part(J, K)), maximum.part(K), sum.part(K),
                    transposed(q_t.part(J, K)), v.part(K));
     }
   }
   divide_rows(v, sum, v);
+  g_t.reset();
+
+  Tile W = machine.initialize("W", I.size(), A2.cols());
   for (const Range J : keys) {
     if (J.begin > 0) {
       a2.reset();
@@ -73,12 +75,13 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   return {
       rows_times_cost("S", by, units),
       G,
-      // e and q, with S, G and the maximum beside A2_J and A3_J; then with W, maximum, sum and v
-      // beside A2_J.
+      // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
+      // A3_J. W comes when G and A3_J have gone.
       {.path = "core",
        .reads = (Words(2) * m + (m - c)) * d * units.size(),
        .writes = 0,
-       .peak = 2 * r * m + std::max(2 * r * d + r + Words(2) * c * d, r * d + 3 * r + Words(c) * d),
+       .peak = std::max(r * m + 2 * r * d + r + Words(c) * d,
+                        2 * r * m + r * d + 3 * r + Words(2) * c * d),
        .flops = 6 * Words(by.rows_of(units)) * m * d},
       add_gradient_cost(by, units, partials),
   };

@@ -1,7 +1,7 @@
 #pragma once
 // g from nothing in three products: for a row block I the scores of all keys stay, e and q, so
 // that each is made once; only then are the sums of a row known, and p and W_I = p_I A2 follow
-// while the keys of A2 pass again. The first block of keys is read last and is still here when
+// while the keys of A2 pass again. The first block of them is read last and is still here when
 // they do. For M far above m, a large cache; backward/rows-onepass moves fewer words where less
 // fits, with a fourth product.
 //
