@@ -10,6 +10,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -43,8 +44,13 @@ double quantile(std::vector<double> values, double at) {
   return values[static_cast<std::size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
+// Threads that have done their part of either side spin before they sleep, and would take from the
+// other side's time.
+constexpr std::chrono::milliseconds kRest(50);
+
 template <class Work>
 double seconds(const Work& work) {
+  std::this_thread::sleep_for(kRest);
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
