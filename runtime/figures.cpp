@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "kernels/kernel.hpp"
 #include "runtime/bounds.hpp"
+#include "runtime/buffers.hpp"
 
 namespace redblue {
 namespace {
@@ -15,9 +17,22 @@ Shape shape_of(const Swept& swept) {
   return {swept.size("n"), swept.size("m"), swept.size("d")};
 }
 
-// What no algorithm moves fewer words than.
+bool is_one(const Swept& swept, std::string_view name) {
+  return !swept.point.arguments.contains(name) || swept.size(name) == 1;
+}
+
+// Whether it reads A2 and A3 as one.
+bool shares(const Swept& swept) {
+  const auto kernel = std::ranges::find(kernels(), swept.point.subject, &Kernel::name);
+  return kernel != kernels().end() && has_one_source(*kernel);
+}
+
+// What no algorithm moves fewer words than that reads as much as one.
 Index bound_of(const Swept& swept) {
-  const Task task{.pass = Pass::backward, .shape = shape_of(swept), .M = swept.size("M")};
+  const Task task{.pass = Pass::backward,
+                  .shape = shape_of(swept),
+                  .M = swept.size("M"),
+                  .sharing = shares(swept) ? Sharing::kv : Sharing::none};
   return largest(lower_bounds(task)).words;
 }
 
@@ -116,16 +131,18 @@ std::string y_range(double least, double most) {
   return fmt::format("set yrange [{}:{}]\n", least / 1.25, most * 1.25);
 }
 
-// Of one machine and one head, for which the bound is.
+// Those that one bound is for: of one machine and one head; and, unless all are for A3 = A2, none
+// that is.
 Slice backward_of(const Slice& slice) {
-  const auto is_one = [](const Swept& swept, std::string_view name) {
-    return !swept.point.arguments.contains(name) || swept.size(name) == 1;
-  };
   Slice backward{.arguments = slice.arguments, .points = {}};
-  std::ranges::copy_if(slice.points, std::back_inserter(backward.points), [&](const Swept* swept) {
+  std::ranges::copy_if(slice.points, std::back_inserter(backward.points), [](const Swept* swept) {
     return swept->point.subject.starts_with("backward/") && is_one(*swept, "threads") &&
            is_one(*swept, "heads");
   });
+  const auto one_source = [](const Swept* swept) { return shares(*swept); };
+  if (!std::ranges::all_of(backward.points, one_source)) {
+    std::erase_if(backward.points, one_source);
+  }
   return backward;
 }
 
@@ -182,11 +199,8 @@ std::vector<std::string> subjects_of(const Slice& slice) {
 }
 
 Picture figure1_picture(const Slice& slice) {
-  Slice backward{.arguments = slice.arguments, .points = {}};
-  std::ranges::copy_if(slice.points, std::back_inserter(backward.points), [](const Swept* swept) {
-    return swept->point.subject.starts_with("backward/");
-  });
-  const Curves curves = backward.points.empty() ? Curves() : curves_of(backward);
+  const Slice backward = backward_of(slice);
+  const Curves curves = curves_of(backward);
   if (curves.most_M == 0) {
     throw InputError(fmt::format(
         "{}: no backward kernel of one thread and one head fits with two sizes of M or more",

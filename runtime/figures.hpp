@@ -23,9 +23,10 @@ std::vector<Slice> slices(const Sweep& sweep, const std::map<std::string, std::s
 Slice only(const Slice& slice, std::string_view subject);
 std::vector<std::string> subjects_of(const Slice& slice);
 
-// The paper's Figure 1, by measurement: words against M of each backward algorithm, the proven
-// lower bound and the dividing point M = d^2; beside it the ratios to the bound. Throws (the three
-// of them): InputError where there is nothing of the kind to draw.
+// The paper's Figure 1, by measurement: words against M of each backward algorithm of one thread
+// and one head, the proven lower bound and the dividing point M = d^2; beside it the ratios to the
+// bound. Kernels for A3 = A2, which have a bound of their own, are drawn only among themselves.
+// Throws (the three of them): InputError where there is nothing of the kind to draw.
 Picture figure1_picture(const Slice& slice);
 // Where the words of one subject go, by phase, over M.
 Picture phases_picture(const Slice& slice);

@@ -86,6 +86,42 @@ TEST(Figures, Figure1HasEveryPointThatFitsAndTheBound) {
   EXPECT_NE(picture.commands.find("from 1600, graph 0"), std::string::npos) << "M = d^2";
 }
 
+// The bound is of one machine and one head: words of others would lie below it, or far above.
+TEST(Figures, Figure1IsOfOneThreadAndOneHead) {
+  for (const char* several : {"threads", "heads"}) {
+    Sweep sweep = example();
+    for (Swept& point : sweep.points) {
+      point.point.arguments.set(several, Index{2});
+    }
+    EXPECT_THROW(figure1_picture(slices(sweep, {{"d", "8"}}).front()), InputError) << several;
+  }
+}
+
+// What reads A2 and A3 as one is no curve over the bound of those that do not; alone it has its
+// own.
+TEST(Figures, Figure1KeepsKernelsOfOneSourceApart) {
+  Sweep sweep{.how = "run", .suite = {}, .points = {}};
+  for (const Index M : {1024, 2048}) {
+    sweep.points.push_back(swept("backward/rows-shared", 8, M, 100000));
+  }
+  const Picture shared = figure1_picture(slices(sweep).front());
+  EXPECT_FALSE(data(shared, "$curve0").empty());
+  Index at = 0, words = 0;
+  std::istringstream(data(shared, "$bound")) >> at >> words;
+  const Task task{.pass = Pass::backward, .shape = {100, 50, 8}, .M = 1024};
+  EXPECT_LT(words, largest(lower_bounds(task)).words);
+  EXPECT_GT(words, 0);
+
+  for (const Index M : {1024, 2048}) {
+    sweep.points.push_back(swept("backward/rows", 8, M, 200000));
+  }
+  const Picture mixed = figure1_picture(slices(sweep).front());
+  ASSERT_EQ(mixed.data.size(), 2U) << "a curve and the bound";
+  EXPECT_TRUE(data(mixed, "$curve0").starts_with("1024 200000 "));
+  std::istringstream(data(mixed, "$bound")) >> at >> words;
+  EXPECT_EQ(words, largest(lower_bounds(task)).words);
+}
+
 TEST(Figures, PhasesAddUpToTheWords) {
   const Sweep sweep = example();
   const Picture picture =
