@@ -146,6 +146,11 @@ Slice backward_of(const Slice& slice) {
   return backward;
 }
 
+// The roof is one thread's.
+bool on_roofline(const Swept& swept) {
+  return swept.speed && swept.total.flops > 0 && is_one(swept, "threads");
+}
+
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
@@ -283,8 +288,8 @@ Picture roofline_picture(const std::vector<Slice>& slices) {
   std::vector<double> peaks, reads, intensities;
   for (const Slice& slice : slices) {
     for (const Swept* swept : slice.points) {
-      if (!swept->speed || swept->total.flops == 0 || swept->size("threads") > 1) {
-        continue;  // the roof is one thread's
+      if (!on_roofline(*swept)) {
+        continue;
       }
       const double words_a_flop =
           static_cast<double>(swept->total.io()) / static_cast<double>(swept->total.flops);
@@ -341,7 +346,7 @@ std::vector<Figure> figures_of(const Sweep& sweep, std::size_t phases) {
       add(figure1_picture(slice));
     }
   }
-  if (std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.speed; })) {
+  if (std::ranges::any_of(sweep.points, on_roofline)) {
     add(roofline_picture(all));
   }
   for (const Slice& slice : all) {

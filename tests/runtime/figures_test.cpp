@@ -147,6 +147,22 @@ TEST(Figures, RooflineIsOfWhatWasTimed) {
   EXPECT_NE(picture.commands.find("106 GF/s"), std::string::npos) << "the median";
 }
 
+// A report of what several threads were timed with does without, and has its other figures.
+TEST(Figures, RooflineIsOfOneThread) {
+  Sweep sweep = example();
+  for (Swept& point : sweep.points) {
+    point.speed = Speed{.gflops = 5, .peak_gflops = 100, .words_per_second = 2e9};
+  }
+  EXPECT_EQ(figures_of(sweep, 0).size(), 2U + 1U);
+  for (Swept& point : sweep.points) {
+    point.point.arguments.set("threads", Index{2});
+  }
+  EXPECT_THROW(roofline_picture(slices(sweep)), InputError);
+  EXPECT_EQ(figures_of(sweep, 4).size(), 4U) << "of phases";
+  sweep.points.front().point.arguments.set("threads", Index{1});
+  EXPECT_EQ(figures_of(sweep, 0).size(), 1U);
+}
+
 TEST(Figures, SayWhatIsMissing) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   sweep.points.push_back(swept("forward/small", 8, 1024, 10));
