@@ -329,10 +329,9 @@ Picture roofline_picture(const std::vector<Slice>& slices) {
   return picture;
 }
 
-std::vector<Figure> figures_of(const Sweep& sweep, std::size_t phases) {
+std::vector<Picture> figures_of(const Sweep& sweep, std::size_t phases) {
   const std::vector<Slice> all = slices(sweep);
-  std::vector<Figure> figures;
-  const auto add = [&](const Picture& picture) { figures.push_back({picture.title, picture}); };
+  std::vector<Picture> figures;
   const auto sizes_of_M = [](const Slice& slice) {
     std::set<Index> sizes;
     for (const Swept* swept : fitting(slice)) {
@@ -343,17 +342,17 @@ std::vector<Figure> figures_of(const Sweep& sweep, std::size_t phases) {
   for (const Slice& slice : all) {
     const Slice backward = backward_of(slice);
     if (subjects_of(backward).size() >= 2 && sizes_of_M(backward) >= 2) {
-      add(figure1_picture(slice));
+      figures.push_back(figure1_picture(slice));
     }
   }
   if (std::ranges::any_of(sweep.points, on_roofline)) {
-    add(roofline_picture(all));
+    figures.push_back(roofline_picture(all));
   }
   for (const Slice& slice : all) {
     for (const std::string& subject : subjects_of(slice)) {
       const Slice part = only(slice, subject);
       if (phases > 0 && sizes_of_M(part) >= 2) {
-        add(phases_picture(part));
+        figures.push_back(phases_picture(part));
         --phases;
       }
     }

@@ -33,11 +33,7 @@ Picture phases_picture(const Slice& slice);
 // How fast against words a flop, under what the machine reached meanwhile.
 Picture roofline_picture(const std::vector<Slice>& slices);
 
-struct Figure {
-  std::string title;
-  Picture picture;
-};
 // All that a sweep has the points for; `phases` of at most so many subjects.
-std::vector<Figure> figures_of(const Sweep& sweep, std::size_t phases);
+std::vector<Picture> figures_of(const Sweep& sweep, std::size_t phases);
 
 }  // namespace redblue

@@ -36,10 +36,10 @@ int report(const std::filesystem::path& directory, const std::filesystem::path& 
   std::optional<WholeFile> page(target);  // what is wrong with it is known before it takes time
   std::vector<ReportFigure> figures;
   if (const std::optional<Gnuplot> gnuplot = gnuplot_if_any()) {
-    for (Figure& figure : figures_of(sweep, kSubjectsWithPhases)) {
-      figure.picture.caption = command;
-      figures.push_back({figure.title, gnuplot->draw(figure.picture, PictureFormat::svg,
-                                                     [&page] { page.reset(); })});
+    for (Picture& picture : figures_of(sweep, kSubjectsWithPhases)) {
+      picture.caption = command;
+      figures.push_back(
+          {picture.title, gnuplot->draw(picture, PictureFormat::svg, [&page] { page.reset(); })});
     }
   }
   page->append(to_html(sweep, figures));
