@@ -5,12 +5,14 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/comparison.hpp"
 #include "runtime/table.hpp"
@@ -191,12 +193,21 @@ Action add_own_run(CLI::App& app) {
     const auto [subject, arguments] = options->point.get();
     const Format format = parse_format(options->format);
     OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
+    const auto named = [&](const std::exception& error) {
+      return fmt::format("{}: {}", to_string(report.point), error.what());
+    };
     try {
       report.counted = subject->run(arguments);
-    } catch (const FastMemoryOverflow& overflow) {  // M is too small
-      throw UsageError(fmt::format("{}: {}", to_string(report.point), overflow.what()));
+    } catch (const FastMemoryOverflow& error) {  // M is too small
+      throw UsageError(named(error));
+    } catch (const FastMemoryTooSmall& error) {  // and a kernel of the library says so itself
+      throw UsageError(named(error));
+    } catch (const CountOverflow& error) {
+      throw UsageError(named(error));
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {  // not the person's fault, but the kernel's
-      throw std::runtime_error(fmt::format("{}: {}", to_string(report.point), error.what()));
+      throw std::runtime_error(named(error));
     }
     if (subject->formula) {
       report.formula = subject->formula(arguments);

@@ -3,10 +3,15 @@
 
 #include "tools/own_kernel.hpp"
 
+#include <new>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
 #include "tests/runtime/temporary_directory.hpp"
@@ -47,6 +52,20 @@ std::vector<PhaseCost> a_word_more(const Arguments& given) {
 REDBLUE_KERNEL("copy/rows", copy_in_a_phase, "n", "m").formula(words).summary("row by row");
 REDBLUE_KERNEL("copy/wrong", copy_in_a_phase, "n", "m").formula(a_word_more);
 REDBLUE_KERNEL("copy/plain", copy, "n", "m");
+
+// What a kernel may come to, whatever its sizes.
+template <class Error>
+void fails(Machine&, const Arguments&) {
+  throw Error("with these words");
+}
+void takes_all_memory(Machine&, const Arguments&) {
+  throw std::bad_alloc();
+}
+
+REDBLUE_KERNEL("fails/little", fails<FastMemoryTooSmall>, "n");
+REDBLUE_KERNEL("fails/large", fails<CountOverflow>, "n");
+REDBLUE_KERNEL("fails/shape", fails<ShapeMismatch>, "n");
+REDBLUE_KERNEL("fails/memory", takes_all_memory, "n");
 
 Outcome own(const std::string& line) {
   std::vector<std::string> words = split(line).words;
@@ -154,6 +173,20 @@ TEST(OwnKernels, MisuseIsRefused) {
   const Outcome too_small = own("run copy/rows --n 4 --m 3 --M 2");
   EXPECT_EQ(too_small.code, 2);
   EXPECT_PRED2(contains, too_small.err, "redblue: ");
+}
+
+// What the command line asked for is told from what is the kernel's own fault.
+TEST(OwnKernels, EndAsTheirExceptionsSay) {
+  for (const auto& [kernel, code, message] :
+       {std::tuple("fails/little", 2, "fails/little n=4 M=9: with these words"),
+        {"fails/large", 2, "fails/large n=4 M=9: with these words"},
+        {"fails/shape", 1, "fails/shape n=4 M=9: with these words"},
+        {"fails/memory", 1, "out of memory: take smaller n, m or d"}}) {
+    const Outcome outcome = own(std::string("run ") + kernel + " --n 4 --M 9");
+    EXPECT_EQ(outcome.code, code) << kernel;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, "redblue: " + std::string(message) + "\n");
+  }
 }
 
 }  // namespace
