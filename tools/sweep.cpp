@@ -11,8 +11,11 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <link.h>
 #include <nlohmann/json.hpp>
 
 #include "kernels/simd.hpp"
@@ -33,11 +36,28 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kTime = "time";
 
-// Of the bytes of this program (FNV-1a): another build may count other words.
+// This program, and what of redblue it has from shared libraries.
+std::vector<std::string> program_files() {
+  std::vector<std::string> files = {"/proc/self/exe"};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* found) {
+        const std::string name = object->dlpi_name;
+        if (name.find("libredblue_") != std::string::npos) {
+          static_cast<std::vector<std::string>*>(found)->push_back(name);
+        }
+        return 0;
+      },
+      &files);
+  return files;
+}
+
+// Of their bytes (FNV-1a): another build may count other words.
 std::string program_fingerprint() {
   std::uint64_t hash = 14695981039346656037U;
-  for (const char byte : read_text("/proc/self/exe")) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+  for (const std::string& file : program_files()) {
+    for (const char byte : read_text(file)) {
+      hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+    }
   }
   return fmt::format("{:016x}", hash);
 }

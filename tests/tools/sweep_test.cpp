@@ -1,9 +1,11 @@
 // `redblue sweep` leaves the same files whether it was left alone or killed and taken up again, on
 // one processor or several; and `redblue plot` draws what it left.
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -114,6 +116,26 @@ TEST_F(SweepCommand, GoesOnWithItsOwnPointsAlone) {
   write("timed.json",
         R"({"how": "time", "points": [{"kernel": "backward/rows", "n": 9, "d": 2, "M": 999}]})");
   expect_refused("sweep timed.json -o timed --jobs 2", 2, "timed run one at a time");
+}
+
+// Where kernels are in a shared library, it is a part of the build: another one, by its name.
+TEST_F(SweepCommand, KnowsAnotherLibraryOfItsOwn) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer wants to be loaded before all else";
+  }
+  Dl_info some;
+  ASSERT_NE(::dladdr(::dlsym(RTLD_DEFAULT, "cos"), &some), 0);
+  std::filesystem::copy_file(some.dli_fname, directory_ / "libredblue_kernels.so");
+  std::filesystem::copy_file(some.dli_fname, directory_ / "libother.so");
+  write("suite.json", kSuite);
+  sweep("suite.json -o done");
+  const auto with = [this](const std::string& library) {
+    Process again = process("sweep suite.json -o done");
+    again.environment.push_back("LD_PRELOAD=" + (directory_ / library).string());
+    return again;
+  };
+  EXPECT_EQ(with("libother.so").run().code, 0);
+  Cli::expect_refused(with("libredblue_kernels.so"), 1, "done holds the points of another build");
 }
 
 // Every kind, as SVG and as PNG, with the command below it.
