@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "runtime/build_info.hpp"
 #include "tools/sizes.hpp"
 
 namespace redblue {
@@ -68,6 +69,12 @@ std::string with_twin(const std::string& flag, const std::string& help) {
 }
 
 }  // namespace
+
+CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& help) {
+  CLI::App& command = *app.add_subcommand(name, help);
+  command.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
+  return command;
+}
 
 TextOption::TextOption(CLI::App& app, const std::string& flags, const std::string& help,
                        const std::string& type)

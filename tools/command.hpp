@@ -13,6 +13,9 @@ class Option;
 
 namespace redblue {
 
+// One of a command's, with --help and --version as all have them.
+CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& help);
+
 // The text of an option and where it came from, for messages: the flag, or its environment
 // twin (REDBLUE_N for --n). The flag wins.
 struct Given {

@@ -40,13 +40,11 @@ void check_subcommands(const CLI::App& app, std::span<char* const> words) {
 int execute(int argc, char** argv, const std::string& name, const std::string& description,
             const std::vector<Subcommand>& subcommands) {
   CLI::App app(description, name);
-  const std::string version = "redblue " + std::string(build_info::kVersion);
-  app.set_version_flag("--version", version);
+  app.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
   app.require_subcommand(1);
   Action action;
   for (const Subcommand& subcommand : subcommands) {
-    CLI::App& command = *app.add_subcommand(subcommand.name, subcommand.help);
-    command.set_version_flag("--version", version);
+    CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
     command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
   }
 

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/build_info.hpp"
 #include "runtime/experiment.hpp"
 #include "runtime/figures.hpp"
 #include "runtime/occupancy_picture.hpp"
@@ -170,8 +169,7 @@ Action add_plot(CLI::App& app) {
   const auto chosen = std::make_shared<Action>();
   app.require_subcommand(1);
   const auto add = [&](const char* name, const char* help, Action (*kind)(CLI::App&)) {
-    CLI::App& command = *app.add_subcommand(name, help);
-    command.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
+    CLI::App& command = add_subcommand(app, name, help);
     command.final_callback([chosen, action = kind(command)] { *chosen = action; });
   };
   add("figure1", "the paper's Figure 1 by measurement: words against M, and over the bound",

@@ -251,7 +251,7 @@ Action add_store(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.require_subcommand(1);
   const auto add = [&](const char* name, const char* help, const char* items, bool required) {
-    CLI::App* command = app.add_subcommand(name, help);
+    CLI::App* command = &add_subcommand(app, name, help);
     command->add_option("directory", options->directory, "of the store")
         ->required()
         ->option_text(" ");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -387,14 +388,24 @@ TEST_F(Command, FastMemoryFromACache) {
 }
 
 TEST_F(Command, HelpAndVersionEverywhere) {
-  for (const std::string subcommand : {"", "list ", "info ", "count ", "run ", "bounds ", "plan ",
-                                       "measure ", "calibrate ", "table1 ", "sweep ", "report "}) {
-    for (const std::string flag : {"--help", "-h"}) {
-      const std::string help = data(subcommand + flag);
-      EXPECT_NE(help.find("Usage: redblue " + subcommand), std::string::npos) << help;
-      EXPECT_NE(help.find("--version"), std::string::npos) << help;
+  std::vector<std::string> commands = {""};
+  for (std::size_t k = 0; k < commands.size(); ++k) {
+    const std::string command = commands[k];
+    const std::string help = data(command + "--help");
+    EXPECT_EQ(data(command + "-h"), help);
+    EXPECT_NE(help.find("Usage: redblue " + command), std::string::npos) << help;
+    EXPECT_NE(help.find("--version"), std::string::npos) << help;
+    EXPECT_EQ(data(command + "--version"), fmt::format("redblue {}\n", build_info::kVersion));
+    // Those below it, as "store " and then "store info ".
+    std::istringstream lines(help.substr(std::min(help.size(), help.find("Subcommands:\n"))));
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("  ") && line[2] != ' ') {
+        commands.push_back(command + line.substr(2, line.find(' ', 2) - 1));
+      }
     }
-    EXPECT_EQ(data(subcommand + "--version"), fmt::format("redblue {}\n", build_info::kVersion));
+  }
+  for (const std::string known : {"list ", "diff ", "store ", "store export ", "plot figure1 "}) {
+    EXPECT_EQ(std::ranges::count(commands, known), 1) << known << "is not in the help";
   }
   // Also in the middle of something.
   EXPECT_EQ(data("run backward/small --n 4 --help"), data("run --help"));
