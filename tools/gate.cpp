@@ -18,6 +18,7 @@
 #include "runtime/recording.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/jobs.hpp"
+#include "tools/paths.hpp"
 #include "tools/print.hpp"
 #include "tools/sizes.hpp"
 #include "tools/suite.hpp"
@@ -26,11 +27,6 @@ namespace redblue {
 namespace {
 
 constexpr int kDifferent = 3;
-
-// One name a file, whether it is there or not.
-std::filesystem::path resolved(const std::filesystem::path& path) {
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
-}
 
 // A comparison in a form, and in more of them to files.
 class FormOptions {

@@ -11,8 +11,10 @@
 #include "runtime/html_report.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
+#include "tools/paths.hpp"
 #include "tools/picture.hpp"
 #include "tools/print.hpp"
+#include "tools/sizes.hpp"
 #include "tools/swept.hpp"
 
 namespace redblue {
@@ -64,6 +66,13 @@ Action add_report(CLI::App& app) {
   return [options, &app] {
     const std::filesystem::path directory = options->directory.get();
     const auto out = options->out.get();
+    for (const char* own : {kPointsFile, kTableFile, kDocumentFile}) {
+      if (out && resolved(out->text) == resolved(directory / own)) {
+        throw UsageError(
+            fmt::format("{} '{}': this file is a part of the sweep: name another for the page",
+                        out->from, out->text));
+      }
+    }
     return report(directory, out ? std::filesystem::path(out->text) : directory / "report.html",
                   command_line(app));
   };

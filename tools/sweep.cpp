@@ -28,6 +28,7 @@
 #include "tools/print.hpp"
 #include "tools/sizes.hpp"
 #include "tools/suite.hpp"
+#include "tools/swept.hpp"
 
 namespace redblue {
 namespace {
@@ -111,7 +112,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   const unsigned at_a_time = suite.how == kTime ? 1 : jobs.get();
   const Topology topology = machine_topology();
   std::filesystem::create_directories(directory);
-  const std::string path = directory / "points.jsonl";
+  const std::string path = directory / kPointsFile;
   Journal journal(path);
   const std::map<std::string, Swept> before =
       done_before(journal, head_of(suite, topology), directory.string(), path);
@@ -150,9 +151,10 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   for (std::optional<Swept>& swept : points) {
     sweep.points.push_back(std::move(*swept));
   }
-  write(directory / "sweep.csv", to_csv(sweep));
-  write(directory / "sweep.json", to_json(sweep, topology));
-  say(fmt::format("{} points in {}: sweep.csv, sweep.json", points.size(), directory.string()));
+  write(directory / kTableFile, to_csv(sweep));
+  write(directory / kDocumentFile, to_json(sweep, topology));
+  say(fmt::format("{} points in {}: {}, {}", points.size(), directory.string(), kTableFile,
+                  kDocumentFile));
   return 0;
 }
 

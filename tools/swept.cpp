@@ -9,7 +9,7 @@
 namespace redblue {
 
 Sweep read_sweep(const std::filesystem::path& directory) {
-  const std::filesystem::path file = directory / "sweep.json";
+  const std::filesystem::path file = directory / kDocumentFile;
   if (!std::filesystem::exists(file)) {
     throw std::runtime_error(
         fmt::format("there is no {}: `redblue sweep SUITE -o {}` makes it, or goes on with it",

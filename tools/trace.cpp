@@ -12,6 +12,7 @@
 #include "runtime/experiment.hpp"
 #include "runtime/table.hpp"
 #include "tools/command.hpp"
+#include "tools/paths.hpp"
 #include "tools/print.hpp"
 #include "tools/problem_options.hpp"
 #include "tools/sizes.hpp"
@@ -105,9 +106,7 @@ Action add_trace(CLI::App& app) {
     if (!out && !din) {
       throw UsageError("neither --out nor --din is given: name a file for the trace");
     }
-    if (out && din &&
-        std::filesystem::weakly_canonical(std::filesystem::absolute(out->text)) ==
-            std::filesystem::weakly_canonical(std::filesystem::absolute(din->text))) {
+    if (out && din && resolved(out->text) == resolved(din->text)) {
       throw UsageError(fmt::format("{} and {} name one file: {}", out->from, din->from, out->text));
     }
     // A file that cannot be written is known before the work is done.

@@ -61,6 +61,17 @@ TEST_F(ReportCommand, Refuses) {
   expect_refused(process("report out --out out"), 1, "out.*[Ii]s a directory");
   expect_refused(process("report out --out nowhere/page.html"), 1, "nowhere/page.html");
 
+  // The page does not replace what it is made of.
+  for (const char* own : {"points.jsonl", "sweep.csv", "sweep.json"}) {
+    expect_refused(process(fmt::format("report out --out out/{}", own)), 2,
+                   fmt::format("--out 'out/{}': this file is a part of the sweep", own));
+  }
+  std::filesystem::create_directory_symlink("out", directory_ / "link");
+  expect_refused(process("REDBLUE_OUT=link/../link/sweep.json report ./out/"), 2,
+                 "REDBLUE_OUT 'link/../link/sweep.json': this file is a part of the sweep");
+  expect_refused(process("report link --out out/sweep.csv"), 2, "a part of the sweep");
+  std::filesystem::remove(directory_ / "link");
+
   const std::string whole = content_of(directory_ / "out/sweep.json");
   for (const double part : {0.0, 0.1, 0.5, 0.99}) {
     const auto size = static_cast<std::size_t>(part * static_cast<double>(whole.size()));
