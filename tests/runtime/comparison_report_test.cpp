@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/runtime/thrown.hpp"
-#include "tests/runtime/xml_elements.hpp"
+#include "tests/runtime/xml.hpp"
 #include "tests/tools/csv.hpp"
 #include "tests/tools/json.hpp"
 
@@ -274,7 +274,7 @@ TEST(ComparisonGithub, EscapesWhatWouldEndALineOrAProperty) {
 }
 
 TEST(ComparisonJunit, IsATestForEachPoint) {
-  const XmlElement root = ElementReader::read(text_of("junit", all_kinds()));
+  const XmlElement root = XmlReader::read(text_of("junit", all_kinds()));
   EXPECT_EQ(root.name, "testsuites");
   EXPECT_EQ(root.attributes.at("tests"), "7");
   EXPECT_EQ(root.attributes.at("failures"), "5");
@@ -314,7 +314,7 @@ TEST(ComparisonJunit, IsATestForEachPoint) {
 }
 
 TEST(ComparisonJunit, IsXmlWhateverTheNames) {
-  const XmlElement root = ElementReader::read(text_of("junit", bad_names()));
+  const XmlElement root = XmlReader::read(text_of("junit", bad_names()));
   std::string expected = kBadName;  // the letters that XML has no place for are blanks
   std::ranges::replace(expected, '\r', ' ');
   std::ranges::replace(expected, '\x01', ' ');

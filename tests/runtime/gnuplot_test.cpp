@@ -42,7 +42,7 @@ class Gnuplot : public ::testing::Test {
 
 TEST_F(Gnuplot, SvgIsXmlWithAllWords) {
   const std::string svg = drawn(some_picture(), "some.svg");
-  EXPECT_EQ(XmlReader::wrong_with(svg), "");
+  EXPECT_NO_THROW(XmlReader::read(svg));
   for (const char* text :
        {"A title", "n (queries)", ">words<", "redblue plot some --n 1", "squares"}) {
     EXPECT_NE(svg.find(text), std::string::npos) << text;
@@ -62,7 +62,7 @@ TEST_F(Gnuplot, WordsAreTakenAsTheyAre) {
   picture.title = R"(it's "x" `touch never` \n {/Bold b} a_b @c $d <e> & %f)";
   picture.caption = "a\nb 'c'";
   const std::string svg = drawn(picture, "some.svg");
-  EXPECT_EQ(XmlReader::wrong_with(svg), "");
+  EXPECT_NO_THROW(XmlReader::read(svg));
   EXPECT_NE(svg.find(R"(`touch never` \n {/Bold b} a_b @c $d &lt;e> &amp; %f)"), std::string::npos);
   EXPECT_NE(svg.find("a b"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists("never"));

@@ -1,130 +1,143 @@
 #pragma once
-// Whether a text is well-formed XML, as far as pictures have it: every element ends, in order,
-// attributes are quoted, and so is what is not markup.
+// A strict reader of what XML reports and pictures hold: elements, attributes, text, the five named
+// entities and a declaration at the start; no comments, no CDATA, nothing after the root.
 
+#include <algorithm>
 #include <cctype>
+#include <cstddef>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace redblue {
 
+struct XmlElement {
+  std::string name;
+  std::map<std::string, std::string> attributes;
+  std::string text;  // outside of its children
+  std::vector<XmlElement> children;
+};
+
+// Throws: std::runtime_error.
 class XmlReader {
  public:
-  // What is wrong; empty where nothing is.
-  static std::string wrong_with(std::string_view text) {
-    XmlReader reader{text};
-    const std::string wrong = reader.read();
-    return wrong.empty() ? wrong : wrong + " before: " + std::string(reader.rest_.substr(0, 60));
+  static XmlElement read(const std::string& text) {
+    XmlReader reader(text);
+    if (text.starts_with("<?xml ")) {
+      reader.at_ = text.find("?>");
+      reader.expect("?>");
+    }
+    reader.spaces();
+    XmlElement root = reader.element();
+    reader.spaces();
+    if (reader.at_ != text.size()) {
+      reader.refuse("something after the root");
+    }
+    return root;
   }
 
  private:
-  explicit XmlReader(std::string_view text) : rest_(text) {}
+  explicit XmlReader(const std::string& text) : text_(text) {}
 
-  std::string read() {
-    bool root = false;
-    while (!rest_.empty()) {
-      if (skip("<?", "?>") || skip("<!--", "-->") || skip("<![CDATA[", "]]>") || skip("<!", ">")) {
-        continue;
+  XmlElement element() {
+    XmlElement element;
+    expect("<");
+    element.name = name();
+    while (spaces(), next() != '>' && next() != '/') {
+      const std::string attribute = name();
+      spaces();
+      expect("=");
+      spaces();
+      const std::string quote(1, next());
+      if (quote != "\"" && quote != "'") {
+        refuse("a value without quotes");
       }
-      if (take("</")) {
-        const std::string_view name = word();
-        space();
-        if (open_.empty() || open_.back() != name || !take(">")) {
-          return "an end of what is not open";
-        }
-        open_.pop_back();
-      } else if (take("<")) {
-        if (open_.empty() && root) {
-          return "a second root";
-        }
-        root = true;
-        if (const std::string wrong = element(); !wrong.empty()) {
-          return wrong;
-        }
-      } else if (!letter('<')) {
-        return "no entity";
+      expect(quote);
+      std::string value;
+      while (next() != quote[0]) {
+        value += character();
+      }
+      expect(quote);
+      if (!element.attributes.emplace(attribute, value).second) {
+        refuse("an attribute twice: " + attribute);
       }
     }
-    return !root ? "no element" : open_.empty() ? "" : "no end of " + std::string(open_.back());
+    if (next() == '/') {
+      expect("/>");
+      return element;
+    }
+    expect(">");
+    while (text_.compare(at_, 2, "</") != 0) {
+      if (next() == '<') {
+        element.children.push_back(this->element());
+      } else {
+        element.text += character();
+      }
+    }
+    expect("</");
+    expect(element.name);
+    expect(">");
+    return element;
   }
 
-  std::string element() {
-    const std::string_view name = word();
+  std::string name() {
+    std::string name;
+    while (std::isalnum(static_cast<unsigned char>(next())) != 0 ||
+           std::string_view("-_:").find(next()) != std::string_view::npos) {
+      name += text_[at_++];
+    }
     if (name.empty()) {
-      return "no name of an element";
+      refuse("a name is missing");
     }
-    while (true) {
-      space();
-      if (take("/>")) {
-        return "";
-      }
-      if (take(">")) {
-        open_.push_back(name);
-        return "";
-      }
-      const bool named = !word().empty();
-      space();
-      const bool equals = take("=");
-      space();
-      const char quote = rest_.empty() ? ' ' : rest_.front();
-      if (!named || !equals || (quote != '"' && quote != '\'')) {
-        return "no attribute";
-      }
-      rest_.remove_prefix(1);
-      while (!rest_.empty() && rest_.front() != quote) {
-        if (rest_.front() == '<' || !letter(quote)) {
-          return "no value of an attribute";
-        }
-      }
-      if (!take(std::string_view(&quote, 1))) {
-        return "no end of a value";
-      }
-    }
+    return name;
   }
 
-  // A letter or an entity; false where & begins none.
-  bool letter(char end) {
-    if (rest_.front() != '&') {
-      rest_.remove_prefix(1);
-      return true;
+  char character() {
+    static const std::map<std::string, char> entities = {
+        {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
+    const char c = next();
+    ++at_;
+    if (c == '<' || (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t')) {
+      refuse("a letter that may not stand here");
     }
-    const std::size_t length = rest_.find(';');
-    const std::string_view name = rest_.substr(1, length - 1);
-    rest_.remove_prefix(length == std::string_view::npos ? 0 : length + 1);
-    return length != std::string_view::npos && name.find(end) == std::string_view::npos &&
-           (name == "amp" || name == "lt" || name == "gt" || name == "quot" || name == "apos" ||
-            name.starts_with('#'));
-  }
-  bool take(std::string_view text) {
-    const bool there = rest_.starts_with(text);
-    rest_.remove_prefix(there ? text.size() : 0);
-    return there;
-  }
-  bool skip(std::string_view begin, std::string_view end) {
-    const std::size_t at = rest_.starts_with(begin) ? rest_.find(end) : std::string_view::npos;
-    rest_.remove_prefix(at == std::string_view::npos ? 0 : at + end.size());
-    return at != std::string_view::npos;
-  }
-  void space() {
-    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0) {
-      rest_.remove_prefix(1);
+    if (c != '&') {
+      return c;
     }
-  }
-  std::string_view word() {
-    std::size_t size = 0;
-    while (size < rest_.size() &&
-           (std::isalnum(static_cast<unsigned char>(rest_[size])) != 0 ||
-            std::string_view("_:.-").find(rest_[size]) != std::string_view::npos)) {
-      ++size;
+    const std::size_t end = text_.find(';', at_);
+    const auto entity = entities.find(text_.substr(at_, end - at_));
+    if (end == std::string::npos || entity == entities.end()) {
+      refuse("a bare & or an unknown entity");
     }
-    const std::string_view found = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return found;
+    at_ = end + 1;
+    return entity->second;
   }
 
-  std::string_view rest_;
-  std::vector<std::string_view> open_;
+  void spaces() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
+      ++at_;
+    }
+  }
+  void expect(const std::string& word) {
+    if (text_.compare(at_, word.size(), word) != 0) {
+      refuse("expected " + word);
+    }
+    at_ += word.size();
+  }
+  [[nodiscard]] char next() const {
+    if (at_ >= text_.size()) {
+      refuse("it ends too early");
+    }
+    return text_[at_];
+  }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw std::runtime_error("not XML: " + why + " at " + std::to_string(at_) + ": " +
+                             text_.substr(std::min(at_, text_.size()), 60));
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
 };
 
 }  // namespace redblue
