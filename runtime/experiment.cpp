@@ -119,8 +119,8 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   }
   Report report = planned(request, size, readers.contains("O"));
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
-  const MemoryClaim memory(memory_needed(report, kernel, request.verify), kernel.name,
-                           "take smaller n, m or d, fewer heads, or use count");
+  const MemoryClaim memory(request.memory, memory_needed(report, kernel, request.verify),
+                           kernel.name, "take smaller n, m or d, fewer heads, or use count");
   // An output that cannot be written is known before the work is done.
   Writers writers = open_outputs(request, kernel, size);
 

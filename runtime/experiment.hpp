@@ -11,6 +11,7 @@
 
 #include "kernels/kernel.hpp"
 #include "memsim/store.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rates.hpp"
 #include "runtime/report.hpp"
@@ -59,6 +60,7 @@ struct Request {
   std::optional<OnDisk> store;
   // O and L that nobody gives are no part of the work: where M is too small to make them, more.
   bool forward_in_more_M = false;
+  MemoryBudget* memory = nullptr;  // of those who run at the same time; null: this one is alone
 };
 
 // From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.

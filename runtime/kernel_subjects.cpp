@@ -62,7 +62,7 @@ std::vector<PhaseCost> formula_of(const Report& report, const Arguments& argumen
   return phases;
 }
 
-Subject subject(const std::string& name, const std::string& summary) {
+Subject subject(const std::string& name, const std::string& summary, MemoryBudget* memory) {
   Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};
   made.parameters = {{.name = "n", .help = "queries"},
                      {.name = "m", .help = "keys", .same_as = "n"},
@@ -83,8 +83,8 @@ Subject subject(const std::string& name, const std::string& summary) {
                                .otherwise = std::string(kOL),
                                .words = {std::string(kOL), "nothing"}});
   }
-  made.run = [name](const Arguments& arguments) {
-    return tally_of(run_subject(name, arguments, false), arguments);
+  made.run = [name, memory](const Arguments& arguments) {
+    return tally_of(run_subject(name, arguments, false, memory), arguments);
   };
   made.formula = [name](const Arguments& arguments) {
     return formula_of(count_subject(name, arguments), arguments);
@@ -102,8 +102,10 @@ Report count_subject(const std::string& kernel, const Arguments& arguments) {
   return planned_for(request_of(kernel, arguments), arguments);
 }
 
-Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed) {
+Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed,
+                   MemoryBudget* memory) {
   Request request = request_of(kernel, arguments);
+  request.memory = memory;
   // Of those that are auto for who is given O and L.
   request.kernel = planned_for(request, arguments).kernel.plan.kernel;
   std::optional<ScratchDirectory> scratch;
@@ -118,10 +120,10 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   return run(request, {}, timed || !alone ? nullptr : around);
 }
 
-std::vector<Subject> kernel_subjects() {
+std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
   std::vector<Subject> subjects;
   for (const Kernel& kernel : kernels()) {
-    subjects.push_back(subject(std::string(kernel.name), std::string(kernel.summary)));
+    subjects.push_back(subject(std::string(kernel.name), std::string(kernel.summary), memory));
     subjects.back().least_M = [&kernel](const Arguments& arguments) {
       const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
       const Index least = kernel.least_M(shape, arguments["prefetch"]);
@@ -131,7 +133,8 @@ std::vector<Subject> kernel_subjects() {
     };
   }
   for (const std::string_view name : kAuto) {
-    subjects.push_back(subject(std::string(name), "the kernel of fewest words, as `plan` has it"));
+    subjects.push_back(
+        subject(std::string(name), "the kernel of fewest words, as `plan` has it", memory));
   }
   return subjects;
 }

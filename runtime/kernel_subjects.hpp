@@ -7,16 +7,19 @@
 
 #include "runtime/experiment.hpp"
 #include "runtime/gate.hpp"
+#include "runtime/memory.hpp"
 
 namespace redblue {
 
-// In the order of kernels(), then forward/auto and backward/auto.
-std::vector<Subject> kernel_subjects();
+// In the order of kernels(), then forward/auto and backward/auto. Who runs several at a time gives
+// the memory that they share, which outlives them.
+std::vector<Subject> kernel_subjects(MemoryBudget* memory = nullptr);
 
 // What a subject's run and formula are made of. Requires (both): complete arguments of the kernel.
 // `timed`: the report says how fast multiply-adds are beside it. Where O and L are given, the
 // report's forward part, if any, is not a part of the work. Throw: as run() and count().
-Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed);
+Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed,
+                   MemoryBudget* memory);
 Report count_subject(const std::string& kernel, const Arguments& arguments);
 bool given_forward(const Arguments& arguments);
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <fstream>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -73,21 +71,6 @@ void collect(const path& mount, path cgroup, const Names& names,
   }
 }
 
-// The claims that there are: of the process, as is its memory. What they leave is told from what
-// was available when there were none: the system knows of a word only when it is touched.
-struct Claims {
-  std::mutex mutex;
-  std::condition_variable one_gone;
-  Words bytes;
-  Words available;
-  int number = 0;
-};
-
-Claims& claims() {
-  static Claims all;
-  return all;
-}
-
 }  // namespace
 
 std::uint64_t memory_available(const path& root) {
@@ -122,15 +105,17 @@ std::uint64_t memory_available(const path& root) {
              : std::numeric_limits<std::uint64_t>::max();  // nobody knows: refuse nothing
 }
 
-MemoryClaim::MemoryClaim(const Words& bytes, std::string_view who, std::string_view remedy) {
-  Claims& all = claims();
-  std::unique_lock lock(all.mutex);
-  all.one_gone.wait(lock, [&] { return all.number == 0 || all.bytes + bytes <= all.available; });
-  if (all.number == 0) {
-    const std::uint64_t available = memory_available();
-    all.available = Words(
+MemoryClaim::MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,
+                         std::string_view remedy)
+    : budget_(shared == nullptr ? own_ : *shared) {
+  std::unique_lock lock(budget_.mutex_);
+  budget_.one_gone_.wait(
+      lock, [&] { return budget_.claims_ == 0 || budget_.bytes_ + bytes <= budget_.available_; });
+  if (budget_.claims_ == 0) {
+    const std::uint64_t available = memory_available(budget_.root_);
+    budget_.available_ = Words(
         static_cast<Index>(std::min<std::uint64_t>(available, std::numeric_limits<Index>::max())));
-    if (bytes > all.available) {
+    if (bytes > budget_.available_) {
       throw std::runtime_error(
           fmt::format("{} would need {} of memory, but {} are available: {}", who,
                       bytes.overflowed() ? "more than 8 EiB"
@@ -139,18 +124,17 @@ MemoryClaim::MemoryClaim(const Words& bytes, std::string_view who, std::string_v
     }
   }
   bytes_ = bytes.value();
-  all.bytes += bytes;
-  ++all.number;
+  budget_.bytes_ += bytes;
+  ++budget_.claims_;
 }
 
 MemoryClaim::~MemoryClaim() {
-  Claims& all = claims();
   {
-    const std::lock_guard lock(all.mutex);
-    all.bytes = Words(all.bytes.value() - bytes_);
-    --all.number;
+    const std::lock_guard lock(budget_.mutex_);
+    budget_.bytes_ = Words(budget_.bytes_.value() - bytes_);
+    --budget_.claims_;
   }
-  all.one_gone.notify_all();
+  budget_.one_gone_.notify_all();
 }
 
 std::uint64_t resident_bytes(const path& root) {

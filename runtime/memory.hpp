@@ -2,10 +2,13 @@
 // How much memory this process may still take, so that a run larger than that is refused
 // before it starts.
 
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "memsim/words.hpp"
 
@@ -18,19 +21,38 @@ namespace redblue {
 // at all, sysconf answers.
 std::uint64_t memory_available(const std::filesystem::path& root = "/");
 
-// What a run is going to take, for as long as this lives. Of several in this process, one that
-// finds too little beside the others waits until enough of them are gone; what is available is
-// looked at when there are none. Requires: the thread holds no other, for which it would wait.
+// What several runs at a time share; it outlives them. What there is of it is looked at when nobody
+// holds any: the system knows of a word only when it is touched. From any thread.
+class MemoryBudget {
+ public:
+  // `root` as of memory_available().
+  explicit MemoryBudget(std::filesystem::path root = "/") : root_(std::move(root)) {}
+
+ private:
+  friend class MemoryClaim;
+  const std::filesystem::path root_;
+  std::mutex mutex_;
+  std::condition_variable one_gone_;
+  Words bytes_, available_;
+  int claims_ = 0;
+};
+
+// What a run is going to take, for as long as this lives. One that finds too little beside others
+// of the same budget waits until enough of them are gone. Requires: the thread holds no other of
+// that budget, for which it would wait.
 class MemoryClaim {
  public:
-  // Throws: std::runtime_error where `bytes` are more than there are available at all; it says
-  // that `who` needs them, and the remedy.
-  MemoryClaim(const Words& bytes, std::string_view who, std::string_view remedy);
+  // Null: nobody shares. Throws: std::runtime_error where `bytes` are more than there are available
+  // at all; it says that `who` needs them, and the remedy.
+  MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,
+              std::string_view remedy);
   MemoryClaim(const MemoryClaim&) = delete;
   MemoryClaim& operator=(const MemoryClaim&) = delete;
   ~MemoryClaim();
 
  private:
+  MemoryBudget own_;
+  MemoryBudget& budget_;
   Index bytes_ = 0;
 };
 

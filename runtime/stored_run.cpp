@@ -501,7 +501,7 @@ Report StoredRun::run() {
   Report report = planned(request_, size, has_O);
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
   const MemoryClaim memory(
-      memory_needed(report, kernel), kernel.name,
+      request_.memory, memory_needed(report, kernel), kernel.name,
       request_.verify ? "run without --verify, which holds all matrices" : "take a smaller M");
   if (!from_checkpoint_) {
     remove_left();

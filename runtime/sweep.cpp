@@ -229,16 +229,17 @@ Swept parse_line(std::string_view line, const std::string& place) {
   return parsed(line, place, [](const Json& json) { return swept_of(json); });
 }
 
-Swept sweep_point(const Point& point, How how, bool timed) {
+Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory) {
   constexpr int kTimes = 3;
   constexpr double kLong = 2;
   try {
     if (how == How::count) {
       return swept_of(point, count_subject(point.subject, point.arguments), false);
     }
-    Swept best = swept_of(point, run_subject(point.subject, point.arguments, timed), timed);
+    Swept best = swept_of(point, run_subject(point.subject, point.arguments, timed, memory), timed);
     for (int k = 1; timed && k < kTimes && *best.total.seconds < kLong; ++k) {
-      Swept next = swept_of(point, run_subject(point.subject, point.arguments, timed), timed);
+      Swept next =
+          swept_of(point, run_subject(point.subject, point.arguments, timed, memory), timed);
       if (*next.total.seconds < *best.total.seconds) {
         best = std::move(next);
       }

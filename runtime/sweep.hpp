@@ -11,6 +11,7 @@
 #include "kernels/plan.hpp"
 #include "runtime/gate.hpp"
 #include "runtime/input_error.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/recording.hpp"
 #include "runtime/topology.hpp"
 
@@ -59,7 +60,8 @@ Swept parse_line(std::string_view line, const std::string& place);
 
 // Runs or counts a point of redblue's kernels. Timed, it runs three times, or once where that takes
 // more than two seconds, and the fastest counts. Throws: as run().
-Swept sweep_point(const Point& point, How how, bool timed);
+// Several at a time share `memory`.
+Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr);
 
 struct Sweep {
   std::string how;    // run, count, time

@@ -3,13 +3,15 @@
 #include <vector>
 
 #include "runtime/kernel_subjects.hpp"
+#include "runtime/memory.hpp"
 #include "tools/command.hpp"
 #include "tools/frame.hpp"
 #include "tools/gate.hpp"
 
 int main(int argc, char** argv) {
   using namespace redblue;
-  const std::vector<Subject> kernels = kernel_subjects();
+  MemoryBudget memory;  // of the points that a gate runs at the same time
+  const std::vector<Subject> kernels = kernel_subjects(&memory);
   std::vector<Subcommand> subcommands = {
       {"list", "the kernels; with --n and --d also the least M of each", add_list},
       {"info", "what this binary is, and what the machine offers it", add_info},

@@ -21,6 +21,7 @@
 #include "kernels/simd.hpp"
 #include "runtime/journal.hpp"
 #include "runtime/kernel_subjects.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
 #include "tools/jobs.hpp"
@@ -132,12 +133,14 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
     say(fmt::format("{} of {} points were there", points.size() - left.size(), points.size()));
   }
   std::mutex mutex;
+  MemoryBudget memory;
   each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
     const SuitePoint& asked = suite.points[left[k]];
     const Point point{asked.subject->name, asked.arguments};
     Swept swept = [&] {
       try {
-        return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTime);
+        return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTime,
+                           &memory);
       } catch (const std::bad_alloc&) {
         throw;
       } catch (const std::exception& error) {

@@ -55,12 +55,14 @@ TEST(Run, HoldsAClaimOnMemory) {
   Request on_disk = in_memory;
   on_disk.store = Request::OnDisk{};
   on_disk.store->directory = store.path();
-  for (const Request& request : {in_memory, on_disk}) {
+  for (Request request : {in_memory, on_disk}) {
+    MemoryBudget memory;
+    request.memory = &memory;
     std::future<void> other;
     run(request, {}, [&](Machine&, const Plan&, const std::function<void()>& go) {
       if (!other.valid()) {
-        other = std::async(std::launch::async, [] {
-          const MemoryClaim claim(Words(INT64_MAX) + Words(1), "another", "");
+        other = std::async(std::launch::async, [&] {
+          const MemoryClaim claim(&memory, Words(INT64_MAX) + Words(1), "another", "");
         });
         EXPECT_EQ(other.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
       }

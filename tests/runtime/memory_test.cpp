@@ -119,11 +119,12 @@ TEST(MemoryHere, ThisMachineAndAnEmptyRootGiveAFigure) {
 TEST(MemoryClaim, WaitsForThoseBeforeIt) {
   const Words most =
       static_cast<Index>(std::min<std::uint64_t>(memory_available(), INT64_MAX) / 10 * 6);
+  MemoryBudget memory;
   std::optional<MemoryClaim> first;
-  first.emplace(most, "first", "");
+  first.emplace(&memory, most, "first", "");
   auto second =
-      std::async(std::launch::async, [&] { const MemoryClaim claim(most, "second", ""); });
-  const MemoryClaim little(1, "little", "");  // beside the first there is room
+      std::async(std::launch::async, [&] { const MemoryClaim claim(&memory, most, "second", ""); });
+  const MemoryClaim little(&memory, 1, "little", "");  // beside the first there is room
   EXPECT_EQ(second.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
   first.reset();
   second.get();
@@ -131,11 +132,30 @@ TEST(MemoryClaim, WaitsForThoseBeforeIt) {
 
 TEST(MemoryClaim, RefusesWhatIsNotThereAtAll) {
   const Words all = Words(INT64_MAX) + Words(1);
+  MemoryBudget memory;
   const std::string message =
-      thrown<std::runtime_error>([&] { const MemoryClaim claim(all, "k", "take less"); });
+      thrown<std::runtime_error>([&] { const MemoryClaim claim(&memory, all, "k", "take less"); });
   EXPECT_TRUE(message.starts_with("k would need more than 8 EiB of memory, but ")) << message;
   EXPECT_TRUE(message.ends_with(" are available: take less")) << message;
-  const MemoryClaim none(0, "who comes after", "");
+  const MemoryClaim none(&memory, 0, "who comes after", "");
+}
+
+// Who shares with nobody never waits, not even within a claim of its own.
+TEST(MemoryClaim, AloneIsNotHeldUp) {
+  const Words most =
+      static_cast<Index>(std::min<std::uint64_t>(memory_available(), INT64_MAX) / 10 * 6);
+  const MemoryClaim first(nullptr, most, "first", "");
+  const MemoryClaim second(nullptr, most, "second", "");
+}
+
+TEST_F(Memory, ABudgetLooksWhereItIsTold) {
+  MemoryBudget memory(root_.path());
+  const Words all = Index{1000} << 20;
+  const MemoryClaim fits(&memory, all, "k", "");
+  MemoryBudget other(root_.path());
+  EXPECT_EQ(thrown<std::runtime_error>(
+                [&] { const MemoryClaim claim(&other, all + 1, "k", "take less"); }),
+            "k would need 1000.0 MiB of memory, but 1000.0 MiB are available: take less");
 }
 
 TEST(FormatBytes, ThreeFiguresOrSo) {
