@@ -26,13 +26,16 @@ double seconds_since(Clock::time_point start) {
 }
 
 // Words a second that a machine reads in blocks of half of M, or some megabytes where that is more,
-// out of main memory: the best of a few.
-double read_speed(Index M) {
+// out of main memory: the best of a few. Throws: std::runtime_error where that is too small.
+double read_speed(Index M, MemoryBudget* shared) {
   constexpr Index kCols = 1024;
   constexpr Index kRows = 64 * 1024;  // 256 MiB
   constexpr int kTimes = 3;
-  const SlowMatrix slow("slow", kRows, kCols);
   const Index rows = std::clamp<Index>(M / 2 / kCols, 1, 1024);
+  const MemoryClaim memory(shared, 4 * (Words(kRows) * kCols + Words(rows) * kCols),
+                           "measuring how fast words are read",
+                           "have the suite run or count (how)");
+  const SlowMatrix slow("slow", kRows, kCols);
   double best = 0;
   for (int k = 0; k < kTimes; ++k) {
     Machine machine(rows * kCols);
@@ -94,7 +97,10 @@ void add_part(const Part& part, const std::string& prefix, bool timed, Swept& sw
   }
 }
 
-Swept swept_of(const Point& point, const Report& report, bool timed) {
+// Timed where it is known how fast words are read.
+Swept swept_of(const Point& point, const Report& report,
+               const std::optional<double>& words_per_second) {
+  const bool timed = words_per_second.has_value();
   Swept swept{.point = point,
               .kernel = report.kernel.plan.kernel,
               .blocks = {},
@@ -117,7 +123,7 @@ Swept swept_of(const Point& point, const Report& report, bool timed) {
     swept.speed =
         Speed{.gflops = seconds > 0 ? 1e-9 * static_cast<double>(swept.total.flops) / seconds : 0,
               .peak_gflops = report.kernel.peak_gflops,
-              .words_per_second = read_speed(report.kernel.plan.M)};
+              .words_per_second = *words_per_second};
   }
   return swept;
 }
@@ -233,13 +239,23 @@ Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory)
   constexpr int kTimes = 3;
   constexpr double kLong = 2;
   try {
+    const auto counted = [&] { return count_subject(point.subject, point.arguments); };
     if (how == How::count) {
-      return swept_of(point, count_subject(point.subject, point.arguments), false);
+      return swept_of(point, counted(), std::nullopt);
     }
-    Swept best = swept_of(point, run_subject(point.subject, point.arguments, timed, memory), timed);
+    // Before the runs, which would be lost where there is no memory for it; and not for a point
+    // that does not fit.
+    std::optional<double> words_per_second;
+    if (timed) {
+      words_per_second = read_speed(counted().kernel.plan.M, memory);
+    }
+    const auto ran = [&] {
+      return swept_of(point, run_subject(point.subject, point.arguments, timed, memory),
+                      words_per_second);
+    };
+    Swept best = ran();
     for (int k = 1; timed && k < kTimes && *best.total.seconds < kLong; ++k) {
-      Swept next =
-          swept_of(point, run_subject(point.subject, point.arguments, timed, memory), timed);
+      Swept next = ran();
       if (*next.total.seconds < *best.total.seconds) {
         best = std::move(next);
       }

@@ -59,8 +59,8 @@ std::string to_line(const Swept& swept);
 Swept parse_line(std::string_view line, const std::string& place);
 
 // Runs or counts a point of redblue's kernels. Timed, it runs three times, or once where that takes
-// more than two seconds, and the fastest counts. Throws: as run().
-// Several at a time share `memory`.
+// more than two seconds, and the fastest counts. Several at a time share `memory`. Throws: as
+// run().
 Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr);
 
 struct Sweep {

@@ -4,10 +4,13 @@
 #include "runtime/sweep.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 
 #include "runtime/kernel_subjects.hpp"
+#include "tests/runtime/temporary_directory.hpp"
+#include "tests/runtime/thrown.hpp"
 #include "tests/tools/csv.hpp"
 
 namespace redblue {
@@ -86,6 +89,23 @@ TEST(Sweep, IsTimedWhereAskedFor) {
   EXPECT_GT(swept.speed->peak_gflops, 0);
   EXPECT_GT(swept.speed->words_per_second, 0);
   EXPECT_EQ(parse_line(to_line(swept), "line"), swept) << "a double lost bits";
+}
+
+// How fast words are read is measured in 256 MiB, which no run of the point asks for.
+TEST(Sweep, IsNotTimedInTooLittleMemory) {
+  const TemporaryDirectory root;
+  root.write("proc/meminfo", "MemAvailable: 102400 kB\n");
+  MemoryBudget memory(root.path());
+  const Point point = point_of("backward/rows", 64, 64, 16, 2048);
+  const std::string message = thrown<std::runtime_error>(
+      [&] { static_cast<void>(sweep_point(point, How::run, true, &memory)); });
+  EXPECT_EQ(message,
+            "measuring how fast words are read would need 256.0 MiB of memory, but 100.0 MiB are "
+            "available: have the suite run or count (how)");
+  EXPECT_TRUE(sweep_point(point, How::run, false, &memory).fits);
+  EXPECT_FALSE(
+      sweep_point(point_of("backward/naive", 37, 23, 7, 600), How::run, true, &memory).fits)
+      << "nothing is measured for it";
 }
 
 TEST(Sweep, ComesBackFromItsDocument) {
