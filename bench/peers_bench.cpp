@@ -1,7 +1,8 @@
 // redblue beside what one would write without it, interleaved: an iteration times the kernel,
-// the same problem by OpenBLAS with materialised matrices, and multiply-adds out of registers,
-// one after the other. The benchmark's own time is the kernel's; counters hold medians over the
-// iterations and the quartiles of the ratio of one iteration's two times.
+// the same problem by OpenBLAS with materialised matrices, both after a rest and a run that is not
+// timed, and multiply-adds out of registers, one after the other. The benchmark's own time is the
+// kernel's; counters hold medians over the iterations and the quartiles of the ratio of one
+// iteration's two times.
 //
 //   redblue_bench --benchmark_filter=peer/ --benchmark_counters_tabular=true
 
@@ -45,12 +46,11 @@ double quantile(std::vector<double> values, double at) {
 }
 
 // Threads that have done their part of either side spin before they sleep, and would take from the
-// other side's time.
-constexpr std::chrono::milliseconds kRest(50);
-
+// other side's time; what one side leaves in the caches would take from it, too.
 template <class Work>
 double seconds(const Work& work) {
-  std::this_thread::sleep_for(kRest);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  work();
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
