@@ -84,13 +84,10 @@ std::vector<CalibratedCache> caches_of(const Topology& topology) {
   return caches;
 }
 
-void refuse_if_too_large(const Shape& shape) {
+MemoryClaim memory_for(const Shape& shape) {
   constexpr Index kMatrices = 8;  // operands, O, and the forward pass
-  const Words bytes = Words(shape.n) * shape.d * (kMatrices * Index{sizeof(float)});
-  if (bytes.overflowed() || static_cast<std::uint64_t>(bytes.value()) > memory_available()) {
-    throw std::runtime_error(fmt::format("n = {} needs more memory than the {} that are available",
-                                         shape.n, format_bytes(memory_available())));
-  }
+  return {nullptr, Words(shape.n) * shape.d * (kMatrices * Index{sizeof(float)}),
+          fmt::format("calibrate with n = {}", shape.n), "take a smaller n"};
 }
 
 // Shares in turn, round after round: what else the machine does meanwhile meets them all alike.
@@ -280,7 +277,7 @@ Action add_calibrate(CLI::App& app) {
                             .rounds = kRounds,
                             .rates_n = std::min(queries, kRateQueries)};
     calibration.levels = caches_of(calibration.topology);
-    refuse_if_too_large(shape);
+    const MemoryClaim memory = memory_for(shape);
     // A file that cannot be written is known before the work is done.
     WholeFile file(target(options->out));
     {
