@@ -33,10 +33,15 @@ void for_line(Index words, const Copy& copy) {
   }
 }
 
-// Processors fetch ahead by themselves, but not into the next page. A number, and no pointer,
-// may lie behind the matrix.
-void fetch_a_page_ahead(const float* word) {
-  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(word) + 4096));
+// Processors fetch ahead by themselves, but not into the next page: so two pages ahead, and not
+// into the nearest cache, which has no room for them. A number, and no pointer, may lie behind the
+// matrix.
+void fetch_ahead(const float* word) {
+  constexpr std::uintptr_t kAhead = 8192;
+  constexpr int kForReading = 0;
+  constexpr int kSecondCache = 2;
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(word) + kAhead),
+                     kForReading, kSecondCache);
 }
 
 // No tile shares words with a slow matrix.
@@ -48,7 +53,7 @@ void gather_tile(const float* __restrict matrix, Index width, Range rows, Range 
   if (orientation == Orientation::straight) {
     for_tile_runs(rows.size(), columns.size(), all_rows, all_columns,
                   [=](Index i, Index j, Index at, Index words) {
-                    fetch_a_page_ahead(from + i * width + j);
+                    fetch_ahead(from + i * width + j);
                     for_line(words, [=](auto count) {
                       std::memcpy(to + at, from + i * width + j, count * sizeof(float));
                     });
