@@ -46,10 +46,15 @@ double quantile(std::vector<double> values, double at) {
 }
 
 // Threads that have done their part of either side spin before they sleep, and would take from the
-// other side's time; what one side leaves in the caches would take from it, too.
+// time of what comes next.
+void rest() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+// Of a second run: the other side's words are in the caches before the first.
 template <class Work>
 double seconds(const Work& work) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  rest();
   work();
   const auto start = std::chrono::steady_clock::now();
   work();
@@ -111,6 +116,7 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
       ratios.push_back(theirs.back() / ours.back());
     }
     const auto flops = static_cast<double>(counted.total.operations.flops);
+    rest();
     shares.push_back(100 * flops / ours.back() / fma_peak(threads, topology) * 1e-9);
     state.SetIterationTime(ours.back());
   }

@@ -49,7 +49,6 @@ constexpr int rows_of(int) {
 #endif
 }
 #endif
-static_assert(rows_of(kPanels) * kPanels * kPanel <= kHomeWords);
 
 // ---- rows of panels, a vector at a time --------------------------------------------------
 
@@ -85,6 +84,11 @@ HWY_INLINE Vector load(const float* row, int v) {
 HWY_INLINE void store(Vector value, float* row, int v, Index lanes) {
   if (HWY_LIKELY(lanes == kWidth)) {
     hn::StoreU(value, kLanes, row + v * kWidth);
+  } else if constexpr (HWY_TARGET == HWY_NEON) {
+    // It has no masked store: what lies behind may belong to a thread that fetches ahead.
+    float words[kWidth];
+    hn::StoreU(value, kLanes, words);
+    std::copy_n(words, lanes, row + v * kWidth);
   } else {
     hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes,
                      row + v * kWidth);
@@ -342,6 +346,7 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
 template <int G, class Left, class Finish>
 void panels(const Left& a, const ConstView& b, const View& c, Index p, const Finish& finish) {
   constexpr int kRows = rows_of(G);
+  static_assert(kRows * G * kPanel <= kHomeWords);
   for (Index i = 0; i < a.rows();) {
     const Index left = a.alike(i);
     if (left >= kRows) {

@@ -11,8 +11,8 @@
 namespace redblue {
 namespace {
 
-// W_I = p_I A2. Keys pass for s and its maximum, for e and q, and, backwards, for W: the block of
-// A2 where that turns is read once.
+// W_I = p_I A2. Keys pass backwards for s and its maximum, then forwards for e and q, and for W:
+// the block of A2 where that turns is read once.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
   const Phase phase(machine, "core");
   const SlowMatrix& A2 = io.in("A2");

@@ -251,7 +251,7 @@ Window forward_row_window(const Signature& operand, const Shape& shape, const Bl
 // round. Measured, and not critical.
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
   constexpr Index kMostKeys = 96;
-  constexpr Index kKeyStep = 12;  // registers hold 1, 2, 4, 6 or 12 rows of a strip
+  constexpr Index kKeyStep = 12;  // registers hold 1, 2, 4, 6, 8 or 12 rows of a strip
   constexpr double kPerKey = 8;
   constexpr double kPerQuery = 16;
   const auto [n, m, d] = shape;

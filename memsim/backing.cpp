@@ -37,7 +37,7 @@ void for_line(Index words, const Copy& copy) {
 // into the nearest cache, which has no room for them. A number, and no pointer, may lie behind the
 // matrix.
 void fetch_ahead(const float* word) {
-  constexpr std::uintptr_t kAhead = 8192;
+  constexpr std::uintptr_t kAhead = 2048 * sizeof(float);
   constexpr int kForReading = 0;
   constexpr int kSecondCache = 2;
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(word) + kAhead),

@@ -30,7 +30,7 @@ std::vector<std::string> subjects_of(const Slice& slice);
 Picture figure1_picture(const Slice& slice);
 // Where the words of one subject go, by phase, over M.
 Picture phases_picture(const Slice& slice);
-// How fast against words a flop, under what the machine reached meanwhile.
+// How fast against words a flop, under what the machine reached beside it.
 Picture roofline_picture(const std::vector<Slice>& slices);
 
 // All that a sweep has the points for; `phases` of at most so many subjects.
