@@ -41,7 +41,7 @@ class Machine {
   // Throw (all of them): FastMemoryOverflow, ShapeMismatch, CountOverflow for a tile of
   // more words than can be counted; read and write also what the store throws.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0);
-  // Takes no time; the words are NaN where assertions are on.
+  // Takes no time; where assertions are on, the words are NaN, which shows who reads them first.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value);
   [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name
   void write(const Tile& tile, const Block& block);

@@ -2,6 +2,7 @@
 
 #include "memsim/machine.hpp"
 
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -98,6 +99,28 @@ TEST(Machine, InitializesAColumnOfZeroesByDefault) {
   for (Index i = 0; i < 10; ++i) {
     EXPECT_EQ(sum(i, 0), 0);
   }
+}
+
+// live and peak are those of any tile of as many words; nothing is moved.
+TEST(Machine, ChargesATileThatIsNotSet) {
+  Machine machine(12);
+  {
+    const Tile tile = machine.initialize("later", 3, 4, kUnset);
+    EXPECT_EQ(tile.rows(), 3);
+    EXPECT_EQ(tile.cols(), 4);
+    EXPECT_EQ(machine.live(), 12);
+    EXPECT_THROW((void)machine.initialize("one more", 1, 1, kUnset), FastMemoryOverflow);
+#ifndef NDEBUG
+    for (Index i = 0; i < 3; ++i) {
+      for (Index j = 0; j < 4; ++j) {
+        EXPECT_TRUE(std::isnan(tile(i, j))) << i << ", " << j;
+      }
+    }
+#endif
+  }
+  EXPECT_EQ(machine.live(), 0);
+  EXPECT_EQ(total(machine.phases()).peak, 12);
+  EXPECT_EQ(total(machine.phases()).io.io(), 0);
 }
 
 TEST(Machine, NeedsAWordOfMemory) {
