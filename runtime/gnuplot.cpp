@@ -71,11 +71,15 @@ std::string terminal(PictureFormat format) {
                    2 * kWidth, 2 * kHeight, kFont);
 }
 
-// What gnuplot says of an error is below the line that it is about: "script" line 3: what.
+// What gnuplot says of an error is below the line that it is about: "script" line 3: what. Warnings
+// may come before it.
 std::string complaint(const std::string& said) {
   std::istringstream lines(said);
   std::string first;
   for (std::string line; std::getline(lines, line);) {
+    if (line.find("warning:") != std::string::npos) {
+      continue;
+    }
     if (line.find("\" line ") != std::string::npos) {
       return line;
     }

@@ -1,11 +1,13 @@
 #include "runtime/subprocess.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -17,20 +19,19 @@
 namespace redblue {
 namespace {
 
-// The present environment, and those variables in place of older ones of their names.
-std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
-  std::vector<std::string> all = variables;
+// The present environment, with those variables in place of older ones of their names.
+std::vector<std::string> environment_with(std::vector<std::string> variables) {
+  const auto replaced = [names = variables](std::string_view old) {
+    return std::ranges::any_of(names, [old](const std::string& variable) {
+      return old.starts_with(variable.substr(0, variable.find('=') + 1));
+    });
+  };
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view old(*entry);
-    bool replaced = false;
-    for (const std::string& variable : variables) {
-      replaced = replaced || old.starts_with(variable.substr(0, variable.find('=') + 1));
-    }
-    if (!replaced) {
-      all.emplace_back(old);
+    if (!replaced(*entry)) {
+      variables.emplace_back(*entry);
     }
   }
-  return all;
+  return variables;
 }
 
 std::string content(const std::filesystem::path& file) {
@@ -125,7 +126,9 @@ std::optional<std::filesystem::path> find_program(std::string_view name, std::st
 
 Ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& variables,
                   const std::filesystem::path& scratch) {
-  const std::vector<std::string> environment = environment_with(variables);
+  std::vector<std::string> replaced = variables;
+  replaced.emplace_back("LC_ALL=C.UTF-8");
+  const std::vector<std::string> environment = environment_with(std::move(replaced));
   const std::vector<char*> word_pointers = pointers(words);
   const std::vector<char*> environment_pointers = pointers(environment);
   Ended ended;

@@ -37,7 +37,8 @@ struct Ended {
 };
 
 // Waits for its end. `words` begins with the program's path, `variables` (NAME=VALUE) are added to
-// the environment; output is caught in files in `scratch`. It does not survive this process.
+// the environment. The child's locale is C.UTF-8, whatever this process has: what it prints is
+// read here. Output is caught in files in `scratch`. The child does not survive this process.
 // Throws: std::system_error.
 Ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& variables,
                   const std::filesystem::path& scratch);

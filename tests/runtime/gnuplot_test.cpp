@@ -3,6 +3,7 @@
 #include "runtime/gnuplot.hpp"
 
 #include <algorithm>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,22 @@ TEST_F(Gnuplot, SaysWhatGnuplotSays) {
     EXPECT_EQ(what.find('\n'), std::string::npos) << what;
   }
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path())) << "nothing is left";
+}
+
+// A warning is not why it failed. A script stands in for a gnuplot that warns.
+TEST_F(Gnuplot, AWarningIsNotItsError) {
+  const std::filesystem::path warns = directory_.path() / "gnuplot";
+  std::ofstream(warns) << "#!/bin/sh\n"
+                          "echo '\"script\" line 1: warning: iconv failed' >&2\n"
+                          "echo 'plot nonsense\n     ^' >&2\n"
+                          "echo '\"script\" line 2: no such plot' >&2\nexit 1\n";
+  std::filesystem::permissions(warns, std::filesystem::perms::owner_all);
+  try {
+    static_cast<void>(draw(some_picture(), PictureFormat::svg, warns, directory_.path()));
+    ADD_FAILURE() << "drawn";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("no such plot"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Picture, FormatIsByExtension) {

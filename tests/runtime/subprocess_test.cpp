@@ -4,6 +4,7 @@
 #include "runtime/subprocess.hpp"
 
 #include <csignal>
+#include <cstdlib>
 
 #include "tests/runtime/temporary_directory.hpp"
 
@@ -36,6 +37,20 @@ TEST(Subprocess, VariablesReplaceThoseOfTheEnvironment) {
   ::unsetenv("REDBLUE_TEST_OLD");
   ::unsetenv("REDBLUE_TEST_KEPT");
   EXPECT_EQ(ended.out, "other kept new\n");
+}
+
+// What a child prints is read here, so its language and letters do not depend on who started us.
+TEST(Subprocess, ItsLocaleIsOurChoice) {
+  const char* before = std::getenv("LC_ALL");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("LC_ALL", "POSIX", 1);
+  const Ended ended = shell("echo $LC_ALL; locale charmap 2>/dev/null");
+  if (before == nullptr) {
+    ::unsetenv("LC_ALL");
+  } else {
+    ::setenv("LC_ALL", kept.c_str(), 1);
+  }
+  EXPECT_EQ(ended.out, "C.UTF-8\nUTF-8\n");
 }
 
 TEST(Subprocess, ASignalThatEndsItIsTold) {
