@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -71,6 +72,11 @@ Path directory_of(const std::string& text) {
 // Of those that are asked for, or all.
 Items chosen(const Store& store, const Items& asked) {
   const Items all = store.names();
+  if (all.empty()) {
+    throw std::runtime_error(fmt::format(
+        "{} is no store: no matrix is there (redblue store import or generate makes one)",
+        store.directory().string()));
+  }
   for (const std::string& name : asked) {
     if (std::ranges::find(all, name) == all.end()) {
       const std::string where = store.directory().string();
@@ -242,7 +248,7 @@ Index granule_of(const TextOption& option) {
 
 Action add_store(CLI::App& app) {
   struct Options {
-    Action action;
+    std::function<int(const Options&)> action;  // of the subcommand that was typed
     std::string directory;
     Items items;
     std::optional<TextOption> format, import_granule, granule, seed, scale;
@@ -258,24 +264,25 @@ Action add_store(CLI::App& app) {
     command->add_option("items", options->items, items)->required(required)->option_text(" ");
     return command;
   };
-  const auto runs = [options](CLI::App* command, Action action) {
+  // An action is given the options: one that held them would keep them alive for ever.
+  const auto runs = [options](CLI::App* command, std::function<int(const Options&)> action) {
     command->final_callback([options, action] { options->action = action; });
   };
 
   CLI::App* info_command = add("info", "the matrices in a store", "of these; of all", false);
   options->format.emplace(*info_command, "--format", "table, json or csv", "FORMAT");
-  runs(info_command, [options] {
-    return info(directory_of(options->directory), options->items, parse_format(*options->format));
+  runs(info_command, [](const Options& given) {
+    return info(directory_of(given.directory), given.items, parse_format(*given.format));
   });
   runs(add("verify", "whether all that matrices hold is what was written", "these; all", false),
-       [options] { return verify(directory_of(options->directory), options->items); });
+       [](const Options& given) { return verify(directory_of(given.directory), given.items); });
   CLI::App* import_command = add("import", "matrices from .npy files, by rows",
                                  "NAME=FILE: a matrix and where it is", true);
   options->import_granule.emplace(*import_command, "--granule", "the least that moves; 64KiB",
                                   "BYTES");
-  runs(import_command, [options] {
-    return import_files(directory_of(options->directory), options->items,
-                        granule_of(*options->import_granule));
+  runs(import_command, [](const Options& given) {
+    return import_files(directory_of(given.directory), given.items,
+                        granule_of(*given.import_granule));
   });
   CLI::App* generate_command =
       add("generate", "operands of attention from a seed", "A1, A2, A3, X, Y, dO; all", false);
@@ -284,24 +291,26 @@ Action add_store(CLI::App& app) {
   options->scale.emplace(*generate_command, "--scale", "their scores' standard deviation; 1",
                          "NUMBER");
   options->granule.emplace(*generate_command, "--granule", "the least that moves; 64KiB", "BYTES");
-  runs(generate_command, [options] {
+  runs(generate_command, [](const Options& given) {
     Request request;
-    options->shape->fill(request);
+    given.shape->fill(request);
     if (!request.n || !request.d) {
       throw UsageError(request.n ? "--d is missing" : "--n is missing");
     }
-    const auto seed = options->seed->get();
-    const auto scale = options->scale->get();
-    return generate(directory_of(options->directory), options->items,
+    const auto seed = given.seed->get();
+    const auto scale = given.scale->get();
+    return generate(directory_of(given.directory), given.items,
                     {*request.n, request.m.value_or(*request.n), *request.d},
                     seed ? parse_seed(seed->text, seed->from) : request.seed,
                     scale ? parse_scale(scale->text, scale->from) : request.scale,
-                    granule_of(*options->granule));
+                    granule_of(*given.granule));
   });
   runs(add("export", "matrices to .npy files, by rows", "NAME=FILE: a matrix and where it goes",
            true),
-       [options] { return export_files(directory_of(options->directory), options->items); });
-  return [options] { return options->action(); };
+       [](const Options& given) {
+         return export_files(directory_of(given.directory), given.items);
+       });
+  return [options] { return options->action(*options); };
 }
 
 }  // namespace redblue
