@@ -1,6 +1,7 @@
 #include "runtime/report.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -67,6 +68,12 @@ double gflops(const Part& part) {
                      : 0;
 }
 
+// What the phases lack of the total: making matrices, starting workers, waiting for the last.
+double seconds_outside(const Counted& counted) {
+  return counted.total_seconds -
+         std::accumulate(counted.seconds.begin(), counted.seconds.end(), 0.0);
+}
+
 Json part_json(const Part& part) {
   Json blocks = Json::object();
   for (const auto& [name, size] : part.plan.blocks) {
@@ -92,6 +99,7 @@ Json part_json(const Part& part) {
   if (part.counted) {
     sum["elementwise"] = part.counted->total.operations.elementwise;
     sum["seconds"] = part.counted->total_seconds;
+    sum["seconds_outside"] = seconds_outside(*part.counted);
     sum["span"] = part.counted->span;
     if (part.peak_gflops > 0) {
       sum["gflops"] = gflops(part);
@@ -165,6 +173,9 @@ std::string speed(const Part& part) {
         "{} workers, the busiest moved {} words (formula {}){}\n", workers,
         grouped(part.counted->largest), grouped(part.largest.value()),
         part.counted->unpinned.empty() ? "" : "; not pinned: " + part.counted->unpinned);
+    text += fmt::format(
+        "seconds of a phase are the mean of the workers; outside all phases they spent {:.4f}\n",
+        seconds_outside(*part.counted));
   }
   return text;
 }

@@ -60,8 +60,9 @@ void add(const PhaseTotal& part, PhaseTotal& sum) {
   sum.peak = std::max(sum.peak, part.peak);
 }
 
-// What a machine counted beside others at the same time.
-void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Counted& counted) {
+// What a machine counted beside others at the same time, one of so many.
+void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,
+         Counted& counted) {
   const PhaseTotal all = total(machine.phases());
   add(all, counted.total);
   counted.largest = std::max(counted.largest, all.io.io());
@@ -72,8 +73,8 @@ void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Coun
       throw std::logic_error(plan.kernel + " has other phases than its formulas: " + phase.path);
     }
     add(phase, *sum);
-    double& seconds = counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())];
-    seconds = std::max(seconds, clock.seconds(phase.path));
+    counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())] +=
+        clock.seconds(phase.path) / static_cast<double>(workers);
   }
 }
 
@@ -251,7 +252,7 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   counted.total_seconds = seconds_since(start);
   for (const auto& worker : workers) {
     if (worker != nullptr) {  // else it had nothing to do
-      add(worker->machine, worker->clock, plan, counted);
+      add(worker->machine, worker->clock, plan, team.workers, counted);
     }
   }
   return counted;
@@ -265,7 +266,7 @@ Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Wo
   // With what was counted before, in which seconds add up.
   const auto so_far = [&] {
     Counted counted = nothing(cost_of_team(kernel, plan, {}));
-    add(machine, clock, plan, counted);
+    add(machine, clock, plan, 1, counted);
     counted.total_seconds = seconds_since(start);
     if (steps.before) {
       add(*steps.before, counted);

@@ -48,7 +48,8 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team);
 // What a run counted, its workers together.
 struct Counted {
   std::vector<PhaseTotal> phases;  // summed by path, in the order of the formulas; largest peak
-  std::vector<double> seconds;     // of each phase, of the slowest worker
+  // Of each phase, the mean of the workers: together at most total_seconds.
+  std::vector<double> seconds;
   PhaseTotal total;
   Index largest = 0;  // the most words that one worker moved
   double total_seconds = 0;

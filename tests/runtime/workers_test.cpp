@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <limits>
@@ -15,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -298,6 +300,41 @@ TEST_P(Teams, LetAFailingStoreOut) {
       }
     }
   }
+}
+
+// Each worker is slow in another phase. The slowest of each phase would add up to twice the time.
+TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
+  class SlowIn final : public Listener {
+   public:
+    explicit SlowIn(std::string phase) : phase_(std::move(phase)) {}
+    void on(const Event& event) noexcept override {
+      if (event.kind == Event::Kind::enter_phase && event.name == phase_) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    }
+
+   private:
+    std::string phase_;
+  };
+  const Kernel& kernel = find_kernel("forward/flash");
+  const Plan plan = kernel.plan({16, 16, 4}, 1000);
+  std::deque<Store> stores;
+  std::vector<Operands> heads;
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    heads.push_back(stores.emplace_back(kernel, make_problem(kernel, plan.shape, seed)).io());
+  }
+  std::atomic<int> machines = 0;
+  const Counted counted = run_on_team(kernel, plan, {.workers = 2, .heads = 2}, heads, Topology(),
+                                      [&](Machine& machine, const Plan&, const auto& go) {
+                                        SlowIn slow(machines++ == 0 ? "S" : "core");
+                                        machine.listen(slow);
+                                        go();
+                                        machine.silence(slow);
+                                      });
+  ASSERT_EQ(counted.phases.size(), 3U);
+  EXPECT_GE(counted.seconds[0], 0.05);
+  EXPECT_GE(counted.seconds[2], 0.05);
+  EXPECT_LE(counted.seconds[0] + counted.seconds[1] + counted.seconds[2], counted.total_seconds);
 }
 
 // Heads go out whole: each is what it is alone, whoever has it; some have none.
