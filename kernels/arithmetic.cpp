@@ -31,8 +31,15 @@ constexpr int kVectors = kPanel / kWidth;  // to a row of a panel
 
 // The tile of a product that registers hold: rows_of(G) rows of G panels, which are at most
 // kPanels. As many accumulators as the registers take beside a row of b and a broadcast word of
-// a, in the shape that loads the fewest words for them.
-#if HWY_TARGET == HWY_AVX3
+// a, in the shape that loads the fewest words for them. A sanitizer checks each access of each
+// unrolled shape, which takes minutes to compile: its builds define REDBLUE_FEW_SHAPES. The bits of
+// a result do not depend on the shape, in which each sum has its terms in the same order.
+#if defined(REDBLUE_FEW_SHAPES)
+constexpr int kPanels = 1;
+constexpr int rows_of(int) {
+  return 2;
+}
+#elif HWY_TARGET == HWY_AVX3
 constexpr int kPanels = 4;
 constexpr int rows_of(int panels) {
   return panels == 1 ? 12 : 24 / panels;

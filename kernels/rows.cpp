@@ -278,11 +278,9 @@ Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
     }
   }
   // Where whole panels allow, an even number of blocks, so that two workers have the same to do.
-  Index T = ceil_div(n, best_r);
-  if (T > 1) {
-    T += T % 2;
-    const Index r = ceil_div(ceil_div(n, T), kPanel) * kPanel;
-    best_r = std::min(best_r, r);
+  if (const Index T = ceil_div(n, best_r); T > 1) {
+    const Index r = ceil_div(ceil_div(n, 2), ceil_div(T, 2));
+    best_r = std::min(best_r, ceil_div(r, kPanel) * kPanel);
   }
   const Index w =
       even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));

@@ -1,4 +1,4 @@
-// expect: discards qualifiers|drops 'const' qualifier|lose const qualifier
+// expect: discards qualifiers|drops 'const' qualifier|no viable conversion
 // Arithmetic changes no tile that is const.
 #include "kernels/arithmetic.hpp"
 

@@ -252,7 +252,7 @@ TEST(Bounds, AreBelowWhatTheBestSchedulesMove) {
         expect_below(task, formula.schedule, static_cast<Index>(moved), formula.name);
         ++held[formula.name];
         if (sharing == formula.schedule.sharing) {
-          const Bound& bound = largest(lower_bounds(task), formula.schedule);
+          const Bound bound = largest(lower_bounds(task), formula.schedule);
           nearest = std::min(nearest, moved / static_cast<double>(bound.words));
         }
       }
