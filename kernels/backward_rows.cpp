@@ -41,10 +41,10 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
 void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
           SlowMatrix* partials) {
   const Range I = by.units()[unit];
-  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  auto [s_t, a1_t] = row_scores(machine, by, io, I);
   RowGradients of_rows = row_gradients(machine, by, io, I);
   const Tile W = core(machine, by, io, I, std::move(s_t), std::move(of_rows));
-  add_gradient(machine, by, io, unit, W, partials);
+  add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
 }
 
 template <bool kShared>
@@ -58,17 +58,18 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const Words c = std::min(by.keys, m);
   const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
   PhaseCost G = row_gradients_cost(by, units);
-  G.peak += r * d;  // S
+  const Words kept = r * by.kept;  // of A1
+  G.peak += r * d + kept;          // S
   const Words strip = std::min(r, Words(by.strip()));
   const Words home = std::min(c * strip, Words(kHomeWords));
   return {
       rows_times_cost("S", by, units),
       G,
-      // S, G and W, L and v; A2_J and A3_J; a strip.
+      // S, G and W, L and v, and what is kept of A1; A2_J and A3_J; a strip.
       {.path = "core",
        .reads = rows + sources * Words(m) * d * T,
        .writes = 0,
-       .peak = 3 * r * d + 2 * r + by.key_words(sources) + c * strip + home,
+       .peak = 3 * r * d + 2 * r + kept + by.key_words(sources) + c * strip + home,
        .flops = 6 * rows * m * d},
       add_gradient_cost(by, units, partials),
   };

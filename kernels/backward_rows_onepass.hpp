@@ -9,7 +9,7 @@
 // moves (by delta: U -= delta Z, Z = sum e A2), and at the end, where the mean is v, W = U / l.
 // Four products in place of backward/rows' three; nothing goes to the slow store but g:
 //
-//   reads and writes   2 m d T + 4 d^2 T - d^2 + 3 n d,   T = ceil(n / Br)
+//   reads and writes   2 m d T + 4 d^2 T - d^2 + (3 d - kept) n,   T = ceil(n / Br)
 
 #include "kernels/kernel.hpp"
 

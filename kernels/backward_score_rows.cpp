@@ -71,17 +71,18 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const Words r = by.largest_of(units);
   const Index c = std::min(by.keys, m);
   PhaseCost G = rows_times_cost("G", by, units);
-  G.peak += r * d;  // S
+  const Words kept = r * by.kept;  // of A1
+  G.peak += r * d + kept;          // S
   return {
       rows_times_cost("S", by, units),
       G,
       // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
-      // A3_J. W comes when G and A3_J have gone.
+      // A3_J. W comes when G and A3_J have gone. What is kept of A1 stays.
       {.path = "core",
        .reads = (Words(2) * m + (m - c)) * d * units.size(),
        .writes = 0,
-       .peak = std::max(r * m + 2 * r * d + r + Words(c) * d,
-                        2 * r * m + r * d + 3 * r + Words(2) * c * d),
+       .peak = kept + std::max(r * m + 2 * r * d + r + Words(c) * d,
+                               2 * r * m + r * d + 3 * r + Words(2) * c * d),
        .flops = 6 * Words(by.rows_of(units)) * m * d},
       add_gradient_cost(by, units, partials),
   };

@@ -6,43 +6,26 @@
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/rows.hpp"
+#include "kernels/running_sums.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 namespace {
 
 // Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
-Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile& maximum,
-          Tile& sum) {
+ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t) {
   const Phase phase(machine, "core");
-  const auto [n, m, d] = by.shape;
-  Tile Z = machine.initialize("Z", I.size(), d);
-  maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
-  sum = machine.initialize("sum", I.size());
-  const Index queries = std::min(by.strip(), I.size());
-  Tile strip = machine.initialize("e", std::min(by.keys, m), queries);
-  Tile factors = machine.initialize("rescale", queries);
+  ValueSums sums(machine, by, I.size());
   for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) {
-    for (const Range K : blocks(I.size(), by.strip())) {
-      const View e_t = strip.part({0, J.size()}, {0, K.size()});
-      const View rescale = factors.part({0, K.size()});
-      multiply(a2, s_t.part({0, s_t.rows()}, K), e_t);
-      raise_maximum(transposed(e_t), maximum.part(K), rescale);
-      scale_rows(sum.part(K), rescale);
-      scale_rows(Z.part(K), rescale);
-      exponentiate(transposed(e_t), maximum.part(K), sum.part(K));
-      multiply_add(transposed(e_t), a3, Z.part(K));
-    }
+    sums.add(a2, a3, {0, J.size()}, s_t);
   }
-  return Z;
+  return sums.take();
 }
 
 void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, SlowMatrix*) {
   const Range I = by.units()[unit];
   Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
-  Tile maximum;
-  Tile sum;
-  Tile Z = core(machine, by, io, I, std::move(s_t), maximum, sum);
+  auto [Z, maximum, sum] = core(machine, by, io, I, std::move(s_t));
   const Phase phase(machine, "O");
   divide_rows(Z, sum, Z);
   add_logarithm(maximum, sum);
@@ -65,17 +48,15 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   const Index T = units.size();
   const Words rows = by.rows_of(units);
   const Words r = by.largest_of(units);
-  const Words c = std::min(by.keys, m);
   const Words w = std::min(by.weights, d);
   const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
-  const Words strip = std::min(r, Words(by.strip()));
   return {
       rows_times_cost("S", by, units),
-      // S and Z, maximum and sum; A2_J and A3_J; a strip and its factors.
+      // S beside the sums; A2_J and A3_J.
       {.path = "core",
        .reads = sources * Words(m) * d * T,
        .writes = 0,
-       .peak = 2 * r * d + 2 * r + by.key_words(sources) + c * strip + strip,
+       .peak = r * d + ValueSums::words(by, r) + by.key_words(sources),
        .flops = 4 * rows * m * d},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",

@@ -13,6 +13,9 @@ Blocks RowPlan::blocks() const {
   if (prefetch > 1) {
     blocks.add(std::string(kPrefetch), prefetch);
   }
+  if (kept > 0) {
+    blocks.add(std::string(kKept), kept);
+  }
   return blocks;
 }
 
@@ -115,46 +118,90 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
           .flops = 2 * nd * d};
 }
 
+// S^T = X^T A1^T, with A1_I^T in two tiles: what is kept, and the rest.
+RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
+  const SlowMatrix& A1 = io.in("A1");
+  const SlowMatrix& X = io.in("X");
+  if (by.kept == 0) {
+    return {rows_times(machine, by, "S", A1, I, X), {}};
+  }
+  const Phase phase(machine, "S");
+  const Range kept{0, by.kept};
+  const Range rest{by.kept, X.rows()};
+  Tile kept_t = machine.read(transposed(A1.block(I, kept)));
+  Tile rest_t;
+  if (rest.size() > 0) {
+    rest_t = machine.read(transposed(A1.block(I, rest)));
+  }
+  Tile s_t = machine.initialize("S", X.cols(), I.size());
+  for (const Range J : blocks(X.cols(), by.weights)) {
+    const Tile x = machine.read(X.block({0, X.rows()}, J));
+    multiply(transposed(x.part(kept)), kept_t, s_t.part(J));
+    if (rest.size() > 0) {
+      multiply_add(transposed(x.part(rest)), rest_t, s_t.part(J));
+    }
+  }
+  return {std::move(s_t), std::move(kept_t)};
+}
+
 void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-                  const Tile& W, SlowMatrix* partials) {
+                  const Tile& W, Tile a1_t, SlowMatrix* partials) {
   const Phase phase(machine, "g");
   const Range I = by.units()[unit];
-  const SlowMatrix& A1 = io.in("A1");
   SlowMatrix& g = io.out("g");
   const Index d = g.rows();
-  for (const Range K : blocks(d, by.weights)) {
-    Tile g_k = machine.initialize("g", K.size(), W.cols());
-    {
-      const Tile a1 = machine.read(A1.block(I, K));
-      multiply(transposed(a1), W, g_k);
-    }
+  const auto put = [&](Tile g_k, Range K) {
     if (partials != nullptr) {
       machine.write(g_k, partials->row_block({unit * d + K.begin, unit * d + K.end}));
-      continue;
+      return;
     }
     if (unit > 0) {
       const Tile sum = machine.read(g.row_block(K));
       add(g_k, sum);
     }
     machine.write(g_k, g.row_block(K));
+  };
+  for (const Range K : blocks(by.kept, by.weights)) {
+    Tile g_k = machine.initialize("g", K.size(), d);
+    multiply(std::as_const(a1_t).part(K), W, g_k);
+    put(std::move(g_k), K);
+  }
+  a1_t.reset();
+  const Range rest{by.kept, d};
+  for (const Range part : blocks(rest.size(), by.weights)) {
+    const Range K = part_of(rest, part);
+    Tile g_k = machine.initialize("g", K.size(), d);
+    {
+      const Tile a1 = machine.read(io.in("A1").block(I, K));
+      multiply(transposed(a1), W, g_k);
+    }
+    put(std::move(g_k), K);
   }
 }
 
 PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
   const Index d = by.shape.d;
   const Words dd = Words(d) * d;
-  const Words nd = Words(by.rows_of(units)) * d;
+  const Words rows = by.rows_of(units);
   const Words r = by.largest_of(units);
-  const Words w = std::min(by.weights, d);
   // The first row block of all finds nothing to add to.
   const Range adding{partials ? units.end : std::max(units.begin, Index{1}), units.end};
   const bool adds = adding.size() > 0;
+  const Words r_adding = adds ? by.largest_of(adding) : 0;
+  // W with what is kept of A1 and some of g, then without it but with as much of A1; or with what
+  // is there to add to.
+  const Words k = by.kept;
+  const Words w_kept = std::min(by.weights, by.kept);
+  const Words w = std::min(by.weights, d - by.kept);
+  Words peak = std::max(r * (d + k) + w_kept * d, r * d + w * d + r * w);
+  if (adds) {
+    peak = std::max({peak, r_adding * (d + k) + 2 * w_kept * d, r_adding * d + 2 * w * d});
+  }
   return {.path = "g",
-          .reads = nd + dd * (adds ? adding.size() : 0),
+          .reads = rows * (d - by.kept) + dd * (adds ? adding.size() : 0),
           .writes = dd * units.size(),
-          .peak = std::max(r * d + w * d + r * w,
-                           adds ? by.largest_of(adding) * d + 2 * w * d : Words(0)),
-          .flops = 2 * nd * d};
+          .peak = peak,
+          .flops = 2 * rows * dd};
 }
 
 void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
@@ -198,6 +245,62 @@ Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
   return RowPlan(shape, r, c, w).blocks();
 }
 
+// Where less than half of A1_I is kept, the rest comes back in pieces as wide as what is kept, so
+// that a store may lay A1 out in such pieces.
+Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  constexpr Index kAll = 4096;  // of larger row blocks some sizes in each thousand are tried
+  const Index n = shape.n;
+  const Index d = shape.d;
+  const auto least_weights = [&](Index k) { return 2 * k < d ? std::max(k, Index{1}) : 1; };
+  const auto cost = [&](Index r, Index c, Index w, Index k) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w, 1, k).blocks()));
+  };
+  const auto fits = [&](Index r, Index c, Index w, Index k) {
+    return cost(r, c, w, k).peak <= Words(M);
+  };
+  const auto words = [&](Index r, Index k) {
+    const PhaseCost all = cost(r, 1, 1, k);
+    return all.reads + all.writes;
+  };
+  const auto most_kept = [&](Index r) {
+    Index k = largest(d, [&](Index tried) { return fits(r, 1, 1, tried); });
+    while (k > 0 && !fits(r, 1, least_weights(k), k)) {
+      --k;
+    }
+    return k;
+  };
+  const Blocks plain = fewest_words(shape, M, cost_of);
+  const Words before = words(plain["Br"], 0);
+  Words least = before;
+  RowPlan best(shape, plain);
+  for (Index r = best.rows; r > 0; r -= r <= kAll ? 1 : r / 512) {
+    r = even(n, r);
+    if (words(r, d) >= least) {
+      break;  // not even with all of A1_I, nor any smaller r
+    }
+    const Index k = most_kept(r);
+    if (words(r, k) < least) {
+      least = words(r, k);
+      best = RowPlan(shape, r, 1, least_weights(k), 1, k);
+    }
+  }
+  if (best.kept == 0 || before * (kWorthKeeping - 1) < least * kWorthKeeping) {
+    return plain;
+  }
+  best.keys = even(shape.m, largest(std::min(shape.m, M), [&](Index tried) {
+                     return fits(best.rows, tried, best.weights, best.kept);
+                   }));
+  if (2 * best.kept >= d) {
+    best.weights = even(best.kept, largest(std::min(best.kept, M), [&](Index tried) {
+                          return fits(best.rows, best.keys, tried, best.kept);
+                        }));
+    while (best.kept < d && best.kept % best.weights > 0) {
+      --best.weights;
+    }
+  }
+  return best.blocks();
+}
+
 Blocks fewest_words_ahead(const Shape& shape, Index M, Index prefetch, CostOfBlocks cost_of) {
   constexpr Index kShare = 16;
   const auto [n, m, d] = shape;
@@ -230,7 +333,7 @@ Window row_window(const Signature& operand, const Shape& shape, const Blocks& bl
     return window_of(operand, shape, by.weights, d);
   }
   if (operand.name == kA1.name) {
-    return window_of(operand, shape, by.rows, by.weights);
+    return window_of(operand, shape, by.rows, by.kept > 0 ? by.kept : by.weights);
   }
   return common_window(operand, by);
 }

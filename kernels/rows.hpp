@@ -3,13 +3,15 @@
 // belongs to queries) stays in fast memory, transposed, so that vectors run along queries;
 // keys pass in blocks of Bc rows of A2 and A3. Scores live in strips of at most Bc keys and
 // some queries, one strip at a time. The weights X and Y, and the columns of A1 that meet
-// W = p A2 at last, come Bw columns at a time. With a prefetch, so many key blocks are in fast
-// memory at a time, and a store that can brings the next ones meanwhile.
+// W = p A2 at last, come Bw columns at a time; where there is room, the first `kept` columns of
+// A1_I stay from the one to the other, and are read once. With a prefetch, so many key blocks are
+// in fast memory at a time, and a store that can brings the next ones meanwhile.
 //
 // Row blocks know nothing of each other: several machines may work on different ones. Where
 // they sum into g, each then writes a partial g of its own, and the partials are added in the
 // order of the blocks, which is also the order of a single machine, which adds as it goes.
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -26,15 +28,20 @@
 
 namespace redblue {
 
-// Br, Bc, Bw and the prefetch with the problem around them.
+// In the plan of a kernel that adds A1_I^T W_I to g: so many columns of A1_I stay until then. A
+// plan without it has none.
+inline constexpr std::string_view kKept = "kept";
+
+// Br, Bc, Bw, the prefetch and what is kept, with the problem around them.
 struct RowPlan {
   RowPlan(const Shape& of, const Blocks& blocks)
-      : RowPlan(of, blocks["Br"], blocks["Bc"], blocks["Bw"], prefetch_of(blocks)) {}
-  RowPlan(const Shape& of, Index Br, Index Bc, Index Bw, Index ahead = 1)
-      : shape(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead) {}
+      : RowPlan(of, blocks["Br"], blocks["Bc"], blocks["Bw"], prefetch_of(blocks),
+                blocks.contains(kKept) ? std::min(blocks[kKept], of.d) : 0) {}
+  RowPlan(const Shape& of, Index Br, Index Bc, Index Bw, Index ahead = 1, Index A1_columns = 0)
+      : shape(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead), kept(A1_columns) {}
 
   Shape shape;
-  Index rows, keys, weights, prefetch;
+  Index rows, keys, weights, prefetch, kept;
 
   [[nodiscard]] Blocks blocks() const;
   // What the key blocks of `sources` matrices take that are in fast memory at a time.
@@ -115,10 +122,16 @@ class [[nodiscard]] KeyStream {
   std::optional<Stream> own_a3_;
 };
 
+// In a phase S: S_I^T, and the columns of A1_I that are kept, transposed; 0 x 0 where none are.
+struct RowScores {
+  Tile s_t, a1_t;
+};
+RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I);
+
 // In a phase g: A1_I^T W, for the row block `unit`: its own d rows of `partials`; or added to g,
-// where there are none.
+// where there are none. `a1_t` is what row_scores() kept.
 void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-                  const Tile& W, SlowMatrix* partials);
+                  const Tile& W, Tile a1_t, SlowMatrix* partials);
 PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials);
 
 // Some rows of g: the sum of all partials, in the order of the row blocks.
@@ -130,6 +143,11 @@ std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& bl
 // alone: `fewest_words` has the largest Br that fits beside one key; `fastest` gives up some
 // of it for strips that keep the registers busy.
 Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
+// The same for a kernel that adds to g: with columns of A1_I kept, and perhaps more row blocks for
+// that, if it saves at least one word in kWorthKeeping; for less, larger key blocks are the better
+// use of M.
+Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost);
+inline constexpr Index kWorthKeeping = 64;
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
 // For a store that is waited for: key blocks that make large requests, a sixteenth of M for those
 // of each matrix, and then the largest Br.
@@ -144,10 +162,10 @@ template <auto core>
 void gradient_unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
                    SlowMatrix* partials) {
   const Range I = by.units()[unit];
-  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  auto [s_t, a1_t] = row_scores(machine, by, io, I);
   Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
   const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
-  add_gradient(machine, by, io, unit, W, partials);
+  add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
 }
 
 // A kernel from what it does with one row block, `unit`, and what some of them cost.
@@ -176,8 +194,10 @@ Kernel row_kernel(std::string_view name, std::string_view summary, std::vector<S
       .summary = summary,
       .given = std::move(given),
       .returns = std::move(returns),
-      .fit = [](const Shape& shape,
-                Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
+      .fit = sums ? [](const Shape& shape,
+                       Index M) { return fewest_words_keeping(shape, M, whole_cost<part_cost>); }
+                  : [](const Shape& shape,
+                       Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
       .cost = whole_cost<part_cost>,
       .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = whole<unit>,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/rows.hpp"
 #include "runtime/buffers.hpp"
 #include "runtime/planner.hpp"
 
@@ -200,6 +201,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
   }
   Blocks blocks = kernel.blocks(shape, request.M, request.objective, request.prefetch);
   for (const auto& [name, size] : request.blocks) {
+    // Those that add A1_I^T W_I to g may keep columns of A1_I though the fitted plan keeps none.
+    if (name == kKept && kernel.split && kernel.split->reduce != nullptr &&
+        !blocks.contains(name)) {
+      blocks.add(name, size);
+    }
     if (!blocks.contains(name)) {
       std::string names;
       for (const auto& [known, _] : blocks) {

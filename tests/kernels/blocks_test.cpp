@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/rows.hpp"
 #include "tests/kernels/run_kernel.hpp"
 
 namespace redblue {
@@ -62,41 +63,120 @@ Words fewest(const Kernel& kernel, const Plan& plan, const std::vector<std::stri
   }
 }
 
-// The row-stationary kernels have one set of blocks for all phases: brute force over all.
+// The row-stationary kernels have one set of blocks for all phases: brute force over all. Columns
+// of A1 are kept only where that saves a word in kWorthKeeping.
 TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
   int plans = 0;
+  int keeping = 0;
   for (const Kernel& kernel : kernels()) {
-    if (!kernel.blocks({1, 1, 1}, 1, Objective::words).contains("Bw")) {
+    const Blocks names = kernel.blocks({1, 1, 1}, 1, Objective::words);
+    if (!names.contains("Bw")) {
       continue;
     }
+    const bool keeps =
+        kernel.split && kernel.split->reduce != nullptr && kernel.name != "backward/score-rows";
     for (const Shape& shape : {Shape{1, 1, 1}, Shape{9, 9, 3}, Shape{7, 11, 4}, Shape{11, 5, 5}}) {
       const Index least = kernel.least_M(shape);
       for (Index M = least; M <= 8 * least; M += 1 + least / 3) {
         const Plan plan = kernel.plan(shape, M);
-        const PhaseCost planned = total(plan.phases);
-        Words best = words_of(planned);
-        Blocks tried = plan.blocks;
+        const Words planned = words_of(total(plan.phases));
+        Words best = planned;
+        Blocks others;  // of products before and after
+        for (const auto& [name, size] : plan.blocks) {
+          if (name.find('.') != std::string::npos) {
+            others.add(name, size);
+          }
+        }
         for (Index r = 1; r <= shape.n; ++r) {
           for (Index c = 1; c <= shape.m; ++c) {
             for (Index w = 1; w <= shape.d; ++w) {
-              tried.set("Br", r);
-              tried.set("Bc", c);
-              tried.set("Bw", w);
-              const PhaseCost cost = total(kernel.cost(shape, tried));
-              if (cost.peak <= Words(M)) {
-                best = std::min(best, words_of(cost));
+              for (Index k = 0; k <= (keeps ? shape.d : 0); ++k) {
+                if (0 < k && 2 * k < shape.d && w != k) {
+                  continue;  // then the rest comes in pieces as wide
+                }
+                Blocks tried = others;
+                for (const auto& [name, size] : RowPlan(shape, r, c, w, 1, k).blocks()) {
+                  tried.add(name, size);
+                }
+                const PhaseCost cost = total(kernel.cost(shape, tried));
+                if (cost.peak <= Words(M)) {
+                  best = std::min(best, words_of(cost));
+                }
               }
             }
           }
         }
         ++plans;
-        EXPECT_EQ(words_of(planned).value(), best.value()) << to_string(plan);
+        keeping += plan.blocks.contains(kKept) ? 1 : 0;
+        if (keeps && !plan.blocks.contains(kKept)) {
+          EXPECT_GE(best.value() * kWorthKeeping, planned.value() * (kWorthKeeping - 1))
+              << to_string(plan);
+        } else {
+          EXPECT_EQ(planned.value(), best.value()) << to_string(plan);
+        }
         // The fastest blocks fit, too.
         EXPECT_NO_THROW(static_cast<void>(kernel.plan(shape, M, Objective::time)));
       }
     }
   }
   EXPECT_GT(plans, 100);
+  EXPECT_GT(keeping, 20);
+}
+
+TEST(Plan, OfAResidentKernelTakesTheFittingBlocksOfFewestWords) {
+  int plans = 0;
+  for (const Kernel& kernel : kernels()) {
+    if (!kernel.blocks({1, 1, 1}, 1, Objective::words).contains("resident")) {
+      continue;
+    }
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{9, 9, 3}, Shape{7, 11, 4}, Shape{23, 5, 2},
+                               Shape{31, 29, 3}, Shape{5, 37, 1}}) {
+      const auto [n, m, d] = shape;
+      const Index least = kernel.least_M(shape);
+      for (Index M = least; M <= least + 6 * d * (n + m); M += 1 + d) {
+        const Plan plan = kernel.plan(shape, M);
+        Words best = words_of(total(plan.phases));
+        for (Index r = 1; r <= n; ++r) {
+          for (Index k = 1; k <= m; ++k) {  // a larger Bc takes more of M and moves as many words
+            const PhaseCost cost =
+                total(kernel.cost(shape, {{"Br", r}, {"Bc", 1}, {"resident", k}}));
+            if (cost.peak <= Words(M)) {
+              best = std::min(best, words_of(cost));
+            }
+          }
+        }
+        ++plans;
+        EXPECT_EQ(words_of(total(plan.phases)).value(), best.value()) << to_string(plan);
+      }
+    }
+  }
+  EXPECT_GT(plans, 1000);
+}
+
+// What is kept or resident is read once, and changes no bit of the result but by the order in which
+// keys come.
+TEST(Plan, ThatKeepsColumnsOfA1GivesTheSameBits) {
+  const Shape shape{61, 43, 22};
+  for (const char* const name : {"backward/rows", "backward/rows-onepass", "backward/rows-shared",
+                                 "backward/rows-onepass-shared", "backward/score-rows"}) {
+    const Kernel& kernel = find_kernel(name);
+    Problem problem = make_problem(kernel, shape, 1);
+    add_forward(problem);
+    const auto run_with = [&](Index kept) {
+      const Blocks blocks = RowPlan(shape, 25, 7, 5, 1, kept).blocks();
+      const Plan plan = kernel.plan(shape, total(kernel.cost(shape, blocks)).peak.value(), blocks);
+      SCOPED_TRACE(to_string(plan));
+      Result result = run_kernel(kernel, plan, problem);
+      EXPECT_EQ(without_elementwise(result.phases), as_counted(plan.phases));
+      return result;
+    };
+    const Result plain = run_with(0);
+    for (const Index kept : {1, 4, 5, 16, 21, 22}) {
+      const Result result = run_with(kept);
+      EXPECT_EQ(plain.all.io.reads - result.all.io.reads, shape.n * kept) << name;
+      EXPECT_TRUE(same_bits(result.returned, plain.returned)) << name << " " << kept;
+    }
+  }
 }
 
 // Tiles of scores, tall or wide, in slices and pieces of any size: whatever passes, the count is

@@ -135,15 +135,16 @@ TEST(Registry, FindsKernelsByTheirNames) {
   }
   EXPECT_THROW(static_cast<void>(find_kernel("backward/smal")), std::out_of_range);
   const char* const names[] = {
-      "matmul/blocked",      "matmul/stationary-a",   "matmul/stationary-b",
-      "matmul/stationary-c", "forward/naive",         "forward/small",
-      "forward/flash",       "forward/rows",          "forward/columns",
-      "forward/tiles",       "backward/naive",        "backward/small",
-      "backward/large",      "backward/flash",        "backward/rows",
-      "backward/rows-w",     "backward/rows-onepass", "backward/score-rows",
-      "backward/rows-xg",    "backward/rows-q",       "backward/rows-q-onepass",
-      "backward/columns",    "backward/tiles",        "backward/tiles-sq",
-      "backward/tiles-sqp",  "backward/tiles-shared"};
+      "matmul/blocked",        "matmul/stationary-a",   "matmul/stationary-b",
+      "matmul/stationary-c",   "forward/naive",         "forward/small",
+      "forward/flash",         "forward/rows",          "forward/columns",
+      "forward/tiles",         "backward/naive",        "backward/small",
+      "backward/large",        "backward/flash",        "backward/rows",
+      "backward/rows-w",       "backward/rows-onepass", "backward/score-rows",
+      "backward/rows-xg",      "backward/rows-q",       "backward/rows-q-onepass",
+      "backward/columns",      "backward/tiles",        "backward/tiles-sq",
+      "backward/tiles-sqp",    "backward/tiles-shared", "forward/rows-resident",
+      "backward/rows-resident"};
   EXPECT_GE(kernels().size(), std::size(names));
   for (const char* name : names) {
     EXPECT_NO_THROW(static_cast<void>(find_kernel(name))) << name;

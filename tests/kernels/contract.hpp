@@ -107,11 +107,13 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     const MovedWords<N> g{n * d * (over(d, "g.rows") + over(d, "g.cols")), d * d};
     return strips(n, "S.Br") + strips(m, "h.Br") + v + core + g;
   }
+  // Of A1 so many columns are read once where a row block is else read twice.
+  const N kept = blocks.contains("kept") ? static_cast<N>(std::min(blocks["kept"], shape.d)) : N{0};
   // Row-stationary: 2md T for the keys; X and Y for each row block, and g read and written.
   if (kernel == "backward/rows" || kernel == "backward/rows-onepass") {
     const N T = over(n, "Br");
     const N queries = kernel == "backward/rows" ? 4 * n * d + n : 3 * n * d;
-    return {queries + 2 * m * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
+    return {queries - n * kept + 2 * m * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
   }
   // Products with a block that stays: C, or with the whole depth in a block A or B, whichever
   // moves fewer words.
@@ -214,6 +216,14 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     return made("S", T) + made("G", T) + of_v + MovedWords<N>{n + sources * m * d * T, 0} + W +
            product("g", d, d, n);
   }
+  // Each operand once, and the keys that are not resident once more for each further row block.
+  if (kernel.starts_with("forward/rows-resident") || kernel.starts_with("backward/rows-resident")) {
+    const bool forward = kernel.starts_with("forward/");
+    const N sources = kernel.ends_with("-shared") ? 1 : 2;
+    const N passing = m - static_cast<N>(std::min(blocks["resident"], shape.m));
+    const N keys = (m + passing * (over(n, "Br") - 1)) * d * sources;
+    return {(forward ? n * d : 2 * n * d) + 2 * d * d + keys, forward ? n * d + n : d * d};
+  }
   // Where A3 is A2, it is not read: m d T less.
   if (kernel.ends_with("-shared")) {
     kernel.remove_suffix(std::string_view("-shared").size());
@@ -228,7 +238,8 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   if (kernel == "backward/score-rows") {  // (3m - Bc) d T for the keys
     const N T = over(n, "Br");
     const N c = static_cast<N>(std::min(blocks["Bc"], shape.m));
-    return {3 * n * d + (3 * m - c) * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
+    return {3 * n * d - n * kept + (3 * m - c) * d * T + 2 * d * d * T + d * d * (T - 1),
+            d * d * T};
   }
   // Column-stationary: what belongs to queries passes once for each of C blocks of keys, X and Y
   // as often, and keys thrice. O passes once, and v after it, if there is a block that reads it.

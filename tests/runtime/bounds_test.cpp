@@ -85,6 +85,7 @@ Schedule schedule_of(std::string_view kernel) {
       {"backward/rows-onepass", {.order = Order::two_step, .recomputes = false}},
       {"backward/score-rows", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-xg", {.order = Order::any, .recomputes = false}},
+      {"backward/rows-resident", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-w", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-q", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-q-onepass", {.order = Order::two_step, .recomputes = false}},

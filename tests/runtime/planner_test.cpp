@@ -115,8 +115,6 @@ TEST(Planner, WhatItChoseMovesThatAndIsRight) {
   }
 }
 
-// Two row blocks in fast memory are within 5 percent of what any algorithm must move here; and
-// where everything fits, each word moves once.
 // From M = d^2 / 8 to 8 d^2 in 40 steps by 64^(1/39) = 1.11, over all changes of regime: words
 // never rise, and fall by no more than a schedule of one regime does, 1 / (M - 2 d^2) at 6 d^2.
 TEST(Planner, WordsFallWithMAndDoNotJump) {
@@ -138,6 +136,87 @@ TEST(Planner, WordsFallWithMAndDoNotJump) {
   }
 }
 
+// Near the end of the range: each word moves once where X, Y, g and the keys fit beside a few
+// queries, or one row block of which A1_I stays.
+TEST(Planner, MovesEachWordOnceWhereThatFits) {
+  const Task task{.shape = {564, 564, 64}, .M = 201543, .known = Known::O_and_L};
+  const std::vector<Choice> found = choices(task);
+  EXPECT_EQ(found.front().words.value(), 156'672);
+  EXPECT_EQ(found.front().words.value(), found.front().bound.words);
+  for (const char* const name : {"backward/rows-onepass", "backward/rows-resident"}) {
+    const auto choice =
+        std::ranges::find(found, name, [](const Choice& c) { return c.plan.kernel; });
+    EXPECT_EQ(choice->words.value(), 156'672) << to_string(choice->plan);
+  }
+  // From the M on that X, Y, g, the keys and one query take, whatever is given or shared.
+  for (const auto& [n, m, d] :
+       {Shape{564, 564, 64}, Shape{1000, 1000, 8}, Shape{1000, 300, 33}, Shape{300, 1000, 33}}) {
+    for (const Sharing sharing : {Sharing::none, Sharing::kv}) {
+      const Index keys = (sharing == Sharing::none ? 2 : 1) * m * d;
+      for (const Known known : {Known::nothing, Known::O_and_L}) {
+        const Task backward{.shape = {n, m, d},
+                            .M = keys + 3 * d * d + 5 * d + 3 + 4,
+                            .sharing = sharing,
+                            .known = known};
+        EXPECT_EQ(choices(backward).front().words.value(), 2 * n * d + keys + 3 * d * d);
+      }
+      const Task forward{.pass = Pass::forward,
+                         .shape = {n, m, d},
+                         .M = keys + 2 * d * d + 2 * d + 2 + 2,
+                         .sharing = sharing};
+      EXPECT_EQ(choices(forward).front().words.value(), 2 * n * d + n + keys + 2 * d * d);
+    }
+  }
+}
+
+// Two plans that would move fewer words if the softmax were not made safe: what they lack is a
+// word for each row, the maximum, and for the tile's q phase L.
+TEST(Planner, ChargesTheMaximaOfRows) {
+  {
+    const Shape shape{6027, 6027, 64};
+    constexpr Index kM = 43541;
+    const Plan best = choices({.shape = shape, .M = kM, .known = Known::nothing}).front().plan;
+    EXPECT_EQ(best.kernel, "backward/rows-onepass");
+    EXPECT_EQ(best.blocks["Br"], 163);
+    EXPECT_EQ(io(best), 30'303'168);
+    const Plan fewer =
+        find_kernel(best.kernel).plan(shape, kM, {{"Br", 168}, {"Bc", 1}, {"Bw", 1}});
+    EXPECT_EQ(io(fewer), 29'515'328);
+    // S, G, U and Z; maximum, sum and mean; two keys; four strips of 8 queries and one key.
+    constexpr Index kPeak = 4 * 168 * 64 + 3 * 168 + 2 * 64 + 4 * 8;
+    EXPECT_EQ(total(fewer.phases).peak.value(), kPeak);
+    // Without the maxima, and with two words in place of strips, it would fit; with them, not even
+    // beside A2_j alone.
+    EXPECT_EQ(kPeak - 168 - 4 * 8 + 2, 43'474);
+    EXPECT_GT(kPeak - 4 * 8 - 64, kM);
+  }
+  {
+    const Shape shape{4648, 4648, 33};
+    constexpr Index kM = 532;
+    const Plan best = choices({.shape = shape, .M = kM, .known = Known::nothing}).front().plan;
+    EXPECT_EQ(best.kernel, "backward/tiles-sq");
+    EXPECT_EQ(io(best), 263'117'251);
+    Blocks blocks = best.blocks;
+    for (const char* const phase : {"s", "q"}) {
+      EXPECT_EQ(blocks[std::string(phase) + ".rows"], 14);
+      blocks.set(std::string(phase) + ".rows", 15);
+      blocks.set(std::string(phase) + ".cols", 1);
+      blocks.set(std::string(phase) + ".piece", 1);
+    }
+    const Plan fewer = find_kernel(best.kernel).plan(shape, kM, blocks);
+    // S or dO, two words a row and a score of each, and one word that passes. With e stored as it
+    // is there is one word a row, and L is not read for q.
+    for (const char* const phase : {"s", "q"}) {
+      const auto cost = std::ranges::find(fewer.phases, phase, &PhaseCost::path);
+      EXPECT_EQ(cost->peak.value(), 15 * 33 + 2 * 15 + 15 + 1);
+      EXPECT_EQ(cost->peak.value() - 15, 526);
+    }
+    EXPECT_EQ(io(fewer) - shape.n, 256'363'707);
+  }
+}
+
+// Two row blocks in fast memory are within 5 percent of what any algorithm must move here; and
+// where everything fits, each word moves once.
 TEST(Planner, ComesNearTheBound) {
   const Task task{.shape = {1 << 20, 1 << 20, 64}, .M = 1 << 20};
   const Index bound = largest(lower_bounds(task)).words;

@@ -1,0 +1,95 @@
+#include "kernels/resident.hpp"
+
+#include <algorithm>
+
+#include "kernels/attention.hpp"
+namespace redblue {
+
+Words ResidentPlan::resident_words(Index sources) const {
+  return Words(2) * shape.d * shape.d + Words(resident) * shape.d * sources;
+}
+
+Words ResidentPlan::passing_words(Index sources) const {
+  return Words(shape.m - resident) * shape.d * sources;
+}
+
+Words ResidentPlan::block_words(Index sources) const {
+  return Words(std::min(keys, shape.m - resident)) * shape.d * sources;
+}
+
+Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
+    : machine_(machine), by_(by), io_(io) {
+  const Phase phase(machine, "resident");
+  X_ = machine.read(io.in("X").whole());
+  Y_ = machine.read(io.in("Y").whole());
+  A2_ = machine.read(io.in("A2").row_block({0, by.resident}));
+  A3_ = own_values({0, by.resident});
+}
+
+std::optional<Tile> Resident::own_values(Range J) const {
+  if (!io_.gives("A3")) {
+    return std::nullopt;
+  }
+  return machine_.read(io_.in("A3").row_block(J));
+}
+
+PhaseCost resident_cost(const ResidentPlan& by, Index sources) {
+  const Words words = by.resident_words(sources);
+  return {.path = "resident", .reads = words, .writes = 0, .peak = words, .flops = 0};
+}
+
+// For each size of the row blocks the most keys that fit beside them and the block of keys that
+// passes: with smaller row blocks fewer keys pass, but more often. For fewest words one key passes
+// at a time; for least time, or where all keys are resident, as many as keep the registers busy.
+Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlocks cost_of) {
+  constexpr Index kAll = 4096;  // of larger row blocks some sizes in each thousand are tried
+  const Index n = shape.n;
+  const Index m = shape.m;
+  const auto blocks_of = [](Index r, Index c, Index k) {
+    return Blocks{{"Br", r}, {"Bc", c}, {"resident", k}};
+  };
+  const auto fits = [&](Index r, Index c, Index k) {
+    return total(cost_of(shape, blocks_of(r, c, k))).peak <= Words(M);
+  };
+  const auto busy_keys = [&](Index k) {
+    Index c = std::min<Index>(m, 96);
+    while (c > 1 && !fits(std::min<Index>(n, 3 * kPanel), c, k)) {
+      c /= 2;
+    }
+    return c;
+  };
+  Index c = objective == Objective::time ? busy_keys(1) : 1;
+  const auto most_rows = [&](Index k) {
+    return even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, c, k); }));
+  };
+  const auto most_keys = [&](Index r) {
+    return largest(std::min(m, M), [&](Index tried) { return fits(r, c, tried); });
+  };
+  // The keys that are read more than once, all times together.
+  const auto again = [&](Index r, Index k) { return Words(m - k) * (ceil_div(n, r) - 1); };
+
+  const Index most = most_keys(1);
+  Index best_r = most_rows(1);
+  Index best_k = 1;
+  if (best_r < n && most == m) {
+    c = busy_keys(m);
+    best_r = most_rows(m);
+    best_k = m;
+  } else if (best_r < n) {
+    best_k = most_keys(best_r);
+    for (Index r = best_r; r > 0; r -= r <= kAll ? 1 : r / 512) {
+      r = even(n, r);
+      if (again(r, most) >= again(best_r, best_k)) {
+        break;  // nor any smaller r
+      }
+      if (const Index k = most_keys(r); again(r, k) < again(best_r, best_k)) {
+        best_r = r;
+        best_k = k;
+      }
+    }
+  }
+  c = largest(std::min(m, M), [&](Index tried) { return fits(best_r, tried, best_k); });
+  return blocks_of(best_r, even(std::max(best_k, m - best_k), c), best_k);
+}
+
+}  // namespace redblue
