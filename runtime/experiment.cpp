@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "runtime/buffers.hpp"
-#include "runtime/inputs.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/requested.hpp"
 #include "runtime/stored_run.hpp"
@@ -57,7 +56,7 @@ void count_run(Part& part, const Buffers& inputs, Buffers& outputs, const Topolo
   check_finite(part, outputs);
 }
 
-// From files and, head h, from seed + h.
+// From files, made, and from the seed.
 Buffers make_inputs(const Request& request, const Kernel& kernel, const Readers& readers,
                     const Size& size) {
   Buffers inputs;
@@ -80,12 +79,7 @@ Buffers make_inputs(const Request& request, const Kernel& kernel, const Readers&
     const std::size_t words = words_of(operand, size.shape);
     for (Index head = 0; head < heads; ++head) {
       const auto own = std::span(buffer).subspan(static_cast<std::size_t>(head) * words, words);
-      try {
-        fill_input(operand.name, size.shape, request.seed + static_cast<std::uint64_t>(head),
-                   request.scale, 0, operand.rows_of(size.shape), own);
-      } catch (const std::invalid_argument& error) {
-        throw RequestError(request.said("--scale") + ": " + error.what());
-      }
+      fill_made(request, operand, size.shape, head, 0, operand.rows_of(size.shape), own);
     }
   }
   return inputs;
@@ -119,17 +113,13 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   }
   Report report = planned(request, size, readers.contains("O"));
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
+  set_origins(report, request, readers);
   const MemoryClaim memory(request.memory, memory_needed(report, kernel, request.verify),
                            kernel.name, "take smaller n, m or d, fewer heads, or use count");
   // An output that cannot be written is known before the work is done.
   Writers writers = open_outputs(request, kernel, size);
 
   Buffers inputs = make_inputs(request, kernel, readers, size);
-  if (std::ranges::any_of(inputs, [&](const auto& input) {  // some came from no file
-        return !readers.contains(input.first);
-      })) {
-    report.seed = request.seed;
-  }
   if (report.forward) {
     Buffers made;
     count_run(*report.forward, inputs, made, topology, around, progress);

@@ -11,6 +11,7 @@
 
 #include "kernels/kernel.hpp"
 #include "memsim/store.hpp"
+#include "runtime/inputs.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rates.hpp"
@@ -47,7 +48,10 @@ struct Request {
 
   // For run() alone.
   std::map<std::string, std::filesystem::path> in, out;  // operand -> .npy
-  std::uint64_t seed = 1;  // of head 0; head h has seed + h, beyond 64 bits from 0 on
+  std::map<std::string, Pattern> make;                   // operand -> the rule that makes it
+  // Of head 0; head h has seed + h, beyond 64 bits from 0 on. It may be left out where no operand
+  // comes from a file or a store, or where all do that are not made.
+  std::optional<std::uint64_t> seed;
   double scale = 1;
   bool verify = false;
   // Operands, intermediates and results on disk, not in memory.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/html.hpp"
+#include "runtime/inputs.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -292,11 +293,12 @@ std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures
   const std::string title = title_of(sweep);
   std::string body = fmt::format(
       "<header>\n<h1>{}</h1>\n<p>redblue counts every word (a float32) that a kernel moves between "
-      "a fast memory of M words and a slow store. Here are {} points of a suite, {}.</p>\n",
+      "a fast memory of M words and a slow store. Here are {} points of a suite, {}.{}</p>\n",
       html_text(title), grouped(std::ssize(sweep.points)),
       sweep.how == "time"  ? "run, counted and timed"
       : sweep.how == "run" ? "run and counted"
-                           : "counted by their formulas");
+                           : "counted by their formulas",
+      sweep.how == "count" ? "" : fmt::format(" All operands are from seed {}.", kDefaultSeed));
   std::string drawn;
   for (const ReportFigure& one : figures) {
     drawn += figure(one);

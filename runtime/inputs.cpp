@@ -1,5 +1,6 @@
 #include "runtime/inputs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -83,6 +84,30 @@ void fill_input(std::string_view operand, const Shape& shape, std::uint64_t seed
     state += kGolden;
     const auto top = static_cast<std::int32_t>(mix(state) >> 40U);  // 24 bits
     element = f * (static_cast<float>(top - (1 << 23)) * 0x1p-23F);
+  }
+}
+
+std::string_view to_string(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::identity:
+      return "identity";
+  }
+  return "";
+}
+
+std::optional<Pattern> pattern_of(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(kPatterns, [&](Pattern pattern) { return to_string(pattern) == name; });
+  return found == kPatterns.end() ? std::nullopt : std::optional(*found);
+}
+
+void fill_pattern(Pattern pattern, Index cols, Index first_row, std::span<float> out) {
+  switch (pattern) {
+    case Pattern::identity:
+      for (std::size_t at = 0; at < out.size(); ++at) {
+        const auto i = static_cast<Index>(at);
+        out[at] = first_row + i / cols == i % cols ? 1.0F : 0.0F;
+      }
   }
 }
 

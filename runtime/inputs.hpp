@@ -7,7 +7,9 @@
 // standard deviation `scale`, and the values h = A3 Y the standard deviation 1 (see the
 // source). No state, so any number of threads may call.
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,6 +18,9 @@
 
 namespace redblue {
 
+// Where all operands come from the seed and nobody gave one.
+inline constexpr std::uint64_t kDefaultSeed = 1;
+
 // Rows [first_row, first_row + rows) of an operand, row-major: A1, dO (n x d), A2, A3 (m x d),
 // X, Y (d x d), A (n x d), B (d x m). Only X depends on `scale`.
 // Requires: out.size() == rows * columns of the operand.
@@ -23,5 +28,15 @@ namespace redblue {
 // a scale that is not positive or would leave X without normal float32 numbers.
 void fill_input(std::string_view operand, const Shape& shape, std::uint64_t seed, double scale,
                 Index first_row, Index rows, std::span<float> out);
+
+// Square matrices that are made by a rule.
+enum class Pattern { identity };
+inline constexpr std::array kPatterns = {Pattern::identity};
+std::string_view to_string(Pattern pattern);
+// Nothing where none has this name.
+std::optional<Pattern> pattern_of(std::string_view name);
+
+// Rows from `first_row` on, row-major. Requires: out.size() is a multiple of `cols`.
+void fill_pattern(Pattern pattern, Index cols, Index first_row, std::span<float> out);
 
 }  // namespace redblue

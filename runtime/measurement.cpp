@@ -207,7 +207,7 @@ std::string title(const MeasuredPart& part) {
   return to_string(Plan{part.kernel, part.shape, part.M, part.blocks, {}});
 }
 
-void append_csv(std::string& text, const MeasuredPart& part) {
+void append_csv(std::string& text, const MeasuredPart& part, const std::string& operands) {
   const auto row = [&](const std::string& name, const MeasuredPhase& phase) {
     text += fmt::format("{},{},{},{},{},{},{},{},", part.kernel, part.shape.n, part.shape.m,
                         part.shape.d, part.M, name, phase.counted.reads, phase.counted.writes);
@@ -218,7 +218,7 @@ void append_csv(std::string& text, const MeasuredPart& part) {
     for (const std::int64_t count : phase.events) {
       text += fmt::format(",{}", count);
     }
-    text += "\n";
+    text += "," + operands + "\n";
   };
   for (const MeasuredPhase& phase : part.phases) {
     row(phase.path, phase);
@@ -243,6 +243,12 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
   }
   const Index line = simulation.outer.line;
   measurement.kernel = simulated_part(document, document, document["kernel"], profile, line);
+  for (const auto& [name, origin] : document["operands"].items()) {
+    measurement.operands[name] = parse_origin(origin.get<std::string>());
+  }
+  if (!document["seed"].is_null()) {
+    measurement.seed = document["seed"].get<std::uint64_t>();
+  }
   if (document.contains("forward")) {
     const Json& forward = document["forward"];
     measurement.forward = simulated_part(document, forward, forward["kernel"], profile, line);
@@ -276,6 +282,7 @@ std::string to_table(const Measurement& measurement) {
   if (measurement.M_from) {
     text += to_words(*measurement.M_from) + "\n";
   }
+  text += "operands: " + to_words(measurement.operands, measurement.seed) + "\n";
   text += legend(measurement) + "\n" + table(measurement, measurement.kernel);
   if (measurement.forward) {
     text += fmt::format("\nO and L by {}\n\n{}", title(*measurement.forward),
@@ -309,6 +316,11 @@ std::string to_json(const Measurement& measurement) {
                {"M", kernel.M},           {"via", measurement.via},
                {"used", std::move(used)}};
   json["context"]["simd"] = measurement.simd;
+  json["seed"] = measurement.seed ? Json(*measurement.seed) : Json();
+  json["operands"] = Json::object();
+  for (const auto& [name, origin] : measurement.operands) {
+    json["operands"][name] = to_string(origin);
+  }
   json.update(part_json(measurement, kernel));
   if (measurement.forward) {
     json["forward"] = {{"kernel", measurement.forward->kernel}};
@@ -322,10 +334,11 @@ std::string to_csv(const Measurement& measurement) {
   for (const MeasuredEvent& event : measurement.events) {
     text += "," + event.name;
   }
-  text += "\n";
-  append_csv(text, measurement.kernel);
+  text += ",operands\n";
+  const std::string operands = to_cell(measurement.operands);
+  append_csv(text, measurement.kernel, operands);
   if (measurement.forward) {
-    append_csv(text, *measurement.forward);
+    append_csv(text, *measurement.forward, operands);
   }
   return text;
 }

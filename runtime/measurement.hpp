@@ -46,6 +46,8 @@ struct Measurement {
   MeasuredPart kernel;
   std::optional<MeasuredPart> forward;  // who made O and L when nobody gave them
   std::optional<FastMemoryOrigin> M_from;
+  Origins operands;
+  std::optional<std::uint64_t> seed;  // where an operand comes from it
 };
 
 // What a run counted, and beside it the counts of callgrind. `report` is the document of that

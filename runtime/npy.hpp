@@ -62,15 +62,14 @@ class NpyReader {
 // between threads.
 class NpyWriter {
  public:
-  // Fails where the target is a directory, a symbolic link, a device or the like, or cannot
-  // be written, and where the disk says at once that it has no room for so many words.
+  // Fails as WholeFile does, and where the disk says at once that it has no room for so many words.
   // Requires: at least one extent, and each >= 1.
   NpyWriter(std::filesystem::path path, const std::vector<Index>& shape);
   NpyWriter(NpyWriter&&) noexcept;
   NpyWriter& operator=(NpyWriter&&) noexcept;
   ~NpyWriter();
 
-  // The next rows. The append of the last one also forces all to disk and closes the file.
+  // The next rows. The append of the last one also finishes the file, as WholeFile does.
   // After a failure the writer can only die.
   // Requires: a whole number of rows, not more than are missing.
   void append(std::span<const float> values);

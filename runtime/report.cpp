@@ -1,7 +1,10 @@
 #include "runtime/report.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -259,9 +262,6 @@ std::string to_words(const StoreReport& store) {
     text += fmt::format("{} checkpoints, {} bytes\n", store.checkpoints,
                         grouped(store.checkpoint_bytes));
   }
-  if (!store.found.empty()) {
-    text += fmt::format("operands that the store had: {}\n", fmt::join(store.found, ", "));
-  }
   text += fmt::format("the process had at most {} in memory\n", format_bytes(store.resident));
   return text;
 }
@@ -273,7 +273,7 @@ std::optional<Index> total_from_nothing(const Report& report) {
   return (Words(report.kernel.io()) + (report.forward ? report.forward->io() : 0)).value();
 }
 
-void append_csv(std::string& text, const Part& part) {
+void append_csv(std::string& text, const Part& part, const std::string& operands) {
   const auto& [kernel, shape, M, blocks, phases] = part.plan;
   const std::string problem = fmt::format("{},{},{},{},{}", kernel, shape.n, shape.m, shape.d, M);
   each_row(part, [&](const std::string& phase, const PhaseTotal& counted, const PhaseCost& cost,
@@ -283,7 +283,8 @@ void append_csv(std::string& text, const Part& part) {
         counted.operations.flops == kTooMany ? "" : std::to_string(counted.operations.flops));
     text += part.counted ? fmt::format("{},{}", counted.operations.elementwise, seconds)
                          : std::string(",");
-    text += fmt::format(",{},{},{}\n", cost.reads.value(), cost.writes.value(), cost.peak.value());
+    text += fmt::format(",{},{},{},{}\n", cost.reads.value(), cost.writes.value(),
+                        cost.peak.value(), operands);
   });
 }
 
@@ -326,6 +327,61 @@ std::string to_words(const Verdict& error) {
   return words;
 }
 
+namespace {
+
+constexpr std::array kOrigins = {Origin::file, Origin::store, Origin::seed, Origin::made};
+
+}  // namespace
+
+std::string_view to_string(Origin origin) {
+  switch (origin) {
+    case Origin::file:
+      return "file";
+    case Origin::store:
+      return "store";
+    case Origin::seed:
+      return "seed";
+    case Origin::made:
+      return "made";
+  }
+  return "";
+}
+
+Origin parse_origin(std::string_view text) {
+  const auto found =
+      std::ranges::find_if(kOrigins, [&](Origin origin) { return to_string(origin) == text; });
+  return found == kOrigins.end() ? throw std::invalid_argument(fmt::format("no origin: {}", text))
+                                 : *found;
+}
+
+std::string to_words(const Origins& operands, const std::optional<std::uint64_t>& seed) {
+  std::string words;
+  for (const Origin origin : kOrigins) {
+    std::vector<std::string> names;
+    for (const auto& [name, its] : operands) {
+      if (its == origin) {
+        names.push_back(name);
+      }
+    }
+    if (!names.empty()) {
+      words += fmt::format("{}{} {}", words.empty() ? "" : "; ", fmt::join(names, ", "),
+                           origin == Origin::file    ? "from files"
+                           : origin == Origin::store ? "from the store"
+                           : origin == Origin::made  ? "made"
+                                                     : fmt::format("from seed {}", *seed));
+    }
+  }
+  return words;
+}
+
+std::string to_cell(const Origins& operands) {
+  std::string cell;
+  for (const auto& [name, origin] : operands) {
+    cell += fmt::format("{}{}={}", cell.empty() ? "" : " ", name, to_string(origin));
+  }
+  return cell;
+}
+
 // All words over those of the bound.
 double ratio(const Report& report) {
   return static_cast<double>(total_from_nothing(report).value_or(report.kernel.io())) /
@@ -343,7 +399,11 @@ std::string to_json(const Report& report) {
   };
   if (report.kernel.counted || report.seed) {
     json["context"]["simd"] = simd_target();
-    json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: all came from files
+    json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: none came from it
+    json["operands"] = Json::object();
+    for (const auto& [name, origin] : report.operands) {
+      json["operands"][name] = to_string(origin);
+    }
   }
   json["threads"] = report.kernel.team.workers;
   json.update(part_json(report.kernel));
@@ -390,10 +450,11 @@ std::string to_json(const Report& report) {
 std::string to_csv(const Report& report) {
   std::string text =
       "kernel,n,m,d,M,phase,reads,writes,peak,flops,elementwise,seconds,formula_reads,"
-      "formula_writes,formula_peak\n";
-  append_csv(text, report.kernel);
+      "formula_writes,formula_peak,operands\n";
+  const std::string operands = to_cell(report.operands);
+  append_csv(text, report.kernel, operands);
   if (report.forward) {
-    append_csv(text, *report.forward);
+    append_csv(text, *report.forward, operands);
   }
   return text;
 }
@@ -404,6 +465,9 @@ std::string to_table(const Report& report) {
                      title(report.kernel) + "   (all in words)\n";
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
+  }
+  if (!report.operands.empty()) {
+    text += "operands: " + to_words(report.operands, report.seed) + "\n";
   }
   text += "\n" + table(report.kernel) + speed(report.kernel);
   const Index peak = total(plan.phases).peak.value();

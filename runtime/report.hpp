@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/plan.hpp"
@@ -65,6 +66,13 @@ struct StoreReport {
   std::uint64_t resident = 0;       // bytes of the process, at most so far
 };
 
+// Where an operand comes from.
+enum class Origin { file, store, seed, made };
+std::string_view to_string(Origin origin);
+// Throws: std::invalid_argument for what is none.
+Origin parse_origin(std::string_view text);
+using Origins = std::map<std::string, Origin>;  // by the names of operands
+
 struct Report {
   std::string asked;  // the kernel's name, or that which left the choice to the planner
   Part kernel;
@@ -74,13 +82,18 @@ struct Report {
   std::optional<Part> forward;             // the kernel that made O and L when nobody gave them
   bool from_nothing = true;                // false when O and L came with the request
   std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
-  std::optional<std::uint64_t> seed;
+  Origins operands;                        // of a run; without O and L that it makes itself
+  std::optional<std::uint64_t> seed;       // where an operand comes from it
   std::optional<Verdict> error;
   std::optional<StoreReport> store;
 };
 
 // One line.
 std::string to_words(const Verdict& verdict);
+// "A1, A2 from files; X made; Y from seed 7".
+std::string to_words(const Origins& operands, const std::optional<std::uint64_t>& seed);
+// "A1=file A2=file X=made Y=seed": a cell of CSV.
+std::string to_cell(const Origins& operands);
 std::string to_table(const Report& report);
 std::string to_json(const Report& report);
 std::string to_csv(const Report& report);

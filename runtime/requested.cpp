@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <span>
 
@@ -10,6 +11,7 @@
 #include "kernels/rows.hpp"
 #include "runtime/buffers.hpp"
 #include "runtime/planner.hpp"
+#include "runtime/whole_file.hpp"
 
 namespace redblue {
 namespace {
@@ -95,6 +97,34 @@ class Extents {
   std::map<std::string, std::pair<Index, std::string>> known_;
 };
 
+bool is_square(const Signature& operand) {
+  return operand.rows == operand.cols;
+}
+
+void check_made(const Request& request, const Kernel& kernel) {
+  for (const auto& [name, pattern] : request.make) {
+    const std::string option =
+        fmt::format("{} {}={}", request.said("--make"), name, to_string(pattern));
+    const Signature* operand = find_operand(kernel.given, name);
+    if (operand == nullptr) {
+      throw RequestError(
+          fmt::format("{}: {} is given {}", option, request.kernel, list(kernel.given)));
+    }
+    if (!is_square(*operand)) {
+      std::vector<Signature> square;
+      std::ranges::copy_if(kernel.given, std::back_inserter(square), is_square);
+      throw RequestError(fmt::format("{}: {} is for square operands: {} has {}", option,
+                                     to_string(pattern), request.kernel,
+                                     square.empty() ? "none" : list(square)));
+    }
+    if (const auto file = request.in.find(name); file != request.in.end()) {
+      throw RequestError(fmt::format("{}: {} comes from {}, too: {} or {}, not both", option, name,
+                                     file->second.string(), request.said("--in"),
+                                     request.said("--make")));
+    }
+  }
+}
+
 // As far as there is such a path: what is wrong with it shows when it is opened.
 std::filesystem::path resolved(const std::filesystem::path& path) {
   std::error_code error;
@@ -129,7 +159,65 @@ Readers open_inputs(const Request& request, const Kernel& kernel) {
     throw RequestError(request.said("--in") +
                        ": O without L, or L without O: give both, or neither");
   }
+  check_made(request, kernel);
   return readers;
+}
+
+void set_origins(Report& report, const Request& request, const Readers& readers,
+                 const std::vector<std::string>& found) {
+  std::map<Origin, std::string> names;
+  std::string square;  // one of those that nothing gives
+  for (const Signature& operand : find_kernel(report.kernel.plan.kernel).given) {
+    const std::string name(operand.name);
+    const bool stored = std::ranges::find(found, name) != found.end();
+    if ((name == "O" || name == "L") && !readers.contains(name) && !stored) {
+      continue;  // the forward kernel makes them
+    }
+    const Origin origin = readers.contains(name)        ? Origin::file
+                          : request.make.contains(name) ? Origin::made
+                          : stored                      ? Origin::store
+                                                        : Origin::seed;
+    report.operands[name] = origin;
+    names[origin] += (names[origin].empty() ? "" : ", ") + name;
+    if (origin == Origin::seed && square.empty() && is_square(operand)) {
+      square = name;
+    }
+  }
+  std::string givers;
+  for (const auto& [origin, flag] :
+       {std::pair(Origin::file, "--in"), std::pair(Origin::store, "--store")}) {
+    if (names.contains(origin)) {
+      givers += fmt::format("{}{} gives {}", givers.empty() ? "" : ", ", request.said(flag),
+                            names[origin]);
+    }
+  }
+  if (!names.contains(Origin::seed)) {
+    return;
+  }
+  if (!request.seed && !givers.empty()) {
+    const std::string& missing = names[Origin::seed];
+    throw RequestError(
+        fmt::format("{}, but nothing gives {}: give --in {}=FILE, or --seed S for "
+                    "the rest{}",
+                    givers, missing, missing.substr(0, missing.find(',')),
+                    square.empty() ? "" : ", or --make " + square + "=identity"));
+  }
+  report.seed = request.seed.value_or(kDefaultSeed);
+}
+
+void fill_made(const Request& request, const Signature& operand, const Shape& shape, Index head,
+               Index first_row, Index rows, std::span<float> out) {
+  if (const auto made = request.make.find(std::string(operand.name)); made != request.make.end()) {
+    fill_pattern(made->second, operand.cols_of(shape), first_row, out);
+    return;
+  }
+  try {
+    fill_input(operand.name, shape,
+               request.seed.value_or(kDefaultSeed) + static_cast<std::uint64_t>(head),
+               request.scale, first_row, rows, out);
+  } catch (const std::invalid_argument& error) {
+    throw RequestError(request.said("--scale") + ": " + error.what());
+  }
 }
 
 Size size_of(const Request& request, const Kernel& kernel, const Readers& readers,
@@ -359,11 +447,11 @@ void check_outputs(const Request& request, const Kernel& kernel) {
       throw RequestError(
           fmt::format("{}: {} returns {}", option, request.kernel, list(kernel.returns)));
     }
-    if (!targets.insert(resolved(path)).second) {
+    if (!targets.insert(place_of(path)).second) {
       throw RequestError(option + ": two results to one file");
     }
     for (const auto& [operand, source] : request.in) {
-      if (resolved(source) == resolved(path)) {
+      if (resolved(source) == place_of(path)) {
         throw RequestError(fmt::format("{}: {} is read from this file", option, operand));
       }
     }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,13 @@ Size size_of(const Request& request, const Kernel& kernel, const Readers& reader
              const std::vector<Stored>& stored = {});
 // Whether O and L come with the request.
 Report planned(const Request& request, const Size& size, bool has_forward);
+// Puts down where the operands come from; `found` are those that a store has. Throws: RequestError
+// where some come from files or a store, and others from a seed that nobody gave.
+void set_origins(Report& report, const Request& request, const Readers& readers,
+                 const std::vector<std::string>& found = {});
+// Rows of an operand that is made, by a rule or from the seed, of some head.
+void fill_made(const Request& request, const Signature& operand, const Shape& shape, Index head,
+               Index first_row, Index rows, std::span<float> out);
 void check_outputs(const Request& request, const Kernel& kernel);
 Writers open_outputs(const Request& request, const Kernel& kernel, const Size& size);
 

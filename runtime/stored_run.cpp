@@ -36,6 +36,20 @@ void for_rows(Index rows, Index cols, const Visit& visit) {
   }
 }
 
+SlowMatrix matrix_of(StoreFile& file, const std::string& name) {
+  return file.store().matrix(name, std::shared_ptr<StoreFile>(&file, [](StoreFile*) {}));
+}
+
+// All words of a matrix, from what `fill` puts in for a range of rows.
+template <class Fill>
+void make_rows(const std::string& name, StoreFile& to, const Fill& fill) {
+  SlowMatrix matrix = matrix_of(to, name);
+  for_rows(to.rows(), to.cols(), [&](Range I, std::span<float> words) {
+    fill(I, words);
+    HostAccess::put(matrix, I, words);
+  });
+}
+
 class StoredRun {
  public:
   StoredRun(const Request& request, const Around& around, const Progress* progress)
@@ -93,24 +107,30 @@ class StoredRun {
   Index checkpoints_ = 0, checkpoint_bytes_ = 0;
 };
 
-// Operands that the store has, and no file is to replace.
+// Operands that the store has, and nothing else is to replace.
 void StoredRun::open_found(const Readers& readers) {
   for (const std::string& name : store_.names()) {
-    if (find_operand(asked_.given, name) != nullptr && !readers.contains(name)) {
+    if (find_operand(asked_.given, name) != nullptr && !readers.contains(name) &&
+        !request_.make.contains(name)) {
       operands_[name] = store_.open(name + std::string(Store::kSuffix));
       found_.push_back(name);
     }
   }
   // O and L are of the store's other operands, or of nobody knows which: also those that stay.
   if (find_operand(asked_.returns, "O") != nullptr) {
-    for (const auto& [name, reader] : readers) {
+    const auto check = [&](const char* flag, const std::string& name, const char* remedy) {
       if (std::filesystem::exists(store_.path(name + std::string(Store::kSuffix)))) {
-        throw RequestError(
-            fmt::format("{} {}: the store {} has another {}, beside which O and L would stay: "
-                        "import the file, or "
-                        "take another store",
-                        request_.said("--in"), name, store_.directory().string(), name));
+        throw RequestError(fmt::format(
+            "{} {}: the store {} has another {}, beside which O and L would stay: {}take another "
+            "store",
+            request_.said(flag), name, store_.directory().string(), name, remedy));
       }
+    };
+    for (const auto& [name, reader] : readers) {
+      check("--in", name, "import the file, or ");
+    }
+    for (const auto& [name, pattern] : request_.make) {
+      check("--make", name, "");
     }
   }
   const bool has_O = operands_.contains("O");
@@ -228,8 +248,11 @@ StoreLayout StoredRun::input_layout(const Signature& operand, const Plan& plan) 
 // Where an operand comes from, for who wants to go on with the same.
 std::string StoredRun::origin_of(std::string_view name, const Readers& readers) const {
   const auto reader = readers.find(name);
+  if (const auto made = request_.make.find(std::string(name)); made != request_.make.end()) {
+    return std::string(to_string(made->second));
+  }
   if (reader == readers.end()) {
-    return fmt::format("seed {}, scale {}", request_.seed, request_.scale);
+    return fmt::format("seed {}, scale {}", request_.seed.value_or(kDefaultSeed), request_.scale);
   }
   const std::filesystem::path& path = reader->second.path();
   return fmt::format("{}, {} bytes, written at {}",
@@ -267,11 +290,9 @@ File StoredRun::bring(const Signature& operand, const Plan& plan, const Readers&
   if (reader != readers.end()) {
     import_rows(reader->second, name, *made);
   } else {
-    try {
-      generate_rows(name, plan.shape, request_.seed, request_.scale, *made);
-    } catch (const std::invalid_argument& error) {
-      throw RequestError(request_.said("--scale") + ": " + error.what());
-    }
+    make_rows(name, *made, [&](Range I, std::span<float> words) {
+      fill_made(request_, operand, plan.shape, 0, I.begin, I.size(), words);
+    });
   }
   made->matrix()->close();
   return made;
@@ -500,6 +521,7 @@ Report StoredRun::run() {
   const bool has_O = readers.contains("O") || operands_.contains("O");
   Report report = planned(request_, size, has_O);
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
+  set_origins(report, request_, readers, found_);
   const MemoryClaim memory(
       request_.memory, memory_needed(report, kernel), kernel.name,
       request_.verify ? "run without --verify, which holds all matrices" : "take a smaller M");
@@ -514,11 +536,6 @@ Report StoredRun::run() {
                                      : Words(0));
 
   bring_inputs(report, kernel, readers);
-  if (std::ranges::any_of(origins_, [&](const auto& origin) {  // some came from no file
-        return !readers.contains(origin.first);
-      })) {
-    report.seed = request_.seed;
-  }
   go_on(report);
   if (report.forward) {
     run_forward(*report.forward);
@@ -538,30 +555,22 @@ Report StoredRun::run() {
   return report;
 }
 
-SlowMatrix matrix_of(StoreFile& file, const std::string& name) {
-  return file.store().matrix(name, std::shared_ptr<StoreFile>(&file, [](StoreFile*) {}));
-}
-
 }  // namespace
 
 void generate_rows(const std::string& name, const Shape& shape, std::uint64_t seed, double scale,
                    StoreFile& to) {
-  SlowMatrix matrix = matrix_of(to, name);
-  for_rows(to.rows(), to.cols(), [&](Range I, std::span<float> words) {
+  make_rows(name, to, [&](Range I, std::span<float> words) {
     fill_input(name, shape, seed, scale, I.begin, I.size(), words);
-    HostAccess::put(matrix, I, words);
   });
 }
 
 void import_rows(const NpyReader& reader, const std::string& name, StoreFile& to) {
-  SlowMatrix matrix = matrix_of(to, name);
-  for_rows(to.rows(), to.cols(), [&](Range I, std::span<float> words) {
+  make_rows(name, to, [&](Range I, std::span<float> words) {
     try {
       reader.read_rows(I, words);
     } catch (const InputError& error) {
       throw InputError(fmt::format("{} of {}", name, error.what()));
     }
-    HostAccess::put(matrix, I, words);
   });
 }
 

@@ -71,6 +71,7 @@ class HeldSignals {
   const int in = ::open("/dev/null", O_RDONLY);
   if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
       ::dup2(err, STDERR_FILENO) >= 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+      ::signal(SIGPIPE, SIG_DFL) != SIG_ERR &&  // whatever this process made of it
       ::pthread_sigmask(SIG_SETMASK, &signals, nullptr) == 0) {
     ::execve(words[0], words, environment);
   }

@@ -176,6 +176,15 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
   return all;
 }
 
+// The command that measures it under callgrind.
+std::vector<std::string> under_callgrind(const Request& request) {
+  return {"measure", request.kernel,
+          "--n",     std::to_string(*request.n),
+          "--d",     std::to_string(*request.d),
+          "--M",     std::to_string(request.M),
+          "--via",   "callgrind"};
+}
+
 // Three square matrices, each as large as the cache, and three blocks that fill M.
 Request product(const CalibratedCache& cache, const MeasuredShare& share) {
   Request request;
@@ -214,9 +223,9 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
         fmt::format("{}: traffic of {}*{}", kTrafficKernel, to_string(cache.level), share.share));
     const Request request = product(cache, share);
     try {
-      const Measurement measurement = counted
-                                          ? measure_by_papi(request, topology, {})
-                                          : measure_by_callgrind(request, *caches, topology.source);
+      const Measurement measurement =
+          counted ? measure_by_papi(request, topology, {})
+                  : measure_by_callgrind(under_callgrind(request), *caches, topology.source);
       share.ratio = traffic_ratio(measurement, cache.level);
       cache.via = measurement.version;
     } catch (const std::runtime_error& error) {
@@ -255,11 +264,13 @@ Action add_calibrate(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : n(command, "--n",
-            fmt::format("queries and keys of the problem that is timed; {}", kQueries), "SIZE"),
+            fmt::format("queries and keys of the problem that is timed; {}", kQueries), "SIZE",
+            Twin::of_command),
           out(command, "--out",
               "where the result goes; redblue/calibration.json in XDG_CACHE_HOME or ~/.cache, "
-              "where --M auto and --objective time look",
-              "FILE"),
+              "where --M auto and --objective time look; -: standard output, and what else is "
+              "said there goes to standard error",
+              "FILE", Twin::of_command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     TextOption n, out, format;
   };
@@ -279,7 +290,8 @@ Action add_calibrate(CLI::App& app) {
     calibration.levels = caches_of(calibration.topology);
     const MemoryClaim memory = memory_for(shape);
     // A file that cannot be written is known before the work is done.
-    WholeFile file(target(options->out));
+    const std::filesystem::path path = target(options->out);
+    WholeFile file(path);
     {
       StatusLine status;
       time(calibration.levels, shape, status);
@@ -297,7 +309,8 @@ Action add_calibrate(CLI::App& app) {
     print(format == Format::json ? json
           : format == Format::csv
               ? to_csv(calibration)
-              : to_table(calibration) + "\nwritten: " + file.target().string() + "\n");
+              : to_table(calibration) + "\nwritten: " + file.target().string() + "\n",
+          beside(is_standard_output(path)));
     return 0;
   };
 }

@@ -2,6 +2,7 @@
 // The frame of the `redblue` command: what all subcommands share.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,15 +24,24 @@ struct Given {
   std::string from;
 };
 
+// The commands that read an environment twin.
+enum class Twin {
+  shared,     // each that has the flag: REDBLUE_N for --n
+  of_command  // one: REDBLUE_RECORD_OUT for --out of record. For files that are written, and
+              // where a flag has another meaning than in other commands.
+};
+
 // An option of a subcommand with its environment twin. Options are taken as text and parsed
 // by their subcommand, so that a message can name the culprit.
 class TextOption {
  public:
   // `flags` is "--out", or with a short one before it "-o,--out".
   TextOption(CLI::App& app, const std::string& flags, const std::string& help,
-             const std::string& type);
+             const std::string& type, Twin twin = Twin::shared);
 
   [[nodiscard]] const std::string& flag() const { return flag_; }
+  // For messages: the flag, or its twin where that is what there is.
+  [[nodiscard]] std::string said() const;
   [[nodiscard]] std::optional<Given> get() const;
   // For an option that may be given several times. Its twin holds a list, comma between.
   [[nodiscard]] std::vector<Given> all() const;
@@ -47,10 +57,11 @@ class TextOption {
 class Switch {
  public:
   Switch(CLI::App& app, const std::string& flag, const std::string& help);
-  [[nodiscard]] bool get() const;
+  [[nodiscard]] bool get() const { return from().has_value(); }
+  // What sets it, for messages; nothing where it is not set.
+  [[nodiscard]] std::optional<std::string> from() const;
 
  private:
-  std::string flag_;
   CLI::Option* option_;
 };
 
@@ -64,8 +75,12 @@ class Argument {
   CLI::Option* option_;
 };
 
-// The command that asks for the same, on one line, with nothing left to the environment: for who
-// wants to know what made a file.
+// The words that ask for the same, from the subcommand's name on, with nothing left to the
+// environment. Flags of `instead` have these values, where they have any.
+std::vector<std::string> command_words(const CLI::App& app,
+                                       const std::map<std::string, std::string>& instead = {});
+// The same as a shell takes it, on one line, after the program's name: the command that made a
+// file.
 std::string command_line(const CLI::App& app);
 
 enum class Format { table, json, csv };

@@ -1,5 +1,6 @@
 #include "tools/frame.hpp"
 
+#include <csignal>
 #include <exception>
 #include <new>
 #include <span>
@@ -73,6 +74,8 @@ int complain(const char* what, int code) {
 
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::vector<Subcommand>& subcommands) {
+  // A closed pipe is said, as a full disk is, and does not end the process without a word.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return execute(argc, argv, name, description, subcommands);
   } catch (const UsageError& error) {

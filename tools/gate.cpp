@@ -33,7 +33,10 @@ class FormOptions {
  public:
   explicit FormOptions(CLI::App& app)
       : format_(app, "--format", list() + "; table", "FORM"),
-        also_(app, "--also", "the same in another form to a file; may be repeated", "FORM=FILE"),
+        also_(app, "--also",
+              "the same in another form to a file; may be repeated; -: standard output, and what "
+              "else is said there goes to standard error",
+              "FORM=FILE", Twin::of_command),
         tolerance_(app, "--tolerance",
                    "what may differ, up or down, such as reads=1% or phase1/S:peak=64; several "
                    "with commas between; nothing",
@@ -58,13 +61,13 @@ class FormOptions {
     // Returns the exit code.
     int take(const Comparison& comparison, const std::vector<Tolerance>& tolerances) {
       for (const std::string& text : idle(tolerances, comparison)) {
-        say(fmt::format("--tolerance {}: no point has this phase", text));
+        say(fmt::format("{} {}: no point has this phase", tolerance_, text));
       }
       for (auto& [form, file] : files_) {
         file->append(form->text(comparison));
         file->finish();
       }
-      print(form_->text(comparison));
+      print(form_->text(comparison), beside(data_on_standard_output_));
       for (auto& [form, file] : files_) {
         file->commit();
       }
@@ -74,11 +77,14 @@ class FormOptions {
    private:
     friend class FormOptions;
     const ComparisonForm* form_ = nullptr;
+    std::string tolerance_;  // what it was given by
+    bool data_on_standard_output_ = false;
     std::vector<std::pair<const ComparisonForm*, std::unique_ptr<WholeFile>>> files_;
   };
   // Not over what is compared.
   [[nodiscard]] Outputs outputs(const std::vector<std::string>& compared) const {
     Outputs outputs;
+    outputs.tolerance_ = tolerance_.said();
     std::set<std::filesystem::path> targets;
     for (const std::string& path : compared) {
       targets.insert(resolved(path));
@@ -98,6 +104,7 @@ class FormOptions {
                                      given.from, given.text));
       }
       outputs.files_.emplace_back(&form, std::make_unique<WholeFile>(target));
+      outputs.data_on_standard_output_ |= is_standard_output(target);
     }
     return outputs;
   }
@@ -196,7 +203,8 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
     explicit Options(CLI::App& command)
         : suite(command, "suite",
                 "a file of kernels and grids of n, m, d, M ...; or a recording, to be made again"),
-          out(command, "-o,--out", "where it goes; standard output", "FILE"),
+          out(command, "-o,--out", "where it goes; -: standard output, as where left out", "FILE",
+              Twin::of_command),
           jobs(command) {}
     Argument suite;
     TextOption out;

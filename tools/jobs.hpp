@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "tools/command.hpp"
@@ -15,6 +16,7 @@ class JobsOption {
   // As many as there are processors where left out. Throws: UsageError.
   [[nodiscard]] unsigned get() const;
   [[nodiscard]] bool given() const { return jobs_.get().has_value(); }
+  [[nodiscard]] std::string said() const { return jobs_.said(); }
 
  private:
   TextOption jobs_;

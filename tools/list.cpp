@@ -76,7 +76,12 @@ Action add_list(CLI::App& app) {
     if (request.n && request.d) {
       shape = Shape{*request.n, request.m.value_or(*request.n), *request.d};
     } else if (request.n || request.m || request.d) {
-      throw UsageError("the least M needs --n and --d");
+      const char* given = request.n ? "--n" : request.d ? "--d" : "--m";
+      throw UsageError(fmt::format("{} is given: the least M needs --n and --d, and {} missing",
+                                   request.said(given),
+                                   request.n   ? "--d is"
+                                   : request.d ? "--n is"
+                                               : "these are"));
     }
     const Format format = parse_format(options->format);
     print(format == Format::json ? list_json(shape) : list_text(shape, format));

@@ -44,8 +44,10 @@ CacheLevel level_of(const Request& request, const Topology& topology,
       fmt::format("--level is missing: no cache that is known here holds M = {} words", request.M));
 }
 
-int by_callgrind(const Request& request, const std::optional<Given>& given_level,
-                 const std::optional<std::string>& simd, Format format) {
+// `app` is what was typed. The child has the M that was found here: a cache, and what calibrate
+// found, are this process's to look up.
+int by_callgrind(const CLI::App& app, const Request& request,
+                 const std::optional<Given>& given_level, Format format) {
   if (const std::string why = callgrind_unavailable(); !why.empty()) {
     throw std::runtime_error("callgrind is unavailable: " + why);
   }
@@ -62,7 +64,10 @@ int by_callgrind(const Request& request, const std::optional<Given>& given_level
                                  topology.source));
   }
   try {
-    print(measure_by_callgrind(request, *caches, topology.source, simd), format);
+    Measurement measurement = measure_by_callgrind(
+        command_words(app, {{"--M", std::to_string(request.M)}}), *caches, topology.source);
+    measurement.M_from = request.M_from;
+    print(measurement, format);
     return 0;
   } catch (const EndedInside& ended) {
     say(ended.what());
@@ -105,14 +110,14 @@ Action add_measure(CLI::App& app) {
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options] {
+  return [options, &app] {
     Request request;
     options->problem.fill(request);
     options->inputs.fill(request);
     const Format format = parse_format(options->format);
     const auto via = options->via.get();
     const auto level = options->level.get();
-    const std::optional<std::string> simd = options->simd.apply();
+    options->simd.apply();
     if (via && via->text != "papi" && via->text != "callgrind") {
       throw UsageError(fmt::format("{} '{}': expected papi or callgrind", via->from, via->text));
     }
@@ -128,7 +133,7 @@ Action add_measure(CLI::App& app) {
       return 0;
     }
     const char* inside = std::getenv(kInsideCallgrind);
-    return inside == nullptr ? by_callgrind(request, level, simd, format)
+    return inside == nullptr ? by_callgrind(app, request, level, format)
                              : inside_callgrind(request, inside);
   };
 }

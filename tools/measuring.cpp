@@ -5,6 +5,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "kernels/simd.hpp"
 #include "runtime/counters.hpp"
@@ -13,39 +14,16 @@
 namespace redblue {
 namespace {
 
-// The command that asks for the same problem, with nothing left to the environment.
-std::vector<std::string> command_of(const Request& request,
-                                    const std::optional<std::string>& simd) {
-  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                    "measure", request.kernel, "--via", "callgrind"};
-  const auto option = [&](const std::string& flag, const std::string& text) {
-    words.push_back(flag);
-    words.push_back(text);
-  };
-  for (const auto& [flag, size] :
-       {std::pair("--n", request.n), std::pair("--m", request.m), std::pair("--d", request.d)}) {
-    if (size) {
-      option(flag, std::to_string(*size));
+// Empty values for all twins that are set: they are set to nothing.
+std::vector<std::string> without_twins() {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    if (variable.starts_with("REDBLUE_")) {
+      variables.emplace_back(variable.substr(0, variable.find('=') + 1));
     }
   }
-  option("--M", std::to_string(request.M));
-  option("--threads", "1");
-  option("--objective", request.objective == Objective::time ? "time" : "words");
-  for (const auto& [name, size] : request.blocks) {
-    option("--blocks", fmt::format("{}={}", name, size));
-  }
-  if (request.printed_blocks) {
-    option("--blocks", "printed");
-  }
-  for (const auto& [name, path] : request.in) {
-    option("--in", fmt::format("{}={}", name, path.string()));
-  }
-  option("--seed", std::to_string(request.seed));
-  option("--scale", fmt::format("{}", request.scale));
-  if (simd) {
-    option("--simd", *simd);
-  }
-  return words;
+  return variables;
 }
 
 MeasuredPart measured_part(const Part& part, std::size_t events) {
@@ -89,6 +67,8 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
   measurement.source = topology.source;
   measurement.simd = simd_target();
   measurement.M_from = request.M_from;
+  measurement.operands = report.operands;
+  measurement.seed = report.seed;
   for (const CounterEvent& event : counters.events()) {
     const Cache* cache = event.lines_into ? topology.cache(*event.lines_into) : nullptr;
     const Index line = cache == nullptr ? 64 : cache->line.value_or(64);
@@ -115,20 +95,19 @@ std::optional<std::filesystem::path> find_valgrind() {
   return find_program("valgrind", search == nullptr ? "/usr/bin:/bin" : search);
 }
 
-Measurement measure_by_callgrind(const Request& request, const Simulation& caches,
-                                 const std::string& source,
-                                 const std::optional<std::string>& simd) {
+Measurement measure_by_callgrind(const std::vector<std::string>& command, const Simulation& caches,
+                                 const std::string& source) {
   const auto valgrind = find_valgrind();
   if (!valgrind) {
     throw std::runtime_error(std::string("callgrind is unavailable: ") + kNoValgrind);
   }
   const char* named = std::getenv("TMPDIR");
   const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
-  const Simulated simulated = simulate(*valgrind, caches, command_of(request, simd),
-                                       {fmt::format("{}={}", kInsideCallgrind, caches.outer.bytes),
-                                        // What the command names only where there is something.
-                                        "REDBLUE_IN=", "REDBLUE_BLOCKS=", "REDBLUE_SIMD="},
-                                       temporary);
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string()};
+  words.insert(words.end(), command.begin(), command.end());
+  std::vector<std::string> variables = without_twins();
+  variables.push_back(fmt::format("{}={}", kInsideCallgrind, caches.outer.bytes));
+  const Simulated simulated = simulate(*valgrind, caches, words, variables, temporary);
   const Ended& program = simulated.program;
   if (program.interrupted != 0) {
     std::raise(program.interrupted);
@@ -154,7 +133,6 @@ Measurement measure_by_callgrind(const Request& request, const Simulation& cache
   Measurement measurement = simulated_measurement(program.out, simulated.profile, caches);
   measurement.version = simulated.version;
   measurement.source = source;
-  measurement.M_from = request.M_from;
   return measurement;
 }
 

@@ -32,11 +32,11 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
 std::optional<std::filesystem::path> find_valgrind();
 inline constexpr const char* kNoValgrind = "valgrind is not installed (apt-get install valgrind)";
 
-// `source` says where the sizes of the caches come from; `simd` the vector instructions in place of
-// the best that valgrind has. What the process says and goes on, is
-// said here. Throws: EndedInside; std::runtime_error without valgrind, or where it fails.
-Measurement measure_by_callgrind(const Request& request, const Simulation& caches,
-                                 const std::string& source,
-                                 const std::optional<std::string>& simd = std::nullopt);
+// `command` has the words of `redblue measure ... --via callgrind` from "measure" on: that is what
+// runs under callgrind, with none of this process's twins in its environment. `source` says where
+// the sizes of the caches come from. What the process says although it succeeds is said here.
+// Throws: EndedInside; std::runtime_error without valgrind, or where it fails.
+Measurement measure_by_callgrind(const std::vector<std::string>& command, const Simulation& caches,
+                                 const std::string& source);
 
 }  // namespace redblue

@@ -38,7 +38,8 @@ PictureFile::PictureFile(const TextOption& out) {
     throw UsageError(fmt::format("{0} is missing: a file for the picture, for example {0} plot.svg",
                                  out.flag()));
   }
-  const auto format = picture_format(given->text);
+  const auto format =
+      given->text == "-" ? std::optional(PictureFormat::svg) : picture_format(given->text);
   if (!format) {
     throw UsageError(fmt::format("{} '{}': expected a name that ends in .svg or .png", given->from,
                                  given->text));

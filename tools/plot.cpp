@@ -30,7 +30,8 @@ Action occupancy(CLI::App& app) {
     explicit Options(CLI::App& command)
         : problem(command),
           inputs(command),
-          out(command, "-o,--out", "the picture, .svg or .png", "FILE") {}
+          out(command, "-o,--out", "the picture, .svg or .png; -: standard output, as SVG", "FILE",
+              Twin::of_command) {}
     ProblemOptions problem;
     InputOptions inputs;
     TextOption out;
@@ -65,7 +66,8 @@ class SweepOptions {
       : directory_(app, "directory", "of a sweep"),
         where_(app, "--where", "only points with these arguments; several with commas between",
                "NAME=VALUE"),
-        out_(app, "-o,--out", "the picture, .svg or .png", "FILE") {}
+        out_(app, "-o,--out", "the picture, .svg or .png; -: standard output, as SVG", "FILE",
+             Twin::of_command) {}
 
   [[nodiscard]] const TextOption& out() const { return out_; }
   [[nodiscard]] Sweep sweep() const { return read_sweep(directory_.get()); }
@@ -85,15 +87,15 @@ class SweepOptions {
         return swept.point.arguments.contains(name);
       });
       if (!known) {
-        throw UsageError(fmt::format("{}: no point has a '{}'", where_.flag(), name));
+        throw UsageError(fmt::format("{}: no point has a '{}'", where_.said(), name));
       }
       if (std::isdigit(static_cast<unsigned char>(value.front())) != 0) {
-        value = std::to_string(parse_size(value, where_.flag()));
+        value = std::to_string(parse_size(value, where_.said()));
       }
     }
     std::vector<Slice> found = slices(sweep, where);
     if (found.empty()) {
-      throw UsageError(fmt::format("{}: {} has no such points", where_.flag(), directory_.get()));
+      throw UsageError(fmt::format("{}: {} has no such points", where_.said(), directory_.get()));
     }
     return found;
   }

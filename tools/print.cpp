@@ -6,9 +6,10 @@
 
 namespace redblue {
 
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw std::system_error(errno, std::generic_category(), "standard output");
+void print(std::string_view text, std::FILE* stream) {
+  if (std::fwrite(text.data(), 1, text.size(), stream) != text.size() || std::fflush(stream) != 0) {
+    throw std::system_error(errno, std::generic_category(),
+                            stream == stdout ? "standard output" : "standard error");
   }
 }
 

@@ -2,6 +2,7 @@
 // Data to standard output, and only whole: a full disk or a closed pipe is a failure. Words to
 // standard error.
 
+#include <cstdio>
 #include <string_view>
 
 #include <unistd.h>
@@ -11,14 +12,20 @@
 namespace redblue {
 
 // Throws: std::system_error.
-void print(std::string_view text);
+void print(std::string_view text, std::FILE* stream = stdout);
+
+// Where a report goes: where a file that was asked for goes to standard output, to standard error.
+inline std::FILE* beside(bool data_on_standard_output) {
+  return data_on_standard_output ? stderr : stdout;
+}
 
 // A report of any kind, which has these three forms.
 template <class Report>
-void print(const Report& report, Format format) {
+void print(const Report& report, Format format, std::FILE* stream = stdout) {
   print(format == Format::table  ? to_table(report)
         : format == Format::json ? to_json(report)
-                                 : to_csv(report));
+                                 : to_csv(report),
+        stream);
 }
 
 // A line to standard error, "redblue: " in front. Where that cannot be written, nothing can be

@@ -161,17 +161,64 @@ void FastMemoryOption::fill(Request& request) const {
   fill_fast_memory(*M, request);
 }
 
+namespace {
+
+// NAME=VALUE.
+std::pair<std::string, std::string> named(const Given& given, const char* expected) {
+  const std::size_t equals = given.text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
+    throw UsageError(fmt::format("{} '{}': expected {}", given.from, given.text, expected));
+  }
+  return {given.text.substr(0, equals), given.text.substr(equals + 1)};
+}
+
+// Each name once.
+template <class Value>
+void put(const Given& given, const std::string& name, const Value& value,
+         std::map<std::string, Value>& values) {
+  if (!values.emplace(name, value).second) {
+    throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
+  }
+}
+
+// What makes operands, each name once.
+void fill_patterns(const TextOption& option, Request& request) {
+  for (const Given& given : option.all()) {
+    request.said_as[option.flag()] = given.from;
+    const auto [name, text] = named(given, "NAME=PATTERN, for example X=identity");
+    const std::optional<Pattern> pattern = pattern_of(text);
+    if (!pattern) {
+      std::vector<std::string_view> names;
+      for (const Pattern known : kPatterns) {
+        names.push_back(to_string(known));
+      }
+      throw UsageError(fmt::format("{} {}={}: expected a pattern: {}", given.from, name, text,
+                                   fmt::join(names, ", ")));
+    }
+    put(given, name, *pattern, request.make);
+  }
+}
+
+}  // namespace
+
 InputOptions::InputOptions(CLI::App& app)
     : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
-      seed_(app, "--seed", "of the operands that no file gives, of head 0; 1", "NUMBER"),
+      make_(app, "--make", "an operand that is made: X or Y as identity; may be repeated",
+            "NAME=PATTERN"),
+      seed_(app, "--seed",
+            "of the operands that nothing else gives, of head 0; where no file or store gives any, "
+            "1",
+            "NUMBER"),
       scale_(app, "--scale", "their scores' standard deviation; 1", "NUMBER") {}
 
 void InputOptions::fill(Request& request) const {
   fill_files(in_, request, request.in);
+  fill_patterns(make_, request);
   if (const auto seed = seed_.get()) {
     request.seed = parse_seed(seed->text, seed->from);
   }
   if (const auto scale = scale_.get()) {
+    request.said_as["--scale"] = scale->from;
     request.scale = parse_scale(scale->text, scale->from);
   }
 }
@@ -180,15 +227,8 @@ void fill_files(const TextOption& option, Request& request,
                 std::map<std::string, std::filesystem::path>& files) {
   for (const Given& given : option.all()) {
     request.said_as[option.flag()] = given.from;
-    const std::size_t equals = given.text.find('=');
-    if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
-      throw UsageError(fmt::format("{} '{}': expected NAME=FILE, for example A1=a1.npy", given.from,
-                                   given.text));
-    }
-    const std::string name = given.text.substr(0, equals);
-    if (!files.emplace(name, given.text.substr(equals + 1)).second) {
-      throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
-    }
+    const auto [name, file] = named(given, "NAME=FILE, for example A1=a1.npy");
+    put(given, name, std::filesystem::path(file), files);
   }
 }
 
@@ -282,9 +322,10 @@ void StoreOptionGroup::fill(Request& request) const {
         throw UsageError(given->from + ": only with --store file:DIR");
       }
     }
-    if (keep_.get() || resume_.get()) {
-      throw UsageError(
-          fmt::format("--{}: only with --store file:DIR", keep_.get() ? "keep" : "resume"));
+    for (const Switch* option : {&keep_, &resume_}) {
+      if (const auto from = option->from()) {
+        throw UsageError(*from + ": only with --store file:DIR");
+      }
     }
     return;
   }
@@ -292,7 +333,10 @@ void StoreOptionGroup::fill(Request& request) const {
   request.said_as["--store"] = store->from;
   disk.directory = store_directory(*store);
   disk.keep = keep_.get();
-  disk.resume = resume_.get();
+  if (const auto from = resume_.from()) {
+    disk.resume = true;
+    request.said_as["--resume"] = *from;
+  }
   if (const auto engine = engine_.get()) {
     if (engine->text != "io_uring" && engine->text != "threads") {
       throw UsageError(

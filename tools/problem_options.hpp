@@ -48,7 +48,7 @@ class FastMemoryOption {
   TextOption M_;
 };
 
-// Operands from files or from a seed.
+// Operands from files, made by a rule, or from a seed.
 class InputOptions {
  public:
   explicit InputOptions(CLI::App& app);
@@ -56,7 +56,7 @@ class InputOptions {
   void fill(Request& request) const;
 
  private:
-  TextOption in_, seed_, scale_;
+  TextOption in_, make_, seed_, scale_;
 };
 
 // NAME=FILE, each name once. Throws: UsageError.

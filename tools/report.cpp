@@ -58,7 +58,8 @@ Action add_report(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : directory(command, "directory", "of a sweep"),
-          out(command, "-o,--out", "the page; else report.html there", "FILE.html") {}
+          out(command, "-o,--out", "the page; else report.html there; -: standard output",
+              "FILE.html", Twin::of_command) {}
     Argument directory;
     TextOption out;
   };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/experiment.hpp"
+#include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
 #include "tools/interruption.hpp"
 #include "tools/machine.hpp"
@@ -34,7 +35,10 @@ Action add_run(CLI::App& app) {
         : problem(command),
           heads(command),
           inputs(command),
-          out(command, "--out", "a result to a .npy file; may be repeated", "NAME=FILE"),
+          out(command, "--out",
+              "a result to a .npy file; may be repeated; -: standard output, and the report goes "
+              "to standard error",
+              "NAME=FILE"),
           verify(command, "--verify", "compare with a double-precision evaluation"),
           store(command),
           simd(command),
@@ -66,7 +70,9 @@ Action add_run(CLI::App& app) {
     // Where threads go is asked only where there are several.
     const Topology topology = request.threads > 1 ? machine_topology() : Topology();
     const Report report = run_shown(request, topology);
-    print(report, format);
+    print(report, format, beside(std::ranges::any_of(request.out, [](const auto& out) {
+            return is_standard_output(out.second);
+          })));
     if (request.in.contains("O") && std::ranges::find(report.given, "O") == report.given.end()) {
       say(fmt::format("O and L are not used: {} makes its own", report.kernel.plan.kernel));
     }

@@ -15,6 +15,7 @@
 #include "runtime/context.hpp"
 #include "runtime/stored_run.hpp"
 #include "runtime/table.hpp"
+#include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
 #include "tools/interruption.hpp"
 #include "tools/print.hpp"
@@ -224,6 +225,9 @@ int export_files(const Path& directory, const Items& items) {
     names.push_back(name_and_file(item).first);
   }
   static_cast<void>(chosen(store, names));
+  const bool data_on_standard_output = std::ranges::any_of(items, [](const std::string& item) {
+    return is_standard_output(name_and_file(item).second);
+  });
   for (const std::string& item : items) {
     const auto [name, path] = name_and_file(item);
     const auto file = store.open(file_of(name));
@@ -234,7 +238,8 @@ int export_files(const Path& directory, const Items& items) {
                      name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
     export_rows(*file, writer);
     writer.commit();
-    print(fmt::format("{}: {} x {} to {}\n", name, rows, cols, path.string()));
+    print(fmt::format("{}: {} x {} to {}\n", name, rows, cols, path.string()),
+          beside(data_on_standard_output));
   }
   return 0;
 }
@@ -301,12 +306,12 @@ Action add_store(CLI::App& app) {
     const auto scale = given.scale->get();
     return generate(directory_of(given.directory), given.items,
                     {*request.n, request.m.value_or(*request.n), *request.d},
-                    seed ? parse_seed(seed->text, seed->from) : request.seed,
+                    seed ? parse_seed(seed->text, seed->from) : kDefaultSeed,
                     scale ? parse_scale(scale->text, scale->from) : request.scale,
                     granule_of(*given.granule));
   });
-  runs(add("export", "matrices to .npy files, by rows", "NAME=FILE: a matrix and where it goes",
-           true),
+  runs(add("export", "matrices to .npy files, by rows",
+           "NAME=FILE: a matrix and where it goes; -: standard output", true),
        [](const Options& given) {
          return export_files(directory_of(given.directory), given.items);
        });

@@ -108,7 +108,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTime});
   // What is timed has the machine to itself.
   if (suite.how == kTime && jobs.given()) {
-    throw UsageError("--jobs: points that are timed run one at a time");
+    throw UsageError(jobs.said() + ": points that are timed run one at a time");
   }
   const unsigned at_a_time = suite.how == kTime ? 1 : jobs.get();
   const Topology topology = machine_topology();
@@ -168,7 +168,7 @@ Action add_sweep(CLI::App& app) {
     explicit Options(CLI::App& command)
         : suite(command, "suite", "a file of kernels and grids; how: run, count or time"),
           out(command, "-o,--out", "the directory; what it has of this suite is not done again",
-              "DIR"),
+              "DIR", Twin::of_command),
           jobs(command) {}
     Argument suite;
     TextOption out;
@@ -179,6 +179,9 @@ Action add_sweep(CLI::App& app) {
     const auto out = options->out.get();
     if (!out) {
       throw UsageError("--out is missing: the directory that the sweep goes to");
+    }
+    if (out->text == "-") {
+      throw UsageError(out->from + " -: a sweep is a directory, and no standard output");
     }
     return sweep(options->suite.get(), out->text, options->jobs);
   };

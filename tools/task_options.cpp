@@ -90,9 +90,9 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   shape_.fill_lengths(request);
   Task task = kind();
   if (task.pass != Pass::backward) {
-    refuse(problem_, caches.flag() + " asks for backward algorithms");
+    refuse(problem_, caches.said() + " asks for backward algorithms");
   }
-  refuse(M_.option(), caches.flag() + " says how much there is; give one of the two");
+  refuse(M_.option(), caches.said() + " says how much there is; give one of the two");
   std::vector<Task> tasks;
   for (const Index d : shape_.widths()) {
     task.shape = {request.n.value_or(n), request.m.value_or(request.n.value_or(n)), d};

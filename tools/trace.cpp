@@ -12,7 +12,6 @@
 #include "runtime/experiment.hpp"
 #include "runtime/table.hpp"
 #include "tools/command.hpp"
-#include "tools/paths.hpp"
 #include "tools/print.hpp"
 #include "tools/problem_options.hpp"
 #include "tools/sizes.hpp"
@@ -34,7 +33,7 @@ class Target {
     }
     if (path) {
       path_ = path->text;
-      text_.emplace(path_);
+      text_.emplace(path->text);
     }
   }
 
@@ -81,10 +80,11 @@ Action add_trace(CLI::App& app) {
           inputs(command),
           out(command, "-o,--out",
               "a trace for Perfetto or chrome://tracing (JSON) of this kernel, without the forward "
-              "pass that makes its O and L; a microsecond is a word moved",
-              "FILE"),
-          din(command, "--din", "each word moved, for cache simulators: 0 or 1 and its address",
-              "FILE"),
+              "pass that makes its O and L; a microsecond is a word moved; -: standard output",
+              "FILE", Twin::of_command),
+          din(command, "--din",
+              "each word moved, for cache simulators: 0 or 1 and its address; -: standard output",
+              "FILE", Twin::of_command),
           events(command, "--events", fmt::format("most events of --out; {}", kMostTraceEvents),
                  "NUMBER"),
           din_words(command, "--din-words",
@@ -106,7 +106,7 @@ Action add_trace(CLI::App& app) {
     if (!out && !din) {
       throw UsageError("neither --out nor --din is given: name a file for the trace");
     }
-    if (out && din && resolved(out->text) == resolved(din->text)) {
+    if (out && din && place_of(out->text) == place_of(din->text)) {
       throw UsageError(fmt::format("{} and {} name one file: {}", out->from, din->from, out->text));
     }
     // A file that cannot be written is known before the work is done.

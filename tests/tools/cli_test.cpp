@@ -80,7 +80,7 @@ void expect_part(const Json& part, bool ran) {
 // Whatever only a run knows, taken out; what is left must be what count says.
 Json without_the_run(Json document) {
   if (document.is_object()) {
-    for (const char* key : {"elementwise", "seconds", "span", "seed", "error", "gflops",
+    for (const char* key : {"elementwise", "seconds", "span", "seed", "operands", "error", "gflops",
                             "peak_gflops", "percent_of_peak", "simd"}) {
       document.erase(key);
     }
@@ -112,7 +112,7 @@ TEST_F(Command, EveryKeyOfARun) {
                                "n",      "m",           "d",       "heads",
                                "M",      "seed",        "threads", "blocks",
                                "phases", "total",       "formula", "total_from_nothing",
-                               "error",  "lower_bound", "ratio"} +
+                               "error",  "lower_bound", "ratio",   "operands"} +
                           (takes_forward ? Keys{"forward"} : Keys{});
     ASSERT_EQ(keys(run), expected);
     EXPECT_EQ(run["schema"], 1);
@@ -267,11 +267,99 @@ TEST_F(Command, CsvIsStrictAndAddsUp) {
         }
         seconds += std::stod(row["seconds"]);
         // count leaves out what only a run knows.
-        row["elementwise"] = row["seconds"] = "";
+        row["elementwise"] = row["seconds"] = row["operands"] = "";
         EXPECT_EQ(count[at], row);
       }
     }
     EXPECT_EQ(at, run.size());
+  }
+}
+
+// Every form says where each operand came from; O and L that a run makes are none that were given.
+TEST_F(Command, SaysWhereOperandsComeFrom) {
+  directory_.write("a1.npy", npy_bytes(4, 3, std::vector<float>(12, 1)));
+  const struct {
+    std::string flags;
+    std::string words;
+    Json operands;
+    Json seed;
+  } table[] = {
+      {"",
+       "A1, A2, A3, X, Y, dO from seed 1",
+       {{"A1", "seed"},
+        {"A2", "seed"},
+        {"A3", "seed"},
+        {"X", "seed"},
+        {"Y", "seed"},
+        {"dO", "seed"}},
+       1},
+      {"--in A1=a1.npy --in dO=a1.npy --make X=identity --seed 7",
+       "A1, dO from files; A2, A3, Y from seed 7; X made",
+       {{"A1", "file"},
+        {"A2", "seed"},
+        {"A3", "seed"},
+        {"X", "made"},
+        {"Y", "seed"},
+        {"dO", "file"}},
+       7},
+      {"--in A1=a1.npy --in A2=a1.npy --in A3=a1.npy --in dO=a1.npy --make X=identity "
+       "--make Y=identity --seed 7",
+       "A1, A2, A3, dO from files; X, Y made",
+       {{"A1", "file"},
+        {"A2", "file"},
+        {"A3", "file"},
+        {"X", "made"},
+        {"Y", "made"},
+        {"dO", "file"}},
+       Json()},
+  };
+  for (const auto& [flags, words, operands, seed] : table) {
+    SCOPED_TRACE(flags);
+    const std::string run = "run backward/large --n 4 --d 3 --M 200 " + flags;
+    EXPECT_NE(data(run).find("\noperands: " + words + "\n"), std::string::npos) << data(run);
+    const Json document = json(run);
+    EXPECT_EQ(document["operands"], operands);
+    EXPECT_EQ(document["seed"], seed);
+    std::string cell;
+    for (const auto& [name, origin] : operands.items()) {
+      cell += (cell.empty() ? "" : " ") + name + "=" + origin.get<std::string>();
+    }
+    for (const CsvRow& row : parse_csv(data(run + " --format csv"))) {
+      EXPECT_EQ(row.at("operands"), cell);
+    }
+  }
+  data("store generate st --n 4 --d 3");
+  const std::string stored = "run forward/rows --M 200 --store file:st --make X=identity --seed 2";
+  expect_refused(process(stored), 2, "--make X: the store st has another X");
+  std::filesystem::remove(directory_ / "st/X.rb");
+  EXPECT_EQ(
+      json(stored)["operands"],
+      (Json{{"A1", "store"}, {"A2", "store"}, {"A3", "store"}, {"X", "made"}, {"Y", "store"}}));
+}
+
+// Made or from a file: the same bits, whatever the kernel's heads, threads and store.
+TEST_F(Command, MakesOperands) {
+  std::vector<float> identity(5 * 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    identity[6 * i] = 1;
+  }
+  std::vector<float> two = identity;
+  two.insert(two.end(), identity.begin(), identity.end());
+  directory_.write("one.npy", npy_bytes(5, 5, identity));
+  directory_.write("two.npy", npy_bytes({2, 5, 5}, two));
+  for (const auto& [more, file] :
+       {std::pair("", "one.npy"), std::pair("--threads 2", "one.npy"),
+        std::pair("--heads 2 --threads 2", "two.npy"), std::pair("--store file:st", "one.npy")}) {
+    SCOPED_TRACE(more);
+    const std::string run =
+        fmt::format("run backward/rows --n 40 --m 30 --d 5 --M 400 --seed 3 --verify {} ", more);
+    data(run + fmt::format("--in X={0} --in Y={0} --out g=file.npy", file));
+    data(run + "--make X=identity --make Y=identity --out g=made.npy");
+    EXPECT_EQ(content_of(directory_ / "file.npy"), content_of(directory_ / "made.npy"));
+    data("REDBLUE_MAKE=X=identity,Y=identity " + run + "--out g=twin.npy");
+    EXPECT_EQ(content_of(directory_ / "file.npy"), content_of(directory_ / "twin.npy"));
+    data(run + "--out g=seed.npy");
+    EXPECT_NE(content_of(directory_ / "file.npy"), content_of(directory_ / "seed.npy"));
   }
 }
 
@@ -528,7 +616,7 @@ TEST_F(Command, AFailedVerification) {
   directory_.write("L.npy", npy_bytes(1, 0, {score}));
   const std::string line =
       "run backward/flash --M 100 --in A1=large.npy --in A2=large.npy --in X=one.npy "
-      "--in O=one.npy --in L=L.npy";
+      "--in O=one.npy --in L=L.npy --seed 1";
   EXPECT_EQ(redblue(line).code, 0);
   const auto before = files();
   for (const std::string format : {"table", "json", "csv"}) {

@@ -257,7 +257,7 @@ TEST_F(GateCommand, AlsoWritesOtherForms) {
   EXPECT_EQ(content_of(directory_ / "gate.json"), redblue("check edited.json --format json").out);
   EXPECT_EQ(content_of(directory_ / "gate.xml"), redblue("check edited.json --format junit").out);
   EXPECT_EQ(content_of(directory_ / "summary.md"),
-            redblue("REDBLUE_ALSO=bmf=b.json check edited.json --format markdown").out);
+            redblue("REDBLUE_CHECK_ALSO=bmf=b.json check edited.json --format markdown").out);
   EXPECT_EQ(Json::parse(content_of(directory_ / "b.json")).size(), 4U);
 }
 

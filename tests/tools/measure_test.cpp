@@ -81,8 +81,9 @@ void expect_part(const Json& part) {
 
 TEST_F(ViaCallgrind, EveryKey) {
   const Json measured = json(measure("backward/large --n 48 --d 8 --M L1*0.25"));
-  ASSERT_EQ(keys(measured), (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "via", "used",
-                                  "blocks", "phases", "total", "forward"}));
+  ASSERT_EQ(keys(measured),
+            (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "seed", "operands", "via",
+                  "used", "blocks", "phases", "total", "forward"}));
   EXPECT_EQ(measured["schema"], 1);
   EXPECT_EQ(measured["context"]["M_from"]["text"], "L1*0.25");
   EXPECT_EQ(measured["kernel"], "backward/large");
@@ -156,13 +157,25 @@ TEST_F(ViaCallgrind, TheSameProblem) {
   directory_.write("a.npy", npy_bytes(40, 8, std::vector<float>(320, 0.5)));
   const Json measured =
       json(measure("matmul/blocked --in A=a.npy --m 24 --blocks B=4 --M 999 --seed 3 --scale 0.5"));
-  const Json run = json("run matmul/blocked --in A=a.npy --m 24 --blocks B=4 --M 999");
+  const Json run = json("run matmul/blocked --in A=a.npy --m 24 --blocks B=4 --M 999 --seed 3");
   expect_words_of(run, measured);
   EXPECT_EQ(measured["n"], 40);
   EXPECT_EQ(measured["m"], 24);
-  const Json twin = json("REDBLUE_m=24 REDBLUE_VIA=papi REDBLUE_IN=A=a.npy REDBLUE_BLOCKS=B=4 " +
-                         measure("matmul/blocked --M 999"));
+  EXPECT_EQ(measured["seed"], 3);
+  EXPECT_EQ(measured["operands"], run["operands"]);
+  const Json twin =
+      json("REDBLUE_m=24 REDBLUE_VIA=papi REDBLUE_IN=A=a.npy REDBLUE_BLOCKS=B=4 REDBLUE_SEED=3 " +
+           measure("matmul/blocked --M 999"));
   expect_words_of(run, twin);
+}
+
+// Two key blocks at a time, by flag and by twin: the simulated run holds and moves what a run does.
+TEST_F(ViaCallgrind, ThePrefetchGoesAlong) {
+  const std::string problem = "backward/rows --n 64 --d 16 --M 4096";
+  const Json run = json("run " + problem + " --prefetch 2");
+  ASSERT_NE(run["blocks"], json("run " + problem)["blocks"]);
+  expect_words_of(run, json(measure(problem + " --prefetch 2")));
+  expect_words_of(run, json("REDBLUE_PREFETCH=2 " + measure(problem)));
 }
 
 // The run that is simulated has the vector instructions that were asked for; the words do not
@@ -195,8 +208,9 @@ TEST_F(Measure, ViaPapi) {
   }
   EXPECT_NE(outcome.out.find("perf::PAGE-FAULTS"), std::string::npos) << outcome.out;
   const Json measured = json(events + "measure " + problem);
-  ASSERT_EQ(keys(measured), (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "via", "used",
-                                  "blocks", "phases", "total", "forward"}));
+  ASSERT_EQ(keys(measured),
+            (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "seed", "operands", "via",
+                  "used", "blocks", "phases", "total", "forward"}));
   EXPECT_EQ(measured["via"], "papi");
   const std::string target = simd_targets().back();
   EXPECT_EQ(json(events + "measure " + problem + " --simd " + target)["context"]["simd"], target);

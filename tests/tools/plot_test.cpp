@@ -62,7 +62,7 @@ TEST_F(Plot, MFarAboveAll) {
 TEST_F(Plot, RefusesWhatItCannotDraw) {
   expect_refused(process(kOccupancy), 2, "--out is missing");
   expect_refused(process(kOccupancy + " -o p.pdf"), 2, "--out 'p.pdf': .*\\.svg or \\.png");
-  expect_refused(process("REDBLUE_OUT=p " + kOccupancy), 2, "REDBLUE_OUT 'p'");
+  expect_refused(process("REDBLUE_PLOT_OUT=p " + kOccupancy), 2, "REDBLUE_PLOT_OUT 'p'");
   expect_refused(process(kOccupancy + " -o none/p.svg"), 1, "none/p.svg");
   expect_refused(process(kOccupancy + " -o p.svg --threads 2"), 2, "--threads");
   expect_refused(process("PATH= " + kOccupancy + " -o p.svg"), 1,

@@ -53,7 +53,7 @@ TEST_F(Trace, BothAtATimeAndTheSameBytesAgain) {
   EXPECT_EQ(content_of(directory_ / "a.json"), content_of(directory_ / "b.json"));
   EXPECT_EQ(content_of(directory_ / "a.din"), content_of(directory_ / "b.din"));
   // Each alone is what it is beside the other.
-  EXPECT_EQ(redblue("REDBLUE_OUT=c.json " + kSmall).code, 0);
+  EXPECT_EQ(redblue("REDBLUE_TRACE_OUT=c.json " + kSmall).code, 0);
   EXPECT_EQ(content_of(directory_ / "a.json"), content_of(directory_ / "c.json"));
 }
 
