@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "memsim/machine.hpp"
+#include "memsim/unchecked.hpp"
 
 // This file is compiled once for each instruction set: what stands between
 // HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE many times, the rest once.
@@ -69,13 +70,13 @@ struct Lines {
 
 template <class Word>
 HWY_INLINE Lines<Word> lines(const BasicView<Word>& part, Index p) {
-  return {part.at(0, p), part.stride(p)};
+  return {Unchecked(part).at(0, p), Unchecked(part).stride(p)};
 }
 
 // The words of a column tile (r x 1) lie one after the other.
 template <class Word>
 HWY_INLINE Word* words_of_column(const BasicView<Word>& column) {
-  return column.at(0, 0);
+  return Unchecked(column).at(0, 0);
 }
 
 // The lanes of vector v in a row of a panel of `cols` columns, from 1 to all.
@@ -115,7 +116,7 @@ HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
   for (Index p = 0; p < c.panels(); ++p) {
     const auto map = map_of_panel(p);
     const Lines<float> to = lines(c, p);
-    const Index cols = c.panel_cols(p);
+    const Index cols = Unchecked(c).panel_cols(p);
     if (cols == kPanel) {
       for (Index i = 0; i < c.rows(); ++i) {
         HWY_UNROLL(16)
@@ -143,7 +144,7 @@ HWY_INLINE void for_column(const View& c, const Map& map) {
 }
 
 HWY_INLINE bool are_columns(const ConstView& a, const ConstView& b) {
-  return a.stride(0) == 1 && b.stride(0) == 1;
+  return Unchecked(a).stride(0) == 1 && Unchecked(b).stride(0) == 1;
 }
 
 // finish(i, fold over row i): lanes are folded here, and into one another there.
@@ -153,7 +154,7 @@ HWY_INLINE void for_rows(const ConstView& a, const Folded& neutral, const Fold& 
   for (Index i = 0; i < a.rows(); ++i) {
     Folded result = neutral;
     for (Index p = 0; p < a.panels(); ++p) {
-      const Index cols = a.panel_cols(p);
+      const Index cols = Unchecked(a).panel_cols(p);
       for (int v = 0; v * kWidth < cols; ++v) {
         result = fold(result, i, p, v, lanes_in(cols, v));
       }
@@ -168,7 +169,7 @@ HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
                             const FoldOfPanel& fold_of_panel, const Finish& finish) {
   for (Index p = 0; p < a.panels(); ++p) {
     const auto fold = fold_of_panel(p);
-    const Index cols = a.panel_cols(p);
+    const Index cols = Unchecked(a).panel_cols(p);
     for (int v = 0; v * kWidth < cols; ++v) {
       Folded result = neutral;
       for (Index i = 0; i < a.rows(); ++i) {
@@ -188,7 +189,7 @@ struct Straight {
   const ConstView& a;
   [[nodiscard]] Index rows() const { return a.rows(); }
   [[nodiscard]] Index segments() const { return a.panels(); }
-  [[nodiscard]] Index length(Index segment) const { return a.panel_cols(segment); }
+  [[nodiscard]] Index length(Index segment) const { return Unchecked(a).panel_cols(segment); }
   template <int R>
   HWY_INLINE void start(const float* (&row)[R], Index i, Index segment) const {
     const Lines<const float> line = lines(a, segment);
@@ -212,13 +213,14 @@ struct Turned {
   HWY_INLINE void start(const float* (&row)[R], Index i, Index) const {
     HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
-      row[r] = a.at(0, (i + r) / kPanel) + (i + r) % kPanel;
+      row[r] = Unchecked(a).at(0, (i + r) / kPanel) + (i + r) % kPanel;
     }
   }
-  [[nodiscard]] Index step(Index i) const { return a.stride(i / kPanel); }
+  [[nodiscard]] Index step(Index i) const { return Unchecked(a).stride(i / kPanel); }
   [[nodiscard]] Index alike(Index i) const {
     const Index last = a.panels() - 1;
-    return (i < last * kPanel && a.stride(last) != kPanel ? last * kPanel : a.cols()) - i;
+    return (i < last * kPanel && Unchecked(a).stride(last) != kPanel ? last * kPanel : a.cols()) -
+           i;
   }
 };
 
@@ -299,12 +301,12 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
   }
   using Usual = std::integral_constant<Index, Left::kStep>;
   using Full = std::integral_constant<Index, kPanel>;
-  const Index stride = b.stride(p);
+  const Index stride = Unchecked(b).stride(p);
   const Index step = a.step(i);
   const float* line[G];
   HWY_UNROLL(16)
   for (int g = 0; g < G; ++g) {
-    line[g] = b.at(0, p + g);
+    line[g] = Unchecked(b).at(0, p + g);
   }
   for (Index segment = 0; segment < a.segments(); ++segment) {
     const float* row[R];
@@ -324,7 +326,7 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
   for (int g = 0; g < G; ++g) {
     const auto map = finish.of_panel(p + g);
     const Lines<float> to = lines(c, p + g);
-    const Index cols = c.panel_cols(p + g);
+    const Index cols = Unchecked(c).panel_cols(p + g);
     if (HWY_LIKELY(cols == kPanel)) {
       HWY_UNROLL(16)
       for (int r = 0; r < R; ++r) {
@@ -391,7 +393,7 @@ void panels_together(Index count, const Left& a, const ConstView& b, const View&
 template <class Left, class Finish>
 void product(const Left& a, const ConstView& b, const View& c, const Finish& finish) {
   // A narrow panel, which is the last, has a stride of its own.
-  const Index wide = b.panels() - (b.stride(b.panels() - 1) == kPanel ? 0 : 1);
+  const Index wide = b.panels() - (Unchecked(b).stride(b.panels() - 1) == kPanel ? 0 : 1);
   for (Index p = 0; p < b.panels();) {
     const Index count = p < wide ? together(wide - p) : 1;
     panels_together<kPanels>(count, a, b, c, p, finish);
@@ -450,7 +452,7 @@ void raise_maximum(const ConstView& s, const View& maximum) {
   for_rows(
       s, nothing_yet(),
       [&](const Top& top, Index i, Index p, int v, Index lanes)
-          HWY_ATTR { return higher(top, only(load(s.at(i, p), v), lanes, lowest)); },
+          HWY_ATTR { return higher(top, only(load(Unchecked(s).at(i, p), v), lanes, lowest)); },
       [&](Index i, const Top& top) HWY_ATTR {
         known[i] = hn::AllFalse(kLanes, hn::MaskFromVec(top.nan))
                        ? std::max(known[i], hn::GetLane(hn::MaxOfLanes(kLanes, top.largest)))
@@ -486,7 +488,7 @@ HWY_INLINE void exponentiate_columns(const View& s_t, const ConstView& row, cons
   for (Index p = 0; p < s_t.panels(); ++p) {
     const Lines<float> s = lines(s_t, p);
     const Lines<const float> q = lines(q_t, p);
-    const Index cols = s_t.panel_cols(p);
+    const Index cols = Unchecked(s_t).panel_cols(p);
     for (int v = 0; v * kWidth < cols; ++v) {
       const Index lanes = lanes_in(cols, v);
       const Vector shift = load(words_of_column(row) + p * kPanel, v);
@@ -532,7 +534,7 @@ void add_row_sums(const ConstView& a, const View& sum) {
   for_rows(
       a, zero,
       [&](Vector sums, Index i, Index p, int v, Index lanes)
-          HWY_ATTR { return hn::Add(sums, only(load(a.at(i, p), v), lanes, zero)); },
+          HWY_ATTR { return hn::Add(sums, only(load(Unchecked(a).at(i, p), v), lanes, zero)); },
       [&](Index i, Vector sums)
           HWY_ATTR { known[i] += hn::GetLane(hn::SumOfLanes(kLanes, sums)); });
 }
@@ -543,7 +545,8 @@ void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
   for_rows(
       a, zero,
       [&](Vector sums, Index i, Index p, int v, Index lanes) HWY_ATTR {
-        const Vector products = hn::Mul(load(a.at(i, p), v), load(b.at(i, p), v));
+        const Vector products =
+            hn::Mul(load(Unchecked(a).at(i, p), v), load(Unchecked(b).at(i, p), v));
         return hn::Add(sums, only(products, lanes, zero));
       },
       [&](Index i, Vector sums)
@@ -572,8 +575,8 @@ void scale_rows(const View& a, const ConstView& factor) {
     }
     const Vector by = hn::Set(kLanes, factors[i]);
     for (Index p = 0; p < a.panels(); ++p) {
-      float* const row = a.at(i, p);
-      const Index cols = a.panel_cols(p);
+      float* const row = Unchecked(a).at(i, p);
+      const Index cols = Unchecked(a).panel_cols(p);
       for (int v = 0; v * kWidth < cols; ++v) {
         store(hn::Mul(load(row, v), by), row, v, lanes_in(cols, v));
       }
@@ -690,7 +693,7 @@ bool same_shape(const ConstView& a, const ConstView& b) {
 
 // A column of a wider panel has its words apart.
 bool is_column_of(const ConstView& column, Index rows) {
-  return column.cols() == 1 && column.stride(0) == 1 && column.rows() == rows;
+  return column.cols() == 1 && Unchecked(column).stride(0) == 1 && column.rows() == rows;
 }
 
 // Throws unless c can be the product of a rows x depth and a depth x cols factor.
@@ -776,7 +779,7 @@ void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum) {
 
 template <class Scores>
 static void raise_and_rescale(const Scores& s, const View& maximum, const View& rescale) {
-  std::copy_n(maximum.at(0, 0), maximum.rows(), rescale.at(0, 0));
+  std::copy_n(Unchecked(maximum).at(0, 0), maximum.rows(), Unchecked(rescale).at(0, 0));
   raise_maximum(s, maximum);
   HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
   report(rescale, 2 * rescale.words());
@@ -883,7 +886,7 @@ void add(const View& a, const ConstView& b) {
 void add_logarithm(const View& maximum, const ConstView& sum) {
   require(is_column_of(maximum, sum.rows()) && is_column_of(sum, sum.rows()), "one sum a maximum");
   for (Index i = 0; i < sum.rows(); ++i) {
-    *maximum.at(i, 0) += std::log(*sum.at(i, 0));
+    *Unchecked(maximum).at(i, 0) += std::log(*Unchecked(sum).at(i, 0));
   }
   report(maximum, 2 * maximum.words());
 }
@@ -907,8 +910,8 @@ void transpose(const ConstView& a, const View& t) {
   require(t.rows() == a.cols() && t.cols() == a.rows(), "t = a^T: the tiles conform");
   for (Index p = 0; p < t.panels(); ++p) {
     for (Index k = 0; k < t.rows(); ++k) {
-      for (Index i = 0; i < t.panel_cols(p); ++i) {
-        t.at(k, p)[i] = a.at(p * kPanel + i, k / kPanel)[k % kPanel];
+      for (Index i = 0; i < Unchecked(t).panel_cols(p); ++i) {
+        Unchecked(t).at(k, p)[i] = Unchecked(a).at(p * kPanel + i, k / kPanel)[k % kPanel];
       }
     }
   }

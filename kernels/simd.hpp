@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 // Of this binary and this processor, best first: "AVX3" (AVX-512), "AVX2", "SSE4", "NEON" ...

@@ -17,6 +17,8 @@
 
 namespace redblue {
 
+class Tile;
+
 class Arena {
  public:
   struct Slot {
@@ -24,6 +26,7 @@ class Arena {
     std::uint64_t id = 0;  // never used twice by one arena
     Index words = 0;
     Index offset = 0;
+    Tile* tile = nullptr;  // the owner, which keeps this up to date
   };
 
   // Throws: std::system_error when the address space cannot be had.

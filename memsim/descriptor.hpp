@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 class Descriptor {

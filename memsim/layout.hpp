@@ -62,7 +62,8 @@ void for_transposed_runs(Index height, Index width, Range rows, Range columns, c
 
 // A rectangle of a tile, for arithmetic: some rows of some columns, beginning with a whole
 // panel or within a single one. It is good for as long as addresses in the arena are: until the
-// next tile is made.
+// next tile is made. Every index is checked in every build; the arithmetic of kernels/ goes through
+// memsim/unchecked.hpp.
 template <class Word>
 class BasicView {
  public:
@@ -74,13 +75,28 @@ class BasicView {
   [[nodiscard]] Index cols() const { return cols_; }
   [[nodiscard]] Index words() const { return rows_ * cols_; }
   [[nodiscard]] Index panels() const { return ceil_div(cols_, kPanel); }
-  // The columns of panel p that belong to the part.
-  [[nodiscard]] Index panel_cols(Index p) const { return std::min(kPanel, cols_ - p * kPanel); }
-  // From one row of panel p to the next.
-  [[nodiscard]] Index stride(Index p) const { return std::min(kPanel, width_ - p * kPanel); }
-  // The first word of row i in panel p.
+
+  // Word (i, j). Throw (this and those below): ShapeMismatch for an index outside the view.
+  [[nodiscard]] Word& operator()(Index i, Index j) const {
+    check("row", i, rows_);
+    check("column", j, cols_);
+    return first_of(i, j / kPanel)[j % kPanel];
+  }
+  // The first of the panel_cols(p) words of row i in panel p.
   [[nodiscard]] Word* at(Index i, Index p) const {
-    return panels_ + p * kPanel * height_ + (row_ + i) * stride(p);
+    check("row", i, rows_);
+    check("panel", p, panels());
+    return first_of(i, p);
+  }
+  // The columns of panel p that belong to the view.
+  [[nodiscard]] Index panel_cols(Index p) const {
+    check("panel", p, panels());
+    return cols_of(p);
+  }
+  // From one row of panel p to the next.
+  [[nodiscard]] Index stride(Index p) const {
+    check("panel", p, panels());
+    return stride_of(p);
   }
 
   // Where arithmetic on the tile reports its operations.
@@ -89,6 +105,8 @@ class BasicView {
  private:
   friend class Tile;
   friend class BasicView<std::remove_const_t<Word>>;
+  template <class>
+  friend class Unchecked;
   // `height` and `width`: the tile's rows, and its columns from the part's first panel on.
   BasicView(Machine& machine, Word* panels, Index height, Index width, Index row, Index rows,
             Index cols)
@@ -99,6 +117,18 @@ class BasicView {
         row_(row),
         rows_(rows),
         cols_(cols) {}
+
+  [[nodiscard]] Word* first_of(Index i, Index p) const {
+    return panels_ + p * kPanel * height_ + (row_ + i) * stride_of(p);
+  }
+  [[nodiscard]] Index cols_of(Index p) const { return std::min(kPanel, cols_ - p * kPanel); }
+  [[nodiscard]] Index stride_of(Index p) const { return std::min(kPanel, width_ - p * kPanel); }
+  void check(const char* what, Index which, Index extent) const {
+    if (!inside(which, extent)) [[unlikely]] {
+      refuse(what, which);
+    }
+  }
+  [[noreturn]] void refuse(const char* what, Index which) const;
 
   Machine* machine_;
   Word* panels_;

@@ -1,19 +1,35 @@
 #include "memsim/machine.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <memory>
 #include <span>
 #include <utility>
 
 namespace redblue {
+namespace {
+
+std::string text(Index rows, Index cols) {
+  return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+}  // namespace
+
 Machine::Machine(Index M) : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {}
 
 Machine::~Machine() {
-  assert(live_ == 0 && "every tile dies before its machine");
-  assert(fetches_.empty() && "every stream dies before its machine");
-  assert(phase_ == &root_ && "every phase ends before its machine");
+  for (Fetch* fetch : fetches_) {
+    fetch->wait();
+  }
+  for (Stream* stream : streams_) {
+    stream->machine_ = nullptr;
+  }
+  for (Phase* phase : open_) {
+    phase->machine_ = nullptr;
+  }
+  for (const Arena::Slot* slot : arena_.living()) {
+    slot->tile->let_go();
+  }
 }
 
 Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value) {
@@ -129,10 +145,10 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
 
 template <class V>
 V Tile::view(Range rows, Range columns) const {
-  const auto inside = [](Range range, Index extent) {
+  const auto within = [](Range range, Index extent) {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
-  require(inside(rows, rows_) && inside(columns, cols_), "a part lies inside its tile");
+  require(within(rows, rows_) && within(columns, cols_), "a part lies inside its tile");
   const Index panel = columns.begin / kPanel * kPanel;
   require(columns.begin == panel || columns.end <= panel + kPanel,
           "a part begins with a panel of its tile, or lies within one");
@@ -149,6 +165,28 @@ View Tile::part(Range rows, Range columns) {
 ConstView Tile::part(Range rows, Range columns) const {
   return view<ConstView>(rows, columns);
 }
+
+void Tile::refuse(Index i, Index j) const {
+  if (slot_ == nullptr) {
+    refuse_nothing();
+  }
+  throw ShapeMismatch(slot_->name + "(" + std::to_string(i) + ", " + std::to_string(j) +
+                      ") leaves " + slot_->name + ", which is " + text(rows_, cols_));
+}
+
+void Tile::refuse_nothing() {
+  throw ShapeMismatch(
+      "a tile of 0 x 0 has no words: it was reset, moved, never made, or its "
+      "machine is gone");
+}
+
+template <class Word>
+void BasicView<Word>::refuse(const char* what, Index which) const {
+  throw ShapeMismatch(std::string(what) + " " + std::to_string(which) + " leaves a view of " +
+                      machine_->name_at(panels_) + ", which is " + text(rows_, cols_));
+}
+template void BasicView<float>::refuse(const char*, Index) const;
+template void BasicView<const float>::refuse(const char*, Index) const;
 
 Stream Machine::stream(const BlockSequence& blocks, Index depth) {
   return {*this, blocks, Orientation::straight, depth};
@@ -187,11 +225,12 @@ void Machine::remove(Tile& tile) noexcept {
 
 void Machine::forget(Tile& tile) noexcept {
   live_ -= tile.words();
-  arena_.release(std::exchange(tile.slot_, nullptr));
-  tile.rows_ = tile.cols_ = 0;
+  arena_.release(tile.slot_);
+  tile.let_go();
 }
 
-void Machine::enter(std::string_view name) {
+void Machine::enter(Phase& phase, std::string_view name) {
+  open_.reserve(open_.size() + 1);  // nothing may fail once the phase is entered
   const auto known = std::ranges::find(phase_->children, name, &PhaseNode::name);
   if (known != phase_->children.end()) {
     phase_ = known->get();
@@ -203,20 +242,37 @@ void Machine::enter(std::string_view name) {
     phase_ = phase_->children.back().get();
   }
   phase_->peak = std::max(phase_->peak, live_);
+  open_.push_back(&phase);
   tell({.kind = Event::Kind::enter_phase, .name = phase_->name, .live = live_});
 }
 
-void Machine::leave() noexcept {
+void Machine::leave(Phase& phase) noexcept {
+  std::erase(open_, &phase);
   tell({.kind = Event::Kind::leave_phase, .name = phase_->name, .live = live_});
   phase_ = phase_->parent;
   phase_->peak = std::max(phase_->peak, live_);
 }
 
-std::string Machine::refusal(std::string_view name, Index words, Index missing) const {
-  std::string live;
+std::string Machine::contents() const {
+  std::string all;
   for (const Arena::Slot* slot : arena_.living()) {
-    live += (live.empty() ? "" : ", ") + slot->name + " " + std::to_string(slot->words);
+    all += (all.empty() ? "" : ", ") + slot->name + " " + std::to_string(slot->words);
   }
+  return all;
+}
+
+std::string Machine::name_at(const float* word) const {
+  for (const Arena::Slot* slot : arena_.living()) {
+    const float* const first = address(*slot);
+    if (first <= word && word < first + slot->words) {
+      return slot->name;
+    }
+  }
+  return "a tile that is gone";
+}
+
+std::string Machine::refusal(std::string_view name, Index words, Index missing) const {
+  const std::string live = contents();
   const std::string phase = phase_->path();
   return "fast memory overflow in " + (phase.empty() ? "no phase" : "phase " + phase) + ": " +
          std::string(name) + " asks for " + std::to_string(words) + " words, but " +

@@ -8,9 +8,10 @@
 //   const Tile a = machine.read(A1.block(I, K));
 //   machine.write(s, S.block(I, J));
 //
-// A machine belongs to one thread. Its tiles, phases and streams must die before it. A
-// request that throws leaves counters and contents as they were.
+// A machine belongs to one thread. A request that throws leaves counters and contents as they
+// were. Tiles, phases and streams that outlive their machine own nothing: such a tile is 0 x 0.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,7 @@ class Machine {
   explicit Machine(Index M);
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
-  ~Machine();
+  ~Machine();  // waits for the reads that go on
 
   // Throw (all of them): FastMemoryOverflow, ShapeMismatch, CountOverflow for a tile of
   // more words than can be counted; read and write also what the store throws.
@@ -60,6 +61,10 @@ class Machine {
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return live_; }
   [[nodiscard]] Index span() const { return arena_.span(); }
+  // The living tiles and their words: "A 81, b 9". Empty where there are none.
+  [[nodiscard]] std::string contents() const;
+  // The path of the innermost open phase; empty where there is none.
+  [[nodiscard]] std::string open_phase() const { return phase_->path(); }
   // Counts so far, as a tree of phases; leaves() and total() read it.
   [[nodiscard]] const PhaseNode& phases() const { return root_; }
 
@@ -71,8 +76,10 @@ class Machine {
   friend class Phase;
   friend class Stream;
   friend class Tile;
-  void enter(std::string_view name);
-  void leave() noexcept;
+  template <class Word>
+  friend class BasicView;
+  void enter(Phase& phase, std::string_view name);
+  void leave(Phase& phase) noexcept;
   [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation);
   // A read of held.block into a tile that is charged at once. `ahead`, it may go on until
   // end_read(), which counts it. Throw (both): what read() does; the tile is given back.
@@ -89,6 +96,7 @@ class Machine {
   void forget(Tile& tile) noexcept;  // one that no listener has heard of
   [[nodiscard]] std::string refusal(std::string_view name, Index words, Index missing) const;
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
+  [[nodiscard]] std::string name_at(const float* word) const;  // of the tile that it is of
   void tell(Event::Kind kind, const Tile& tile, const ConstBlock* block = nullptr) {
     if (!listeners_.empty()) {
       tell({kind, tile.slot_->name, tile.slot_->id, tile.rows(), tile.cols(), block, live_});
@@ -105,6 +113,8 @@ class Machine {
   Index live_ = 0;
   PhaseNode root_;
   PhaseNode* phase_ = &root_;
+  std::vector<Phase*> open_;
+  std::vector<Stream*> streams_;
   std::vector<Fetch*> fetches_;  // those that may go on: until they end, no tile may slide
   std::vector<Listener*> listeners_;
 };
@@ -112,14 +122,26 @@ class Machine {
 inline void Tile::reset() noexcept {
   if (slot_ != nullptr) {
     machine_->remove(*this);
-    slot_ = nullptr;
-    rows_ = cols_ = 0;
+    let_go();
   }
 }
+inline float& Tile::word(Index i, Index j) const {
+  if (!inside(i, rows_) || !inside(j, cols_)) [[unlikely]] {
+    refuse(i, j);
+  }
+  const Index panel = j & -kPanel;
+  return machine_->address(*slot_)[panel * rows_ + i * std::min(kPanel, cols_ - panel) + j - panel];
+}
 inline Tile::operator View() {
+  if (slot_ == nullptr) [[unlikely]] {
+    refuse_nothing();
+  }
   return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
 }
 inline Tile::operator ConstView() const {
+  if (slot_ == nullptr) [[unlikely]] {
+    refuse_nothing();
+  }
   return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
 }
 

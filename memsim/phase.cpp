@@ -43,12 +43,14 @@ PhaseTotal total(const PhaseNode& root) {
   return sum;
 }
 
-Phase::Phase(Machine& machine, std::string_view name) : machine_(machine) {
-  machine_.enter(name);
+Phase::Phase(Machine& machine, std::string_view name) : machine_(&machine) {
+  machine.enter(*this, name);
 }
 
 Phase::~Phase() {
-  machine_.leave();
+  if (machine_ != nullptr) {
+    machine_->leave(*this);
+  }
 }
 
 }  // namespace redblue

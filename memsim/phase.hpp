@@ -43,7 +43,8 @@ std::vector<PhaseTotal> leaves(const PhaseNode& root);
 // The whole tree as one: path empty, peak the largest.
 PhaseTotal total(const PhaseNode& root);
 
-// Requires: phases end in the reverse order of their beginning, and before their machine.
+// Requires: phases end in the reverse order of their beginning. The end of one whose machine has
+// died is booked nowhere.
 class [[nodiscard]] Phase {
  public:
   [[nodiscard]] Phase(Machine& machine, std::string_view name);
@@ -52,7 +53,8 @@ class [[nodiscard]] Phase {
   Phase& operator=(const Phase&) = delete;
 
  private:
-  Machine& machine_;
+  friend class Machine;
+  Machine* machine_;  // null once it has died
 };
 
 }  // namespace redblue

@@ -4,6 +4,7 @@
 //   for (const Range I : blocks(n, B)) { ... }     // the last block may be shorter
 
 #include <algorithm>
+#include <cstdint>
 
 #include "memsim/errors.hpp"
 #include "memsim/words.hpp"
@@ -25,6 +26,11 @@ constexpr Range part_of(Range range, Range part) {
 
 constexpr Range common(Range a, Range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+// Whether 0 <= i < extent, in one comparison. Requires: extent >= 0.
+constexpr bool inside(Index i, Index extent) {
+  return static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(extent);
 }
 
 // Some rows of some columns.

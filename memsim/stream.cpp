@@ -4,10 +4,22 @@
 
 namespace redblue {
 
+Stream::Stream(Machine& machine, const BlockSequence& blocks, Orientation orientation, Index depth)
+    : machine_(&machine),
+      blocks_(blocks),
+      orientation_(orientation),
+      depth_((require(depth >= 1, "a stream holds at least one block"), depth)) {
+  machine.streams_.push_back(this);
+}
+
 Stream::~Stream() {
+  if (machine_ == nullptr) {
+    return;
+  }
+  std::erase(machine_->streams_, this);
   for (Held& held : held_) {
     try {
-      machine_.end_read(held);
+      machine_->end_read(held);
     } catch (...) {  // NOLINT(bugprone-empty-catch): nobody needs the tile of a read that failed
     }
   }
@@ -20,14 +32,19 @@ bool Stream::begin_read() {
   // Its place first: nothing may fail between the beginning of a read and its being held.
   held_.push_back({blocks_[next_], Tile(), nullptr});
   ++next_;
-  machine_.begin_read(held_.back(), orientation_, depth_ > 1);
+  machine().begin_read(held_.back(), orientation_, depth_ > 1);
   return true;
 }
 
 void Stream::await() {
   if (!over()) {
-    machine_.end_read(held_.front());
+    machine().end_read(held_.front());
   }
+}
+
+Machine& Stream::machine() const {
+  require(machine_ != nullptr, "a stream reads while its machine lives");
+  return *machine_;
 }
 
 }  // namespace redblue

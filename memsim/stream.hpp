@@ -8,13 +8,13 @@
 // that read is over when it returns; else a store may go on with it while the caller computes, and
 // it is waited for, and counted, when its tile becomes the present one. Whoever leaves a stream
 // waits for the reads that go on, and they count. Single pass; a stream that has thrown is over.
+// One whose machine has died reads no more.
 
 #include <deque>
 #include <iterator>
 #include <memory>
 
 #include "memsim/backing.hpp"
-#include "memsim/errors.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
 
@@ -39,11 +39,7 @@ class [[nodiscard]] Stream {
     Stream* stream_;
   };
 
-  Stream(Machine& machine, const BlockSequence& blocks, Orientation orientation, Index depth)
-      : machine_(machine),
-        blocks_(blocks),
-        orientation_(orientation),
-        depth_((require(depth >= 1, "a stream holds at least one block"), depth)) {}
+  Stream(Machine& machine, const BlockSequence& blocks, Orientation orientation, Index depth);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
@@ -75,7 +71,9 @@ class [[nodiscard]] Stream {
     await();
   }
 
-  Machine& machine_;
+  [[nodiscard]] Machine& machine() const;  // Throws: ShapeMismatch where it has died.
+
+  Machine* machine_;
   BlockSequence blocks_;
   Orientation orientation_;
   Index depth_;

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 class Threads {

@@ -1,7 +1,7 @@
 #pragma once
 // A matrix in fast memory, in the panels of memsim/layout.hpp. It owns rows * cols words of its
-// machine's M and gives them back when it dies; the machine must outlive it. Not shared between
-// threads.
+// machine's M and gives them back when it dies. When the machine dies first, what is left of the
+// tile is 0 x 0. Not shared between threads.
 //
 // Addresses hold until the next tile is made (the arena may slide its tiles together), so
 // take them for one computation and do not keep them.
@@ -26,10 +26,13 @@ class [[nodiscard]] Tile {
   Tile& operator=(Tile&& other) noexcept {
     if (this != &other) {
       reset();
-      machine_ = other.machine_;
+      machine_ = std::exchange(other.machine_, nullptr);
       slot_ = std::exchange(other.slot_, nullptr);
       rows_ = std::exchange(other.rows_, 0);
       cols_ = std::exchange(other.cols_, 0);
+      if (slot_ != nullptr) {
+        slot_->tile = this;
+      }
     }
     return *this;
   }
@@ -42,15 +45,12 @@ class [[nodiscard]] Tile {
   [[nodiscard]] Index cols() const { return cols_; }
   [[nodiscard]] Index words() const { return rows_ * cols_; }
 
-  // Requires: inside the tile.
-  [[nodiscard]] float& operator()(Index i, Index j) {
-    return View(*this).at(i, j / kPanel)[j % kPanel];
-  }
-  [[nodiscard]] float operator()(Index i, Index j) const {
-    return ConstView(*this).at(i, j / kPanel)[j % kPanel];
-  }
+  // Word (i, j), checked in every build. Throws: ShapeMismatch for an index outside the tile.
+  [[nodiscard]] float& operator()(Index i, Index j) { return word(i, j); }
+  [[nodiscard]] float operator()(Index i, Index j) const { return word(i, j); }
 
   // What arithmetic works on: all of it, or some rows of some columns.
+  // Throw: ShapeMismatch for a tile that holds nothing.
   operator View();
   operator ConstView() const;
   // Throws: ShapeMismatch unless the columns begin with a panel and all lies in the tile.
@@ -59,15 +59,32 @@ class [[nodiscard]] Tile {
   [[nodiscard]] View part(Range rows) { return part(rows, {0, cols_}); }
   [[nodiscard]] ConstView part(Range rows) const { return part(rows, {0, cols_}); }
 
-  // Where arithmetic on this tile reports its operations. Requires: not reset.
-  [[nodiscard]] Machine& machine() const { return *machine_; }
+  // Where arithmetic on this tile reports its operations. Throws: ShapeMismatch for a tile that
+  // holds nothing.
+  [[nodiscard]] Machine& machine() const {
+    if (machine_ == nullptr) {
+      refuse_nothing();
+    }
+    return *machine_;
+  }
 
  private:
   friend class Machine;
   template <class V>
   [[nodiscard]] V view(Range rows, Range columns) const;
+  [[nodiscard]] float& word(Index i, Index j) const;
+  // Throw (both): ShapeMismatch.
+  [[noreturn]] void refuse(Index i, Index j) const;
+  [[noreturn]] static void refuse_nothing();
+  void let_go() noexcept {
+    machine_ = nullptr;
+    slot_ = nullptr;
+    rows_ = cols_ = 0;
+  }
   Tile(Machine& machine, Arena::Slot* slot, Index rows, Index cols)
-      : machine_(&machine), slot_(slot), rows_(rows), cols_(cols) {}
+      : machine_(&machine), slot_(slot), rows_(rows), cols_(cols) {
+    slot_->tile = this;
+  }
 
   Machine* machine_ = nullptr;
   Arena::Slot* slot_ = nullptr;

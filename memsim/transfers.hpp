@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 struct Transfer {

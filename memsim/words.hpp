@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 using Index = std::int64_t;

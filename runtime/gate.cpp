@@ -56,9 +56,12 @@ std::string to_string(const Arguments& arguments) {
 Tally tally(const Machine& machine) {
   if (machine.live() != 0) {
     throw std::logic_error(
-        fmt::format("{} words are still in fast memory at the end: a tile "
-                    "outlives the work",
-                    machine.live()));
+        fmt::format("{} words are still in fast memory at the end ({}): a tile outlives the work",
+                    machine.live(), machine.contents()));
+  }
+  if (const std::string phase = machine.open_phase(); !phase.empty()) {
+    throw std::logic_error(
+        fmt::format("phase {} is still open at the end: it outlives the work", phase));
   }
   Tally tally{leaves(machine.phases()), total(machine.phases())};
   std::set<std::string_view> paths;

@@ -53,8 +53,8 @@ struct Tally {
   std::vector<PhaseTotal> phases;
   PhaseTotal total;
 };
-// Of a machine that has done its work. Throws: std::logic_error where tiles are still alive, or two
-// phases have the same path ("a/b", and b within a).
+// Of a machine that has done its work. Throws: std::logic_error where tiles are still alive, a
+// phase is still open, or two phases have the same path ("a/b", and b within a).
 Tally tally(const Machine& machine);
 
 struct Subject {

@@ -1,5 +1,6 @@
-# Installs into an empty prefix, moves it, and builds and runs a user's project against it,
-# once through find_package and once through pkg-config.
+# Installs into an empty prefix, moves it, and builds and runs a user's project against it, through
+# find_package and through pkg-config. The project has folders of its own with the names of ours, and
+# in them a file with the name of each of our headers: none of them may be taken for ours.
 set(CMAKE_EXECUTE_PROCESS_COMMAND_ECHO STDOUT)
 macro(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
@@ -23,23 +24,43 @@ if(WITH_TOOLS)
   run(${prefix}/bin/redblue --version)
 endif()
 
-function(build_user source build)
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include/redblue ${prefix}/include/redblue/*.hpp)
+set(all "")
+foreach(header IN LISTS headers)
+  string(APPEND all "#include <redblue/${header}>\n")
+  file(STRINGS ${prefix}/include/redblue/${header} quoted REGEX "#include \"")
+  if(quoted)
+    message(FATAL_ERROR "${header} may find a file of a user's: ${quoted}")
+  endif()
+endforeach()
+# The user's project, with what could be taken for ours.
+function(copy_user project)
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/${project} DESTINATION ${WORK_DIR}/user)
+  foreach(header IN LISTS headers)
+    file(WRITE ${WORK_DIR}/user/${project}/${header} "#error ${header} of the user's own\n")
+  endforeach()
+endfunction()
+function(build_user source build type)
   run(${CMAKE_COMMAND} -S ${source} -B ${build} -G ${GENERATOR}
     -D CMAKE_PREFIX_PATH=${prefix}
     -D CMAKE_CXX_COMPILER=${COMPILER}
-    -D CMAKE_BUILD_TYPE=${BUILD_TYPE}
+    -D CMAKE_BUILD_TYPE=${type}
     -D "CMAKE_CXX_FLAGS=${FLAGS}"
     -D "CMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
   run(${CMAKE_COMMAND} --build ${build})
 endfunction()
-set(source ${CMAKE_CURRENT_LIST_DIR}/consumer)
-build_user(${source} ${WORK_DIR}/build)
-run(${WORK_DIR}/build/consumer)
+copy_user(consumer)
+set(source ${WORK_DIR}/user/consumer)
+foreach(type Debug Release)
+  build_user(${source} ${WORK_DIR}/${type} ${type})
+  run(${WORK_DIR}/${type}/consumer)
+endforeach()
 
 # A user's kernel behind the gate: recorded, held to its baseline; then with one read more.
 if(WITH_TOOLS)
-  set(stencil ${CMAKE_CURRENT_LIST_DIR}/stencil)
-  build_user(${stencil} ${WORK_DIR}/stencil)
+  copy_user(stencil)
+  set(stencil ${WORK_DIR}/user/stencil)
+  build_user(${stencil} ${WORK_DIR}/stencil ${BUILD_TYPE})
   set(ours ${WORK_DIR}/stencil/stencil)
   run(${ours} list)
   run(${ours} run stencil/strips --n 97 --m 100 --M 64)
@@ -55,7 +76,7 @@ if(WITH_TOOLS)
     message(FATAL_ERROR "nothing was broken")
   endif()
   file(WRITE ${WORK_DIR}/broken/stencil/stencil.cpp "${broken}")
-  build_user(${WORK_DIR}/broken/stencil ${WORK_DIR}/broken/build)
+  build_user(${WORK_DIR}/broken/stencil ${WORK_DIR}/broken/build ${BUILD_TYPE})
   execute_process(COMMAND ${WORK_DIR}/broken/build/stencil check ${WORK_DIR}/baseline.json
     OUTPUT_VARIABLE said RESULT_VARIABLE code)
   message("${said}")
@@ -71,6 +92,20 @@ execute_process(COMMAND pkg-config --cflags --libs redblue
   OUTPUT_VARIABLE package_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(flags UNIX_COMMAND "${FLAGS} ${TYPE_FLAGS} ${LINK_FLAGS}")
 separate_arguments(package_flags UNIX_COMMAND "${package_flags}")
-run(${COMPILER} -std=c++20 ${flags} ${source}/main.cpp -o ${WORK_DIR}/consumer
+run(${COMPILER} -std=c++20 ${flags} -I ${source} ${source}/main.cpp -o ${WORK_DIR}/consumer
   ${package_flags} -Wl,-rpath,${prefix}/${LIBDIR})
 run(${WORK_DIR}/consumer)
+
+set(ENV{LC_ALL} C)  # elsewhere the compiler may speak another language
+# All headers together; and by an older standard each says what it needs, before anything else.
+file(WRITE ${WORK_DIR}/all.cpp "${all}")
+run(${COMPILER} -std=c++20 -fsyntax-only ${package_flags} -I ${source} ${WORK_DIR}/all.cpp)
+foreach(header IN LISTS headers)
+  file(WRITE ${WORK_DIR}/old.cpp "#include <redblue/${header}>\n")
+  execute_process(COMMAND ${COMPILER} -std=c++17 -fsyntax-only ${package_flags} ${WORK_DIR}/old.cpp
+    COMMAND_ECHO NONE ERROR_VARIABLE said RESULT_VARIABLE code)
+  string(REGEX MATCH "error: [^\n]*" first "${said}")
+  if(code EQUAL 0 OR NOT first MATCHES "redblue needs C\\+\\+20: compile with -std=c\\+\\+20")
+    message(FATAL_ERROR "${header}, by C++17: ${said}")
+  endif()
+endforeach()

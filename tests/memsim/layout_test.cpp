@@ -20,7 +20,9 @@
 #include "memsim/errors.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/machine.hpp"
+#include "memsim/unchecked.hpp"
 #include "tests/memsim/print.hpp"
+#include "tests/runtime/thrown.hpp"
 
 namespace redblue {
 namespace {
@@ -133,6 +135,44 @@ TEST(Layout, PartsBeginWithAPanelOrLieWithinOne) {
   EXPECT_THROW(static_cast<void>(tile.part({0, 21})), ShapeMismatch);
   Tile none;
   EXPECT_THROW(static_cast<void>(none.part({0, 1}, {0, 1})), ShapeMismatch);
+}
+
+// Rows, columns and panels of a part are its own: what lies beside it is of the tile, or of
+// another.
+TEST(Layout, AViewChecksEveryIndex) {
+  Machine machine(20 * 40 + 4);
+  Tile tile = machine.initialize("t", 20, 40);
+  const Tile beside = machine.initialize("beside", 2, 2);
+  const View part = tile.part({4, 10}, {16, 40});  // 6 x 24, of two panels
+  const ConstView read_only = part;
+  for (Index i = 0; i < part.rows(); ++i) {
+    for (Index j = 0; j < part.cols(); ++j) {
+      ASSERT_EQ(&part(i, j), &tile(4 + i, 16 + j));
+      ASSERT_EQ(&read_only(i, j), &tile(4 + i, 16 + j));
+      ASSERT_EQ(Unchecked(part).at(i, j / kPanel), part.at(i, j / kPanel));
+      ASSERT_EQ(Unchecked(part).stride(j / kPanel), part.stride(j / kPanel));
+      ASSERT_EQ(Unchecked(part).panel_cols(j / kPanel), part.panel_cols(j / kPanel));
+    }
+  }
+  constexpr Index kFar = Index{1} << 40;
+  for (const Index outside : {Index{-1}, kFar, -kFar, Index{24}}) {
+    for (const ConstView& view : {read_only, ConstView(part)}) {
+      EXPECT_THROW(static_cast<void>(view(outside, 0)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(view(0, outside)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(view.at(outside, 0)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(view.at(0, outside)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(view.stride(outside)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(view.panel_cols(outside)), ShapeMismatch);
+    }
+  }
+  EXPECT_EQ(thrown<ShapeMismatch>([&] { part(6, 0) = 1; }),
+            "row 6 leaves a view of t, which is 6 x 24");
+  EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(read_only(5, 24)); }),
+            "column 24 leaves a view of t, which is 6 x 24");
+  EXPECT_EQ(thrown<ShapeMismatch>([&] { *part.at(0, 2) = 1; }),
+            "panel 2 leaves a view of t, which is 6 x 24");
+  EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(ConstView(beside)(0, 2)); }),
+            "column 2 leaves a view of beside, which is 2 x 2");
 }
 
 // ------------------------------------------------------------------------- there and back

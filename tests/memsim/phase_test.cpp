@@ -2,6 +2,7 @@
 
 #include "memsim/phase.hpp"
 
+#include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -141,11 +142,23 @@ TEST(Phase, PeakCountsWhatAPhaseWithinLeftBehind) {
   EXPECT_EQ(leaves(machine.phases()), expected);
 }
 
+// The end of a phase whose machine is gone is booked nowhere, in whatever order phases end.
+TEST(Phase, ThatOutlivesItsMachineEndsWithoutIt) {
+  auto machine = std::make_unique<Machine>(10);
+  auto outer = std::make_unique<Phase>(*machine, "outer");
+  { const Phase over(*machine, "over"); }
+  const Phase inner(*machine, "inner");
+  EXPECT_EQ(machine->open_phase(), "outer/inner");
+  machine.reset();
+  outer.reset();
+}
+
 TEST(Phase, OfAMachineThatDidNothingIsNone) {
   const Machine machine(1);
   EXPECT_TRUE(leaves(machine.phases()).empty());
   EXPECT_EQ(total(machine.phases()), PhaseTotal{});
   EXPECT_EQ(machine.phases().path(), "");
+  EXPECT_EQ(machine.open_phase(), "");
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "memsim/host_access.hpp"
 #include "memsim/machine.hpp"
 #include "tests/memsim/print.hpp"
+#include "tests/runtime/thrown.hpp"
 
 namespace redblue {
 namespace {
@@ -366,6 +367,25 @@ TEST(Stream, LeftEarlyWaitsForWhatGoesOnAndCountsIt) {
             (Log{"begin 0", "begin 1", "begin 2", "end 0", "begin 3", "end 1", "end 2", "end 3"}));
   EXPECT_EQ(reads(machine), 8) << "two blocks, and two ahead that the store moved";
   EXPECT_EQ(machine.live(), 0);
+}
+
+// The reads that go on have ended before the words that they fill are gone, and count nowhere.
+TEST(Stream, ThatOutlivesItsMachineReadsNoMore) {
+  Log log;
+  const SlowMatrix A = late(4, 2, log);
+  auto machine = std::make_unique<Machine>(100);
+  const std::unique_ptr<Stream> begun(new Stream(machine->stream(A.row_blocks(1), 3)));
+  const std::unique_ptr<Stream> not_begun(new Stream(machine->stream(A.row_blocks(1), 3)));
+  { const Stream over = machine->stream(A.row_blocks(1), 3); }
+  auto present = begun->begin();
+  EXPECT_EQ((*present)(0, 1), 1);
+  machine.reset();
+  EXPECT_EQ(log, (Log{"begin 0", "begin 1", "begin 2", "end 0", "end 1", "end 2"}));
+  EXPECT_EQ((*present).words(), 0);
+  for (Stream* stream : {begun.get(), not_begun.get()}) {
+    EXPECT_EQ(thrown<ShapeMismatch>([&] { stream->begin(); }),
+              "required: a stream reads while its machine lives");
+  }
 }
 
 // What arrived is counted, and stays until the stream goes; what did not is given back unheard of.

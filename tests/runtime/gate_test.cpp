@@ -154,7 +154,15 @@ TEST(Tally, NothingIsLiveAtTheEnd) {
   Machine machine(10);
   const Tile kept = machine.initialize("kept", 2, 3);
   EXPECT_PRED2(contains, thrown<std::logic_error>([&] { tally(machine); }),
-               "6 words are still in fast memory");
+               "6 words are still in fast memory at the end (kept 6): a tile outlives the work");
+}
+
+TEST(Tally, NoPhaseIsOpenAtTheEnd) {
+  Machine machine(10);
+  const Phase outer(machine, "outer");
+  const Phase inner(machine, "inner");
+  EXPECT_PRED2(contains, thrown<std::logic_error>([&] { tally(machine); }),
+               "phase outer/inner is still open at the end");
 }
 
 // Else a gate would hold one of them to the other's words.

@@ -3,9 +3,11 @@
 
 #include "tools/own_kernel.hpp"
 
+#include <memory>
 #include <new>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -66,6 +68,37 @@ REDBLUE_KERNEL("fails/little", fails<FastMemoryTooSmall>, "n");
 REDBLUE_KERNEL("fails/large", fails<CountOverflow>, "n");
 REDBLUE_KERNEL("fails/shape", fails<ShapeMismatch>, "n");
 REDBLUE_KERNEL("fails/memory", takes_all_memory, "n");
+
+// Kernels that keep what should die with their machine.
+struct Kept {
+  Tile tile;
+  std::unique_ptr<Phase> phase;
+  std::unique_ptr<Stream> stream;
+};
+Kept& kept() {
+  static Kept all;  // until the process ends, which it must survive
+  return all;
+}
+void keeps_a_tile(Machine& machine, const Arguments&) {
+  kept().tile = machine.initialize("sums", 2, 2);
+}
+void keeps_a_tile_and_fails(Machine& machine, const Arguments& given) {
+  keeps_a_tile(machine, given);
+  kept().tile(2, 0) = 1;
+}
+void keeps_a_phase(Machine& machine, const Arguments&) {
+  kept().phase = std::make_unique<Phase>(machine, "endless");
+}
+void keeps_a_stream(Machine& machine, const Arguments&) {
+  const SlowMatrix A("A", 3, 2);
+  kept().stream.reset(new Stream(machine.stream(A.row_blocks(1), 2)));
+  kept().stream->begin();
+}
+
+REDBLUE_KERNEL("keeps/tile", keeps_a_tile, "n");
+REDBLUE_KERNEL("keeps/tile-and-fails", keeps_a_tile_and_fails, "n");
+REDBLUE_KERNEL("keeps/phase", keeps_a_phase, "n");
+REDBLUE_KERNEL("keeps/stream", keeps_a_stream, "n");
 
 Outcome own(const std::string& line) {
   std::vector<std::string> words = split(line).words;
@@ -187,6 +220,27 @@ TEST(OwnKernels, EndAsTheirExceptionsSay) {
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.err, "redblue: " + std::string(message) + "\n");
   }
+}
+
+// One line, exit 1, and no crash when what was kept goes.
+TEST(OwnKernels, KeepNothingOfTheirMachine) {
+  for (const auto& [kernel, message] :
+       {std::pair("keeps/tile",
+                  "4 words are still in fast memory at the end (sums 4): a tile "
+                  "outlives the work"),
+        {"keeps/tile-and-fails", "sums(2, 0) leaves sums, which is 2 x 2"},
+        {"keeps/phase", "phase endless is still open at the end: it outlives the work"},
+        {"keeps/stream",
+         "4 words are still in fast memory at the end (A 2, A 2): a tile outlives "
+         "the work"}}) {
+    const Outcome outcome = own(std::string("run ") + kernel + " --n 4 --M 9");
+    EXPECT_EQ(outcome.code, 1) << kernel;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err,
+              "redblue: " + std::string(kernel) + " n=4 M=9: " + std::string(message) + "\n");
+  }
+  EXPECT_EQ(kept().tile.words(), 0);
+  kept() = {};
 }
 
 }  // namespace

@@ -7,14 +7,30 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
 # libredblue_kernels finds libredblue_memsim beside itself.
 set_target_properties(redblue_kernels PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS redblue_memsim redblue_kernels EXPORT redblue_targets)
+# Left out: what the sources of kernels/ alone can use.
 install(DIRECTORY memsim kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
-  FILES_MATCHING PATTERN "*.hpp")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
+  PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE)
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue)
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
   install(FILES runtime/gate.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime)
   install(FILES tools/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools)
 endif()
+
+# In the tree headers include each other from its root ("memsim/tile.hpp"). Installed they say
+# <redblue/memsim/tile.hpp>, so that a folder of that name in a user's project hides none of them.
+string(CONFIGURE [[
+  cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX NORMALIZE OUTPUT_VARIABLE directory)
+  cmake_path(APPEND directory "@CMAKE_INSTALL_INCLUDEDIR@" redblue)
+  file(GLOB_RECURSE headers "$ENV{DESTDIR}${directory}/*.hpp")
+  foreach(header IN LISTS headers)
+    file(READ "${header}" text)
+    string(REGEX REPLACE "#include \"([^\"\n]+)\"" "#include <redblue/\\1>" text "${text}")
+    file(WRITE "${header}" "${text}")
+  endforeach()
+]] say_redblue @ONLY)
+install(CODE "${say_redblue}")
 
 install(EXPORT redblue_targets NAMESPACE redblue:: FILE redblueTargets.cmake
   DESTINATION ${package_dir})

@@ -1,7 +1,9 @@
 // A user's own kernel against an installed redblue: the sums of a matrix's columns, counted,
-// held to their closed form, and stopped where fast memory ends. Then one of redblue's own.
+// held to their closed form, and stopped where fast memory ends, or where an index leaves a tile.
+// Then one of redblue's own. Last, a tile that outlives its machine.
 
 #include <iostream>
+#include <string>
 #include <vector>
 
 #include <redblue/kernels/kernel.hpp>
@@ -31,6 +33,8 @@ void column_sums(Machine& machine, Index rows, Index width, const SlowMatrix& A,
     machine.write(s, sum.block({0, 1}, J));
   }
 }
+
+Tile kept;  // dies when main() has returned
 
 bool failed = false;
 void expect(bool holds, const char* what) {
@@ -68,6 +72,27 @@ int main() {
     expect(machine.live() == 0 && total(machine.phases()).io == all.io, "nothing was counted");
   }
 
+  {
+    Tile a = machine.initialize("a", 2, 2);
+    const Tile b = machine.initialize("b", 2, 2);
+    try {
+      for (Index k = 0; k < 400; ++k) {
+        a(k, 0) = 5;
+      }
+      expect(false, "an index outside a tile is refused");
+    } catch (const ShapeMismatch& mismatch) {
+      std::cout << mismatch.what() << '\n';
+      expect(mismatch.what() == std::string("a(2, 0) leaves a, which is 2 x 2"), "it is named");
+    }
+    expect(b(0, 0) == 0, "no word of another tile has changed");
+    try {
+      static_cast<void>(ConstView(a)(0, 2));
+      expect(false, "an index outside a view is refused");
+    } catch (const ShapeMismatch& mismatch) {
+      std::cout << mismatch.what() << '\n';
+    }
+  }
+
   SlowMatrix B("B", m, 8);
   SlowMatrix C("C", n, 8);
   HostAccess::put(B, std::vector<float>(static_cast<std::size_t>(m * 8), 2.0F));
@@ -80,5 +105,11 @@ int main() {
   std::vector<float> products(static_cast<std::size_t>(n * 8));
   HostAccess::get(C, products);
   expect(products.back() == 2 * static_cast<float>(m), "C = A B");
+
+  {
+    Machine brief(4);
+    kept = brief.initialize("kept", 2, 2);
+  }
+  expect(kept.words() == 0, "a tile without its machine is empty");
   return failed ? 1 : 0;
 }

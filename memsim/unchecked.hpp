@@ -1,0 +1,22 @@
+#pragma once
+// A view without a check of the index, for the arithmetic of kernels/, which compares shapes once
+// for a whole tile. Not installed: an index in a user's code is always checked.
+
+#include "memsim/layout.hpp"
+
+namespace redblue {
+
+template <class Word>
+class Unchecked {
+ public:
+  explicit Unchecked(const BasicView<Word>& view) : view_(view) {}
+
+  [[nodiscard]] Word* at(Index i, Index p) const { return view_.first_of(i, p); }
+  [[nodiscard]] Index panel_cols(Index p) const { return view_.cols_of(p); }
+  [[nodiscard]] Index stride(Index p) const { return view_.stride_of(p); }
+
+ private:
+  const BasicView<Word>& view_;
+};
+
+}  // namespace redblue
