@@ -1,6 +1,9 @@
 #include "kernels/backward_rows_xg.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -10,11 +13,35 @@
 namespace redblue {
 namespace {
 
+// So many keys of each matrix stay from row block to row block. A plan without it has none.
+constexpr std::string_view kResident = "resident";
+
+Index resident_keys(const Shape& shape, const Blocks& blocks) {
+  return blocks.contains(kResident) ? std::min(blocks[kResident], shape.m) : 0;
+}
+
+// Some keys with their values, transposed. Where A3 is A2, in one tile.
+class TransposedKeys {
+ public:
+  TransposedKeys(Machine& machine, const Operands& io, Range J)
+      : a2_(machine.read(transposed(io.in("A2").row_block(J)))) {
+    if (io.gives("A3")) {
+      own_a3_ = machine.read(transposed(io.in("A3").row_block(J)));
+    }
+  }
+  [[nodiscard]] const Tile& a2() const { return a2_; }
+  [[nodiscard]] const Tile& a3() const { return own_a3_ ? *own_a3_ : a2_; }
+
+ private:
+  Tile a2_;
+  std::optional<Tile> own_a3_;
+};
+
 // g^T += (A1_I^T p_I A2)^T. Vectors run along keys, as each product's right factor has them.
 void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
-          const RowGradients& of_rows, const Tile& x, Tile& gradient_t) {
+          const RowGradients& of_rows, const Tile& x, const std::vector<TransposedKeys>& resident,
+          Index passing_from, Tile& gradient_t) {
   const Phase phase(machine, "core");
-  const auto& [g_t, v] = of_rows;
   const auto [n, m, d] = by.shape;
   const Tile a1 = machine.read(io.in("A1").row_block(I));
   const Tile l = machine.read(io.in("L").row_block(I));
@@ -24,17 +51,18 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   Tile q_strip = machine.initialize("q", queries, keys);
   Tile y_tile = machine.initialize("X A2^T", d, keys);
   Tile t_tile = machine.initialize("T", keys, d);
-  for (const auto& [J, a2, a3] : KeyStream(machine, by, io, Orientation::transposed)) {
-    const View y = y_tile.part({0, d}, {0, J.size()});
-    const View t = t_tile.part({0, J.size()});
+  const auto meet = [&](const Tile& a2, const Tile& a3) {
+    const Range J{0, a2.cols()};
+    const View y = y_tile.part({0, a2.rows()}, J);
+    const View t = t_tile.part(J);
     multiply(x, a2, y);
     for (const Range K : blocks(I.size(), by.strip())) {
-      const View p = p_strip.part({0, K.size()}, {0, J.size()});
-      const View q = q_strip.part({0, K.size()}, {0, J.size()});
+      const View p = p_strip.part({0, K.size()}, J);
+      const View q = q_strip.part({0, K.size()}, J);
       multiply(a1.part(K), y, p);
       exponentiate(p, l.part(K), p);
-      multiply(transposed(g_t.part({0, d}, K)), a3, q);
-      softmax_gradient(p, q, v.part(K), p);
+      multiply(transposed(of_rows.g_t.part({0, a2.rows()}, K)), a3, q);
+      softmax_gradient(p, q, of_rows.v.part(K), p);
       if (K.begin == 0) {
         multiply(transposed(p), a1.part(K), t);
       } else {
@@ -42,23 +70,37 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
       }
     }
     multiply_add(a2, t, gradient_t);
+  };
+  for (const TransposedKeys& of_J : resident) {
+    meet(of_J.a2(), of_J.a3());
+  }
+  const Range passing{passing_from, m};
+  for (const Range J : blocks(passing.size(), by.keys)) {
+    const TransposedKeys of_J(machine, io, part_of(passing, J));
+    meet(of_J.a2(), of_J.a3());
   }
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const RowPlan by(plan.shape, plan.blocks);
   const Index d = plan.shape.d;
+  const Index resident_to = resident_keys(plan.shape, plan.blocks);
   Tile x;
   Tile gradient_t;
+  std::vector<TransposedKeys> resident;
   {
     const Phase phase(machine, "X");
     x = machine.read(io.in("X").row_block({0, d}));
     gradient_t = machine.initialize("g", d, d);
+    for (const Range J : blocks(resident_to, by.keys)) {
+      resident.emplace_back(machine, io, J);
+    }
   }
   for (const Range I : by.units()) {
     const RowGradients of_rows = row_gradients(machine, by, io, I);
-    core(machine, by, io, I, of_rows, x, gradient_t);
+    core(machine, by, io, I, of_rows, x, resident, resident_to, gradient_t);
   }
+  resident.clear();
   x.reset();
   const Phase phase(machine, "g");
   machine.write(gradient_t, transposed(io.out("g").row_block({0, d})));
@@ -75,19 +117,49 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   const Words c = std::min(by.keys, m);
   const Words strip = std::min(r, Words(by.strip()));
   const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
+  const Index resident = resident_keys(shape, blocks);
+  const Words key = Words(sources) * d;
+  const Words stays = 2 * dd + key * resident;
   PhaseCost G = row_gradients_cost(by, units);
-  G.peak += 2 * dd;
+  G.peak += stays;
   return {
-      {.path = "X", .reads = dd, .writes = 0, .peak = 2 * dd, .flops = 0},
+      {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
       G,
-      // X and g, A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
+      // X and g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
       {.path = "core",
-       .reads = Words(n) * d + n + sources * Words(m) * d * T,
+       .reads = Words(n) * d + n + key * (m - resident) * T,
        .writes = 0,
-       .peak = 2 * dd + 2 * r * d + 2 * r + by.key_words(sources) + 2 * c * d + 2 * c * strip,
+       .peak = stays + 2 * r * d + 2 * r + key * std::min(by.keys, m - resident) + 2 * c * d +
+               2 * c * strip,
        .flops = 6 * Words(n) * m * d + 4 * Words(m) * T * dd},
       {.path = "g", .reads = 0, .writes = dd, .peak = dd, .flops = 0},
   };
+}
+
+// With several row blocks and room beside them, as many blocks of resident keys as fit, where they
+// save a word in kWorthKeeping. A block is a panel then, and not more: vectors run along keys.
+Blocks fit(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  const Blocks plain = fewest_words(shape, M, cost_of);
+  const Index c = std::min(plain["Bc"], kPanel);
+  const auto with = [&](Index w, Index key_blocks) {
+    Blocks blocks = RowPlan(shape, plain["Br"], c, w).blocks();
+    blocks.add(std::string(kResident), std::min(key_blocks * c, shape.m));
+    return blocks;
+  };
+  const auto fits = [&](Index w, Index key_blocks) {
+    return total(cost_of(shape, with(w, key_blocks))).peak <= Words(M);
+  };
+  const auto words = [&](const Blocks& blocks) {
+    const PhaseCost all = total(cost_of(shape, blocks));
+    return all.reads + all.writes;
+  };
+  const Index most =
+      largest(std::min(ceil_div(shape.m, c), M), [&](Index tried) { return fits(1, tried); });
+  if (!fits(1, most) || words(plain) * (kWorthKeeping - 1) < words(with(1, most)) * kWorthKeeping) {
+    return plain;
+  }
+  const Index w = largest(std::min(shape.d, M), [&](Index tried) { return fits(tried, most); });
+  return with(even(shape.d, w), most);
 }
 
 // A p_ij goes through the sum of its row block and then through that of all keys of all blocks.
@@ -114,7 +186,7 @@ Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signa
       .summary = summary,
       .given = std::move(given),
       .returns = {kg},
-      .fit = [](const Shape& shape, Index M) { return fewest_words(shape, M, cost<kShared>); },
+      .fit = [](const Shape& shape, Index M) { return fit(shape, M, cost<kShared>); },
       .cost = cost<kShared>,
       .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
       .code = code,

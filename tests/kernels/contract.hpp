@@ -109,6 +109,9 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   }
   // Of A1 so many columns are read once where a row block is else read twice.
   const N kept = blocks.contains("kept") ? static_cast<N>(std::min(blocks["kept"], shape.d)) : N{0};
+  // So many keys are read once where they are else read for each row block.
+  const N resident =
+      blocks.contains("resident") ? static_cast<N>(std::min(blocks["resident"], shape.m)) : N{0};
   // Row-stationary: 2md T for the keys; X and Y for each row block, and g read and written.
   if (kernel == "backward/rows" || kernel == "backward/rows-onepass") {
     const N T = over(n, "Br");
@@ -220,20 +223,19 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   if (kernel.starts_with("forward/rows-resident") || kernel.starts_with("backward/rows-resident")) {
     const bool forward = kernel.starts_with("forward/");
     const N sources = kernel.ends_with("-shared") ? 1 : 2;
-    const N passing = m - static_cast<N>(std::min(blocks["resident"], shape.m));
-    const N keys = (m + passing * (over(n, "Br") - 1)) * d * sources;
+    const N keys = (m + (m - resident) * (over(n, "Br") - 1)) * d * sources;
     return {(forward ? n * d : 2 * n * d) + 2 * d * d + keys, forward ? n * d + n : d * d};
   }
   // Where A3 is A2, it is not read: m d T less.
   if (kernel.ends_with("-shared")) {
     kernel.remove_suffix(std::string_view("-shared").size());
     MovedWords<N> moved = moved_by_contract<N>(kernel, shape, blocks);
-    moved.reads = moved.reads - m * d * over(n, "Br");
+    moved.reads = moved.reads - (m * over(n, "Br") - resident * (over(n, "Br") - 1)) * d;
     return moved;
   }
   if (kernel == "backward/rows-xg") {
     const N T = over(n, "Br");
-    return {2 * m * d * T + d * d * (T + 1) + 3 * n * d + n, d * d};
+    return {2 * (m * T - resident * (T - 1)) * d + d * d * (T + 1) + 3 * n * d + n, d * d};
   }
   if (kernel == "backward/score-rows") {  // (3m - Bc) d T for the keys
     const N T = over(n, "Br");

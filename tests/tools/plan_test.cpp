@@ -210,7 +210,7 @@ TEST_F(PlanCommand, DevicesTooSmallForAnyKernel) {
 
 // O and L from files: kernels that take them are asked, too.
 TEST_F(PlanCommand, AutoTakesWhatItIsGiven) {
-  const std::string size = "--n 90 --m 70 --d 6 --M 2000";
+  const std::string size = "--n 90 --m 70 --d 6 --M 900";
   const auto file = [&](const char* name) { return (directory_.path() / name).string(); };
   static_cast<void>(
       json(fmt::format("run forward/naive --n 90 --m 70 --d 6 --M 100K --out O={} --out L={}",
