@@ -136,30 +136,44 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   };
 }
 
-// With several row blocks and room beside them, as many blocks of resident keys as fit, where they
-// save a word in kWorthKeeping. A block is a panel then, and not more: vectors run along keys.
+// With a few row blocks as many resident keys as fit beside one that passes, in panels, for vectors
+// run along keys.
 Blocks fit(const Shape& shape, Index M, CostOfBlocks cost_of) {
   const Blocks plain = fewest_words(shape, M, cost_of);
-  const Index c = std::min(plain["Bc"], kPanel);
-  const auto with = [&](Index w, Index key_blocks) {
-    Blocks blocks = RowPlan(shape, plain["Br"], c, w).blocks();
-    blocks.add(std::string(kResident), std::min(key_blocks * c, shape.m));
-    return blocks;
-  };
-  const auto fits = [&](Index w, Index key_blocks) {
-    return total(cost_of(shape, with(w, key_blocks))).peak <= Words(M);
-  };
-  const auto words = [&](const Blocks& blocks) {
-    const PhaseCost all = total(cost_of(shape, blocks));
-    return all.reads + all.writes;
-  };
-  const Index most =
-      largest(std::min(ceil_div(shape.m, c), M), [&](Index tried) { return fits(1, tried); });
-  if (!fits(1, most) || words(plain) * (kWorthKeeping - 1) < words(with(1, most)) * kWorthKeeping) {
+  if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
     return plain;
   }
-  const Index w = largest(std::min(shape.d, M), [&](Index tried) { return fits(tried, most); });
-  return with(even(shape.d, w), most);
+  const Index m = shape.m;
+  const auto with = [&](Index r, Index c, Index w, Index k) {
+    Blocks blocks = RowPlan(shape, r, c, w).blocks();
+    if (k > 0) {
+      blocks.add(std::string(kResident), k);
+    }
+    return blocks;
+  };
+  const auto fits = [&](Index r, Index c, Index w, Index k) {
+    return total(cost_of(shape, with(r, c, w, k))).peak <= Words(M);
+  };
+  const auto most_resident = [&](Index r) {
+    const Index k = largest(std::min(m, M), [&](Index tried) { return fits(r, 1, 1, tried); });
+    return !fits(r, 1, 1, k) ? 0 : k < m && k > kPanel ? k / kPanel * kPanel : k;
+  };
+  const auto words = [&](Index r, Index k) {
+    const PhaseCost all = total(cost_of(shape, with(r, 1, 1, k)));
+    return all.reads + all.writes;
+  };
+  const auto best = fewest_words_beside(shape.n, plain["Br"], m, most_resident, words);
+  if (words(best.rows, best.other) == words(plain["Br"], 0)) {
+    return plain;
+  }
+  const auto [r, k] = best;
+  Index c = std::min(k, kPanel);
+  while (c > 1 && (!fits(r, c, 1, k) || (k < m && k % c > 0))) {
+    --c;
+  }
+  Index w = std::min(shape.d, M);
+  w = largest(w, [&, r = r, k = k](Index tried) { return fits(r, c, tried, k); });
+  return with(r, c, even(shape.d, w), k);
 }
 
 // A p_ij goes through the sum of its row block and then through that of all keys of all blocks.

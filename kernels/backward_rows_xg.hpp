@@ -7,8 +7,8 @@
 //
 //   reads and writes   2 m d T + d^2 (T + 2) + 3 n d + n,   T = ceil(n / Br)
 //
-// Where there are few row blocks and room beside them, `resident` keys stay, too, and are read once:
-// 2 resident d (T - 1) of the words less.
+// Where there are few row blocks and room beside them, `resident` keys stay, too, and are read
+// once: 2 resident d (T - 1) of the words less.
 
 #include "kernels/kernel.hpp"
 

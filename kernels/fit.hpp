@@ -31,6 +31,30 @@ Index largest(Index limit, Fits fits) {
   return low;
 }
 
+// Row blocks, and of something else as much as fits beside them.
+struct RowsBeside {
+  Index rows, other;
+};
+
+// Of the sizes that cut n rows evenly, from `most_rows` down, each with other(size), the pair of
+// fewest words. Requires: words fall with a size, and with the other, of which there are `all`.
+template <class Other, class WordsOf>
+RowsBeside fewest_words_beside(Index n, Index most_rows, Index all, const Other& other,
+                               const WordsOf& words) {
+  constexpr Index kAll = 4096;  // of larger sizes some in each thousand: plans are made quickly
+  RowsBeside best{most_rows, other(most_rows)};
+  for (Index r = most_rows; r > 0; r -= r <= kAll ? 1 : r / 512) {
+    r = even(n, r);
+    if (words(r, all) >= words(best.rows, best.other)) {
+      break;  // nor any smaller size
+    }
+    if (const Index k = other(r); words(r, k) < words(best.rows, best.other)) {
+      best = {r, k};
+    }
+  }
+  return best;
+}
+
 // The side of the largest square whose `share`-fold is at most M; at least 1.
 inline Index square_side(Index M, Index share) {
   return largest(M, [&](Index side) { return Words(side) * side * share <= Words(M); });

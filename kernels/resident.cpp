@@ -42,7 +42,6 @@ PhaseCost resident_cost(const ResidentPlan& by, Index sources) {
 // passes: with smaller row blocks fewer keys pass, but more often. For fewest words one key passes
 // at a time; for least time, or where all keys are resident, as many as keep the registers busy.
 Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlocks cost_of) {
-  constexpr Index kAll = 4096;  // of larger row blocks some sizes in each thousand are tried
   const Index n = shape.n;
   const Index m = shape.m;
   const auto blocks_of = [](Index r, Index c, Index k) {
@@ -68,28 +67,15 @@ Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlo
   // The keys that are read more than once, all times together.
   const auto again = [&](Index r, Index k) { return Words(m - k) * (ceil_div(n, r) - 1); };
 
-  const Index most = most_keys(1);
-  Index best_r = most_rows(1);
-  Index best_k = 1;
-  if (best_r < n && most == m) {
+  RowsBeside best{most_rows(1), 1};
+  if (best.rows < n && most_keys(1) == m) {
     c = busy_keys(m);
-    best_r = most_rows(m);
-    best_k = m;
-  } else if (best_r < n) {
-    best_k = most_keys(best_r);
-    for (Index r = best_r; r > 0; r -= r <= kAll ? 1 : r / 512) {
-      r = even(n, r);
-      if (again(r, most) >= again(best_r, best_k)) {
-        break;  // nor any smaller r
-      }
-      if (const Index k = most_keys(r); again(r, k) < again(best_r, best_k)) {
-        best_r = r;
-        best_k = k;
-      }
-    }
+    best = {most_rows(m), m};
+  } else if (best.rows < n) {
+    best = fewest_words_beside(n, best.rows, most_keys(1), most_keys, again);
   }
-  c = largest(std::min(m, M), [&](Index tried) { return fits(best_r, tried, best_k); });
-  return blocks_of(best_r, even(std::max(best_k, m - best_k), c), best_k);
+  c = largest(std::min(m, M), [&](Index tried) { return fits(best.rows, tried, best.other); });
+  return blocks_of(best.rows, even(std::max(best.other, m - best.other), c), best.other);
 }
 
 }  // namespace redblue

@@ -248,8 +248,10 @@ Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
 // Where less than half of A1_I is kept, the rest comes back in pieces as wide as what is kept, so
 // that a store may lay A1 out in such pieces.
 Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
-  constexpr Index kAll = 4096;  // of larger row blocks some sizes in each thousand are tried
-  const Index n = shape.n;
+  const Blocks plain = fewest_words(shape, M, cost_of);
+  if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
+    return plain;
+  }
   const Index d = shape.d;
   const auto least_weights = [&](Index k) { return 2 * k < d ? std::max(k, Index{1}) : 1; };
   const auto cost = [&](Index r, Index c, Index w, Index k) {
@@ -269,24 +271,11 @@ Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
     }
     return k;
   };
-  const Blocks plain = fewest_words(shape, M, cost_of);
-  const Words before = words(plain["Br"], 0);
-  Words least = before;
-  RowPlan best(shape, plain);
-  for (Index r = best.rows; r > 0; r -= r <= kAll ? 1 : r / 512) {
-    r = even(n, r);
-    if (words(r, d) >= least) {
-      break;  // not even with all of A1_I, nor any smaller r
-    }
-    const Index k = most_kept(r);
-    if (words(r, k) < least) {
-      least = words(r, k);
-      best = RowPlan(shape, r, 1, least_weights(k), 1, k);
-    }
-  }
-  if (best.kept == 0 || before * (kWorthKeeping - 1) < least * kWorthKeeping) {
+  const auto [r, k] = fewest_words_beside(shape.n, plain["Br"], d, most_kept, words);
+  if (k == 0) {
     return plain;
   }
+  RowPlan best(shape, r, 1, least_weights(k), 1, k);
   best.keys = even(shape.m, largest(std::min(shape.m, M), [&](Index tried) {
                      return fits(best.rows, tried, best.weights, best.kept);
                    }));

@@ -143,11 +143,11 @@ std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& bl
 // alone: `fewest_words` has the largest Br that fits beside one key; `fastest` gives up some
 // of it for strips that keep the registers busy.
 Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
-// The same for a kernel that adds to g: with columns of A1_I kept, and perhaps more row blocks for
-// that, if it saves at least one word in kWorthKeeping; for less, larger key blocks are the better
-// use of M.
+// The same for a kernel that adds to g, with columns of A1_I kept, and perhaps more row blocks for
+// that, where at most kFewRowBlocks fill M: the fewer they are, the more is left beside them. Of
+// more row blocks what is left is a small share of M, and goes to larger key blocks.
 Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost);
-inline constexpr Index kWorthKeeping = 64;
+inline constexpr Index kFewRowBlocks = 8;
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
 // For a store that is waited for: key blocks that make large requests, a sixteenth of M for those
 // of each matrix, and then the largest Br.
