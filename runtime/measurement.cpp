@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "kernels/kernel.hpp"
 #include "runtime/context.hpp"
 #include "runtime/table.hpp"
 
@@ -51,9 +50,8 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   measured.kernel = kernel;
   measured.shape = {document["n"], document["m"], document["d"]};
   measured.M = document["M"];
-  measured.blocks = find_kernel(kernel).fit(measured.shape, measured.M);  // the names
   for (const auto& [name, size] : part["blocks"].items()) {
-    measured.blocks.set(name, size);
+    measured.blocks.add(name, size);
   }
   const auto of = profile.find(kernel);
   if (of == profile.end()) {

@@ -101,20 +101,22 @@ bool is_square(const Signature& operand) {
   return operand.rows == operand.cols;
 }
 
-void check_made(const Request& request, const Kernel& kernel) {
+}  // namespace
+
+void check_made(const Request& request, const std::vector<Signature>& operands,
+                const std::string& who) {
   for (const auto& [name, pattern] : request.make) {
     const std::string option =
         fmt::format("{} {}={}", request.said("--make"), name, to_string(pattern));
-    const Signature* operand = find_operand(kernel.given, name);
+    const Signature* operand = find_operand(operands, name);
     if (operand == nullptr) {
-      throw RequestError(
-          fmt::format("{}: {} is given {}", option, request.kernel, list(kernel.given)));
+      throw RequestError(fmt::format("{}: {} is given {}", option, who, list(operands)));
     }
     if (!is_square(*operand)) {
       std::vector<Signature> square;
-      std::ranges::copy_if(kernel.given, std::back_inserter(square), is_square);
+      std::ranges::copy_if(operands, std::back_inserter(square), is_square);
       throw RequestError(fmt::format("{}: {} is for square operands: {} has {}", option,
-                                     to_string(pattern), request.kernel,
+                                     to_string(pattern), who,
                                      square.empty() ? "none" : list(square)));
     }
     if (const auto file = request.in.find(name); file != request.in.end()) {
@@ -124,6 +126,8 @@ void check_made(const Request& request, const Kernel& kernel) {
     }
   }
 }
+
+namespace {
 
 // As far as there is such a path: what is wrong with it shows when it is opened.
 std::filesystem::path resolved(const std::filesystem::path& path) {
@@ -159,7 +163,7 @@ Readers open_inputs(const Request& request, const Kernel& kernel) {
     throw RequestError(request.said("--in") +
                        ": O without L, or L without O: give both, or neither");
   }
-  check_made(request, kernel);
+  check_made(request, kernel.given, request.kernel);
   return readers;
 }
 

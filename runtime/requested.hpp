@@ -38,6 +38,9 @@ Size size_of(const Request& request, const Kernel& kernel, const Readers& reader
              const std::vector<Stored>& stored = {});
 // Whether O and L come with the request.
 Report planned(const Request& request, const Size& size, bool has_forward);
+// Refuses to make what is not among these operands of `who`, is not square, or comes from a file.
+void check_made(const Request& request, const std::vector<Signature>& operands,
+                const std::string& who);
 // Puts down where the operands come from; `found` are those that a store has. Throws: RequestError
 // where some come from files or a store, and others from a seed that nobody gave.
 void set_origins(Report& report, const Request& request, const Readers& readers,

@@ -290,9 +290,7 @@ File StoredRun::bring(const Signature& operand, const Plan& plan, const Readers&
   if (reader != readers.end()) {
     import_rows(reader->second, name, *made);
   } else {
-    make_rows(name, *made, [&](Range I, std::span<float> words) {
-      fill_made(request_, operand, plan.shape, 0, I.begin, I.size(), words);
-    });
+    generate_rows(request_, operand, plan.shape, *made);
   }
   made->matrix()->close();
   return made;
@@ -557,10 +555,10 @@ Report StoredRun::run() {
 
 }  // namespace
 
-void generate_rows(const std::string& name, const Shape& shape, std::uint64_t seed, double scale,
+void generate_rows(const Request& request, const Signature& operand, const Shape& shape,
                    StoreFile& to) {
-  make_rows(name, to, [&](Range I, std::span<float> words) {
-    fill_input(name, shape, seed, scale, I.begin, I.size(), words);
+  make_rows(std::string(operand.name), to, [&](Range I, std::span<float> words) {
+    fill_made(request, operand, shape, 0, I.begin, I.size(), words);
   });
 }
 

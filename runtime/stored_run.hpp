@@ -16,10 +16,10 @@ namespace redblue {
 Report run_in_store(const Request& request, const Around& around = nullptr,
                     const Progress* progress = nullptr);
 
-// A matrix as rows from somewhere else: into a store, and out of it. `name` is for messages, and
-// the operand that is made from a seed. Throws: as NpyReader, NpyWriter, fill_input() and
+// A matrix as rows from somewhere else: into a store, and out of it. `name` is for messages; what
+// the request does not make is made from its seed. Throws: as NpyReader, NpyWriter, fill_made() and
 // StoredMatrix.
-void generate_rows(const std::string& name, const Shape& shape, std::uint64_t seed, double scale,
+void generate_rows(const Request& request, const Signature& operand, const Shape& shape,
                    StoreFile& to);
 void import_rows(const NpyReader& reader, const std::string& name, StoreFile& to);
 void export_rows(StoreFile& from, NpyWriter& to);

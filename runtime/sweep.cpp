@@ -11,6 +11,7 @@
 #include "memsim/machine.hpp"
 #include "runtime/arguments_json.hpp"
 #include "runtime/context.hpp"
+#include "runtime/inputs.hpp"
 #include "runtime/kernel_subjects.hpp"
 
 namespace redblue {
@@ -338,6 +339,7 @@ std::string to_json(const Sweep& sweep, const Topology& topology) {
                {"redblue", kKind},
                {"context", std::move(context)},
                {"how", sweep.how},
+               {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
                {"suite", sweep.suite}};
   // A line a point, as in the journal.
   std::string text = head.dump(2);

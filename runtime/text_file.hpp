@@ -16,6 +16,7 @@ class TextFile {
  public:
   // Throws (all): std::system_error, as WholeFile does.
   explicit TextFile(std::filesystem::path target);
+  [[nodiscard]] const std::filesystem::path& target() const { return file_.target(); }
 
   void append(std::string_view text) {
     chunk_ += text;

@@ -181,10 +181,15 @@ void put(const Given& given, const std::string& name, const Value& value,
   }
 }
 
-// What makes operands, each name once.
-void fill_patterns(const TextOption& option, Request& request) {
-  for (const Given& given : option.all()) {
-    request.said_as[option.flag()] = given.from;
+}  // namespace
+
+MakeOption::MakeOption(CLI::App& app)
+    : make_(app, "--make", "an operand that is made: X or Y as identity; may be repeated",
+            "NAME=PATTERN") {}
+
+void MakeOption::fill(Request& request) const {
+  for (const Given& given : make_.all()) {
+    request.said_as[make_.flag()] = given.from;
     const auto [name, text] = named(given, "NAME=PATTERN, for example X=identity");
     const std::optional<Pattern> pattern = pattern_of(text);
     if (!pattern) {
@@ -199,12 +204,9 @@ void fill_patterns(const TextOption& option, Request& request) {
   }
 }
 
-}  // namespace
-
 InputOptions::InputOptions(CLI::App& app)
     : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
-      make_(app, "--make", "an operand that is made: X or Y as identity; may be repeated",
-            "NAME=PATTERN"),
+      make_(app),
       seed_(app, "--seed",
             "of the operands that nothing else gives, of head 0; where no file or store gives any, "
             "1",
@@ -213,7 +215,7 @@ InputOptions::InputOptions(CLI::App& app)
 
 void InputOptions::fill(Request& request) const {
   fill_files(in_, request, request.in);
-  fill_patterns(make_, request);
+  make_.fill(request);
   if (const auto seed = seed_.get()) {
     request.seed = parse_seed(seed->text, seed->from);
   }

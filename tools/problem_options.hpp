@@ -48,6 +48,16 @@ class FastMemoryOption {
   TextOption M_;
 };
 
+// --make. Throws: UsageError.
+class MakeOption {
+ public:
+  explicit MakeOption(CLI::App& app);
+  void fill(Request& request) const;
+
+ private:
+  TextOption make_;
+};
+
 // Operands from files, made by a rule, or from a seed.
 class InputOptions {
  public:
@@ -56,7 +66,9 @@ class InputOptions {
   void fill(Request& request) const;
 
  private:
-  TextOption in_, make_, seed_, scale_;
+  TextOption in_;
+  MakeOption make_;
+  TextOption seed_, scale_;
 };
 
 // NAME=FILE, each name once. Throws: UsageError.

@@ -13,6 +13,7 @@
 
 #include "kernels/attention.hpp"
 #include "runtime/context.hpp"
+#include "runtime/requested.hpp"
 #include "runtime/stored_run.hpp"
 #include "runtime/table.hpp"
 #include "runtime/whole_file.hpp"
@@ -194,25 +195,32 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
 }
 
 // The operands of attention, or some of them, as a run without files would make them.
-int generate(const Path& directory, const Items& asked, const Shape& shape, std::uint64_t seed,
-             double scale, Index granule_bytes) {
-  static constexpr const Signature* kOperands[] = {&kA1, &kA2, &kA3, &kX, &kY, &kdO};
+int generate(const Path& directory, const Items& asked, const Request& request, const Shape& shape,
+             Index granule_bytes) {
+  std::vector<Signature> operands;
+  for (const Signature* operand : {&kA1, &kA2, &kA3, &kX, &kY, &kdO}) {
+    if (asked.empty() || std::ranges::find(asked, operand->name) != asked.end()) {
+      operands.push_back(*operand);
+    }
+  }
   for (const std::string& name : asked) {
-    if (std::ranges::find(kOperands, name, &Signature::name) == std::end(kOperands)) {
+    if (std::ranges::find(operands, name, &Signature::name) == operands.end()) {
       throw UsageError(fmt::format("'{}': expected some of A1, A2, A3, X, Y, dO", name));
     }
   }
+  check_made(request, operands, "the store");
   Store store(directory, options_of(granule_bytes));
-  for (const Signature* operand : kOperands) {
-    const std::string name(operand->name);
-    if (!asked.empty() && std::ranges::find(asked, name) == asked.end()) {
-      continue;
-    }
-    const Index rows = operand->rows_of(shape);
-    const Index cols = operand->cols_of(shape);
+  for (const Signature& operand : operands) {
+    const std::string name(operand.name);
+    const Index rows = operand.rows_of(shape);
+    const Index cols = operand.cols_of(shape);
     make(store, name, rows, cols,
-         [&](StoreFile& file) { generate_rows(name, shape, seed, scale, file); });
-    print(fmt::format("{}: {} x {} from seed {}\n", name, rows, cols, seed));
+         [&](StoreFile& file) { generate_rows(request, operand, shape, file); });
+    const auto made = request.make.find(name);
+    print(fmt::format("{}: {} x {} {}\n", name, rows, cols,
+                      made != request.make.end()
+                          ? fmt::format("made: {}", to_string(made->second))
+                          : fmt::format("from seed {}", request.seed.value_or(kDefaultSeed))));
   }
   return 0;
 }
@@ -257,6 +265,7 @@ Action add_store(CLI::App& app) {
     std::string directory;
     Items items;
     std::optional<TextOption> format, import_granule, granule, seed, scale;
+    std::optional<MakeOption> made;
     std::optional<ShapeOptions> shape;
   };
   const auto options = std::make_shared<Options>();
@@ -292,6 +301,7 @@ Action add_store(CLI::App& app) {
   CLI::App* generate_command =
       add("generate", "operands of attention from a seed", "A1, A2, A3, X, Y, dO; all", false);
   options->shape.emplace(*generate_command);
+  options->made.emplace(*generate_command);
   options->seed.emplace(*generate_command, "--seed", "of the operands; 1", "NUMBER");
   options->scale.emplace(*generate_command, "--scale", "their scores' standard deviation; 1",
                          "NUMBER");
@@ -302,12 +312,16 @@ Action add_store(CLI::App& app) {
     if (!request.n || !request.d) {
       throw UsageError(request.n ? "--d is missing" : "--n is missing");
     }
-    const auto seed = given.seed->get();
-    const auto scale = given.scale->get();
-    return generate(directory_of(given.directory), given.items,
+    given.made->fill(request);
+    if (const auto seed = given.seed->get()) {
+      request.seed = parse_seed(seed->text, seed->from);
+    }
+    if (const auto scale = given.scale->get()) {
+      request.said_as["--scale"] = scale->from;
+      request.scale = parse_scale(scale->text, scale->from);
+    }
+    return generate(directory_of(given.directory), given.items, request,
                     {*request.n, request.m.value_or(*request.n), *request.d},
-                    seed ? parse_seed(seed->text, seed->from) : kDefaultSeed,
-                    scale ? parse_scale(scale->text, scale->from) : request.scale,
                     granule_of(*given.granule));
   });
   runs(add("export", "matrices to .npy files, by rows",

@@ -11,6 +11,7 @@
 #include "runtime/dinero_trace.hpp"
 #include "runtime/experiment.hpp"
 #include "runtime/table.hpp"
+#include "runtime/text_file.hpp"
 #include "tools/command.hpp"
 #include "tools/print.hpp"
 #include "tools/problem_options.hpp"
@@ -32,7 +33,6 @@ class Target {
       most_ = parse_size(given->text, given->from);
     }
     if (path) {
-      path_ = path->text;
       text_.emplace(path->text);
     }
   }
@@ -43,8 +43,9 @@ class Target {
   // What there is to say when the file is there.
   void note_cut(Index written, Index all, const char* what, std::vector<std::string>& notes) const {
     if (written < all) {
-      notes.push_back(fmt::format("{} is cut: it has the first {} of {} {} ({} {} for all)", path_,
-                                  grouped(written), grouped(all), what, limit_.flag(), all));
+      notes.push_back(fmt::format("{} is cut: it has the first {} of {} {} ({} {} for all)",
+                                  text_->target().string(), grouped(written), grouped(all), what,
+                                  limit_.flag(), all));
     }
   }
   void finish() {
@@ -60,7 +61,6 @@ class Target {
 
  private:
   const TextOption& limit_;
-  std::string path_;
   std::optional<TextFile> text_;
   Index most_;
 };

@@ -60,7 +60,8 @@ TEST(Measurement, TheRatioOfALevel) {
 }
 
 constexpr const char* kRun =
-    R"({"context": {"simd": "SSE4"}, "kernel": "matmul/blocked", "n": 8, "m": 8, "d": 8, "M": 48, "blocks": {"B": 4},
+    R"({"context": {"simd": "SSE4"}, "kernel": "matmul/blocked", "n": 8, "m": 8, "d": 8, "M": 48,
+        "seed": 3, "operands": {"A": "file", "B": "seed"}, "blocks": {"B": 4},
         "phases": [{"path": "C", "reads": 256, "writes": 64}],
         "total": {"reads": 256, "writes": 64}})";
 
@@ -76,6 +77,9 @@ TEST(Measurement, OfASimulation) {
        {{"C", misses(10, 5, 2)}, {"", misses(1, 1, 0)}, {"(left)", misses(1000, 0, 3)}}}};
   const Measurement measurement = simulated_measurement(kRun, profile, kSmall);
   EXPECT_EQ(measurement.kernel.blocks["B"], 4);
+  EXPECT_NE(to_table(measurement).find("\noperands: A from files; B from seed 3\n"),
+            std::string::npos);
+  EXPECT_EQ(parse_csv(to_csv(measurement)).front().at("operands"), "A=file B=seed");
   const auto& phases = measurement.kernel.phases;
   ASSERT_EQ(phases.size(), 3U);
   EXPECT_EQ(phases[0].path, "C");

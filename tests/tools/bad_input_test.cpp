@@ -676,7 +676,6 @@ TEST_F(BadInput, OperandsThatNothingGives) {
        "nothing gives A2, A3, dO: give --in A2=FILE, or --seed S for the rest\n"},
       {"run backward/auto @ --in A1=a1.npy", 2, "but nothing gives A2, A3, X, Y, dO"},
       {"run matmul/blocked @ --in A=a1.npy", 2, "nothing gives B: give --in B=FILE, or --seed S"},
-      {"measure backward/small @ --in A1=a1.npy", 2, "nothing gives A2|unavailable"},
       {"trace backward/small @ --in A1=a1.npy --out out/t.json", 2, "nothing gives A2"},
       {"run backward/small @ --store file:st", 2,
        "--store gives A1, A2, but nothing gives A3, X, Y, dO"},

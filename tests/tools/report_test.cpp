@@ -36,6 +36,7 @@ class ReportCommand : public Cli {
     EXPECT_TRUE(html.ends_with("</html>\n"));
     EXPECT_NE(html.find("// &lt;b&gt;bold&lt;/b&gt; &amp; &quot;quoted&quot;"), std::string::npos);
     EXPECT_EQ(html.find("<b>"), std::string::npos);
+    EXPECT_NE(html.find("All operands are from seed 1."), std::string::npos);
   }
 };
 

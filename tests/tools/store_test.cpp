@@ -221,7 +221,14 @@ TEST_F(StoreCommand, GeneratesOperands) {
   EXPECT_EQ(
       json("run backward/small --M 100 --store file:st --out g=d.npy")["store"]["found"].size(),
       6U);
-  data("run backward/small --n 30 --m 20 --d 6 --M 100 --seed 5 --scale 2 --out g=m.npy");
+  const std::string run = "run backward/small --n 30 --m 20 --d 6 --M 100 --seed 5 --out g=m.npy";
+  data(run + " --scale 2");
+  EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
+  // By a rule, as a run makes them; and some come out of the store, others out of a seed.
+  EXPECT_EQ(data("store generate made X dO --n 30 --d 6 --seed 5 --make X=identity"),
+            "X: 6 x 6 made: identity\ndO: 30 x 6 from seed 5\n");
+  data("run backward/small --n 30 --m 20 --d 6 --M 100 --seed 5 --store file:made --out g=d.npy");
+  data(run + " --make X=identity");
   EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
 }
 
@@ -401,7 +408,8 @@ TEST_F(StoreCommand, BadInput) {
       {run + "--store file:foreign", 1, "foreign/A1.rb: a foreign file; expected a matrix of a"},
       {"run backward/small --n 5 --d 3 --M 100 --store file:small", 1,
        "A1 of small/A1.rb makes n = 4, but --n makes n = 5"},
-      {run + "--store file:empty --seed 1 --in A1=nan.npy", 1, "A1 of nan.npy: nan at row 2, column 1"},
+      {run + "--store file:empty --seed 1 --in A1=nan.npy", 1,
+       "A1 of nan.npy: nan at row 2, column 1"},
       {"run matmul/blocked --n 100M --m 1 --d 1000 --M 8K --store file:empty", 1,
        "the store empty has [0-9]+ bytes free and needs [0-9]+ more for this run"},
       {"store", 2, "subcommand"},
@@ -424,6 +432,8 @@ TEST_F(StoreCommand, BadInput) {
       {"store generate new --n 4", 2, "--d is missing"},
       {"store generate new --n 4 --d 3 B", 2, "'B': expected some of A1"},
       {"store generate empty --n 4 --d 3 --scale 1e40 X", 2, "scale"},
+      {"store generate new --n 4 --d 3 X --make Y=identity", 2, "--make Y=identity: .* given X"},
+      {"store generate new --n 4 --d 3 --make A1=identity", 2, "square operands: .*X, Y"},
   };
   for (const auto& [command, code, message] : table) {
     expect_refused(command, code, message);

@@ -54,7 +54,7 @@ TEST_F(Streams, ADashIsStandardOutput) {
       {"record suite.json", recorded, "1 point recorded"},
       {"trace backward/small --n 4 --d 3 --M 200 --out -", bytes("a.json"), ""},
       {"store export st A1=-", bytes("a1.npy"), "A1: 4 x 3 to -"},
-      {"check base.json --also json=-", checked, "same, all 1 point"},
+      {"check base.json --also json=-", checked, "same, the only point"},
   };
   for (const auto& [command, expected, said] : table) {
     SCOPED_TRACE(command);
@@ -100,7 +100,8 @@ TEST_F(Streams, ANamedPipe) {
 
 // Nobody reads: one line, and a failure.
 TEST_F(Streams, AClosedPipe) {
-  for (const std::string command : {"record suite.json -o -", "list", kRun + " --out O=-"}) {
+  for (const std::string& command :
+       {std::string("record suite.json -o -"), std::string("list"), kRun + " --out O=-"}) {
     SCOPED_TRACE(command);
     const Outcome outcome = shell("{ sleep 0.5; $redblue " + command + "; echo $? >&2; } | :");
     EXPECT_NE(outcome.err.find("standard output: Broken pipe\n1\n"), std::string::npos)
