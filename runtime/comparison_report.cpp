@@ -33,10 +33,6 @@ std::uint64_t words_of(const Moved& total) {
   return static_cast<std::uint64_t>(total.reads) + static_cast<std::uint64_t>(total.writes);
 }
 
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 // Calls `line` with each point that differs and each of its differences.
 template <class Line>
 void each_difference(const Comparison& comparison, const Line& line) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -118,6 +119,11 @@ std::string html_text(std::string_view text) {
     safe += k == std::string_view::npos ? std::string(1, c) : kEntities[k];
   }
   return safe;
+}
+
+std::string html_powers(std::string_view text) {
+  static const std::regex power(R"(\^(-?[0-9]+))");
+  return std::regex_replace(html_text(text), power, "<sup>$1</sup>");
 }
 
 std::string svg_address(std::string_view svg) {

@@ -10,6 +10,8 @@ namespace redblue {
 
 // Text as HTML takes it, between tags and in quoted attributes.
 std::string html_text(std::string_view text);
+// The same with powers raised ("d^2"): between tags alone.
+std::string html_powers(std::string_view text);
 
 // A picture as the address of itself. Inside an address its ids are its own: those of several
 // pictures in one page would be mixed up.

@@ -242,22 +242,22 @@ std::string verdict(const Sweep& sweep, const Varying& varying) {
   std::string html;
   if (wrong > 0) {
     html = fmt::format(
-        "<div class=\"loud\"><strong>Formula and count differ at {} of {} points.</strong>\n"
+        "<div class=\"loud\"><strong>Formula and count differ at {} of {}.</strong>\n"
         "<ul>\n{}</ul></div>\n",
-        grouped(wrong), grouped(fitting), list);
+        grouped(wrong), counted(fitting, "point"), list);
   } else if (sweep.how == "count") {
     html = "<p>Nothing ran: all words are those of the formulas.</p>\n";
   } else if (fitting > 0) {
     html = fmt::format(
-        "<p class=\"good\">Formula and count agree: at each of {} points, every phase read, wrote "
+        "<p class=\"good\">Formula and count agree: at {}, every phase read, wrote "
         "and held what its formula says, to the word.</p>\n",
-        grouped(fitting));
+        fitting == 1 ? "1 point" : "each of " + counted(fitting, "point"));
   }
   if (unfit > 0) {
     html += fmt::format(
-        "<p><strong>{} of {} points {} not fit</strong> in the fast memory they were given, and "
+        "<p><strong>{} of {} {} not fit</strong> in the fast memory they were given, and "
         "moved nothing; the table says which.</p>\n",
-        grouped(unfit), grouped(std::ssize(sweep.points)), unfit == 1 ? "does" : "do");
+        grouped(unfit), counted(std::ssize(sweep.points), "point"), unfit == 1 ? "does" : "do");
   }
   return html;
 }
@@ -280,10 +280,10 @@ std::string title_of(const Sweep& sweep) {
 // A figure scrolls by itself, too: made to fit a telephone, its words would be too small to read.
 std::string figure(const ReportFigure& figure) {
   return fmt::format(
-      "<figure><figcaption>{0}</figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
+      "<figure><figcaption>{2}</figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
       "aria-label=\"{0}\"><img alt=\"{0}: the numbers are in the tables\" src=\"{1}\"></div>"
       "</figure>\n",
-      html_text(figure.title), svg_address(figure.svg));
+      html_text(figure.title), svg_address(figure.svg), html_powers(figure.title));
 }
 
 }  // namespace
@@ -293,8 +293,9 @@ std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures
   const std::string title = title_of(sweep);
   std::string body = fmt::format(
       "<header>\n<h1>{}</h1>\n<p>redblue counts every word (a float32) that a kernel moves between "
-      "a fast memory of M words and a slow store. Here are {} points of a suite, {}.{}</p>\n",
-      html_text(title), grouped(std::ssize(sweep.points)),
+      "a fast memory of M words and a slow store. Here {} {} of a suite, {}.{}</p>\n",
+      html_text(title), sweep.points.size() == 1 ? "is" : "are",
+      counted(std::ssize(sweep.points), "point"),
       sweep.how == "time"  ? "run, counted and timed"
       : sweep.how == "run" ? "run and counted"
                            : "counted by their formulas",

@@ -98,8 +98,9 @@ class Phases {
 Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
   const auto& [n, m, d] = plan.shape;
   Picture picture{
-      .title = fmt::format("Fast memory of {}: n={} m={} d={}, at most {} of M = {} words",
-                           plan.kernel, n, m, d, grouped(occupancy.peak()), grouped(plan.M)),
+      .title = fmt::format("Fast memory of {}: n = {}, m = {}, d = {}, at most {} of M = {} words",
+                           plan.kernel, grouped(n), grouped(m), grouped(d),
+                           grouped(occupancy.peak()), grouped(plan.M)),
       .x_label = "words moved, read and written",
       .y_label = "words in fast memory, by tile",
       .caption = {},
@@ -108,20 +109,21 @@ Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
   const bool far_above = plan.M / kFarAbove > occupancy.peak();
   const Index top = far_above ? occupancy.peak() : plan.M;
   const std::string M_line =
-      fmt::format("{} with lines linecolor black linewidth 2 dashtype (6,4)", plan.M);
+      fmt::format("{} with lines linecolor black linewidth 3 dashtype (14,4)", plan.M);
   picture.commands =
       fmt::format("set xrange [0:{}]\nset yrange [0:{}]\n", occupancy.moved(),
                   static_cast<double>(top) * (1 + kHeadroom)) +
       gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
       fmt::format("plot {} title {}", M_line,
                   gnuplot_text(far_above ? "M is far above" : "M = " + grouped(plan.M)));
-  // From the top of the stack down, each in front of the one before.
+  // From the top of the stack down, each in front of the one before: what hatching leaves open is
+  // white.
   for (std::size_t names = occupancy.names().size(); names > 0; --names) {
     const std::string block = fmt::format("$edge{}", names);
     picture.data.emplace_back(block, edge(occupancy, names));
-    picture.commands +=
-        fmt::format(", {} with fillsteps {} title {}", block, gnuplot_fill(names - 1),
-                    gnuplot_text(occupancy.names()[names - 1]));
+    picture.commands += fmt::format(
+        ", {0} with fillsteps {1} notitle, {0} with fillsteps {2} title {3}", block, kGnuplotWhite,
+        gnuplot_fill(names - 1), gnuplot_text(occupancy.names()[names - 1]));
   }
   picture.commands += fmt::format(", {} notitle\n", M_line);  // again, in front of all
   return picture;

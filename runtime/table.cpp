@@ -15,6 +15,10 @@ std::string grouped(Index number) {
   return digits;
 }
 
+std::string counted(Index number, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : "s");
+}
+
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;

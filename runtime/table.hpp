@@ -2,6 +2,7 @@
 // Tables for people: lines of cells, the first column to the left and all others to the right.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "memsim/words.hpp"
@@ -10,6 +11,8 @@ namespace redblue {
 
 // 1234567 as 1,234,567.
 std::string grouped(Index number);
+// "1 point", "1,234 points".
+std::string counted(Index number, std::string_view what);
 
 // A cell of CSV, in quotes where it needs them (RFC 4180).
 std::string csv_cell(const std::string& text);

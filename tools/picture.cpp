@@ -32,24 +32,32 @@ std::string Gnuplot::draw(const Picture& picture, PictureFormat format,
   return std::move(drawn.bytes);
 }
 
-PictureFile::PictureFile(const TextOption& out) {
-  const auto given = out.get();
+PictureOptions::PictureOptions(CLI::App& app)
+    : out(app, "-o,--out",
+          fmt::format("the picture, {}; -: standard output, as SVG", kPictureEndings), "FILE",
+          Twin::of_command),
+      bare(app, "--bare", "without a title and without the command below") {}
+
+PictureFile::PictureFile(const PictureOptions& asked) : bare_(asked.bare.get()) {
+  const auto given = asked.out.get();
   if (!given) {
     throw UsageError(fmt::format("{0} is missing: a file for the picture, for example {0} plot.svg",
-                                 out.flag()));
+                                 asked.out.flag()));
   }
   const auto format =
       given->text == "-" ? std::optional(PictureFormat::svg) : picture_format(given->text);
   if (!format) {
-    throw UsageError(fmt::format("{} '{}': expected a name that ends in .svg or .png", given->from,
-                                 given->text));
+    throw UsageError(fmt::format("{} '{}': expected a name that ends in {}", given->from,
+                                 given->text, kPictureEndings));
   }
   format_ = *format;
   gnuplot_.emplace();
   file_.emplace(given->text);
 }
 
-void PictureFile::draw(const Picture& picture) {
+void PictureFile::draw(Picture picture, const CLI::App& command) {
+  picture.title = bare_ ? "" : picture.title;
+  picture.caption = bare_ ? "" : command_line(command);
   file_->append(gnuplot_->draw(picture, format_, [this] { file_.reset(); }));
   file_->finish();
   file_->commit();

@@ -26,16 +26,25 @@ class Gnuplot {
   std::filesystem::path program_;
 };
 
+// What every kind of picture is asked.
+struct PictureOptions {
+  explicit PictureOptions(CLI::App& app);
+  TextOption out;
+  Switch bare;
+};
+
 class PictureFile {
  public:
   // Opened before the work is done, so that what is wrong with it is known.
-  // Throws: UsageError without a name, or for one that ends neither in .svg nor in .png;
+  // Throws: UsageError without a name, or for one that does not end as a picture's;
   // std::runtime_error without gnuplot; std::system_error.
-  explicit PictureFile(const TextOption& out);
+  explicit PictureFile(const PictureOptions& asked);
+  // Below it is the command that made it; bare, there is neither that nor a title.
   // Throws: as Gnuplot::draw().
-  void draw(const Picture& picture);
+  void draw(Picture picture, const CLI::App& command);
 
  private:
+  bool bare_ = false;
   PictureFormat format_ = PictureFormat::svg;
   std::optional<Gnuplot> gnuplot_;
   std::optional<WholeFile> file_;

@@ -4,11 +4,13 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "runtime/figures.hpp"
 #include "runtime/html_report.hpp"
+#include "runtime/table.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
 #include "tools/paths.hpp"
@@ -34,21 +36,22 @@ std::optional<Gnuplot> gnuplot_if_any() {
 
 int report(const std::filesystem::path& directory, const std::filesystem::path& target,
            const std::string& command) {
-  const Sweep sweep = read_sweep(directory);
+  Sweep sweep = read_sweep(directory);
+  sweep.context.emplace_back("this page", command);
   std::optional<WholeFile> page(target);  // what is wrong with it is known before it takes time
   std::vector<ReportFigure> figures;
   if (const std::optional<Gnuplot> gnuplot = gnuplot_if_any()) {
     for (Picture& picture : figures_of(sweep, kSubjectsWithPhases)) {
-      picture.caption = command;
+      const std::string title = std::exchange(picture.title, "");  // the page has it
       figures.push_back(
-          {picture.title, gnuplot->draw(picture, PictureFormat::svg, [&page] { page.reset(); })});
+          {title, gnuplot->draw(picture, PictureFormat::svg, [&page] { page.reset(); })});
     }
   }
   page->append(to_html(sweep, figures));
   page->finish();
   page->commit();
-  say(fmt::format("{}: {} points, {} figures", target.string(), sweep.points.size(),
-                  figures.size()));
+  say(fmt::format("{}: {}, {}", target.string(), counted(std::ssize(sweep.points), "point"),
+                  counted(std::ssize(figures), "figure")));
   return 0;
 }
 

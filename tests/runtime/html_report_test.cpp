@@ -60,7 +60,11 @@ TEST(HtmlReport, SaysEveryCountOfTheSweep) {
     }
   }
   EXPECT_EQ(times(html, kDiffer), 0U);
+  EXPECT_EQ(times(html, "Here are 2 points of a suite"), 1U);
   EXPECT_EQ(times(html, "Formula and count agree: at each of 2 points"), 1U);
+  const std::string one = to_html(sweep_of({swept(200)}), {});
+  EXPECT_EQ(times(one, "Here is 1 point of a suite"), 1U);
+  EXPECT_EQ(times(one, "Formula and count agree: at 1 point, every phase"), 1U);
   // M alone varies.
   EXPECT_EQ(times(html, "<th scope=\"col\">M, words</th>"), 1U);
   EXPECT_EQ(times(html, "<th scope=\"col\">n</th>"), 0U);
@@ -139,12 +143,15 @@ TEST(HtmlReport, PicturesAreInsideThePage) {
     EXPECT_EQ(svg_address(bytes), std::string("data:image/svg+xml;base64,") + text);
   }
   EXPECT_EQ(svg_address("\xff\xfe\xfb"), "data:image/svg+xml;base64,//77");
-  const std::string html =
-      to_html(sweep_of({swept(200)}), {{"one", "<svg id='a'/>"}, {"two & more", "<svg id='a'/>"}});
+  const std::string html = to_html(
+      sweep_of({swept(200)}), {{"one: M = d^2", "<svg id='a'/>"}, {"two & more", "<svg id='a'/>"}});
   EXPECT_EQ(times(html, "<img "), 2U);
   EXPECT_EQ(times(html, "src=\"data:image/svg+xml;base64,"), 2U);
   EXPECT_EQ(times(html, "<figcaption>two &amp; more</figcaption>"), 1U);
   EXPECT_EQ(times(html, "alt=\"two &amp; more: "), 1U);
+  // Powers are raised where there can be tags.
+  EXPECT_EQ(times(html, "<figcaption>one: M = d<sup>2</sup></figcaption>"), 1U);
+  EXPECT_EQ(times(html, "alt=\"one: M = d^2: "), 1U);
   EXPECT_EQ(times(html, "http"), 1U) << "http-equiv, and no address";
 }
 

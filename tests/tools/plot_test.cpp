@@ -1,7 +1,7 @@
 // redblue plot, from the outside: pictures with all their words, or one line that says why not.
 
 #include "runtime/subprocess.hpp"
-#include "tests/runtime/xml.hpp"
+#include "tests/runtime/svg.hpp"
 #include "tests/tools/cli.hpp"
 
 namespace redblue {
@@ -28,12 +28,47 @@ const std::string kOccupancy = "plot occupancy backward/small --n 60 --d 16 --M 
 TEST_F(Plot, OccupancyHasAllItsWords) {
   EXPECT_EQ(data(kOccupancy + " -o picture.svg"), "");
   expect_words("picture.svg",
-               {"backward/small: n=60 m=60 d=16", "words moved, read and written",
+               {"backward/small: n = 60, m = 60, d = 16", "words moved, read and written",
                 "words in fast memory", "M = 300", ">phase1<", ">phase2/q<", ">A1<", ">f<", ">q<",
                 "redblue plot occupancy backward/small --n 60 --d 16 --M 300 --out picture.svg"});
   EXPECT_EQ(data(kOccupancy + " -o picture.png"), "");
   EXPECT_TRUE(content_of(directory_ / "picture.png").starts_with("\x89PNG\r\n\x1a\n"));
-  EXPECT_EQ(files().size(), 2U) << "and nothing beside them";
+  EXPECT_EQ(data(kOccupancy + " -o picture.pdf"), "");
+  EXPECT_TRUE(content_of(directory_ / "picture.pdf").starts_with("%PDF-"));
+  EXPECT_EQ(data(kOccupancy + " -o picture.eps"), "");
+  EXPECT_TRUE(content_of(directory_ / "picture.eps").starts_with("%!PS-Adobe-"));
+  EXPECT_EQ(files().size(), 4U) << "and nothing beside them";
+}
+
+// For papers, which have words of their own for both.
+TEST_F(Plot, BareIsWithoutTitleAndCommand) {
+  EXPECT_EQ(data(kOccupancy + " -o whole.svg"), "");
+  for (const std::string& line :
+       {kOccupancy + " --bare -o bare.svg", "REDBLUE_BARE=1 " + kOccupancy + " -o bare.svg"}) {
+    EXPECT_EQ(data(line), "");
+    expect_words("bare.svg", {"words moved, read and written", ">phase1<", "M = 300"});
+    const std::string svg = content_of(directory_ / "bare.svg");
+    for (const char* text : {"Fast memory of", "redblue plot"}) {
+      EXPECT_EQ(svg.find(text), std::string::npos) << text;
+      EXPECT_NE(content_of(directory_ / "whole.svg").find(text), std::string::npos) << text;
+    }
+  }
+}
+
+// What is hatched hides what is drawn behind it, in an SVG, too: there is white below each area.
+TEST_F(Plot, AreasHideWhatIsBehind) {
+  EXPECT_EQ(data(kOccupancy + " -o p.svg"), "");
+  const std::string svg = content_of(directory_ / "p.svg");
+  std::size_t white = 0, patterns = 0;
+  for (std::size_t at = 0; (at = svg.find("fill = 'rgb(255, 255, 255)'", at)) != std::string::npos;
+       ++at) {
+    ++white;
+  }
+  for (std::size_t at = 0; (at = svg.find("<pattern ", at)) != std::string::npos; ++at) {
+    ++patterns;
+  }
+  EXPECT_GT(patterns, 5U);
+  EXPECT_GE(2 * white, patterns) << "of area and legend each";
 }
 
 // The caption is a command that makes it again, wherever the words came from.
@@ -61,7 +96,8 @@ TEST_F(Plot, MFarAboveAll) {
 
 TEST_F(Plot, RefusesWhatItCannotDraw) {
   expect_refused(process(kOccupancy), 2, "--out is missing");
-  expect_refused(process(kOccupancy + " -o p.pdf"), 2, "--out 'p.pdf': .*\\.svg or \\.png");
+  expect_refused(process(kOccupancy + " -o p.jpg"), 2,
+                 "--out 'p.jpg': .*\\.svg, \\.png, \\.pdf or \\.eps");
   expect_refused(process("REDBLUE_PLOT_OUT=p " + kOccupancy), 2, "REDBLUE_PLOT_OUT 'p'");
   expect_refused(process(kOccupancy + " -o none/p.svg"), 1, "none/p.svg");
   expect_refused(process(kOccupancy + " -o p.svg --threads 2"), 2, "--threads");

@@ -52,6 +52,60 @@ TEST_F(ReportCommand, WritesThePage) {
   EXPECT_EQ(content_of(directory_ / "bare.html").find("<img"), std::string::npos);
 }
 
+// The bytes of base64 text.
+std::string from_base64(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned bits = 0;
+  int count = 0;
+  for (const char digit : text.substr(0, text.find('='))) {
+    bits = bits << 6 | static_cast<unsigned>(kDigits.find(digit));
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes += static_cast<char>(bits >> count & 255);
+    }
+  }
+  return bytes;
+}
+
+// A figure's title is the page's, and not in the picture again; the page says what made it.
+TEST_F(ReportCommand, FiguresHaveOneTitle) {
+  ASSERT_NO_FATAL_FAILURE(sweep("count"));
+  ASSERT_EQ(redblue("report out").code, 0);
+  const std::string html = content_of(directory_ / "out/report.html");
+  const auto between = [&](const std::string& begin, const std::string& end, std::size_t& at) {
+    const std::size_t first = html.find(begin, at) + begin.size();
+    at = html.find(end, first);
+    return html.substr(first, at - first);
+  };
+  int figures = 0;
+  for (std::size_t at = 0; (at = html.find("<figure>", at)) != std::string::npos; ++figures) {
+    const std::string title = between("<figcaption>", "</figcaption>", at);
+    const std::string svg = from_base64(between("base64,", "\"", at));
+    EXPECT_TRUE(title.starts_with("Words of backward") || title.starts_with("Where the words"))
+        << title;
+    EXPECT_NE(svg.find(">words moved, read and written<"), std::string::npos);
+    EXPECT_EQ(svg.find(title), std::string::npos) << title;
+    EXPECT_EQ(svg.find("redblue report"), std::string::npos);
+  }
+  EXPECT_EQ(figures, 2 + 4);
+  EXPECT_NE(html.find("<dt>this page</dt><dd>redblue report out</dd>"), std::string::npos);
+}
+
+TEST_F(ReportCommand, SaysOneOfOne) {
+  directory_.write("suite.json", R"({"points": [{"kernel": ["backward/flash", "backward/small"],
+                                      "n": 20, "d": 8, "M": [512, "1K"]}]})");
+  ASSERT_EQ(redblue("sweep suite.json -o out").code, 0);
+  EXPECT_NE(redblue("report out").err.find(": 4 points, 3 figures\n"), std::string::npos);
+  directory_.write(
+      "suite.json",
+      R"({"points": [{"kernel": "backward/small", "n": 20, "d": 8, "M": [512, "1K"]}]})");
+  ASSERT_EQ(redblue("sweep suite.json -o two").code, 0);
+  EXPECT_NE(redblue("report two").err.find(": 2 points, 1 figure\n"), std::string::npos);
+}
+
 TEST_F(ReportCommand, Refuses) {
   ASSERT_NO_FATAL_FAILURE(sweep("count"));
   expect_refused(process("report"), 2, "directory");

@@ -1,14 +1,17 @@
 // `redblue sweep` leaves the same files whether it was left alone or killed and taken up again, on
 // one processor or several; and `redblue plot` draws what it left.
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "tests/runtime/svg.hpp"
 #include "tests/tools/cli.hpp"
 #include "tests/tools/csv.hpp"
 
@@ -138,6 +141,86 @@ TEST_F(SweepCommand, KnowsAnotherLibraryOfItsOwn) {
   Cli::expect_refused(with("libredblue_kernels.so"), 1, "done holds the points of another build");
 }
 
+std::string joined(const std::vector<std::string>& texts) {
+  return fmt::format("|{}|", fmt::join(texts, "|"));
+}
+
+// The axis is what varies, or what --over says; titles say what does not. One title, however many
+// plots there are.
+TEST_F(SweepCommand, IsDrawnOverWhatVaries) {
+  write("suite.json", R"({"how": "count", "points": [
+      {"kernel": ["backward/small", "backward/rows"], "n": [64, 128, 256], "d": 16, "M": "2K"},
+      {"kernel": ["backward/small", "backward/rows"], "n": 64, "d": [8, 16, 64], "M": "2K"},
+      {"kernel": ["backward/small", "backward/rows"], "n": 64, "d": 16, "M": ["1K", "2K", "4K"]}]})");
+  sweep("suite.json -o swept");
+  struct Drawn {
+    std::string asked, label, tics, common;
+  };
+  for (const Drawn& drawn :
+       {Drawn{"--where d=16,M=2K", "n = m, queries and keys", "|64|128|256|",
+              "d = 16, M = 2K, O and L given"},
+        {"--where n=64,M=2K", "d, width", "|8|16|32|64|", "n = m = 64, M = 2K, O and L given"},
+        {"--where n=64,d=16", "M, words of fast memory", "|1K|2K|4K|",
+         "n = m = 64, d = 16, O and L given"},
+        {"--where n=64,M=2K --over d", "d, width", "|8|16|32|64|",
+         "n = m = 64, M = 2K, O and L given"}}) {
+    SCOPED_TRACE(drawn.asked);
+    for (const std::string kind : {"figure1", "phases"}) {
+      const std::string kernel = kind == "phases" ? " --kernel backward/small" : "";
+      const Outcome outcome =
+          redblue("plot " + kind + " swept " + drawn.asked + kernel + " -o p.svg");
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      const std::vector<std::string> texts = svg_texts(read("p.svg"));
+      EXPECT_EQ(std::ranges::count(texts, drawn.label), kind == "figure1" ? 2 : 1);
+      EXPECT_NE(joined(texts).find(drawn.tics), std::string::npos) << joined(texts);
+      const std::string title = kind == "figure1" ? "Words of backward passes: "
+                                                  : "Where the words of backward/small go: ";
+      EXPECT_EQ(std::ranges::count(texts, title + drawn.common), 1) << joined(texts);
+      EXPECT_EQ(joined(texts).find("^{"), std::string::npos) << joined(texts);
+    }
+  }
+  // With all of them, there are three ways.
+  expect_refused("plot figure1 swept -o p.svg", 2,
+                 "--where n=64,d=16 draws over M, --where d=16,M=2048 draws over n, "
+                 "--where n=64,M=2048 draws over d");
+}
+
+// The suite of Figure 1 is counted; its check runs the same points.
+TEST_F(SweepCommand, Figure1IsCountedAndItsCheckIsRun) {
+  const auto suite = [](const char* name) {
+    return Json::parse(content_of(std::string(REDBLUE_SOURCE_DIR "/tools/suites/") + name), nullptr,
+                       true, true);
+  };
+  Json counted = suite("figure1.json");
+  Json ran = suite("figure1-run.json");
+  EXPECT_EQ(counted["how"], "count");
+  EXPECT_EQ(ran["how"], "run");
+  EXPECT_EQ(counted["points"], ran["points"]);
+}
+
+// Its counts are those of the run, here of fewer queries.
+TEST_F(SweepCommand, CountsAreThoseOfTheRun) {
+  const auto rows = [this](const std::string& how) {
+    write(how + ".json", fmt::format(R"({{"how": "{}", "points": [
+        {{"kernel": ["backward/small", "backward/flash", "backward/large", "backward/auto"],
+         "n": 96, "d": 16, "M": {{"from": 64, "to": "16K", "times": 1.4142136}}}}]}})",
+                                     how));
+    sweep(how + ".json -o " + how);
+    std::vector<std::string> found;
+    for (const CsvRow& row : parse_csv(read(how + "/sweep.csv"))) {
+      std::string text;
+      for (const char* column : {"subject", "M", "phase", "reads", "writes", "peak"}) {
+        text += row.at(column) + " ";
+      }
+      found.push_back(text);
+    }
+    return found;
+  };
+  const std::vector<std::string> counted = rows("count");
+  EXPECT_GT(counted.size(), 200U);
+  EXPECT_EQ(counted, rows("run"));
+}
+
 // Every kind, as SVG and as PNG, with the command below it.
 TEST_F(SweepCommand, IsDrawn) {
   write("suite.json", kSuite);
@@ -157,7 +240,14 @@ TEST_F(SweepCommand, IsDrawn) {
 TEST_F(SweepCommand, SaysWhatCannotBeDrawn) {
   write("suite.json", kSuite);
   sweep("suite.json -o swept");
-  expect_refused("plot figure1 swept -o p.svg", 2, "n=60 m=60 d=8 .*; or n=60 m=60 d=16");
+  expect_refused(
+      "plot figure1 swept -o p.svg", 2,
+      "swept varies in d \\(8, 16\\), M \\(256, 512, 1024, \\.\\.\\.\\): --where d=8 draws over "
+      "M, --where M=256 draws over d");
+  expect_refused("plot figure1 swept --over d -o p.svg", 2, "\\): --where M=256 draws over d\n");
+  expect_refused("plot figure1 swept --over m -o p.svg", 2, "--over 'm': expected M\\|n\\|d");
+  expect_refused("plot figure1 swept --over n --where d=8,M=256 -o p.svg", 1,
+                 "fits with two sizes of n or more");
   expect_refused("plot figure1 swept --where d=9 -o p.svg", 2, "no such points");
   expect_refused("plot figure1 swept --where d -o p.svg", 2, "expected NAME=VALUE");
   expect_refused("plot figure1 swept --where hedas=1 -o p.svg", 2, "no point has a 'hedas'");
