@@ -70,6 +70,8 @@ Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlo
       c /= 2;
     }
     best = {most_rows(c, m), m};
+  } else if (best.rows < n && in_time) {
+    best.rows = std::min(best.rows, kPanel);
   } else if (best.rows < n) {
     best = fewest_words_beside(n, best.rows, most_keys(1), most_keys, again);
   }
