@@ -1,6 +1,8 @@
 #include "kernels/backward_rows_xg.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -136,8 +138,8 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   };
 }
 
-// With a few row blocks as many resident keys as fit beside one that passes, in panels, for vectors
-// run along keys.
+// With a few row blocks as many blocks of resident keys as fit beside one that passes, each a panel
+// or half of one, for vectors run along keys.
 Blocks fit(const Shape& shape, Index M, CostOfBlocks cost_of) {
   const Blocks plain = fewest_words(shape, M, cost_of);
   if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
@@ -154,9 +156,11 @@ Blocks fit(const Shape& shape, Index M, CostOfBlocks cost_of) {
   const auto fits = [&](Index r, Index c, Index w, Index k) {
     return total(cost_of(shape, with(r, c, w, k))).peak <= Words(M);
   };
+  const auto c = static_cast<Index>(
+      std::bit_floor(static_cast<std::uint64_t>(std::min(busy_keys(shape), kPanel))));
   const auto most_resident = [&](Index r) {
-    const Index k = largest(std::min(m, M), [&](Index tried) { return fits(r, 1, 1, tried); });
-    return !fits(r, 1, 1, k) ? 0 : k < m && k > kPanel ? k / kPanel * kPanel : k;
+    const Index k = largest(std::min(m, M), [&](Index tried) { return fits(r, c, 1, tried); });
+    return !fits(r, c, 1, k) ? 0 : k < m ? k / c * c : k;
   };
   const auto words = [&](Index r, Index k) {
     const PhaseCost all = total(cost_of(shape, with(r, 1, 1, k)));
@@ -167,10 +171,6 @@ Blocks fit(const Shape& shape, Index M, CostOfBlocks cost_of) {
     return plain;
   }
   const auto [r, k] = best;
-  Index c = std::min(k, kPanel);
-  while (c > 1 && (!fits(r, c, 1, k) || (k < m && k % c > 0))) {
-    --c;
-  }
   Index w = std::min(shape.d, M);
   w = largest(w, [&, r = r, k = k](Index tried) { return fits(r, c, tried, k); });
   return with(r, c, even(shape.d, w), k);

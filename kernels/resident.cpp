@@ -39,9 +39,9 @@ PhaseCost resident_cost(const ResidentPlan& by, Index sources) {
 }
 
 // For each size of the row blocks the most keys that fit beside them and the block of keys that
-// passes: with smaller row blocks fewer keys pass, but more often. For fewest words one key passes
-// at a time; for least time, or where all keys are resident, as many as keep the registers busy.
+// passes: with smaller row blocks fewer keys pass, but more often.
 Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlocks cost_of) {
+  constexpr Index kBusyRows = 3 * kPanel;
   const Index n = shape.n;
   const Index m = shape.m;
   const auto blocks_of = [](Index r, Index c, Index k) {
@@ -50,31 +50,33 @@ Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlo
   const auto fits = [&](Index r, Index c, Index k) {
     return total(cost_of(shape, blocks_of(r, c, k))).peak <= Words(M);
   };
-  const auto busy_keys = [&](Index k) {
-    Index c = std::min<Index>(m, 96);
-    while (c > 1 && !fits(std::min<Index>(n, 3 * kPanel), c, k)) {
-      c /= 2;
-    }
-    return c;
-  };
-  Index c = objective == Objective::time ? busy_keys(1) : 1;
-  const auto most_rows = [&](Index k) {
+  const auto most_rows = [&](Index c, Index k) {
     return even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, c, k); }));
   };
   const auto most_keys = [&](Index r) {
+    const Index c = busy_keys(shape);
     return largest(std::min(m, M), [&](Index tried) { return fits(r, c, tried); });
   };
   // The keys that are read more than once, all times together.
   const auto again = [&](Index r, Index k) { return Words(m - k) * (ceil_div(n, r) - 1); };
 
-  RowsBeside best{most_rows(1), 1};
-  if (best.rows < n && most_keys(1) == m) {
-    c = busy_keys(m);
-    best = {most_rows(m), m};
+  RowsBeside best{most_rows(1, 1), 1};
+  const bool in_time = objective == Objective::time;
+  const Index least_rows = in_time ? std::min(n, kBusyRows) : 1;
+  const Index least_keys = in_time ? busy_keys(shape) : 1;
+  if (best.rows < n && fits(least_rows, least_keys, m)) {
+    Index c = std::min<Index>(m, 96);
+    while (c > 1 && !fits(std::min(n, kBusyRows), c, m)) {
+      c /= 2;
+    }
+    best = {most_rows(c, m), m};
+  } else if (best.rows < n && in_time) {
+    best.rows = std::min(best.rows, kPanel);
   } else if (best.rows < n) {
     best = fewest_words_beside(n, best.rows, most_keys(1), most_keys, again);
   }
-  c = largest(std::min(m, M), [&](Index tried) { return fits(best.rows, tried, best.other); });
+  const Index c =
+      largest(std::min(m, M), [&](Index tried) { return fits(best.rows, tried, best.other); });
   return blocks_of(best.rows, even(std::max(best.other, m - best.other), c), best.other);
 }
 

@@ -67,7 +67,9 @@ class Resident {
 };
 PhaseCost resident_cost(const ResidentPlan& by, Index sources);
 
-// The fitting blocks of fewest words; for least time, of those whose Bc keeps the registers busy.
+// The fitting blocks of fewest words, in which several keys pass at a time where some pass at all;
+// for least time, all keys are resident only beside enough queries to keep the registers busy, and
+// else row blocks are small: then kernels without resident keys are faster, and come first.
 Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlocks cost);
 
 }  // namespace redblue

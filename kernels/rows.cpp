@@ -245,8 +245,18 @@ Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
   return RowPlan(shape, r, c, w).blocks();
 }
 
-// Where less than half of A1_I is kept, the rest comes back in pieces as wide as what is kept, so
-// that a store may lay A1 out in such pieces.
+Index busy_keys(const Shape& shape) {
+  constexpr Index kEnough = 24;
+  constexpr Index kShare = 16;
+  constexpr Index kLarge = 4096;  // no product of sizes overflows
+  const Index d = std::min(shape.d, kLarge);
+  const Index words = 2 * d + 2 * 3 * kPanel;  // of a key, a value and their strips
+  return std::clamp<Index>(std::min(shape.n, kLarge) * d / (kShare * words), 1,
+                           std::min(shape.m, kEnough));
+}
+
+// What is kept is a whole number of the pieces in which the rest of A1 and g move, and less than
+// half of A1_I is one of them, so that a store may lay them out so.
 Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
   const Blocks plain = fewest_words(shape, M, cost_of);
   if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
@@ -264,9 +274,10 @@ Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
     const PhaseCost all = cost(r, 1, 1, k);
     return all.reads + all.writes;
   };
+  const Index keys = busy_keys(shape);
   const auto most_kept = [&](Index r) {
-    Index k = largest(d, [&](Index tried) { return fits(r, 1, 1, tried); });
-    while (k > 0 && !fits(r, 1, least_weights(k), k)) {
+    Index k = largest(d, [&](Index tried) { return fits(r, keys, 1, tried); });
+    while (k > 0 && !fits(r, keys, least_weights(k), k)) {
       --k;
     }
     return k;

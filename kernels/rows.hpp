@@ -148,6 +148,10 @@ Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
 // more row blocks what is left is a small share of M, and goes to larger key blocks.
 Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost);
 inline constexpr Index kFewRowBlocks = 8;
+// The keys of a block that are not given up for what stays beside it, so that registers stay busy:
+// of a size that does not depend on M, so that words never rise with it, and as a share of n d
+// words a sixteenth at most.
+Index busy_keys(const Shape& shape);
 Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
 // For a store that is waited for: key blocks that make large requests, a sixteenth of M for those
 // of each matrix, and then the largest Br.

@@ -64,8 +64,8 @@ Words fewest(const Kernel& kernel, const Plan& plan, const std::vector<std::stri
   }
 }
 
-// The row-stationary kernels have one set of blocks for all phases: brute force over all. Columns of
-// A1 are kept where few row blocks fill M.
+// The row-stationary kernels have one set of blocks for all phases: brute force over all. Columns
+// of A1 are kept where few row blocks fill M.
 TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
   int plans = 0;
   int keeping = 0;
