@@ -362,7 +362,7 @@ TEST_F(BadInput, Calibrate) {
   expect_refused({
       {"calibrate backward/rows", 2, "backward/rows"},
       {"calibrate --n 0", 2, "--n.*\"0\".*zero"},
-      {"REDBLUE_N=x calibrate", 2, "REDBLUE_N.*\"x\""},
+      {"REDBLUE_CALIBRATE_N=x calibrate", 2, "REDBLUE_CALIBRATE_N.*\"x\""},
       {"calibrate --d 64", 2, "--d"},
       {"calibrate --format xml", 2, "--format.*xml"},
       {"calibrate --out", 2, "--out"},
@@ -446,7 +446,8 @@ TEST_F(BadInput, Measure) {
   const Bad inside[] = {
       {"measure backward/small --n 17 --d 5 --M 3 --via callgrind", 2, "M = 3 .*at least"},
       {"measure backward/large @ --blocks printed --via callgrind", 2, "--blocks printed"},
-      {"measure backward/small @ --in A1=nan.npy --via callgrind", 1, "nan.npy: nan at row 2"},
+      {"measure backward/small @ --seed 1 --in A1=nan.npy --via callgrind", 1,
+       "nan.npy: nan at row 2"},
       {"measure backward/small @ --in A1=none.npy --via callgrind", 1, "none.npy: No such file"},
       {"measure backward/small @ --in A1=a1_2x4x3.npy --via callgrind", 1,
        "--in: 2 heads, but a run is measured on one"},
@@ -801,7 +802,6 @@ TEST_F(BadInput, NumbersThatAreNotFinite) {
 }
 
 TEST_F(BadInput, Outputs) {
-  std::filesystem::create_symlink("loop.npy", directory_ / "loop.npy");
   expect_refused({
       {"run backward/small @ --out O=out/O.npy", 2, "--out O=out/O.npy.*returns g"},
       {"run backward/small @ --out g", 2, "--out.*'g'.*NAME=FILE"},
@@ -814,7 +814,6 @@ TEST_F(BadInput, Outputs) {
       {"run forward/flash @ --out O=out", 1, "out: Is a directory"},
       {"run forward/flash @ --out O=out/", 1, "out/: Is a directory"},
       {"run forward/flash @ --out O=a1.npy/O.npy", 1, "a1.npy/O.npy: Not a directory"},
-      {"run forward/flash @ --out O=loop.npy", 1, "loop.npy: Too many levels of symbolic links"},
       {"run forward/flash @ --out O=/dev/full", 1, "/dev/full: No space left on device"},
       {"run forward/flash @ --out O=/dev/stdin", 1, "/dev/stdin: Bad file descriptor"},
       {"run forward/flash @ --out O=- --out L=/dev/stdout", 2, "--out.*two results to one file"},

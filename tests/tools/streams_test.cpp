@@ -121,7 +121,7 @@ TEST_F(Streams, SymbolicLinksAreFollowed) {
   EXPECT_EQ(redblue("record none.json -o link.json").code, 1);
   EXPECT_EQ(files(), before);
   Process process = this->process("record suite.json -o link.json");
-  process.largest_file = 10;
+  process.largest_file = 300;
   expect_refused(process, 1, "cannot write link.json: File too large");
   EXPECT_EQ(redblue("record suite.json -o link.json").code, 0);
   EXPECT_EQ(redblue("record suite.json -o dangling.json").code, 0);
