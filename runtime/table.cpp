@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/printable.hpp"
+
 namespace redblue {
 
 std::string grouped(Index number) {
@@ -15,6 +17,10 @@ std::string grouped(Index number) {
   return digits;
 }
 
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(static_cast<Index>(count)), what, count == 1 ? "" : "s");
+}
+
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;
@@ -24,6 +30,11 @@ std::string csv_cell(const std::string& text) {
     quoted += c == '"' ? "\"\"" : std::string(1, c);
   }
   return quoted + '"';
+}
+
+void Table::add(std::vector<std::string> cells) {
+  std::ranges::transform(cells, cells.begin(), printable);
+  lines_.push_back(std::move(cells));
 }
 
 std::string Table::text() const {

@@ -1,7 +1,10 @@
 #pragma once
-// Tables for people: lines of cells, the first column to the left and all others to the right.
+// Tables for people: lines of cells, the first column to the left and all others to the right. What
+// would break a line or change a terminal is escaped.
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "memsim/words.hpp"
@@ -11,13 +14,16 @@ namespace redblue {
 // 1234567 as 1,234,567.
 std::string grouped(Index number);
 
+// "1 point", "2 points".
+std::string counted(std::size_t count, std::string_view what);
+
 // A cell of CSV, in quotes where it needs them (RFC 4180).
 std::string csv_cell(const std::string& text);
 
 class Table {
  public:
   // Requires: every line as many cells as the first.
-  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
+  void add(std::vector<std::string> cells);
   [[nodiscard]] std::string text() const;
 
  private:

@@ -9,6 +9,7 @@
 
 #include "runtime/figures.hpp"
 #include "runtime/html_report.hpp"
+#include "runtime/table.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
 #include "tools/paths.hpp"
@@ -47,8 +48,8 @@ int report(const std::filesystem::path& directory, const std::filesystem::path& 
   page->append(to_html(sweep, figures));
   page->finish();
   page->commit();
-  say(fmt::format("{}: {} points, {} figures", target.string(), sweep.points.size(),
-                  figures.size()));
+  say(fmt::format("{}: {}, {}", target.string(), counted(sweep.points.size(), "point"),
+                  counted(figures.size(), "figure")));
   return 0;
 }
 
