@@ -1,19 +1,14 @@
 #include "runtime/calibration.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cmath>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "runtime/context.hpp"
-#include "runtime/npy.hpp"
-#include "runtime/system_call.hpp"
+#include "runtime/parse_json.hpp"
+#include "runtime/read_text.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -145,13 +140,16 @@ std::string rates_table(const Calibration& calibration) {
 template <class Part>
 auto of_document(std::string_view text, const std::string& name, const Topology& topology,
                  const Part& part) {
-  const Json document = Json::parse(text, nullptr, false);
-  if (document.is_discarded()) {
-    refuse(name, "it is truncated, or no JSON document");
-  }
+  const Json document = [&] {
+    try {
+      return parse_json(text, "it");
+    } catch (const JsonError& error) {
+      refuse(name, error.byte ? "it is truncated, or no JSON document" : error.what());
+    }
+  }();
   try {
     if (const Json& schema = document.at("schema"); schema != kSchema) {
-      refuse(name, fmt::format("it has schema {}, expected {}", schema.dump(), kSchema));
+      refuse(name, fmt::format("it has schema {}, expected {}", in_short(schema), kSchema));
     }
     check_machine(document.at("context"), name, topology);
     return part(document);
@@ -313,29 +311,13 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
 }
 
 std::string read_calibration(const std::filesystem::path& file) {
-  // Not to wait for the other end of a pipe, which is refused just below.
-  const Descriptor in(
-      retry([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
-  struct stat status {};
-  if (in.get() < 0 || ::fstat(in.get(), &status) != 0) {
-    fail(errno, "open", file);
-  }
-  if (!S_ISREG(status.st_mode)) {
+  // Not to wait for the other end of a pipe: whoever looks here expects a file.
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
     throw InputError(fmt::format("{}: not a regular file; expected what `redblue calibrate` writes",
                                  file.string()));
   }
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (true) {
-    const ssize_t got = retry([&] { return ::read(in.get(), buffer.data(), buffer.size()); });
-    if (got < 0) {
-      fail(errno, "read", file);
-    }
-    if (got == 0) {
-      return text;
-    }
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
+  constexpr std::size_t kMost = std::size_t{16} << 20;
+  return read_text(file.string(), kMost);
 }
 
 }  // namespace redblue

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <span>
-#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/npy.hpp"
-#include "runtime/system_call.hpp"
+#include "runtime/parse_json.hpp"
+#include "runtime/read_text.hpp"
 #include "runtime/whole_file.hpp"
 
 namespace redblue {
@@ -101,16 +99,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) {
     return std::nullopt;
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    fail(errno, "read", path);
-  }
-  std::ostringstream read;
-  read << file.rdbuf();
-  if (file.bad()) {
-    fail(EIO, "read", path);
-  }
-  const std::string content = std::move(read).str();
+  const std::string content = read_text(path.string(), kNoLimit);  // its sum may be any d x d
   const std::size_t before = kFirstWords.size() + kHexDigits + 1;
   const std::size_t line = content.find('\n', before);
   const std::string_view body = std::string_view(content).substr(std::min(before, content.size()));
@@ -120,8 +109,8 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
     throw InputError(path.string() +
                      ": no checkpoint, or a damaged one: remove it, and begin anew");
   }
-  const Json json = Json::parse(content.begin() + static_cast<std::ptrdiff_t>(before),
-                                content.begin() + static_cast<std::ptrdiff_t>(line));
+  const Json json =
+      parse_json(std::string_view(content).substr(before, line - before), path.string());
   Checkpoint checkpoint;
   checkpoint.plan = json["plan"];
   checkpoint.forward_plan = json["forward_plan"];

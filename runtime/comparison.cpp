@@ -197,7 +197,7 @@ std::string to_words(const Difference& difference) {
       return fmt::format("{}: the phase is new, and its {} words", phase,
                          grouped(difference.after));
     case Kind::no_longer_fits:
-      return "it no longer fits in M";
+      return "it no longer fits in M" + (difference.why.empty() ? "" : ": " + difference.why);
     case Kind::fits_now:
       return "it fits in M now";
     case Kind::least_M_unknown:
@@ -248,8 +248,9 @@ std::vector<Difference> differences(const Recorded& before, const Recorded& now,
         {.metric = std::string(kLeastM), .before = *before.least_M, .after = *now.least_M});
   }
   if (before.fits != now.fits) {
-    found.insert(found.begin(), {.kind = now.fits ? Difference::Kind::fits_now
-                                                  : Difference::Kind::no_longer_fits});
+    found.insert(found.begin(),
+                 {.kind = now.fits ? Difference::Kind::fits_now : Difference::Kind::no_longer_fits,
+                  .why = now.why});
   } else if (before.fits) {
     std::vector<Difference> phases = phase_differences(before.phases, now.phases);
     std::ranges::stable_sort(phases, std::greater<>(), distance);

@@ -41,7 +41,7 @@ struct Difference {
   std::string phase = {};   // empty: of the whole point
   std::string metric = {};  // of words
   Index before = 0, after = 0;
-  std::string why = {};        // of gone and failed
+  std::string why = {};        // of gone, failed and, where it is known, no_longer_fits
   std::string hidden_by = {};  // the tolerance that lets it pass
 };
 // The change as a share of what it was: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".

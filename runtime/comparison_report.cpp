@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/arguments_json.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -49,9 +50,9 @@ std::string phase_of(const Difference& difference) {
 
 // What is to be said beside the numbers; mostly nothing.
 std::string note_of(const Difference& difference) {
-  return difference.kind == Kind::gone  ? difference.why
-         : difference.hidden_by.empty() ? ""
-                                        : "hidden by " + difference.hidden_by;
+  constexpr std::size_t kMost = 400;  // a line's sake; the forms for programs have all
+  return shortened(
+      difference.hidden_by.empty() ? difference.why : "hidden by " + difference.hidden_by, kMost);
 }
 
 // The cells of a difference after its point: phase, metric, before, now, change, share.
@@ -108,8 +109,8 @@ std::string text_table(const Comparison& comparison) {
     notes.push_back(note_of(difference));
     last = &compared;
   });
-  std::string text =
-      fmt::format("{}\nagainst {}: {}\n", comparison.now, comparison.before, verdict(comparison));
+  std::string text = fmt::format("{}\nagainst {}: {}\n", printable(comparison.now),
+                                 printable(comparison.before), verdict(comparison));
   if (lines > 0) {
     text += "\n";
     std::istringstream rows(table.text());
@@ -157,23 +158,23 @@ std::string json_text(const Comparison& comparison) {
 }
 
 std::string csv_text(const Comparison& comparison) {
-  std::string text = "kernel,arguments,kind,phase,metric,before,after,hidden_by\n";
+  std::string text = "kernel,arguments,kind,phase,metric,before,after,hidden_by,why\n";
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(compared.point.subject),
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_cell(compared.point.subject),
                         csv_cell(to_string(compared.point.arguments)), to_string(difference.kind),
                         csv_cell(difference.phase), difference.metric, difference.before,
-                        difference.after, csv_cell(difference.hidden_by));
+                        difference.after, csv_cell(difference.hidden_by), csv_cell(difference.why));
   });
   return text;
 }
 
 std::string markdown_cell(const std::string& text) {
   std::string safe;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     if (std::string_view("\\|`*_<&[").find(c) != std::string_view::npos) {
       safe += '\\';
     }
-    safe += c == '\n' || c == '\r' ? ' ' : c;
+    safe += c;
   }
   return safe;
 }
@@ -196,8 +197,8 @@ std::string markdown_text(const Comparison& comparison) {
 }
 
 std::string with_tolerance(const Difference& difference) {
-  return to_words(difference) +
-         (difference.hidden_by.empty() ? "" : ", hidden by " + difference.hidden_by);
+  return printable(to_words(difference) +
+                   (difference.hidden_by.empty() ? "" : ", hidden by " + difference.hidden_by));
 }
 
 // In the value of a workflow command, and in one of its properties.
@@ -225,32 +226,19 @@ std::string github_text(const Comparison& comparison) {
       words += (words.empty() ? "" : "\n") + with_tolerance(difference);
     }
     text += fmt::format("::{} title={}::{}\n", compared.fails() ? "error" : "notice",
-                        escaped_command("redblue: " + to_string(compared.point), true),
+                        escaped_command("redblue: " + printable(to_string(compared.point)), true),
                         escaped_command(words, false));
   }
   return text + fmt::format("redblue: {}\n", verdict(comparison));
 }
 
 std::string escaped_xml(const std::string& text) {
+  const std::map<char, std::string> entities = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
   std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        // XML has no place for other control characters.
-        safe += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? ' ' : c;
-    }
+  for (const char c : printable_lines(text)) {  // XML has no place for control characters
+    const auto entity = entities.find(c);
+    safe += entity == entities.end() ? std::string(1, c) : entity->second;
   }
   return safe;
 }
@@ -267,12 +255,12 @@ std::string junit_text(const Comparison& comparison) {
   for (const auto& [name, points] : suites) {
     text += fmt::format(
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\">\n",
-        escaped_xml(name), points.size(),
+        escaped_xml(printable(name)), points.size(),
         std::ranges::count_if(points, [](const Compared* point) { return point->fails(); }));
     for (const Compared* point : points) {
       const std::string head =
-          fmt::format("    <testcase classname=\"{}\" name=\"{}\"", escaped_xml(name),
-                      escaped_xml(to_string(point->point.arguments)));
+          fmt::format("    <testcase classname=\"{}\" name=\"{}\"", escaped_xml(printable(name)),
+                      escaped_xml(printable(to_string(point->point.arguments))));
       std::string words;
       for (const Difference& difference : point->differences) {
         words += with_tolerance(difference) + "\n";
@@ -280,9 +268,9 @@ std::string junit_text(const Comparison& comparison) {
       if (point->differences.empty()) {
         text += head + "/>\n";
       } else if (point->fails()) {
-        text +=
-            fmt::format("{}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n", head,
-                        escaped_xml(to_words(point->differences.front())), escaped_xml(words));
+        text += fmt::format("{}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n",
+                            head, escaped_xml(printable(to_words(point->differences.front()))),
+                            escaped_xml(words));
       } else {
         text += fmt::format("{}>\n      <system-out>{}</system-out>\n    </testcase>\n", head,
                             escaped_xml(words));

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/printable.hpp"
+
 namespace redblue {
 
 std::string to_string(const Value& value) {
@@ -66,6 +68,10 @@ Tally tally(const Machine& machine) {
   Tally tally{leaves(machine.phases()), total(machine.phases())};
   std::set<std::string_view> paths;
   for (const PhaseTotal& phase : tally.phases) {
+    if (!is_utf8(phase.path)) {  // which no recording could hold
+      throw std::logic_error(
+          fmt::format("the phase {} has a name that is not UTF-8", printable(phase.path)));
+    }
     if (!paths.insert(phase.path).second) {
       throw std::logic_error(
           fmt::format("two phases are {}: one of that name, and one within another", phase.path));
@@ -97,7 +103,7 @@ void check(const Subject& subject, const Parameter& parameter, const Value& valu
           ? word != nullptr || std::get<Index>(value) < 1
           : word == nullptr || std::ranges::find(parameter.words, *word) == parameter.words.end()) {
     throw std::invalid_argument(fmt::format(
-        "{}: {} is '{}': expected {}", subject.name, parameter.name, to_string(value),
+        "{}: {} is '{}': expected {}", subject.name, parameter.name, shortened(to_string(value)),
         parameter.words.empty() ? std::string("a size of at least 1")
                                 : fmt::format("{}", fmt::join(parameter.words, " or "))));
   }
@@ -112,8 +118,8 @@ Arguments complete(const Subject& subject, const Arguments& given) {
       for (const Parameter& parameter : subject.parameters) {
         names.push_back(parameter.name);
       }
-      throw std::invalid_argument(
-          fmt::format("{} takes no '{}': it takes {}", subject.name, name, fmt::join(names, ", ")));
+      throw std::invalid_argument(fmt::format("{} takes no '{}': it takes {}", subject.name,
+                                              shortened(name), fmt::join(names, ", ")));
     }
   }
   Arguments all;

@@ -67,6 +67,9 @@ struct Subject {
   std::function<std::vector<PhaseCost>(const Arguments&)> formula = nullptr;
   // The least M for these arguments, whatever their M is; null where nobody knows.
   std::function<Index(const Arguments&)> least_M = nullptr;
+  // The name of an argument that it cannot take, whatever M is: of threads where its work cannot be
+  // split; empty where it takes them all. Null: it takes them all.
+  std::function<std::string(const Arguments&)> declined = nullptr;
 };
 
 // A subject that is one function of a machine of M words and the arguments, of which M is the last.

@@ -150,10 +150,11 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
     html += html_cell(argument(swept, name));
   }
   if (!swept.fits) {
-    return html + fmt::format(
-                      "<td class=\"text\" colspan=\"{}\">does not fit in M = {} words</td>"
-                      "</tr>\n",
-                      with_time ? 9 : 6, html_text(argument(swept, "M")));
+    const std::string why = swept.failed
+                                ? "cannot run: " + swept.why
+                                : fmt::format("does not fit in M = {} words", argument(swept, "M"));
+    return html + fmt::format("<td class=\"text\" colspan=\"{}\">{}</td></tr>\n", with_time ? 9 : 6,
+                              html_text(why));
   }
   html += counts(swept.total) + part_of_M(swept, swept.total.peak);
   html += html_cell(swept.bound && *swept.bound > 0
@@ -225,8 +226,9 @@ std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
 
 // Whether counts are what formulas say: what is most to be known of a sweep.
 std::string verdict(const Sweep& sweep, const Varying& varying) {
-  const auto unfit = std::ranges::count(sweep.points, false, &Swept::fits);
-  const auto fitting = std::ssize(sweep.points) - unfit;
+  const auto failed = std::ranges::count(sweep.points, true, &Swept::failed);
+  const auto unfit = std::ranges::count(sweep.points, false, &Swept::fits) - failed;
+  const auto fitting = std::ssize(sweep.points) - unfit - failed;
   std::string list;
   Index wrong = 0;
   for (std::size_t k = 0; k < sweep.points.size(); ++k) {
@@ -252,6 +254,13 @@ std::string verdict(const Sweep& sweep, const Varying& varying) {
         "<p class=\"good\">Formula and count agree: at {}, every phase read, wrote "
         "and held what its formula says, to the word.</p>\n",
         fitting == 1 ? "1 point" : "each of " + counted(fitting, "point"));
+  }
+  if (failed > 0) {
+    html += fmt::format(
+        "<div class=\"loud\"><strong>{} of {} points cannot run</strong>; the table says which, "
+        "and "
+        "why.</div>\n",
+        grouped(failed), grouped(std::ssize(sweep.points)));
   }
   if (unfit > 0) {
     html += fmt::format(

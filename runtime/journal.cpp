@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/read_text.hpp"
 #include "runtime/system_call.hpp"
 
 namespace redblue {
@@ -43,6 +44,16 @@ Journal::Journal(std::filesystem::path path)
     }
     fail(errno, "lock", path_);
   }
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0) {
+    fail(errno, "read", path_);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw std::runtime_error(path_.string() + " is no regular file: remove it");
+  }
+  if (static_cast<std::size_t>(status.st_size) > kMostBytes) {
+    throw std::runtime_error(path_.string() + " is larger than any that redblue wrote: remove it");
+  }
   const std::string text = content_of(file_.get(), path_);
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
@@ -65,6 +76,19 @@ void Journal::append(std::string_view line) {
       fail(error, "write", path_);
     }
     line.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+void Journal::clear() {
+  if (::ftruncate(file_.get(), 0) != 0) {
+    fail(errno, "cut", path_);
+  }
+  lines_.clear();
+}
+
+void Journal::remove() {
+  if (::unlink(path_.c_str()) != 0) {
+    fail(errno, "remove", path_);
   }
 }
 

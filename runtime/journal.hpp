@@ -21,6 +21,11 @@ class Journal {
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
   // Requires: one line, with its end.
   void append(std::string_view line);
+  // Forgets all lines.
+  void clear();
+  // The file is no more. Requires: nobody appends any more.
+  void remove();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;

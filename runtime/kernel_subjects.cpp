@@ -102,17 +102,22 @@ Report count_subject(const std::string& kernel, const Arguments& arguments) {
   return planned_for(request_of(kernel, arguments), arguments);
 }
 
+bool on_disk(const Arguments& arguments) {
+  return arguments.value("store") == Value(std::string(kDisk));
+}
+
 Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed,
-                   MemoryBudget* memory) {
+                   MemoryBudget* memory, const std::function<void()>& stop) {
   Request request = request_of(kernel, arguments);
   request.memory = memory;
   // Of those that are auto for who is given O and L.
   request.kernel = planned_for(request, arguments).kernel.plan.kernel;
   std::optional<ScratchDirectory> scratch;
-  if (arguments.value("store") == Value(std::string(kDisk))) {
+  if (on_disk(arguments)) {
     scratch.emplace(std::filesystem::temp_directory_path());
     request.store = Request::OnDisk{};
     request.store->directory = scratch->path();
+    request.store->options.before_each = stop;
   }
   // Who stands around a run has it measured by nobody else.
   const bool alone = request.threads == 1 && !request.heads;
@@ -130,6 +135,12 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
       return takes_forward(kernel) && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(kernel, shape))
                  : least;
+    };
+    subjects.back().declined = [&kernel](const Arguments& arguments) -> std::string {
+      if (arguments["threads"] > 1 && arguments["heads"] == 1 && !kernel.split) {
+        return "threads";
+      }
+      return arguments["prefetch"] > 1 && !streams(kernel) ? "prefetch" : "";
     };
   }
   for (const std::string_view name : kAuto) {

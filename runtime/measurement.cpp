@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/context.hpp"
+#include "runtime/parse_json.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -228,10 +229,7 @@ void append_csv(std::string& text, const MeasuredPart& part, const std::string& 
 
 Measurement simulated_measurement(const std::string& report, const CallgrindProfile& profile,
                                   const Simulation& simulation) {
-  const Json document = Json::parse(report, nullptr, false);
-  if (document.is_discarded()) {
-    throw std::runtime_error("the simulated run said nothing that can be read");
-  }
+  const Json document = parse_json(report, "what the simulated run said");
   Measurement measurement;
   measurement.via = "callgrind";
   measurement.simd = document["context"]["simd"];

@@ -62,8 +62,10 @@ std::string reason(const PlanReport& report) {
                        *next.seconds / *best.seconds);
   }
   return next.words == best.words
-             ? fmt::format("{}; {} moves as many words, with more flops or later in the list",
-                           beginning, to_words(next))
+             ? fmt::format("{}; {} moves as many words {}", beginning, to_words(next),
+                           flops(next) > flops(best)
+                               ? "with more flops"
+                               : "and flops, and comes later in `redblue list`")
              : fmt::format("{}; {}, the next, moves {:.3f} times as many words", beginning,
                            to_words(next),
                            static_cast<double>(next.words.value()) /

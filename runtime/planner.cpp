@@ -19,11 +19,6 @@ Pass pass_of(const Kernel& kernel) {
   return returns("g") ? Pass::backward : returns("O") ? Pass::forward : Pass::product;
 }
 
-Words flops(const Choice& choice) {
-  const Words own = total(choice.plan.phases).flops;
-  return choice.forward ? own + total(choice.forward->phases).flops : own;
-}
-
 Words io(const Plan& plan) {
   const PhaseCost all = total(plan.phases);
   return all.reads + all.writes;
@@ -93,6 +88,11 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
   });
   return found;
+}
+
+Words flops(const Choice& choice) {
+  const Words own = total(choice.plan.phases).flops;
+  return choice.forward ? own + total(choice.forward->phases).flops : own;
 }
 
 Schedule schedule_of(const Kernel& kernel, Sharing sharing) {

@@ -23,6 +23,8 @@ struct Choice {
   std::optional<double> seconds = {};  // of both, one after the other; where there are rates
 };
 
+Words flops(const Choice& choice);  // of both
+
 // What comes first.
 struct Goal {
   const Rates* rates = nullptr;  // least time by these; null: fewest words

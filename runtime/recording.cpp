@@ -15,6 +15,8 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/arguments_json.hpp"
+#include "runtime/parse_json.hpp"
+#include "runtime/printable.hpp"
 
 namespace redblue {
 namespace {
@@ -74,7 +76,7 @@ class Field {
     expect(json_.is_object(), "is no object");
     Arguments arguments;
     for (const auto& [name, value] : json_.items()) {
-      const Field field(value, fmt::format("{}, {}", place_, name));
+      const Field field(value, fmt::format("{}, {}", place_, shortened(name)));
       arguments.set(name, value.is_string() ? Value(field.text()) : Value(field.words()));
     }
     return arguments;
@@ -131,6 +133,15 @@ void check_once(const Recording& recording, const std::string& from) {
   }
 }
 
+// A formula need not know what M is.
+void check_peaks(const Tally& tally, Index M) {
+  const auto largest = std::ranges::max_element(tally.phases, {}, &PhaseTotal::peak);
+  if (tally.total.peak > M) {
+    throw FastMemoryTooSmall(fmt::format("by its formula {} holds {} words, and M = {}",
+                                         largest->path, largest->peak, M));
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(How how) {
@@ -179,16 +190,18 @@ std::string to_json(const Recording& recording) {
 }
 
 Recording parse_recording(std::string_view text, const std::string& from) {
-  Json document;
-  try {
-    document = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw InputError(fmt::format(
-        "{} is cut off or no JSON, at byte {} of {}: record it again, or take the whole file", from,
-        std::min(error.byte, text.size()), text.size()));
-  } catch (const Json::out_of_range&) {  // 1e400
-    throw InputError(from + " has a number that no machine holds");
-  }
+  const Json document = [&] {
+    try {
+      return parse_json(text, from);
+    } catch (const JsonError& error) {
+      if (!error.byte) {
+        throw InputError(error.what());
+      }
+      throw InputError(fmt::format(
+          "{} is cut off or no JSON, at byte {} of {}: record it again, or take the whole file",
+          from, std::min(*error.byte, text.size()), text.size()));
+    }
+  }();
   const Field top(document, from);
   if (!top.has("redblue") || top["redblue"].text() != kKind) {
     throw InputError(from + " is no recording: `record` makes one");
@@ -200,7 +213,7 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   Recording recording;
   const std::string how = top["how"].text();
   if (how != to_string(How::run) && how != to_string(How::count)) {
-    throw InputError(fmt::format("{}, how is '{}': expected run or count", from, how));
+    throw InputError(fmt::format("{}, how is '{}': expected run or count", from, shortened(how)));
   }
   recording.how = how == to_string(How::run) ? How::run : How::count;
   for (const Field& point : top["points"].items()) {
@@ -217,7 +230,7 @@ Recorded recorded(const Point& point, const Tally& counted) {
   Recorded recorded{
       .point = point, .least_M = std::nullopt, .total = moved(counted.total, ""), .phases = {}};
   for (const PhaseTotal& phase : counted.phases) {
-    recorded.phases.push_back(moved(phase, phase.path.empty() ? "(outside)" : phase.path));
+    recorded.phases.push_back(moved(phase, phase.path.empty() ? kOutside : phase.path));
   }
   return recorded;
 }
@@ -228,6 +241,10 @@ Recorded record(const Subject& subject, const Arguments& arguments, How how) {
   if (subject.least_M) {
     recorded.least_M = subject.least_M(arguments);
   }
+  const auto too_large = [&](const std::exception& error) {
+    recorded.why = error.what();
+    return std::nullopt;
+  };
   const auto counted = [&]() -> std::optional<Tally> {
     try {
       if (how == How::run) {
@@ -237,12 +254,12 @@ Recorded record(const Subject& subject, const Arguments& arguments, How how) {
         throw std::logic_error(subject.name + " has no formula: it can only run");
       }
       Tally tally = predicted(subject.formula(arguments));
-      // A formula need not know what M is.
-      return tally.total.peak <= arguments["M"] ? std::optional(std::move(tally)) : std::nullopt;
-    } catch (const FastMemoryTooSmall&) {
-      return std::nullopt;
-    } catch (const FastMemoryOverflow&) {
-      return std::nullopt;
+      check_peaks(tally, arguments["M"]);
+      return tally;
+    } catch (const FastMemoryTooSmall& error) {
+      return too_large(error);
+    } catch (const FastMemoryOverflow& error) {
+      return too_large(error);
     }
   }();
   recorded.fits = counted.has_value();

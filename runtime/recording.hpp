@@ -46,6 +46,7 @@ struct Recorded {
   Point point;
   std::optional<Index> least_M;  // where it is known
   bool fits = true;              // in the point's M; else nothing moved
+  std::string why = {};          // it does not fit; no part of a recording's text
   Moved total;
   std::vector<Moved> phases;
 
@@ -62,6 +63,9 @@ std::string to_json(const Recording& recording);
 // Throws: InputError, naming `from` and what is wrong; also where there is nothing to watch, or a
 // point or a phase of one is there twice.
 Recording parse_recording(std::string_view text, const std::string& from);
+
+// What tables and recordings call the moves that are in no phase.
+inline const std::string kOutside = "(outside)";
 
 Recorded recorded(const Point& point, const Tally& counted);
 

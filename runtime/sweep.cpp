@@ -13,6 +13,9 @@
 #include "runtime/context.hpp"
 #include "runtime/inputs.hpp"
 #include "runtime/kernel_subjects.hpp"
+#include "runtime/parse_json.hpp"
+#include "runtime/printable.hpp"
+#include "runtime/table.hpp"
 
 namespace redblue {
 namespace {
@@ -167,6 +170,10 @@ Json json_of(const Swept& swept) {
                {"arguments", arguments_json(swept.point.arguments)},
                {"fits", swept.fits}};
   if (!swept.fits) {
+    if (swept.failed) {
+      json["failed"] = true;
+    }
+    json["why"] = swept.why;
     return json;
   }
   json["kernel"] = swept.kernel;
@@ -198,6 +205,8 @@ Swept swept_of(const Json& json) {
         name, value.is_string() ? Value(value.get<std::string>()) : Value(value.get<Index>()));
   }
   if (!swept.fits) {
+    swept.failed = json.value("failed", false);
+    swept.why = json.value("why", "");
     return swept;
   }
   swept.kernel = json.at("kernel");
@@ -219,7 +228,7 @@ Swept swept_of(const Json& json) {
 template <class Make>
 auto parsed(std::string_view text, const std::string& place, const Make& make) {
   try {
-    return make(Json::parse(text));
+    return make(parse_json(text, place));
   } catch (const Json::exception& error) {
     const std::string_view what = error.what();  // "[json.exception.type_error.302] type must ..."
     throw InputError(fmt::format("{}: {}", place, what.substr(what.find("] ") + 2)));
@@ -236,7 +245,21 @@ Swept parse_line(std::string_view line, const std::string& place) {
   return parsed(line, place, [](const Json& json) { return swept_of(json); });
 }
 
-Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory) {
+Swept nothing_swept(const Point& point, bool failed, const std::string& why) {
+  return {.point = point,
+          .kernel = {},
+          .blocks = {},
+          .fits = false,
+          .failed = failed,
+          .why = printable(why),
+          .total = {},
+          .phases = {},
+          .bound = std::nullopt,
+          .speed = std::nullopt};
+}
+
+Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory,
+                  const std::function<void()>& stop) {
   constexpr int kTimes = 3;
   constexpr double kLong = 2;
   try {
@@ -251,7 +274,7 @@ Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory)
       words_per_second = read_speed(counted().kernel.plan.M, memory);
     }
     const auto ran = [&] {
-      return swept_of(point, run_subject(point.subject, point.arguments, timed, memory),
+      return swept_of(point, run_subject(point.subject, point.arguments, timed, memory, stop),
                       words_per_second);
     };
     Swept best = ran();
@@ -262,15 +285,8 @@ Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory)
       }
     }
     return best;
-  } catch (const FastMemoryTooSmall&) {
-    return {.point = point,
-            .kernel = {},
-            .blocks = {},
-            .fits = false,
-            .total = {},
-            .phases = {},
-            .bound = std::nullopt,
-            .speed = std::nullopt};
+  } catch (const FastMemoryTooSmall& error) {
+    return nothing_swept(point, false, error.what());
   }
 }
 
@@ -294,7 +310,7 @@ std::string to_csv(const Sweep& sweep) {
   }
   text +=
       ",fits,kernel,blocks,phase,reads,writes,peak,flops,elementwise,formula_reads,formula_writes,"
-      "formula_peak,bound,seconds,gflops,peak_gflops,words_per_second\n";
+      "formula_peak,bound,seconds,gflops,peak_gflops,words_per_second,why\n";
   for (const Swept& swept : sweep.points) {
     std::string head = swept.point.subject;
     for (const std::string& name : names) {
@@ -303,7 +319,8 @@ std::string to_csv(const Sweep& sweep) {
                                                       : std::string());
     }
     if (!swept.fits) {
-      text += head + ",no,,,total,,,,,,,,,,,,,\n";
+      text += fmt::format("{},{},,,total,,,,,,,,,,,,,,{}\n", head, swept.failed ? "failed" : "no",
+                          csv_cell(swept.why));
       continue;
     }
     head += fmt::format(",yes,{},{}", swept.kernel, swept.blocks);
@@ -317,9 +334,9 @@ std::string to_csv(const Sweep& sweep) {
                           whole && swept.bound ? std::to_string(*swept.bound) : "",
                           phase.seconds ? fmt::format("{}", *phase.seconds) : "");
       text += whole && swept.speed
-                  ? fmt::format(",{},{},{}\n", swept.speed->gflops, swept.speed->peak_gflops,
+                  ? fmt::format(",{},{},{},\n", swept.speed->gflops, swept.speed->peak_gflops,
                                 swept.speed->words_per_second)
-                  : ",,,\n";
+                  : ",,,,\n";
     };
     for (const SweptPhase& phase : swept.phases) {
       row(phase);
@@ -360,7 +377,7 @@ Sweep parse_sweep(std::string_view text, const std::string& place) {
     }
     if (json.at("schema") != kSchema) {
       throw InputError(fmt::format("{} has schema {}; this program reads {}: sweep again", place,
-                                   json.at("schema").dump(), kSchema));
+                                   in_short(json.at("schema")), kSchema));
     }
     Sweep sweep{.how = json.at("how"), .suite = json.at("suite"), .points = {}};
     sweep.context = facts_of(json.at("context"));

@@ -2,6 +2,7 @@
 // A sweep: points of a suite, each counted and, where time is asked for, timed; what figures and
 // reports are made of. Values.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,10 +41,12 @@ struct Speed {
 };
 
 struct Swept {
-  Point point;         // with all its arguments
-  std::string kernel;  // that it came to: another name than the subject's where that is auto
-  std::string blocks;  // "Br=64 Bc=8"
-  bool fits = true;    // else there is nothing below
+  Point point;           // with all its arguments
+  std::string kernel;    // that it came to: another name than the subject's where that is auto
+  std::string blocks;    // "Br=64 Bc=8"
+  bool fits = true;      // in M, and runs; else there is nothing below but why
+  bool failed = false;   // it does not run, whatever M is
+  std::string why = {};  // it does not fit, or failed
   SweptPhase total;
   std::vector<SweptPhase> phases;
   std::optional<Index> bound;  // the largest proven one of algorithms of its kind
@@ -58,10 +61,14 @@ std::string to_line(const Swept& swept);
 // Throws: InputError with `place` in front.
 Swept parse_line(std::string_view line, const std::string& place);
 
+// Of a point that does not fit, or failed.
+Swept nothing_swept(const Point& point, bool failed, const std::string& why);
+
 // Runs or counts a point of redblue's kernels. Timed, it runs three times, or once where that takes
-// more than two seconds, and the fastest counts. Several at a time share `memory`. Throws: as
-// run().
-Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr);
+// more than two seconds, and the fastest counts. Several at a time share `memory`; where slow words
+// are on a disk, `stop` is called again and again, and ends it by throwing. Throws: as run().
+Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr,
+                  const std::function<void()>& stop = nullptr);
 
 struct Sweep {
   std::string how;    // run, count, time

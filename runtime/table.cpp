@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/printable.hpp"
+
 namespace redblue {
 
 std::string grouped(Index number) {
@@ -28,6 +30,11 @@ std::string csv_cell(const std::string& text) {
     quoted += c == '"' ? "\"\"" : std::string(1, c);
   }
   return quoted + '"';
+}
+
+void Table::add(std::vector<std::string> cells) {
+  std::ranges::transform(cells, cells.begin(), printable);
+  lines_.push_back(std::move(cells));
 }
 
 std::string Table::text() const {

@@ -1,5 +1,6 @@
 #pragma once
-// Tables for people: lines of cells, the first column to the left and all others to the right.
+// Tables for people: lines of cells, the first column to the left and all others to the right. What
+// would break a line or change a terminal is escaped.
 
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ std::string csv_cell(const std::string& text);
 class Table {
  public:
   // Requires: every line as many cells as the first.
-  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
+  void add(std::vector<std::string> cells);
   [[nodiscard]] std::string text() const;
 
  private:

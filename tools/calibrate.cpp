@@ -6,9 +6,12 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,18 +22,26 @@
 #include "kernels/simd.hpp"
 #include "memsim/words.hpp"
 #include "runtime/calibration.hpp"
+#include "runtime/context.hpp"
 #include "runtime/counters.hpp"
+#include "runtime/journal.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/parse_json.hpp"
+#include "runtime/table.hpp"
 #include "runtime/trial.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
+#include "tools/interruption.hpp"
 #include "tools/machine.hpp"
 #include "tools/measuring.hpp"
 #include "tools/print.hpp"
+#include "tools/program.hpp"
 #include "tools/sizes.hpp"
 
 namespace redblue {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
 constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
@@ -44,6 +55,76 @@ constexpr Index kRateRounds = 9;
 constexpr double kRateSeconds = 0.3;
 constexpr std::array kRateWidths = {Index{64}, Index{128}};
 constexpr double kRateShare = 0.75;
+
+// What was measured, piece by piece, in a journal beside the file that it is for: who is
+// interrupted goes on from there. It is of one program on one machine.
+class Kept {
+ public:
+  Kept(const std::filesystem::path& target, const Json& head) {
+    // Beside standard output, a device, or what else is no file, there is no place.
+    if (std::error_code error;
+        is_standard_output(target) || (std::filesystem::exists(target, error) &&
+                                       !std::filesystem::is_regular_file(target, error))) {
+      return;
+    }
+    journal_.emplace(target.string() + ".part");
+    const std::vector<std::string>& lines = journal_->lines();
+    if (lines.empty() || lines.front() != head.dump()) {
+      journal_->clear();
+      journal_->append(head.dump() + "\n");
+      return;
+    }
+    for (std::size_t k = 1; k < lines.size(); ++k) {
+      const Json line = parse_json(lines[k], journal_->path().string());
+      pieces_[line.at(0).get<std::string>()] = line.at(1);
+    }
+    say(fmt::format("{} measured before: going on", counted(std::ssize(pieces_), "piece")));
+  }
+
+  // What `measure` returned for this piece, now or before. Throws: Interrupted.
+  template <class Measure>
+  Json operator()(const std::string& piece, const Measure& measure) {
+    if (const auto known = pieces_.find(piece); known != pieces_.end()) {
+      return known->second;
+    }
+    stop();
+    Json measured = measure();
+    stop();  // what a signal disturbed is no measurement
+    if (journal_) {
+      journal_->append(Json{piece, measured}.dump() + "\n");
+    }
+    return measured;
+  }
+  // Throws: Interrupted, saying what is kept.
+  void stop() const {
+    try {
+      stop_();
+    } catch (const Interrupted& asked) {
+      throw Interrupted(journal_ ? fmt::format("{}: what was measured is kept in {}; the same "
+                                               "command continues",
+                                               asked.what(), journal_->path().string())
+                                 : asked.what());
+    }
+  }
+  // Once it is all in the file.
+  void remove() {
+    if (journal_) {
+      journal_->remove();
+    }
+  }
+
+ private:
+  const std::function<void()> stop_ = stop_if_asked();
+  std::optional<Journal> journal_;
+  std::map<std::string, Json> pieces_;
+};
+
+// Where there is no terminal for a line that says how far it is.
+void begin(const StatusLine& status, const std::string& part) {
+  if (!status.visible()) {
+    say(part);
+  }
+}
 
 Topology this_machine() {
   Topology topology = machine_topology();
@@ -91,23 +172,38 @@ MemoryClaim memory_for(const Shape& shape) {
 }
 
 // Shares in turn, round after round: what else the machine does meanwhile meets them all alike.
-void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& status) {
+void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& status,
+          Kept& kept) {
   const Kernel& kernel = find_kernel(kTimedKernel);
   const Index least = kernel.least_M(shape);
   Trial trial(kernel, shape);
-  std::map<MeasuredShare*, std::vector<double>> samples;
-  for (Index round = 0; round < kRounds; ++round) {
-    status.show(fmt::format("{}: round {} of {}", kTimedKernel, round + 1, kRounds));
-    for (CalibratedCache& cache : caches) {
-      for (MeasuredShare& share : cache.shares) {
-        if (share.words >= least) {
-          samples[&share].push_back(trial.of_peak(share.words));
-        }
+  std::vector<MeasuredShare*> shares;
+  for (CalibratedCache& cache : caches) {
+    for (MeasuredShare& share : cache.shares) {
+      if (share.words >= least) {
+        shares.push_back(&share);
       }
     }
   }
-  for (auto& [share, values] : samples) {
-    share->of_peak = median(std::move(values));
+  begin(status, fmt::format("timing {} with {}, {} rounds", kTimedKernel,
+                            counted(std::ssize(shares), "size") + " of M", kRounds));
+  std::vector<std::vector<double>> samples(shares.size());
+  for (Index round = 0; round < kRounds; ++round) {
+    status.show(fmt::format("{}: round {} of {}", kTimedKernel, round + 1, kRounds));
+    const Json row = kept(fmt::format("{} {}", kTimedKernel, round), [&] {
+      Json measured = Json::array();
+      for (const MeasuredShare* share : shares) {
+        kept.stop();
+        measured.push_back(trial.of_peak(share->words));
+      }
+      return measured;
+    });
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      samples[k].push_back(row.at(k).get<double>());
+    }
+  }
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    shares[k]->of_peak = median(std::move(samples[k]));
   }
 }
 
@@ -140,7 +236,7 @@ std::vector<TimedPlan> plans_for_rates(Trial& trial, const Kernel& kernel, const
 // Kernels and caches in turn, as above. The fastest round tells: few are too few for a median, and
 // whatever disturbs only adds.
 Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology, Index n,
-            StatusLine& status) {
+            StatusLine& status, Kept& kept) {
   Rates all;
   if (const Cache* nearest = topology.cache(caches.front().level); nearest->line) {
     all.granule = std::max(Index{1}, *nearest->line / Index{sizeof(float)});
@@ -157,12 +253,23 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
       std::ranges::move(plans_for_rates(*trials.back(), kernel, shape, caches),
                         std::back_inserter(plans));
     }
+    begin(status, fmt::format("timing all {} with d = {}, {} rounds",
+                              counted(std::ssize(trials), "kernel"), d, kRateRounds));
     for (Index round = 0; round < kRateRounds; ++round) {
       status.show(fmt::format("rates, d={}: round {} of {}", d, round + 1, kRateRounds));
-      for (TimedPlan& timed : plans) {
-        if (timed.spent < kRateSeconds) {
-          timed.seconds.push_back(timed.trial->seconds(timed.plan));
-          timed.spent += timed.seconds.back();
+      const Json row = kept(fmt::format("rates {} {}", d, round), [&] {
+        Json measured = Json::array();
+        for (const TimedPlan& timed : plans) {
+          kept.stop();
+          measured.push_back(timed.spent < kRateSeconds ? Json(timed.trial->seconds(timed.plan))
+                                                        : Json());
+        }
+        return measured;
+      });
+      for (std::size_t k = 0; k < plans.size(); ++k) {
+        if (!row.at(k).is_null()) {
+          plans[k].seconds.push_back(row.at(k).get<double>());
+          plans[k].spent += plans[k].seconds.back();
         }
       }
     }
@@ -196,15 +303,15 @@ Request product(const CalibratedCache& cache, const MeasuredShare& share) {
 
 // By counters where they are believed, else by callgrind where that is there.
 void measure_traffic(CalibratedCache& cache, const Topology& topology, const Counters& counters,
-                     StatusLine& status) {
+                     StatusLine& status, Kept& kept) {
   const double words = static_cast<double>(cache.bytes) / sizeof(float);
   cache.side = std::max(Index{1}, static_cast<Index>(std::sqrt(words)));
-  const bool counted = std::ranges::any_of(counters.events(), [&](const CounterEvent& event) {
+  const bool by_counters = std::ranges::any_of(counters.events(), [&](const CounterEvent& event) {
     return event.lines_into == cache.level;
   });
   const Index least = find_kernel(kTrafficKernel).least_M({cache.side, cache.side, cache.side});
   const auto caches = simulation(topology, cache.level);
-  if (!counted) {
+  if (!by_counters) {
     const std::string& why =
         counters.unavailable().empty() ? counters.incomplete() : counters.unavailable();
     const std::string no_callgrind = !callgrind_unavailable().empty() ? callgrind_unavailable()
@@ -215,20 +322,31 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
       return;
     }
   }
+  begin(status,
+        fmt::format("measuring the traffic of {} in {}", kTrafficKernel, to_string(cache.level)));
   for (MeasuredShare& share : cache.shares) {
     if (share.words < least) {
       continue;
     }
-    status.show(
-        fmt::format("{}: traffic of {}*{}", kTrafficKernel, to_string(cache.level), share.share));
+    const std::string part = fmt::format("{}*{}", to_string(cache.level), share.share);
+    status.show(fmt::format("{}: traffic of {}", kTrafficKernel, part));
     const Request request = product(cache, share);
     try {
-      const Measurement measurement =
-          counted ? measure_by_papi(request, topology, {})
-                  : measure_by_callgrind(under_callgrind(request), *caches, topology.source);
-      share.ratio = traffic_ratio(measurement, cache.level);
-      cache.via = measurement.version;
+      const Json measured = kept("traffic " + part, [&] {
+        const Measurement measurement =
+            by_counters ? measure_by_papi(request, topology, {})
+                        : measure_by_callgrind(under_callgrind(request), *caches, topology.source);
+        return Json{{"ratio", known(traffic_ratio(measurement, cache.level))},
+                    {"via", measurement.version}};
+      });
+      if (!measured.at("ratio").is_null()) {
+        share.ratio = measured.at("ratio").get<double>();
+      }
+      cache.via = measured.at("via");
+    } catch (const Interrupted&) {
+      throw;
     } catch (const std::runtime_error& error) {
+      kept.stop();  // it may have failed by the signal
       cache.no_traffic = error.what();
       for (MeasuredShare& all : cache.shares) {
         all.ratio.reset();
@@ -292,24 +410,31 @@ Action add_calibrate(CLI::App& app) {
     // A file that cannot be written is known before the work is done.
     const std::filesystem::path path = target(options->out);
     WholeFile file(path);
+    Kept kept(path, {{"program", program_fingerprint()},
+                     {"model", known(calibration.topology.model)},
+                     {"source", calibration.topology.source},
+                     {"caches", caches_json(calibration.topology)},
+                     {"simd", calibration.simd},
+                     {"n", calibration.n}});
     {
       StatusLine status;
-      time(calibration.levels, shape, status);
+      time(calibration.levels, shape, status, kept);
       calibration.rates =
-          rates(calibration.levels, calibration.topology, calibration.rates_n, status);
+          rates(calibration.levels, calibration.topology, calibration.rates_n, status, kept);
       const Counters counters(calibration.topology);
       for (CalibratedCache& cache : calibration.levels) {
-        measure_traffic(cache, calibration.topology, counters, status);
+        measure_traffic(cache, calibration.topology, counters, status, kept);
       }
     }
     const std::string json = to_json(calibration);
     file.append(std::as_bytes(std::span(json)));
     file.finish();
     file.commit();
-    print(format == Format::json ? json
-          : format == Format::csv
-              ? to_csv(calibration)
-              : to_table(calibration) + "\nwritten: " + file.target().string() + "\n",
+    kept.remove();
+    print(format == Format::json  ? json
+          : format == Format::csv ? to_csv(calibration)
+                                  : printable_lines(to_table(calibration) + "\nwritten: ") +
+                                        printable(file.target().string()) + "\n",
           beside(is_standard_output(path)));
     return 0;
   };

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <span>
 #include <sstream>
@@ -59,13 +60,32 @@ int execute(int argc, char** argv, const std::string& name, const std::string& d
     app.exit(asked_for_words, words, words);
     print(words.str());
     return 0;
+  } catch (const CLI::ExtrasError&) {  // whose own text has them in the reverse order
+    constexpr bool kOfSubcommandsToo = true;
+    const std::vector<std::string> extras = app.remaining(kOfSubcommandsToo);
+    throw UsageError(fmt::format("The following argument{} not expected: {} ({} --help)",
+                                 extras.size() == 1 ? " was" : "s were", fmt::join(extras, " "),
+                                 name));
   } catch (const CLI::Error& error) {
     throw UsageError(fmt::format("{} ({} --help)", error.what(), name));
   }
   return action();
 }
 
-int complain(const char* what, int code) {
+// "filesystem error: cannot create directories: Not a directory [x]" as we say it.
+std::string said_of(const std::filesystem::filesystem_error& error) {
+  constexpr std::string_view kHead = "filesystem error: ";
+  const std::string reason = error.code().message();
+  std::string_view what = error.what();
+  what.remove_prefix(what.starts_with(kHead) ? kHead.size() : 0);
+  std::string line(what.substr(0, what.find(": " + reason)));
+  for (const std::filesystem::path& path : {error.path1(), error.path2()}) {
+    line += path.empty() ? "" : fmt::format(" '{}'", path.string());
+  }
+  return line + ": " + reason;
+}
+
+int complain(const std::string& what, int code) {
   say(what);
   return code;
 }
@@ -76,6 +96,7 @@ int run_command(int argc, char** argv, const std::string& name, const std::strin
                 const std::vector<Subcommand>& subcommands) {
   // A closed pipe is said, as a full disk is, and does not end the process without a word.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long says so itself
   try {
     return execute(argc, argv, name, description, subcommands);
   } catch (const UsageError& error) {
@@ -86,8 +107,12 @@ int run_command(int argc, char** argv, const std::string& name, const std::strin
     return complain(error.what(), 2);
   } catch (const std::bad_alloc&) {
     return complain("out of memory: take smaller n, m or d", 1);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(said_of(error), 1);
   } catch (const std::exception& error) {
     return complain(error.what(), 1);
+  } catch (...) {
+    return complain("ended by an exception that is no std::exception", 1);
   }
 }
 

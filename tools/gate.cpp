@@ -15,7 +15,9 @@
 #include <fmt/ranges.h>
 
 #include "runtime/comparison_report.hpp"
+#include "runtime/read_text.hpp"
 #include "runtime/recording.hpp"
+#include "runtime/table.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/jobs.hpp"
 #include "tools/paths.hpp"
@@ -50,6 +52,12 @@ class FormOptions {
         tolerances.push_back(parse_tolerance(given.text));
       } catch (const std::invalid_argument& error) {
         throw UsageError(fmt::format("{} {}", given.from, error.what()));
+      }
+      const auto what = [](const Tolerance& each) { return std::pair(each.phase, each.metric); };
+      const auto first = std::ranges::find(tolerances, what(tolerances.back()), what);
+      if (&*first != &tolerances.back()) {
+        throw UsageError(fmt::format("{} {}: {} says how far this may move: leave one of them out",
+                                     given.from, given.text, first->text));
       }
     }
     return tolerances;
@@ -87,7 +95,9 @@ class FormOptions {
     outputs.tolerance_ = tolerance_.said();
     std::set<std::filesystem::path> targets;
     for (const std::string& path : compared) {
-      targets.insert(resolved(path));
+      if (!is_standard_input(path)) {
+        targets.insert(resolved(path));
+      }
     }
     const auto format = format_.get();
     outputs.form_ = format ? &form_of(format->text, *format) : &comparison_forms().front();
@@ -201,8 +211,10 @@ Compared check_point(const Recorded& before, How how, const std::vector<Subject>
 Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
   struct Options {
     explicit Options(CLI::App& command)
-        : suite(command, "suite",
-                "a file of kernels and grids of n, m, d, M ...; or a recording, to be made again"),
+        : suite(
+              command, "suite",
+              "a file of kernels and grids of n, m, d, M ...; or a recording, to be made again; -: "
+              "standard input"),
           out(command, "-o,--out", "where it goes; -: standard output, as where left out", "FILE",
               Twin::of_command),
           jobs(command) {}
@@ -217,6 +229,7 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
     const Suite suite =
         read_suite(options->suite.get(), subjects,
                    {std::string(to_string(How::run)), std::string(to_string(How::count))});
+    std::ranges::for_each(suite.notes, say);
     std::optional<WholeFile> file;
     if (out) {
       file.emplace(out->text);  // what cannot be written is known before the work
@@ -230,8 +243,7 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
       print(to_json(recording));
     }
     const auto unfit = std::ranges::count(recording.points, false, &Recorded::fits);
-    say(fmt::format("{} point{} recorded{}", recording.points.size(),
-                    recording.points.size() == 1 ? "" : "s",
+    say(fmt::format("{} recorded{}", counted(std::ssize(recording.points), "point"),
                     unfit == 0 ? "" : fmt::format("; {} of them do not fit in M", unfit)));
     return 0;
   };
@@ -240,7 +252,9 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
 Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
   struct Options {
     explicit Options(CLI::App& command)
-        : baseline(command, "baseline", "a recording"), forms(command), jobs(command) {}
+        : baseline(command, "baseline", "a recording; -: standard input"),
+          forms(command),
+          jobs(command) {}
     Argument baseline;
     FormOptions forms;
     JobsOption jobs;
@@ -251,8 +265,9 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
     const unsigned jobs = options->jobs.get();
     const std::string path = options->baseline.get();
     FormOptions::Outputs outputs = options->forms.outputs({path});
-    const Recording baseline = parse_recording(read_text(path), path);
-    Comparison comparison{.before = path, .now = "this program", .how = baseline.how, .points = {}};
+    const std::string name = input_name(path);
+    const Recording baseline = parse_recording(read_text(path), name);
+    Comparison comparison{.before = name, .now = "this program", .how = baseline.how, .points = {}};
     comparison.points.resize(baseline.points.size());
     each_point(baseline.points.size(), jobs, "checked", [&](std::size_t k) {
       comparison.points[k] = check_point(baseline.points[k], baseline.how, subjects, tolerances);
@@ -265,8 +280,8 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
 Action add_diff(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : before(command, "before", "a recording"),
-          now(command, "now", "another one"),
+        : before(command, "before", "a recording; -: standard input"),
+          now(command, "now", "another one, likewise"),
           forms(command) {}
     Argument before, now;
     FormOptions forms;
@@ -276,11 +291,16 @@ Action add_diff(CLI::App& app) {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
     const std::string before = options->before.get();
     const std::string now = options->now.get();
+    if (is_standard_input(before) && is_standard_input(now)) {
+      throw UsageError("-: standard input is one recording: name a file for the other");
+    }
     FormOptions::Outputs outputs = options->forms.outputs({before, now});
-    Comparison comparison = compare(parse_recording(read_text(before), before),
-                                    parse_recording(read_text(now), now), tolerances);
-    comparison.before = before;
-    comparison.now = now;
+    const auto read = [](const std::string& path) {
+      return parse_recording(read_text(path), input_name(path));
+    };
+    Comparison comparison = compare(read(before), read(now), tolerances);
+    comparison.before = input_name(before);
+    comparison.now = input_name(now);
     return outputs.take(comparison, tolerances);
   };
 }

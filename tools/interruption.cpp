@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -36,6 +35,11 @@ extern "C" void note(int signal) {
 
 }  // namespace
 
+std::string interruption() {
+  const int signal = came;
+  return signal == 0 ? "" : fmt::format("ended by SIG{}", sigabbrev_np(signal));
+}
+
 std::function<void()> stop_if_asked() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
@@ -48,8 +52,8 @@ std::function<void()> stop_if_asked() {
     sigaction(signal, &action, nullptr);
   }
   return [] {
-    if (const int signal = came; signal != 0) {
-      throw std::runtime_error(fmt::format("ended by SIG{}", sigabbrev_np(signal)));
+    if (const std::string asked = interruption(); !asked.empty()) {
+      throw Interrupted(asked);
     }
   };
 }

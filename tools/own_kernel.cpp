@@ -15,6 +15,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/comparison.hpp"
+#include "runtime/isolated.hpp"
 #include "runtime/table.hpp"
 #include "tools/frame.hpp"
 #include "tools/gate.hpp"
@@ -33,6 +34,18 @@ constexpr int kOwnSchema = 1;
 std::vector<Subject>& registered() {
   static std::vector<Subject> subjects;
   return subjects;
+}
+
+// Those that were registered. Nobody knows them: what one does ends its own point alone.
+const std::vector<Subject>& own_kernels() {
+  static const std::vector<Subject> kernels = [] {
+    std::vector<Subject> all;
+    for (const Subject& subject : registered()) {
+      all.push_back(isolated(subject));
+    }
+    return all;
+  }();
+  return kernels;
 }
 
 // What ran, what its formula says, or both.
@@ -72,8 +85,8 @@ std::string to_table(const OwnReport& report) {
   }
   table.add(std::move(heads));
   report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal* said) {
-    std::vector<std::string> cells = {name, grouped(phase.io.reads), grouped(phase.io.writes),
-                                      grouped(phase.peak)};
+    std::vector<std::string> cells = {name.empty() ? kOutside : name, grouped(phase.io.reads),
+                                      grouped(phase.io.writes), grouped(phase.peak)};
     if (both) {
       cells.push_back(said == nullptr ? "-" : grouped(said->io.io()));
       cells.push_back(grouped(phase.io.io() - (said == nullptr ? 0 : said->io.io())));
@@ -132,7 +145,7 @@ std::string to_csv(const OwnReport& report) {
 class PointOptions {
  public:
   explicit PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel of `list`") {
-    for (const Subject& subject : registered()) {
+    for (const Subject& subject : own_kernels()) {
       for (const Parameter& parameter : subject.parameters) {
         if (std::ranges::find(names_, parameter.name) == names_.end()) {
           names_.push_back(parameter.name);
@@ -148,7 +161,7 @@ class PointOptions {
   };
   // Throws: UsageError.
   [[nodiscard]] Asked get() const {
-    const Subject& subject = find_subject(registered(), kernel_.get());
+    const Subject& subject = find_subject(own_kernels(), kernel_.get());
     Arguments given;
     for (std::size_t k = 0; k < names_.size(); ++k) {
       if (const auto size = sizes_[k].get()) {
@@ -187,31 +200,39 @@ std::vector<Difference> off_formula(const Subject& subject, const Arguments& arg
                         : std::vector<Difference>();
 }
 
+// What this throws names the point.
+template <class Work>
+void naming(const Point& point, const Work& work) {
+  const auto named = [&](const std::exception& error) {
+    return fmt::format("{}: {}", to_string(point), error.what());
+  };
+  try {
+    work();
+  } catch (const FastMemoryOverflow& error) {  // M is too small
+    throw UsageError(named(error));
+  } catch (const FastMemoryTooSmall& error) {  // and a kernel of the library says so itself
+    throw UsageError(named(error));
+  } catch (const CountOverflow& error) {
+    throw UsageError(named(error));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // not the person's fault, but the kernel's
+    throw std::runtime_error(named(error));
+  }
+}
+
 Action add_own_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>(app);
   return [options] {
     const auto [subject, arguments] = options->point.get();
     const Format format = parse_format(options->format);
     OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
-    const auto named = [&](const std::exception& error) {
-      return fmt::format("{}: {}", to_string(report.point), error.what());
-    };
-    try {
+    naming(report.point, [&] {
       report.counted = subject->run(arguments);
-    } catch (const FastMemoryOverflow& error) {  // M is too small
-      throw UsageError(named(error));
-    } catch (const FastMemoryTooSmall& error) {  // and a kernel of the library says so itself
-      throw UsageError(named(error));
-    } catch (const CountOverflow& error) {
-      throw UsageError(named(error));
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& error) {  // not the person's fault, but the kernel's
-      throw std::runtime_error(named(error));
-    }
-    if (subject->formula) {
-      report.formula = subject->formula(arguments);
-    }
+      if (subject->formula) {
+        report.formula = subject->formula(arguments);
+      }
+    });
     print(report, format);
     const std::vector<Difference> off = off_formula(*subject, arguments, report);
     if (!off.empty()) {
@@ -231,7 +252,9 @@ Action add_own_count(CLI::App& app) {
     if (!subject->formula) {
       throw UsageError(subject->name + " has no formula: run it");
     }
-    print(OwnReport{{subject->name, arguments}, std::nullopt, subject->formula(arguments)}, format);
+    OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
+    naming(report.point, [&] { report.formula = subject->formula(arguments); });
+    print(report, format);
     return 0;
   };
 }
@@ -240,7 +263,7 @@ Action add_own_list(CLI::App&) {
   return [] {
     std::string text =
         fmt::format("{:<28} {:<16} {:<8} {}\n", "kernel", "sizes", "formula", "summary");
-    for (const Subject& subject : registered()) {
+    for (const Subject& subject : own_kernels()) {
       std::vector<std::string> sizes;
       for (const Parameter& parameter : subject.parameters) {
         sizes.push_back(parameter.name);
@@ -249,7 +272,7 @@ Action add_own_list(CLI::App&) {
                           fmt::format("{}", fmt::join(sizes, " ")), subject.formula ? "yes" : "no",
                           subject.summary);
     }
-    print(text);
+    print(printable_lines(text));
     return 0;
   };
 }
@@ -307,7 +330,7 @@ int own_kernels_command(int argc, char** argv) {
       {"list", "the kernels, their sizes, and which have a formula", add_own_list},
       {"run", "run a kernel, counted", add_own_run},
       {"count", "the words that a kernel will move, from its formula", add_own_count}};
-  const std::vector<Subcommand> gate = gate_subcommands(registered());
+  const std::vector<Subcommand> gate = gate_subcommands(own_kernels());
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());
   return run_command(argc, argv, std::filesystem::path(argv[0]).filename().string(),
                      "Counts the words that kernels move between a fast memory of M words and a "

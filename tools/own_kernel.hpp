@@ -9,7 +9,9 @@
 //   REDBLUE_KERNEL("transpose/tiles", transpose, "n", "m").formula(words);
 //
 // Sizes are options then (--n, --m, and --M for all), and keys of a suite. Where a formula is
-// given, `run` and `record` fail unless it says exactly what was counted.
+// given, `run` and `record` fail unless it says exactly what was counted. Each point runs in a
+// child of the command, so that a crash is a failure of its point alone; gdb follows it after
+// `set follow-fork-mode child`.
 
 #include <functional>
 #include <string>

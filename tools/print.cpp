@@ -2,7 +2,11 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <new>
+#include <string>
 #include <system_error>
+
+#include "runtime/printable.hpp"
 
 namespace redblue {
 
@@ -14,7 +18,18 @@ void print(std::string_view text, std::FILE* stream) {
 }
 
 void say(std::string_view line) noexcept {
-  std::fprintf(stderr, "redblue: %.*s\n", static_cast<int>(line.size()), line.data());
+  try {
+    constexpr std::size_t kMost = 2000;  // whatever names a file is made of
+    const std::string text = shortened(line, kMost);
+    std::fprintf(stderr, "redblue: %s\n", text.c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("redblue: out of memory\n", stderr);
+  }
+}
+
+void StatusLine::clear() noexcept {
+  shown_ = true;
+  show("");
 }
 
 void StatusLine::show(std::string_view line) noexcept {

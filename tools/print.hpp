@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "runtime/printable.hpp"
 #include "tools/command.hpp"
 
 namespace redblue {
@@ -22,14 +23,14 @@ inline std::FILE* beside(bool data_on_standard_output) {
 // A report of any kind, which has these three forms.
 template <class Report>
 void print(const Report& report, Format format, std::FILE* stream = stdout) {
-  print(format == Format::table  ? to_table(report)
+  print(format == Format::table  ? printable_lines(to_table(report))
         : format == Format::json ? to_json(report)
                                  : to_csv(report),
         stream);
 }
 
-// A line to standard error, "redblue: " in front. Where that cannot be written, nothing can be
-// said about it either.
+// A line to standard error, "redblue: " in front, printable and not endless. Where that cannot be
+// written, nothing can be said about it either.
 void say(std::string_view line) noexcept;
 
 // A line on standard error that is rewritten in place, and gone in the end; only where that is a
@@ -43,6 +44,7 @@ class StatusLine {
 
   [[nodiscard]] bool visible() const { return terminal_; }
   void show(std::string_view line) noexcept;  // "": no line
+  void clear() noexcept;                      // also one that another StatusLine shows
 
  private:
   const bool terminal_ = ::isatty(STDERR_FILENO) == 1;

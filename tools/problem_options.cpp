@@ -299,8 +299,8 @@ Index parse_granule(const Given& given) {
   const Index most = StoreOptions().buffer_bytes;  // what every command can open
   const Index bytes = parse_bytes(given.text, given.from);
   if (bytes % StoreLayout::kSector != 0 || bytes > most) {
-    throw UsageError(fmt::format("{} '{}': expected a multiple of 4KiB, at most 512KiB", given.from,
-                                 given.text));
+    throw UsageError(fmt::format("{} '{}'{}: expected a multiple of 4KiB, at most 512KiB",
+                                 given.from, given.text, bytes > most ? " is too large" : ""));
   }
   return bytes;
 }

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/printable.hpp"
+
 namespace redblue {
 namespace {
 
@@ -27,11 +29,16 @@ constexpr Unit kUnits[] = {{"", 1},
                            {"GiB", Index{1} << 28}};
 constexpr std::span<const Unit> kWordsOrBytes(kUnits);
 constexpr std::span<const Unit> kWords = kWordsOrBytes.first(4);
-constexpr Unit kBytes[] = {
-    {"B", 1}, {"KiB", Index{1} << 10}, {"MiB", Index{1} << 20}, {"GiB", Index{1} << 30}};
+constexpr Unit kBytes[] = {{"B", 1},
+                           {"KiB", Index{1} << 10},
+                           {"MiB", Index{1} << 20},
+                           {"GiB", Index{1} << 30},
+                           {"TiB", Index{1} << 40}};
 
 [[noreturn]] void refuse(std::string_view what, std::string_view text, std::string_view why) {
-  throw UsageError(fmt::format("{}: {:?} {}", what, text, why));
+  constexpr std::size_t kMost = 72;
+  throw UsageError(fmt::format("{}: {:?} {}", what,
+                               text.size() > kMost ? shortened(text) : std::string(text), why));
 }
 
 char lower(char c) {

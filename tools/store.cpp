@@ -13,6 +13,7 @@
 
 #include "kernels/attention.hpp"
 #include "runtime/context.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/requested.hpp"
 #include "runtime/stored_run.hpp"
 #include "runtime/table.hpp"
@@ -160,8 +161,12 @@ int verify(const Path& directory, const Items& asked) {
   for (const std::string& name : chosen(store, asked)) {
     try {
       const auto [granules, unwritten] = store.open(file_of(name))->matrix()->verify();
-      print(fmt::format("{}: {} granules are what was written{}\n", name, granules - unwritten,
-                        unwritten == 0 ? "" : fmt::format(", {} never were", unwritten)));
+      const Index written = granules - unwritten;
+      print(fmt::format("{}: {} {} what was written{}\n", printable(name),
+                        counted(written, "granule"), written == 1 ? "is" : "are",
+                        unwritten == 0   ? ""
+                        : unwritten == 1 ? ", 1 never was"
+                                         : fmt::format(", {} never were", unwritten)));
     } catch (const StoreError& error) {  // the others may be whole
       say(error.what());
       code = 1;
@@ -189,7 +194,8 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
     }
     make(*store, name, reader.rows(), reader.cols(),
          [&, &matrix = name](StoreFile& file) { import_rows(reader, matrix, file); });
-    print(fmt::format("{}: {} x {} from {}\n", name, reader.rows(), reader.cols(), path.string()));
+    print(fmt::format("{}: {} x {} from {}\n", name, reader.rows(), reader.cols(),
+                      printable(path.string())));
   }
   return 0;
 }
@@ -246,7 +252,7 @@ int export_files(const Path& directory, const Items& items) {
                      name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
     export_rows(*file, writer);
     writer.commit();
-    print(fmt::format("{}: {} x {} to {}\n", name, rows, cols, path.string()),
+    print(fmt::format("{}: {} x {} to {}\n", name, rows, cols, printable(path.string())),
           beside(data_on_standard_output));
   }
   return 0;

@@ -1,16 +1,17 @@
 #include "tools/suite.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
+#include <map>
 #include <set>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/parse_json.hpp"
+#include "runtime/printable.hpp"
+#include "runtime/read_text.hpp"
 #include "tools/nearest.hpp"
 #include "tools/sizes.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostPoints = 100'000;
+constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may stand in its place
 
 bool matches(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find('*');
@@ -42,21 +44,27 @@ std::vector<Json> as_list(const Json& json) {
   return json.is_array() ? json.get<std::vector<Json>>() : std::vector<Json>{json};
 }
 
-std::vector<const Subject*> subjects_of(const Json& entry, const std::string& place,
-                                        const std::vector<Subject>& subjects) {
+// A kernel that an entry asks for by its name, or by a pattern that may match others, too.
+struct Asked {
+  const Subject* subject;
+  bool by_name;
+};
+
+std::vector<Asked> asked_by(const Json& entry, const std::string& place,
+                            const std::vector<Subject>& subjects) {
   if (!entry.contains("kernel")) {
     throw InputError(place + " has no \"kernel\"");
   }
-  std::vector<const Subject*> found;
+  std::vector<Asked> found;
   for (const Json& name : as_list(entry["kernel"])) {
     if (!name.is_string()) {
-      throw InputError(fmt::format("{}, kernel: {} is no name", place, name.dump()));
+      throw InputError(fmt::format("{}, kernel: {} is no name", place, in_short(name)));
     }
     const std::string pattern = name.get<std::string>();
     const std::size_t before = found.size();
     for (const Subject& subject : subjects) {
       if (matches(pattern, subject.name)) {
-        found.push_back(&subject);
+        found.push_back({&subject, pattern == subject.name});
       }
     }
     if (found.size() == before) {
@@ -80,7 +88,7 @@ Index size_of(const Json& json, const std::string& place, bool is_M) {
   }
   if (!json.is_string()) {
     throw InputError(
-        fmt::format("{}: {} is no size: expected one as 1000 or \"4K\"", place, json.dump()));
+        fmt::format("{}: {} is no size: expected one as 1000 or \"4K\"", place, in_short(json)));
   }
   try {
     const std::string text = json.get<std::string>();
@@ -103,8 +111,8 @@ std::vector<Value> range_of(const Json& json, const std::string& place, bool is_
   const bool grows = json.contains("times");
   if (json.size() != 3 || !json.contains("from") || !json.contains("to") ||
       grows == json.contains("step")) {
-    throw InputError(
-        fmt::format("{}: a range has from, to, and either times or step: {}", place, json.dump()));
+    throw InputError(fmt::format("{}: a range has from, to, and either times or step: {}", place,
+                                 in_short(json)));
   }
   const Index from = size_of(json["from"], place + ", from", is_M);
   const Index to = size_of(json["to"], place + ", to", is_M);
@@ -113,7 +121,7 @@ std::vector<Value> range_of(const Json& json, const std::string& place, bool is_
     const double times = json["times"].is_number() ? json["times"].get<double>() : 0;
     if (!(times >= 1.001) || !std::isfinite(times)) {
       throw InputError(
-          fmt::format("{}, times: {} is no factor above 1", place, json["times"].dump()));
+          fmt::format("{}, times: {} is no factor above 1", place, in_short(json["times"])));
     }
     for (auto size = static_cast<double>(from); size < static_cast<double>(to) + 0.5;
          size *= times) {
@@ -183,15 +191,64 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
   return grid;
 }
 
+// The argument of an entry that this kernel has not at all; empty where it has them all.
+std::string not_taken(const Json& entry, const Subject& subject) {
+  for (const auto& [key, value] : entry.items()) {
+    if (key != "kernel" &&
+        std::ranges::find(subject.parameters, key, &Parameter::name) == subject.parameters.end()) {
+      return key;
+    }
+  }
+  return "";
+}
+
+// Kernels that a pattern matches, and what they do not take of what an entry gives: they are left
+// out, so that who means all of them need not list those that can.
+class LeftOut {
+ public:
+  void add(const std::string& argument, const std::string& kernel) {
+    std::vector<std::string>& kernels = kernels_[argument];
+    if (std::ranges::find(kernels, kernel) == kernels.end()) {
+      kernels.push_back(kernel);
+    }
+  }
+  // "backward/flash, backward/small do not take threads as given"
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const auto& [argument, kernels] : kernels_) {
+      text += fmt::format("{}{} {} not take {} as given", text.empty() ? "" : "; ",
+                          fmt::join(kernels, ", "), kernels.size() == 1 ? "does" : "do",
+                          shortened(argument));
+    }
+    return text;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> kernels_;
+};
+
 void add_entry(const Json& entry, const std::string& place, const std::vector<Subject>& subjects,
                std::set<std::string>& known, Suite& suite) {
   if (!entry.is_object()) {
-    throw InputError(fmt::format("{} is no object: {}", place, entry.dump()));
+    throw InputError(fmt::format("{} is no object: {}", place, in_short(entry)));
   }
-  for (const Subject* subject : subjects_of(entry, place, subjects)) {
+  LeftOut left_out;
+  bool any = false;
+  for (const auto& [subject, by_name] : asked_by(entry, place, subjects)) {
+    if (const std::string argument = not_taken(entry, *subject); !by_name && !argument.empty()) {
+      left_out.add(argument, subject->name);
+      continue;
+    }
     for (const Arguments& arguments : grid_of(entry, *subject, place)) {
       try {
         SuitePoint point{subject, complete(*subject, arguments)};
+        const std::string argument =
+            by_name || !subject->declined ? "" : subject->declined(point.arguments);
+        if (!argument.empty()) {
+          left_out.add(argument, subject->name);
+          continue;
+        }
+        any = true;
         if (known.insert(subject->name + " " + to_string(point.arguments)).second) {
           suite.points.push_back(std::move(point));
         }
@@ -200,33 +257,11 @@ void add_entry(const Json& entry, const std::string& place, const std::vector<Su
       }
     }
   }
-}
-
-Json parse(const std::string& text, const std::string& path) {
-  try {
-    // Of two with one name the parser would keep the last.
-    std::vector<std::set<std::string>> keys;
-    const auto once = [&](int, Json::parse_event_t event, const Json& parsed) {
-      if (event == Json::parse_event_t::object_start) {
-        keys.emplace_back();
-      } else if (event == Json::parse_event_t::object_end) {
-        keys.pop_back();
-      } else if (event == Json::parse_event_t::key &&
-                 !keys.back().insert(parsed.get<std::string>()).second) {
-        throw InputError(fmt::format("{}: {} is there twice in one object", path, parsed.dump()));
-      }
-      return true;
-    };
-    constexpr bool kThrows = true;
-    constexpr bool kComments = true;
-    return Json::parse(text, once, kThrows, kComments);
-  } catch (const Json::parse_error& error) {
-    const std::string_view what = error.what();  // "[json...101] parse error at line 3, column 5: "
-    const std::size_t at = what.find("line ");
-    throw InputError(
-        fmt::format("{}, {}", path, at == std::string_view::npos ? what : what.substr(at)));
-  } catch (const Json::out_of_range&) {  // 1e400
-    throw InputError(path + " has a number that no machine holds");
+  if (const std::string text = left_out.text(); !text.empty()) {
+    if (!any) {
+      throw InputError(fmt::format("{}: no kernel is left: {}", place, text));
+    }
+    suite.notes.push_back(fmt::format("{}, left out: {}", place, text));
   }
 }
 
@@ -246,21 +281,6 @@ Suite again(const Recording& recording, const std::string& path,
 
 }  // namespace
 
-std::string read_text(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  // Not by its buffer, which throws what names no file.
-  for (char part[4096]; file.read(part, sizeof part), file.gcount() > 0;) {
-    text.append(part, static_cast<std::size_t>(file.gcount()));
-  }
-  if (!file.is_open() || file.bad()) {
-    throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(),
-                            fmt::format("cannot read '{}'", path));
-  }
-  return text;
-}
-
 const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name) {
   const auto found = std::ranges::find(subjects, name, &Subject::name);
   if (found == subjects.end()) {
@@ -271,26 +291,21 @@ const Subject& find_subject(const std::vector<Subject>& subjects, const std::str
       }
       return all;
     }();
-    throw std::invalid_argument(fmt::format("no kernel is called '{}': did you mean {}?", name,
+    throw std::invalid_argument(fmt::format("no kernel is called '{}': did you mean {}?",
+                                            shortened(name),
                                             fmt::join(nearest(name, names), " or ")));
   }
   return *found;
 }
 
-// Comments, too, which the parser does not look at: a sweep keeps the text.
-void check_utf8(const std::string& text, const std::string& path) {
-  try {
-    static_cast<void>(Json(text).dump());
-  } catch (const Json::type_error&) {
+Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
+                 const std::vector<std::string>& hows) {
+  const std::string text = read_text(file, kMostBytesOfSuite);
+  const std::string path = input_name(file);
+  if (!is_utf8(text)) {  // comments, too, which the parser does not look at: a sweep keeps the text
     throw InputError(path + " is not UTF-8");
   }
-}
-
-Suite read_suite(const std::string& path, const std::vector<Subject>& subjects,
-                 const std::vector<std::string>& hows) {
-  const std::string text = read_text(path);
-  check_utf8(text, path);
-  const Json document = parse(text, path);
+  const Json document = parse_json(text, path, Comments::yes);
   if (!document.is_object()) {
     throw InputError(path + " is no suite: expected {\"points\": [...]}");
   }
@@ -301,7 +316,8 @@ Suite read_suite(const std::string& path, const std::vector<Subject>& subjects,
   }
   for (const auto& [key, value] : document.items()) {
     if (key != "how" && key != "points") {
-      throw InputError(fmt::format("{}: \"{}\": a suite has \"how\" and \"points\"", path, key));
+      throw InputError(
+          fmt::format("{}: {}: a suite has \"how\" and \"points\"", path, in_short(key)));
     }
   }
   Suite suite{.how = hows.front(), .points = {}, .text = text};
@@ -309,13 +325,15 @@ Suite read_suite(const std::string& path, const std::vector<Subject>& subjects,
     const Json& how = document["how"];
     if (std::ranges::none_of(hows, [&](const std::string& known) { return how == known; })) {
       throw InputError(
-          fmt::format("{}, how: {}: expected {}", path, how.dump(), fmt::join(hows, " or ")));
+          fmt::format("{}, how: {}: expected {}", path, in_short(how), fmt::join(hows, " or ")));
     }
     suite.how = how.get<std::string>();
   }
-  if (!document.contains("points") || !document["points"].is_array() ||
-      document["points"].empty()) {
+  if (!document.contains("points") || !document["points"].is_array()) {
     throw InputError(path + " has no \"points\": a list of entries");
+  }
+  if (document["points"].empty()) {
+    throw InputError(path + " has an empty list of \"points\": there is nothing to do");
   }
   std::set<std::string> known;
   std::size_t k = 0;

@@ -3,7 +3,11 @@
 
 #include "runtime/sweep.hpp"
 
-#include <cstdint>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -11,22 +15,29 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <link.h>
 #include <nlohmann/json.hpp>
 
 #include "kernels/simd.hpp"
+#include "memsim/errors.hpp"
 #include "runtime/journal.hpp"
 #include "runtime/kernel_subjects.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/parse_json.hpp"
+#include "runtime/table.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
+#include "tools/interruption.hpp"
 #include "tools/jobs.hpp"
 #include "tools/machine.hpp"
 #include "tools/print.hpp"
+#include "tools/program.hpp"
 #include "tools/sizes.hpp"
 #include "tools/suite.hpp"
 #include "tools/swept.hpp"
@@ -37,32 +48,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kTime = "time";
-
-// This program, and what of redblue it has from shared libraries.
-std::vector<std::string> program_files() {
-  std::vector<std::string> files = {"/proc/self/exe"};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void* found) {
-        const std::string name = object->dlpi_name;
-        if (name.find("libredblue_") != std::string::npos) {
-          static_cast<std::vector<std::string>*>(found)->push_back(name);
-        }
-        return 0;
-      },
-      &files);
-  return files;
-}
-
-// Of their bytes (FNV-1a): another build may count other words.
-std::string program_fingerprint() {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const std::string& file : program_files()) {
-    for (const char byte : read_text(file)) {
-      hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-    }
-  }
-  return fmt::format("{:016x}", hash);
-}
 
 // The first line of a journal: what its points are of, and by whom.
 Json head_of(const Suite& suite, const Topology& topology) {
@@ -81,7 +66,13 @@ std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
     journal.append(head.dump() + "\n");
     return done;
   }
-  const Json found = Json::parse(journal.lines().front(), nullptr, false);
+  const Json found = [&] {
+    try {
+      return parse_json(journal.lines().front(), path);
+    } catch (const InputError&) {  // of whatever suite it was, it is not this one
+      return Json();
+    }
+  }();
   if (found != head) {
     const bool same_suite = found.is_object() && found.value("suite", Json()) == head["suite"];
     throw InputError(
@@ -102,10 +93,84 @@ void write(const std::filesystem::path& path, const std::string& text) {
   file.commit();
 }
 
+// A point that does not run says why, in its place; and whether it would say so again: what was
+// asked of it is known to fail, while a disk that is full may have room tomorrow.
+template <class Work>
+std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
+  const auto failed = [&](const char* why, bool lasts) {
+    return std::pair(nothing_swept(point, true, why), lasts);
+  };
+  try {
+    return {work(), true};
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::invalid_argument& error) {
+    return failed(error.what(), true);
+  } catch (const CountOverflow& error) {
+    return failed(error.what(), true);
+  } catch (const std::bad_alloc&) {
+    return failed("out of memory", false);
+  } catch (const std::exception& error) {
+    return failed(error.what(), false);
+  }
+}
+
+// Names the first of the points that failed. Whether some of them may run another time, as they are
+// not among those that are `kept`.
+bool say_failures(const std::vector<Swept>& points, std::size_t kept) {
+  const auto failed = std::ranges::count(points, true, &Swept::failed);
+  if (failed > 0) {
+    const Swept& first = *std::ranges::find(points, true, &Swept::failed);
+    say(fmt::format("{} of them cannot run: {}: {}{}", failed, to_string(first.point), first.why,
+                    failed > 1 ? " (the others are in the files)" : ""));
+  }
+  return kept < points.size();
+}
+
+// A point that is at work on a disk.
+class AtWork {
+ public:
+  AtWork(std::atomic<int>& count, bool on_disk) : count_(count), one_(on_disk ? 1 : 0) {
+    count_ += one_;
+  }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  ~AtWork() { count_ -= one_; }
+
+ private:
+  std::atomic<int>& count_;
+  int one_;
+};
+
+// Points in memory may go on for minutes when the process is asked to end, and leave nothing
+// behind: after a second it ends without them, but not before those `on_disks` have removed their
+// files.
+std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<int>& on_disks) {
+  return std::jthread([ending = std::move(ending), &on_disks](const std::stop_token& done) {
+    using Clock = std::chrono::steady_clock;
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    std::optional<Clock::time_point> last;
+    while (!done.stop_requested()) {
+      never.wait_for(lock, done, std::chrono::milliseconds(50), [] { return false; });
+      if (!last && !interruption().empty()) {
+        last = Clock::now() + std::chrono::seconds(1);
+      }
+      if (last && Clock::now() > *last && on_disks == 0 && !done.stop_requested()) {
+        StatusLine().clear();
+        say(ending());
+        std::_Exit(1);
+      }
+    }
+  });
+}
+
 int sweep(const std::string& suite_path, const std::filesystem::path& directory,
           const JobsOption& jobs) {
   const std::vector<Subject> subjects = kernel_subjects();
   const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTime});
+  std::ranges::for_each(suite.notes, say);
   // What is timed has the machine to itself.
   if (suite.how == kTime && jobs.given()) {
     throw UsageError(jobs.said() + ": points that are timed run one at a time");
@@ -132,33 +197,44 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   if (left.size() < points.size()) {
     say(fmt::format("{} of {} points were there", points.size() - left.size(), points.size()));
   }
-  std::mutex mutex;
-  MemoryBudget memory;
-  each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
-    const SuitePoint& asked = suite.points[left[k]];
-    const Point point{asked.subject->name, asked.arguments};
-    Swept swept = [&] {
-      try {
+  std::atomic<std::size_t> kept = points.size() - left.size();
+  std::atomic<int> on_disks = 0;
+  const std::function<void()> stop = stop_if_asked();
+  const auto ending = [&] {
+    return fmt::format("{}: {} of {} are kept in {}; the same command continues", interruption(),
+                       kept.load(), counted(std::ssize(points), "point"), directory.string());
+  };
+  try {
+    const std::jthread watcher = ending_soon(ending, on_disks);
+    std::mutex mutex;
+    MemoryBudget memory;
+    each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
+      stop();
+      const SuitePoint& asked = suite.points[left[k]];
+      const Point point{asked.subject->name, asked.arguments};
+      const AtWork at_work(on_disks, on_disk(point.arguments));
+      const auto [swept, lasts] = outcome_of(point, [&] {
         return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTime,
-                           &memory);
-      } catch (const std::bad_alloc&) {
-        throw;
-      } catch (const std::exception& error) {
-        throw std::runtime_error(fmt::format("{}: {}", to_string(point), error.what()));
+                           &memory, stop);
+      });
+      const std::lock_guard lock(mutex);
+      if (lasts) {
+        journal.append(to_line(swept));
+        ++kept;
       }
-    }();
-    const std::lock_guard lock(mutex);
-    journal.append(to_line(swept));
-    points[left[k]] = std::move(swept);
-  });
+      points[left[k]] = swept;
+    });
+  } catch (const Interrupted&) {
+    throw Interrupted(ending());
+  }
   for (std::optional<Swept>& swept : points) {
     sweep.points.push_back(std::move(*swept));
   }
   write(directory / kTableFile, to_csv(sweep));
   write(directory / kDocumentFile, to_json(sweep, topology));
-  say(fmt::format("{} points in {}: {}, {}", points.size(), directory.string(), kTableFile,
-                  kDocumentFile));
-  return 0;
+  say(fmt::format("{} in {}: {}, {}", counted(std::ssize(points), "point"), directory.string(),
+                  kTableFile, kDocumentFile));
+  return say_failures(sweep.points, kept) ? 1 : 0;
 }
 
 }  // namespace
@@ -166,7 +242,8 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
 Action add_sweep(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : suite(command, "suite", "a file of kernels and grids; how: run, count or time"),
+        : suite(command, "suite",
+                "a file of kernels and grids; how: run, count or time; -: standard input"),
           out(command, "-o,--out", "the directory; what it has of this suite is not done again",
               "DIR", Twin::of_command),
           jobs(command) {}

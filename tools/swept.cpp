@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/suite.hpp"
+#include "runtime/read_text.hpp"
 
 namespace redblue {
 

@@ -80,11 +80,13 @@ Comparison all_kinds() {
                 recorded("z", 4, {{"p", 10, 22, 30}}),   before.points[4],
                 recorded("z", 6, {{"p", 10, 20, 30}}),   recorded("w", 7, {{"p", 1, 2, 3}})};
   now.points[3].fits = false;
+  now.points[3].why = "fast memory overflow in phase p: a asks for 9 words: 5 words are missing";
   return compared(before, now, {"writes=2"});
 }
 
 // Of letters that mean something to one of the readers.
 const std::string kBadName = "a&b<c>\"d\"|e,f:g%h\\i\nj'k`l*m_n\r\x01";
+const std::string kShown = "a&b<c>\"d\"|e,f:g%h\\i\\x0aj'k`l*m_n\\x0d\\x01";  // to people
 
 Comparison bad_names() {
   Comparison comparison = one(recorded(kBadName, 1, {{kBadName, 1, 2, 3}}),
@@ -116,7 +118,8 @@ TEST(ComparisonTable, HasTheCulpritFirstAndNoTrailingBlanks) {
       "\n"
       "point  phase  metric       baseline            now  change  share\n"
       "y n=3  total   point          there           gone       -      -  it is gone\n"
-      "z n=5  total    fits            yes             no       -      -\n"
+      "z n=5  total    fits            yes             no       -      -  fast memory overflow in "
+      "phase p: a asks for 9 words: 5 words are missing\n"
       "w n=7  total   point              -            new       -      -\n"
       "x n=1      p   reads          1,000          1,001      +1  +0.1%\n"
       "       total   reads          1,000          1,001      +1  +0.1%\n"
@@ -187,7 +190,9 @@ TEST(ComparisonCsv, HasALineForEachDifference) {
                              {"metric", "reads"},
                              {"before", "1000"},
                              {"after", "1001"},
-                             {"hidden_by", ""}}));
+                             {"hidden_by", ""},
+                             {"why", ""}}));
+  EXPECT_PRED2(contains, rows[1].at("why"), "5 words are missing");
   EXPECT_EQ(rows[8].at("hidden_by"), "writes=2");
   const std::vector<CsvRow> bad = parse_csv(text_of("csv", bad_names()));
   ASSERT_EQ(bad.size(), 2U);
@@ -224,7 +229,7 @@ TEST(ComparisonMarkdown, IsATableOfEightColumns) {
   const std::string bad = text_of("markdown", bad_names());
   EXPECT_PRED2(contains, bad, "\\|e");
   EXPECT_PRED2(contains, bad, "\\<c");
-  EXPECT_PRED2(contains, bad, "h\\\\i j");
+  EXPECT_PRED2(contains, bad, "h\\\\i\\\\x0aj");
   EXPECT_PRED2(contains, bad, "\\`l\\*m\\_n");
   const Recorded same = recorded("x", 1, {{"p", 1, 1, 1}});
   EXPECT_EQ(text_of("markdown", one(same, same)),
@@ -247,17 +252,20 @@ std::string unescaped(std::string text, bool property) {
 }
 
 TEST(ComparisonGithub, IsAnAnnotationForEachPoint) {
-  EXPECT_EQ(lines_of(text_of("github", all_kinds())),
-            (Lines{"::error title=redblue%3A y n=3::it is gone",
-                   "::error title=redblue%3A z n=5::it no longer fits in M",
-                   "::error title=redblue%3A w n=7::it is new",
-                   "::error title=redblue%3A x n=1::p reads 1,000 -> 1,001 words (+1, +0.1%25)"
-                   "%0Atotal reads 1,000 -> 1,001 words (+1, +0.1%25)",
-                   "::error title=redblue%3A x n=2::p: the phase is gone, and its 10 words"
-                   "%0Aq: the phase is new, and its 10 words",
-                   "::notice title=redblue%3A z n=4::p writes 20 -> 22 words (+2, +10%25), hidden "
-                   "by writes=2%0Atotal writes 20 -> 22 words (+2, +10%25), hidden by writes=2",
-                   "redblue: DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances"}));
+  EXPECT_EQ(
+      lines_of(text_of("github", all_kinds())),
+      (Lines{
+          "::error title=redblue%3A y n=3::it is gone",
+          "::error title=redblue%3A z n=5::it no longer fits in M: fast memory overflow in phase "
+          "p: a asks for 9 words: 5 words are missing",
+          "::error title=redblue%3A w n=7::it is new",
+          "::error title=redblue%3A x n=1::p reads 1,000 -> 1,001 words (+1, +0.1%25)"
+          "%0Atotal reads 1,000 -> 1,001 words (+1, +0.1%25)",
+          "::error title=redblue%3A x n=2::p: the phase is gone, and its 10 words"
+          "%0Aq: the phase is new, and its 10 words",
+          "::notice title=redblue%3A z n=4::p writes 20 -> 22 words (+2, +10%25), hidden "
+          "by writes=2%0Atotal writes 20 -> 22 words (+2, +10%25), hidden by writes=2",
+          "redblue: DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances"}));
 }
 
 TEST(ComparisonGithub, EscapesWhatWouldEndALineOrAProperty) {
@@ -268,9 +276,9 @@ TEST(ComparisonGithub, EscapesWhatWouldEndALineOrAProperty) {
   ASSERT_EQ(title, 8U);
   const std::string property = line.substr(title + 6, message - title - 6);
   EXPECT_EQ(property.find_first_of(":,\r\n"), std::string::npos);
-  EXPECT_EQ(unescaped(property, true), "redblue: " + kBadName + " n=1");
+  EXPECT_EQ(unescaped(property, true), "redblue: " + kShown + " n=1");
   EXPECT_EQ(unescaped(line.substr(message + 2), false),
-            kBadName + " reads 1 -> 2 words (+1, +100%)\ntotal reads 1 -> 2 words (+1, +100%)");
+            kShown + " reads 1 -> 2 words (+1, +100%)\ntotal reads 1 -> 2 words (+1, +100%)");
 }
 
 TEST(ComparisonJunit, IsATestForEachPoint) {
@@ -315,12 +323,9 @@ TEST(ComparisonJunit, IsATestForEachPoint) {
 
 TEST(ComparisonJunit, IsXmlWhateverTheNames) {
   const XmlElement root = XmlReader::read(text_of("junit", bad_names()));
-  std::string expected = kBadName;  // the letters that XML has no place for are blanks
-  std::ranges::replace(expected, '\r', ' ');
-  std::ranges::replace(expected, '\x01', ' ');
-  EXPECT_EQ(root.children.at(0).attributes.at("name"), expected);
+  EXPECT_EQ(root.children.at(0).attributes.at("name"), kShown);
   EXPECT_EQ(root.children.at(0).children.at(0).children.at(0).attributes.at("message"),
-            expected + " reads 1 -> 2 words (+1, +100%)");
+            kShown + " reads 1 -> 2 words (+1, +100%)");
 }
 
 // What was counted now, for services that keep it and draw its curve.
@@ -350,6 +355,19 @@ TEST(ComparisonBenchmarks, OfAsManyWordsAsThereAre) {
   most.total = {"", INT64_MAX, INT64_MAX, INT64_MAX};
   EXPECT_EQ(Json::parse(text_of("customSmallerIsBetter", one(most, most)))[0]["value"],
             18446744073709551614U);
+}
+
+// What a point that failed said is in every form that says what differs.
+TEST(ComparisonReport, SaysWhyAPointFailed) {
+  Comparison comparison = bad_names();
+  comparison.points[0].differences = {
+      {.kind = Kind::failed, .why = "required: a tile is at rest \x1b[31m"}};
+  for (const std::string form : {"table", "json", "csv", "markdown", "github", "junit"}) {
+    EXPECT_PRED2(contains, text_of(form, comparison), "required: a tile is at rest") << form;
+    if (form != "json" && form != "csv") {  // which are data, and escape or quote as these do
+      EXPECT_FALSE(contains(text_of(form, comparison), "\x1b")) << form;
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "runtime/journal.hpp"
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -64,6 +66,27 @@ TEST(Journal, FailsWhereItCannotBe) {
   const TemporaryDirectory directory;
   EXPECT_THROW(Journal(directory.path() / "no" / "journal"), std::system_error);
   EXPECT_THROW(Journal(directory.path()), std::system_error);
+}
+
+TEST(Journal, IsClearedAndRemoved) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "journal";
+  Journal journal(path);
+  journal.append("one\n");
+  journal.clear();
+  journal.append("two\n");
+  EXPECT_EQ(content_of(path), "two\n");
+  journal.remove();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// What no journal is, is not read to its end, which it may not have.
+TEST(Journal, IsARegularFileOfItsSize) {
+  EXPECT_THROW(Journal("/dev/zero"), std::runtime_error);
+  const TemporaryDirectory directory;
+  const auto path = directory.write("journal", "one\n");
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 40);
+  EXPECT_THROW(Journal{path}, std::runtime_error);
 }
 
 }  // namespace

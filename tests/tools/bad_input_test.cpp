@@ -355,7 +355,7 @@ TEST_F(BadInput, MByACalibration) {
   directory_.write("file", "");
   expect_refused(
       process(kSixCores + "XDG_CACHE_HOME=" + (directory_ / "file").string() + " count " + problem),
-      1, "file/redblue/calibration.json: Not a directory");
+      1, "file/redblue/calibration.json': Not a directory");
 }
 
 TEST_F(BadInput, Calibrate) {

@@ -636,5 +636,17 @@ TEST_F(Command, AFailedVerification) {
   }
 }
 
+TEST_F(Command, ArgumentsThatNobodyExpectsComeInTheirOrder) {
+  expect_refused(process("list first second third"), 2, "not expected: first second third \\(");
+  expect_refused(process("store info st --one --two"), 2, "not expected: --one --two \\(");
+}
+
+// A limit on the size of files is an error of the write, not the end of the process.
+TEST_F(Command, AFileThatMayNotGrowIsSaid) {
+  Process limited = process("run matmul/blocked --n 400 --d 40 --M 2000 --out C=c.npy");
+  limited.largest_file = 1000;
+  expect_refused(limited, 1, "c.npy.*: File too large");
+}
+
 }  // namespace
 }  // namespace redblue

@@ -191,6 +191,25 @@ TEST_F(GateCommand, WhatIsComparedIsNotWrittenOver) {
   EXPECT_EQ(baseline(), before);
 }
 
+// What a developer needs is the reason, in every form.
+TEST_F(GateCommand, WhatNoLongerFitsSaysWhy) {
+  edit([](Ordered& points) { points[0]["arguments"]["M"] = 1; });
+  for (const std::string form : {"table", "json", "csv", "markdown", "github", "junit"}) {
+    const Outcome outcome = redblue("check edited.json --format " + form);
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_TRUE(std::regex_search(outcome.out, std::regex("backward/small needs|M = 1")))
+        << form << outcome.out;
+  }
+}
+
+TEST_F(GateCommand, AToleranceOfAMetricIsGivenOnce) {
+  for (const std::string given : {"reads=100%,reads=0", "p:reads=1,reads=1,p:reads=2"}) {
+    expect_refused(process("check base.json --tolerance " + given), 2,
+                   "--tolerance .*reads=.: .*reads=.* says how far this may move: leave one");
+  }
+  EXPECT_EQ(redblue("check base.json --tolerance reads=1,phase1/S:reads=2,writes=1").code, 0);
+}
+
 // A slip in a phase's name is said; it lets nothing pass.
 TEST_F(GateCommand, AToleranceOfNoPhaseIsSaid) {
   const Outcome outcome = redblue("check base.json --tolerance phase1/s:reads=1");

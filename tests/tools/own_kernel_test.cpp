@@ -3,6 +3,9 @@
 
 #include "tools/own_kernel.hpp"
 
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
@@ -10,12 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
+#include "runtime/sanitized.hpp"
 #include "tests/runtime/temporary_directory.hpp"
 #include "tests/runtime/thrown.hpp"
 #include "tests/tools/csv.hpp"
@@ -99,6 +104,40 @@ REDBLUE_KERNEL("keeps/tile", keeps_a_tile, "n");
 REDBLUE_KERNEL("keeps/tile-and-fails", keeps_a_tile_and_fails, "n");
 REDBLUE_KERNEL("keeps/phase", keeps_a_phase, "n");
 REDBLUE_KERNEL("keeps/stream", keeps_a_stream, "n");
+
+// What no kernel should do.
+void crashes(Machine&, const Arguments&) {
+  ::raise(SIGSEGV);
+}
+void aborts(Machine&, const Arguments&) {
+  std::abort();
+}
+void ends_the_process(Machine&, const Arguments&) {
+  std::_Exit(7);
+}
+void throws_a_number(Machine&, const Arguments&) {
+  throw 42;  // NOLINT(hicpp-exception-baseclass)
+}
+std::vector<PhaseCost> crashing_formula(const Arguments&) {
+  ::raise(SIGSEGV);
+  return {};
+}
+void two_phases(Machine& machine, const Arguments& given) {
+  const Phase phase(machine, "a\nb\x1b[2J");
+  copy(machine, given);
+}
+void no_letters(Machine& machine, const Arguments& given) {
+  const Phase phase(machine, "a\xff");
+  copy(machine, given);
+}
+
+REDBLUE_KERNEL("fails/crash", crashes, "n");
+REDBLUE_KERNEL("fails/abort", aborts, "n");
+REDBLUE_KERNEL("fails/exit", ends_the_process, "n");
+REDBLUE_KERNEL("fails/number", throws_a_number, "n");
+REDBLUE_KERNEL("fails/formula", copy_in_a_phase, "n", "m").formula(crashing_formula);
+REDBLUE_KERNEL("names/lines", two_phases, "n", "m");
+REDBLUE_KERNEL("names/bytes", no_letters, "n", "m");
 
 Outcome own(const std::string& line) {
   std::vector<std::string> words = split(line).words;
@@ -239,8 +278,79 @@ TEST(OwnKernels, KeepNothingOfTheirMachine) {
     EXPECT_EQ(outcome.err,
               "redblue: " + std::string(kernel) + " n=4 M=9: " + std::string(message) + "\n");
   }
-  EXPECT_EQ(kept().tile.words(), 0);
-  kept() = {};
+}
+
+// Each ends its own point alone, and is named.
+TEST(OwnKernels, AreIsolated) {
+  for (const auto& [kernel, message] :
+       {std::pair("fails/crash", "it ended by SIGSEGV (Segmentation fault)"),
+        {"fails/abort", "it ended by SIGABRT (Aborted)"},
+        {"fails/exit", "it ended its process with exit code 7"},
+        {"fails/number", "it threw int, which is no std::exception"}}) {
+    const Outcome run = own(std::string("run ") + kernel + " --n 4 --M 9");
+    EXPECT_EQ(run.code, 1);
+    EXPECT_EQ(run.out, "");
+    if (!kSanitized) {  // which has words of its own for a crash
+      EXPECT_EQ(run.err, fmt::format("redblue: {} n=4 M=9: {}\n", kernel, message));
+    }
+  }
+  const Outcome formula = own("count fails/formula --n 4 --m 3 --M 9");
+  EXPECT_EQ(formula.code, 1);
+  EXPECT_PRED2(contains, formula.err, "fails/formula n=4 m=3 M=9: it ended ");
+}
+
+TEST(OwnKernels, ACrashIsADifferenceAndAllFilesAreWritten) {
+  const TemporaryDirectory directory;
+  const auto recording = [](const std::string& kernel, Index n) {
+    return fmt::format(R"({{"kernel": "{}", "arguments": {{"n": {}, "m": 3, "M": 10}},
+      "total": {{"reads": {}, "writes": {}, "peak": 3}},
+      "phases": [{{"path": "copy", "reads": {}, "writes": {}, "peak": 3}}]}})",
+                       kernel, n, 3 * n, 3 * n, 3 * n, 3 * n);
+  };
+  std::string points = recording("copy/rows", 1);
+  for (Index n = 2; n < 40; ++n) {
+    points += ", " + recording(n % 10 == 0 ? "fails/formula" : "copy/rows", n);
+  }
+  points += R"(, {"kernel": "fails/crash", "arguments": {"n": 1, "M": 10},
+      "total": {"reads": 1, "writes": 1, "peak": 3}, "phases": []})";
+  const std::string base =
+      directory
+          .write("base.json", R"({"schema": 1, "redblue": "recording", "how": "run", "points": [)" +
+                                  points + "]}")
+          .string();
+  const std::string also = (directory / "gate.json").string();
+  const Outcome check = own("check " + base + " --jobs 4 --also json=" + also);
+  EXPECT_EQ(check.code, 3);
+  EXPECT_PRED2(contains, check.out, "DIFFERENT, 1 of 40 points\n");
+  EXPECT_PRED2(contains, check.out, "fails/crash n=1 M=10  total   point       ran  failed");
+  const Json json = Json::parse(content_of(also));
+  EXPECT_EQ(json["differences"][0]["kind"], "failed");
+  EXPECT_PRED2(contains, json["differences"][0]["text"].get<std::string>(), "it ended ");
+
+  const std::string suite =
+      directory.write("s.json", R"({"points": [{"kernel": "fails/crash", "n": 1, "M": 10}]})")
+          .string();
+  const Outcome record = own("record " + suite);
+  EXPECT_EQ(record.code, 1);
+  EXPECT_PRED2(contains, record.err, "redblue: fails/crash n=1 M=10: it ended ");
+}
+
+// Names of phases are the kernel's; tables stay tables.
+TEST(OwnKernels, NamesOfPhasesAreShownAsTheyCanBe) {
+  const Outcome lines = own("run names/lines --n 2 --m 3 --M 10");
+  EXPECT_EQ(lines.code, 0) << lines.err;
+  EXPECT_PRED2(contains, lines.out, "\na\\x0ab\\x1b[2J ");
+  EXPECT_EQ(
+      Json::parse(own("run names/lines --n 2 --m 3 --M 10 --format json").out)["phases"][0]["path"],
+      "a\nb\x1b[2J");
+  const Outcome bytes = own("run names/bytes --n 2 --m 3 --M 10");
+  EXPECT_EQ(bytes.code, 1);
+  EXPECT_PRED2(contains, bytes.err, "the phase a\\xff has a name that is not UTF-8");
+  const Outcome none = own("run copy/plain --n 2 --m 3 --M 10");
+  EXPECT_PRED2(contains, none.out, "\n(outside) ");
+  EXPECT_EQ(
+      Json::parse(own("run copy/plain --n 2 --m 3 --M 10 --format json").out)["phases"][0]["path"],
+      "");
 }
 
 }  // namespace

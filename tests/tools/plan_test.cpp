@@ -50,6 +50,14 @@ TEST_F(PlanCommand, ListsEveryKernelThatFits) {
 }
 
 // Where A3 is A2, the kernels that read them once are there, too; else they are not.
+// Of two that move as many words with as many flops, the first of the list is the first.
+TEST_F(PlanCommand, SaysWhatDecidesBetweenEquals) {
+  const std::string text = data("plan --problem product --n 64 --d 64 --M 2000");
+  EXPECT_NE(text.find("moves as many words and flops, and comes later in `redblue list`\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(PlanCommand, SharedSourcesAreReadOnce) {
   const std::string size = "plan --n 4096 --d 64 --M 64K";
   EXPECT_EQ(json(size)["plan"]["kernel"], "backward/rows-xg");

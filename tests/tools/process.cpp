@@ -102,7 +102,7 @@ void become(const Process& process, char* const* words, char* const* environment
   if (process.largest_file) {
     const auto bytes = static_cast<rlim_t>(*process.largest_file);
     const rlimit limit{bytes, bytes};
-    ok = ok && ::setrlimit(RLIMIT_FSIZE, &limit) == 0 && ::signal(SIGXFSZ, SIG_IGN) != SIG_ERR;
+    ok = ok && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
   }
   if (process.without_root && ::geteuid() == 0) {
     ok = ok && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;

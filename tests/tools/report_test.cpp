@@ -131,7 +131,7 @@ TEST_F(ReportCommand, Refuses) {
   for (const double part : {0.0, 0.1, 0.5, 0.99}) {
     const auto size = static_cast<std::size_t>(part * static_cast<double>(whole.size()));
     directory_.write("out/sweep.json", whole.substr(0, size));
-    expect_refused(process("report out"), 1, "out/sweep.json: parse error");
+    expect_refused(process("report out"), 1, "out/sweep.json, line ");
   }
   directory_.write("out/sweep.json", "{}");
   expect_refused(process("report out"), 1, "out/sweep.json is no sweep");

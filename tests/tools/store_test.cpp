@@ -243,7 +243,7 @@ TEST_F(StoreCommand, KeepsIntermediatesIfAsked) {
 // One flipped bit in any file is found by verify, and by the run that reads it, which leaves no g.
 TEST_F(StoreCommand, FindsDamage) {
   data("store generate st --n 30 --d 6");
-  EXPECT_NE(data("store verify st").find("A1: 1 granules are what was written"), std::string::npos);
+  EXPECT_NE(data("store verify st").find("A1: 1 granule is what was written\n"), std::string::npos);
   std::string damaged = bytes("st/A2.rb");
   damaged[2 * kSector + 17] ^= 4;
   directory_.write("st/A2.rb", damaged);
@@ -252,7 +252,7 @@ TEST_F(StoreCommand, FindsDamage) {
   expect_refused("store verify st A2", 1, "A2.rb: the 4096 bytes at offset 8192 are not what was");
   const Outcome all = redblue("store verify st");
   EXPECT_EQ(all.code, 1);
-  EXPECT_NE(all.out.find("dO: 1 granules"), std::string::npos)
+  EXPECT_NE(all.out.find("dO: 1 granule is what was written"), std::string::npos)
       << "what lies behind A2 is seen, too";
   EXPECT_EQ(redblue("run backward/small --M 100 --store file:st --out g=g.npy").code, 1);
   EXPECT_FALSE(std::filesystem::exists(directory_ / "g.npy"));
@@ -392,7 +392,10 @@ TEST_F(StoreCommand, BadInput) {
       {run + "--direct no", 2, "--direct: only with --store file:DIR"},
       {run + "--store file:st --engine aio", 2, "--engine 'aio': expected io_uring or threads"},
       {run + "--store file:st --direct maybe", 2, "--direct 'maybe': expected yes or no"},
-      {run + "--store file:st --granule 1MiB", 2, "--granule '1MiB': .*at most 512KiB"},
+      {run + "--store file:st --granule 1MiB", 2,
+       "--granule '1MiB' is too large: .*at most 512KiB"},
+      {run + "--store file:st --granule 1TiB", 2,
+       "--granule '1TiB' is too large: expected a multiple of 4KiB, at most 512KiB"},
       {run + "--store file:st --granule 1KiB", 2, "--granule '1KiB': expected a multiple of 4KiB"},
       {run + "--store file:st --granule 64", 2, "--granule: \"64\" is not a size in bytes"},
       {run + "--store file:empty --resume", 2,

@@ -1,6 +1,7 @@
 // What a suite may say, what redblue record makes of it, and that a recording holds nothing of the
 // machine that made it.
 
+#include <regex>
 #include <vector>
 
 #include <fmt/format.h>
@@ -164,13 +165,108 @@ TEST_F(SuiteCommand, WhatIsNone) {
   refused("{\"points\": [1e400]}", " has a number that no machine holds");
   refused("[]", " is no suite: expected");
   refused("{}", " has no \"points\"");
-  refused(R"({"points": []})", " has no \"points\"");
+  refused(R"({"points": []})", " has an empty list of \"points\": there is nothing to do");
   refused(R"({"points": {"kernel": "forward/flash"}})", " has no \"points\"");
   refused(R"({"points": [7]})", ", points 1 is no object: 7");
   refused(R"({"pionts": []})", ": \"pionts\": a suite has \"how\" and \"points\"");
   refused(R"({"how": "guess", "points": [1]})", ", how: \"guess\": expected run or count");
   refused(R"({"redblue": "recording", "points": []})", " has no \"schema\"");
   refused(R"({"redblue": "recipe", "schema": 1})", " is no recording");
+}
+
+// 60,000 levels, wherever a document is read: no stack is that deep.
+TEST_F(SuiteCommand, WhatIsNestedWithoutEnd) {
+  const std::string deep = std::string(60'000, '[') + std::string(60'000, ']');
+  refused(deep, " is nested deeper than 64 levels");
+  refused(R"({"points": [)" + deep + "]}", " is nested deeper than 64 levels");
+  for (const std::string line :
+       {"check suite.json", "diff suite.json suite.json", "sweep suite.json -o swept"}) {
+    directory_.write("suite.json", deep);
+    expect_refused(process(line), 1, "suite.json is nested deeper than 64 levels");
+  }
+}
+
+TEST_F(SuiteCommand, AMessageIsALineOfSomeLength) {
+  const std::string long_text(100'000, 'x');
+  for (const std::string& entry :
+       {R"("n": ")" + long_text + "\"", R"("n": [[")" + long_text + "\"]]",
+        R"("n": 4, "store": ")" + long_text + "\"", R"("n": 4, ")" + long_text + R"(": 1)"}) {
+    directory_.write("suite.json", R"({"points": [{"kernel": "forward/flash", "d": 2, "M": 100, )" +
+                                       entry + "}]}");
+    const Outcome outcome = redblue("record suite.json");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_LT(outcome.err.size(), 400U) << outcome.err.substr(0, 1000);
+  }
+}
+
+TEST_F(SuiteCommand, ControlCharactersReachNoTerminal) {
+  refused("{\"points\": [{\"kernel\": \"a\\u001b[31m\\u0000\"}]}",
+          "no kernel is called 'a\\\\x1b\\[31m\\\\x00'");
+  const std::string name = "a\x1b[31m\n.json";
+  Process missing = process("record");
+  missing.words.push_back(name);
+  expect_refused(missing, 1, "cannot read 'a\\\\x1b\\[31m\\\\x0a.json'");
+}
+
+TEST_F(SuiteCommand, IsAFileOrAPipe) {
+  for (const std::string line :
+       {"record /dev/zero", "sweep /dev/zero -o swept", "check /dev/zero"}) {
+    expect_refused(process(line), 1, "/dev/zero is a device: expected a regular file or a pipe");
+  }
+  const std::string suite =
+      R"({"points": [{"kernel": "forward/flash", "n": 4, "d": 2, "M": 100}]})";
+  directory_.write("base.json", recorded(suite));
+  const auto piped = [this](const std::string& line) {
+    Process shell = process("");
+    shell.words = {"/bin/sh", "-c", line, REDBLUE_COMMAND};
+    return shell;
+  };
+  EXPECT_EQ(piped("cat suite.json | \"$0\" record -").run().out,
+            content_of(directory_ / "base.json"));
+  const Outcome checked = piped("cat base.json | \"$0\" check -").run();
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_EQ(checked.out, "this program\nagainst standard input: same, the only point\n");
+  EXPECT_EQ(piped("cat base.json | \"$0\" diff - base.json").run().code, 0);
+  EXPECT_EQ(piped("cat suite.json | \"$0\" sweep - -o swept").run().code, 0);
+  expect_refused(piped("echo '{' | \"$0\" check -"), 1, "standard input is cut off or no JSON");
+  expect_refused(piped("\"$0\" check - < /dev/zero"), 1, "standard input is a device");
+  expect_refused(process("diff - -"), 2, "standard input is one recording");
+}
+
+// Those that a pattern matches are left out where they do not take what is given.
+TEST_F(SuiteCommand, APatternMeansThoseThatTakeIt) {
+  const auto entry = [](const std::string& kernels, const std::string& more) {
+    return R"({"how": "count", "points": [{"kernel": )" + kernels +
+           R"(, "n": 17, "d": 4, "M": 2000, )" + more + "}]}";
+  };
+  directory_.write("suite.json", entry(R"("backward/*")", R"("threads": 2)"));
+  const Outcome some = redblue("record suite.json");
+  EXPECT_EQ(some.code, 0) << some.err;
+  EXPECT_TRUE(std::regex_search(
+      some.err, std::regex("points 1, left out: .*backward/flash.* do not take threads as given")))
+      << some.err;
+  std::string takers;
+  const Json taken = Json::parse(some.out)["points"];
+  for (const Json& point : taken) {
+    takers += point["kernel"].get<std::string>() + " ";
+  }
+  EXPECT_NE(takers.find("backward/rows "), std::string::npos) << takers;
+  EXPECT_EQ(takers.find("backward/flash "), std::string::npos) << takers;
+
+  // A key that some have not at all; and with other values of it they are there.
+  directory_.write("suite.json", entry(R"("*ward/rows")", R"("given": "nothing")"));
+  const Outcome backward = redblue("record suite.json");
+  EXPECT_EQ(backward.code, 0) << backward.err;
+  EXPECT_NE(backward.err.find("forward/rows does not take given as given"), std::string::npos)
+      << backward.err;
+  EXPECT_EQ(points(entry(R"("backward/flas*")", R"("threads": [1, 2])")),
+            Names{"backward/flash n=17 d=4 M=2000"});
+
+  refused(entry(R"("backward/flas*")", R"("prefetch": 2, "threads": 2)"),
+          "no kernel is left: backward/flash does not take threads as given");
+  directory_.write("suite.json",
+                   entry(R"(["backward/rows", "backward/flash"])", R"("threads": 2)"));
+  expect_refused(process("record suite.json"), 1, "backward/flash .*--threads 2");
 }
 
 // On every machine the same: not its instructions, its caches, its cores.

@@ -98,7 +98,8 @@ TEST_F(SweepCommand, RefusesWhatItCannotGoOnWith) {
   write("other.json", R"({"points": [{"kernel": "backward/small", "n": 9, "d": 2, "M": 99}]})");
   expect_refused("sweep other.json -o done", 1, "done holds the points of another suite");
   expect_refused("sweep suite.json", 2, "--out is missing");
-  expect_refused("sweep suite.json -o suite.json", 1, "suite\\.json");
+  expect_refused("sweep suite.json -o suite.json", 1,
+                 "redblue: cannot create director.* 'suite\\.json': ");
   expect_refused("sweep none.json -o none", 1, "none\\.json");
   expect_refused("sweep suite.json -o done --jobs 0", 2, "--jobs");
   write("bad.json", R"({"how": "often", "points": []})");
@@ -219,6 +220,69 @@ TEST_F(SweepCommand, CountsAreThoseOfTheRun) {
   const std::vector<std::string> counted = rows("count");
   EXPECT_GT(counted.size(), 200U);
   EXPECT_EQ(counted, rows("run"));
+}
+
+// As one that does not fit: it is said what it is, in its place, and the others are as they were.
+TEST_F(SweepCommand, APointThatCannotRunIsSaidAndKept) {
+  write("suite.json", R"({"points": [{"kernel": ["backward/rows", "backward/flash"], "n": 60,
+                                      "d": 8, "M": [9, 2048], "threads": [1, 2]}]})");
+  const Outcome outcome = redblue("sweep suite.json -o swept");
+  EXPECT_EQ(outcome.code, 0) << "what is asked of it cannot be done: no fault of the machine";
+  EXPECT_NE(outcome.err.find("8 points in swept"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("1 of them cannot run: backward/flash n=60"), std::string::npos)
+      << outcome.err;
+  std::string fits;
+  for (const CsvRow& row : parse_csv(read("swept/sweep.csv"))) {
+    if (row.at("phase") == "total") {
+      fits += row.at("fits") + " ";
+      EXPECT_EQ(row.at("why").empty(), row.at("fits") == "yes");
+      if (row.at("fits") == "failed") {
+        EXPECT_NE(row.at("why").find("runs one head on one thread"), std::string::npos);
+      }
+    }
+  }
+  EXPECT_EQ(fits, "no no yes yes no no yes failed ");
+  const Json points = Json::parse(read("swept/sweep.json"))["points"];
+  EXPECT_EQ(points[7]["failed"], true);
+  EXPECT_EQ(points[4].contains("failed"), false);
+
+  const Outcome again = redblue("sweep suite.json -o swept");
+  EXPECT_EQ(again.code, 0);
+  EXPECT_NE(again.err.find("8 of 8 points were there"), std::string::npos) << again.err;
+  ASSERT_EQ(redblue("report swept").code, 0);
+  const std::string page = read("swept/report.html");
+  EXPECT_NE(page.find("<strong>1 of 8 points cannot run</strong>"), std::string::npos);
+  EXPECT_NE(page.find("cannot run: --threads 2: backward/flash runs one head"), std::string::npos);
+}
+
+// What a disk has no room for now is in the files of now; another time it is tried again.
+TEST_F(SweepCommand, APointThatFailedIsTriedAgain) {
+  write("suite.json", R"({"points": [{"kernel": "backward/rows", "n": 60, "d": 8, "M": 2048,
+                                      "store": ["disk", "memory"]}]})");
+  const Outcome failed = redblue("TMPDIR=/no/such/directory sweep suite.json -o swept");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE(failed.err.find("1 of them cannot run: "), std::string::npos) << failed.err;
+  EXPECT_EQ(parse_csv(read("swept/sweep.csv")).front().at("fits"), "failed");
+  const Outcome again = redblue("sweep suite.json -o swept");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(again.err.find("1 of 2 points were there"), std::string::npos) << again.err;
+  EXPECT_EQ(parse_csv(read("swept/sweep.csv")).front().at("fits"), "yes");
+}
+
+// The last point would take some minutes; the process does not wait for it.
+TEST_F(SweepCommand, AnInterruptionSaysWhatIsKept) {
+  write("suite.json",
+        R"({"points": [{"kernel": "matmul/blocked", "n": [9, 10, 11], "d": 8, "M": 27},
+                         {"kernel": "matmul/blocked", "n": 4000, "d": 1500, "M": 27}]})");
+  Process ended = process("sweep suite.json -o swept --jobs 1");
+  ended.words.insert(ended.words.begin(),
+                     {"/usr/bin/timeout", "--foreground", "-s", "INT", kSanitized ? "20" : "3"});
+  const Outcome outcome = ended.run();
+  EXPECT_EQ(outcome.code, 124) << "as timeout has it";
+  EXPECT_EQ(outcome.err,
+            "redblue: ended by SIGINT: 3 of 4 points are kept in swept; the same command "
+            "continues\n");
+  EXPECT_LT(outcome.seconds, kSanitized ? 60 : 20);
 }
 
 // Every kind, as SVG and as PNG, with the command below it.
