@@ -102,7 +102,6 @@ Json part_json(const Part& part) {
   if (part.counted) {
     sum["elementwise"] = part.counted->total.operations.elementwise;
     sum["seconds"] = part.counted->total_seconds;
-    sum["seconds_outside"] = seconds_outside(*part.counted);
     sum["span"] = part.counted->span;
     if (part.peak_gflops > 0) {
       sum["gflops"] = gflops(part);
