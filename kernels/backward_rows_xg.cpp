@@ -210,6 +210,7 @@ Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signa
       .folds_partial_sums = true,
       .fit_time = [](const Shape& shape, Index M) { return fastest(shape, M, cost<kShared>); },
       .window = window,
+      .optional_block = kResident,
   };
 }
 

@@ -119,6 +119,8 @@ struct Kernel {
   Window (*window)(const Signature& operand, const Shape& shape, const Blocks& blocks) = nullptr;
   // For kernels that may be split among machines.
   std::optional<RowSplit> split = std::nullopt;
+  // A block that a caller may choose though the fitted plan may lack it; else empty.
+  std::string_view optional_block = {};
 
   // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
   // more than 1 where no keys are streamed, as do plan() and least_M().

@@ -83,12 +83,11 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
   return cost;
 }
 
-KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io,
-                     Orientation orientation)
+KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io)
     : ranges_(by.shape.m, by.keys),
-      a2_(machine, io.in("A2").row_blocks(by.keys), orientation, by.prefetch) {
+      a2_(machine, io.in("A2").row_blocks(by.keys), Orientation::straight, by.prefetch) {
   if (io.gives("A3")) {
-    own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), orientation, by.prefetch);
+    own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), Orientation::straight, by.prefetch);
   }
 }
 

@@ -80,7 +80,7 @@ struct KeyTiles {
   const Tile &a2, &a3;
 };
 
-// One key block after the other, or its transpose:
+// One key block after the other:
 //
 //   for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) { ... }
 //
@@ -104,8 +104,7 @@ class [[nodiscard]] KeyStream {
     BlockRanges::iterator J_;
   };
 
-  KeyStream(Machine& machine, const RowPlan& by, const Operands& io,
-            Orientation orientation = Orientation::straight);
+  KeyStream(Machine& machine, const RowPlan& by, const Operands& io);
   iterator begin() {
     advance();
     return {this, ranges_};
@@ -217,6 +216,7 @@ Kernel row_kernel(std::string_view name, std::string_view summary, std::vector<S
                         .part_cost = part_cost,
                         .reduce = sums ? reduce_gradient : nullptr,
                         .reduce_cost = sums ? reduce_gradient_cost : nullptr},
+      .optional_block = sums ? kKept : std::string_view(),
   };
 }
 

@@ -37,7 +37,7 @@ class Machine {
   explicit Machine(Index M);
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
-  ~Machine();  // waits for the reads that go on
+  ~Machine();  // waits for reads in flight
 
   // Throw (all of them): FastMemoryOverflow, ShapeMismatch, CountOverflow for a tile of
   // more words than can be counted; read and write also what the store throws.

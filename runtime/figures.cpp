@@ -469,7 +469,8 @@ Picture roofline_picture(const Points& points) {
                   .commands = {}};
   picture.commands =
       fmt::format("set logscale x 10\nset xrange [{}:{}]\n", least / 2, most * 2) +
-      gnuplot_log_tics('x', least / 2, most * 2) + y_range(std::ranges::min(speeds), peak) +
+      gnuplot_log_tics('x', least / 2, most * 2) +
+      y_range(std::ranges::min(speeds), std::max(peak, std::ranges::max(speeds))) +
       fmt::format(
           "set samples 500\nplot {} with lines linecolor black linewidth 3 title {}, "
           "{} / x with lines linecolor black linewidth 3 dashtype (8,4) title {}",

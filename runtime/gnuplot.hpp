@@ -25,7 +25,7 @@ inline constexpr int kSmallFont = 10;
 inline constexpr double kPlotLeft = 0.105;
 inline constexpr double kPlotRight = 0.8;
 
-// In its texts, but for the caption, powers are raised: "M = d^2", "10^-3".
+// In all its texts except the caption powers are raised: "M = d^2", "10^-3".
 struct Picture {
   std::string title;             // none: the plot has its room
   std::string x_label, y_label;  // with their units

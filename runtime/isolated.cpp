@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -178,11 +179,16 @@ Json in_a_child(const Work& work) {
   }
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() == parent) {  // else it died before that
-      write_all(said.get(), outcome_of(work).dump(-1, ' ', false, Json::error_handler_t::replace));
-      std::fflush(nullptr);
+    try {
+      if (::getppid() == parent) {  // else it died before that
+        write_all(said.get(),
+                  outcome_of(work).dump(-1, ' ', false, Json::error_handler_t::replace));
+        std::fflush(nullptr);
+      }
+      ::_exit(0);
+    } catch (...) {  // out of memory for its own words: nothing may unwind into the parent's frames
+      ::_exit(1);
     }
-    ::_exit(0);
   }
   int status = 0;
   if (retry([&] { return ::waitpid(child, &status, 0); }) < 0) {

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/rows.hpp"
 #include "runtime/buffers.hpp"
 #include "runtime/planner.hpp"
 #include "runtime/whole_file.hpp"
@@ -126,17 +125,6 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
     }
   }
 }
-
-namespace {
-
-// As far as there is such a path: what is wrong with it shows when it is opened.
-std::filesystem::path resolved(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
-  return error ? path : found;
-}
-
-}  // namespace
 
 // The kernel that is asked for. In place of auto, until the size is known, one with all the
 // operands that its choices may have.
@@ -293,9 +281,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
   }
   Blocks blocks = kernel.blocks(shape, request.M, request.objective, request.prefetch);
   for (const auto& [name, size] : request.blocks) {
-    // Those that add A1_I^T W_I to g may keep columns of A1_I though the fitted plan keeps none.
-    if (name == kKept && kernel.split && kernel.split->reduce != nullptr &&
-        !blocks.contains(name)) {
+    if (name == kernel.optional_block && !blocks.contains(name)) {
       blocks.add(name, size);
     }
     if (!blocks.contains(name)) {
@@ -455,7 +441,7 @@ void check_outputs(const Request& request, const Kernel& kernel) {
       throw RequestError(option + ": two results to one file");
     }
     for (const auto& [operand, source] : request.in) {
-      if (resolved(source) == place_of(path)) {
+      if (place_of(source) == place_of(path)) {
         throw RequestError(fmt::format("{}: {} is read from this file", option, operand));
       }
     }

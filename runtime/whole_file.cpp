@@ -115,6 +115,13 @@ bool is_standard_output(const path& target) {
   return follow(target).descriptor == STDOUT_FILENO;
 }
 
+bool is_stream(const path& target) {
+  const Place place = follow(target);
+  std::error_code error;
+  return place.descriptor >= 0 || (std::filesystem::exists(place.file, error) &&
+                                   !std::filesystem::is_regular_file(place.file, error));
+}
+
 path place_of(const path& target) {
   const Place place = follow(target);
   if (place.descriptor >= 0) {

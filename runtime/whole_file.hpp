@@ -20,6 +20,8 @@
 namespace redblue {
 
 bool is_standard_output(const std::filesystem::path& target);
+// Whether data go to an open file of this process, a device or a pipe.
+bool is_stream(const std::filesystem::path& target);
 // One name for each place that data go to, whether there is a file yet or not, as far as there is
 // such a path.
 std::filesystem::path place_of(const std::filesystem::path& target);

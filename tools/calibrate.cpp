@@ -56,15 +56,12 @@ constexpr double kRateSeconds = 0.3;
 constexpr std::array kRateWidths = {Index{64}, Index{128}};
 constexpr double kRateShare = 0.75;
 
-// What was measured, piece by piece, in a journal beside the file that it is for: who is
-// interrupted goes on from there. It is of one program on one machine.
+// What was measured, piece by piece, in a journal beside the file that it is for. After an
+// interruption the next call of the same program on the same machine continues from it.
 class Kept {
  public:
   Kept(const std::filesystem::path& target, const Json& head) {
-    // Beside standard output, a device, or what else is no file, there is no place.
-    if (std::error_code error;
-        is_standard_output(target) || (std::filesystem::exists(target, error) &&
-                                       !std::filesystem::is_regular_file(target, error))) {
+    if (is_stream(target)) {  // beside which there is no place
       return;
     }
     journal_.emplace(target.string() + ".part");
@@ -78,7 +75,7 @@ class Kept {
       const Json line = parse_json(lines[k], journal_->path().string());
       pieces_[line.at(0).get<std::string>()] = line.at(1);
     }
-    say(fmt::format("{} measured before: going on", counted(std::ssize(pieces_), "piece")));
+    say(fmt::format("{} measured before: continuing", counted(std::ssize(pieces_), "piece")));
   }
 
   // What `measure` returned for this piece, now or before. Throws: Interrupted.

@@ -20,7 +20,6 @@
 #include "runtime/table.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/jobs.hpp"
-#include "tools/paths.hpp"
 #include "tools/print.hpp"
 #include "tools/sizes.hpp"
 #include "tools/suite.hpp"
@@ -96,7 +95,7 @@ class FormOptions {
     std::set<std::filesystem::path> targets;
     for (const std::string& path : compared) {
       if (!is_standard_input(path)) {
-        targets.insert(resolved(path));
+        targets.insert(place_of(path));
       }
     }
     const auto format = format_.get();
@@ -109,7 +108,7 @@ class FormOptions {
       }
       const ComparisonForm& form = form_of(given.text.substr(0, equals), given);
       const std::filesystem::path target = given.text.substr(equals + 1);
-      if (!targets.insert(resolved(target)).second) {
+      if (!targets.insert(place_of(target)).second) {
         throw UsageError(fmt::format("{} '{}': this file is compared, or another form goes there",
                                      given.from, given.text));
       }

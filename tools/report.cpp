@@ -13,7 +13,6 @@
 #include "runtime/table.hpp"
 #include "runtime/whole_file.hpp"
 #include "tools/command.hpp"
-#include "tools/paths.hpp"
 #include "tools/picture.hpp"
 #include "tools/print.hpp"
 #include "tools/sizes.hpp"
@@ -71,7 +70,7 @@ Action add_report(CLI::App& app) {
     const std::filesystem::path directory = options->directory.get();
     const auto out = options->out.get();
     for (const char* own : {kPointsFile, kTableFile, kDocumentFile}) {
-      if (out && resolved(out->text) == resolved(directory / own)) {
+      if (out && place_of(out->text) == place_of(directory / own)) {
         throw UsageError(
             fmt::format("{} '{}': this file is a part of the sweep: name another for the page",
                         out->from, out->text));

@@ -203,7 +203,7 @@ std::string not_taken(const Json& entry, const Subject& subject) {
 }
 
 // Kernels that a pattern matches, and what they do not take of what an entry gives: they are left
-// out, so that who means all of them need not list those that can.
+// out, so that a pattern can mean all that can.
 class LeftOut {
  public:
   void add(const std::string& argument, const std::string& kernel) {

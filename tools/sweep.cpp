@@ -104,6 +104,8 @@ std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
     return {work(), true};
   } catch (const Interrupted&) {
     throw;
+  } catch (const ShapeMismatch& error) {  // a kernel's mistake, which may be mended
+    return failed(error.what(), false);
   } catch (const std::invalid_argument& error) {
     return failed(error.what(), true);
   } catch (const CountOverflow& error) {
@@ -142,7 +144,7 @@ class AtWork {
   int one_;
 };
 
-// Points in memory may go on for minutes when the process is asked to end, and leave nothing
+// Points in memory may take minutes more when the process is asked to end, and leave nothing
 // behind: after a second it ends without them, but not before those `on_disks` have removed their
 // files.
 std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<int>& on_disks) {

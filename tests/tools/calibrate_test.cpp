@@ -163,13 +163,14 @@ TEST_F(Calibrate, GoesOnAfterAnInterruption) {
   // Of another problem it is of no use.
   const Outcome other = on(kCaches, "PATH=/none calibrate --n 16 --out c.json");
   EXPECT_EQ(other.code, 0);
-  EXPECT_EQ(other.err.find("going on"), std::string::npos) << other.err;
+  EXPECT_EQ(other.err.find("continuing"), std::string::npos) << other.err;
   EXPECT_FALSE(files().contains("c.json.part")) << "it is all in the file";
 
   // Another call of the same problem takes it up: its numbers are in what that one writes.
   directory_.write("c.json.part", kept);
   const Outcome more = ended.run();
-  EXPECT_NE(more.err.find(std::to_string(lines - 1) + " piece"), std::string::npos) << more.err;
+  EXPECT_NE(more.err.find("redblue: " + std::to_string(lines - 1) + " piece"), std::string::npos)
+      << more.err;
   EXPECT_TRUE(content_of(directory_ / "c.json.part").starts_with(kept));
 }
 

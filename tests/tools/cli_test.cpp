@@ -390,6 +390,11 @@ TEST_F(Command, BlocksOfOnesOwn) {
   const std::string both = "count backward/large --n 50 --d 6 --M 999 --format json --blocks ";
   EXPECT_EQ(data(both + "phase1.Br=3,phase2.Br=7"),
             data(both + "phase1.Br=3 --blocks phase2.Br=7"));
+  // Blocks that the fitted plan lacks.
+  for (const char* line : {"backward/rows --n 90 --d 6 --M 250 --blocks kept=2",
+                           "backward/rows-xg --n 90 --d 6 --M 300 --blocks Br=2,resident=3"}) {
+    EXPECT_EQ(json(std::string("run ") + line + " --verify")["error"]["ok"], true) << line;
+  }
 }
 
 // Each flag but --in and --out, which round_trip_test has.

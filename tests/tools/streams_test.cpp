@@ -98,6 +98,23 @@ TEST_F(Streams, ANamedPipe) {
   EXPECT_TRUE(std::filesystem::is_fifo(directory_ / "pipe"));
 }
 
+// A pipe is a place like others, to read a baseline from and to write a form to; one place takes
+// one document.
+TEST_F(Streams, PipesAndDescriptorsOfAGate) {
+  EXPECT_EQ(redblue("record suite.json -o base.json").code, 0);
+  const std::string json = data("check base.json --format json");
+  const Outcome piped =
+      shell("cat base.json | $redblue check /dev/stdin --also json=/dev/stdout | cat");
+  EXPECT_EQ(piped.out, json) << piped.err;
+  EXPECT_EQ(shell("$redblue check base.json --also json=/dev/fd/3 3> got").code, 0);
+  EXPECT_EQ(bytes("got"), json);
+  expect_refused(process("check base.json --also json=- --also csv=/dev/stdout"), 2,
+                 "another form goes there");
+  EXPECT_EQ(redblue("sweep suite.json -o swept").code, 0);
+  EXPECT_NE(shell("$redblue report swept -o /dev/stdout | cat").out.find("</html>"),
+            std::string::npos);
+}
+
 // Nobody reads: one line, and a failure.
 TEST_F(Streams, AClosedPipe) {
   for (const std::string& command :
