@@ -205,10 +205,11 @@ std::string y_range(double least, double most) {
                      gnuplot_log_tics('y', least / 1.25, most * 1.25));
 }
 
-std::string x_range(double least, double most) {
+constexpr std::size_t kMostTics = 10;  // as wide as "512K", in a plot of the full width
+std::string x_range(double least, double most, std::size_t most_tics) {
   const double edge = std::pow(most / least, 0.015);
   return fmt::format("set logscale x 2\nset xrange [{}:{}]\n{}", least / edge, most * edge,
-                     gnuplot_size_tics('x', least, most));
+                     gnuplot_size_tics('x', least, most, most_tics));
 }
 
 // The roof is one thread's.
@@ -348,8 +349,8 @@ Picture figure1_picture(const Slice& slice) {
   const Curves curves = curves_of(backward);
   if (curves.most == 0) {
     throw InputError(fmt::format(
-        "{}: no backward kernel of one thread and one head fits with two sizes of {} or more",
-        to_string(slice.common), slice.over));
+        "{}no backward kernel of one thread and one head fits with two sizes of {} or more",
+        to_string(slice.common).empty() ? "" : to_string(slice.common) + ": ", slice.over));
   }
   Picture picture{.title = "Words of backward passes: " + text_of(slice.common),
                   .x_label = x_label(slice),
@@ -364,7 +365,7 @@ Picture figure1_picture(const Slice& slice) {
   constexpr double kBetween = 0.085;
   constexpr double kPlot = (kPlotRight - kLeft - kBetween) / 2;
   picture.commands =
-      "set multiplot\n" + x_range(curves.least, curves.most) +
+      "set multiplot\n" + x_range(curves.least, curves.most, kMostTics / 2) +
       fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key off\n", kLeft,
                   kLeft + kPlot) +
       y_range(curves.least_words, curves.most_words) + dividing + plot_of(curves, 2, false) +
@@ -427,7 +428,7 @@ Picture phases_picture(const Slice& slice) {
   picture.words_above = !dividing.empty();
   picture.commands = fmt::format("set grid noxtics\nset yrange [0:{}]\n{}{}{}",
                                  1.03 * static_cast<double>(largest), gnuplot_tics('y', largest),
-                                 x_range(least, most), dividing);
+                                 x_range(least, most, kMostTics), dividing);
   // As they lie on each other, from the top down.
   picture.commands += fmt::format("plot $words using 1:{0}:2:3:4:{0} with boxxyerror {1} notitle",
                                   names.size() + 4, kGnuplotWhite);

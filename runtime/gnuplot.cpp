@@ -131,7 +131,9 @@ std::string in_quotes(std::string_view text) {
   for (const char letter : text) {
     // A line of a script holds it, and in single quotes nothing else means anything.
     const bool control = std::iscntrl(static_cast<unsigned char>(letter)) != 0;
-    quoted += letter == '\'' ? "''" : std::string(1, control ? ' ' : letter);
+    // Gnuplot takes a doubled one for an end where a backslash is before it, and any other that is
+    // not in pairs for the end of what protects an @.
+    quoted += letter == '\'' ? R"(' . "\047" . ')" : std::string(1, control ? ' ' : letter);
   }
   return quoted + "'";
 }
@@ -262,8 +264,7 @@ std::string gnuplot_log_tics(char axis, double least, double most) {
   return tics_of(axis, ticks);
 }
 
-std::string gnuplot_size_tics(char axis, double least, double most) {
-  constexpr int kAtMost = 9;
+std::string gnuplot_size_tics(char axis, double least, double most, std::size_t at_most) {
   std::vector<double> powers;
   for (double at = 1; at <= most; at *= 2) {
     if (at >= least) {
@@ -272,7 +273,7 @@ std::string gnuplot_size_tics(char axis, double least, double most) {
   }
   const bool enough = powers.size() >= 2;
   const std::vector<double>& numbers = enough ? powers : even(least, most, 1);
-  const std::size_t stride = 1 + (numbers.size() - 1) / kAtMost;
+  const std::size_t stride = 1 + (numbers.size() - 1) / at_most;
   std::vector<Tick> ticks;
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     ticks.push_back({numbers[k], k % stride == 0 ? size_text(static_cast<Index>(numbers[k])) : ""});

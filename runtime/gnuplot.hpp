@@ -54,7 +54,7 @@ std::string gnuplot_tics(char axis, Index most);
 // On an axis of logarithms: 10^9, or what is between where powers of ten are too far apart.
 std::string gnuplot_log_tics(char axis, double least, double most);
 // The same for sizes: powers of two, 4K.
-std::string gnuplot_size_tics(char axis, double least, double most);
+std::string gnuplot_size_tics(char axis, double least, double most, std::size_t at_most);
 // Characters of the plot's width that a label has room for, over that share of the axis.
 std::size_t label_room(double share_of_axis);
 

@@ -13,6 +13,7 @@
 #include "kernels/simd.hpp"
 #include "runtime/context.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -250,7 +251,7 @@ std::string to_words(const StoreReport& store) {
     }
   }
   std::string text =
-      fmt::format("\non disk in {}: {}{}, {}\n\n", store.directory, store.engine,
+      fmt::format("\non disk in {}: {}{}, {}\n\n", printable(store.directory), store.engine,
                   store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
                   store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
   text += table.text();

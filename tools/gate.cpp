@@ -243,7 +243,9 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
     }
     const auto unfit = std::ranges::count(recording.points, false, &Recorded::fits);
     say(fmt::format("{} recorded{}", counted(std::ssize(recording.points), "point"),
-                    unfit == 0 ? "" : fmt::format("; {} of them do not fit in M", unfit)));
+                    unfit == 0 ? ""
+                               : fmt::format("; {} of them {} not fit in M", unfit,
+                                             unfit == 1 ? "does" : "do")));
     return 0;
   };
 }

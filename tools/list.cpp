@@ -46,7 +46,7 @@ std::string list_text(const std::optional<Shape>& shape, Format format) {
       return fmt::format("{},{},{},{}\"{}\"\n", name, given, returns,
                          shape ? fmt::format("{},", least) : "", summary);
     }
-    return fmt::format("{:<28} {:<24} {:<12} {}{}\n", name, given, returns,
+    return fmt::format("{:<29} {:<24} {:<12} {}{}\n", name, given, returns,
                        shape ? fmt::format("{:>14}  ", least) : "", summary);
   };
   std::string text = csv ? fmt::format("kernel,given,returns,{}summary\n", shape ? "least_M," : "")

@@ -52,6 +52,16 @@ TEST_F(Gnuplot, SvgIsXmlWithAllWords) {
   EXPECT_EQ(svg, drawn(some_picture(), "again.svg"));
 }
 
+// As a shell's words with an apostrophe are quoted; nothing in them is taken for gnuplot's own.
+TEST_F(Gnuplot, WordsWithQuotesStayWords) {
+  Picture picture = some_picture();
+  picture.caption = R"(redblue plot 'it'\''s' "two" `date` $(date) \)";
+  picture.title = R"(it's \'a\' title)";
+  const std::vector<std::string> texts = svg_texts(drawn(picture, "some.svg"));
+  EXPECT_EQ(std::ranges::count(texts, picture.caption), 1) << testing::PrintToString(texts);
+  EXPECT_EQ(std::ranges::count(texts, picture.title), 1) << testing::PrintToString(texts);
+}
+
 TEST_F(Gnuplot, PngHasItsSignature) {
   const std::string png = drawn(some_picture(), "some.png");
   EXPECT_TRUE(png.starts_with("\x89PNG\r\n\x1a\n"));
@@ -214,10 +224,11 @@ TEST(Picture, SizesAreAsOneGivesThem) {
   EXPECT_EQ(size_text(5793), "5,793");
   EXPECT_EQ(size_text(3 << 20), "3M");
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(texts_of(gnuplot_size_tics('x', 1000, 5793)), (Texts{"1K", "2K", "4K"}));
-  EXPECT_EQ(texts_of(gnuplot_size_tics('x', 1 << 8, 1 << 24)),
+  EXPECT_EQ(texts_of(gnuplot_size_tics('x', 1000, 5793, 9)), (Texts{"1K", "2K", "4K"}));
+  EXPECT_EQ(texts_of(gnuplot_size_tics('x', 1 << 8, 1 << 24, 9)),
             (Texts{"256", "1K", "4K", "16K", "64K", "256K", "1M", "4M", "16M"}));
-  EXPECT_EQ(texts_of(gnuplot_size_tics('x', 33, 60)), (Texts{"35", "40", "45", "50", "55", "60"}))
+  EXPECT_EQ(texts_of(gnuplot_size_tics('x', 33, 60, 9)),
+            (Texts{"35", "40", "45", "50", "55", "60"}))
       << "there is no power of two";
 }
 
