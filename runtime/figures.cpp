@@ -12,6 +12,7 @@
 #include "kernels/kernel.hpp"
 #include "runtime/bounds.hpp"
 #include "runtime/buffers.hpp"
+#include "runtime/rates.hpp"
 #include "runtime/table.hpp"
 
 namespace redblue {
@@ -215,12 +216,6 @@ std::string x_range(double least, double most, std::size_t most_tics) {
 // The roof is one thread's.
 bool on_roofline(const Swept* swept) {
   return swept->speed && swept->total.flops > 0 && is_one(*swept, "threads");
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 std::size_t sizes_of(const Slice& slice) {

@@ -10,19 +10,19 @@
 namespace redblue {
 
 using Json = nlohmann::ordered_json;
+using JsonEvent = Json::parse_event_t;
 
 Json parse_json(std::string_view text, const std::string& place, Comments comments) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    if ((event == Event::object_start || event == Event::array_start) && depth >= kDeepest) {
+  const auto look = [&](int depth, JsonEvent event, const Json& parsed) {
+    if ((event == JsonEvent::object_start || event == JsonEvent::array_start) && depth >= kDeepest) {
       throw JsonError(fmt::format("{} is nested deeper than {} levels", place, kDeepest), {});
     }
-    if (event == Event::object_start) {
+    if (event == JsonEvent::object_start) {
       keys.emplace_back();
-    } else if (event == Event::object_end) {
+    } else if (event == JsonEvent::object_end) {
       keys.pop_back();
-    } else if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) {
+    } else if (event == JsonEvent::key && !keys.back().insert(parsed.get<std::string>()).second) {
       throw JsonError(fmt::format("{}: {} is there twice in one object", place, in_short(parsed)),
                       {});
     }

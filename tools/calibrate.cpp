@@ -356,7 +356,7 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
   }
 }
 
-std::string now() {
+std::string date() {
   const auto time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
 }
@@ -397,7 +397,7 @@ Action add_calibrate(CLI::App& app) {
     const Shape shape{queries, queries, kWidth};
     Calibration calibration{.topology = this_machine(),
                             .simd = simd_target(),
-                            .date = now(),
+                            .date = date(),
                             .n = shape.n,
                             .d = shape.d,
                             .rounds = kRounds,

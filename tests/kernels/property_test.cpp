@@ -332,7 +332,7 @@ Plan draw_plan(Random& random, const Kernel& kernel, const Shape& shape) {
 class EveryKernel : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
-  constexpr int kShapes = 3000;
+  constexpr int kCases = 3000;
   constexpr Index kMostWords = 60000;  // of one run, so that the test takes seconds
   const Kernel& kernel = find_kernel(GetParam());
   Random random(20240607);
@@ -341,7 +341,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
   int ahead = 0;
   int differences = 0;
   Index words = 0;
-  for (int shapes = 0; shapes < kShapes;) {
+  for (int shapes = 0; shapes < kCases;) {
     Shape shape{draw_extent(random), draw_extent(random), draw_extent(random)};
     if (below(random, 4) == 0) {
       shape.m = shape.n;
@@ -375,9 +375,9 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
       break;  // enough to see what is wrong
     }
   }
-  EXPECT_GE(at_least, kShapes / 20);
-  EXPECT_GE(ahead, streams(kernel) ? kShapes / 3 : 0);
-  RecordProperty("shapes", kShapes);
+  EXPECT_GE(at_least, kCases / 20);
+  EXPECT_GE(ahead, streams(kernel) ? kCases / 3 : 0);
+  RecordProperty("shapes", kCases);
   RecordProperty("runs", runs);
   RecordProperty("differences", differences);
   std::cout << kernel.name << ": " << runs / 2 << " shapes (" << at_least << " at the least M, "

@@ -22,12 +22,11 @@
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
 #include "tests/memsim/print.hpp"
+#include "tests/memsim/words.hpp"
 #include "tests/runtime/thrown.hpp"
 
 namespace redblue {
 namespace {
-
-using Buffer = std::vector<float>;
 
 // Ragged for panels in either direction.
 const std::pair<Index, Index> kShapes[] = {{1, 1},   {1, 16},  {16, 1},  {3, 15},  {15, 3},
@@ -38,12 +37,6 @@ Index place_of(Index rows, Index cols, Index i, Index j) {
   const Index panel = j / kPanel;
   const Index width = std::min(kPanel, cols - panel * kPanel);
   return panel * kPanel * rows + i * width + j % kPanel;
-}
-
-Buffer numbered(Index words) {
-  Buffer buffer(static_cast<std::size_t>(words));
-  std::iota(buffer.begin(), buffer.end(), 1.0F);
-  return buffer;
 }
 
 TEST(Layout, IsPanelsOfRowsWithoutGaps) {
@@ -225,7 +218,7 @@ TEST(Layout, ReadsBlocksAsTheyAreAndTransposed) {
   for (const auto& [rows, cols] : kShapes) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
     const Windows window{rows, cols};
-    const Buffer words = numbered(window.height() * window.width());
+    const Buffer words = numbered(window.height() * window.width(), 1);
     PlainBacking::Tally tally;
     SlowMatrix ram("A", window.height(), window.width());
     SlowMatrix plain("A", window.height(), window.width(),
@@ -261,7 +254,7 @@ TEST(Layout, WritesBlocksAsTheyAreAndTransposed) {
   for (const auto& [rows, cols] : kShapes) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
     const Windows window{rows, cols};
-    const Buffer words = numbered(window.height() * window.width());
+    const Buffer words = numbered(window.height() * window.width(), 1);
     Buffer expected = words;
     for (Index i = 0; i < rows; ++i) {
       for (Index j = 0; j < cols; ++j) {

@@ -14,24 +14,13 @@
 
 #include "memsim/store.hpp"
 #include "tests/memsim/print.hpp"
+#include "tests/memsim/words.hpp"
 #include "tests/runtime/temporary_directory.hpp"
 
 namespace redblue {
 namespace {
 
-using Random = std::mt19937_64;
-
-constexpr Index kWord = sizeof(float);
 constexpr int kLayouts = 300;
-
-Index between(Random& random, Index least, Index most) {
-  return least + static_cast<Index>(random() % static_cast<std::uint64_t>(most - least + 1));
-}
-
-Range draw_range(Random& random, Index extent) {
-  const Index begin = between(random, 0, extent - 1);
-  return {begin, between(random, begin + 1, extent)};
-}
 
 Cut draw_cut(Random& random) {
   Cut cut;
@@ -200,7 +189,6 @@ TEST(StoreLayout, GranulesAreOfTheSizeThatWasAskedForAndSlotsOfWholeSectors) {
 
 // No word of a block comes because a word of another one does. Smaller blocks share, whole.
 TEST(StoreLayout, ABlockOfASectorOrMoreSharesNoGranule) {
-  constexpr Index kSectorWords = StoreLayout::kSector / kWord;
   Random random(5);
   int large = 0;
   int small = 0;

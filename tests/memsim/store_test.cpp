@@ -40,47 +40,17 @@
 #include "runtime/sanitized.hpp"
 #include "tests/memsim/faulty_queue.hpp"
 #include "tests/memsim/print.hpp"
+#include "tests/memsim/words.hpp"
 #include "tests/runtime/temporary_directory.hpp"
 
 namespace redblue {
 namespace {
 
 namespace fs = std::filesystem;
-using Random = std::mt19937_64;
-using Buffer = std::vector<float>;
 using Expect = StoredMatrix::Expect;
 using Life = StoreFile::Life;
 
-constexpr Index kWord = sizeof(float);
-constexpr Index kSector = StoreLayout::kSector;
-constexpr Index kSectorWords = kSector / kWord;
 constexpr Index kChecksums = 511;  // of a table
-
-Index between(Random& random, Index least, Index most) {
-  return least + static_cast<Index>(random() % static_cast<std::uint64_t>(most - least + 1));
-}
-
-Range draw_range(Random& random, Index extent) {
-  const Index begin = between(random, 0, extent - 1);
-  return {begin, between(random, begin + 1, extent)};
-}
-
-// Any bits at all.
-Buffer draw_words(Random& random, Index count) {
-  Buffer words(static_cast<std::size_t>(count));
-  for (float& word : words) {
-    word = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
-  }
-  return words;
-}
-
-Buffer numbered(Index count, Index first = 0) {
-  Buffer words(static_cast<std::size_t>(count));
-  for (Index k = 0; k < count; ++k) {
-    words[static_cast<std::size_t>(k)] = static_cast<float>(first + k);
-  }
-  return words;
-}
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;

@@ -21,28 +21,13 @@
 #include "memsim/store.hpp"
 #include "memsim/stream.hpp"
 #include "tests/memsim/print.hpp"
+#include "tests/memsim/words.hpp"
 #include "tests/runtime/temporary_directory.hpp"
 
 namespace redblue {
 namespace {
 
-using Random = std::mt19937_64;
-using Buffer = std::vector<float>;
-
-constexpr Index kSector = StoreLayout::kSector;
-constexpr Index kRow = kSector / Index{sizeof(float)};  // words of a row that is a granule
-
-Index between(Random& random, Index least, Index most) {
-  return least + static_cast<Index>(random() % static_cast<std::uint64_t>(most - least + 1));
-}
-
-Buffer numbered(Index count) {
-  Buffer words(static_cast<std::size_t>(count));
-  for (Index k = 0; k < count; ++k) {
-    words[static_cast<std::size_t>(k)] = static_cast<float>(k);
-  }
-  return words;
-}
+constexpr Index kRow = kSectorWords;  // a row is a granule
 
 // A store with matrices whose words are their places.
 class Numbered {

@@ -27,7 +27,7 @@
 namespace redblue {
 namespace {
 
-SlowMatrix numbered(Index rows, Index cols) {
+SlowMatrix numbered_matrix(Index rows, Index cols) {
   SlowMatrix A("A", rows, cols);
   std::vector<float> words(static_cast<std::size_t>(rows * cols));
   std::iota(words.begin(), words.end(), 0.0F);
@@ -37,7 +37,7 @@ SlowMatrix numbered(Index rows, Index cols) {
 
 TEST(Stream, GivesEveryBlockOnceInOrder) {
   for (Index rows = 1; rows <= 9; ++rows) {
-    const SlowMatrix A = numbered(rows, 3);
+    const SlowMatrix A = numbered_matrix(rows, 3);
     for (Index step = 1; step <= rows + 1; ++step) {
       for (Index depth = 1; depth <= 5; ++depth) {
         Machine machine(rows * 3);
@@ -61,7 +61,7 @@ TEST(Stream, GivesEveryBlockOnceInOrder) {
 
 TEST(Stream, HoldsExactlyItsDepthOrWhatIsLeft) {
   constexpr Index kBlocks = 6;
-  const SlowMatrix A = numbered(2 * kBlocks, 5);
+  const SlowMatrix A = numbered_matrix(2 * kBlocks, 5);
   for (Index depth = 1; depth <= kBlocks + 3; ++depth) {
     Machine machine(1000);
     Index k = 0;
@@ -75,7 +75,7 @@ TEST(Stream, HoldsExactlyItsDepthOrWhatIsLeft) {
 }
 
 TEST(Stream, FitsExactlyItsDepth) {
-  const SlowMatrix A = numbered(8, 1);
+  const SlowMatrix A = numbered_matrix(8, 1);
   for (Index depth = 1; depth <= 3; ++depth) {
     const auto pass = [&](Index M) {
       Machine machine(M);
@@ -89,7 +89,7 @@ TEST(Stream, FitsExactlyItsDepth) {
 }
 
 TEST(Stream, WalksColumnsOfAStripOfRows) {
-  const SlowMatrix A = numbered(5, 7);
+  const SlowMatrix A = numbered_matrix(5, 7);
   Machine machine(100);
   Index begin = 0;
   for (const Tile& tile : machine.stream(A.column_blocks({1, 4}, 3), 2)) {
@@ -107,7 +107,7 @@ TEST(Stream, WalksColumnsOfAStripOfRows) {
 }
 
 TEST(Stream, LeftEarlyReleasesWhatItHeld) {
-  const SlowMatrix A = numbered(10, 2);
+  const SlowMatrix A = numbered_matrix(10, 2);
   Machine machine(100);
   for (const Tile& tile : machine.stream(A.row_blocks(1), 4)) {
     if (tile(0, 0) == 4) {
@@ -119,7 +119,7 @@ TEST(Stream, LeftEarlyReleasesWhatItHeld) {
 }
 
 TEST(Stream, LeftByAnOverflowReleasesWhatItHeld) {
-  const SlowMatrix A = numbered(10, 2);
+  const SlowMatrix A = numbered_matrix(10, 2);
   Machine machine(5);
   EXPECT_THROW(
       {
@@ -132,7 +132,7 @@ TEST(Stream, LeftByAnOverflowReleasesWhatItHeld) {
 }
 
 TEST(Stream, HoldsAtLeastOneBlock) {
-  const SlowMatrix A = numbered(2, 2);
+  const SlowMatrix A = numbered_matrix(2, 2);
   Machine machine(4);
   EXPECT_THROW(static_cast<void>(machine.stream(A.row_blocks(1), 0)), ShapeMismatch);
   EXPECT_THROW(static_cast<void>(machine.stream(A.row_blocks(1), -1)), ShapeMismatch);
@@ -229,7 +229,7 @@ class ThreadBacking final : public RamBacking {
   };
 };
 
-SlowMatrix numbered(Index rows, Index cols, std::unique_ptr<Backing> backing) {
+SlowMatrix numbered_matrix(Index rows, Index cols, std::unique_ptr<Backing> backing) {
   SlowMatrix A("A", rows, cols, std::move(backing));
   std::vector<float> words(static_cast<std::size_t>(rows * cols));
   std::iota(words.begin(), words.end(), 0.0F);
@@ -238,7 +238,7 @@ SlowMatrix numbered(Index rows, Index cols, std::unique_ptr<Backing> backing) {
 }
 
 SlowMatrix late(Index rows, Index cols, Log& log, Index fails = -1) {
-  return numbered(rows, cols, std::make_unique<LateBacking>(rows, cols, log, fails));
+  return numbered_matrix(rows, cols, std::make_unique<LateBacking>(rows, cols, log, fails));
 }
 
 Index reads(const Machine& machine) {
@@ -320,8 +320,9 @@ TEST(Stream, GivesTheSameFromAnyStore) {
   for (const Index rows : {1, 2, 5, 19}) {
     constexpr Index kCols = 18;
     const SlowMatrix stores[] = {
-        numbered(rows, kCols, std::make_unique<RamBacking>(rows, kCols)), late(rows, kCols, log),
-        numbered(rows, kCols, std::make_unique<ThreadBacking>(rows, kCols))};
+        numbered_matrix(rows, kCols, std::make_unique<RamBacking>(rows, kCols)),
+        late(rows, kCols, log),
+        numbered_matrix(rows, kCols, std::make_unique<ThreadBacking>(rows, kCols))};
     for (const SlowMatrix& A : stores) {
       for (Index step = 1; step <= rows + 1; ++step) {
         for (Index depth = 1; depth <= 4; ++depth) {
@@ -441,9 +442,9 @@ TEST(Stream, WaitsForWhatGoesOnWhereTheNextBlockDoesNotFit) {
 // asked to, and move with their tile. Where there is a place, nobody waits.
 TEST(Stream, IsWaitedForBeforeTilesSlideTogether) {
   constexpr Index kM = 1 << 17;
-  constexpr Index kRow = 64;
+  constexpr Index kCols = 64;
   Log log;
-  const SlowMatrix A = late(3, kRow, log);
+  const SlowMatrix A = late(3, kCols, log);
   Machine machine(kM);
   Tile first = machine.initialize("first", kM / 2);
   Index k = 0;
@@ -455,17 +456,17 @@ TEST(Stream, IsWaitedForBeforeTilesSlideTogether) {
         const Tile small = machine.initialize("small", kM / 2 - 100);
         EXPECT_EQ(log, (Log{"begin 0", "begin 1", "end 0"})) << "waited for without need";
       }
-      const Tile large = machine.initialize("large", kM - 2 * kRow);
+      const Tile large = machine.initialize("large", kM - 2 * kCols);
       EXPECT_NE(ConstView(tile).at(0, 0), at) << "nothing slid: the test shows nothing";
       EXPECT_EQ(log.back(), "end 1");
     }
-    for (Index j = 0; j < kRow; ++j) {
-      ASSERT_EQ(ConstView(tile).at(0, j / kPanel)[j % kPanel], static_cast<float>(k * kRow + j));
+    for (Index j = 0; j < kCols; ++j) {
+      ASSERT_EQ(ConstView(tile).at(0, j / kPanel)[j % kPanel], static_cast<float>(k * kCols + j));
     }
     ++k;
   }
   EXPECT_EQ(k, 3);
-  EXPECT_EQ(reads(machine), 3 * kRow);
+  EXPECT_EQ(reads(machine), 3 * kCols);
 }
 
 // Two streams side by side: every read begins before one is waited for.
