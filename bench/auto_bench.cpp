@@ -19,9 +19,9 @@
 #include "bench/problem.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
-#include "runtime/planner.hpp"
-#include "runtime/topology.hpp"
-#include "tools/machine.hpp"
+#include "runtime/observe/topology.hpp"
+#include "runtime/theory/planner.hpp"
+#include "tools/options/machine.hpp"
 
 namespace redblue {
 namespace {

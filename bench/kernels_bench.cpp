@@ -13,7 +13,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
-#include "runtime/fma_peak.hpp"
+#include "runtime/observe/fma_peak.hpp"
 
 namespace redblue {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cblas.h>
 
-#include "kernels/simd_targets.hpp"
+#include "kernels/arithmetic/simd_targets.hpp"
 #include "memsim/errors.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,7 +13,7 @@
 // foreach_target.h comes first.
 #include <hwy/highway.h>
 
-#include "kernels/exp-inl.hpp"
+#include "kernels/arithmetic/exp-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {

@@ -18,9 +18,9 @@
 
 #include "bench/materialised.hpp"
 #include "bench/problem.hpp"
-#include "runtime/fma_peak.hpp"
-#include "runtime/topology.hpp"
-#include "runtime/workers.hpp"
+#include "runtime/observe/fma_peak.hpp"
+#include "runtime/observe/topology.hpp"
+#include "runtime/run/workers.hpp"
 
 namespace redblue {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
-#include "runtime/inputs.hpp"
+#include "runtime/run/inputs.hpp"
 
 namespace redblue {
 

@@ -111,4 +111,13 @@ void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
   code(machine, plan, io, workspace);
 }
 
+const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name) {
+  const auto found = std::ranges::find(operands, name, &Signature::name);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+bool has_one_source(const Kernel& kernel) {
+  return find_operand(kernel.given, "A2") != nullptr && find_operand(kernel.given, "A3") == nullptr;
+}
+
 }  // namespace redblue

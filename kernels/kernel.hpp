@@ -144,6 +144,12 @@ inline bool streams(const Kernel& kernel) {
   return kernel.fit_ahead != nullptr;
 }
 
+// Null where none of them has this name.
+const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
+
+// A3 is A2 to this kernel, and read once.
+bool has_one_source(const Kernel& kernel);
+
 // All kernels, in the order in which `redblue list` shows them.
 const std::vector<Kernel>& kernels();
 // Throws: std::out_of_range.

@@ -2,11 +2,11 @@
 
 #include <vector>
 
-#include "runtime/kernel_subjects.hpp"
-#include "runtime/memory.hpp"
-#include "tools/command.hpp"
-#include "tools/frame.hpp"
-#include "tools/gate.hpp"
+#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/system/memory.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/frame.hpp"
+#include "tools/gate/gate.hpp"
 
 int main(int argc, char** argv) {
   using namespace redblue;

@@ -1,6 +1,6 @@
 // expect: discards qualifiers|drops 'const' qualifier|no viable conversion
 // Arithmetic changes no tile that is const.
-#include "kernels/arithmetic.hpp"
+#include "kernels/arithmetic/arithmetic.hpp"
 
 #ifdef CONTROL
 void add(const redblue::Tile& a, redblue::Tile& sum) {

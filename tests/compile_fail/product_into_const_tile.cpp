@@ -1,6 +1,6 @@
 // expect: discards qualifiers|no matching function for call
 // Nor does a product, in any of its forms.
-#include "kernels/arithmetic.hpp"
+#include "kernels/arithmetic/arithmetic.hpp"
 
 #ifdef CONTROL
 void add(const redblue::Tile& a, const redblue::Tile& b, redblue::Tile& c) {

@@ -1,5 +1,5 @@
 // expect: no matching function for call
-#include "kernels/arithmetic.hpp"
+#include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
 
 // Arithmetic in place changes no tile that is const by way of its transpose.

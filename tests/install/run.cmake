@@ -10,11 +10,11 @@ file(REMOVE_RECURSE ${WORK_DIR})
 set(prefix ${WORK_DIR}/prefix)
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/staging)
 file(RENAME ${WORK_DIR}/staging ${prefix})
-file(GLOB exported RELATIVE ${prefix}/include/redblue
+file(GLOB_RECURSE exported RELATIVE ${prefix}/include/redblue
   ${prefix}/include/redblue/runtime/* ${prefix}/include/redblue/tools/*)
 set(for_export "")
 if(WITH_TOOLS)
-  set(for_export runtime/gate.hpp tools/own_kernel.hpp)
+  set(for_export runtime/gate/subject.hpp tools/gate/own_kernel.hpp)
 endif()
 if(NOT "${exported}" STREQUAL "${for_export}")
   message(FATAL_ERROR "not for export: ${exported}")

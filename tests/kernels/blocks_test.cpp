@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/rows.hpp"
-#include "tests/kernels/run_kernel.hpp"
+#include "kernels/parts/rows.hpp"
+#include "tests/support/run_kernel.hpp"
 
 namespace redblue {
 namespace {

@@ -12,8 +12,8 @@
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
-#include "tests/kernels/run_kernel.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/run_kernel.hpp"
 
 namespace redblue {
 namespace {

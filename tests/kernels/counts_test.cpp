@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/contract.hpp"
-#include "tests/kernels/run_kernel.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/run_kernel.hpp"
 
 namespace redblue {
 namespace {

@@ -18,9 +18,9 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/arithmetic.hpp"
+#include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
-#include "tests/kernels/use_simd.hpp"
+#include "tests/support/use_simd.hpp"
 
 namespace redblue {
 namespace {

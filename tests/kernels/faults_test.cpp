@@ -22,11 +22,11 @@
 
 #include "memsim/host_access.hpp"
 #include "memsim/machine.hpp"
-#include "memsim/store.hpp"
-#include "tests/kernels/run_kernel.hpp"
-#include "tests/memsim/faulty_queue.hpp"
-#include "tests/memsim/print.hpp"
-#include "tests/runtime/temporary_directory.hpp"
+#include "memsim/store/store.hpp"
+#include "tests/support/faulty_queue.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/run_kernel.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace redblue {
 namespace {

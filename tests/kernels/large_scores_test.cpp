@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/kernels/run_kernel.hpp"
+#include "tests/support/run_kernel.hpp"
 
 namespace redblue {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "memsim/errors.hpp"
 #include "tests/kernels/contract.hpp"
-#include "tests/kernels/run_kernel.hpp"
+#include "tests/support/run_kernel.hpp"
 
 namespace redblue {
 namespace {

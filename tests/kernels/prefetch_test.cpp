@@ -15,8 +15,8 @@
 
 #include "memsim/errors.hpp"
 #include "tests/kernels/contract.hpp"
-#include "tests/kernels/run_kernel.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/run_kernel.hpp"
 
 namespace redblue {
 namespace {

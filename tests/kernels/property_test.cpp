@@ -22,8 +22,8 @@
 
 #include "memsim/errors.hpp"
 #include "memsim/events.hpp"
-#include "tests/kernels/run_kernel.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/run_kernel.hpp"
 
 namespace redblue {
 namespace {

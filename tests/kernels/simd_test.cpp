@@ -1,7 +1,7 @@
 // The instruction sets: each can be chosen and says so; in each, kernels compute what the
 // double-precision evaluation says, and move, hold and count the same words to the last.
 
-#include "kernels/simd.hpp"
+#include "kernels/arithmetic/simd.hpp"
 
 #include <algorithm>
 #include <set>
@@ -11,9 +11,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/kernels/run_kernel.hpp"
-#include "tests/kernels/use_simd.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/run_kernel.hpp"
+#include "tests/support/use_simd.hpp"
 
 namespace redblue {
 namespace {

@@ -21,9 +21,9 @@
 #include "memsim/host_access.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
-#include "tests/memsim/print.hpp"
-#include "tests/memsim/words.hpp"
-#include "tests/runtime/thrown.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/thrown.hpp"
+#include "tests/support/words.hpp"
 
 namespace redblue {
 namespace {

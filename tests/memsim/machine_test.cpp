@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/host_access.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
 
 namespace redblue {
 namespace {

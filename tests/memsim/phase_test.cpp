@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/machine.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
 
 namespace redblue {
 namespace {

@@ -21,7 +21,7 @@
 #include "memsim/errors.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/machine.hpp"
-#include "tests/memsim/print.hpp"
+#include "tests/support/print.hpp"
 
 namespace redblue {
 namespace {

@@ -21,8 +21,8 @@
 #include "memsim/errors.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/machine.hpp"
-#include "tests/memsim/print.hpp"
-#include "tests/runtime/thrown.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/thrown.hpp"
 
 namespace redblue {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
-#include "tests/runtime/thrown.hpp"
+#include "tests/support/thrown.hpp"
 
 namespace redblue {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "memsim/machine.hpp"
-#include "runtime/callgrind.hpp"
+#include "runtime/observe/callgrind.hpp"
 
 using namespace redblue;
 

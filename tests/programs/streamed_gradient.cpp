@@ -40,8 +40,8 @@
 #include <sys/resource.h>
 
 #include "memsim/range.hpp"
-#include "runtime/npy.hpp"
-#include "runtime/system_call.hpp"
+#include "runtime/system/npy.hpp"
+#include "runtime/system/system_call.hpp"
 #include "tests/programs/normal_exp.hpp"
 
 // The linker's choice between clones comes before a sanitizer is ready for it.

@@ -9,11 +9,11 @@
 #include <sys/mount.h>
 
 #include "kernels/kernel.hpp"
-#include "runtime/buffers.hpp"
-#include "runtime/callgrind.hpp"
-#include "runtime/topology.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/npy_bytes.hpp"
+#include "runtime/observe/callgrind.hpp"
+#include "runtime/observe/topology.hpp"
+#include "runtime/run/buffers.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/npy_bytes.hpp"
 
 namespace redblue {
 namespace {

@@ -1,13 +1,13 @@
 // What `redblue bounds` prints: its JSON key by key, the same in a table and in CSV, and the best
 // kernel as `redblue count` has it.
 
-#include "runtime/bounds.hpp"
+#include "runtime/theory/bounds.hpp"
 
 #include <algorithm>
 
-#include "runtime/table.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/csv.hpp"
+#include "runtime/text/table.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "kernels/kernel.hpp"
-#include "runtime/callgrind.hpp"
-#include "runtime/topology.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/csv.hpp"
+#include "runtime/observe/callgrind.hpp"
+#include "runtime/observe/topology.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {

@@ -1,7 +1,7 @@
 // What the command prints, held against what it promises: its JSON and CSV key by key, its counts
 // against the closed forms of Algorithm 6, its environment, its help.
 
-#include "tests/tools/cli.hpp"
+#include "tests/support/cli.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,13 +10,13 @@
 
 #include <fmt/format.h>
 
+#include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/simd.hpp"
-#include "runtime/build_info.hpp"
-#include "runtime/topology.hpp"
+#include "runtime/observe/topology.hpp"
+#include "runtime/system/build_info.hpp"
 #include "tests/kernels/contract.hpp"
-#include "tests/tools/csv.hpp"
-#include "tests/tools/npy_bytes.hpp"
+#include "tests/support/csv.hpp"
+#include "tests/support/npy_bytes.hpp"
 
 namespace redblue {
 namespace {

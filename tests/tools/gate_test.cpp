@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "memsim/words.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/csv.hpp"
-#include "tests/tools/json.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
+#include "tests/support/json.hpp"
 
 namespace redblue {
 namespace {

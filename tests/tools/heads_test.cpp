@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
-#include "runtime/npy.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/npy_bytes.hpp"
+#include "runtime/system/npy.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/npy_bytes.hpp"
 
 namespace redblue {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/simd.hpp"
-#include "runtime/callgrind.hpp"
-#include "runtime/topology.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/csv.hpp"
-#include "tests/tools/npy_bytes.hpp"
+#include "runtime/observe/callgrind.hpp"
+#include "runtime/observe/topology.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
+#include "tests/support/npy_bytes.hpp"
 
 namespace redblue {
 namespace {

@@ -1,6 +1,6 @@
 // The names offered for an unknown one.
 
-#include "tools/nearest.hpp"
+#include "tools/cli/nearest.hpp"
 
 #include <array>
 

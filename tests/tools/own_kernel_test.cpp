@@ -1,7 +1,7 @@
 // Kernels of one's own behind the command, in this process; that a project of its own can link it
 // is for the install test.
 
-#include "tools/own_kernel.hpp"
+#include "tools/gate/own_kernel.hpp"
 
 #include <csignal>
 #include <cstdlib>
@@ -20,12 +20,12 @@
 #include "memsim/errors.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
-#include "runtime/sanitized.hpp"
-#include "tests/runtime/temporary_directory.hpp"
-#include "tests/runtime/thrown.hpp"
-#include "tests/tools/csv.hpp"
-#include "tests/tools/json.hpp"
-#include "tests/tools/process.hpp"
+#include "runtime/observe/sanitized.hpp"
+#include "tests/support/csv.hpp"
+#include "tests/support/json.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/thrown.hpp"
 
 namespace redblue {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/devices.hpp"
-#include "runtime/planner.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/csv.hpp"
-#include "tests/tools/json.hpp"
+#include "runtime/observe/devices.hpp"
+#include "runtime/theory/planner.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
+#include "tests/support/json.hpp"
 
 namespace redblue {
 namespace {

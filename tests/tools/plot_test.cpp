@@ -1,8 +1,8 @@
 // redblue plot, from the outside: pictures with all their words, or one line that says why not.
 
-#include "runtime/subprocess.hpp"
-#include "tests/runtime/svg.hpp"
-#include "tests/tools/cli.hpp"
+#include "runtime/system/subprocess.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/svg.hpp"
 
 namespace redblue {
 namespace {

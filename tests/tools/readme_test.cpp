@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/tools/cli.hpp"
+#include "tests/support/cli.hpp"
 
 namespace redblue {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "runtime/html.hpp"
-#include "runtime/html_report.hpp"
-#include "runtime/subprocess.hpp"
-#include "tests/tools/cli.hpp"
+#include "runtime/sweep/html_report.hpp"
+#include "runtime/system/subprocess.hpp"
+#include "runtime/text/html.hpp"
+#include "tests/support/cli.hpp"
 
 namespace redblue {
 namespace {

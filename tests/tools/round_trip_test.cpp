@@ -7,10 +7,10 @@
 #include "kernels/kernel.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
-#include "runtime/experiment.hpp"
-#include "runtime/npy.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/npy_bytes.hpp"
+#include "runtime/run/run.hpp"
+#include "runtime/system/npy.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/npy_bytes.hpp"
 
 namespace redblue {
 namespace {

@@ -1,7 +1,7 @@
 // What people type as numbers: what is taken, and that each refusal is one line which names the
 // flag, the text and the remedy.
 
-#include "tools/sizes.hpp"
+#include "tools/cli/sizes.hpp"
 
 #include <functional>
 #include <limits>

@@ -12,11 +12,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/simd.hpp"
-#include "memsim/descriptor.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/npy_bytes.hpp"
+#include "memsim/store/file.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/npy_bytes.hpp"
 
 namespace redblue {
 namespace {

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/tools/cli.hpp"
+#include "tests/support/cli.hpp"
 
 namespace redblue {
 namespace {

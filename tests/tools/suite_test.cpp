@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "kernels/kernel.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/json.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/json.hpp"
 
 namespace redblue {
 namespace {

@@ -11,9 +11,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "tests/runtime/svg.hpp"
-#include "tests/tools/cli.hpp"
-#include "tests/tools/csv.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
+#include "tests/support/svg.hpp"
 
 namespace redblue {
 namespace {

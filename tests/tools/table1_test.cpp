@@ -1,11 +1,11 @@
 // What `redblue table1` prints: its JSON key by key, and the same in a table and in CSV.
 
-#include "runtime/table1.hpp"
+#include "runtime/report/table1.hpp"
 
 #include <fmt/format.h>
 
-#include "tests/tools/cli.hpp"
-#include "tests/tools/csv.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {

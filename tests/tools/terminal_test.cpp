@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "tests/tools/cli.hpp"
-#include "tests/tools/npy_bytes.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/npy_bytes.hpp"
 
 namespace redblue {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "memsim/words.hpp"
-#include "tests/tools/cli.hpp"
+#include "tests/support/cli.hpp"
 
 namespace redblue {
 namespace {

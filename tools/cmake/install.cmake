@@ -4,9 +4,9 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
 
-# libredblue_kernels finds libredblue_memsim beside itself.
-set_target_properties(redblue_kernels PROPERTIES INSTALL_RPATH "$ORIGIN")
-install(TARGETS redblue_memsim redblue_kernels EXPORT redblue_targets)
+# Libraries find each other beside themselves.
+set_target_properties(redblue_kernels redblue_store PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS redblue_memsim redblue_store redblue_kernels EXPORT redblue_targets)
 # Left out: what the sources of kernels/ alone can use.
 install(DIRECTORY memsim kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
@@ -14,8 +14,8 @@ install(DIRECTORY memsim kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue)
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
-  install(FILES runtime/gate.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime)
-  install(FILES tools/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools)
+  install(FILES runtime/gate/subject.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime/gate)
+  install(FILES tools/gate/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools/gate)
 endif()
 
 # In the tree headers include each other from its root ("memsim/tile.hpp"). Installed they say

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <redblue/memsim/host_access.hpp>
-#include <redblue/tools/own_kernel.hpp>
+#include <redblue/tools/gate/own_kernel.hpp>
 
 using namespace redblue;  // NOLINT(google-build-using-namespace): an example
 

@@ -1,0 +1,921 @@
+#include "kernels/arithmetic/arithmetic.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "memsim/machine.hpp"
+#include "memsim/unchecked.hpp"
+
+// This file is compiled once for each instruction set: what stands between
+// HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE many times, the rest once.
+#include "kernels/arithmetic/simd_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/arithmetic/arithmetic.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h comes first.
+#include <hwy/highway.h>
+
+#include "kernels/arithmetic/exp-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace redblue::HWY_NAMESPACE {
+namespace {
+
+using Lanes = hn::CappedTag<float, kPanel>;
+using Vector = hn::Vec<Lanes>;
+constexpr Lanes kLanes;
+constexpr Index kWidth = hn::MaxLanes(kLanes);
+constexpr int kVectors = kPanel / kWidth;  // to a row of a panel
+
+// The tile of a product that registers hold: rows_of(G) rows of G panels, which are at most
+// kPanels. As many accumulators as the registers take beside a row of b and a broadcast word of
+// a, in the shape that loads the fewest words for them. A sanitizer checks each access of each
+// unrolled shape, which takes minutes to compile: its builds define REDBLUE_FEW_SHAPES. The bits of
+// a result do not depend on the shape, in which each sum has its terms in the same order.
+#if defined(REDBLUE_FEW_SHAPES)
+constexpr int kPanels = 1;
+constexpr int rows_of(int) {
+  return 2;
+}
+#elif HWY_TARGET == HWY_AVX3
+constexpr int kPanels = 4;
+constexpr int rows_of(int panels) {
+  return panels == 1 ? 12 : 24 / panels;
+}
+#else
+constexpr int kPanels = 1;
+constexpr int rows_of(int) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_NEON
+  return 6;
+#elif HWY_TARGET == HWY_SCALAR
+  return 1;
+#else
+  return 2;
+#endif
+}
+#endif
+
+// ---- rows of panels, a vector at a time --------------------------------------------------
+
+// The rows of one panel.
+template <class Word>
+struct Lines {
+  Word* first;
+  Index stride;
+  HWY_INLINE Word* operator[](Index i) const { return first + i * stride; }
+};
+
+template <class Word>
+HWY_INLINE Lines<Word> lines(const BasicView<Word>& part, Index p) {
+  return {Unchecked(part).at(0, p), Unchecked(part).stride(p)};
+}
+
+// The words of a column tile (r x 1) lie one after the other.
+template <class Word>
+HWY_INLINE Word* words_of_column(const BasicView<Word>& column) {
+  return Unchecked(column).at(0, 0);
+}
+
+// The lanes of vector v in a row of a panel of `cols` columns, from 1 to all.
+HWY_INLINE Index lanes_in(Index cols, int v) {
+  return std::min(cols - v * kWidth, kWidth);
+}
+
+// What lies behind a narrow panel is read along and never used; arenas end in slack.
+HWY_INLINE Vector load(const float* row, int v) {
+  return hn::LoadU(kLanes, row + v * kWidth);
+}
+
+HWY_INLINE void store(Vector value, float* row, int v, Index lanes) {
+  if (HWY_LIKELY(lanes == kWidth)) {
+    hn::StoreU(value, kLanes, row + v * kWidth);
+  } else if constexpr (HWY_TARGET == HWY_NEON) {
+    // It has no masked store: what lies behind may belong to a thread that fetches ahead.
+    float words[kWidth];
+    hn::StoreU(value, kLanes, words);
+    std::copy_n(words, lanes, row + v * kWidth);
+  } else {
+    hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes,
+                     row + v * kWidth);
+  }
+}
+
+// The vector with `neutral` in the lanes that are not the panel's.
+HWY_INLINE Vector only(Vector value, Index lanes, Vector neutral) {
+  return lanes == kWidth
+             ? value
+             : hn::IfThenElse(hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), value, neutral);
+}
+
+// c = map(i, v) for all vectors of all rows, panel after panel; each panel asks for its map.
+template <class MapOfPanel>
+HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
+  for (Index p = 0; p < c.panels(); ++p) {
+    const auto map = map_of_panel(p);
+    const Lines<float> to = lines(c, p);
+    const Index cols = Unchecked(c).panel_cols(p);
+    if (cols == kPanel) {
+      for (Index i = 0; i < c.rows(); ++i) {
+        HWY_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          hn::StoreU(map(i, v), kLanes, to[i] + v * kWidth);
+        }
+      }
+    } else {
+      for (Index i = 0; i < c.rows(); ++i) {
+        for (int v = 0; v * kWidth < cols; ++v) {
+          store(map(i, v), to[i], v, lanes_in(cols, v));
+        }
+      }
+    }
+  }
+}
+
+// c = map(i) for the words of a column tile from i on, a vector at a time.
+template <class Map>
+HWY_INLINE void for_column(const View& c, const Map& map) {
+  float* const to = words_of_column(c);
+  for (Index i = 0; i < c.rows(); i += kWidth) {
+    store(map(i), to + i, 0, lanes_in(c.rows() - i, 0));
+  }
+}
+
+HWY_INLINE bool are_columns(const ConstView& a, const ConstView& b) {
+  return Unchecked(a).stride(0) == 1 && Unchecked(b).stride(0) == 1;
+}
+
+// finish(i, fold over row i): lanes are folded here, and into one another there.
+template <class Folded, class Fold, class Finish>
+HWY_INLINE void for_rows(const ConstView& a, const Folded& neutral, const Fold& fold,
+                         const Finish& finish) {
+  for (Index i = 0; i < a.rows(); ++i) {
+    Folded result = neutral;
+    for (Index p = 0; p < a.panels(); ++p) {
+      const Index cols = Unchecked(a).panel_cols(p);
+      for (int v = 0; v * kWidth < cols; ++v) {
+        result = fold(result, i, p, v, lanes_in(cols, v));
+      }
+    }
+    finish(i, result);
+  }
+}
+
+// The same down the columns: each lane is a column, and nothing is left to do at the end.
+template <class Folded, class FoldOfPanel, class Finish>
+HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
+                            const FoldOfPanel& fold_of_panel, const Finish& finish) {
+  for (Index p = 0; p < a.panels(); ++p) {
+    const auto fold = fold_of_panel(p);
+    const Index cols = Unchecked(a).panel_cols(p);
+    for (int v = 0; v * kWidth < cols; ++v) {
+      Folded result = neutral;
+      for (Index i = 0; i < a.rows(); ++i) {
+        result = fold(result, i, v);
+      }
+      finish(p, v, lanes_in(cols, v), result);
+    }
+  }
+}
+
+// ---- products ----------------------------------------------------------------------------
+
+// Where word (i, k) of the broadcast factor lies: segments of k, in each of which a row of
+// the factor is a start and a step.
+struct Straight {
+  static constexpr Index kStep = 1;
+  const ConstView& a;
+  [[nodiscard]] Index rows() const { return a.rows(); }
+  [[nodiscard]] Index segments() const { return a.panels(); }
+  [[nodiscard]] Index length(Index segment) const { return Unchecked(a).panel_cols(segment); }
+  template <int R>
+  HWY_INLINE void start(const float* (&row)[R], Index i, Index segment) const {
+    const Lines<const float> line = lines(a, segment);
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      row[r] = line[i + r];
+    }
+  }
+  [[nodiscard]] static Index step(Index) { return 1; }
+  // Rows from i on that have the same step.
+  [[nodiscard]] Index alike(Index i) const { return a.rows() - i; }
+};
+
+struct Turned {
+  static constexpr Index kStep = kPanel;  // but in a narrow last panel
+  const ConstView& a;
+  [[nodiscard]] Index rows() const { return a.cols(); }
+  [[nodiscard]] static Index segments() { return 1; }
+  [[nodiscard]] Index length(Index) const { return a.rows(); }
+  template <int R>
+  HWY_INLINE void start(const float* (&row)[R], Index i, Index) const {
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      row[r] = Unchecked(a).at(0, (i + r) / kPanel) + (i + r) % kPanel;
+    }
+  }
+  [[nodiscard]] Index step(Index i) const { return Unchecked(a).stride(i / kPanel); }
+  [[nodiscard]] Index alike(Index i) const {
+    const Index last = a.panels() - 1;
+    return (i < last * kPanel && Unchecked(a).stride(last) != kPanel ? last * kPanel : a.cols()) -
+           i;
+  }
+};
+
+// What becomes of the sums: c, from them and from what was in c; a panel asks for its map.
+struct Keep {
+  static constexpr bool kAdds = false;
+  HWY_INLINE auto of_panel(Index) const {
+    return [](Vector sum, const float*, int) HWY_ATTR { return sum; };
+  }
+};
+// The sums begin with what is in c: registers hold it, and nothing beside it.
+struct Accumulate : Keep {
+  static constexpr bool kAdds = true;
+};
+struct Exponentiate {
+  static constexpr bool kAdds = false;
+  const float* L;
+  HWY_INLINE auto of_panel(Index p) const {
+    return [L = L + p * kPanel](Vector sum, const float*, int v)
+               HWY_ATTR { return exp(kLanes, hn::Sub(sum, load(L, v))); };
+  }
+};
+struct Shift {
+  static constexpr bool kAdds = false;
+  const float* shift;
+  HWY_INLINE auto of_panel(Index p) const {
+    return [shift = shift + p * kPanel](Vector sum, const float*, int v)
+               HWY_ATTR { return hn::Sub(sum, load(shift, v)); };
+  }
+};
+struct SoftmaxGradient {
+  static constexpr bool kAdds = false;
+  const float* shift;
+  HWY_INLINE auto of_panel(Index p) const {
+    return [shift = shift + p * kPanel](Vector sum, const float* row, int v)
+               HWY_ATTR { return hn::Mul(load(row, v), hn::Sub(sum, load(shift, v))); };
+  }
+};
+
+// sum += row_r[k step] line_g[k stride] for k = 0 .. length. Steps and strides that the
+// compiler knows become displacements.
+template <int R, int G, class Step, class Stride>
+HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const float* const (&row)[R],
+                           const float* const (&line)[G], Index length, Step step, Stride stride) {
+  HWY_UNROLL(4)
+  for (Index k = 0; k < length; ++k) {
+    Vector words[G * kVectors];
+    HWY_UNROLL(16)
+    for (int v = 0; v < G * kVectors; ++v) {
+      words[v] = load(line[v / kVectors] + k * stride, v % kVectors);
+    }
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      const Vector factor = hn::Set(kLanes, row[r][k * step]);
+      HWY_UNROLL(16)
+      for (int v = 0; v < G * kVectors; ++v) {
+        sum[r][v] = hn::MulAdd(factor, words[v], sum[r][v]);
+      }
+    }
+  }
+}
+
+// Rows i .. i + R of panels p .. p + G: all sums stay in registers.
+template <int R, int G, class Left, class Finish>
+HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, Index i, Index p,
+                              const Finish& finish) {
+  Vector sum[R][G * kVectors];
+  HWY_UNROLL(16)
+  for (int g = 0; g < G; ++g) {
+    const Lines<float> from = lines(c, p + g);
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(16)
+      for (int v = 0; v < kVectors; ++v) {
+        sum[r][g * kVectors + v] = Finish::kAdds ? load(from[i + r], v) : hn::Zero(kLanes);
+      }
+    }
+  }
+  using Usual = std::integral_constant<Index, Left::kStep>;
+  using Full = std::integral_constant<Index, kPanel>;
+  const Index stride = Unchecked(b).stride(p);
+  const Index step = a.step(i);
+  const float* line[G];
+  HWY_UNROLL(16)
+  for (int g = 0; g < G; ++g) {
+    line[g] = Unchecked(b).at(0, p + g);
+  }
+  for (Index segment = 0; segment < a.segments(); ++segment) {
+    const float* row[R];
+    a.template start<R>(row, i, segment);
+    const Index length = a.length(segment);
+    if (HWY_LIKELY(stride == kPanel && step == Left::kStep)) {
+      accumulate<R, G>(sum, row, line, length, Usual(), Full());
+    } else {
+      accumulate<R, G>(sum, row, line, length, step, stride);
+    }
+    HWY_UNROLL(16)
+    for (int g = 0; g < G; ++g) {
+      line[g] += length * stride;
+    }
+  }
+  HWY_UNROLL(16)
+  for (int g = 0; g < G; ++g) {
+    const auto map = finish.of_panel(p + g);
+    const Lines<float> to = lines(c, p + g);
+    const Index cols = Unchecked(c).panel_cols(p + g);
+    if (HWY_LIKELY(cols == kPanel)) {
+      HWY_UNROLL(16)
+      for (int r = 0; r < R; ++r) {
+        HWY_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          float* const row = to[i + r];
+          hn::StoreU(map(sum[r][g * kVectors + v], row, v), kLanes, row + v * kWidth);
+        }
+      }
+    } else {
+      HWY_UNROLL(16)
+      for (int r = 0; r < R; ++r) {
+        HWY_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          if (v * kWidth < cols) {
+            float* const row = to[i + r];
+            store(map(sum[r][g * kVectors + v], row, v), row, v, lanes_in(cols, v));
+          }
+        }
+      }
+    }
+  }
+}
+
+// Panels p .. p + G for all rows: the panels of b stay in the nearest cache, a passes.
+template <int G, class Left, class Finish>
+void panels(const Left& a, const ConstView& b, const View& c, Index p, const Finish& finish) {
+  constexpr int kRows = rows_of(G);
+  static_assert(kRows * G * kPanel <= kHomeWords);
+  for (Index i = 0; i < a.rows();) {
+    const Index left = a.alike(i);
+    if (left >= kRows) {
+      register_tile<kRows, G>(a, b, c, i, p, finish);
+      i += kRows;
+    } else if (kRows > 4 && left >= 4) {
+      register_tile < kRows<4 ? 1 : 4, G>(a, b, c, i, p, finish);
+      i += 4;
+    } else if (kRows > 2 && left >= 2) {
+      register_tile < kRows<2 ? 1 : 2, G>(a, b, c, i, p, finish);
+      i += 2;
+    } else {
+      register_tile<1, G>(a, b, c, i, p, finish);
+      i += 1;
+    }
+  }
+}
+
+// As many of the panels that are left as go together: none is left over alone.
+constexpr Index together(Index left) {
+  return left > kPanels && left < 2 * kPanels - 1 ? kPanels - 1 : std::min<Index>(left, kPanels);
+}
+
+template <int G, class Left, class Finish>
+void panels_together(Index count, const Left& a, const ConstView& b, const View& c, Index p,
+                     const Finish& finish) {
+  if constexpr (G > 1) {
+    if (count < G) {
+      return panels_together<G - 1>(count, a, b, c, p, finish);
+    }
+  }
+  panels<G>(a, b, c, p, finish);
+}
+
+template <class Left, class Finish>
+void product(const Left& a, const ConstView& b, const View& c, const Finish& finish) {
+  // A narrow panel, which is the last, has a stride of its own.
+  const Index wide = b.panels() - (Unchecked(b).stride(b.panels() - 1) == kPanel ? 0 : 1);
+  for (Index p = 0; p < b.panels();) {
+    const Index count = p < wide ? together(wide - p) : 1;
+    panels_together<kPanels>(count, a, b, c, p, finish);
+    p += count;
+  }
+}
+
+// ---- what is dispatched ------------------------------------------------------------------
+
+void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
+  product(Straight{a}, b, c, Accumulate{});
+}
+
+void multiply_add_transposed(const ConstView& a, const ConstView& b, const View& c) {
+  product(Turned{a}, b, c, Accumulate{});
+}
+
+void multiply(const ConstView& a, const ConstView& b, const View& c) {
+  product(Straight{a}, b, c, Keep{});
+}
+
+void multiply_transposed(const ConstView& a, const ConstView& b, const View& c) {
+  product(Turned{a}, b, c, Keep{});
+}
+
+void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
+                           const View& f_t) {
+  product(Straight{a}, b, f_t, Exponentiate{words_of_column(L)});
+}
+
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
+                     const View& c) {
+  product(Straight{a}, b, c, Shift{words_of_column(shift)});
+}
+
+void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
+                              const View& f_t) {
+  product(Straight{a}, b, f_t, SoftmaxGradient{words_of_column(v)});
+}
+
+// The largest of what came by. Max may lose a NaN, on some processors, in some places; all bits
+// of `nan` are set where there was one.
+struct Top {
+  Vector largest, nan;
+};
+HWY_INLINE Top nothing_yet() {
+  return {hn::Set(kLanes, -std::numeric_limits<float>::infinity()), hn::Zero(kLanes)};
+}
+HWY_INLINE Top higher(const Top& top, Vector x) {
+  return {hn::Max(top.largest, x), hn::Or(top.nan, hn::VecFromMask(kLanes, hn::IsNaN(x)))};
+}
+
+void raise_maximum(const ConstView& s, const View& maximum) {
+  const Vector lowest = hn::Set(kLanes, -std::numeric_limits<float>::infinity());
+  float* const known = words_of_column(maximum);
+  for_rows(
+      s, nothing_yet(),
+      [&](const Top& top, Index i, Index p, int v, Index lanes)
+          HWY_ATTR { return higher(top, only(load(Unchecked(s).at(i, p), v), lanes, lowest)); },
+      [&](Index i, const Top& top) HWY_ATTR {
+        known[i] = hn::AllFalse(kLanes, hn::MaskFromVec(top.nan))
+                       ? std::max(known[i], hn::GetLane(hn::MaxOfLanes(kLanes, top.largest)))
+                       : std::numeric_limits<float>::quiet_NaN();
+      });
+}
+
+void raise_maximum_transposed(const ConstView& s_t, const View& maximum) {
+  for_columns(
+      s_t, nothing_yet(),
+      [&](Index p) HWY_ATTR {
+        return [s = lines(s_t, p)](const Top& top, Index j, int v)
+                   HWY_ATTR { return higher(top, load(s[j], v)); };
+      },
+      [&](Index p, int v, Index lanes, const Top& top) HWY_ATTR {
+        float* const known = words_of_column(maximum) + p * kPanel;
+        const Top both = higher(top, load(known, v));
+        store(hn::Or(both.largest, both.nan), known, v, lanes);
+      });
+}
+
+void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
+  for_vectors(f, [&](Index p) HWY_ATTR {
+    return [s = lines(s, p), shift = words_of_column(row)](Index i, int v)
+               HWY_ATTR { return exp(kLanes, hn::Sub(load(s[i], v), hn::Set(kLanes, shift[i]))); };
+  });
+}
+
+// With a word of everything for each column; q_t is read where `kDots` says so.
+template <bool kDots>
+HWY_INLINE void exponentiate_columns(const View& s_t, const ConstView& row, const View& sum,
+                                     const ConstView& q_t, const View& dots) {
+  for (Index p = 0; p < s_t.panels(); ++p) {
+    const Lines<float> s = lines(s_t, p);
+    const Lines<const float> q = lines(q_t, p);
+    const Index cols = Unchecked(s_t).panel_cols(p);
+    for (int v = 0; v * kWidth < cols; ++v) {
+      const Index lanes = lanes_in(cols, v);
+      const Vector shift = load(words_of_column(row) + p * kPanel, v);
+      float* const all = words_of_column(sum) + p * kPanel;
+      float* const all_dots = words_of_column(dots) + p * kPanel;
+      Vector sums = load(all, v);
+      Vector products = load(all_dots, v);
+      for (Index j = 0; j < s_t.rows(); ++j) {
+        const Vector e = exp(kLanes, hn::Sub(load(s[j], v), shift));
+        store(e, s[j], v, lanes);
+        sums = hn::Add(sums, e);
+        if constexpr (kDots) {
+          products = hn::MulAdd(e, load(q[j], v), products);
+        }
+      }
+      store(sums, all, v, lanes);
+      if constexpr (kDots) {
+        store(products, all_dots, v, lanes);
+      }
+    }
+  }
+}
+
+void exponentiate_transposed(const View& s_t, const ConstView& row, const View& sum) {
+  exponentiate_columns<false>(s_t, row, sum, s_t, sum);
+}
+
+void exponentiate_and_dot(const View& s_t, const ConstView& row, const View& sum,
+                          const ConstView& q_t, const View& dots) {
+  exponentiate_columns<true>(s_t, row, sum, q_t, dots);
+}
+
+// from_i = exp(from_i - less_i).
+void exponentiate_differences(const View& from, const ConstView& less) {
+  for_column(from, [to = words_of_column(from), shift = words_of_column(less)](Index i) HWY_ATTR {
+    return exp(kLanes, hn::Sub(load(to + i, 0), load(shift + i, 0)));
+  });
+}
+
+void add_row_sums(const ConstView& a, const View& sum) {
+  const Vector zero = hn::Zero(kLanes);
+  float* const known = words_of_column(sum);
+  for_rows(
+      a, zero,
+      [&](Vector sums, Index i, Index p, int v, Index lanes)
+          HWY_ATTR { return hn::Add(sums, only(load(Unchecked(a).at(i, p), v), lanes, zero)); },
+      [&](Index i, Vector sums)
+          HWY_ATTR { known[i] += hn::GetLane(hn::SumOfLanes(kLanes, sums)); });
+}
+
+void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
+  const Vector zero = hn::Zero(kLanes);
+  float* const known = words_of_column(sum);
+  for_rows(
+      a, zero,
+      [&](Vector sums, Index i, Index p, int v, Index lanes) HWY_ATTR {
+        const Vector products =
+            hn::Mul(load(Unchecked(a).at(i, p), v), load(Unchecked(b).at(i, p), v));
+        return hn::Add(sums, only(products, lanes, zero));
+      },
+      [&](Index i, Vector sums)
+          HWY_ATTR { known[i] += hn::GetLane(hn::SumOfLanes(kLanes, sums)); });
+}
+
+void add_row_dots_transposed(const ConstView& a_t, const ConstView& b_t, const View& sum) {
+  for_columns(
+      a_t, hn::Zero(kLanes),
+      [&](Index p) HWY_ATTR {
+        return [a = lines(a_t, p), b = lines(b_t, p)](Vector sums, Index j, int v)
+                   HWY_ATTR { return hn::MulAdd(load(a[j], v), load(b[j], v), sums); };
+      },
+      [&](Index p, int v, Index lanes, Vector sums) HWY_ATTR {
+        float* const known = words_of_column(sum) + p * kPanel;
+        store(hn::Add(load(known, v), sums), known, v, lanes);
+      });
+}
+
+// A factor of 1, which is most of them once the maxima have settled, costs nothing.
+void scale_rows(const View& a, const ConstView& factor) {
+  const float* const factors = words_of_column(factor);
+  for (Index i = 0; i < a.rows(); ++i) {
+    if (factors[i] == 1) {
+      continue;
+    }
+    const Vector by = hn::Set(kLanes, factors[i]);
+    for (Index p = 0; p < a.panels(); ++p) {
+      float* const row = Unchecked(a).at(i, p);
+      const Index cols = Unchecked(a).panel_cols(p);
+      for (int v = 0; v * kWidth < cols; ++v) {
+        store(hn::Mul(load(row, v), by), row, v, lanes_in(cols, v));
+      }
+    }
+  }
+}
+
+void multiply_words(const View& a, const ConstView& b) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), b = lines(b, p)](Index i, int v)
+               HWY_ATTR { return hn::Mul(load(a[i], v), load(b[i], v)); };
+  });
+}
+
+void subtract_rows(const View& a, const ConstView& row) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), less = words_of_column(row)](Index i, int v)
+               HWY_ATTR { return hn::Sub(load(a[i], v), hn::Set(kLanes, less[i])); };
+  });
+}
+
+void subtract_rows_transposed(const View& a_t, const ConstView& row) {
+  for_vectors(a_t, [&](Index p) HWY_ATTR {
+    return [a = lines(a_t, p), less = words_of_column(row) + p * kPanel](Index j, int v)
+               HWY_ATTR { return hn::Sub(load(a[j], v), load(less, v)); };
+  });
+}
+
+void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), b = lines(b, p), factor = words_of_column(factor)](Index i, int v)
+               HWY_ATTR {
+                 return hn::NegMulAdd(hn::Set(kLanes, factor[i]), load(b[i], v), load(a[i], v));
+               };
+  });
+}
+
+void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
+  if (are_columns(a, f)) {
+    return for_column(f, [a = words_of_column(a), by = words_of_column(divisor)](Index i)
+                             HWY_ATTR { return hn::Div(load(a + i, 0), load(by + i, 0)); });
+  }
+  for_vectors(f, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), divisor = words_of_column(divisor)](Index i, int v)
+               HWY_ATTR { return hn::Div(load(a[i], v), hn::Set(kLanes, divisor[i])); };
+  });
+}
+
+void add(const View& a, const ConstView& b) {
+  if (are_columns(a, b)) {
+    return for_column(a, [to = words_of_column(a), b = words_of_column(b)](Index i)
+                             HWY_ATTR { return hn::Add(load(to + i, 0), load(b + i, 0)); });
+  }
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), b = lines(b, p)](Index i, int v)
+               HWY_ATTR { return hn::Add(load(a[i], v), load(b[i], v)); };
+  });
+}
+
+void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p) {
+  for_vectors(p, [&](Index panel) HWY_ATTR {
+    return [f = lines(f, panel), q = lines(q, panel), shift = words_of_column(v)](Index i, int k)
+               HWY_ATTR {
+                 return hn::Mul(load(f[i], k), hn::Sub(load(q[i], k), hn::Set(kLanes, shift[i])));
+               };
+  });
+}
+
+void softmax_gradient_transposed(const ConstView& f_t, const ConstView& v, const View& q_t) {
+  for_vectors(q_t, [&](Index p) HWY_ATTR {
+    return [f = lines(f_t, p), q = lines(q_t, p), shift = words_of_column(v) + p * kPanel](Index j,
+                                                                                           int k)
+               HWY_ATTR { return hn::Mul(load(f[j], k), hn::Sub(load(q[j], k), load(shift, k))); };
+  });
+}
+
+}  // namespace
+}  // namespace redblue::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace redblue {
+namespace {
+
+HWY_EXPORT(multiply_add);
+HWY_EXPORT(multiply_add_transposed);
+HWY_EXPORT(multiply);
+HWY_EXPORT(multiply_transposed);
+HWY_EXPORT(exponentiated_product);
+HWY_EXPORT(softmax_gradient_product);
+HWY_EXPORT(raise_maximum);
+HWY_EXPORT(raise_maximum_transposed);
+HWY_EXPORT(exponentiate);
+HWY_EXPORT(exponentiate_transposed);
+HWY_EXPORT(exponentiate_and_dot);
+HWY_EXPORT(exponentiate_differences);
+HWY_EXPORT(add_row_sums);
+HWY_EXPORT(add_row_dots);
+HWY_EXPORT(add_row_dots_transposed);
+HWY_EXPORT(scale_rows);
+HWY_EXPORT(multiply_words);
+HWY_EXPORT(subtract_rows);
+HWY_EXPORT(subtract_rows_transposed);
+HWY_EXPORT(subtract_scaled_rows);
+HWY_EXPORT(divide_rows);
+HWY_EXPORT(add);
+HWY_EXPORT(softmax_gradient);
+HWY_EXPORT(softmax_gradient_transposed);
+HWY_EXPORT(shifted_product);
+
+bool same_shape(const ConstView& a, const ConstView& b) {
+  return a.rows() == b.rows() && a.cols() == b.cols();
+}
+
+// A column of a wider panel has its words apart.
+bool is_column_of(const ConstView& column, Index rows) {
+  return column.cols() == 1 && Unchecked(column).stride(0) == 1 && column.rows() == rows;
+}
+
+// Throws unless c can be the product of a rows x depth and a depth x cols factor.
+void check_product(const ConstView& c, Index rows, Index depth, const ConstView& b,
+                   const char* what) {
+  require(depth == b.rows() && c.rows() == rows && c.cols() == b.cols(), what);
+}
+
+void report_product(const View& c, Index depth) {
+  c.machine().computed({.flops = 2 * c.words() * depth});
+}
+
+void report(const View& changed, Index operations) {
+  changed.machine().computed({.elementwise = operations});
+}
+
+}  // namespace
+
+void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
+  check_product(c, a.rows(), a.cols(), b, "c += a b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_add)(a, b, c);
+  report_product(c, a.cols());
+}
+
+void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
+  check_product(c, a.of.cols(), a.of.rows(), b, "c += a^T b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_add_transposed)(a.of, b, c);
+  report_product(c, a.of.rows());
+}
+
+void multiply(const ConstView& a, const ConstView& b, const View& c) {
+  check_product(c, a.rows(), a.cols(), b, "c = a b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply)(a, b, c);
+  report_product(c, a.cols());
+}
+
+void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
+  check_product(c, a.of.cols(), a.of.rows(), b, "c = a^T b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_transposed)(a.of, b, c);
+  report_product(c, a.of.rows());
+}
+
+void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
+                           const View& f_t) {
+  check_product(f_t, a.rows(), a.cols(), b, "f^T = exp(a b - L): the tiles conform");
+  require(is_column_of(L, f_t.cols()), "f^T = exp(a b - L): one L a column");
+  HWY_DYNAMIC_DISPATCH(exponentiated_product)(a, b, L, f_t);
+  report_product(f_t, a.cols());
+  report(f_t, 2 * f_t.words());
+}
+
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
+                     const View& c) {
+  check_product(c, a.rows(), a.cols(), b, "c = a b - shift: the tiles conform");
+  require(is_column_of(shift, c.cols()), "c = a b - shift: one shift a column");
+  HWY_DYNAMIC_DISPATCH(shifted_product)(a, b, shift, c);
+  report_product(c, a.cols());
+  report(c, c.words());
+}
+
+void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
+                              const View& f_t, const Tile& home) {
+  check_product(f_t, a.rows(), a.cols(), b, "p^T = f^T (a b - v): the tiles conform");
+  require(is_column_of(v, f_t.cols()), "p^T = f^T (a b - v): one v a column");
+  require(home.words() >= std::min(kHomeWords, f_t.words()),
+          "p^T = f^T (a b - v): the sums in registers have a home");
+  HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
+  report_product(f_t, a.cols());
+  report(f_t, 2 * f_t.words());
+}
+
+void raise_maximum(const ConstView& s, const View& maximum) {
+  require(is_column_of(maximum, s.rows()), "one maximum a row");
+  HWY_DYNAMIC_DISPATCH(raise_maximum)(s, maximum);
+  report(maximum, s.words());
+}
+
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum) {
+  require(is_column_of(maximum, s_t.of.cols()), "one maximum a row");
+  HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum);
+  report(maximum, s_t.of.words());
+}
+
+template <class Scores>
+static void raise_and_rescale(const Scores& s, const View& maximum, const View& rescale) {
+  std::copy_n(Unchecked(maximum).at(0, 0), maximum.rows(), Unchecked(rescale).at(0, 0));
+  raise_maximum(s, maximum);
+  HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
+  report(rescale, 2 * rescale.words());
+}
+
+void raise_maximum(const ConstView& s, const View& maximum, const View& rescale) {
+  require(is_column_of(maximum, s.rows()) && is_column_of(rescale, s.rows()),
+          "one maximum and factor a row");
+  raise_and_rescale(s, maximum, rescale);
+}
+
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale) {
+  require(is_column_of(maximum, s_t.of.cols()) && is_column_of(rescale, s_t.of.cols()),
+          "one maximum and factor a row");
+  raise_and_rescale(s_t, maximum, rescale);
+}
+
+void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
+  require(is_column_of(row, s.rows()) && same_shape(f, s), "f = exp(s - row): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(exponentiate)(s, row, f);
+  report(f, 2 * f.words());
+}
+
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum) {
+  require(is_column_of(row, s_t.of.cols()) && is_column_of(sum, s_t.of.cols()),
+          "f = exp(s - row), sum += rowsum(f): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(exponentiate_transposed)(s_t.of, row, sum);
+  report(s_t.of, 3 * s_t.of.words());
+}
+
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum,
+                  const Transposed<ConstView>& q_t, const View& dots) {
+  require(is_column_of(row, s_t.of.cols()) && is_column_of(sum, s_t.of.cols()) &&
+              is_column_of(dots, s_t.of.cols()) && same_shape(q_t.of, s_t.of),
+          "f = exp(s - row), dots += rowsum(f * q): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(exponentiate_and_dot)(s_t.of, row, sum, q_t.of, dots);
+  report(s_t.of, 5 * s_t.of.words());
+}
+
+void add_row_sums(const ConstView& a, const View& sum) {
+  require(is_column_of(sum, a.rows()), "one sum a row");
+  HWY_DYNAMIC_DISPATCH(add_row_sums)(a, sum);
+  report(sum, a.words());
+}
+
+void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
+  require(same_shape(a, b) && is_column_of(sum, a.rows()),
+          "sum += rowsum(a * b): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(add_row_dots)(a, b, sum);
+  report(sum, 2 * a.words());
+}
+
+void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,
+                  const View& sum) {
+  require(same_shape(a_t.of, b_t.of) && is_column_of(sum, a_t.of.cols()),
+          "sum += rowsum(a * b): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(add_row_dots_transposed)(a_t.of, b_t.of, sum);
+  report(sum, 2 * a_t.of.words());
+}
+
+void scale_rows(const View& a, const ConstView& factor) {
+  require(is_column_of(factor, a.rows()), "one factor a row");
+  HWY_DYNAMIC_DISPATCH(scale_rows)(a, factor);
+  report(a, a.words());
+}
+
+void multiply_words(const View& a, const ConstView& b) {
+  require(same_shape(a, b), "a *= b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(multiply_words)(a, b);
+  report(a, a.words());
+}
+
+void subtract_rows(const View& a, const ConstView& row) {
+  require(is_column_of(row, a.rows()), "a -= row: one word a row");
+  HWY_DYNAMIC_DISPATCH(subtract_rows)(a, row);
+  report(a, a.words());
+}
+
+void subtract_rows(const Transposed<View>& a_t, const ConstView& row) {
+  require(is_column_of(row, a_t.of.cols()), "a -= row: one word a row");
+  HWY_DYNAMIC_DISPATCH(subtract_rows_transposed)(a_t.of, row);
+  report(a_t.of, a_t.of.words());
+}
+
+void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
+  require(is_column_of(factor, a.rows()) && same_shape(a, b), "a -= factor b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(subtract_scaled_rows)(a, factor, b);
+  report(a, 2 * a.words());
+}
+
+void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
+  require(is_column_of(divisor, a.rows()) && same_shape(f, a),
+          "f = a / divisor: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(divide_rows)(a, divisor, f);
+  report(f, f.words());
+}
+
+void add(const View& a, const ConstView& b) {
+  require(same_shape(a, b), "a += b: the tiles conform");
+  HWY_DYNAMIC_DISPATCH(add)(a, b);
+  report(a, a.words());
+}
+
+void add_logarithm(const View& maximum, const ConstView& sum) {
+  require(is_column_of(maximum, sum.rows()) && is_column_of(sum, sum.rows()), "one sum a maximum");
+  for (Index i = 0; i < sum.rows(); ++i) {
+    *Unchecked(maximum).at(i, 0) += std::log(*Unchecked(sum).at(i, 0));
+  }
+  report(maximum, 2 * maximum.words());
+}
+
+void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p) {
+  require(same_shape(f, q) && same_shape(p, q) && is_column_of(v, q.rows()),
+          "p = f (q - v): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(softmax_gradient)(f, q, v, p);
+  report(p, 2 * p.words());
+}
+
+void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
+                      const Transposed<View>& q_t) {
+  require(same_shape(f_t.of, q_t.of) && is_column_of(v, q_t.of.cols()),
+          "p = f (q - v): the tiles conform");
+  HWY_DYNAMIC_DISPATCH(softmax_gradient_transposed)(f_t.of, v, q_t.of);
+  report(q_t.of, 2 * q_t.of.words());
+}
+
+void transpose(const ConstView& a, const View& t) {
+  require(t.rows() == a.cols() && t.cols() == a.rows(), "t = a^T: the tiles conform");
+  for (Index p = 0; p < t.panels(); ++p) {
+    for (Index k = 0; k < t.rows(); ++k) {
+      for (Index i = 0; i < Unchecked(t).panel_cols(p); ++i) {
+        Unchecked(t).at(k, p)[i] = Unchecked(a).at(p * kPanel + i, k / kPanel)[k % kPanel];
+      }
+    }
+  }
+}
+
+}  // namespace redblue
+#endif

@@ -1,0 +1,85 @@
+#pragma once
+// Arithmetic on tiles and parts of tiles, in the vector instructions of the machine at hand
+// (kernels/arithmetic/simd.hpp). It works on them directly, moves nothing, keeps nothing, and
+// reports its operations to the machine of the tile that it changes.
+//
+// Vectors run along rows of 16 words, so a product takes both factors with the summed index
+// apart from the vectors': a b and a^T b there are, a b^T there is not. Who needs one reads b
+// transposed, which costs no words.
+//
+// A column tile (r x 1) holds one word for each row of the others, or for each column of a
+// transposed one.
+
+#include <limits>
+
+#include "memsim/layout.hpp"
+#include "memsim/tile.hpp"
+
+namespace redblue {
+
+// c += a b, with a as it is or transposed.
+void multiply_add(const ConstView& a, const ConstView& b, const View& c);
+void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c);
+// c = a b.
+void multiply(const ConstView& a, const ConstView& b, const View& c);
+void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c);
+
+// The maximum of nothing.
+inline constexpr float kNoMaximum = -std::numeric_limits<float>::infinity();
+// maximum_i = max(maximum_i, max_j s_ij).
+void raise_maximum(const ConstView& s, const View& maximum);
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum);
+// The same, and rescale_i = exp(the old maximum_i - the new): what sums of exponentials
+// relative to the old maximum must be multiplied by.
+void raise_maximum(const ConstView& s, const View& maximum, const View& rescale);
+void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale);
+// f_ij = exp(s_ij - row_i); f may be s.
+void exponentiate(const ConstView& s, const ConstView& row, const View& f);
+// The same in place, and sum_i += sum_j f_ij; with q also dots_i += sum_j f_ij q_ij.
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum);
+void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum,
+                  const Transposed<ConstView>& q_t, const View& dots);
+// sum_i += sum_j a_ij.
+void add_row_sums(const ConstView& a, const View& sum);
+// sum_i += sum_j a_ij b_ij.
+void add_row_dots(const ConstView& a, const ConstView& b, const View& sum);
+void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,
+                  const View& sum);
+// a_ij *= factor_i.
+void scale_rows(const View& a, const ConstView& factor);
+// a_ij *= b_ij.
+void multiply_words(const View& a, const ConstView& b);
+// a_ij -= row_i.
+void subtract_rows(const View& a, const ConstView& row);
+void subtract_rows(const Transposed<View>& a_t, const ConstView& row);
+// a_ij -= factor_i b_ij.
+void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b);
+// f_ij = a_ij / divisor_i; f may be a.
+void divide_rows(const ConstView& a, const ConstView& divisor, const View& f);
+// a_ij += b_ij.
+void add(const View& a, const ConstView& b);
+// maximum_i += log(sum_i): the log-sum-exp, where the maximum stood.
+void add_logarithm(const View& maximum, const ConstView& sum);
+// p_ij = f_ij (q_ij - v_i): the gradient of the scores; p may be f or q, and is q where the
+// tiles are transposed.
+void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p);
+void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
+                      const Transposed<View>& q_t);
+// t = a^T.
+void transpose(const ConstView& a, const View& t);
+
+// Products that pass through a function on their way from the registers.
+
+// f^T = exp(a b - L): of the scores' transpose, with a word of L for each column.
+void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
+                           const View& f_t);
+// c = a b - shift, with a word of shift for each column.
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift, const View& c);
+// p^T = f^T * (a b - v), in place of f^T. The sums a b never leave the registers, but live
+// there beside f^T: `home` is the fast memory that is charged for them.
+void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
+                              const View& f_t, const Tile& home);
+// The most words that such a product keeps in registers.
+inline constexpr Index kHomeWords = 384;
+
+}  // namespace redblue

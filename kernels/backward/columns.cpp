@@ -1,0 +1,138 @@
+#include "kernels/backward/columns.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/attention.hpp"
+#include "kernels/parts/columns.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+// h_J^T = Y^T A3_J^T.
+Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
+  return product_in_pieces(
+      machine, by, "h", by.shape.d, J.size(),
+      [&](Range K) { return transposed(io.in("Y").row_block(K)); },
+      [&](Range K) { return transposed(io.in("A3").block(J, K)); });
+}
+
+// v_I: made beside the first block of keys, and kept if there are others.
+Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, Range I, Range J,
+              const Tile& do_i, SlowMatrix& v) {
+  if (J.begin > 0) {
+    return machine.read(v.row_block(I));
+  }
+  Tile v_i = machine.initialize("v", I.size());
+  const Tile o_i = machine.read(io.in("O").row_block(I));
+  add_row_dots(do_i, o_i, v_i);
+  if (J.end < by.shape.m) {
+    machine.write(v_i, v.row_block(I));
+  }
+  return v_i;
+}
+
+// T_J. q comes before p, so that A1_I and dO_I are never there together.
+Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
+          const Tile& h_t, SlowMatrix& v) {
+  const Phase phase(machine, "core");
+  Tile T = machine.initialize("T", J.size(), by.shape.d);
+  for (const Range I : blocks(by.shape.n, by.rows)) {
+    Tile do_i = machine.read(io.in("dO").row_block(I));
+    const Tile v_i = row_sums(machine, by, io, I, J, do_i, v);
+    Tile q = machine.initialize("q", I.size(), J.size());
+    multiply(do_i, h_t, q);
+    do_i.reset();
+    const Tile a1 = machine.read(io.in("A1").row_block(I));
+    const Tile l = machine.read(io.in("L").row_block(I));
+    Tile p = machine.initialize("p", I.size(), J.size());
+    multiply(a1, k, p);
+    exponentiate(p, l, p);
+    softmax_gradient(p, q, v_i, p);
+    multiply_add(transposed(p), a1, T);
+  }
+  return T;
+}
+
+// T_J^T A2_J, some columns at a time.
+void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Range J,
+                  const Tile& T) {
+  const Phase phase(machine, "g");
+  SlowMatrix& g = io.out("g");
+  const Range all{0, by.shape.d};
+  for (const Range K : blocks(all.size(), by.weights)) {
+    Tile g_k = machine.initialize("g", all.size(), K.size());
+    {
+      const Tile a2 = machine.read(io.in("A2").block(J, K));
+      multiply(transposed(T), a2, g_k);
+    }
+    if (J.begin > 0) {
+      const Tile sum = machine.read(g.block(all, K));
+      add(g_k, sum);
+    }
+    machine.write(g_k, g.block(all, K));
+  }
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const ColumnPlan by(plan.shape, plan.blocks);
+  SlowMatrix v = workspace.matrix("v", plan.shape.n, 1);
+  for (const Range J : by.units()) {
+    Tile k = keys_of_scores(machine, by, io, J);
+    Tile h_t = values(machine, by, io, J);
+    const Tile T = core(machine, by, io, J, k, h_t, v);
+    k.reset();
+    h_t.reset();
+    add_gradient(machine, by, io, J, T);
+  }
+}
+
+std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const ColumnPlan by(shape, blocks);
+  const Index T = by.units().size();
+  const Words dd = Words(d) * d;
+  const Words nd = Words(n) * d;
+  const Words r = by.rows;
+  const Words c = by.keys;
+  const Words w = by.weights;
+  // The first block of keys finds nothing to add to.
+  const Words second = std::min(c, Words(m - by.keys));
+  return {
+      product_in_pieces_cost("K", by, 0),
+      product_in_pieces_cost("h", by, d),
+      // K_J, h_J and T_J; dO and O with v, or A1 with v, L, q and p.
+      {.path = "core",
+       .reads = T * (2 * nd + n) + nd + (T - 1) * Words(n),
+       .writes = T > 1 ? Words(n) : Words(0),
+       .peak = 3 * c * d + r + std::max(2 * r * d, r * d + r + 2 * r * c),
+       .flops = 6 * nd * m},
+      // T_J with A2_J and g; or with two of g.
+      {.path = "g",
+       .reads = Words(m) * d + (T - 1) * dd,
+       .writes = T * dd,
+       .peak = std::max(c * d + w * (c + d), T > 1 ? second * d + 2 * w * d : Words(0)),
+       .flops = 2 * Words(m) * dd},
+  };
+}
+
+}  // namespace
+
+Kernel backward_columns() {
+  return {
+      .name = "backward/columns",
+      .summary = "key blocks of X A2^T, h and T = p^T A1 stay, queries pass: for few keys",
+      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+      .returns = {kg},
+      .fit = [](const Shape& shape, Index M) { return widest_columns(shape, M, cost); },
+      .cost = cost,
+      .intermediates = [](const Shape& shape, const Blocks&) { return Words(shape.n); },
+      .code = code,
+      .X_meets_keys = true,
+      .fit_time = [](const Shape& shape, Index M) { return fastest_columns(shape, M, cost); },
+      .window = column_window,
+  };
+}
+
+}  // namespace redblue

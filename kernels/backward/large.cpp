@@ -1,0 +1,212 @@
+#include "kernels/backward/large.hpp"
+
+#include <algorithm>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
+#include "kernels/parts/project.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+// Algorithm 7 for n = m, where the row blocks of A1 and A3 are paired as printed.
+// Erratum: the proof of Lemma D.2 takes ceil(d / Br) column blocks, the algorithm ceil(d / Bc).
+void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, const SlowMatrix& A3,
+                   const SlowMatrix& X, const SlowMatrix& Y, SlowMatrix& S, SlowMatrix& h) {
+  for (const Range I : blocks(A1.rows(), by.rows)) {
+    const Tile a1 = machine.read(A1.row_block(I));
+    const Tile a3 = machine.read(A3.row_block(I));
+    for (const Range J : blocks(X.cols(), by.cols)) {
+      {
+        const Tile x = machine.read(X.block({0, X.rows()}, J));
+        Tile s = machine.initialize("S", I.size(), J.size());
+        multiply_add(a1, x, s);
+        machine.write(s, S.block(I, J));
+      }
+      const Tile y = machine.read(Y.block({0, Y.rows()}, J));
+      Tile h_ij = machine.initialize("h", I.size(), J.size());
+      multiply_add(a3, y, h_ij);
+      machine.write(h_ij, h.block(I, J));
+    }
+  }
+}
+
+// Algorithm 8.
+// Erratum: it never deletes h_j; here h_j ends when q_ij is made.
+// Erratum: line 16 prints f = diag(l) A, meant is diag(l)^-1 A. With L, the log of l, in
+// place of l the tile A holds the raw scores and f = exp(A - L), at the same words and peak.
+void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const SlowMatrix& S,
+              const SlowMatrix& h) {
+  const SlowMatrix& A1 = io.in("A1");
+  const SlowMatrix& A2 = io.in("A2");
+  Tile g_t = machine.initialize("g", A2.cols(), A1.cols());
+  for (const Range I : blocks(S.rows(), Br)) {
+    const Tile s_i = machine.read(S.row_block(I));
+    Tile o_i = machine.read(io.in("O").row_block(I));
+    const Tile do_i = machine.read(io.in("dO").row_block(I));
+    const Tile a1_i = machine.read(A1.row_block(I));
+    const Tile l_i = machine.read(io.in("L").row_block(I));
+    Tile v_i = machine.initialize("v", I.size());
+    add_row_dots(do_i, o_i, v_i);
+    o_i.reset();
+    for (const Range J : blocks(A2.rows(), Bc)) {
+      Tile q;
+      {
+        const Tile h_j = machine.read(transposed(h.row_block(J)));
+        q = machine.initialize("q", I.size(), J.size());
+        multiply_add(do_i, h_j, q);
+      }
+      const Tile a2_j = machine.read(transposed(A2.row_block(J)));
+      Tile a = machine.initialize("A", I.size(), J.size());
+      multiply_add(s_i, a2_j, a);
+      Tile f = machine.initialize("f", I.size(), J.size());
+      exponentiate(a, l_i, f);
+      a.reset();
+      Tile p = machine.initialize("p", I.size(), J.size());
+      softmax_gradient(f, q, v_i, p);
+      f.reset();
+      q.reset();
+      Tile T_t = machine.initialize("T", J.size(), a1_i.cols());
+      multiply_add(transposed(p), a1_i, T_t);
+      multiply_add(a2_j, T_t, g_t);
+    }
+  }
+  machine.write(g_t, transposed(io.out("g").whole()));
+}
+
+// Algorithm 9.
+// Erratum: its line 3 calls "Phase4"; meant is Algorithm 8, which calls itself phase 2.
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const Index Br = plan.blocks["phase2.Br"];
+  const Index Bc = plan.blocks["phase2.Bc"];
+  SlowMatrix S = workspace.matrix("S", n, d, Window{std::min(n, Br), d});
+  SlowMatrix h = workspace.matrix("h", m, d, Window{std::min(m, Bc), d});
+  {
+    const Phase phase(machine, "phase1");
+    const ProjectBlocks by{plan.blocks["phase1.Br"], plan.blocks["phase1.Bc"]};
+    if (n == m) {
+      project_pairs(machine, by, io.in("A1"), io.in("A3"), io.in("X"), io.in("Y"), S, h);
+    } else {
+      project(machine, by, io.in("A1"), io.in("X"), S);
+      project(machine, by, io.in("A3"), io.in("Y"), h);
+    }
+  }
+  const Phase phase(machine, "phase2");
+  gradient(machine, Br, Bc, io, S, h);
+}
+
+// One row block of A1, and its partner of A3 where they are paired; a block of X or Y; a
+// block of S or h.
+Words phase1_peak(const Shape& shape, Index Br, Index Bc) {
+  const Index d = shape.d;
+  const Words r = std::min(Br, std::max(shape.n, shape.m));
+  const Words c = std::min(Bc, d);
+  return (shape.n == shape.m ? 2 : 1) * r * d + c * d + r * c;
+}
+
+// g and S_i, dO_i, A1_i, l_i, v_i; with them O_i at first, later A2_j with q, A and f, or
+// with p and T.
+Words phase2_peak(const Shape& shape, Index Br, Index Bc) {
+  const Index d = shape.d;
+  const Words r = std::min(Br, shape.n);
+  const Words c = std::min(Bc, shape.m);
+  const Words rows = Words(d) * d + 3 * r * d + 2 * r;
+  return rows + std::max(r * d, c * d + std::max(3 * r * c, r * c + c * d));
+}
+
+// The words depend on the rows alone, in both phases: the largest Br beside one column, then
+// Bc into what is left. Erratum: the paper caps Br at d although Br is the outer block, so
+// that its words stop falling at M = 4 d^2; the cap is not kept.
+Blocks fit(const Shape& shape, Index M) {
+  const auto [n, m, d] = shape;
+  const auto rows = [&](Index limit, auto peak) {
+    return largest(std::min(limit, M), [&](Index r) { return peak(shape, r, 1) <= Words(M); });
+  };
+  const auto cols = [&](Index limit, Index Br, auto peak) {
+    return largest(std::min(limit, M), [&](Index c) { return peak(shape, Br, c) <= Words(M); });
+  };
+  const Index Br1 = rows(std::max(n, m), phase1_peak);
+  const Index Br2 = even(n, rows(n, phase2_peak));
+  return {{"phase1.Br", Br1},
+          {"phase1.Bc", even(d, cols(d, Br1, phase1_peak))},
+          {"phase2.Br", Br2},
+          {"phase2.Bc", even(m, cols(m, Br2, phase2_peak))}};
+}
+
+// Lines 2 of Algorithms 7 and 8. Erratum: with these sizes the tiles take more than M words.
+Blocks printed(const Shape& shape, Index M) {
+  const Index Bc = ceil_div(M, (Words(4) * shape.d).value());
+  const Index Br = std::min(Bc, shape.d);
+  return {{"phase1.Br", Br}, {"phase1.Bc", Bc}, {"phase2.Br", Br}, {"phase2.Bc", Bc}};
+}
+
+std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const Words nd = Words(n) * d;
+  const Words md = Words(m) * d;
+  const Words dd = Words(d) * d;
+  const Index Br1 = blocks["phase1.Br"];
+  const Index Br2 = blocks["phase2.Br"];
+  const Index T = ceil_div(n, Br2);
+  return {
+      {.path = "phase1",
+       .reads = nd + md + dd * (Words(ceil_div(n, Br1)) + ceil_div(m, Br1)),
+       .writes = nd + md,
+       .peak = phase1_peak(shape, Br1, blocks["phase1.Bc"]),
+       .flops = 2 * (nd + md) * d},
+      // Erratum: T_j A2_j is added to g for every tile, 2 n m d^2 / Br flops that the
+      // paper's time bound leaves out.
+      {.path = "phase2",
+       .reads = 4 * nd + n + 2 * md * T,
+       .writes = dd,
+       .peak = phase2_peak(shape, Br2, blocks["phase2.Bc"]),
+       .flops = 6 * nd * m + 2 * dd * m * T},
+  };
+}
+
+// A word of g is a sum over all columns for every row block, of sums over its rows.
+Words chain(const Shape& shape, const Blocks& blocks) {
+  const Index Br = std::min(shape.n, blocks["phase2.Br"]);
+  return Words(Br) + Words(ceil_div(shape.n, Br)) * shape.m;
+}
+
+Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
+  const Index d = shape.d;
+  if (operand.name == kX.name || operand.name == kY.name) {
+    return of(d, by["phase1.Bc"]);
+  }
+  if (operand.name == kA2.name) {
+    return of(by["phase2.Bc"], d);
+  }
+  if (operand.name == kg.name) {
+    return of(d, d);
+  }
+  return of(by[operand.name == kA3.name ? "phase1.Br" : "phase2.Br"], d);
+}
+
+}  // namespace
+
+Kernel backward_large() {
+  return {
+      .name = "backward/large",
+      .summary = "the paper's large-cache algorithm: g and row blocks stay, column blocks pass",
+      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+      .returns = {kg},
+      .fit = fit,
+      .cost = cost,
+      .intermediates = [](const Shape& shape,
+                          const Blocks&) { return (Words(shape.n) + shape.m) * shape.d; },
+      .code = code,
+      .printed = printed,
+      .chain = chain,
+      .folds_partial_sums = true,
+      .window = window,
+  };
+}
+
+}  // namespace redblue

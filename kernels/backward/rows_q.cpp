@@ -1,0 +1,325 @@
+#include "kernels/backward/rows_q.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
+#include "kernels/parts/made_rows.hpp"
+#include "kernels/parts/stages.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+// Queries of a strip of scores, which lives beside the rows that stay.
+constexpr Index kNarrow = kPanel;
+
+// q - v. Where rows of dO stay, v is made of them as O passes; beside tiles it is read.
+class Centred : public ScoreUse {
+ public:
+  static UseCost cost(const Products& of, const StationaryBlocks& by) {
+    return {.columns = 1, .row_reads = rows_stay(of.scores, by) ? of.scores.depth : 1};
+  }
+  // Without v only where rows stay.
+  Centred(const SlowMatrix& O, const SlowMatrix* v) : O_(O), v_(v) {}
+  OfRows enter(Machine& machine, Range I, Range, const StayingRows* rows) override {
+    if (rows == nullptr) {
+      return {machine.read(v_->row_block(I)), {}};
+    }
+    Tile v = machine.initialize("v", I.size());
+    if (rows->transposed) {
+      for (const Range K : blocks(O_.cols(), rows->room)) {
+        const Tile o_t = machine.read(transposed(O_.block(I, K)));
+        add_row_dots(transposed(rows->tile.part(K)), transposed(o_t), v);
+      }
+    } else {
+      for (const Range P : blocks(I.size(), rows->room)) {
+        const Tile o = machine.read(O_.row_block(part_of(I, P)));
+        add_row_dots(rows->tile.part(P), o, v.part(P));
+      }
+    }
+    return {std::move(v), {}};
+  }
+  void use(Machine&, Tile& q, Range part, Range, Range, OfRows& of, Range within) override {
+    subtract_rows(q.part(part), of.first.part(within));
+  }
+
+ private:
+  const SlowMatrix& O_;
+  const SlowMatrix* v_;
+};
+
+// W_I = p_I A2, with q - v in place of q.
+Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q, Range I,
+          Tile s_t) {
+  const Tile l = machine.read(io.in("L").row_block(I));
+  Tile W = machine.initialize("W", I.size(), by.shape.d);
+  for (const Range J : blocks(by.shape.m, by.keys)) {
+    const Tile a2 = machine.read(io.in("A2").row_block(J));
+    for (const Range K : blocks(I.size(), kNarrow)) {
+      Tile p_t = machine.initialize("p", J.size(), K.size());
+      exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
+      {
+        const Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
+        multiply_words(p_t, q_t);
+      }
+      multiply_add(transposed(p_t), a2, W.part(K));
+    }
+  }
+  return W;
+}
+
+// From nothing: q relative to its running mean, and sums with and without it.
+Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q,
+                  Range I, Tile s_t) {
+  const Index d = by.shape.d;
+  Tile U = machine.initialize("U", I.size(), d);
+  Tile Z = machine.initialize("Z", I.size(), d);
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
+  Tile sum = machine.initialize("sum", I.size());
+  Tile mean = machine.initialize("mean", I.size());
+  for (const Range J : blocks(by.shape.m, by.keys)) {
+    const Tile a2 = machine.read(io.in("A2").row_block(J));
+    for (const Range K : blocks(I.size(), kNarrow)) {
+      Tile e_t = machine.initialize("e", J.size(), K.size());
+      multiply(a2, s_t.part({0, d}, K), e_t);
+      {
+        Tile rescale = machine.initialize("rescale", K.size());
+        raise_maximum(transposed(std::as_const(e_t)), maximum.part(K), rescale);
+        scale_rows(sum.part(K), rescale);
+        scale_rows(U.part(K), rescale);
+        scale_rows(Z.part(K), rescale);
+      }
+      Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
+      subtract_rows(transposed(q_t), mean.part(K));
+      Tile delta = machine.initialize("delta", K.size());
+      exponentiate(transposed(e_t), maximum.part(K), sum.part(K), transposed(std::as_const(q_t)),
+                   delta);
+      divide_rows(delta, sum.part(K), delta);
+      add(mean.part(K), delta);
+      subtract_scaled_rows(U.part(K), delta, Z.part(K));
+      softmax_gradient(transposed(std::as_const(e_t)), delta, transposed(q_t));
+      multiply_add(transposed(e_t), a2, Z.part(K));
+      multiply_add(transposed(q_t), a2, U.part(K));
+    }
+  }
+  divide_rows(U, sum, U);
+  return U;
+}
+
+// S and W, and g = A1^T W.
+template <auto core>
+void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Operands& io,
+              const SlowMatrix& q, Workspace& workspace) {
+  SlowMatrix W = workspace.matrix("W", by.shape.n, by.shape.d);
+  {
+    const MadeRows S(machine, by, plan.blocks, "S", io.in("A1"), io.in("X"), workspace);
+    for (const Range I : by.units()) {
+      Tile s_t = S.read(machine, I);
+      const Phase phase(machine, "W");
+      machine.write(core(machine, by, io, q, I, std::move(s_t)), W.row_block(I));
+    }
+  }
+  product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
+}
+
+// S, W and L; A2_J; p and q.
+Words core_peak(Index d, Words r, Words c) {
+  return 2 * r * d + r + c * d + 2 * c * std::min(r, Words(kNarrow));
+}
+// S, U and Z, maximum, sum and mean; A2_J; e, with factors or with q and delta.
+Words core_onepass_peak(Index d, Words r, Words c) {
+  return 3 * r * d + 3 * r + c * d + (2 * c + 1) * std::min(r, Words(kNarrow));
+}
+
+using CorePeak = Words (*)(Index d, Words r, Words c);
+struct Core {
+  CorePeak peak;
+  Index products;   // of size n m d
+  Index row_reads;  // for each row
+};
+constexpr Core kCore{.peak = core_peak, .products = 2, .row_reads = 1};
+constexpr Core kCoreOnepass{.peak = core_onepass_peak, .products = 3, .row_reads = 0};
+
+RowPlan row_plan(const Shape& shape, const Blocks& blocks) {
+  return {shape, blocks["W.Br"], blocks["W.Bc"], blocks["S.Bw"]};
+}
+
+void put_core(const Shape& shape, Index M, Objective objective, CorePeak peak, Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const auto fits = [&, d = d](Index r, Index c) { return peak(d, r, c) <= Words(M); };
+  Index keys = objective == Objective::time ? std::min<Index>(m, 48) : 1;
+  while (keys > 1 && Words(keys) * d * 4 > Words(M)) {
+    keys /= 2;
+  }
+  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, keys); }));
+  blocks.add("S.Bw", even(d, largest(std::min(d, M), [&, d = d](Index tried) {
+                            return Words(2) * r * d + Words(tried) * d <= Words(M);
+                          })));
+  blocks.add("W.Br", r);
+  blocks.add("W.Bc", largest(std::min(m, M), [&](Index tried) { return fits(r, tried); }));
+  put_made_rows("S", row_plan(shape, blocks), M, objective, blocks);
+}
+
+PhaseCost core_cost(const RowPlan& by, const Core& core) {
+  const auto [n, m, d] = by.shape;
+  const Words nm = Words(n) * m;
+  return {.path = "W",
+          .reads = Words(m) * d * by.units().size() + nm + Words(n) * core.row_reads,
+          .writes = Words(n) * d,
+          .peak = core.peak(d, std::min(n, by.rows), std::min(m, by.keys)),
+          .flops = 2 * core.products * nm * d};
+}
+
+bool stores_v(const Shape& shape, const Blocks& blocks) {
+  return !rows_stay(Products(shape).scores, StationaryBlocks::get("q", blocks));
+}
+
+Words W_and_S_words(const Shape& shape, const Blocks& blocks) {
+  const Index matrices = made_before("S", blocks) ? 2 : 1;
+  return Words(shape.n) * shape.d * matrices;
+}
+
+PhaseCost centred_cost(const Products& of, const StationaryBlocks& by) {
+  return scores_cost("q", of.scores, by, Centred::cost(of, by));
+}
+
+// v, and q - v: where rows stay, v is not stored.
+Stage centred_stage(const Shape& shape) {
+  const Products of(shape);
+  return {.put =
+              [=](Index M, Objective objective, Blocks& blocks) {
+                put_row_dots(shape, M, blocks);
+                fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
+                  PhaseCost cost = centred_cost(of, by);
+                  if (!rows_stay(of.scores, by)) {
+                    const PhaseCost v = row_dots_cost(shape, blocks);
+                    cost.reads += v.reads + v.writes;
+                  }
+                  return cost;
+                }).put("q", blocks);
+              },
+          .cost =
+              [=](const Blocks& blocks) {
+                std::vector<PhaseCost> phases;
+                if (stores_v(shape, blocks)) {
+                  phases.push_back(row_dots_cost(shape, blocks));
+                }
+                phases.push_back(centred_cost(of, StationaryBlocks::get("q", blocks)));
+                return phases;
+              }};
+}
+
+// S and W.
+Stage core_stage(const Shape& shape, const Core& core) {
+  return {.put = [=](Index M, Objective objective,
+                     Blocks& blocks) { put_core(shape, M, objective, core.peak, blocks); },
+          .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
+            const RowPlan by = row_plan(shape, blocks);
+            return {made_rows_cost("S", by, blocks), core_cost(by, core)};
+          }};
+}
+
+std::vector<Stage> stages(const Shape& shape) {
+  const Products of(shape);
+  return {
+      product_stage("h", of.h),
+      centred_stage(shape),
+      core_stage(shape, kCore),
+      product_stage("g", of.g),
+  };
+}
+
+std::vector<Stage> stages_onepass(const Shape& shape) {
+  const Products of(shape);
+  return {
+      product_stage("h", of.h),
+      product_stage("q", of.scores),
+      core_stage(shape, kCoreOnepass),
+      product_stage("g", of.g),
+  };
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const Blocks& by = plan.blocks;
+  const SlowMatrix& dO = io.in("dO");
+  SlowMatrix q = workspace.matrix("q", n, m);
+  {
+    SlowMatrix h = workspace.matrix("h", m, d);
+    std::optional<SlowMatrix> v;
+    product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
+    if (stores_v(plan.shape, by)) {
+      v = workspace.matrix("v", n, 1);
+      row_dots(machine, by, dO, io.in("O"), *v);
+    }
+    Centred centred(io.in("O"), v ? &*v : nullptr);
+    scores_phase(machine, "q", by, dO, h, centred, q);
+  }
+  gradient<core>(machine, plan, row_plan(plan.shape, by), io, q, workspace);
+}
+
+// q with h and v, then with W and perhaps S.
+Words intermediates(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  return Words(n) * m +
+         std::max(Words(m) * d + (stores_v(shape, blocks) ? n : 0), W_and_S_words(shape, blocks));
+}
+
+void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const Blocks& by = plan.blocks;
+  SlowMatrix q = workspace.matrix("q", n, m);
+  {
+    SlowMatrix h = workspace.matrix("h", m, d);
+    product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
+    product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
+  }
+  gradient<core_onepass>(machine, plan, row_plan(plan.shape, by), io, q, workspace);
+}
+
+Words intermediates_onepass(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  return Words(n) * m + std::max(Words(m) * d, W_and_S_words(shape, blocks));
+}
+
+Words recentred_blocks(const Shape& shape, const Blocks& blocks) {
+  return ceil_div(shape.m, blocks["W.Bc"]);
+}
+
+}  // namespace
+
+Kernel backward_rows_q() {
+  return {
+      .name = "backward/rows-q",
+      .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
+      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+      .returns = {kg},
+      .fit = fit_stages<stages, Objective::words>,
+      .cost = cost_stages<stages>,
+      .intermediates = intermediates,
+      .code = code,
+      .fit_time = fit_stages<stages, Objective::time>,
+  };
+}
+
+Kernel backward_rows_q_onepass() {
+  return {
+      .name = "backward/rows-q-onepass",
+      .summary = "backward/rows-q from nothing: q relative to its running mean, two sums stay",
+      .given = {kA1, kA2, kA3, kX, kY, kdO},
+      .returns = {kg},
+      .fit = fit_stages<stages_onepass, Objective::words>,
+      .cost = cost_stages<stages_onepass>,
+      .intermediates = intermediates_onepass,
+      .code = code_onepass,
+      .recentred_blocks = recentred_blocks,
+      .fit_time = fit_stages<stages_onepass, Objective::time>,
+  };
+}
+
+}  // namespace redblue

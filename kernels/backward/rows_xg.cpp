@@ -1,0 +1,231 @@
+#include "kernels/backward/rows_xg.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/parts/rows.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+// So many keys of each matrix stay from row block to row block. A plan without it has none.
+constexpr std::string_view kResident = "resident";
+
+Index resident_keys(const Shape& shape, const Blocks& blocks) {
+  return blocks.contains(kResident) ? std::min(blocks[kResident], shape.m) : 0;
+}
+
+// Some keys with their values, transposed. Where A3 is A2, in one tile.
+class TransposedKeys {
+ public:
+  TransposedKeys(Machine& machine, const Operands& io, Range J)
+      : a2_(machine.read(transposed(io.in("A2").row_block(J)))) {
+    if (io.gives("A3")) {
+      own_a3_ = machine.read(transposed(io.in("A3").row_block(J)));
+    }
+  }
+  [[nodiscard]] const Tile& a2() const { return a2_; }
+  [[nodiscard]] const Tile& a3() const { return own_a3_ ? *own_a3_ : a2_; }
+
+ private:
+  Tile a2_;
+  std::optional<Tile> own_a3_;
+};
+
+// g^T += (A1_I^T p_I A2)^T. Vectors run along keys, as each product's right factor has them.
+void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
+          const RowGradients& of_rows, const Tile& x, const std::vector<TransposedKeys>& resident,
+          Index passing_from, Tile& gradient_t) {
+  const Phase phase(machine, "core");
+  const auto [n, m, d] = by.shape;
+  const Tile a1 = machine.read(io.in("A1").row_block(I));
+  const Tile l = machine.read(io.in("L").row_block(I));
+  const Index keys = std::min(by.keys, m);
+  const Index queries = std::min(by.strip(), I.size());
+  Tile p_strip = machine.initialize("p", queries, keys);
+  Tile q_strip = machine.initialize("q", queries, keys);
+  Tile y_tile = machine.initialize("X A2^T", d, keys);
+  Tile t_tile = machine.initialize("T", keys, d);
+  const auto meet = [&](const Tile& a2, const Tile& a3) {
+    const Range J{0, a2.cols()};
+    const View y = y_tile.part({0, a2.rows()}, J);
+    const View t = t_tile.part(J);
+    multiply(x, a2, y);
+    for (const Range K : blocks(I.size(), by.strip())) {
+      const View p = p_strip.part({0, K.size()}, J);
+      const View q = q_strip.part({0, K.size()}, J);
+      multiply(a1.part(K), y, p);
+      exponentiate(p, l.part(K), p);
+      multiply(transposed(of_rows.g_t.part({0, a2.rows()}, K)), a3, q);
+      softmax_gradient(p, q, of_rows.v.part(K), p);
+      if (K.begin == 0) {
+        multiply(transposed(p), a1.part(K), t);
+      } else {
+        multiply_add(transposed(p), a1.part(K), t);
+      }
+    }
+    multiply_add(a2, t, gradient_t);
+  };
+  for (const TransposedKeys& of_J : resident) {
+    meet(of_J.a2(), of_J.a3());
+  }
+  const Range passing{passing_from, m};
+  for (const Range J : blocks(passing.size(), by.keys)) {
+    const TransposedKeys of_J(machine, io, part_of(passing, J));
+    meet(of_J.a2(), of_J.a3());
+  }
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+  const RowPlan by(plan.shape, plan.blocks);
+  const Index d = plan.shape.d;
+  const Index resident_to = resident_keys(plan.shape, plan.blocks);
+  Tile x;
+  Tile gradient_t;
+  std::vector<TransposedKeys> resident;
+  {
+    const Phase phase(machine, "X");
+    x = machine.read(io.in("X").row_block({0, d}));
+    gradient_t = machine.initialize("g", d, d);
+    for (const Range J : blocks(resident_to, by.keys)) {
+      resident.emplace_back(machine, io, J);
+    }
+  }
+  for (const Range I : by.units()) {
+    const RowGradients of_rows = row_gradients(machine, by, io, I);
+    core(machine, by, io, I, of_rows, x, resident, resident_to, gradient_t);
+  }
+  resident.clear();
+  x.reset();
+  const Phase phase(machine, "g");
+  machine.write(gradient_t, transposed(io.out("g").row_block({0, d})));
+}
+
+template <bool kShared>
+std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const RowPlan by(shape, blocks);
+  const Range units{0, by.units().size()};
+  const Index T = units.size();
+  const Words dd = Words(d) * d;
+  const Words r = by.largest_of(units);
+  const Words c = std::min(by.keys, m);
+  const Words strip = std::min(r, Words(by.strip()));
+  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
+  const Index resident = resident_keys(shape, blocks);
+  const Words key = Words(sources) * d;
+  const Words stays = 2 * dd + key * resident;
+  PhaseCost G = row_gradients_cost(by, units);
+  G.peak += stays;
+  return {
+      {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
+      G,
+      // X and g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
+      {.path = "core",
+       .reads = Words(n) * d + n + key * (m - resident) * T,
+       .writes = 0,
+       .peak = stays + 2 * r * d + 2 * r + key * std::min(by.keys, m - resident) + 2 * c * d +
+               2 * c * strip,
+       .flops = 6 * Words(n) * m * d + 4 * Words(m) * T * dd},
+      {.path = "g", .reads = 0, .writes = dd, .peak = dd, .flops = 0},
+  };
+}
+
+// With a few row blocks as many blocks of resident keys as fit beside one that passes, each a panel
+// or half of one, for vectors run along keys.
+Blocks fit(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  const Blocks plain = fewest_words(shape, M, cost_of);
+  if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
+    return plain;
+  }
+  const Index m = shape.m;
+  const auto with = [&](Index r, Index c, Index w, Index k) {
+    Blocks blocks = RowPlan(shape, r, c, w).blocks();
+    if (k > 0) {
+      blocks.add(std::string(kResident), k);
+    }
+    return blocks;
+  };
+  const auto fits = [&](Index r, Index c, Index w, Index k) {
+    return total(cost_of(shape, with(r, c, w, k))).peak <= Words(M);
+  };
+  const auto c = static_cast<Index>(
+      std::bit_floor(static_cast<std::uint64_t>(std::min(busy_keys(shape), kPanel))));
+  const auto most_resident = [&](Index r) {
+    const Index k = largest(std::min(m, M), [&](Index tried) { return fits(r, c, 1, tried); });
+    return !fits(r, c, 1, k) ? 0 : k < m ? k / c * c : k;
+  };
+  const auto words = [&](Index r, Index k) {
+    const PhaseCost all = total(cost_of(shape, with(r, 1, 1, k)));
+    return all.reads + all.writes;
+  };
+  const auto best = fewest_words_beside(shape.n, plain["Br"], m, most_resident, words);
+  if (words(best.rows, best.other) == words(plain["Br"], 0)) {
+    return plain;
+  }
+  const auto [r, k] = best;
+  Index w = std::min(shape.d, M);
+  w = largest(w, [&, r = r, k = k](Index tried) { return fits(r, c, tried, k); });
+  return with(r, c, even(shape.d, w), k);
+}
+
+// A p_ij goes through the sum of its row block and then through that of all keys of all blocks.
+Words chain(const Shape& shape, const Blocks& blocks) {
+  const RowPlan by(shape, blocks);
+  return Words(std::min(by.rows, shape.n)) + Words(shape.m) * by.units().size();
+}
+
+// X and g are whole.
+Window window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  if (operand.name == kX.name || operand.name == kg.name) {
+    return {shape.d, shape.d};
+  }
+  if (operand.name == kA1.name) {
+    return window_of(operand, shape, blocks["Br"], shape.d);
+  }
+  return row_window(operand, shape, blocks);
+}
+
+template <bool kShared>
+Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signature> given) {
+  return {
+      .name = name,
+      .summary = summary,
+      .given = std::move(given),
+      .returns = {kg},
+      .fit = [](const Shape& shape, Index M) { return fit(shape, M, cost<kShared>); },
+      .cost = cost<kShared>,
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
+      .code = code,
+      .chain = chain,
+      .Y_meets_rows = true,
+      .X_meets_keys = true,
+      .folds_partial_sums = true,
+      .fit_time = [](const Shape& shape, Index M) { return fastest(shape, M, cost<kShared>); },
+      .window = window,
+      .optional_block = kResident,
+  };
+}
+
+}  // namespace
+
+Kernel backward_rows_xg() {
+  return kernel<false>("backward/rows-xg",
+                       "X and g stay beside row blocks of A1 and G; keys meet X as they pass",
+                       {kA1, kA2, kA3, kX, kY, kdO, kO, kL});
+}
+
+Kernel backward_rows_xg_shared() {
+  return kernel<true>("backward/rows-xg-shared",
+                      "backward/rows-xg where A3 is A2: one pass brings keys and values",
+                      {kA1, kA2, kX, kY, kdO, kO, kL});
+}
+
+}  // namespace redblue

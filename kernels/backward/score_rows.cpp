@@ -1,0 +1,131 @@
+#include "kernels/backward/score_rows.hpp"
+
+#include <algorithm>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
+#include "kernels/parts/rows.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+// W_I = p_I A2. Keys pass backwards for s and its maximum, then forwards for e and q, and for W:
+// the block of A2 where that turns is read once.
+Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
+  const Phase phase(machine, "core");
+  const SlowMatrix& A2 = io.in("A2");
+  const SlowMatrix& A3 = io.in("A3");
+  const BlockRanges keys = blocks(A2.rows(), by.keys);
+  const BlockRanges queries = blocks(I.size(), by.strip());
+  Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset);
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
+  Tile a2;
+  for (Index block = keys.size() - 1; block >= 0; --block) {
+    const Range J = keys[block];
+    a2.reset();
+    a2 = machine.read(A2.row_block(J));
+    for (const Range K : queries) {
+      const View scores_t = e_t.part(J, K);
+      multiply(a2, s_t.part({0, s_t.rows()}, K), scores_t);
+      raise_maximum(transposed(scores_t), maximum.part(K));
+    }
+  }
+  s_t.reset();
+
+  Tile q_t = machine.initialize("q", A3.rows(), I.size(), kUnset);
+  Tile sum = machine.initialize("sum", I.size());
+  Tile v = machine.initialize("v", I.size());
+  for (const Range J : keys) {
+    const Tile a3 = machine.read(A3.row_block(J));
+    for (const Range K : queries) {
+      multiply(a3, g_t.part({0, g_t.rows()}, K), q_t.part(J, K));
+      exponentiate(transposed(e_t.part(J, K)), maximum.part(K), sum.part(K),
+                   transposed(q_t.part(J, K)), v.part(K));
+    }
+  }
+  divide_rows(v, sum, v);
+  g_t.reset();
+
+  Tile W = machine.initialize("W", I.size(), A2.cols());
+  for (const Range J : keys) {
+    if (J.begin > 0) {
+      a2.reset();
+      a2 = machine.read(A2.row_block(J));
+    }
+    for (const Range K : queries) {
+      const View p_t = q_t.part(J, K);
+      softmax_gradient(transposed(e_t.part(J, K)), v.part(K), transposed(p_t));
+      multiply_add(transposed(p_t), a2, W.part(K));
+    }
+  }
+  divide_rows(W, sum, W);
+  return W;
+}
+
+std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units,
+                                 bool partials) {
+  const auto [n, m, d] = shape;
+  const RowPlan by(shape, blocks);
+  const Words r = by.largest_of(units);
+  const Index c = std::min(by.keys, m);
+  PhaseCost G = rows_times_cost("G", by, units);
+  const Words kept = r * by.kept;  // of A1
+  G.peak += r * d + kept;          // S
+  return {
+      rows_times_cost("S", by, units),
+      G,
+      // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
+      // A3_J. W comes when G and A3_J have gone. What is kept of A1 stays.
+      {.path = "core",
+       .reads = (Words(2) * m + (m - c)) * d * units.size(),
+       .writes = 0,
+       .peak = kept + std::max(r * m + 2 * r * d + r + Words(c) * d,
+                               2 * r * m + r * d + 3 * r + Words(2) * c * d),
+       .flops = 6 * Words(by.rows_of(units)) * m * d},
+      add_gradient_cost(by, units, partials),
+  };
+}
+
+// Fewer row blocks, or more keys that are read once: for each number of row blocks the most keys
+// that fit beside them.
+Blocks fit(const Shape& shape, Index M) {
+  const auto [n, m, d] = shape;
+  const auto cost = [&](Index r, Index c, Index w) {
+    return total(whole_cost<part_cost>(shape, RowPlan(shape, r, c, w).blocks()));
+  };
+  const auto fits = [&](Index r, Index c, Index w) { return cost(r, c, w).peak <= Words(M); };
+  const auto reads = [&](Index r, Index c) { return cost(r, c, 1).reads; };
+  Index best_r = 0;
+  Index best_c = 0;
+  for (Index r = largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }); r > 0;
+       --r) {
+    r = even(n, r);
+    if (best_r > 0 && reads(r, m) >= reads(best_r, best_c)) {
+      break;  // not even with all keys here, nor any smaller r
+    }
+    const Index c = largest(std::min(m, M), [&](Index tried) { return fits(r, tried, 1); });
+    if (best_r == 0 || reads(r, c) < reads(best_r, best_c)) {
+      best_r = r;
+      best_c = c;
+    }
+  }
+  const Index w =
+      even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
+  return RowPlan(shape, best_r, best_c, w).blocks();
+}
+
+}  // namespace
+
+Kernel backward_score_rows() {
+  Kernel kernel = row_kernel<gradient_unit<core>, part_cost>(
+      "backward/score-rows",
+      "from nothing in three products: row blocks of e and q stay whole, keys pass twice",
+      {kA1, kA2, kA3, kX, kY, kdO}, {kg});
+  kernel.fit = fit;
+  kernel.fit_ahead = nullptr;  // keys pass back and forth
+  return kernel;
+}
+
+}  // namespace redblue

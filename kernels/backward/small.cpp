@@ -1,0 +1,149 @@
+#include "kernels/backward/small.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/parts/product.hpp"
+#include "kernels/parts/small_cache.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+// Algorithm 2: f = softmax(A1 X A2^T).
+// Erratum: lines 5 to 13 print two "for" and three "end for", and use j and k unbound; the
+// loops meant are those of a blocked product.
+// Erratum: Definition B.5 prints f = diag(l) A; meant is diag(l)^-1 A.
+SlowMatrix phase1(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A2,
+                  const SlowMatrix& X, Workspace& workspace) {
+  const Phase phase(machine, "phase1");
+  SlowMatrix f = workspace.matrix("f", A1.rows(), A2.rows());
+  SlowMatrix S = workspace.matrix("S", A1.rows(), X.cols());
+  {
+    const Phase inner(machine, "S");
+    product(machine, square(B), A1, X, S);
+  }
+  softmax(machine, B, "A", S, A2, f, nullptr, workspace);
+  return f;
+}
+
+// Algorithm 3: q = dO h^T with h = A3 Y. Erratum: it lists f among its arguments and does
+// not use it.
+SlowMatrix phase2(Machine& machine, Index B, const SlowMatrix& A3, const SlowMatrix& dO,
+                  const SlowMatrix& Y, Workspace& workspace) {
+  const Phase phase(machine, "phase2");
+  SlowMatrix h = workspace.matrix("h", A3.rows(), Y.cols());
+  SlowMatrix q = workspace.matrix("q", dO.rows(), A3.rows());
+  {
+    const Phase inner(machine, "h");
+    product(machine, square(B), A3, Y, h);
+  }
+  const Phase inner(machine, "q");
+  product(machine, square(B), dO, transposed(h), q);
+  return q;
+}
+
+// Algorithm 4: p = f * (q - v) with v = rowsum(f * q); f and q end here.
+// Erratum: line 2 prints B = floor(sqrt(M) / 4), elsewhere floor(sqrt(M / 4)); the count does
+// not depend on it, so B is the same in all phases. Erratum: Lemma C.9 claims n^2 / sqrt(M)
+// for this phase; it reads 4 n m words and writes n m whatever B is.
+SlowMatrix phase3(Machine& machine, Index B, SlowMatrix f, SlowMatrix q, Workspace& workspace) {
+  const Phase phase(machine, "phase3");
+  SlowMatrix p = workspace.matrix("p", f.rows(), f.cols());
+  for (const Range I : blocks(f.rows(), B)) {
+    Tile v = machine.initialize("v", I.size());
+    {
+      const Phase inner(machine, "v");
+      for (const Range J : blocks(f.cols(), B)) {
+        const Tile f_ij = machine.read(f.block(I, J));
+        const Tile q_ij = machine.read(q.block(I, J));
+        add_row_dots(f_ij, q_ij, v);
+      }
+    }
+    const Phase inner(machine, "p");
+    for (const Range J : blocks(f.cols(), B)) {
+      Tile p_ij = machine.initialize("p", I.size(), J.size());
+      {
+        const Tile f_ij = machine.read(f.block(I, J));
+        const Tile q_ij = machine.read(q.block(I, J));
+        softmax_gradient(f_ij, q_ij, v, p_ij);
+      }
+      machine.write(p_ij, p.block(I, J));
+    }
+  }
+  return p;
+}
+
+// Algorithm 5: g = T A2 with T = A1^T p.
+void phase4(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A2,
+            const SlowMatrix& p, SlowMatrix& g, Workspace& workspace) {
+  const Phase phase(machine, "phase4");
+  SlowMatrix T = workspace.matrix("T", A1.cols(), A2.rows());
+  {
+    const Phase inner(machine, "T");
+    product(machine, square(B), transposed(A1), p, T);
+  }
+  const Phase inner(machine, "g");
+  product(machine, square(B), T, A2, g);
+}
+
+// Algorithm 6. Erratum: its line 3 hands f to phase 2, which does not use it.
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const Index B = plan.blocks["B"];
+  const SlowMatrix& A1 = io.in("A1");
+  const SlowMatrix& A2 = io.in("A2");
+
+  SlowMatrix f = phase1(machine, B, A1, A2, io.in("X"), workspace);
+  SlowMatrix q = phase2(machine, B, io.in("A3"), io.in("dO"), io.in("Y"), workspace);
+  const SlowMatrix p = phase3(machine, B, std::move(f), std::move(q), workspace);
+  phase4(machine, B, A1, A2, p, io.out("g"), workspace);
+}
+
+// Erratum: Lemmas C.5 and C.7 leave out the n m words that each of A, f and q takes to write.
+std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const Index B = blocks["B"];
+  const Words b = std::min(n, B);
+  const Words c = std::min(m, B);
+  const Words nm = Words(n) * m;
+  return {
+      product_cost("phase1/S", n, d, d, square(B)),
+      softmax_score_cost("phase1/A", shape, B),
+      softmax_normalise_cost("phase1/f", shape, B, false),
+      product_cost("phase2/h", m, d, d, square(B)),
+      product_cost("phase2/q", n, m, d, square(B)),
+      {.path = "phase3/v", .reads = 2 * nm, .writes = 0, .peak = b + 2 * b * c, .flops = 0},
+      {.path = "phase3/p", .reads = 2 * nm, .writes = nm, .peak = b + 3 * b * c, .flops = 0},
+      product_cost("phase4/T", d, m, n, square(B)),
+      product_cost("phase4/g", d, d, m, square(B)),
+  };
+}
+
+// f, s and S; f, q and h; f, q and p; p and T.
+Words workspace_words(const Shape& shape, const Blocks&) {
+  const auto [n, m, d] = shape;
+  const Words nm = Words(n) * m;
+  return std::max({2 * nm + Words(n) * d, 2 * nm + Words(m) * d, 3 * nm, nm + Words(d) * m});
+}
+
+}  // namespace
+
+Kernel backward_small() {
+  return {
+      .name = "backward/small",
+      .summary = "the paper's small-cache algorithm: f, q and p in the slow store, square blocks",
+      .given = {kA1, kA2, kA3, kX, kY, kdO},
+      .returns = {kg},
+      .fit = small_cache_blocks,
+      .cost = cost,
+      .intermediates = workspace_words,
+      .code = code,
+      .rescales = small_cache_rescales,
+      .window = square_window,
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,361 @@
+#include "kernels/backward/tiles.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/parts/made_product.hpp"
+#include "kernels/parts/stages.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+// p = f (q - v), with f where p will be.
+class ScoreGradient : public ScoreUse {
+ public:
+  static constexpr UseCost kCost{.columns = 1, .tiles = 1, .reads = 1, .row_reads = 1};
+  ScoreGradient(const SlowMatrix& f, const SlowMatrix& v) : f_(f), v_(v) {}
+  OfRows enter(Machine& machine, Range I, Range, const StayingRows*) override {
+    return {machine.read(v_.row_block(I)), {}};
+  }
+  void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+           Range within) override {
+    const Tile f = machine.read(f_.block(I, J));
+    softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
+  }
+
+ private:
+  const SlowMatrix& f_;
+  const SlowMatrix& v_;
+};
+
+// q as it is, and v = rowsum(f q) with f = exp(s - L).
+class Weighed : public ScoreUse {
+ public:
+  static constexpr UseCost kCost{
+      .columns = 2, .tiles = 1, .reads = 1, .row_reads = 1, .row_reads_again = 1, .row_writes = 1};
+  Weighed(const SlowMatrix& s, const SlowMatrix& L, SlowMatrix& v) : s_(s), L_(L), v_(v) {}
+  OfRows enter(Machine& machine, Range I, Range J, const StayingRows*) override {
+    Tile l = machine.read(L_.row_block(I));
+    return {std::move(l), J.begin == 0 ? machine.initialize("v", I.size())
+                                       : machine.read(std::as_const(v_).row_block(I))};
+  }
+  void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+           Range within) override {
+    Tile f = machine.read(s_.block(I, J));
+    exponentiate(f, of.first.part(within), f);
+    add_row_dots(f, q.part(part), of.second.part(within));
+  }
+  void leave(Machine& machine, OfRows& of, Range I, Range) override {
+    machine.write(of.second, v_.row_block(I));
+  }
+
+ private:
+  const SlowMatrix& s_;
+  const SlowMatrix& L_;
+  SlowMatrix& v_;
+};
+
+// S, f and W take turns; f is p at last.
+std::vector<Stage> stages(const Shape& shape) {
+  const Products of(shape);
+  return {
+      product_stage("S", of.S),
+      scores_stage("f", of.scores, Exponentiated::kCost),
+      product_stage("h", of.h),
+      row_dots_stage(shape),
+      scores_stage("p", of.scores, ScoreGradient::kCost),
+      product_stage("W", of.W),
+      product_stage("g", of.g),
+  };
+}
+
+void gradient(Machine& machine, const Plan& plan, const Operands& io, const SlowMatrix& p,
+              Workspace& workspace) {
+  SlowMatrix W = workspace.matrix("W", plan.shape.n, plan.shape.d);
+  product_phase(machine, "W", plan.blocks, p, io.in("A2"), W);
+  product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const Blocks& by = plan.blocks;
+  SlowMatrix p = workspace.matrix("p", n, m);
+  {
+    SlowMatrix S = workspace.matrix("S", n, d);
+    product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
+    Exponentiated f(io.in("L"));
+    scores_phase(machine, "f", by, S, io.in("A2"), f, p);
+  }
+  {
+    SlowMatrix h = workspace.matrix("h", m, d);
+    SlowMatrix v = workspace.matrix("v", n, 1);
+    product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
+    row_dots(machine, by, io.in("dO"), io.in("O"), v);
+    ScoreGradient of_scores(p, v);
+    scores_phase(machine, "p", by, io.in("dO"), h, of_scores, p);
+  }
+  gradient(machine, plan, io, p, workspace);
+}
+
+Words intermediates(const Shape& shape, const Blocks&) {
+  const auto [n, m, d] = shape;
+  return Words(n) * m + std::max(Words(n) * d, Words(m) * d + n);
+}
+
+// Where A3 is A2: with S and G = dO Y^T in the slow store, one pass of A2 makes s and q = G A2^T.
+
+PhaseCost both_cost(const Extents& of, const StationaryBlocks& by) {
+  const auto [n, m, d] = of;
+  const Words r = std::min(n, by.rows);
+  const Words c = std::min(m, by.cols);
+  const Words s = std::min(d, by.depth);
+  const Words p = std::min(r, Words(by.piece));
+  const Words nm = Words(n) * m;
+  return {
+      .path = "p",
+      .reads = (Words(n) * d + n) * 2 * ceil_div(m, by.cols) + Words(m) * d * ceil_div(n, by.rows),
+      .writes = nm,
+      .peak = 2 * r * c + std::max(s * c + p * s, 2 * p),
+      .flops = 4 * nm * d};
+}
+
+struct Slow {
+  const SlowMatrix &S, &G, &A2, &L, &v;
+  SlowMatrix& p;
+};
+
+void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
+  const Phase phase(machine, "p");
+  for (const Range I : blocks(x.S.rows(), by.rows)) {
+    for (const Range J : blocks(x.A2.rows(), by.cols)) {
+      Tile s = machine.initialize("s", I.size(), J.size());
+      Tile q = machine.initialize("q", I.size(), J.size());
+      for (const Range K : blocks(x.S.cols(), by.depth)) {
+        const Tile a2 = machine.read(transposed(x.A2.block(J, K)));
+        for (const Range P : blocks(I.size(), by.piece)) {
+          const Range rows = part_of(I, P);
+          {
+            const Tile of_S = machine.read(x.S.block(rows, K));
+            multiply_add(of_S, a2, s.part(P));
+          }
+          const Tile of_G = machine.read(x.G.block(rows, K));
+          multiply_add(of_G, a2, q.part(P));
+        }
+      }
+      for (const Range P : blocks(I.size(), by.piece)) {
+        const Range rows = part_of(I, P);
+        const Tile l = machine.read(x.L.row_block(rows));
+        const Tile v = machine.read(x.v.row_block(rows));
+        exponentiate(s.part(P), l, s.part(P));
+        softmax_gradient(s.part(P), q.part(P), v, q.part(P));
+      }
+      machine.write(q, x.p.block(I, J));
+    }
+  }
+}
+
+std::vector<Stage> stages_shared(const Shape& shape) {
+  const Products of(shape);
+  return {
+      product_stage("S", of.S),
+      product_stage("G", of.S),
+      row_dots_stage(shape),
+      stationary_stage("p", of.scores,
+                       [of](const StationaryBlocks& by) { return both_cost(of.scores, by); }),
+      product_stage("W", of.W),
+      product_stage("g", of.g),
+  };
+}
+
+void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const Blocks& by = plan.blocks;
+  SlowMatrix p = workspace.matrix("p", n, m);
+  {
+    SlowMatrix S = workspace.matrix("S", n, d);
+    SlowMatrix G = workspace.matrix("G", n, d);
+    SlowMatrix v = workspace.matrix("v", n, 1);
+    product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
+    product_phase(machine, "G", by, io.in("dO"), transposed(io.in("Y")), G);
+    row_dots(machine, by, io.in("dO"), io.in("O"), v);
+    both(machine, StationaryBlocks::get("p", by), {S, G, io.in("A2"), io.in("L"), v, p});
+  }
+  gradient(machine, plan, io, p, workspace);
+}
+
+Words intermediates_shared(const Shape& shape, const Blocks&) {
+  const auto [n, m, d] = shape;
+  return Words(n) * m + Words(2) * n * d + n;
+}
+
+// From nothing: s and q whole, and then p where q was.
+
+Stage score_gradient_stage(const Shape& shape) {
+  return {
+      .put = [=](Index M, Objective,
+                 Blocks& blocks) { put_pairs("p", shape.n, shape.m, 2, M, blocks); },
+      .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
+        const Words nm = Words(shape.n) * shape.m;
+        return {{.path = "p",
+                 .reads = 2 * nm + Words(2) * shape.n,
+                 .writes = nm,
+                 .peak = pairs_peak("p", shape.n, shape.m, 2, blocks),
+                 .flops = 0}};
+      },
+  };
+}
+
+// p = exp(s - L) (q - v), in place of q.
+void score_gradient(Machine& machine, const Blocks& by, const SlowMatrix& s, const SlowMatrix& L,
+                    const SlowMatrix& v, SlowMatrix& q) {
+  const Phase phase(machine, "p");
+  for (const Range I : blocks(s.rows(), by["p.rows"])) {
+    const Tile l_i = machine.read(L.row_block(I));
+    const Tile v_i = machine.read(v.row_block(I));
+    for (const Range J : blocks(s.cols(), by["p.cols"])) {
+      Tile f = machine.read(s.block(I, J));
+      exponentiate(f, l_i, f);
+      Tile p = machine.read(std::as_const(q).block(I, J));
+      softmax_gradient(f, p, v_i, p);
+      machine.write(p, q.block(I, J));
+    }
+  }
+}
+
+// p = exp(s - L) (q - v), made of pieces of s and q.
+constexpr FactorCost kMadeOfScores{.columns = 2, .tiles = 1, .reads = 2, .row_reads = 2};
+
+template <bool kStores>
+std::vector<Stage> stages_sq(const Shape& shape) {
+  const Products of(shape);
+  std::vector<Stage> stages = {
+      product_stage("S", of.S),
+      scores_stage("s", of.scores, Measured::kCost),
+      product_stage("h", of.h),
+      scores_stage("q", of.scores, Weighed::kCost),
+  };
+  if (kStores) {
+    stages.push_back(score_gradient_stage(shape));
+    stages.push_back(product_stage("W", of.W));
+  } else {
+    stages.push_back(stationary_stage("W", of.W, [of](const StationaryBlocks& by) {
+      return made_product_cost("W", of.W, by, kMadeOfScores);
+    }));
+  }
+  stages.push_back(product_stage("g", of.g));
+  return stages;
+}
+
+template <bool kStores>
+void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const Blocks& by = plan.blocks;
+  const SlowMatrix& A2 = io.in("A2");
+  SlowMatrix q = workspace.matrix("q", n, m);
+  SlowMatrix s = workspace.matrix("s", n, m);
+  SlowMatrix L = workspace.matrix("L", n, 1);
+  SlowMatrix v = workspace.matrix("v", n, 1);  // holds the sums until L is known
+  {
+    SlowMatrix S = workspace.matrix("S", n, d);
+    product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
+    Measured measured(m, L, v);
+    scores_phase(machine, "s", by, S, A2, measured, s);
+  }
+  {
+    SlowMatrix h = workspace.matrix("h", m, d);
+    product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
+    Weighed weighed(s, L, v);
+    scores_phase(machine, "q", by, io.in("dO"), h, weighed, q);
+  }
+  SlowMatrix W = workspace.matrix("W", n, d);
+  if (kStores) {
+    score_gradient(machine, by, s, L, v, q);
+    product_phase(machine, "W", by, q, A2, W);
+  } else {
+    struct Rows {
+      Tile l, v;
+    };
+    made_product(
+        machine, "W", by, A2, W,
+        [&](Range I) -> Rows {
+          Tile l = machine.read(std::as_const(L).row_block(I));
+          return {std::move(l), machine.read(std::as_const(v).row_block(I))};
+        },
+        [&](const Rows& of, Range K, Range rows, Range part) {
+          Tile f = machine.read(std::as_const(s).block(rows, K));
+          exponentiate(f, of.l.part(part), f);
+          Tile p = machine.read(std::as_const(q).block(rows, K));
+          softmax_gradient(f, p, of.v.part(part), p);
+          return p;
+        });
+  }
+  product_phase(machine, "g", by, transposed(io.in("A1")), W, io.out("g"));
+}
+
+Words intermediates_sq(const Shape& shape, const Blocks&) {
+  const auto [n, m, d] = shape;
+  return Words(2) * n * m + Words(2) * n + Words(std::max(n, m)) * d;
+}
+
+template <bool kStores>
+Kernel from_nothing(std::string_view name, std::string_view summary) {
+  return {
+      .name = name,
+      .summary = summary,
+      .given = {kA1, kA2, kA3, kX, kY, kdO},
+      .returns = {kg},
+      .fit = fit_stages<stages_sq<kStores>, Objective::words>,
+      .cost = cost_stages<stages_sq<kStores>>,
+      .intermediates = intermediates_sq,
+      .code = code_sq<kStores>,
+      .rescales = rescales_by_tiles,
+      .fit_time = fit_stages<stages_sq<kStores>, Objective::time>,
+  };
+}
+
+}  // namespace
+
+Kernel backward_tiles() {
+  return {
+      .name = "backward/tiles",
+      .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
+      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+      .returns = {kg},
+      .fit = fit_stages<stages, Objective::words>,
+      .cost = cost_stages<stages>,
+      .intermediates = intermediates,
+      .code = code,
+      .fit_time = fit_stages<stages, Objective::time>,
+  };
+}
+
+Kernel backward_tiles_shared() {
+  return {
+      .name = "backward/tiles-shared",
+      .summary = "backward/tiles where A3 is A2: tiles of s and q stay together",
+      .given = {kA1, kA2, kX, kY, kdO, kO, kL},
+      .returns = {kg},
+      .fit = fit_stages<stages_shared, Objective::words>,
+      .cost = cost_stages<stages_shared>,
+      .intermediates = intermediates_shared,
+      .code = code_shared,
+      .Y_meets_rows = true,
+      .fit_time = fit_stages<stages_shared, Objective::time>,
+  };
+}
+
+Kernel backward_tiles_sqp() {
+  return from_nothing<true>("backward/tiles-sqp",
+                            "backward/tiles from nothing: raw s and q in the slow store, then p");
+}
+
+Kernel backward_tiles_sq() {
+  return from_nothing<false>("backward/tiles-sq",
+                             "backward/tiles-sqp without p: made of s and q as W = p A2 needs it");
+}
+
+}  // namespace redblue

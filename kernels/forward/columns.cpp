@@ -1,0 +1,105 @@
+#include "kernels/forward/columns.hpp"
+
+#include "kernels/attention.hpp"
+#include "kernels/parts/columns.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+// h_J = A3_J Y.
+Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
+  return product_in_pieces(
+      machine, by, "h", J.size(), by.shape.d, [&](Range K) { return io.in("A3").block(J, K); },
+      [&](Range K) { return io.in("Y").row_block(K); });
+}
+
+void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
+          const Tile& h, SlowMatrix& sums) {
+  const Phase phase(machine, "core");
+  SlowMatrix& O = io.out("O");
+  SlowMatrix& L = io.out("L");
+  const bool first = J.begin == 0;
+  for (const Range I : blocks(by.shape.n, by.rows)) {
+    Tile e = machine.initialize("e", I.size(), J.size());
+    {
+      const Tile a1 = machine.read(io.in("A1").row_block(I));
+      multiply(a1, k, e);
+    }
+    Tile maximum =
+        first ? machine.initialize("max", I.size(), 1, kNoMaximum) : machine.read(L.row_block(I));
+    Tile sum = first ? machine.initialize("sum", I.size()) : machine.read(sums.row_block(I));
+    Tile o = first ? machine.initialize("O", I.size(), by.shape.d) : machine.read(O.row_block(I));
+    {
+      Tile rescale = machine.initialize("rescale", I.size());
+      raise_maximum(e, maximum, rescale);
+      scale_rows(sum, rescale);
+      scale_rows(o, rescale);
+    }
+    exponentiate(e, maximum, e);
+    add_row_sums(e, sum);
+    multiply_add(e, h, o);
+    if (J.end < by.shape.m) {
+      machine.write(sum, sums.row_block(I));
+    } else {
+      divide_rows(o, sum, o);
+      add_logarithm(maximum, sum);
+    }
+    machine.write(o, O.row_block(I));
+    machine.write(maximum, L.row_block(I));
+  }
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const ColumnPlan by(plan.shape, plan.blocks);
+  SlowMatrix sums = workspace.matrix("sum", plan.shape.n, 1);
+  for (const Range J : by.units()) {
+    const Tile k = keys_of_scores(machine, by, io, J);
+    const Tile h = values(machine, by, io, J);
+    core(machine, by, io, J, k, h, sums);
+  }
+}
+
+std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const ColumnPlan by(shape, blocks);
+  const Index T = by.units().size();
+  const Words nd = Words(n) * d;
+  const Words r = by.rows;
+  const Words c = by.keys;
+  return {
+      product_in_pieces_cost("K", by, 0),
+      product_in_pieces_cost("h", by, d),
+      // K_J and h_J; O and the scores, maximum, sum and rescale.
+      {.path = "core",
+       .reads = T * nd + (T - 1) * (nd + 2 * Words(n)),
+       .writes = T * (nd + n) + (T - 1) * Words(n),
+       .peak = 2 * c * d + r * d + r * c + 3 * r,
+       .flops = 4 * nd * m},
+  };
+}
+
+}  // namespace
+
+Kernel forward_columns() {
+  return {
+      .name = "forward/columns",
+      .summary =
+          "key blocks of X A2^T and h stay, queries pass; O is added to in place: for few keys",
+      .given = {kA1, kA2, kA3, kX, kY},
+      .returns = {kO, kL},
+      .fit = [](const Shape& shape, Index M) { return widest_columns(shape, M, cost); },
+      .cost = cost,
+      .intermediates = [](const Shape& shape, const Blocks&) { return Words(shape.n); },
+      .code = code,
+      .rescales =
+          [](const Shape& shape, const Blocks& blocks) {
+            return Words(ColumnPlan(shape, blocks).units().size() - 1);
+          },
+      .X_meets_keys = true,
+      .fit_time = [](const Shape& shape, Index M) { return fastest_columns(shape, M, cost); },
+      .window = column_window,
+  };
+}
+
+}  // namespace redblue

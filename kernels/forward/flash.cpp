@@ -1,0 +1,134 @@
+#include "kernels/forward/flash.hpp"
+
+#include <algorithm>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
+#include "kernels/parts/project.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowMatrix& A2,
+          const SlowMatrix& h, SlowMatrix& O, SlowMatrix& L) {
+  for (const Range I : blocks(S.rows(), Br)) {
+    const Tile s_i = machine.read(S.row_block(I));
+    Tile o_i = machine.initialize("O", I.size(), O.cols());
+    Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
+    Tile sum = machine.initialize("sum", I.size());
+    for (const Range J : blocks(A2.rows(), Bc)) {
+      Tile e = machine.initialize("e", I.size(), J.size());
+      {
+        const Tile a_j = machine.read(transposed(A2.row_block(J)));
+        multiply_add(s_i, a_j, e);
+      }
+      {
+        Tile rescale = machine.initialize("rescale", I.size());
+        raise_maximum(e, maximum, rescale);
+        scale_rows(sum, rescale);
+        scale_rows(o_i, rescale);
+      }
+      exponentiate(e, maximum, e);
+      add_row_sums(e, sum);
+      const Tile h_j = machine.read(h.row_block(J));
+      multiply_add(e, h_j, o_i);
+    }
+    divide_rows(o_i, sum, o_i);
+    add_logarithm(maximum, sum);
+    machine.write(o_i, O.row_block(I));
+    machine.write(maximum, L.row_block(I));
+  }
+}
+
+// S_I, O_I, maximum and sum, the scores, and a column block or the rescaling factors.
+Words core_peak(Index d, Index r, Index c) {
+  return Words(2) * r * d + Words(2) * r + Words(r) * c + std::max(Words(c) * d, Words(r));
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.shape;
+  const Index Br = plan.blocks["core.Br"];
+  const Index Bc = plan.blocks["core.Bc"];
+  SlowMatrix S = workspace.matrix("S", n, d, Window{std::min(n, Br), d});
+  SlowMatrix h = workspace.matrix("h", m, d, Window{std::min(m, Bc), d});
+  {
+    const Phase phase(machine, "S");
+    project(machine, {plan.blocks["S.Br"], plan.blocks["S.Bc"]}, io.in("A1"), io.in("X"), S);
+  }
+  {
+    const Phase phase(machine, "h");
+    project(machine, {plan.blocks["h.Br"], plan.blocks["h.Bc"]}, io.in("A3"), io.in("Y"), h);
+  }
+  const Phase phase(machine, "core");
+  core(machine, Br, Bc, S, io.in("A2"), h, io.out("O"), io.out("L"));
+}
+
+// The words of the core depend on Br alone.
+Blocks fit(const Shape& shape, Index M) {
+  const auto [n, m, d] = shape;
+  const Index width = d;  // a lambda cannot capture a structured binding
+  const ProjectBlocks S = fit_project(n, d, M);
+  const ProjectBlocks h = fit_project(m, d, M);
+  const Index Br =
+      even(n, largest(std::min(n, M), [&](Index r) { return core_peak(width, r, 1) <= Words(M); }));
+  const Index Bc = even(
+      m, largest(std::min(m, M), [&](Index c) { return core_peak(width, Br, c) <= Words(M); }));
+  return {{"S.Br", S.rows}, {"S.Bc", S.cols}, {"h.Br", h.rows},
+          {"h.Bc", h.cols}, {"core.Br", Br},  {"core.Bc", Bc}};
+}
+
+std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
+  const auto [n, m, d] = shape;
+  const Index Br = blocks["core.Br"];
+  const Index Bc = blocks["core.Bc"];
+  return {
+      project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
+      project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}),
+      {.path = "core",
+       .reads = Words(n) * d + Words(2) * m * d * ceil_div(n, Br),
+       .writes = Words(n) * d + n,
+       .peak = core_peak(d, std::min(n, Br), std::min(m, Bc)),
+       .flops = Words(4) * n * m * d},
+  };
+}
+
+Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
+  const Index d = shape.d;
+  if (operand.name == kX.name) {
+    return of(d, by["S.Bc"]);
+  }
+  if (operand.name == kY.name) {
+    return of(d, by["h.Bc"]);
+  }
+  if (operand.name == kA1.name || operand.name == kA3.name) {
+    return of(by[operand.name == kA1.name ? "S.Br" : "h.Br"], d);
+  }
+  return of(by[operand.name == kA2.name ? "core.Bc" : "core.Br"], d);
+}
+
+}  // namespace
+
+Kernel forward_flash() {
+  return {
+      .name = "forward/flash",
+      .summary = "row blocks stay, column blocks pass, online softmax",
+      .given = {kA1, kA2, kA3, kX, kY},
+      .returns = {kO, kL},
+      .fit = fit,
+      .cost = cost,
+      .intermediates = [](const Shape& shape,
+                          const Blocks&) { return (Words(shape.n) + shape.m) * shape.d; },
+      .code = code,
+      .rescales =
+          [](const Shape& shape, const Blocks& blocks) {
+            return Words(ceil_div(shape.m, blocks["core.Bc"]) - 1);
+          },
+      .window = window,
+  };
+}
+
+}  // namespace redblue

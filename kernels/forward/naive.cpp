@@ -1,0 +1,65 @@
+#include "kernels/forward/naive.hpp"
+
+#include <algorithm>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/parts/naive.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+  const auto [n, m, d] = plan.shape;
+  Tile f;
+  {
+    const Phase phase(machine, "f");
+    const Tile A1 = machine.read(io.in("A1").whole());
+    const Tile A2_t = machine.read(transposed(io.in("A2").whole()));
+    f = softmax_at_once(machine, A1, A2_t, io.in("X"), &io.out("L"));
+  }
+  Tile h;
+  {
+    const Phase phase(machine, "h");
+    const Tile A3 = machine.read(io.in("A3").whole());
+    const Tile Y = machine.read(io.in("Y").whole());
+    h = machine.initialize("h", m, d);
+    multiply_add(A3, Y, h);
+  }
+  const Phase phase(machine, "O");
+  Tile O = machine.initialize("O", n, d);
+  multiply_add(f, h, O);
+  machine.write(O, io.out("O").whole());
+}
+
+std::vector<PhaseCost> cost(const Shape& shape, const Blocks&) {
+  const auto [n, m, d] = shape;
+  const Words nd = Words(n) * d;
+  const Words md = Words(m) * d;
+  const Words dd = Words(d) * d;
+  const Words nm = Words(n) * m;
+  return {
+      softmax_at_once_cost(shape, true),
+      {.path = "h", .reads = md + dd, .writes = 0, .peak = nm + 2 * md + dd, .flops = 2 * md * d},
+      {.path = "O", .reads = 0, .writes = nd, .peak = nm + md + nd, .flops = 2 * nd * m},
+  };
+}
+
+}  // namespace
+
+Kernel forward_naive() {
+  return {
+      .name = "forward/naive",
+      .summary = "everything in fast memory at once",
+      .given = {kA1, kA2, kA3, kX, kY},
+      .returns = {kO, kL},
+      .fit = [](const Shape&, Index) { return Blocks{}; },
+      .cost = cost,
+      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
+      .code = code,
+      .window = whole_window,
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,93 @@
+#include "kernels/forward/rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/parts/rows.hpp"
+#include "kernels/parts/running_sums.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+// Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
+ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t) {
+  const Phase phase(machine, "core");
+  ValueSums sums(machine, by, I.size());
+  for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) {
+    sums.add(a2, a3, {0, J.size()}, s_t);
+  }
+  return sums.take();
+}
+
+void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, SlowMatrix*) {
+  const Range I = by.units()[unit];
+  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  auto [Z, maximum, sum] = core(machine, by, io, I, std::move(s_t));
+  const Phase phase(machine, "O");
+  divide_rows(Z, sum, Z);
+  add_logarithm(maximum, sum);
+  sum.reset();
+  machine.write(maximum, io.out("L").row_block(I));
+  maximum.reset();
+  const SlowMatrix& Y = io.in("Y");
+  for (const Range J : blocks(Y.cols(), by.weights)) {
+    const Tile y = machine.read(Y.block({0, Y.rows()}, J));
+    Tile o = machine.initialize("O", I.size(), J.size());
+    multiply(Z, y, o);
+    machine.write(o, io.out("O").block(I, J));
+  }
+}
+
+template <bool kShared>
+std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units, bool) {
+  const auto [n, m, d] = shape;
+  const RowPlan by(shape, blocks);
+  const Index T = units.size();
+  const Words rows = by.rows_of(units);
+  const Words r = by.largest_of(units);
+  const Words w = std::min(by.weights, d);
+  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
+  return {
+      rows_times_cost("S", by, units),
+      // S beside the sums; A2_J and A3_J.
+      {.path = "core",
+       .reads = sources * Words(m) * d * T,
+       .writes = 0,
+       .peak = r * d + ValueSums::words(by, r) + by.key_words(sources),
+       .flops = 4 * rows * m * d},
+      // Z with maximum and sum; then with some of Y and of O.
+      {.path = "O",
+       .reads = Words(d) * d * T,
+       .writes = rows * d + rows,
+       .peak = r * d + std::max(2 * r, w * d + r * w),
+       .flops = 2 * rows * d * d},
+  };
+}
+
+Words rescales(const Shape& shape, const Blocks& blocks) {
+  return ceil_div(shape.m, blocks["Bc"]) - 1;
+}
+
+}  // namespace
+
+Kernel forward_rows() {
+  Kernel kernel = row_kernel<unit, part_cost<false>>(
+      "forward/rows",
+      "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
+      {kA1, kA2, kA3, kX, kY}, {kO, kL});
+  kernel.rescales = rescales;
+  return kernel;
+}
+
+Kernel forward_rows_shared() {
+  Kernel kernel = row_kernel<unit, part_cost<true>>(
+      "forward/rows-shared", "forward/rows where A3 is A2: one pass brings keys and values",
+      {kA1, kA2, kX, kY}, {kO, kL});
+  kernel.rescales = rescales;
+  return kernel;
+}
+
+}  // namespace redblue

@@ -1,0 +1,61 @@
+#pragma once
+// What the column-stationary kernels share: for many queries and few keys. Of a block of Bc keys
+// K_J = X A2_J^T and h_J = A3_J Y stay in fast memory, and queries pass in blocks of Br rows of
+// A1: s = A1_I K_J. Keys meet weights in pieces of Bw of the summed index, so that to make a
+// block takes hardly more fast memory than the block itself.
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/fit.hpp"
+#include "kernels/kernel.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+
+// Br, Bc and Bw, each at most what there is of it, with the problem around them.
+struct ColumnPlan {
+  ColumnPlan(const Shape& of, const Blocks& blocks)
+      : shape(of),
+        rows(std::min(blocks["Br"], of.n)),
+        keys(std::min(blocks["Bc"], of.m)),
+        weights(std::min(blocks["Bw"], of.d)) {}
+
+  Shape shape;
+  Index rows, keys, weights;
+
+  [[nodiscard]] BlockRanges units() const { return {shape.m, keys}; }
+};
+
+// In a phase of its name: the sum of left(K) right(K) over all pieces K of the width.
+template <class Left, class Right>
+Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view name, Index rows,
+                       Index cols, const Left& left, const Right& right) {
+  const Phase phase(machine, name);
+  Tile sum = machine.initialize(name, rows, cols);
+  for (const Range K : blocks(by.shape.d, by.weights)) {
+    const Tile a = machine.read(left(K));
+    const Tile b = machine.read(right(K));
+    multiply_add(a, b, sum);
+  }
+  return sum;
+}
+
+// K_J.
+Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, Range J);
+// K_J, or h_J, of all blocks: each with `kept` words a key beside it.
+PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words kept);
+
+// Keys and X by columns, Y by rows, as pieces of the width meet; the rest a row block; and g, where
+// there is one, by columns.
+Window column_window(const Signature& operand, const Shape& shape, const Blocks& blocks);
+
+// The blocks for which the peak stays within M. Words depend on the number of key blocks alone:
+// `widest_columns` has the largest Bc that fits beside one query; `fastest_columns` gives up some
+// of it for row blocks that keep the registers busy.
+Blocks widest_columns(const Shape& shape, Index M, CostOfBlocks cost);
+Blocks fastest_columns(const Shape& shape, Index M, CostOfBlocks cost);
+
+}  // namespace redblue

@@ -1,0 +1,50 @@
+#pragma once
+// C = F B of a factor F that is in no matrix but made as it passes: a block of C stays, with its
+// rows' own words, a slice of B is held, and rows of F are made in pieces.
+
+#include <string>
+#include <string_view>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/stationary.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/tile.hpp"
+
+namespace redblue {
+
+// What making F costs.
+struct FactorCost {
+  Index columns = 0;    // words that stay for each row of a block of C
+  Index tiles = 0;      // words beside each word of a piece
+  Index reads = 0;      // for each word
+  Index row_reads = 0;  // for each row of a block of C
+};
+
+// C is `of.rows` by `of.cols`.
+PhaseCost made_product_cost(std::string path, const Extents& of, const StationaryBlocks& by,
+                            const FactorCost& factor);
+
+// A phase of a kernel whose plan has blocks of that name. rows_of(I) is what stays for the rows I;
+// make(that, K, rows, part) the columns K of the rows `rows`, whose own words are `part` of it.
+template <class RowsOf, class Make>
+void made_product(Machine& machine, std::string_view name, const Blocks& plan, const SlowMatrix& B,
+                  SlowMatrix& C, const RowsOf& rows_of, const Make& make) {
+  const Phase phase(machine, name);
+  const auto by = StationaryBlocks::get(name, plan);
+  for (const Range I : blocks(C.rows(), by.rows)) {
+    for (const Range J : blocks(C.cols(), by.cols)) {
+      const auto own = rows_of(I);
+      Tile c = machine.initialize(C.name(), I.size(), J.size());
+      for (const Range K : blocks(B.rows(), by.depth)) {
+        const Tile b = machine.read(B.block(K, J));
+        for (const Range P : blocks(I.size(), by.piece)) {
+          const Tile f = make(own, K, part_of(I, P), P);
+          multiply_add(f, b, c.part(P));
+        }
+      }
+      machine.write(c, C.block(I, J));
+    }
+  }
+}
+
+}  // namespace redblue

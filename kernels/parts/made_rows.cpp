@@ -1,0 +1,73 @@
+#include "kernels/parts/made_rows.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+Extents extents(const Shape& shape) {
+  return {.rows = shape.n, .cols = shape.d, .depth = shape.d};
+}
+
+PhaseCost as_needed(std::string_view name, const RowPlan& by) {
+  return rows_times_cost(std::string(name), by, {0, by.units().size()});
+}
+
+PhaseCost product_and_reads(std::string_view name, const RowPlan& by, const Blocks& blocks) {
+  PhaseCost cost = product_phase_cost(name, extents(by.shape), blocks);
+  cost.reads += Words(by.shape.n) * by.shape.d;
+  return cost;
+}
+
+}  // namespace
+
+MadeRows::MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
+                   const SlowMatrix& A, const Factor& W, Workspace& workspace)
+    : by_(by), name_(name), A_(A), W_(W) {
+  if (made_before(name, blocks)) {
+    before_ = workspace.matrix(std::string(name), A.rows(), W.cols(),
+                               Window{std::min(by.rows, A.rows()), W.cols()});
+    product_phase(machine, name, blocks, A, W, *before_);
+  }
+}
+
+Tile MadeRows::read(Machine& machine, Range I) const {
+  if (before_) {
+    const Phase phase(machine, name_);
+    return machine.read(transposed(before_->row_block(I)));
+  }
+  return W_.transposed ? rows_times_transposed(machine, by_, name_, A_, I, W_.stored)
+                       : rows_times(machine, by_, name_, A_, I, W_.stored);
+}
+
+void put_made_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
+                   Blocks& blocks, Words more) {
+  Blocks with = blocks;
+  put_product(name, extents(by.shape), M, objective, with);
+  const PhaseCost before = product_and_reads(name, by, with);
+  if (before.reads + before.writes + more < as_needed(name, by).reads) {
+    blocks = std::move(with);
+  }
+}
+
+bool made_before(std::string_view name, const Blocks& blocks) {
+  return blocks.contains(std::string(name) + ".rows");
+}
+
+PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
+                         Words beside) {
+  const bool before = made_before(name, blocks);
+  PhaseCost cost = before ? product_and_reads(name, by, blocks) : as_needed(name, by);
+  if (before) {
+    cost.peak = std::max(cost.peak, Words(std::min(by.rows, by.shape.n)) * by.shape.d + beside);
+  } else {
+    cost.peak += beside;
+  }
+  return cost;
+}
+
+}  // namespace redblue

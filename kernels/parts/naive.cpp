@@ -1,0 +1,50 @@
+#include "kernels/parts/naive.hpp"
+
+#include <algorithm>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+
+// Erratum: line 4 says "delete A, d"; meant is l.
+Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const SlowMatrix& X,
+                     SlowMatrix* L) {
+  Tile A;
+  {
+    const Tile x = machine.read(X.whole());
+    A = machine.initialize("A", A1.rows(), A2_t.cols());
+    Tile S = machine.initialize("S", A1.rows(), x.cols());
+    multiply_add(A1, x, S);
+    multiply_add(S, A2_t, A);
+  }
+  Tile maximum = machine.initialize("max", A.rows(), 1, kNoMaximum);
+  raise_maximum(A, maximum);
+  exponentiate(A, maximum, A);
+  Tile l = machine.initialize("l", A.rows());
+  add_row_sums(A, l);
+  if (L != nullptr) {
+    add_logarithm(maximum, l);
+    machine.write(maximum, L->whole());
+  }
+  maximum.reset();
+  Tile f = machine.initialize("f", A.rows(), A.cols());
+  divide_rows(A, l, f);
+  return f;
+}
+
+// A1 and A2 with A, and X and S; or with A, max and l; or with A, l and f.
+PhaseCost softmax_at_once_cost(const Shape& shape, bool writes_L) {
+  const auto [n, m, d] = shape;
+  const Words nd = Words(n) * d;
+  const Words md = Words(m) * d;
+  const Words dd = Words(d) * d;
+  const Words nm = Words(n) * m;
+  return {.path = "f",
+          .reads = nd + md + dd,
+          .writes = writes_L ? n : 0,
+          .peak = nd + md + nm + std::max(dd + nd, Words(n) + std::max(Words(n), nm)),
+          .flops = 2 * nd * d + 2 * nd * m};
+}
+
+}  // namespace redblue

@@ -1,0 +1,392 @@
+#include "kernels/parts/rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+
+Blocks RowPlan::blocks() const {
+  Blocks blocks{{"Br", rows}, {"Bc", keys}, {"Bw", weights}};
+  if (prefetch > 1) {
+    blocks.add(std::string(kPrefetch), prefetch);
+  }
+  if (kept > 0) {
+    blocks.add(std::string(kKept), kept);
+  }
+  return blocks;
+}
+
+// Where the prefetch takes more than all keys, they are all there, the last block as short as it
+// is.
+Words RowPlan::key_words(Index sources) const {
+  return std::min(Words(prefetch) * keys, Words(shape.m)) * shape.d * sources;
+}
+
+Index RowPlan::rows_of(Range which) const {
+  return which.size() <= 0 ? 0 : units()[which.end - 1].end - units()[which.begin].begin;
+}
+
+Index RowPlan::largest_of(Range which) const {
+  return std::min(rows, rows_of(which));
+}
+
+// (A W)^T = W^T A^T, by columns of W.
+Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, const SlowMatrix& A,
+                Range I, const SlowMatrix& W) {
+  const Phase phase(machine, name);
+  const Tile a_t = machine.read(transposed(A.row_block(I)));
+  Tile product_t = machine.initialize(name, W.cols(), I.size());
+  for (const Range J : blocks(W.cols(), by.weights)) {
+    const Tile w = machine.read(W.block({0, W.rows()}, J));
+    multiply(transposed(w), a_t, product_t.part(J));
+  }
+  return product_t;
+}
+
+Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view name,
+                           const SlowMatrix& A, Range I, const SlowMatrix& W) {
+  const Phase phase(machine, name);
+  const Tile a_t = machine.read(transposed(A.row_block(I)));
+  return times_transposed(machine, by, name, a_t, W);
+}
+
+// (A W^T)^T = W A^T, by rows of W.
+Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
+                      const SlowMatrix& W) {
+  Tile product_t = machine.initialize(name, W.rows(), a_t.cols());
+  for (const Range J : blocks(W.rows(), by.weights)) {
+    const Tile w = machine.read(W.row_block(J));
+    multiply(w, a_t, product_t.part(J));
+  }
+  return product_t;
+}
+
+RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
+  const Phase phase(machine, "G");
+  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
+  Tile v = machine.initialize("v", I.size());
+  {
+    const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));
+    add_row_dots(transposed(do_t), transposed(o_t), v);
+  }
+  return {times_transposed(machine, by, "G", do_t, io.in("Y")), std::move(v)};
+}
+
+// dO and v with O, then with G and some of Y.
+PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
+  PhaseCost cost = rows_times_cost("G", by, units);
+  cost.reads += Words(by.rows_of(units)) * by.shape.d;
+  cost.peak += by.largest_of(units);
+  return cost;
+}
+
+KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io)
+    : ranges_(by.shape.m, by.keys),
+      a2_(machine, io.in("A2").row_blocks(by.keys), Orientation::straight, by.prefetch) {
+  if (io.gives("A3")) {
+    own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), Orientation::straight, by.prefetch);
+  }
+}
+
+void KeyStream::advance() {
+  while (a2_.begin_read() && (!own_a3_ || own_a3_->begin_read())) {
+  }
+  a2_.await();
+  if (own_a3_) {
+    own_a3_->await();
+  }
+}
+
+void KeyStream::drop() {
+  if (own_a3_) {
+    own_a3_->drop();
+  }
+  a2_.drop();
+}
+
+PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
+  const Index d = by.shape.d;
+  const Words nd = Words(by.rows_of(units)) * d;
+  return {.path = std::move(path),
+          .reads = nd + Words(d) * d * units.size(),
+          .writes = 0,
+          .peak = Words(2) * by.largest_of(units) * d + Words(std::min(by.weights, d)) * d,
+          .flops = 2 * nd * d};
+}
+
+// S^T = X^T A1^T, with A1_I^T in two tiles: what is kept, and the rest.
+RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
+  const SlowMatrix& A1 = io.in("A1");
+  const SlowMatrix& X = io.in("X");
+  if (by.kept == 0) {
+    return {rows_times(machine, by, "S", A1, I, X), {}};
+  }
+  const Phase phase(machine, "S");
+  const Range kept{0, by.kept};
+  const Range rest{by.kept, X.rows()};
+  Tile kept_t = machine.read(transposed(A1.block(I, kept)));
+  Tile rest_t;
+  if (rest.size() > 0) {
+    rest_t = machine.read(transposed(A1.block(I, rest)));
+  }
+  Tile s_t = machine.initialize("S", X.cols(), I.size());
+  for (const Range J : blocks(X.cols(), by.weights)) {
+    const Tile x = machine.read(X.block({0, X.rows()}, J));
+    multiply(transposed(x.part(kept)), kept_t, s_t.part(J));
+    if (rest.size() > 0) {
+      multiply_add(transposed(x.part(rest)), rest_t, s_t.part(J));
+    }
+  }
+  return {std::move(s_t), std::move(kept_t)};
+}
+
+void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+                  const Tile& W, Tile a1_t, SlowMatrix* partials) {
+  const Phase phase(machine, "g");
+  const Range I = by.units()[unit];
+  SlowMatrix& g = io.out("g");
+  const Index d = g.rows();
+  const auto put = [&](Tile g_k, Range K) {
+    if (partials != nullptr) {
+      machine.write(g_k, partials->row_block({unit * d + K.begin, unit * d + K.end}));
+      return;
+    }
+    if (unit > 0) {
+      const Tile sum = machine.read(g.row_block(K));
+      add(g_k, sum);
+    }
+    machine.write(g_k, g.row_block(K));
+  };
+  for (const Range K : blocks(by.kept, by.weights)) {
+    Tile g_k = machine.initialize("g", K.size(), d);
+    multiply(std::as_const(a1_t).part(K), W, g_k);
+    put(std::move(g_k), K);
+  }
+  a1_t.reset();
+  const Range rest{by.kept, d};
+  for (const Range part : blocks(rest.size(), by.weights)) {
+    const Range K = part_of(rest, part);
+    Tile g_k = machine.initialize("g", K.size(), d);
+    {
+      const Tile a1 = machine.read(io.in("A1").block(I, K));
+      multiply(transposed(a1), W, g_k);
+    }
+    put(std::move(g_k), K);
+  }
+}
+
+PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
+  const Index d = by.shape.d;
+  const Words dd = Words(d) * d;
+  const Words rows = by.rows_of(units);
+  const Words r = by.largest_of(units);
+  // The first row block of all finds nothing to add to.
+  const Range adding{partials ? units.end : std::max(units.begin, Index{1}), units.end};
+  const bool adds = adding.size() > 0;
+  const Words r_adding = adds ? by.largest_of(adding) : 0;
+  // W with what is kept of A1 and some of g, then without it but with as much of A1; or with what
+  // is there to add to.
+  const Words k = by.kept;
+  const Words w_kept = std::min(by.weights, by.kept);
+  const Words w = std::min(by.weights, d - by.kept);
+  Words peak = std::max(r * (d + k) + w_kept * d, r * d + w * d + r * w);
+  if (adds) {
+    peak = std::max({peak, r_adding * (d + k) + 2 * w_kept * d, r_adding * d + 2 * w * d});
+  }
+  return {.path = "g",
+          .reads = rows * (d - by.kept) + dd * (adds ? adding.size() : 0),
+          .writes = dd * units.size(),
+          .peak = peak,
+          .flops = 2 * rows * dd};
+}
+
+void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+                     SlowMatrix& g) {
+  const RowPlan by(plan.shape, plan.blocks);
+  const Index d = plan.shape.d;
+  const Phase phase(machine, "reduce");
+  for (const Range K : blocks(rows.size(), by.weights)) {
+    const auto of_unit = [&](Index unit) {
+      const Index first = unit * d + rows.begin;
+      return partials.row_block({first + K.begin, first + K.end});
+    };
+    Tile sum = machine.read(of_unit(0));
+    for (Index unit = 1; unit < by.units().size(); ++unit) {
+      const Tile partial = machine.read(of_unit(unit));
+      add(sum, partial);
+    }
+    machine.write(sum, g.row_block({rows.begin + K.begin, rows.begin + K.end}));
+  }
+}
+
+std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& blocks, Range rows) {
+  const RowPlan by(shape, blocks);
+  const Index T = by.units().size();
+  const Words words = Words(rows.size()) * shape.d;
+  return {{.path = "reduce",
+           .reads = words * T,
+           .writes = words,
+           .peak = Words(std::min(by.weights, rows.size())) * shape.d * std::min<Index>(T, 2),
+           .flops = 0}};
+}
+
+Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  const auto [n, m, d] = shape;
+  const auto fits = [&](Index r, Index c, Index w) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w).blocks())).peak <= Words(M);
+  };
+  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }));
+  const Index c = even(m, largest(std::min(m, M), [&](Index tried) { return fits(r, tried, 1); }));
+  const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, c, tried); }));
+  return RowPlan(shape, r, c, w).blocks();
+}
+
+Index busy_keys(const Shape& shape) {
+  constexpr Index kEnough = 24;
+  constexpr Index kShare = 16;
+  constexpr Index kLarge = 4096;  // no product of sizes overflows
+  const Index d = std::min(shape.d, kLarge);
+  const Index words = 2 * d + 2 * 3 * kPanel;  // of a key, a value and their strips
+  return std::clamp<Index>(std::min(shape.n, kLarge) * d / (kShare * words), 1,
+                           std::min(shape.m, kEnough));
+}
+
+// What is kept is a whole number of the pieces in which the rest of A1 and g move, and less than
+// half of A1_I is one of them, so that a store may lay them out so.
+Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  const Blocks plain = fewest_words(shape, M, cost_of);
+  if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
+    return plain;
+  }
+  const Index d = shape.d;
+  const auto least_weights = [&](Index k) { return 2 * k < d ? std::max(k, Index{1}) : 1; };
+  const auto cost = [&](Index r, Index c, Index w, Index k) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w, 1, k).blocks()));
+  };
+  const auto fits = [&](Index r, Index c, Index w, Index k) {
+    return cost(r, c, w, k).peak <= Words(M);
+  };
+  const auto words = [&](Index r, Index k) {
+    const PhaseCost all = cost(r, 1, 1, k);
+    return all.reads + all.writes;
+  };
+  const Index keys = busy_keys(shape);
+  const auto most_kept = [&](Index r) {
+    Index k = largest(d, [&](Index tried) { return fits(r, keys, 1, tried); });
+    while (k > 0 && !fits(r, keys, least_weights(k), k)) {
+      --k;
+    }
+    return k;
+  };
+  const auto [r, k] = fewest_words_beside(shape.n, plain["Br"], d, most_kept, words);
+  if (k == 0) {
+    return plain;
+  }
+  RowPlan best(shape, r, 1, least_weights(k), 1, k);
+  best.keys = even(shape.m, largest(std::min(shape.m, M), [&](Index tried) {
+                     return fits(best.rows, tried, best.weights, best.kept);
+                   }));
+  if (2 * best.kept >= d) {
+    best.weights = even(best.kept, largest(std::min(best.kept, M), [&](Index tried) {
+                          return fits(best.rows, best.keys, tried, best.kept);
+                        }));
+    while (best.kept < d && best.kept % best.weights > 0) {
+      --best.weights;
+    }
+  }
+  return best.blocks();
+}
+
+Blocks fewest_words_ahead(const Shape& shape, Index M, Index prefetch, CostOfBlocks cost_of) {
+  constexpr Index kShare = 16;
+  const auto [n, m, d] = shape;
+  const Index c = std::clamp<Index>(M / kShare / d / prefetch, 1, m);
+  const auto fits = [&](Index r, Index w) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w, prefetch).blocks())).peak <= Words(M);
+  };
+  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1); }));
+  const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, tried); }));
+  return RowPlan(shape, r, c, w, prefetch).blocks();
+}
+
+namespace {
+
+// What both kinds have in the same windows: keys some at a time, the rest a row block.
+Window common_window(const Signature& operand, const RowPlan& by) {
+  const bool keys = operand.rows == &Shape::m;
+  return window_of(operand, by.shape, keys ? by.keys : by.rows, by.shape.d);
+}
+
+}  // namespace
+
+Window row_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  const RowPlan by(shape, blocks);
+  const Index d = shape.d;
+  if (operand.name == kX.name) {
+    return window_of(operand, shape, d, by.weights);
+  }
+  if (operand.name == kY.name || operand.name == kg.name) {
+    return window_of(operand, shape, by.weights, d);
+  }
+  if (operand.name == kA1.name) {
+    return window_of(operand, shape, by.rows, by.kept > 0 ? by.kept : by.weights);
+  }
+  return common_window(operand, by);
+}
+
+Window forward_row_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+  const RowPlan by(shape, blocks);
+  if (operand.name == kX.name || operand.name == kY.name) {
+    return window_of(operand, shape, shape.d, by.weights);
+  }
+  if (operand.name == kO.name) {
+    return window_of(operand, shape, by.rows, by.weights);
+  }
+  return common_window(operand, by);
+}
+
+// What a key block and a row block cost beyond their flops, in units of 1 / r and 1 / c of the
+// time of the products: copies and maps of r queries are spread over c keys and the other way
+// round. Measured, and not critical.
+Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
+  constexpr Index kMostKeys = 96;
+  constexpr Index kKeyStep = 12;  // registers hold 1, 2, 4, 6, 8 or 12 rows of a strip
+  constexpr double kPerKey = 8;
+  constexpr double kPerQuery = 16;
+  const auto [n, m, d] = shape;
+  const auto fits = [&](Index r, Index c, Index w) {
+    return total(cost_of(shape, RowPlan(shape, r, c, w).blocks())).peak <= Words(M);
+  };
+  Index best_r = 1;
+  Index best_c = 1;
+  double least = 0;
+  for (Index c = std::min(m, kMostKeys); c >= 1;
+       c = c > kKeyStep ? (c - 1) / kKeyStep * kKeyStep : c / 2) {
+    if (!fits(1, c, 1)) {
+      continue;
+    }
+    Index r = largest(std::min(n, M), [&](Index tried) { return fits(tried, c, 1); });
+    if (r < n && r > kPanel) {
+      r = r / kPanel * kPanel;
+    }
+    const double cost = kPerKey / static_cast<double>(c) + kPerQuery / static_cast<double>(r);
+    if (least == 0 || cost < least) {
+      least = cost;
+      best_r = r;
+      best_c = c;
+    }
+  }
+  // Where whole panels allow, an even number of blocks, so that two workers have the same to do.
+  if (const Index T = ceil_div(n, best_r); T > 1) {
+    const Index r = ceil_div(ceil_div(n, 2), ceil_div(T, 2));
+    best_r = std::min(best_r, ceil_div(r, kPanel) * kPanel);
+  }
+  const Index w =
+      even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
+  return RowPlan(shape, best_r, best_c, w).blocks();
+}
+
+}  // namespace redblue

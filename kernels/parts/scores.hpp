@@ -1,0 +1,131 @@
+#pragma once
+// The products of all rows of A (n x d) with all rows of B (m x d), and what becomes of each
+// before it is written: a ScoreUse makes it f, say, or p. A block of rows of A stays whole while
+// B passes, or a tile of scores while both pass, as the blocks say (stays() in
+// kernels/parts/stationary.hpp). Where B passes a wide tile, its pieces are a power of two of its
+// rows, or a multiple of kPanel. What the use must know of a row (L, v) stays with its rows; beside
+// a tile there is no room, and it comes again for each.
+
+#include <string>
+#include <string_view>
+
+#include "kernels/parts/stationary.hpp"
+#include "memsim/tile.hpp"
+
+namespace redblue {
+
+// What a use costs beside the product and its n m writes.
+struct UseCost {
+  Index columns = 0;            // words that stay for each row
+  Index scratch = 0;            // words for each row of a piece
+  Index tiles = 0;              // words beside each score of a piece
+  Index reads = 0;              // for each score
+  Index row_reads = 0;          // for each row, whenever it is entered
+  Index row_reads_again = 0;    // and but the first time
+  Index row_writes = 0;         // for each row, whenever it is left
+  Index row_writes_before = 0;  // and but the last time
+};
+
+// Whether rows of A stay with these blocks, or tiles of scores.
+inline bool rows_stay(const Extents& of, const StationaryBlocks& by) {
+  return by.depth >= of.depth;
+}
+
+// Rows of A that stay, as they are or transposed, and how many of another matrix's rows (or
+// columns, where transposed) there is room for until the first scores.
+struct StayingRows {
+  const Tile& tile;
+  bool transposed;
+  Index room;
+};
+
+class ScoreUse {
+ public:
+  virtual ~ScoreUse() = default;
+  // Up to two columns with a word for each of the rows I. Columns J of the scores follow; `rows`
+  // is null where a tile of scores stays.
+  struct OfRows {
+    Tile first, second;
+  };
+  virtual OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) = 0;
+  // The rows `part` of s are scores of rows I and columns J, whose own words are `within` theirs.
+  virtual void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+                   Range within) = 0;
+  virtual void leave(Machine&, OfRows&, Range /* I */, Range /* J */) {}
+  // The scores are written as they are, before they are used; else what the use makes of them.
+  const bool writes_raw = false;
+
+ protected:
+  explicit ScoreUse(bool raw = false) : writes_raw(raw) {}
+};
+
+void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
+            ScoreUse& use, SlowMatrix& result);
+PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlocks& by,
+                      const UseCost& use);
+
+// The same as a phase of a kernel whose plan has blocks of that name.
+void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
+                  const SlowMatrix& A, const SlowMatrix& B, ScoreUse& use, SlowMatrix& result);
+
+// Two tiles at a time, rows x cols of both, and `columns` words for each row: the largest that fit,
+// as the blocks NAME.rows and NAME.cols.
+void put_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
+               Blocks& blocks);
+Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
+                 const Blocks& blocks);
+
+// v = rowsum(dO * O), in a phase v, with blocks v.rows and v.cols.
+void put_row_dots(const Shape& shape, Index M, Blocks& blocks);
+PhaseCost row_dots_cost(const Shape& shape, const Blocks& blocks);
+void row_dots(Machine& machine, const Blocks& blocks, const SlowMatrix& dO, const SlowMatrix& O,
+              SlowMatrix& v);
+
+// The products of attention from stage to stage, all of them in the slow store.
+struct Products {
+  explicit Products(const Shape& shape)
+      : S{shape.n, shape.d, shape.d},
+        h{shape.m, shape.d, shape.d},
+        scores{shape.n, shape.m, shape.d},
+        W{shape.n, shape.d, shape.m},
+        g{shape.d, shape.d, shape.n} {}
+  Extents S, h, scores, W, g;
+};
+
+// The uses that several kernels have.
+
+// f = exp(s - L).
+class Exponentiated : public ScoreUse {
+ public:
+  static constexpr UseCost kCost{.columns = 1, .row_reads = 1};
+  explicit Exponentiated(const SlowMatrix& L) : L_(L) {}
+  OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
+  void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+           Range within) override;
+
+ private:
+  const SlowMatrix& L_;
+};
+
+// s as it is; L, its rows' log-sum-exp, is made along the way. Between tiles, L and `sums` (n x 1)
+// hold maxima and sums.
+class Measured : public ScoreUse {
+ public:
+  static constexpr UseCost kCost{
+      .columns = 2, .scratch = 1, .row_reads_again = 2, .row_writes = 1, .row_writes_before = 1};
+  Measured(Index columns, SlowMatrix& L, SlowMatrix& sums)
+      : ScoreUse(true), columns_(columns), L_(L), sums_(sums) {}
+  OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
+  void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+           Range within) override;
+  void leave(Machine& machine, OfRows& of, Range I, Range J) override;
+
+ private:
+  Index columns_;
+  SlowMatrix& L_;
+  SlowMatrix& sums_;
+};
+// How often it rescales a row's sum, as a phase s.
+Words rescales_by_tiles(const Shape& shape, const Blocks& blocks);
+
+}  // namespace redblue

@@ -1,0 +1,82 @@
+#include "kernels/parts/small_cache.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+
+// Algorithm 2, lines 15 to 35. The paper exponentiates the scores as they are, which
+// overflows beyond 88; here a strip of rows carries its maximum along with its sum, and the
+// nm words that A = exp(s) would have been hold s.
+void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,
+             const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L, Workspace& workspace) {
+  SlowMatrix s = workspace.matrix("s", f.rows(), f.cols());
+
+  for (const Range I : blocks(S.rows(), B)) {
+    Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
+    Tile sum = machine.initialize("sum", I.size());
+    {
+      const Phase phase(machine, score_phase);
+      for (const Range J : blocks(A2.rows(), B)) {
+        Tile s_ij = machine.initialize("s", I.size(), J.size());
+        for (const Range K : blocks(S.cols(), B)) {
+          const Tile s_ik = machine.read(S.block(I, K));
+          const Tile a_jk = machine.read(transposed(A2.block(J, K)));
+          multiply_add(s_ik, a_jk, s_ij);
+        }
+        Tile rescale = machine.initialize("rescale", I.size());
+        raise_maximum(s_ij, maximum, rescale);
+        scale_rows(sum, rescale);
+        machine.write(s_ij, s.block(I, J));
+        exponentiate(s_ij, maximum, s_ij);  // only now that the raw scores are written
+        add_row_sums(s_ij, sum);
+      }
+    }
+    {
+      const Phase phase(machine, "f");
+      add_logarithm(maximum, sum);
+      sum.reset();
+      const Tile& log_sum_exp = maximum;
+      if (L != nullptr) {
+        machine.write(log_sum_exp, L->row_block(I));
+      }
+      Index j = 0;
+      for (const Tile& s_ij : machine.stream(s.column_blocks(I, B))) {
+        Tile f_ij = machine.initialize("f", s_ij.rows(), s_ij.cols());
+        exponentiate(s_ij, log_sum_exp, f_ij);
+        machine.write(f_ij, f.block(I, {j, j + f_ij.cols()}));
+        j += f_ij.cols();
+      }
+    }
+  }
+}
+
+// The column of rescaling factors lives when the two operand blocks are gone and is smaller.
+PhaseCost softmax_score_cost(std::string path, const Shape& shape, Index B) {
+  const auto [n, m, d] = shape;
+  const Words b = std::min(n, B);
+  const Words c = std::min(m, B);
+  const Words e = std::min(d, B);
+  return {.path = std::move(path),
+          .reads = Words(n) * d * ceil_div(m, B) + Words(m) * d * ceil_div(n, B),
+          .writes = Words(n) * m,
+          .peak = 2 * b + b * c + b * e + e * c,
+          .flops = Words(2) * n * m * d};
+}
+
+PhaseCost softmax_normalise_cost(std::string path, const Shape& shape, Index B, bool writes_L) {
+  const auto [n, m, d] = shape;
+  const Words b = std::min(n, B);
+  const Words c = std::min(m, B);
+  return {.path = std::move(path),
+          .reads = Words(n) * m,
+          .writes = Words(n) * m + Words(writes_L ? n : 0),
+          .peak = b + 2 * b * c,
+          .flops = 0};
+}
+
+}  // namespace redblue

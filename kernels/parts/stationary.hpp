@@ -1,0 +1,77 @@
+#pragma once
+// C = A B with one block of C, of A or of B that stays while the others pass: of one of them a
+// slice that is held, of the third pieces. For blocks of r rows and c columns of C, s of the
+// depth, and pieces of p:
+//
+//   C stays   reads   rows depth ceil(cols / c) + depth cols ceil(rows / r);  writes  rows cols
+//             peak    r c + s min(r, c) + s p
+//   A stays   reads   rows depth + depth cols ceil(rows / r) + rows cols (ceil(depth / s) - 1)
+//             writes  rows cols ceil(depth / s)
+//             peak    r s + c min(r, s) + c p
+//   B stays   is A stays for C^T = B^T A^T.
+//
+// Slices and pieces of 1 leave most of M to the block that stays; wider ones keep registers busy.
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "kernels/kernel.hpp"
+#include "kernels/parts/product.hpp"
+
+namespace redblue {
+
+enum class Stays { A, B, C };
+
+// Of a product: C is rows x cols.
+struct Extents {
+  Index rows, cols, depth;
+};
+
+struct StationaryBlocks {
+  Index rows = 1, cols = 1, depth = 1, piece = 1;
+
+  // As "S.rows" and so on; as "rows" without a name.
+  void put(std::string_view name, Blocks& blocks) const;
+  static StationaryBlocks get(std::string_view name, const Blocks& blocks);
+};
+
+// A matrix or its transpose, as a factor.
+struct Factor {
+  Factor(const SlowMatrix& matrix) : stored(matrix) {}
+  Factor(TransposedMatrix matrix) : stored(matrix.of), transposed(true) {}
+  const SlowMatrix& stored;
+  bool transposed = false;
+
+  [[nodiscard]] Index rows() const { return transposed ? stored.cols() : stored.rows(); }
+  [[nodiscard]] Index cols() const { return transposed ? stored.rows() : stored.cols(); }
+};
+
+void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
+                        const Factor& B, SlowMatrix& C);
+PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryBlocks& by,
+                          Stays what);
+
+// Whether a block of C is wider than high: a slice is held along its shorter side.
+bool is_wide(const Extents& of, const StationaryBlocks& by);
+
+// What stays, where a kernel leaves it to the blocks: with the whole depth in one, A or B,
+// whichever moves fewer words; else C.
+Stays stays(const Extents& of, const StationaryBlocks& by);
+
+// The blocks of fewest words among those whose cost, a function of them, has a peak within M;
+// where nothing fits, the smallest. For `time`, slices and pieces are wide enough to keep the
+// registers busy, where M has room for that.
+using StationaryCost = std::function<PhaseCost(const StationaryBlocks&)>;
+StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
+                                const StationaryCost& cost);
+
+// A product as a phase of a kernel whose plan has blocks of that name: their choice, its cost, and
+// the phase itself.
+void put_product(std::string_view name, const Extents& of, Index M, Objective objective,
+                 Blocks& blocks);
+PhaseCost product_phase_cost(std::string_view name, const Extents& of, const Blocks& blocks);
+void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
+                   const Factor& B, SlowMatrix& C);
+
+}  // namespace redblue

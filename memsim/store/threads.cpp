@@ -1,0 +1,56 @@
+#include "memsim/store/threads.hpp"
+
+#include <utility>
+
+namespace redblue {
+
+Threads::~Threads() {
+  const std::lock_guard lock(mutex_);
+  ending_ = true;
+  while (!idle_.empty()) {
+    call_one();
+  }
+}
+
+// Each task has somebody called or made for it, unless all there may be are at work: these look for
+// more before they are idle.
+void Threads::give(std::function<void()> task) {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty() && threads_.size() < most_) {
+    idle_.reserve(threads_.size() + 1);  // so that to be idle cannot fail
+    threads_.emplace_back([this] { serve(); });
+  }
+  tasks_.push_back(std::move(task));  // once there is somebody who does it
+  if (!idle_.empty()) {
+    call_one();
+  }
+}
+
+void Threads::call_one() {
+  Idle& idle = *idle_.back();
+  idle_.pop_back();
+  idle.called = true;
+  idle.woken.notify_one();
+}
+
+void Threads::serve() {
+  Idle self;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    while (tasks_.empty()) {
+      if (ending_) {
+        return;
+      }
+      self.called = false;
+      idle_.push_back(&self);
+      self.woken.wait(lock, [&] { return self.called; });
+    }
+    const std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+    lock.lock();
+  }
+}
+
+}  // namespace redblue

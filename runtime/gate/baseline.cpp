@@ -1,0 +1,311 @@
+#include "runtime/gate/baseline.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/gate/arguments_json.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kRecordingSchema = 1;
+constexpr std::string_view kKind = "recording";
+
+// `path` as a phase's: what is outside of all phases has a name, too, so that no line is of
+// nothing.
+Moved moved(const PhaseTotal& counted, const std::string& path) {
+  return {path, counted.io.reads, counted.io.writes, counted.peak};
+}
+
+Json json_of(const Moved& moved, bool with_path) {
+  Json json = Json::object();
+  if (with_path) {
+    json["path"] = moved.path;
+  }
+  json.update(Json{{"reads", moved.reads}, {"writes", moved.writes}, {"peak", moved.peak}});
+  return json;
+}
+
+// What a document holds, each with its place for messages.
+class Field {
+ public:
+  Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
+
+  [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  [[nodiscard]] Field operator[](const char* key) const {
+    expect(has(key), fmt::format("has no \"{}\"", key));
+    return {json_[key], fmt::format("{}, {}", place_, key)};
+  }
+  [[nodiscard]] std::string text() const {
+    expect(json_.is_string(), "is no text");
+    return json_.get<std::string>();
+  }
+  [[nodiscard]] Index words() const {
+    expect(json_.is_number_unsigned() && json_.get<std::uint64_t>() <= std::uint64_t{INT64_MAX},
+           "is no number of words");
+    return json_.get<Index>();
+  }
+  [[nodiscard]] bool yes() const {
+    expect(json_.is_boolean(), "is neither true nor false");
+    return json_.get<bool>();
+  }
+  [[nodiscard]] std::vector<Field> items() const {
+    expect(json_.is_array(), "is no list");
+    std::vector<Field> items;
+    for (std::size_t k = 0; k < json_.size(); ++k) {
+      items.emplace_back(json_[k], fmt::format("{} {}", place_, k + 1));
+    }
+    return items;
+  }
+  [[nodiscard]] Arguments arguments() const {
+    expect(json_.is_object(), "is no object");
+    Arguments arguments;
+    for (const auto& [name, value] : json_.items()) {
+      const Field field(value, fmt::format("{}, {}", place_, shortened(name)));
+      arguments.set(name, value.is_string() ? Value(field.text()) : Value(field.words()));
+    }
+    return arguments;
+  }
+
+ private:
+  void expect(bool holds, std::string_view why) const {
+    if (!holds) {
+      throw InputError(fmt::format("{} {}", place_, why));
+    }
+  }
+
+  const Json& json_;
+  std::string place_;
+};
+
+Moved moved_of(const Field& field, std::string path) {
+  return {std::move(path), field["reads"].words(), field["writes"].words(), field["peak"].words()};
+}
+
+Recorded recorded_of(const Field& field) {
+  Recorded recorded{.point = {field["kernel"].text(), field["arguments"].arguments()},
+                    .least_M = std::nullopt,
+                    .total = {},
+                    .phases = {}};
+  if (field.has("least_M")) {
+    recorded.least_M = field["least_M"].words();
+  }
+  if (field.has("fits") && !field["fits"].yes()) {
+    recorded.fits = false;
+    return recorded;
+  }
+  recorded.total = moved_of(field["total"], "");
+  for (const Field& phase : field["phases"].items()) {
+    recorded.phases.push_back(moved_of(phase, phase["path"].text()));
+  }
+  return recorded;
+}
+
+// Of two that are the same, one would be held against the other's words.
+void check_once(const Recording& recording, const std::string& from) {
+  std::set<PointKey> points;
+  for (const Recorded& recorded : recording.points) {
+    const std::string point = fmt::format("{}, {}", from, to_string(recorded.point));
+    if (!points.insert(key_of(recorded.point)).second) {
+      throw InputError(point + " is there twice");
+    }
+    std::set<std::string> phases;
+    for (const Moved& phase : recorded.phases) {
+      if (!phases.insert(phase.path).second) {
+        throw InputError(fmt::format("{}: the phase {} is there twice", point, phase.path));
+      }
+    }
+  }
+}
+
+// A formula need not know what M is.
+void check_peaks(const Tally& tally, Index M) {
+  const auto largest = std::ranges::max_element(tally.phases, {}, &PhaseTotal::peak);
+  if (tally.total.peak > M) {
+    throw FastMemoryTooSmall(fmt::format("by its formula {} holds {} words, and M = {}",
+                                         largest->path, largest->peak, M));
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(How how) {
+  return how == How::run ? "run" : "count";
+}
+
+PointKey key_of(const Point& point) {
+  return {point.subject, {point.arguments.begin(), point.arguments.end()}};
+}
+
+std::string to_string(const Point& point) {
+  return point.subject + " " + to_string(point.arguments);
+}
+
+std::string to_json(const Recording& recording) {
+  std::string text =
+      fmt::format("{{\n\"schema\": {},\n\"redblue\": \"{}\",\n\"how\": \"{}\",\n\"points\": [",
+                  kRecordingSchema, kKind, to_string(recording.how));
+  const char* between = "\n";
+  for (const Recorded& recorded : recording.points) {
+    Json head = {{"kernel", recorded.point.subject},
+                 {"arguments", arguments_json(recorded.point.arguments)}};
+    if (recorded.least_M) {
+      head["least_M"] = *recorded.least_M;
+    }
+    if (recorded.fits) {
+      head["total"] = json_of(recorded.total, false);
+    } else {
+      head["fits"] = false;
+    }
+    std::string line = head.dump();
+    if (recorded.fits) {
+      line.back() = ',';
+      line += "\"phases\":[";
+      const char* comma = "\n  ";
+      for (const Moved& phase : recorded.phases) {
+        line += comma + json_of(phase, true).dump();
+        comma = ",\n  ";
+      }
+      line += "]}";
+    }
+    text += between + line;
+    between = ",\n";
+  }
+  return text + "\n]\n}\n";
+}
+
+Recording parse_recording(std::string_view text, const std::string& from) {
+  const Json document = [&] {
+    try {
+      return parse_json(text, from);
+    } catch (const JsonError& error) {
+      if (!error.byte) {
+        throw InputError(error.what());
+      }
+      throw InputError(fmt::format(
+          "{} is cut off or no JSON, at byte {} of {}: record it again, or take the whole file",
+          from, std::min(*error.byte, text.size()), text.size()));
+    }
+  }();
+  const Field top(document, from);
+  if (!top.has("redblue") || top["redblue"].text() != kKind) {
+    throw InputError(from + " is no recording: `record` makes one");
+  }
+  if (const Index schema = top["schema"].words(); schema != kRecordingSchema) {
+    throw InputError(fmt::format("{} has schema {}; this program reads {}: record it again", from,
+                                 schema, kRecordingSchema));
+  }
+  Recording recording;
+  const std::string how = top["how"].text();
+  if (how != to_string(How::run) && how != to_string(How::count)) {
+    throw InputError(fmt::format("{}, how is '{}': expected run or count", from, shortened(how)));
+  }
+  recording.how = how == to_string(How::run) ? How::run : How::count;
+  for (const Field& point : top["points"].items()) {
+    recording.points.push_back(recorded_of(point));
+  }
+  if (recording.points.empty()) {
+    throw InputError(from + " has no points: there is nothing to watch");
+  }
+  check_once(recording, from);
+  return recording;
+}
+
+Recorded recorded(const Point& point, const Tally& counted) {
+  Recorded recorded{
+      .point = point, .least_M = std::nullopt, .total = moved(counted.total, ""), .phases = {}};
+  for (const PhaseTotal& phase : counted.phases) {
+    recorded.phases.push_back(moved(phase, phase.path.empty() ? kOutside : phase.path));
+  }
+  return recorded;
+}
+
+Recorded record(const Subject& subject, const Arguments& arguments, How how) {
+  Recorded recorded{
+      .point = {subject.name, arguments}, .least_M = std::nullopt, .total = {}, .phases = {}};
+  if (subject.least_M) {
+    recorded.least_M = subject.least_M(arguments);
+  }
+  const auto too_large = [&](const std::exception& error) {
+    recorded.why = error.what();
+    return std::nullopt;
+  };
+  const auto counted = [&]() -> std::optional<Tally> {
+    try {
+      if (how == How::run) {
+        return subject.run(arguments);
+      }
+      if (!subject.formula) {
+        throw std::logic_error(subject.name + " has no formula: it can only run");
+      }
+      Tally tally = predicted(subject.formula(arguments));
+      check_peaks(tally, arguments["M"]);
+      return tally;
+    } catch (const FastMemoryTooSmall& error) {
+      return too_large(error);
+    } catch (const FastMemoryOverflow& error) {
+      return too_large(error);
+    }
+  }();
+  recorded.fits = counted.has_value();
+  if (counted) {
+    Recorded made = redblue::recorded(recorded.point, *counted);
+    made.least_M = recorded.least_M;
+    return made;
+  }
+  return recorded;
+}
+
+void in_any_order(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
+                  const std::function<void(std::size_t done)>& told) {
+  std::atomic<std::size_t> next = 0;
+  std::size_t done = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto worker = [&] {
+    for (std::size_t k = next++; k < count; k = next++) {
+      try {
+        work(k);
+        const std::lock_guard lock(mutex);
+        told(++done);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (failure == nullptr) {
+          failure = std::current_exception();
+        }
+        next = count;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (unsigned k = 1; k < std::min<std::size_t>(threads, count); ++k) {
+      try {
+        others.emplace_back(worker);
+      } catch (const std::system_error&) {  // no more threads: fewer do the same work
+        break;
+      }
+    }
+    worker();
+  }
+  if (failure != nullptr) {
+    std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace redblue

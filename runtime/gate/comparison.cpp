@@ -1,0 +1,338 @@
+#include "runtime/gate/comparison.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::string_view kLeastM = "least_M";
+const std::string kTotal = "total";
+struct Metric {
+  std::string_view name;
+  Index Moved::*words;
+};
+constexpr Metric kMetrics[] = {
+    {"reads", &Moved::reads}, {"writes", &Moved::writes}, {"peak", &Moved::peak}};
+
+template <class Number>
+bool parse_all(std::string_view text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+Index distance(const Difference& difference) {
+  return std::abs(difference.after - difference.before);
+}
+
+// Both as files have them, each below 2^63, and their sum perhaps not.
+Index sum(Index a, Index b) {
+  const Words both = Words(a) + b;
+  return both.overflowed() ? std::numeric_limits<Index>::max() : both.value();
+}
+
+bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
+  const std::string& phase = difference.phase.empty() ? kTotal : difference.phase;
+  if (difference.kind != Difference::Kind::words || tolerance.metric != difference.metric ||
+      (!tolerance.phase.empty() && tolerance.phase != phase)) {
+    return false;
+  }
+  if (!tolerance.percent) {
+    return distance(difference) <= tolerance.words;
+  }
+  // 29 of 100 is 29%, whatever becomes of the last bit of a product.
+  constexpr double kRounded = 1 + 4 * std::numeric_limits<double>::epsilon();
+  return 100 * static_cast<double>(distance(difference)) <=
+         *tolerance.percent * static_cast<double>(difference.before) * kRounded;
+}
+
+void compare_moved(const Moved& before, const Moved& now, std::vector<Difference>& found) {
+  for (const auto& [name, words] : kMetrics) {
+    if (before.*words != now.*words) {
+      found.push_back({.phase = now.path,
+                       .metric = std::string(name),
+                       .before = before.*words,
+                       .after = now.*words});
+    }
+  }
+}
+
+std::vector<Difference> phase_differences(const std::vector<Moved>& before,
+                                          const std::vector<Moved>& now) {
+  std::vector<Difference> found;
+  for (const Moved& old : before) {
+    const auto same = std::ranges::find(now, old.path, &Moved::path);
+    if (same == now.end()) {
+      found.push_back({.kind = Difference::Kind::phase_gone,
+                       .phase = old.path,
+                       .before = sum(old.reads, old.writes)});
+    } else {
+      compare_moved(old, *same, found);
+    }
+  }
+  for (const Moved& fresh : now) {
+    if (std::ranges::find(before, fresh.path, &Moved::path) == before.end()) {
+      found.push_back({.kind = Difference::Kind::phase_new,
+                       .phase = fresh.path,
+                       .after = sum(fresh.reads, fresh.writes)});
+    }
+  }
+  return found;
+}
+
+// The tolerances that let phases pass let the total pass, too, where it changed by theirs alone.
+void pass_total(const Recorded& before, const Recorded& now, std::vector<Difference>& found) {
+  for (Difference& of_total : found) {
+    const auto* metric = std::ranges::find(kMetrics, of_total.metric, &Metric::name);
+    if (!of_total.phase.empty() || !of_total.hidden_by.empty() || metric == std::end(kMetrics)) {
+      continue;
+    }
+    const auto hidden = [&](const Moved& phase) {
+      return std::ranges::find_if(found, [&](const Difference& each) {
+        return !each.phase.empty() && each.phase == phase.path && each.metric == metric->name &&
+               !each.hidden_by.empty();
+      });
+    };
+    Index all = 0, without = 0;  // now, and with the baseline's words where they are let pass
+    std::string by;
+    for (const Moved& phase : now.phases) {
+      const auto passed = hidden(phase);
+      const auto add = [&](Index& to, Index words) {
+        to = metric->words == &Moved::peak ? std::max(to, words) : sum(to, words);
+      };
+      add(all, phase.*metric->words);
+      add(without, passed == found.end() ? phase.*metric->words : passed->before);
+      if (passed != found.end() && by.find(passed->hidden_by) == std::string::npos) {
+        by += (by.empty() ? "" : ",") + passed->hidden_by;
+      }
+    }
+    if (all == now.total.*metric->words && without == before.total.*metric->words) {
+      of_total.hidden_by = by;
+    }
+  }
+}
+
+// The words of a point that moved, for the order in which points are shown; all of them where one
+// of the two moved none.
+double change_of(const Compared& compared) {
+  if (compared.differences.empty()) {
+    return -1;
+  }
+  const auto io = [](const std::optional<Recorded>& recorded) {
+    return recorded && recorded->fits ? static_cast<double>(recorded->total.reads) +
+                                            static_cast<double>(recorded->total.writes)
+                                      : 0.0;
+  };
+  const double before = io(compared.before);
+  const double now = io(compared.now);
+  return before == 0 || now == 0 ? std::numeric_limits<double>::infinity()
+                                 : std::abs(now - before) / before;
+}
+
+std::string signed_words(Index change) {
+  return (change > 0 ? "+" : "") + grouped(change);
+}
+
+}  // namespace
+
+Tolerance parse_tolerance(const std::string& text) {
+  Tolerance tolerance{.text = text, .phase = {}, .metric = {}, .percent = std::nullopt};
+  const std::size_t equals = text.rfind('=');
+  if (equals != std::string::npos) {
+    const std::size_t colon = text.rfind(':', equals);
+    tolerance.phase = colon == std::string::npos ? "" : text.substr(0, colon);
+    const std::size_t name = colon == std::string::npos ? 0 : colon + 1;
+    tolerance.metric = text.substr(name, equals - name);
+    const std::string_view size = std::string_view(text).substr(equals + 1);
+    const bool known =
+        tolerance.metric == kLeastM ||
+        std::ranges::find(kMetrics, tolerance.metric, &Metric::name) != std::end(kMetrics);
+    if (known && colon != 0 && size.ends_with('%')) {
+      double percent = 0;
+      if (parse_all(size.substr(0, size.size() - 1), percent) && percent >= 0 &&
+          std::isfinite(percent)) {
+        tolerance.percent = percent;
+        return tolerance;
+      }
+    } else if (known && colon != 0 && parse_all(size, tolerance.words) && tolerance.words >= 0) {
+      return tolerance;
+    }
+  }
+  throw std::invalid_argument(fmt::format(
+      "'{}': expected [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, METRIC reads, writes, peak or "
+      "least_M, for example reads=1% or phase1/S:peak=64",
+      text));
+}
+
+std::string to_share(Index before, Index after) {
+  const double share = 100 * static_cast<double>(after - before) / static_cast<double>(before);
+  const char* sign = share > 0 ? "+" : "-";
+  if (std::abs(share) < 0.001) {
+    return share == 0 ? "0%" : fmt::format("{}<0.001%", sign);
+  }
+  return std::abs(share) < 999.5  // three digits
+             ? fmt::format("{:+.3g}%", share)
+             : std::abs(share) < 1e15
+                   ? fmt::format("{}{}%", sign, grouped(std::llround(std::abs(share))))
+                   : fmt::format("{}>{}%", sign, grouped(1'000'000'000'000'000));
+}
+
+std::string to_words(const Difference& difference) {
+  using Kind = Difference::Kind;
+  const std::string& phase = difference.phase.empty() ? kTotal : difference.phase;
+  switch (difference.kind) {
+    case Kind::phase_gone:
+      return fmt::format("{}: the phase is gone, and its {} words", phase,
+                         grouped(difference.before));
+    case Kind::phase_new:
+      return fmt::format("{}: the phase is new, and its {} words", phase,
+                         grouped(difference.after));
+    case Kind::no_longer_fits:
+      return "it no longer fits in M" + (difference.why.empty() ? "" : ": " + difference.why);
+    case Kind::fits_now:
+      return "it fits in M now";
+    case Kind::least_M_unknown:
+      return difference.after == 0 ? "its least M is no longer known" : "its least M is known now";
+    case Kind::gone:
+    case Kind::failed:
+      return difference.why;
+    case Kind::added:
+      return "it is new";
+    case Kind::words:
+      break;
+  }
+  const Index change = difference.after - difference.before;
+  return fmt::format("{} {} {} -> {} words ({}{})", phase, difference.metric,
+                     grouped(difference.before), grouped(difference.after), signed_words(change),
+                     difference.before == 0 ? std::string()
+                                            : ", " + to_share(difference.before, difference.after));
+}
+
+bool Compared::fails() const {
+  return std::ranges::any_of(
+      differences, [](const Difference& difference) { return difference.hidden_by.empty(); });
+}
+
+std::size_t Comparison::failing() const {
+  return static_cast<std::size_t>(std::ranges::count_if(points, &Compared::fails));
+}
+
+std::size_t Comparison::hidden() const {
+  std::size_t hidden = 0;
+  for (const Compared& compared : points) {
+    hidden += static_cast<std::size_t>(std::ranges::count_if(
+        compared.differences,
+        [](const Difference& difference) { return !difference.hidden_by.empty(); }));
+  }
+  return hidden;
+}
+
+std::vector<Difference> differences(const Recorded& before, const Recorded& now,
+                                    const std::vector<Tolerance>& tolerances) {
+  std::vector<Difference> found;
+  if (before.least_M.has_value() != now.least_M.has_value()) {
+    found.push_back({.kind = Difference::Kind::least_M_unknown,
+                     .before = before.least_M.value_or(0),
+                     .after = now.least_M.value_or(0)});
+  } else if (before.least_M && *before.least_M != *now.least_M) {
+    found.push_back(
+        {.metric = std::string(kLeastM), .before = *before.least_M, .after = *now.least_M});
+  }
+  if (before.fits != now.fits) {
+    found.insert(found.begin(),
+                 {.kind = now.fits ? Difference::Kind::fits_now : Difference::Kind::no_longer_fits,
+                  .why = now.why});
+  } else if (before.fits) {
+    std::vector<Difference> phases = phase_differences(before.phases, now.phases);
+    std::ranges::stable_sort(phases, std::greater<>(), distance);
+    compare_moved(before.total, now.total, phases);
+    found.insert(found.begin(), phases.begin(), phases.end());
+  }
+  for (Difference& difference : found) {
+    const auto tolerance = std::ranges::find_if(
+        tolerances, [&](const Tolerance& each) { return lets_pass(each, difference); });
+    if (tolerance != tolerances.end()) {
+      difference.hidden_by = tolerance->text;
+    }
+  }
+  pass_total(before, now, found);
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Difference& difference) { return difference.hidden_by.empty(); });
+  return found;
+}
+
+std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
+                              const Comparison& comparison) {
+  std::vector<std::string> texts;
+  for (const Tolerance& tolerance : tolerances) {
+    const auto has = [&](const std::optional<Recorded>& recorded) {
+      return recorded && std::ranges::find(recorded->phases, tolerance.phase, &Moved::path) !=
+                             recorded->phases.end();
+    };
+    if (!tolerance.phase.empty() && tolerance.phase != kTotal &&
+        std::ranges::none_of(comparison.points, [&](const Compared& compared) {
+          return has(compared.before) || has(compared.now);
+        })) {
+      texts.push_back(tolerance.text);
+    }
+  }
+  return texts;
+}
+
+void sort_by_change(Comparison& comparison) {
+  std::ranges::stable_sort(comparison.points, std::greater<>(), [](const Compared& compared) {
+    return std::pair(compared.fails(), change_of(compared));
+  });
+}
+
+Comparison compare(const Recording& before, const Recording& now,
+                   const std::vector<Tolerance>& tolerances) {
+  if (before.how != now.how) {
+    throw InputError(
+        fmt::format("one recording is of what kernels {}, the other of what they {}: "
+                    "record both alike",
+                    to_string(before.how), to_string(now.how)));
+  }
+  Comparison comparison{.before = {}, .now = {}, .how = now.how, .points = {}};
+  const auto index = [](const Recording& recording) {
+    std::map<PointKey, const Recorded*> points;
+    for (const Recorded& recorded : recording.points) {
+      points.emplace(key_of(recorded.point), &recorded);
+    }
+    return points;
+  };
+  const auto points_before = index(before);
+  const auto points_now = index(now);
+  for (const Recorded& old : before.points) {
+    Compared compared{.point = old.point, .before = old, .now = std::nullopt, .differences = {}};
+    const auto same = points_now.find(key_of(old.point));
+    if (same == points_now.end()) {
+      compared.differences = {{.kind = Difference::Kind::gone, .why = "it is gone"}};
+    } else {
+      compared.now = *same->second;
+      compared.differences = differences(old, *same->second, tolerances);
+    }
+    comparison.points.push_back(std::move(compared));
+  }
+  for (const Recorded& fresh : now.points) {
+    if (!points_before.contains(key_of(fresh.point))) {
+      comparison.points.push_back({.point = fresh.point,
+                                   .before = std::nullopt,
+                                   .now = fresh,
+                                   .differences = {{.kind = Difference::Kind::added}}});
+    }
+  }
+  sort_by_change(comparison);
+  return comparison;
+}
+
+}  // namespace redblue

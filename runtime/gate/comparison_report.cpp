@@ -1,0 +1,342 @@
+#include "runtime/gate/comparison_report.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/gate/arguments_json.hpp"
+#include "runtime/text/printable.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = Difference::Kind;
+
+constexpr int kComparisonSchema = 1;
+constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all
+
+constexpr std::string_view kKinds[] = {"words",          "phase_gone", "phase_new",
+                                       "no_longer_fits", "fits_now",   "least_M_unknown",
+                                       "gone",           "failed",     "added"};
+
+std::string_view name_of(Kind kind) {
+  return kKinds[static_cast<std::size_t>(kind)];
+}
+
+// Both at once: also beyond 63 bits, where only a damaged file has been.
+std::uint64_t words_of(const Moved& total) {
+  return static_cast<std::uint64_t>(total.reads) + static_cast<std::uint64_t>(total.writes);
+}
+
+// Calls `line` with each point that differs and each of its differences.
+template <class Line>
+void each_difference(const Comparison& comparison, const Line& line) {
+  for (const Compared& compared : comparison.points) {
+    for (const Difference& difference : compared.differences) {
+      line(compared, difference);
+    }
+  }
+}
+
+std::string phase_of(const Difference& difference) {
+  return difference.phase.empty() ? "total" : difference.phase;
+}
+
+// What is to be said beside the numbers; mostly nothing.
+std::string note_of(const Difference& difference) {
+  constexpr std::size_t kMost = 400;  // a line's sake; the forms for programs have all
+  return shortened(
+      difference.hidden_by.empty() ? difference.why : "hidden by " + difference.hidden_by, kMost);
+}
+
+// The cells of a difference after its point: phase, metric, before, now, change, share.
+std::vector<std::string> cells_of(const Difference& difference) {
+  const Index change = difference.after - difference.before;
+  const std::string share =
+      difference.before == 0 ? "new" : to_share(difference.before, difference.after);
+  const std::string moved = fmt::format("{}{}", change > 0 ? "+" : "", grouped(change));
+  switch (difference.kind) {
+    case Kind::words:
+      return {phase_of(difference),
+              difference.metric,
+              grouped(difference.before),
+              grouped(difference.after),
+              moved,
+              share};
+    case Kind::phase_gone:
+      return {phase_of(difference), "words", grouped(difference.before),
+              "no such phase",      moved,   "gone"};
+    case Kind::phase_new:
+      return {phase_of(difference),      "words", "no such phase",
+              grouped(difference.after), moved,   "new"};
+    case Kind::no_longer_fits:
+      return {"total", "fits", "yes", "no", "-", "-"};
+    case Kind::fits_now:
+      return {"total", "fits", "no", "yes", "-", "-"};
+    case Kind::least_M_unknown: {
+      const auto known = [](Index M) { return M == 0 ? "unknown" : grouped(M); };
+      return {"total", "least_M", known(difference.before), known(difference.after), "-", "-"};
+    }
+    case Kind::gone:
+      return {"total", "point", "there", "gone", "-", "-"};
+    case Kind::failed:
+      return {"total", "point", "ran", "failed", "-", "-"};
+    case Kind::added:
+      break;
+  }
+  return {"total", "point", "-", "new", "-", "-"};
+}
+
+std::string text_table(const Comparison& comparison) {
+  Table table;
+  table.add({"point", "phase", "metric", "baseline", "now", "change", "share"});
+  std::vector<std::string> notes = {""};  // of whole sentences: no column
+  std::size_t lines = 0;
+  const Compared* last = nullptr;
+  each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
+    if (++lines > kMostLines) {
+      return;
+    }
+    std::vector<std::string> cells = cells_of(difference);
+    cells.insert(cells.begin(), &compared == last ? "" : to_string(compared.point));
+    table.add(std::move(cells));
+    notes.push_back(note_of(difference));
+    last = &compared;
+  });
+  std::string text = fmt::format("{}\nagainst {}: {}\n", printable(comparison.now),
+                                 printable(comparison.before), verdict(comparison));
+  if (lines > 0) {
+    text += "\n";
+    std::istringstream rows(table.text());
+    for (const std::string& note : notes) {
+      std::string row;
+      std::getline(rows, row);
+      text += row + (note.empty() ? "" : "  ") + note + "\n";
+    }
+  }
+  if (lines > kMostLines) {
+    text += fmt::format("and {} more (--format json has all)\n", lines - kMostLines);
+  }
+  return text;
+}
+
+Json point_json(const Point& point) {
+  return {{"kernel", point.subject}, {"arguments", arguments_json(point.arguments)}};
+}
+
+std::string json_text(const Comparison& comparison) {
+  Json found = Json::array();
+  each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
+    Json json = point_json(compared.point);
+    json["kind"] = name_of(difference.kind);
+    json["phase"] = difference.phase.empty() ? Json() : Json(difference.phase);
+    if (difference.kind == Kind::words) {
+      json["metric"] = difference.metric;
+      json["before"] = difference.before;
+      json["after"] = difference.after;
+    }
+    json["hidden_by"] = difference.hidden_by.empty() ? Json() : Json(difference.hidden_by);
+    json["text"] = to_words(difference);
+    found.push_back(std::move(json));
+  });
+  const Json document = {{"schema", kComparisonSchema},
+                         {"before", comparison.before},
+                         {"now", comparison.now},
+                         {"how", to_string(comparison.how)},
+                         {"points", comparison.points.size()},
+                         {"different", comparison.failing()},
+                         {"hidden", comparison.hidden()},
+                         {"same", comparison.failing() == 0},
+                         {"differences", std::move(found)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string csv_text(const Comparison& comparison) {
+  std::string text = "kernel,arguments,kind,phase,metric,before,after,hidden_by,why\n";
+  each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_cell(compared.point.subject),
+                        csv_cell(to_string(compared.point.arguments)), name_of(difference.kind),
+                        csv_cell(difference.phase), difference.metric, difference.before,
+                        difference.after, csv_cell(difference.hidden_by), csv_cell(difference.why));
+  });
+  return text;
+}
+
+std::string markdown_cell(const std::string& text) {
+  std::string safe;
+  for (const char c : printable(text)) {
+    if (std::string_view("\\|`*_<&[").find(c) != std::string_view::npos) {
+      safe += '\\';
+    }
+    safe += c;
+  }
+  return safe;
+}
+
+std::string markdown_text(const Comparison& comparison) {
+  std::string text = fmt::format("### redblue: {}\n\n{} against {}\n", verdict(comparison),
+                                 markdown_cell(comparison.now), markdown_cell(comparison.before));
+  const char* head =
+      "\n| point | phase | metric | baseline | now | change | share | |\n"
+      "|---|---|---|---:|---:|---:|---:|---|\n";
+  each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
+    text += std::exchange(head, "");
+    text += "| " + markdown_cell(to_string(compared.point)) + " | ";
+    for (const std::string& cell : cells_of(difference)) {
+      text += markdown_cell(cell) + " | ";
+    }
+    text += markdown_cell(note_of(difference)) + " |\n";
+  });
+  return text;
+}
+
+std::string with_tolerance(const Difference& difference) {
+  return printable(to_words(difference) +
+                   (difference.hidden_by.empty() ? "" : ", hidden by " + difference.hidden_by));
+}
+
+// In the value of a workflow command, and in one of its properties.
+std::string escaped_command(const std::string& text, bool property) {
+  const std::map<char, std::string> codes = {
+      {'%', "%25"}, {'\r', "%0D"}, {'\n', "%0A"}, {':', "%3A"}, {',', "%2C"}};
+  std::string safe;
+  for (const char c : text) {
+    const auto code = codes.find(c);
+    safe += code == codes.end() || (!property && (c == ':' || c == ',')) ? std::string(1, c)
+                                                                         : code->second;
+  }
+  return safe;
+}
+
+// An annotation a point; what tolerances hide is a notice.
+std::string github_text(const Comparison& comparison) {
+  std::string text;
+  for (const Compared& compared : comparison.points) {
+    if (compared.differences.empty()) {
+      continue;
+    }
+    std::string words;
+    for (const Difference& difference : compared.differences) {
+      words += (words.empty() ? "" : "\n") + with_tolerance(difference);
+    }
+    text += fmt::format("::{} title={}::{}\n", compared.fails() ? "error" : "notice",
+                        escaped_command("redblue: " + printable(to_string(compared.point)), true),
+                        escaped_command(words, false));
+  }
+  return text + fmt::format("redblue: {}\n", verdict(comparison));
+}
+
+std::string escaped_xml(const std::string& text) {
+  const std::map<char, std::string> entities = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
+  std::string safe;
+  for (const char c : printable_lines(text)) {  // XML has no place for control characters
+    const auto entity = entities.find(c);
+    safe += entity == entities.end() ? std::string(1, c) : entity->second;
+  }
+  return safe;
+}
+
+std::string junit_text(const Comparison& comparison) {
+  std::map<std::string, std::vector<const Compared*>> suites;
+  for (const Compared& compared : comparison.points) {
+    suites[compared.point.subject].push_back(&compared);
+  }
+  std::string text = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"redblue\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n",
+      comparison.points.size(), comparison.failing());
+  for (const auto& [name, points] : suites) {
+    text += fmt::format(
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\">\n",
+        escaped_xml(printable(name)), points.size(),
+        std::ranges::count_if(points, [](const Compared* point) { return point->fails(); }));
+    for (const Compared* point : points) {
+      const std::string head =
+          fmt::format("    <testcase classname=\"{}\" name=\"{}\"", escaped_xml(printable(name)),
+                      escaped_xml(printable(to_string(point->point.arguments))));
+      std::string words;
+      for (const Difference& difference : point->differences) {
+        words += with_tolerance(difference) + "\n";
+      }
+      if (point->differences.empty()) {
+        text += head + "/>\n";
+      } else if (point->fails()) {
+        text += fmt::format("{}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n",
+                            head, escaped_xml(printable(to_words(point->differences.front()))),
+                            escaped_xml(words));
+      } else {
+        text += fmt::format("{}>\n      <system-out>{}</system-out>\n    </testcase>\n", head,
+                            escaped_xml(words));
+      }
+    }
+    text += "  </testsuite>\n";
+  }
+  return text + "</testsuites>\n";
+}
+
+// Calls `item` with the name and the totals of each point that moved something now.
+template <class Item>
+void each_total(const Comparison& comparison, const Item& item) {
+  for (const Compared& compared : comparison.points) {
+    if (compared.now && compared.now->fits) {
+      item(to_string(compared.point), compared.now->total);
+    }
+  }
+}
+
+std::string smaller_is_better_text(const Comparison& comparison) {
+  Json entries = Json::array();
+  each_total(comparison, [&](const std::string& name, const Moved& total) {
+    entries.push_back({{"name", name + ": moved"}, {"unit", "words"}, {"value", words_of(total)}});
+    entries.push_back({{"name", name + ": peak"}, {"unit", "words"}, {"value", total.peak}});
+  });
+  return entries.dump(2) + "\n";
+}
+
+std::string bmf_text(const Comparison& comparison) {
+  Json benchmarks = Json::object();
+  each_total(comparison, [&](const std::string& name, const Moved& total) {
+    benchmarks[name] = {{"reads", {{"value", total.reads}}},
+                        {"writes", {{"value", total.writes}}},
+                        {"peak", {{"value", total.peak}}}};
+  });
+  return benchmarks.dump(2) + "\n";
+}
+
+}  // namespace
+
+const std::vector<ComparisonForm>& comparison_forms() {
+  static const std::vector<ComparisonForm> forms = {
+      {"table", text_table},
+      {"json", json_text},
+      {"csv", csv_text},
+      {"markdown", markdown_text},
+      {"github", github_text},
+      {"junit", junit_text},
+      {"customSmallerIsBetter", smaller_is_better_text},
+      {"bmf", bmf_text}};
+  return forms;
+}
+
+std::string verdict(const Comparison& comparison) {
+  const std::size_t failing = comparison.failing();
+  const std::size_t hidden = comparison.hidden();
+  const std::size_t all = comparison.points.size();
+  std::string text = failing != 0
+                         ? fmt::format("DIFFERENT, {} of {}", failing, counted(all, "point"))
+                     : all == 1 ? "same, the only point"
+                                : fmt::format("same, all {} points", all);
+  if (hidden != 0) {
+    text += fmt::format("; {} hidden by tolerances", counted(hidden, "difference"));
+  }
+  return text;
+}
+
+}  // namespace redblue

@@ -1,0 +1,222 @@
+#include "runtime/gate/isolated.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <typeinfo>
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/system/system_call.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Numbers that go from the child to its parent; a count beyond 63 bits is null.
+Json to_json(const Words& words) {
+  return words.overflowed() ? Json() : Json(words.value());
+}
+Words words_of(const Json& json) {
+  constexpr Index kMost = std::numeric_limits<Index>::max();
+  return json.is_null() ? Words(kMost) + 1 : Words(json.get<Index>());
+}
+
+Json to_json(const PhaseTotal& phase) {
+  return {phase.path, phase.io.reads,         phase.io.writes,
+          phase.peak, phase.operations.flops, phase.operations.elementwise};
+}
+PhaseTotal phase_of(const Json& json) {
+  return {.path = json.at(0),
+          .io = {.reads = json.at(1), .writes = json.at(2)},
+          .operations = {.flops = json.at(4), .elementwise = json.at(5)},
+          .peak = json.at(3)};
+}
+
+Json to_json(const Tally& tally) {
+  Json phases = Json::array();
+  for (const PhaseTotal& phase : tally.phases) {
+    phases.push_back(to_json(phase));
+  }
+  return {{"phases", std::move(phases)}, {"total", to_json(tally.total)}};
+}
+Tally tally_of(const Json& json) {
+  Tally tally{.phases = {}, .total = phase_of(json.at("total"))};
+  for (const Json& phase : json.at("phases")) {
+    tally.phases.push_back(phase_of(phase));
+  }
+  return tally;
+}
+
+Json to_json(const std::vector<PhaseCost>& phases) {
+  Json json = Json::array();
+  for (const PhaseCost& cost : phases) {
+    json.push_back({cost.path, to_json(cost.reads), to_json(cost.writes), to_json(cost.peak),
+                    to_json(cost.flops)});
+  }
+  return json;
+}
+std::vector<PhaseCost> costs_of(const Json& json) {
+  std::vector<PhaseCost> phases;
+  for (const Json& cost : json) {
+    phases.push_back({cost.at(0).get<std::string>(), words_of(cost.at(1)), words_of(cost.at(2)),
+                      words_of(cost.at(3)), words_of(cost.at(4))});
+  }
+  return phases;
+}
+
+// Of the exception that is being handled.
+std::string type_name() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) {
+    return "something";
+  }
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? name.get() : type->name();
+}
+
+template <class Work>
+Json outcome_of(const Work& work) {
+  const auto thrown = [](const char* kind, const std::string& what) {
+    return Json{{"thrown", kind}, {"what", printable(what)}};
+  };
+  try {
+    return {{"result", to_json(work())}};
+  } catch (const FastMemoryOverflow& error) {
+    Json json = thrown("overflow", error.what());
+    json["missing"] = error.missing();
+    return json;
+  } catch (const FastMemoryTooSmall& error) {
+    return thrown("too small", error.what());
+  } catch (const CountOverflow& error) {
+    return thrown("count", error.what());
+  } catch (const std::bad_alloc& error) {
+    return thrown("memory", error.what());
+  } catch (const std::exception& error) {
+    return thrown("other", error.what());
+  } catch (...) {
+    return thrown("other", fmt::format("it threw {}, which is no std::exception", type_name()));
+  }
+}
+
+[[noreturn]] void throw_again(const Json& json) {
+  const std::string kind = json.at("thrown");
+  const std::string what = json.at("what");
+  if (kind == "overflow") {
+    throw FastMemoryOverflow(what, json.at("missing"));
+  }
+  if (kind == "too small") {
+    throw FastMemoryTooSmall(what);
+  }
+  if (kind == "count") {
+    throw CountOverflow(what);
+  }
+  if (kind == "memory") {
+    throw std::bad_alloc();
+  }
+  throw std::runtime_error(what);
+}
+
+std::string ending_of(int status) {
+  return WIFSIGNALED(status)
+             ? fmt::format("it ended by SIG{} ({})", sigabbrev_np(WTERMSIG(status)),
+                           sigdescr_np(WTERMSIG(status)))
+             : fmt::format("it ended its process with exit code {}", WEXITSTATUS(status));
+}
+
+// What the child says goes through a file without a name: a pipe would stay open in the children
+// that other threads start meanwhile.
+void write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t put = retry([&] { return ::write(file, text.data(), text.size()); });
+    if (put <= 0) {
+      return;  // the parent sees that something is missing
+    }
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+std::string content_of(int file) {
+  std::string text;
+  char part[1 << 16];
+  for (ssize_t got = 0; (got = retry([&] {
+                           return ::pread(file, part, sizeof part, static_cast<off_t>(text.size()));
+                         })) > 0;) {
+    text.append(part, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+template <class Work>
+Json in_a_child(const Work& work) {
+  const Descriptor said(::memfd_create("redblue", MFD_CLOEXEC));
+  if (said.get() < 0) {
+    fail("memfd_create");
+  }
+  std::fflush(nullptr);  // what is buffered would be written twice
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) {
+    fail("fork");
+  }
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    try {
+      if (::getppid() == parent) {  // else it died before that
+        write_all(said.get(),
+                  outcome_of(work).dump(-1, ' ', false, Json::error_handler_t::replace));
+        std::fflush(nullptr);
+      }
+      ::_exit(0);
+    } catch (...) {  // out of memory for its own words: nothing may unwind into the parent's frames
+      ::_exit(1);
+    }
+  }
+  int status = 0;
+  if (retry([&] { return ::waitpid(child, &status, 0); }) < 0) {
+    fail("waitpid");
+  }
+  const std::string text = content_of(said.get());
+  if (status != 0 || text.empty()) {
+    throw std::runtime_error(ending_of(status));
+  }
+  Json json = parse_json(text, "what the kernel's process said");
+  if (json.contains("thrown")) {
+    throw_again(json);
+  }
+  return json.at("result");
+}
+
+}  // namespace
+
+Subject isolated(Subject subject) {
+  subject.run = [run = std::move(subject.run)](const Arguments& arguments) {
+    return tally_of(in_a_child([&] { return run(arguments); }));
+  };
+  if (subject.formula) {
+    subject.formula = [formula = std::move(subject.formula)](const Arguments& arguments) {
+      return costs_of(in_a_child([&] { return formula(arguments); }));
+    };
+  }
+  return subject;
+}
+
+}  // namespace redblue

@@ -1,0 +1,167 @@
+#include "runtime/gate/subject.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+
+std::string to_string(const Value& value) {
+  const Index* size = std::get_if<Index>(&value);
+  return size != nullptr ? std::to_string(*size) : std::get<std::string>(value);
+}
+
+const Value& Arguments::value(std::string_view name) const {
+  const auto found = std::ranges::find(
+      values_, name, [](const auto& item) -> const auto& { return item.first; });
+  if (found == values_.end()) {
+    throw std::out_of_range(fmt::format("no argument is called {}", name));
+  }
+  return found->second;
+}
+
+Index Arguments::operator[](std::string_view name) const {
+  const Index* size = std::get_if<Index>(&value(name));
+  if (size == nullptr) {
+    throw std::out_of_range(fmt::format("the argument {} is no size", name));
+  }
+  return *size;
+}
+
+bool Arguments::contains(std::string_view name) const {
+  return std::ranges::any_of(values_, [&](const auto& item) { return item.first == name; });
+}
+
+void Arguments::set(std::string name, Value value) {
+  for (auto& [known, old] : values_) {
+    if (known == name) {
+      old = std::move(value);
+      return;
+    }
+  }
+  values_.emplace_back(std::move(name), std::move(value));
+}
+
+std::string to_string(const Arguments& arguments) {
+  std::string text;
+  for (const auto& [name, value] : arguments) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, to_string(value));
+  }
+  return text;
+}
+
+Tally tally(const Machine& machine) {
+  if (machine.live() != 0) {
+    throw std::logic_error(
+        fmt::format("{} words are still in fast memory at the end ({}): a tile outlives the work",
+                    machine.live(), machine.contents()));
+  }
+  if (const std::string phase = machine.open_phase(); !phase.empty()) {
+    throw std::logic_error(
+        fmt::format("phase {} is still open at the end: it outlives the work", phase));
+  }
+  Tally tally{leaves(machine.phases()), total(machine.phases())};
+  std::set<std::string_view> paths;
+  for (const PhaseTotal& phase : tally.phases) {
+    if (!is_utf8(phase.path)) {  // which no recording could hold
+      throw std::logic_error(
+          fmt::format("the phase {} has a name that is not UTF-8", printable(phase.path)));
+    }
+    if (!paths.insert(phase.path).second) {
+      throw std::logic_error(
+          fmt::format("two phases are {}: one of that name, and one within another", phase.path));
+    }
+  }
+  return tally;
+}
+
+Subject subject_of(std::string name, std::function<void(Machine&, const Arguments&)> work,
+                   const std::vector<std::string>& sizes) {
+  Subject subject{.name = std::move(name), .summary = {}, .parameters = {}, .run = {}};
+  for (const std::string& size : sizes) {
+    subject.parameters.push_back({.name = size, .help = {}});
+  }
+  subject.parameters.push_back({.name = "M", .help = "words of fast memory"});
+  subject.run = [work = std::move(work)](const Arguments& arguments) {
+    Machine machine(arguments["M"]);
+    work(machine, arguments);
+    return tally(machine);
+  };
+  return subject;
+}
+
+namespace {
+
+void check(const Subject& subject, const Parameter& parameter, const Value& value) {
+  const std::string* word = std::get_if<std::string>(&value);
+  if (parameter.words.empty()
+          ? word != nullptr || std::get<Index>(value) < 1
+          : word == nullptr || std::ranges::find(parameter.words, *word) == parameter.words.end()) {
+    throw std::invalid_argument(fmt::format(
+        "{}: {} is '{}': expected {}", subject.name, parameter.name, shortened(to_string(value)),
+        parameter.words.empty() ? std::string("a size of at least 1")
+                                : fmt::format("{}", fmt::join(parameter.words, " or "))));
+  }
+}
+
+}  // namespace
+
+Arguments complete(const Subject& subject, const Arguments& given) {
+  for (const auto& [name, value] : given) {
+    if (std::ranges::find(subject.parameters, name, &Parameter::name) == subject.parameters.end()) {
+      std::vector<std::string> names;
+      for (const Parameter& parameter : subject.parameters) {
+        names.push_back(parameter.name);
+      }
+      throw std::invalid_argument(fmt::format("{} takes no '{}': it takes {}", subject.name,
+                                              shortened(name), fmt::join(names, ", ")));
+    }
+  }
+  Arguments all;
+  for (const Parameter& parameter : subject.parameters) {
+    if (given.contains(parameter.name)) {
+      all.set(parameter.name, given.value(parameter.name));
+    } else if (parameter.otherwise) {
+      all.set(parameter.name, *parameter.otherwise);
+    } else if (!parameter.same_as.empty()) {
+      all.set(parameter.name, all.value(parameter.same_as));
+    } else {
+      throw std::invalid_argument(fmt::format("{}: {} is missing", subject.name, parameter.name));
+    }
+    check(subject, parameter, all.value(parameter.name));
+  }
+  return all;
+}
+
+Arguments brief(const Subject& subject, const Arguments& complete) {
+  Arguments said;
+  for (const Parameter& parameter : subject.parameters) {
+    const Value& value = complete.value(parameter.name);
+    if (value != parameter.otherwise &&
+        (parameter.same_as.empty() || value != complete.value(parameter.same_as))) {
+      said.set(parameter.name, value);
+    }
+  }
+  return said;
+}
+
+Tally predicted(const std::vector<PhaseCost>& phases) {
+  const auto of = [](const PhaseCost& cost) {
+    return PhaseTotal{.path = cost.path,
+                      .io = {cost.reads.value(), cost.writes.value()},
+                      .operations = {},
+                      .peak = cost.peak.value()};
+  };
+  Tally tally{.phases = {}, .total = of(total(phases))};
+  for (const PhaseCost& phase : phases) {
+    tally.phases.push_back(of(phase));
+  }
+  return tally;
+}
+
+}  // namespace redblue

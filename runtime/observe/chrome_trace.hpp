@@ -1,0 +1,80 @@
+#pragma once
+// The moves of one machine as a trace for chrome://tracing and Perfetto (ui.perfetto.dev): phases,
+// reads and writes as slices, and the words in fast memory as a counter with a series for each
+// tile name.
+//
+// memsim has no clock, and a trace is the same on every machine: one microsecond is one word
+// moved. A tile is in fast memory from the beginning of its read on; what is free takes no time.
+//
+// Only names and open phases are in memory, however long the trace. It has no more than so many
+// events: then it is cut, and the phases that are open end there.
+
+#include <string>
+#include <vector>
+
+#include "kernels/plan.hpp"
+#include "runtime/observe/follower.hpp"
+#include "runtime/observe/phase_path.hpp"
+#include "runtime/system/text_file.hpp"
+
+namespace redblue {
+
+inline constexpr Index kMostTraceEvents = 1'000'000;
+
+class ChromeTrace final : public Follower {
+ public:
+  // Listens while it lives. The machine has moved nothing yet; the file is empty.
+  // Requires: most >= 1.
+  ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Index most = kMostTraceEvents);
+
+  // The rest of the text, with the totals. Throws: what writing threw, then or before.
+  void end();
+  // Events in the file, and those that there would be without a limit.
+  [[nodiscard]] Index written() const { return written_; }
+  [[nodiscard]] Index all() const { return all_; }
+
+ private:
+  // Words of fast memory under one tile name.
+  struct Series {
+    std::string name;
+    std::string json;  // the same as a literal
+    Index live = 0;
+  };
+  struct Open {
+    std::string path, json;
+    Index level = 0;
+    Index since = 0;
+    IoCount before;
+  };
+  void begin();
+  void follow(const Event& event) override;
+  void enter(const Event& event);
+  void leave(const Event& event);
+  void move(const Event& event, const char* kind);
+  void live(const Event& event, Index words);
+  // Whether there is room for one event more; if not, the trace is cut here.
+  bool room();
+  void put(const std::string& event);
+  void put_phase(const Open& phase);
+  void put_thread(Index thread, const std::string& name);
+  [[nodiscard]] Index clock() const { return io_.io(); }
+  [[nodiscard]] std::string empty_memory() const;
+  [[nodiscard]] std::string other_data() const;
+
+  Plan plan_;
+  TextFile& file_;
+  Index most_;
+  Index written_ = 0;
+  Index all_ = 0;
+  bool cut_ = false;
+  IoCount io_;
+  Index peak_ = 0;
+  PhasePath path_;
+  std::vector<Open> open_;  // outermost first
+  Index level_ = 0;         // of the next phase
+  Index levels_ = 0;        // so far
+  bool moved_ = false;      // so far
+  std::vector<Series> series_;
+};
+
+}  // namespace redblue

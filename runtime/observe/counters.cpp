@@ -1,0 +1,315 @@
+#include "runtime/observe/counters.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#ifdef REDBLUE_WITH_PAPI
+#include <papi.h>
+#include <pthread.h>
+#endif
+
+namespace redblue {
+
+#ifdef REDBLUE_WITH_PAPI
+namespace {
+
+// Events that count the lines a cache takes in; the first that is there and believed is used.
+struct Candidates {
+  CacheLevel level;
+  std::vector<std::string> names;
+  std::uint64_t usual_bytes;  // of the cache, where the topology does not know it
+};
+const std::vector<Candidates>& candidates() {
+  static const std::vector<Candidates> all = {
+      {CacheLevel::L1, {"PAPI_L1_DCM", "perf::L1-DCACHE-LOAD-MISSES"}, 64 << 10},
+      {CacheLevel::L2, {"PAPI_L2_DCM", "PAPI_L2_TCM"}, 2 << 20},
+  };
+  return all;
+}
+
+// PAPI's sets of events. What it has to complain about comes back as text; empty is good.
+std::string complaint(int error) {
+  return error == PAPI_OK ? "" : PAPI_strerror(error);
+}
+class EventSet {
+ public:
+  EventSet() { PAPI_create_eventset(&set_); }
+  EventSet(const EventSet&) = delete;
+  EventSet& operator=(const EventSet&) = delete;
+  ~EventSet() { destroy(set_); }
+
+  [[nodiscard]] std::string add(const std::string& name) const {
+    return complaint(PAPI_add_named_event(set_, name.c_str()));
+  }
+  [[nodiscard]] std::string start() const { return complaint(PAPI_start(set_)); }
+  [[nodiscard]] int get() const { return set_; }
+  int release() { return std::exchange(set_, PAPI_NULL); }
+
+  static void destroy(int set) {
+    if (set == PAPI_NULL) {
+      return;
+    }
+    std::vector<long long> counts(static_cast<std::size_t>(std::max(PAPI_num_events(set), 0)));
+    int state = 0;
+    if (PAPI_state(set, &state) == PAPI_OK && (state & PAPI_RUNNING) != 0) {
+      PAPI_stop(set, counts.data());
+    }
+    PAPI_cleanup_eventset(set);
+    PAPI_destroy_eventset(&set);
+  }
+
+ private:
+  int set_ = PAPI_NULL;
+};
+
+std::string start_library() {
+  const int version = PAPI_library_init(PAPI_VER_CURRENT);
+  if (version != PAPI_VER_CURRENT) {
+    return fmt::format("PAPI does not start: {}",
+                       version < 0 ? PAPI_strerror(version) : "it is of another version");
+  }
+  PAPI_thread_init(::pthread_self);
+  return "";
+}
+
+// Where not even cycles are to be had, who is to blame; else empty.
+std::string why_no_hardware_counters() {
+  if (EventSet().add("perf::CYCLES").empty()) {
+    return "";
+  }
+  const PAPI_component_info_t* perf =
+      PAPI_get_component_info(PAPI_get_component_index("perf_event"));
+  int paranoid = 0;
+  std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+  const PAPI_hw_info_t* hardware = PAPI_get_hardware_info();
+  if (perf == nullptr) {
+    return "PAPI was built without perf_event";
+  }
+  if (perf->disabled != PAPI_OK) {
+    return fmt::format("PAPI's perf_event is off: {} (perf_event_paranoid is {})",
+                       perf->disabled_reason, paranoid);
+  }
+  if (paranoid > 2) {
+    return fmt::format("perf_event_paranoid is {}: that allows no counters", paranoid);
+  }
+  if (hardware != nullptr && hardware->virtualized != 0) {
+    return fmt::format("this virtual machine ({}) offers no hardware counters",
+                       hardware->virtual_vendor_string);
+  }
+  return "PAPI finds no hardware counters in this processor";
+}
+
+// One byte of each line of a buffer of that size, after a pass that is not counted. Returns
+// lines touched and what the running event counted meanwhile.
+std::pair<Index, Index> count_reads(int set, std::uint64_t bytes, Index line, int passes) {
+  const std::vector<char> buffer(bytes, 1);
+  const volatile char* const at = buffer.data();
+  const auto lines = static_cast<Index>(bytes) / line;
+  const auto pass = [&] {
+    for (Index i = 0; i < lines; ++i) {
+      static_cast<void>(at[i * line]);
+    }
+  };
+  pass();
+  long long before = 0;
+  long long after = 0;
+  PAPI_read(set, &before);
+  for (int i = 0; i < passes; ++i) {
+    pass();
+  }
+  PAPI_read(set, &after);
+  return {passes * lines, after - before};
+}
+
+// Empty where the event is there and counts the lines into that cache.
+std::string try_event(const std::string& name, const Candidates& cache, const Topology& topology) {
+  const EventSet alone;
+  std::string problem = alone.add(name);
+  if (problem.empty()) {
+    problem = alone.start();
+  }
+  if (!problem.empty()) {
+    return problem;
+  }
+  const Cache* known = topology.cache(cache.level);
+  const std::uint64_t bytes = known != nullptr ? known->bytes : cache.usual_bytes;
+  const Index line = known != nullptr ? known->line.value_or(64) : 64;
+  SelfTest test;
+  std::tie(test.lines, test.streamed) = count_reads(alone.get(), 8 * bytes, line, 4);
+  std::tie(test.touches, test.resident) = count_reads(alone.get(), bytes / 4, line, 16);
+  return disbelief(test);
+}
+
+}  // namespace
+
+Counters::Counters(const Topology& topology, const std::vector<std::string>& names) {
+  unavailable_ = start_library();
+  if (!unavailable_.empty()) {
+    return;
+  }
+  EventSet set;
+  const auto keep = [&](const std::string& name, std::optional<CacheLevel> level) {
+    std::string problem = set.add(name);
+    if (problem.empty()) {
+      events_.push_back({name, level});
+    }
+    return problem;
+  };
+  for (const std::string& name : names) {
+    std::string problem;
+    std::optional<CacheLevel> level;
+    for (const Candidates& cache : candidates()) {
+      if (std::ranges::find(cache.names, name) != cache.names.end()) {
+        level = cache.level;
+        problem = try_event(name, cache, topology);
+      }
+    }
+    problem = problem.empty() ? keep(name, level) : problem;
+    if (!problem.empty()) {
+      const std::string why = why_no_hardware_counters();
+      unavailable_ =
+          fmt::format("{}: {}{}", name, problem, why.empty() ? "" : fmt::format(" ({})", why));
+      break;
+    }
+  }
+  std::string problems;
+  for (const Candidates& cache : names.empty() ? candidates() : std::vector<Candidates>()) {
+    bool found = false;
+    for (const std::string& name : cache.names) {
+      std::string problem = try_event(name, cache, topology);
+      problem = problem.empty() ? keep(name, cache.level) : problem;
+      if (problem.empty()) {
+        found = true;
+        break;
+      }
+      problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", name, problem);
+    }
+    if (!found) {
+      incomplete_ = problems;
+    }
+  }
+  if (unavailable_.empty() && events_.empty()) {
+    const std::string why = why_no_hardware_counters();
+    unavailable_ = why.empty() ? problems : why;
+  }
+  if (unavailable_.empty()) {
+    unavailable_ = set.start();
+  }
+  if (unavailable_.empty()) {
+    set_ = set.release();
+  } else {
+    events_.clear();
+    incomplete_.clear();
+  }
+}
+
+Counters::~Counters() {
+  EventSet::destroy(set_);
+}
+
+std::vector<std::int64_t> Counters::read() const {
+  std::vector<long long> counts(events_.size());
+  if (const std::string problem = complaint(PAPI_read(set_, counts.data())); !problem.empty()) {
+    throw std::runtime_error("PAPI cannot read its counters: " + problem);
+  }
+  return {counts.begin(), counts.end()};
+}
+
+std::optional<std::string> papi_version() {
+  return fmt::format("{}.{}.{}", PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION),
+                     PAPI_VERSION_REVISION(PAPI_VERSION));
+}
+
+#else
+
+Counters::Counters(const Topology&, const std::vector<std::string>&)
+    : unavailable_("built without PAPI") {}
+
+Counters::~Counters() = default;
+
+std::vector<std::int64_t> Counters::read() const {
+  throw std::runtime_error(unavailable_);
+}
+
+std::optional<std::string> papi_version() {
+  return std::nullopt;
+}
+
+#endif
+
+namespace {
+
+void add_difference(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& a,
+                    const std::vector<std::int64_t>& b) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] += a[i] - b[i];
+  }
+}
+
+}  // namespace
+
+std::string disbelief(const SelfTest& test) {
+  if (4 * test.streamed < 3 * test.lines || 2 * test.streamed > 3 * test.lines) {
+    return fmt::format(
+        "not believed: for {} lines read in order from a buffer larger than the cache it "
+        "counted {}, expected {} to {}",
+        test.lines, test.streamed, 3 * test.lines / 4, 3 * test.lines / 2);
+  }
+  if (50 * test.resident > test.touches) {
+    return fmt::format(
+        "not believed: for {} touches of lines that stay in the cache it counted {}, expected "
+        "at most {}",
+        test.touches, test.resident, test.touches / 50);
+  }
+  return "";
+}
+
+PhaseCounters::PhaseCounters(Machine& machine, const Counters& counters)
+    : machine_(machine), counters_(counters), start_(counters.read()), last_(start_) {
+  machine_.listen(*this);
+}
+
+PhaseCounters::~PhaseCounters() {
+  machine_.silence(*this);
+}
+
+std::vector<std::int64_t> PhaseCounters::of(const std::string& path) const {
+  if (!failure_.empty()) {
+    throw std::runtime_error(failure_);
+  }
+  const auto found = counts_.find(path);
+  return found == counts_.end() ? std::vector<std::int64_t>(start_.size()) : found->second;
+}
+
+std::vector<std::int64_t> PhaseCounters::total() const {
+  std::vector<std::int64_t> sum(start_.size());
+  add_difference(sum, counters_.read(), start_);
+  return sum;
+}
+
+void PhaseCounters::on(const Event& event) noexcept {
+  if (!PhasePath::changes(event)) {
+    return;
+  }
+  try {
+    const std::vector<std::int64_t> now = counters_.read();
+    std::vector<std::int64_t>& counts = counts_[phase_.path()];
+    counts.resize(now.size());
+    add_difference(counts, now, last_);
+  } catch (const std::runtime_error& error) {
+    failure_ = error.what();
+  }
+  phase_.follow(event);
+  try {
+    last_ = counters_.read();  // its own work is no phase's
+  } catch (const std::runtime_error& error) {
+    failure_ = error.what();
+  }
+}
+
+}  // namespace redblue

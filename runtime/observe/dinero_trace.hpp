@@ -1,0 +1,56 @@
+#pragma once
+// The slow side of a machine's moves in the format "din" of the cache simulator Dinero: a line for
+// each word, its label (0: read, 1: write) and its address in hexadecimal.
+//
+//   0 1000
+//   0 1004
+//   1 5000
+//
+// The words of a block come row by row. A word is 4 bytes; each slow matrix lies row by row from an
+// address of its own on, a multiple of a page, in the order in which they are met. The format has
+// no comments: matrices() says which lies where. A matrix that dies, and is made again, lies where
+// it lay.
+
+#include <string>
+#include <vector>
+
+#include "runtime/observe/follower.hpp"
+#include "runtime/system/text_file.hpp"
+
+namespace redblue {
+
+inline constexpr Index kMostDineroWords = 100'000'000;
+
+class DineroTrace final : public Follower {
+ public:
+  static constexpr Index kWord = 4;
+  static constexpr Index kPage = 4096;
+  struct Placed {
+    std::string name;
+    Index rows = 0;
+    Index cols = 0;
+    Index address = 0;
+  };
+
+  // Listens while it lives; the file gets no more than `most` lines.
+  DineroTrace(Machine& machine, TextFile& file, Index most = kMostDineroWords);
+
+  // Lines in the file, and those that there would be without a limit.
+  [[nodiscard]] Index written() const { return written_; }
+  [[nodiscard]] Index all() const { return all_; }
+  [[nodiscard]] const std::vector<Placed>& matrices() const { return matrices_; }
+
+ private:
+  void follow(const Event& event) override;
+  void put(const ConstBlock& block, char label);
+  Index address_of(const SlowMatrix& matrix);
+
+  TextFile& file_;
+  Index most_;
+  Index written_ = 0;
+  Index all_ = 0;
+  std::vector<Placed> matrices_;
+  Index next_ = kPage;  // address 0 is nobody's
+};
+
+}  // namespace redblue

@@ -1,0 +1,14 @@
+#pragma once
+// What multiply-adds out of registers reach on this machine, in the instruction set that the
+// arithmetic uses: the 100% that a kernel's flops are held against.
+
+#include "memsim/words.hpp"
+#include "runtime/observe/topology.hpp"
+
+namespace redblue {
+
+// GF/s of that many threads at the same time, placed as workers are: the best of several
+// measurements of some 0.2 ms. Clocks drift: measure beside what is compared.
+double fma_peak(Index threads, const Topology& topology);
+
+}  // namespace redblue

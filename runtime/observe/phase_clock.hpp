@@ -1,0 +1,39 @@
+#pragma once
+// Seconds per phase, by listening to a machine: the time during which a phase is the
+// innermost one, accumulated over its entries.
+//
+//   PhaseClock clock(machine);   // listens while it lives; the machine must outlive it
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "memsim/machine.hpp"
+#include "runtime/observe/phase_path.hpp"
+
+namespace redblue {
+
+class PhaseClock final : public Listener {
+ public:
+  explicit PhaseClock(Machine& machine);
+  ~PhaseClock() override;
+
+  // By path; 0 for a phase that was not entered.
+  [[nodiscard]] double seconds(const std::string& path) const;
+  // Since construction, phases or not.
+  [[nodiscard]] double total() const;
+
+  void on(const Event& event) noexcept override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void book();
+
+  Machine& machine_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = start_;
+  PhasePath phase_;
+  std::map<std::string, double> seconds_;
+};
+
+}  // namespace redblue

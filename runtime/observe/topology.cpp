@@ -1,0 +1,253 @@
+#include "runtime/observe/topology.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+
+#ifdef REDBLUE_WITH_HWLOC
+#include <hwloc.h>
+#endif
+
+namespace redblue {
+
+#ifdef REDBLUE_WITH_HWLOC
+namespace {
+
+class Hwloc {
+ public:
+  Hwloc() : good_(hwloc_topology_init(&topology_) == 0) {}
+  Hwloc(const Hwloc&) = delete;
+  Hwloc& operator=(const Hwloc&) = delete;
+  ~Hwloc() {
+    if (good_) {
+      hwloc_topology_destroy(topology_);
+    }
+  }
+  // As hwloc's functions: 0 is good.
+  template <class Set>
+  [[nodiscard]] bool load(Set set) {
+    return good_ && set(topology_) == 0 && hwloc_topology_load(topology_) == 0;
+  }
+  [[nodiscard]] hwloc_topology_t get() const { return topology_; }
+
+ private:
+  hwloc_topology_t topology_ = nullptr;
+  bool good_;
+};
+
+std::string info(hwloc_obj_t object, const char* name) {
+  const char* text = object == nullptr ? nullptr : hwloc_obj_get_info_by_name(object, name);
+  return text == nullptr ? "" : text;
+}
+
+std::vector<hwloc_obj_t> objects(hwloc_topology_t topology, hwloc_obj_type_t type) {
+  std::vector<hwloc_obj_t> found;
+  for (hwloc_obj_t at = nullptr;
+       (at = hwloc_get_next_obj_by_type(topology, type, at)) != nullptr;) {
+    found.push_back(at);
+  }
+  return found;
+}
+
+std::string source_of(hwloc_topology_t topology) {
+  hwloc_obj_t root = hwloc_get_root_obj(topology);
+  std::string from = "this system";
+  if (hwloc_topology_is_thissystem(topology) == 0) {
+    from = info(root, "Backend") == "Synthetic" ? "synthetic: " + info(root, "SyntheticDescription")
+                                                : "another system's description";
+  }
+  return fmt::format("hwloc {}, {}", info(root, "hwlocVersion"), from);
+}
+
+// Why a thread of this process cannot be put on any core it likes.
+std::string unpinnable(hwloc_topology_t topology) {
+  if (hwloc_topology_is_thissystem(topology) == 0) {
+    return "the topology is not of this system";
+  }
+  hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+  const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(topology);
+  const bool known = hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_THREAD) == 0;
+  const bool whole = known && hwloc_bitmap_isincluded(all, allowed) != 0;
+  const int units = known ? hwloc_bitmap_weight(allowed) : 0;
+  hwloc_bitmap_free(allowed);
+  if (whole) {
+    return "";
+  }
+  return known ? fmt::format("this process may use {} of {} processing units", units,
+                             hwloc_bitmap_weight(all))
+               : "nobody says which processing units this process may use";
+}
+
+std::vector<Cache> caches_of(hwloc_topology_t topology, hwloc_obj_type_t type,
+                             const std::vector<hwloc_obj_t>& cores) {
+  std::vector<Cache> found;
+  for (const hwloc_obj_t object : objects(topology, type)) {
+    const auto& attributes = object->attr->cache;
+    if (attributes.size == 0) {
+      continue;  // hwloc's word for unknown
+    }
+    Cache& cache = found.emplace_back();
+    cache.bytes = attributes.size;
+    if (attributes.linesize > 0) {
+      cache.line = attributes.linesize;
+    }
+    if (attributes.associativity > 0) {
+      cache.ways = attributes.associativity;
+    } else if (attributes.associativity < 0 && cache.line) {  // fully associative
+      cache.ways = static_cast<Index>(cache.bytes) / *cache.line;
+    }
+    for (std::size_t core = 0; core < cores.size(); ++core) {
+      if (hwloc_bitmap_isincluded(cores[core]->cpuset, object->cpuset) != 0) {
+        cache.cores.push_back(core);
+      }
+    }
+  }
+  return found;
+}
+
+template <class Set>
+Topology load(const std::string& what, Set set) {
+  Topology result;
+  Hwloc hwloc;
+  if (!hwloc.load(set)) {
+    result.unavailable = "hwloc makes nothing of " + what;
+    return result;
+  }
+  hwloc_topology_t topology = hwloc.get();
+  result.source = source_of(topology);
+  result.this_system = hwloc_topology_is_thissystem(topology) != 0;
+  const auto packages = objects(topology, HWLOC_OBJ_PACKAGE);
+  const std::string model = info(packages.empty() ? nullptr : packages.front(), "CPUModel");
+  if (!model.empty()) {
+    result.model = model;
+  }
+  const auto cores = objects(topology, HWLOC_OBJ_CORE);
+  for (const hwloc_obj_t core : cores) {
+    std::vector<int>& units = result.cores.emplace_back();
+    for (int unit = -1; (unit = hwloc_bitmap_next(core->cpuset, unit)) >= 0;) {
+      units.push_back(unit);
+    }
+  }
+  result.caches = {caches_of(topology, HWLOC_OBJ_L1CACHE, cores),
+                   caches_of(topology, HWLOC_OBJ_L2CACHE, cores),
+                   caches_of(topology, HWLOC_OBJ_L3CACHE, cores)};
+  result.unpinnable = cores.empty() ? "hwloc knows no cores here" : unpinnable(topology);
+  return result;
+}
+
+}  // namespace
+
+Topology read_topology() {
+  return load("this system", [](hwloc_topology_t) { return 0; });
+}
+
+Topology synthetic_topology(const std::string& description) {
+  return load("'" + description + "'", [&](hwloc_topology_t topology) {
+    return hwloc_topology_set_synthetic(topology, description.c_str());
+  });
+}
+
+Topology topology_of_xml(const std::filesystem::path& file) {
+  return load(file.string(), [&](hwloc_topology_t topology) {
+    return hwloc_topology_set_xml(topology, file.c_str());
+  });
+}
+
+std::optional<std::string> hwloc_version() {
+  return HWLOC_VERSION;
+}
+
+#else
+
+std::optional<std::string> hwloc_version() {
+  return std::nullopt;
+}
+Topology read_topology() {
+  return {.unavailable = "built without hwloc"};
+}
+Topology synthetic_topology(const std::string&) {
+  return read_topology();
+}
+Topology topology_of_xml(const std::filesystem::path&) {
+  return read_topology();
+}
+
+#endif
+
+std::size_t Topology::units() const {
+  std::size_t sum = 0;
+  for (const auto& core : cores) {
+    sum += core.size();
+  }
+  return sum;
+}
+
+const Cache* Topology::cache(CacheLevel level) const {
+  const std::vector<Cache>& all = caches[static_cast<std::size_t>(level)];
+  return all.empty() ? nullptr : &all.front();
+}
+
+std::string pin_this_thread(const Topology& topology, std::size_t worker) {
+  if (!topology.unavailable.empty()) {
+    return topology.unavailable;
+  }
+  if (!topology.unpinnable.empty()) {
+    return topology.unpinnable;
+  }
+  if (topology.cores.empty()) {
+    return "the cores are not known";
+  }
+  const std::vector<int>& units = topology.cores[worker % topology.cores.size()];
+  const auto size = static_cast<std::size_t>(std::ranges::max(units)) + 1;
+  cpu_set_t* set = CPU_ALLOC(size);
+  if (set == nullptr) {
+    return "no memory for a set of processing units";
+  }
+  const std::size_t bytes = CPU_ALLOC_SIZE(size);
+  CPU_ZERO_S(bytes, set);
+  for (const int unit : units) {
+    CPU_SET_S(static_cast<std::size_t>(unit), bytes, set);
+  }
+  const int error = ::pthread_setaffinity_np(::pthread_self(), bytes, set);
+  CPU_FREE(set);
+  return error == 0 ? ""
+                    : fmt::format("the system does not put a thread on core {} (error {})",
+                                  worker % topology.cores.size(), error);
+}
+
+std::optional<FastMemoryPart> fast_memory(const Topology& topology, const CachePart& part,
+                                          std::size_t workers) {
+  const std::vector<Cache>& caches = topology.caches[static_cast<std::size_t>(part.level)];
+  std::optional<FastMemoryPart> least;
+  const auto consider = [&](const Cache& cache, std::size_t sharers) {
+    // 0.29 of 100 words are 29, whatever becomes of 0.29 in binary.
+    constexpr double kRoundings = 1 + 4 * std::numeric_limits<double>::epsilon();
+    const double words = static_cast<double>(cache.bytes) / sizeof(float) /
+                         static_cast<double>(sharers) * part.share * kRoundings;
+    const FastMemoryPart found{static_cast<Index>(words), cache.bytes, sharers};
+    if (!least || found.words < least->words) {
+      least = found;
+    }
+  };
+  for (const Cache& cache : caches) {
+    if (topology.cores.empty()) {
+      consider(cache, workers);  // nobody knows who shares it: perhaps all
+      continue;
+    }
+    std::size_t sharers = 0;
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      sharers +=
+          static_cast<std::size_t>(std::ranges::count(cache.cores, worker % topology.cores.size()));
+    }
+    if (sharers > 0) {
+      consider(cache, sharers);
+    }
+  }
+  return least;
+}
+
+}  // namespace redblue

@@ -1,0 +1,285 @@
+#include "runtime/report/bounds_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Index io(const PhaseCost& cost) {
+  return (cost.reads + cost.writes).value();
+}
+
+Index without_constant(long double words) {
+  return words < 0x1p63L ? static_cast<Index>(words)
+                         : throw CountOverflow("what the paper says does not fit 63 bits");
+}
+
+// Theorem 1.1: no algorithm moves fewer words than a proven bound says.
+Statement main_theorem(const Task& task, const Task& larger) {
+  const std::vector<Bound> bounds = lower_bounds(task);
+  const Bound& active = largest(bounds, {.sharing = task.sharing});
+  return {.name = "Theorem 1.1",
+          .says = "O(min{(n^2 d^2 + n d^3) / M, (n^2 d + n d^2) / sqrt(M)})",
+          .says_words = asymptotic_words(task),
+          .says_at_4M = asymptotic_words(larger),
+          .about = fmt::format("every algorithm, by the bound {}", active.name),
+          .words = active.words,
+          .words_at_4M = largest(lower_bounds(larger), {.sharing = task.sharing}).words};
+}
+
+// Lemma C.9: phase 3 of the small-cache algorithm reads its three matrices of n x m words.
+std::optional<Statement> phase_3(const Task& task, const Task& larger) {
+  const Kernel& small = find_kernel("backward/small");
+  if (task.M < small.least_M(task.shape)) {
+    return std::nullopt;
+  }
+  const auto words = [&](Index M) {
+    Index sum = 0;
+    for (const PhaseCost& phase : small.plan(task.shape, M).phases) {
+      sum += phase.path.starts_with("phase3/") ? io(phase) : 0;
+    }
+    return sum;
+  };
+  const auto says = [&](Index M) {
+    return without_constant(static_cast<long double>(task.shape.n) *
+                            static_cast<long double>(task.shape.m) /
+                            std::sqrt(static_cast<long double>(M)));
+  };
+  return Statement{.name = "Lemma C.9",
+                   .says = "O(n^2 / sqrt(M))",
+                   .says_words = says(task.M),
+                   .says_at_4M = says(larger.M),
+                   .about = "phase3 of backward/small",
+                   .words = words(task.M),
+                   .words_at_4M = words(larger.M)};
+}
+
+// Theorem D.5: the large-cache algorithm with the blocks that it prints, Br at most d.
+std::optional<Statement> large_cache(const Task& task, const Task& larger) {
+  const Words M = task.M;
+  if (M < dividing_point(task.shape) || M > Words(task.shape.n) * task.shape.d) {
+    return std::nullopt;
+  }
+  const Kernel& large = find_kernel("backward/large");
+  const auto words = [&](Index of) {
+    return io(total(large.cost(task.shape, large.printed(task.shape, of))));
+  };
+  return Statement{.name = "Theorem D.5",
+                   .says = "O((n^2 d^2 + n d^3) / M)",
+                   .says_words = asymptotic_words(task),
+                   .says_at_4M = asymptotic_words(larger),
+                   .about = "backward/large, blocks as printed",
+                   .words = words(task.M),
+                   .words_at_4M = words(larger.M)};
+}
+
+std::vector<Statement> statements_of(const Task& task) {
+  Task larger = task;
+  larger.M = (Words(4) * task.M).value();
+  std::vector<Statement> statements = {main_theorem(task, larger)};
+  for (auto& statement : {phase_3(task, larger), large_cache(task, larger)}) {
+    if (statement) {
+      statements.push_back(*statement);
+    }
+  }
+  return statements;
+}
+
+std::string_view yes_or_no(bool yes) {
+  return yes ? "yes" : "no";
+}
+
+// What there is to say of an asymptotic bound here.
+std::string remark(const BoundReport& report, const Bound& bound) {
+  if (bound.status != Status::asymptotic) {
+    return "-";
+  }
+  if (!bound.in_regime) {
+    return std::string(bound.regime);
+  }
+  return report.undercut(bound)
+             ? fmt::format("{}, but {} moves fewer", bound.regime, report.best->plan.kernel)
+             : fmt::format("{}, as here", bound.regime);
+}
+
+}  // namespace
+
+std::string to_words(const Task& task) {
+  const auto [n, m, d] = task.shape;
+  std::string text = fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.M);
+  if (task.pass == Pass::backward) {
+    text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
+  }
+  if (task.sharing != Sharing::none) {
+    text += task.sharing == Sharing::kv ? ", A2 = A3" : ", A1 = A2 = A3";
+  }
+  return text;
+}
+
+std::string to_words(const Choice& choice) {
+  return choice.plan.kernel + (choice.forward ? " after " + choice.forward->kernel : "");
+}
+
+const Bound& BoundReport::active() const {
+  return largest(bounds, {.sharing = task.sharing});
+}
+
+double BoundReport::ratio() const {
+  return static_cast<double>(best->words.value()) / static_cast<double>(active().words);
+}
+
+bool BoundReport::undercut(const Bound& bound) const {
+  return bound.status == Status::asymptotic && bound.in_regime && best &&
+         best->words < Words(bound.words);
+}
+
+BoundReport report_bounds(const Task& task) {
+  BoundReport report;
+  report.task = task;
+  report.bounds = lower_bounds(task);
+  try {
+    if (std::vector<Choice> all = choices(task); !all.empty()) {
+      report.best = std::move(all.front());
+    } else {
+      report.no_best = "none of our kernels fits in this M";
+    }
+  } catch (const CountOverflow& error) {
+    report.no_best = error.what();
+  }
+  if (task.pass == Pass::backward) {
+    try {
+      report.statements = statements_of(task);
+    } catch (const CountOverflow&) {  // nothing can be said where a count at 4 M passes 63 bits
+    }
+  }
+  return report;
+}
+
+std::string to_table(const BoundReport& report) {
+  const Task& task = report.task;
+  std::string text = to_words(task) + "   (lower bounds on reads + writes, in words)\n";
+  if (report.M_from) {
+    text += to_words(*report.M_from) + "\n";
+  }
+  Table bounds;
+  bounds.add({"bound", "words", "status", "order", "recomputation", "regime"});
+  for (const Bound& bound : report.bounds) {
+    bounds.add({std::string(bound.name), grouped(bound.words), std::string(to_string(bound.status)),
+                std::string(to_string(bound.order)), std::string(yes_or_no(bound.recomputation)),
+                remark(report, bound)});
+  }
+  text += "\n" + bounds.text();
+  const Bound& active = report.active();
+  text += fmt::format("\nactive, of every algorithm: {}, {} words\n", active.name,
+                      grouped(active.words));
+  if (report.best) {
+    text +=
+        fmt::format("fewest words of our kernels: {}, {} words, {:.3f} times that\n",
+                    to_words(*report.best), grouped(report.best->words.value()), report.ratio());
+  } else {
+    text += report.no_best + "\n";
+  }
+  if (task.pass == Pass::product) {
+    return text;
+  }
+  const Words divides = dividing_point(task.shape);
+  text += fmt::format("the paper divides at M = d^2 = {}: this cache is {}\n",
+                      grouped(divides.value()), Words(task.M) < divides ? "small" : "large");
+  if (report.statements.empty()) {
+    return text;
+  }
+  Table statements;
+  statements.add({"the paper", "says", "at 4 M", "words", "at 4 M", "falls with M"});
+  for (const Statement& statement : report.statements) {
+    statements.add({statement.name, grouped(statement.says_words), grouped(statement.says_at_4M),
+                    grouped(statement.words), grouped(statement.words_at_4M),
+                    statement.refuted() ? "no: refuted" : "yes"});
+  }
+  text += "\n" + statements.text();
+  for (const Statement& statement : report.statements) {
+    text += fmt::format("{}: {}; words: {}\n", statement.name, statement.says, statement.about);
+  }
+  return text;
+}
+
+std::string to_json(const BoundReport& report) {
+  const Task& task = report.task;
+  Json json = task_json(report.task, report.M_from);
+  Json bounds = Json::array();
+  for (const Bound& bound : report.bounds) {
+    Json entry = {{"name", bound.name},
+                  {"words", bound.words},
+                  {"status", to_string(bound.status)},
+                  {"order", to_string(bound.order)},
+                  {"recomputation", bound.recomputation}};
+    if (bound.status == Status::asymptotic) {
+      entry["regime"] = bound.regime;
+      entry["in_regime"] = bound.in_regime;
+      entry["refuted_by"] = report.undercut(bound) ? Json(report.best->plan.kernel) : Json();
+    }
+    bounds.push_back(std::move(entry));
+  }
+  json["bounds"] = std::move(bounds);
+  const Bound& active = report.active();
+  json["lower_bound"] = bound_json(active);
+  json["best"] = nullptr;
+  if (report.best) {
+    const Choice& best = *report.best;
+    json["best"] = {
+        {"kernel", best.plan.kernel}, {"words", best.words.value()}, {"ratio", report.ratio()}};
+    if (best.forward) {
+      json["best"]["forward"] = best.forward->kernel;
+    }
+  }
+  if (task.pass != Pass::product) {
+    json["dividing_point"] = dividing_point(task.shape).value();
+  }
+  if (task.pass == Pass::backward) {
+    Json statements = Json::array();
+    for (const Statement& statement : report.statements) {
+      statements.push_back({{"name", statement.name},
+                            {"says", statement.says},
+                            {"says_words", statement.says_words},
+                            {"says_words_at_4M", statement.says_at_4M},
+                            {"about", statement.about},
+                            {"words", statement.words},
+                            {"words_at_4M", statement.words_at_4M},
+                            {"refuted", statement.refuted()}});
+    }
+    json["statements"] = std::move(statements);
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const BoundReport& report) {
+  const Task& task = report.task;
+  const auto [n, m, d] = task.shape;
+  std::string text = "problem,n,m,d,M,sharing,given,name,words,status,order,recomputation\n";
+  const std::string problem =
+      fmt::format("{},{},{},{},{},{},{}", to_string(task.pass), n, m, d, task.M,
+                  task.pass == Pass::product ? "" : to_string(task.sharing),
+                  task.pass == Pass::backward ? to_string(task.known) : "");
+  for (const Bound& bound : report.bounds) {
+    text += fmt::format("{},\"{}\",{},{},{},{}\n", problem, bound.name, bound.words,
+                        to_string(bound.status), to_string(bound.order),
+                        yes_or_no(bound.recomputation));
+  }
+  if (report.best) {
+    text += fmt::format("{},\"{}\",{},moved,,\n", problem, report.best->plan.kernel,
+                        report.best->words.value());
+  }
+  return text;
+}
+
+}  // namespace redblue

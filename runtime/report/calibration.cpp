@@ -1,0 +1,323 @@
+#include "runtime/report/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/report/context.hpp"
+#include "runtime/system/read_text.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNoise = 0.02;
+
+// Why there is no fastest share.
+std::string too_small() {
+  return fmt::format("{} needs a larger M", kTimedKernel);
+}
+
+Json level_json(const CalibratedCache& cache) {
+  Json json = {{"cache", to_string(cache.level)}, {"bytes", cache.bytes}};
+  if (const auto best = fastest(cache.shares)) {
+    json["fastest"] = {
+        {"share", best->share}, {"words", best->words}, {"percent_of_peak", 100 * *best->of_peak}};
+  } else {
+    json["fastest"] = {{"unavailable", too_small()}};
+  }
+  if (const auto best = agreeing(cache.shares)) {
+    json["agreeing"] = {{"share", best->share}, {"words", best->words}, {"ratio", *best->ratio},
+                        {"via", cache.via},     {"n", cache.side},      {"d", cache.side}};
+  } else {
+    json["agreeing"] = {{"unavailable", cache.no_traffic}};
+  }
+  for (const MeasuredShare& share : cache.shares) {
+    json["shares"].push_back(
+        {{"share", share.share},
+         {"words", share.words},
+         {"percent_of_peak", share.of_peak ? Json(100 * *share.of_peak) : Json()},
+         {"ratio", known(share.ratio)}});
+  }
+  return json;
+}
+
+// What is wrong with a file, and what to do about it.
+[[noreturn]] void refuse(const std::string& name, std::string_view why) {
+  throw InputError(fmt::format("{}: {}: run `redblue calibrate` again", name, why));
+}
+
+std::string said(const std::optional<std::string>& model) {
+  return model ? fmt::format("'{}'", *model) : "unknown";
+}
+std::string said(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? fmt::format("{} bytes", *bytes) : "an unknown size";
+}
+
+void check_machine(const Json& context, const std::string& name, const Topology& topology) {
+  std::optional<std::string> model;
+  if (const Json& known_model = context.at("model"); !known_model.is_null()) {
+    model = known_model.get<std::string>();
+  }
+  if (model != topology.model) {
+    refuse(name, fmt::format("it is of another processor: {}, and this one is {}", said(model),
+                             said(topology.model)));
+  }
+  for (const CacheLevel level : kCacheLevels) {
+    std::optional<std::uint64_t> then;
+    for (const Json& cache : context.at("caches")) {
+      if (!then && cache.at("cache") == to_string(level)) {
+        then = cache.at("bytes").get<std::uint64_t>();
+      }
+    }
+    const Cache* cache = topology.cache(level);
+    const auto now = cache == nullptr ? std::nullopt : std::optional(cache->bytes);
+    if (then != now) {
+      refuse(name, fmt::format("it is of another machine, whose {} has {}; here it has {}",
+                               to_string(level), said(then), said(now)));
+    }
+  }
+}
+
+CachePart fastest_part(const Json& levels, const std::string& name) {
+  for (const CacheLevel level : {CacheLevel::L2, CacheLevel::L1}) {
+    for (const Json& entry : levels) {
+      if (entry.at("cache") != to_string(level)) {
+        continue;
+      }
+      const Json& best = entry.at("fastest");
+      if (best.contains("unavailable")) {
+        refuse(name, fmt::format("nothing could be timed in {}: {}", to_string(level),
+                                 best.at("unavailable").get<std::string>()));
+      }
+      const double share = best.at("share").get<double>();
+      if (!(share > 0) || share > 1) {
+        refuse(name, fmt::format("{} is no share of {}", share, to_string(level)));
+      }
+      return {level, share};
+    }
+  }
+  refuse(name, "it has neither L2 nor L1");
+}
+
+Json rates_json(const Rates& rates, Index n) {
+  Json kernels = Json::array();
+  for (const KernelRates& of : rates.kernels) {
+    Json samples = Json::array();
+    for (const auto& [words_per_flop, seconds_per_flop] : of.samples) {
+      samples.push_back(
+          {{"words_per_flop", words_per_flop}, {"seconds_per_flop", seconds_per_flop}});
+    }
+    kernels.push_back({{"kernel", of.kernel}, {"samples", std::move(samples)}});
+  }
+  return {{"n", n}, {"granule", rates.granule}, {"kernels", std::move(kernels)}};
+}
+
+// The ends of each kernel's curve.
+std::string rates_table(const Calibration& calibration) {
+  Table table;
+  table.add({"kernel", "words a flop", "ps a flop", "words a flop", "ps a flop"});
+  for (const auto& [kernel, samples] : calibration.rates.kernels) {
+    std::vector<std::string> cells = {kernel};
+    for (const RateSample& sample : {samples.front(), samples.back()}) {
+      cells.push_back(fmt::format("{:.4f}", sample.words_per_flop));
+      cells.push_back(fmt::format("{:.1f}", 1e12 * sample.seconds_per_flop));
+    }
+    table.add(std::move(cells));
+  }
+  return fmt::format(
+      "what a flop takes, where a kernel moves fewest and most words for it "
+      "(n={}, granules of {} words):\n\n{}",
+      calibration.rates_n, calibration.rates.granule, table.text());
+}
+
+// The document, of this machine, with what `part` makes of it.
+template <class Part>
+auto of_document(std::string_view text, const std::string& name, const Topology& topology,
+                 const Part& part) {
+  const Json document = [&] {
+    try {
+      return parse_json(text, "it");
+    } catch (const JsonError& error) {
+      refuse(name, error.byte ? "it is truncated, or no JSON document" : error.what());
+    }
+  }();
+  try {
+    if (const Json& schema = document.at("schema"); schema != kSchema) {
+      refuse(name, fmt::format("it has schema {}, expected {}", in_short(schema), kSchema));
+    }
+    check_machine(document.at("context"), name, topology);
+    return part(document);
+  } catch (const Json::exception&) {  // a key that is not there, or holds another type
+    refuse(name, "it is not what `redblue calibrate` writes");
+  }
+}
+
+}  // namespace
+
+std::optional<MeasuredShare> fastest(std::span<const MeasuredShare> shares) {
+  double largest = 0;
+  for (const MeasuredShare& share : shares) {
+    largest = std::max(largest, share.of_peak.value_or(0));
+  }
+  std::optional<MeasuredShare> best;
+  for (const MeasuredShare& share : shares) {
+    const bool fast = share.of_peak && *share.of_peak >= (1 - kNoise) * largest;
+    if (fast && (!best || share.share < best->share)) {
+      best = share;
+    }
+  }
+  return best;
+}
+
+std::optional<MeasuredShare> agreeing(std::span<const MeasuredShare> shares) {
+  const auto distance = [](const MeasuredShare& share) { return std::abs(std::log(*share.ratio)); };
+  std::optional<MeasuredShare> best;
+  for (const MeasuredShare& share : shares) {
+    if (!share.ratio) {
+      continue;
+    }
+    const double off = best ? distance(share) - distance(*best) : -1;
+    if (off < 0 || (off == 0 && share.share < best->share)) {
+      best = share;
+    }
+  }
+  return best;
+}
+
+std::string to_table(const Calibration& calibration) {
+  const Topology& topology = calibration.topology;
+  std::string text = fmt::format(
+      "{} ({})\n{} n={} d={}, the median of {} rounds, as a part of what multiply-adds "
+      "reach ({})\n",
+      topology.model.value_or("processor unknown"), topology.source, kTimedKernel, calibration.n,
+      calibration.d, calibration.rounds, calibration.simd);
+  for (const CalibratedCache& cache : calibration.levels) {
+    text += fmt::format("{}: {} bytes; traffic ", to_string(cache.level),
+                        grouped(static_cast<Index>(cache.bytes)));
+    text += cache.no_traffic.empty()
+                ? fmt::format("of {} n=m=d={}, by {}\n", kTrafficKernel, cache.side, cache.via)
+                : fmt::format("unavailable: {}\n", cache.no_traffic);
+  }
+  Table table;
+  table.add({"cache", "share", "M", "of peak", "traffic / counted", ""});
+  for (const CalibratedCache& cache : calibration.levels) {
+    const auto fast = fastest(cache.shares);
+    const auto agree = agreeing(cache.shares);
+    for (const MeasuredShare& share : cache.shares) {
+      const bool is_fastest = fast && fast->share == share.share;
+      const bool agrees = agree && agree->share == share.share;
+      table.add({std::string(to_string(cache.level)), fmt::format("{}", share.share),
+                 grouped(share.words),
+                 share.of_peak ? fmt::format("{:.1f}%", 100 * *share.of_peak) : "M too small",
+                 share.ratio ? fmt::format("{:.3f}", *share.ratio) : "-",
+                 is_fastest && agrees ? "fastest, agrees best"
+                 : is_fastest         ? "fastest"
+                 : agrees             ? "agrees best"
+                                      : ""});
+    }
+  }
+  // Nothing to the right of the last column.
+  std::string lines = table.text();
+  for (std::size_t at = 0; (at = lines.find(" \n", at)) != std::string::npos;) {
+    lines.erase(at, 1);
+    at -= at > 0 ? 1U : 0U;
+  }
+  return text + "\n" + lines + "\n" + rates_table(calibration);
+}
+
+std::string to_json(const Calibration& calibration) {
+  Json context = context_json(std::nullopt);
+  context["simd"] = calibration.simd;
+  context["model"] = known(calibration.topology.model);
+  context["source"] = calibration.topology.source;
+  context["caches"] = caches_json(calibration.topology);
+  context["date"] = calibration.date;
+  Json levels = Json::array();
+  for (const CalibratedCache& cache : calibration.levels) {
+    levels.push_back(level_json(cache));
+  }
+  const Json json = {{"schema", kSchema},
+                     {"context", std::move(context)},
+                     {"timed",
+                      {{"kernel", kTimedKernel},
+                       {"n", calibration.n},
+                       {"d", calibration.d},
+                       {"objective", "time"},
+                       {"rounds", calibration.rounds}}},
+                     {"levels", std::move(levels)},
+                     {"rates", rates_json(calibration.rates, calibration.rates_n)}};
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const Calibration& calibration) {
+  std::string text = "cache,bytes,share,M,percent_of_peak,ratio,fastest,agreeing\n";
+  const auto cell = [](const std::optional<double>& value, double unit) {
+    return value ? fmt::format("{}", unit * *value) : std::string();
+  };
+  for (const CalibratedCache& cache : calibration.levels) {
+    const auto fast = fastest(cache.shares);
+    const auto agree = agreeing(cache.shares);
+    for (const MeasuredShare& share : cache.shares) {
+      text += fmt::format("{},{},{},{},{},{},{:d},{:d}\n", to_string(cache.level), cache.bytes,
+                          share.share, share.words, cell(share.of_peak, 100), cell(share.ratio, 1),
+                          fast && fast->share == share.share, agree && agree->share == share.share);
+    }
+  }
+  return text;
+}
+
+CachePart calibrated_part(std::string_view text, const std::string& name,
+                          const Topology& topology) {
+  return of_document(text, name, topology, [&](const Json& document) {
+    return fastest_part(document.at("levels"), name);
+  });
+}
+
+Rates calibrated_rates(std::string_view text, const std::string& name, const Topology& topology) {
+  return of_document(text, name, topology, [&](const Json& document) {
+    if (!document.contains("rates")) {
+      refuse(name, "it has no rates");
+    }
+    const Json& found = document.at("rates");
+    Rates rates{.origin = "calibrated on " + document.at("context").at("date").get<std::string>(),
+                .granule = found.at("granule").get<Index>(),
+                .kernels = {}};
+    for (const Json& entry : found.at("kernels")) {
+      KernelRates& of = rates.kernels.emplace_back();
+      of.kernel = entry.at("kernel").get<std::string>();
+      for (const Json& sample : entry.at("samples")) {
+        const RateSample read{sample.at("words_per_flop").get<double>(),
+                              sample.at("seconds_per_flop").get<double>()};
+        if (!(read.words_per_flop > 0) || !(read.seconds_per_flop > 0)) {
+          refuse(name, fmt::format("a rate of {} is not above 0", of.kernel));
+        }
+        add_sample(of, read);
+      }
+      if (of.samples.empty()) {
+        refuse(name, fmt::format("{} has no rate", of.kernel));
+      }
+    }
+    if (rates.kernels.empty() || rates.granule < 1) {
+      refuse(name, "it has no rates");
+    }
+    return rates;
+  });
+}
+
+std::string read_calibration(const std::filesystem::path& file) {
+  // Not to wait for the other end of a pipe: whoever looks here expects a file.
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
+    throw InputError(fmt::format("{}: not a regular file; expected what `redblue calibrate` writes",
+                                 file.string()));
+  }
+  constexpr std::size_t kMost = std::size_t{16} << 20;
+  return read_text(file.string(), kMost);
+}
+
+}  // namespace redblue

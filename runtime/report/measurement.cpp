@@ -1,0 +1,342 @@
+#include "runtime/report/measurement.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/report/context.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What callgrind counts at the outer cache: misses, and those that put a written line out.
+constexpr std::array kOuterEvents = {"DLmr", "DLmw", "ILdmr", "DLdmr", "DLdmw"};
+constexpr const char* kOutside = "(outside)";
+
+void add(MeasuredPhase& to, const MeasuredPhase& more) {
+  to.events.resize(more.events.size());
+  for (std::size_t i = 0; i < more.events.size(); ++i) {
+    to.events[i] += more.events[i];
+  }
+  LineTraffic sum = to.traffic.value_or(LineTraffic());
+  sum.in += more.traffic->in;
+  sum.out += more.traffic->out;
+  to.traffic = sum;
+}
+
+using Dumps = CallgrindProfile::mapped_type;  // of one kernel
+
+MeasuredPhase simulated_phase(const Dumps& dumps, const std::string& path, Index line) {
+  const auto found = dumps.find(path);
+  if (found == dumps.end()) {
+    throw std::runtime_error("callgrind dumped nothing of phase " + path);
+  }
+  MeasuredPhase phase;
+  phase.path = path;
+  phase.traffic = traffic(found->second, line);
+  for (const char* name : kOuterEvents) {
+    phase.events.push_back(found->second.find(name)->second);
+  }
+  return phase;
+}
+
+MeasuredPart simulated_part(const Json& document, const Json& part, const std::string& kernel,
+                            const CallgrindProfile& profile, Index line) {
+  MeasuredPart measured;
+  measured.kernel = kernel;
+  measured.shape = {document["n"], document["m"], document["d"]};
+  measured.M = document["M"];
+  for (const auto& [name, size] : part["blocks"].items()) {
+    measured.blocks.add(name, size);
+  }
+  const auto of = profile.find(kernel);
+  if (of == profile.end()) {
+    throw std::runtime_error("callgrind dumped nothing of " + kernel);
+  }
+  const Dumps& dumps = of->second;
+  measured.total.counted = {part["total"]["reads"], part["total"]["writes"]};
+  const auto put = [&](MeasuredPhase phase) {
+    add(measured.total, phase);
+    measured.phases.push_back(std::move(phase));
+  };
+  for (const Json& counted : part["phases"]) {
+    MeasuredPhase phase = simulated_phase(dumps, counted["path"], line);
+    phase.counted = {counted["reads"], counted["writes"]};
+    put(std::move(phase));
+  }
+  // Phases that only enclose others move nothing, but their code takes up room in a cache.
+  MeasuredPhase outside;
+  for (const auto& [path, counts] : dumps) {
+    const bool listed = std::ranges::any_of(
+        part["phases"], [&at = path](const Json& phase) { return phase["path"] == at; });
+    if (!listed && path != kLeft) {
+      add(outside, simulated_phase(dumps, path, line));
+    }
+  }
+  if (outside.traffic && outside.traffic->io() > 0) {
+    outside.path = kOutside;
+    put(std::move(outside));
+  }
+  // What came in then was to empty the cache.
+  MeasuredPhase left = simulated_phase(dumps, std::string(kLeft), line);
+  left.traffic->in = 0;
+  left.events[0] = left.events[1] = 0;
+  put(std::move(left));
+  return measured;
+}
+
+Json ratio(const MeasuredPhase& phase) {
+  const Index counted = phase.counted.io();
+  return phase.traffic && counted > 0
+             ? Json(static_cast<double>(phase.traffic->io()) / static_cast<double>(counted))
+             : Json();
+}
+
+Json cache_json(const SimulatedCache& cache) {
+  return {{"bytes", cache.bytes}, {"ways", cache.ways}, {"line", cache.line}};
+}
+
+Json phase_json(const Measurement& measurement, const MeasuredPhase& phase) {
+  Json json = {{"reads", phase.counted.reads}, {"writes", phase.counted.writes}};
+  if (phase.traffic) {
+    json["traffic"] = {{"in", phase.traffic->in}, {"out", phase.traffic->out}};
+    json["ratio"] = ratio(phase);
+  }
+  for (std::size_t i = 0; i < phase.events.size(); ++i) {
+    json["events"][measurement.events[i].name] = phase.events[i];
+  }
+  return json;
+}
+
+Json part_json(const Measurement& measurement, const MeasuredPart& part) {
+  Json blocks = Json::object();
+  for (const auto& [name, size] : part.blocks) {
+    blocks[name] = size;
+  }
+  Json phases = Json::array();
+  for (const MeasuredPhase& phase : part.phases) {
+    Json entry = {{"path", phase.path}};
+    entry.update(phase_json(measurement, phase));
+    phases.push_back(std::move(entry));
+  }
+  return {{"blocks", std::move(blocks)},
+          {"phases", std::move(phases)},
+          {"total", phase_json(measurement, part.total)}};
+}
+
+std::string words(const SimulatedCache& cache) {
+  return fmt::format("{} bytes, {} ways, lines of {} bytes", grouped(cache.bytes), cache.ways,
+                     cache.line);
+}
+
+// What the columns are, a line each.
+std::string legend(const Measurement& measurement) {
+  if (const auto& caches = measurement.simulation) {
+    const bool first = caches->level == CacheLevel::L1;
+    return fmt::format(
+        "{}: {}, simulated by {}\n({}), behind {} of {}.\n"
+        "Empty at the start of a kernel. A line that is written comes in first; it goes out when "
+        "another\ntakes its place. (outside): between phases, where the workspace fills new "
+        "matrices, too;\n(left): what the kernel left to be written back.\n",
+        to_string(caches->level), words(caches->outer), measurement.version, measurement.source,
+        first ? "a buffer" : "an L1", words(caches->inner));
+  }
+  std::string text = "Counted by " + measurement.version;
+  for (const MeasuredEvent& event : measurement.events) {
+    text += event.lines_into ? fmt::format("; {}: lines of {} bytes into {}, here in words",
+                                           event.name, event.line, to_string(*event.lines_into))
+                             : "; " + event.name;
+  }
+  return text + "\n";
+}
+
+// The cells after the counted words.
+std::vector<std::string> heads(const Measurement& measurement) {
+  if (measurement.simulation) {
+    return {"lines in", "lines out", "traffic", "traffic / counted"};
+  }
+  std::vector<std::string> all;
+  for (const MeasuredEvent& event : measurement.events) {
+    all.push_back(event.lines_into ? fmt::format("into {}", to_string(*event.lines_into))
+                                   : event.name);
+  }
+  return all;
+}
+
+std::vector<std::string> cells(const Measurement& measurement, const MeasuredPhase& phase) {
+  std::vector<std::string> all;
+  if (measurement.simulation) {
+    const Json of = ratio(phase);
+    all = {grouped(phase.traffic->in), grouped(phase.traffic->out), grouped(phase.traffic->io()),
+           of.is_null() ? "-" : fmt::format("{:.3f}", of.get<double>())};
+  } else {
+    for (std::size_t i = 0; i < phase.events.size(); ++i) {
+      const MeasuredEvent& event = measurement.events[i];
+      const Index each = event.lines_into ? event.line / Index{sizeof(float)} : 1;
+      all.push_back(grouped(phase.events[i] * each));
+    }
+  }
+  return all;
+}
+
+std::string table(const Measurement& measurement, const MeasuredPart& part) {
+  Table table;
+  const auto row = [&](const std::string& name, const std::string& reads, const std::string& writes,
+                       const std::vector<std::string>& more) {
+    std::vector<std::string> line = {name, reads, writes};
+    line.insert(line.end(), more.begin(), more.end());
+    table.add(std::move(line));
+  };
+  row("phase", "reads", "writes", heads(measurement));
+  for (const MeasuredPhase& phase : part.phases) {
+    row(phase.path, grouped(phase.counted.reads), grouped(phase.counted.writes),
+        cells(measurement, phase));
+  }
+  row("total", grouped(part.total.counted.reads), grouped(part.total.counted.writes),
+      cells(measurement, part.total));
+  return table.text();
+}
+
+std::string title(const MeasuredPart& part) {
+  return to_string(Plan{part.kernel, part.shape, part.M, part.blocks, {}});
+}
+
+void append_csv(std::string& text, const MeasuredPart& part, const std::string& operands) {
+  const auto row = [&](const std::string& name, const MeasuredPhase& phase) {
+    text += fmt::format("{},{},{},{},{},{},{},{},", part.kernel, part.shape.n, part.shape.m,
+                        part.shape.d, part.M, name, phase.counted.reads, phase.counted.writes);
+    const Json of = ratio(phase);
+    text += phase.traffic ? fmt::format("{},{},{}", phase.traffic->in, phase.traffic->out,
+                                        of.is_null() ? "" : of.dump())
+                          : std::string(",,");
+    for (const std::int64_t count : phase.events) {
+      text += fmt::format(",{}", count);
+    }
+    text += "," + operands + "\n";
+  };
+  for (const MeasuredPhase& phase : part.phases) {
+    row(phase.path, phase);
+  }
+  row("total", part.total);
+}
+
+}  // namespace
+
+Measurement simulated_measurement(const std::string& report, const CallgrindProfile& profile,
+                                  const Simulation& simulation) {
+  const Json document = parse_json(report, "what the simulated run said");
+  Measurement measurement;
+  measurement.via = "callgrind";
+  measurement.simd = document["context"]["simd"];
+  measurement.simulation = simulation;
+  for (const char* name : kOuterEvents) {
+    measurement.events.push_back({name});
+  }
+  const Index line = simulation.outer.line;
+  measurement.kernel = simulated_part(document, document, document["kernel"], profile, line);
+  for (const auto& [name, origin] : document["operands"].items()) {
+    measurement.operands[name] = parse_origin(origin.get<std::string>());
+  }
+  if (!document["seed"].is_null()) {
+    measurement.seed = document["seed"].get<std::uint64_t>();
+  }
+  if (document.contains("forward")) {
+    const Json& forward = document["forward"];
+    measurement.forward = simulated_part(document, forward, forward["kernel"], profile, line);
+  }
+  return measurement;
+}
+
+std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level) {
+  const MeasuredPhase& total = measurement.kernel.total;
+  std::optional<Index> moved;
+  if (measurement.simulation) {
+    if (measurement.simulation->level == level && total.traffic) {
+      moved = total.traffic->io();
+    }
+  } else {
+    for (std::size_t i = 0; i < measurement.events.size(); ++i) {
+      const MeasuredEvent& event = measurement.events[i];
+      if (event.lines_into == level) {
+        moved = total.events[i] * event.line / Index{sizeof(float)};
+      }
+    }
+  }
+  const Index counted = total.counted.io();
+  return moved && counted > 0
+             ? std::optional(static_cast<double>(*moved) / static_cast<double>(counted))
+             : std::nullopt;
+}
+
+std::string to_table(const Measurement& measurement) {
+  std::string text = title(measurement.kernel) + "   (all in words)\n";
+  if (measurement.M_from) {
+    text += to_words(*measurement.M_from) + "\n";
+  }
+  text += "operands: " + to_words(measurement.operands, measurement.seed) + "\n";
+  text += legend(measurement) + "\n" + table(measurement, measurement.kernel);
+  if (measurement.forward) {
+    text += fmt::format("\nO and L by {}\n\n{}", title(*measurement.forward),
+                        table(measurement, *measurement.forward));
+  }
+  return text;
+}
+
+std::string to_json(const Measurement& measurement) {
+  const MeasuredPart& kernel = measurement.kernel;
+  Json used = {{"version", measurement.version}};
+  if (const auto& caches = measurement.simulation) {
+    used["level"] = to_string(caches->level);
+    used["cache"] = cache_json(caches->outer);
+    used["behind"] = cache_json(caches->inner);
+    used["start"] = "empty";
+    used["source"] = measurement.source;
+  } else {
+    for (const MeasuredEvent& event : measurement.events) {
+      Json entry = {{"name", event.name}};
+      if (event.lines_into) {
+        entry["lines_into"] = to_string(*event.lines_into);
+        entry["line"] = event.line;
+      }
+      used["events"].push_back(std::move(entry));
+    }
+  }
+  Json json = {{"schema", kSchema},       {"context", context_json(measurement.M_from)},
+               {"kernel", kernel.kernel}, {"n", kernel.shape.n},
+               {"m", kernel.shape.m},     {"d", kernel.shape.d},
+               {"M", kernel.M},           {"via", measurement.via},
+               {"used", std::move(used)}};
+  json["context"]["simd"] = measurement.simd;
+  json["seed"] = measurement.seed ? Json(*measurement.seed) : Json();
+  json["operands"] = Json::object();
+  for (const auto& [name, origin] : measurement.operands) {
+    json["operands"][name] = to_string(origin);
+  }
+  json.update(part_json(measurement, kernel));
+  if (measurement.forward) {
+    json["forward"] = {{"kernel", measurement.forward->kernel}};
+    json["forward"].update(part_json(measurement, *measurement.forward));
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const Measurement& measurement) {
+  std::string text = "kernel,n,m,d,M,phase,reads,writes,traffic_in,traffic_out,ratio";
+  for (const MeasuredEvent& event : measurement.events) {
+    text += "," + event.name;
+  }
+  text += ",operands\n";
+  const std::string operands = to_cell(measurement.operands);
+  append_csv(text, measurement.kernel, operands);
+  if (measurement.forward) {
+    append_csv(text, *measurement.forward, operands);
+  }
+  return text;
+}
+
+}  // namespace redblue

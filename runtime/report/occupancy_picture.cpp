@@ -1,0 +1,132 @@
+#include "runtime/report/occupancy_picture.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+// Above M, for the names of phases; as a part of M.
+constexpr double kHeadroom = 0.1;
+// Where M is more than so many times what is ever live, nothing could be seen below it.
+constexpr Index kFarAbove = 5;
+// Of the axis: phases that begin closer together have one line.
+constexpr double kApart = 0.003;
+
+// The words of the first `names` names: where they change, and to what.
+std::string edge(const Occupancy& occupancy, std::size_t names) {
+  std::string lines;
+  std::optional<Index> last;
+  Index begin = 0;
+  for (const Occupancy::Column& column : occupancy.columns()) {
+    const auto first = column.words.begin();
+    const auto there = static_cast<std::ptrdiff_t>(std::min(names, column.words.size()));
+    const Index sum = std::accumulate(first, first + there, Index{0});
+    if (sum != last) {
+      lines += fmt::format("{} {}\n", begin, sum);
+      last = sum;
+    }
+    begin += occupancy.width();
+  }
+  return lines + fmt::format("{} {}\n", occupancy.moved(), *last);  // where the last column ends
+}
+
+class Phases {
+ public:
+  explicit Phases(const Occupancy& occupancy) : all_(static_cast<double>(occupancy.moved())) {
+    const std::vector<Occupancy::Span>& spans = occupancy.spans();
+    for (auto first = spans.begin(); first != spans.end();) {
+      const std::string outer = outermost(*first);
+      const auto last = std::find_if(first, spans.end(), [&](const Occupancy::Span& span) {
+        return outermost(span) != outer;
+      });
+      separate(first->begin, 0);
+      // Where no phase within has room for its name, there is one for all of them.
+      if (std::none_of(first, last, [&](const Occupancy::Span& span) { return fits(span); })) {
+        name({outer, first->begin, (last - 1)->end});
+      } else {
+        for (auto span = first; span != last; ++span) {
+          separate(span->begin, 1 / (1 + kHeadroom));
+          name(*span);
+        }
+      }
+      first = last;
+    }
+  }
+  [[nodiscard]] const std::string& commands() const { return commands_; }
+
+ private:
+  static std::string outermost(const Occupancy::Span& span) {
+    return span.path.substr(0, span.path.find('/'));
+  }
+  // A line up from that part of the height; none where the last one is near.
+  void separate(Index begin, double from) {
+    const double at = static_cast<double>(begin) / all_;
+    if (at - last_ > kApart) {
+      commands_ += fmt::format(
+          "set arrow from {0}, graph {1:.3f} to {0}, graph 1 nohead front linecolor rgb '#555555' "
+          "linewidth 1 dashtype 3\n",
+          begin, from);
+      last_ = at;
+    }
+  }
+  [[nodiscard]] bool fits(const Occupancy::Span& span) const {
+    const double share = static_cast<double>(span.end - span.begin) / all_;
+    return span.path.size() < label_room(share);
+  }
+  void name(const Occupancy::Span& span) {
+    if (fits(span)) {
+      commands_ += fmt::format("set label {} at {}, graph {:.3f} center front font ',{}'\n",
+                               gnuplot_text(span.path), (span.begin + span.end) / 2,
+                               1 - kHeadroom / 2, kSmallFont);
+    }
+  }
+
+  double all_;
+  double last_ = 0;  // line
+  std::string commands_;
+};
+
+}  // namespace
+
+Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
+  const auto& [n, m, d] = plan.shape;
+  Picture picture{
+      .title = fmt::format("Fast memory of {}: n = {}, m = {}, d = {}, at most {} of M = {} words",
+                           plan.kernel, grouped(n), grouped(m), grouped(d),
+                           grouped(occupancy.peak()), grouped(plan.M)),
+      .x_label = "words moved, read and written",
+      .y_label = "words in fast memory, by tile",
+      .caption = {},
+      .data = {},
+      .commands = {}};
+  const bool far_above = plan.M / kFarAbove > occupancy.peak();
+  const Index top = far_above ? occupancy.peak() : plan.M;
+  const std::string M_line =
+      fmt::format("{} with lines linecolor black linewidth 3 dashtype (14,4)", plan.M);
+  picture.commands =
+      fmt::format("set xrange [0:{}]\nset yrange [0:{}]\n", occupancy.moved(),
+                  static_cast<double>(top) * (1 + kHeadroom)) +
+      gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
+      fmt::format("plot {} title {}", M_line,
+                  gnuplot_text(far_above ? "M is far above" : "M = " + grouped(plan.M)));
+  // From the top of the stack down, each in front of the one before: what hatching leaves open is
+  // white.
+  for (std::size_t names = occupancy.names().size(); names > 0; --names) {
+    const std::string block = fmt::format("$edge{}", names);
+    picture.data.emplace_back(block, edge(occupancy, names));
+    picture.commands += fmt::format(
+        ", {0} with fillsteps {1} notitle, {0} with fillsteps {2} title {3}", block, kGnuplotWhite,
+        gnuplot_fill(names - 1), gnuplot_text(occupancy.names()[names - 1]));
+  }
+  picture.commands += fmt::format(", {} notitle\n", M_line);  // again, in front of all
+  return picture;
+}
+
+}  // namespace redblue

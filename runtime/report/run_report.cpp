@@ -1,0 +1,457 @@
+#include "runtime/report/run_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/arithmetic/simd.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/system/memory.hpp"
+#include "runtime/text/printable.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Flops that do not fit 63 bits are left out; words that do not fit are refused.
+constexpr Index kTooMany = -1;
+
+Json formula_json(const PhaseCost& cost, bool whole) {
+  Json json = {{"reads", cost.reads.value()}, {"writes", cost.writes.value()}};
+  if (whole) {
+    json["io"] = (cost.reads + cost.writes).value();
+  }
+  json["peak"] = cost.peak.value();
+  return json;
+}
+
+// The keys that a phase and the total share.
+Json counts_json(const PhaseTotal& counted, bool whole) {
+  Json json = {{"reads", counted.io.reads}, {"writes", counted.io.writes}};
+  if (whole) {
+    json["io"] = counted.io.io();
+  }
+  json["peak"] = counted.peak;
+  json["flops"] = counted.operations.flops == kTooMany ? Json() : Json(counted.operations.flops);
+  return json;
+}
+
+// Without a run, what the formula says.
+PhaseTotal predicted(const PhaseCost& cost) {
+  return {.path = cost.path,
+          .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
+          .operations = {.flops = cost.flops.overflowed() ? kTooMany : cost.flops.value()},
+          .peak = cost.peak.value()};
+}
+
+// Calls `row` with name, count, formula and seconds of each phase and then of the total.
+template <class Row>
+void each_row(const Part& part, Row row) {
+  for (std::size_t i = 0; i < part.formula.size(); ++i) {
+    const PhaseCost& cost = part.formula[i];
+    row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
+        part.counted ? part.counted->seconds[i] : 0);
+  }
+  const PhaseCost formula = total(part.formula);
+  row("total", part.counted ? part.counted->total : predicted(formula), formula,
+      part.counted ? part.counted->total_seconds : 0);
+}
+
+// Of the whole run, copies and all; 0 for a run too short for the clock.
+double gflops(const Part& part) {
+  const double seconds = part.counted->total_seconds;
+  return seconds > 0 ? 1e-9 * static_cast<double>(part.counted->total.operations.flops) / seconds
+                     : 0;
+}
+
+// What the phases lack of the total: making matrices, starting workers, waiting for the last.
+double seconds_outside(const Counted& counted) {
+  return counted.total_seconds -
+         std::accumulate(counted.seconds.begin(), counted.seconds.end(), 0.0);
+}
+
+Json part_json(const Part& part) {
+  Json blocks = Json::object();
+  for (const auto& [name, size] : part.plan.blocks) {
+    blocks[name] = size;
+  }
+  Json phases = Json::array();
+  for (std::size_t i = 0; i < part.formula.size(); ++i) {
+    const PhaseCost& cost = part.formula[i];
+    Json phase = {{"path", cost.path}};
+    if (part.counted) {
+      const PhaseTotal& counted = part.counted->phases[i];
+      phase.update(counts_json(counted, false));
+      phase["elementwise"] = counted.operations.elementwise;
+      phase["seconds"] = part.counted->seconds[i];
+    } else {
+      phase.update(counts_json(predicted(cost), false));
+    }
+    phase["formula"] = formula_json(cost, false);
+    phases.push_back(std::move(phase));
+  }
+  const PhaseCost formula = total(part.formula);
+  Json sum = counts_json(part.counted ? part.counted->total : predicted(formula), true);
+  if (part.counted) {
+    sum["elementwise"] = part.counted->total.operations.elementwise;
+    sum["seconds"] = part.counted->total_seconds;
+    sum["span"] = part.counted->span;
+    if (part.peak_gflops > 0) {
+      sum["gflops"] = gflops(part);
+      sum["peak_gflops"] = part.peak_gflops;
+      sum["percent_of_peak"] = 100 * gflops(part) / part.peak_gflops;
+    }
+  }
+  if (part.team.workers > 1) {
+    sum["largest_worker"] = {{"io", part.counted ? part.counted->largest : part.largest.value()},
+                             {"formula", part.largest.value()}};
+  }
+  return {{"blocks", std::move(blocks)},
+          {"phases", std::move(phases)},
+          {"total", std::move(sum)},
+          {"formula", formula_json(formula, true)}};
+}
+
+std::string title(const Part& part) {
+  const Index heads = part.team.heads;
+  return (heads > 1 ? fmt::format("{} heads of ", heads) : "") + to_string(part.plan);
+}
+
+std::string table(const Part& part) {
+  const auto M = static_cast<double>(part.plan.M);
+  const auto all = static_cast<double>(part.io());
+  Table table;
+  std::vector<std::string> heads = {"phase", "reads", "writes", "share", "peak", "peak / M"};
+  if (part.counted) {
+    heads.insert(heads.end(), {"formula", "difference", "seconds"});
+  }
+  table.add(std::move(heads));
+  const auto row = [&](const std::string& name, const PhaseTotal& counted, const PhaseCost& cost,
+                       double seconds) {
+    std::vector<std::string> cells = {
+        name,
+        grouped(counted.io.reads),
+        grouped(counted.io.writes),
+        fmt::format("{:.1f}%", 100.0 * static_cast<double>(counted.io.io()) / all),
+        counted.peak == cost.peak.value()
+            ? grouped(counted.peak)
+            : fmt::format("{} (formula {})", grouped(counted.peak), grouped(cost.peak.value())),
+        fmt::format("{:.3f}", static_cast<double>(counted.peak) / M)};
+    if (part.counted) {
+      const IoCount formula{cost.reads.value(), cost.writes.value()};
+      const IoCount off = counted.io - formula;
+      // One read too many and one write too few do not make it right.
+      const std::string difference =
+          (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
+              ? grouped(off.io())
+              : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
+      cells.insert(cells.end(),
+                   {grouped(formula.io()), difference, fmt::format("{:.4f}", seconds)});
+    }
+    table.add(std::move(cells));
+  };
+  each_row(part, row);
+  return table.text();
+}
+
+// How fast it was, and what several workers were.
+std::string speed(const Part& part) {
+  if (!part.counted || part.peak_gflops == 0) {
+    return "";
+  }
+  const Index workers = part.team.workers;
+  std::string text = fmt::format(
+      "{:.1f} GF/s, {:.0f}% of the {:.1f} that multiply-adds reach ({})\n", gflops(part),
+      100 * gflops(part) / part.peak_gflops, part.peak_gflops, simd_target());
+  if (workers > 1) {
+    text += fmt::format(
+        "{} workers, the busiest moved {} words (formula {}){}\n", workers,
+        grouped(part.counted->largest), grouped(part.largest.value()),
+        part.counted->unpinned.empty() ? "" : "; not pinned: " + part.counted->unpinned);
+    text += fmt::format(
+        "seconds of a phase are the mean of the workers; outside all phases they spent {:.4f}\n",
+        seconds_outside(*part.counted));
+  }
+  return text;
+}
+
+// Each item of bytes as people and as programs call it.
+struct Item {
+  const char* title;
+  const char* key;
+  Index StoreBytes::*bytes;
+};
+constexpr Item kItems[] = {{"words", "words", &StoreBytes::words},
+                           {"granules", "whole_granules", &StoreBytes::whole_granules},
+                           {"padding", "padding", &StoreBytes::padding},
+                           {"checksums", "checksums", &StoreBytes::checksums},
+                           {"headers", "headers", &StoreBytes::headers},
+                           {"repeated", "repeated", &StoreBytes::repeated},
+                           {"at hand", "at_hand", &StoreBytes::at_hand}};
+
+Json bytes_json(const StoreBytes& bytes) {
+  Json json = {{"requests", bytes.requests}, {"moved", bytes.moved}};
+  for (const Item& item : kItems) {
+    json[item.key] = bytes.*item.bytes;
+  }
+  return json;
+}
+
+Json store_json(const StoreReport& store) {
+  const auto or_null = [](const auto& text) { return text.empty() ? Json() : Json(text); };
+  Json bytes = Json::object();
+  for (const auto& [purpose, traffic] : store.traffic) {
+    bytes[to_string(purpose)] = {{"read", bytes_json(traffic.read)},
+                                 {"written", bytes_json(traffic.written)}};
+  }
+  return {{"directory", store.directory},
+          {"engine", store.engine},
+          {"no_uring", or_null(store.no_uring)},
+          {"direct", store.indirect.empty()},
+          {"indirect", or_null(store.indirect)},
+          {"granule", store.granule_bytes},
+          {"depth", store.depth},
+          {"found", store.found},
+          {"resumed_at", store.resumed_at ? Json(*store.resumed_at) : Json()},
+          {"resident", store.resident},
+          {"checkpoints", {{"files", store.checkpoints}, {"bytes", store.checkpoint_bytes}}},
+          {"bytes", std::move(bytes)}};
+}
+
+std::string to_words(const StoreReport& store) {
+  Table table;
+  std::vector<std::string> heads = {"bytes of"};
+  for (const Item& item : kItems) {
+    heads.emplace_back(item.title);
+  }
+  heads.insert(heads.end(), {"moved", "requests"});
+  table.add(std::move(heads));
+  for (const auto& [purpose, traffic] : store.traffic) {
+    for (const auto& [direction, bytes] :
+         {std::pair("read", &traffic.read), std::pair("written", &traffic.written)}) {
+      if (bytes->requests == 0) {
+        continue;
+      }
+      std::vector<std::string> cells = {fmt::format("{}, {}", to_string(purpose), direction)};
+      for (const Item& item : kItems) {
+        // What is at hand does not move.
+        const Index sign = item.bytes == &StoreBytes::at_hand ? -1 : 1;
+        cells.push_back(grouped(sign * (bytes->*item.bytes)));
+      }
+      cells.insert(cells.end(), {grouped(bytes->moved), grouped(bytes->requests)});
+      table.add(std::move(cells));
+    }
+  }
+  std::string text =
+      fmt::format("\non disk in {}: {}{}, {}\n\n", printable(store.directory), store.engine,
+                  store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
+                  store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
+  text += table.text();
+  if (store.resumed_at) {
+    text += fmt::format("gone on from row block {}\n", *store.resumed_at);
+  }
+  if (store.checkpoints > 0) {
+    text += fmt::format("{} checkpoints, {} bytes\n", store.checkpoints,
+                        grouped(store.checkpoint_bytes));
+  }
+  text += fmt::format("the process had at most {} in memory\n", format_bytes(store.resident));
+  return text;
+}
+
+std::optional<Index> total_from_nothing(const Report& report) {
+  if (!report.from_nothing) {
+    return std::nullopt;
+  }
+  return (Words(report.kernel.io()) + (report.forward ? report.forward->io() : 0)).value();
+}
+
+void append_csv(std::string& text, const Part& part, const std::string& operands) {
+  const auto& [kernel, shape, M, blocks, phases] = part.plan;
+  const std::string problem = fmt::format("{},{},{},{},{}", kernel, shape.n, shape.m, shape.d, M);
+  each_row(part, [&](const std::string& phase, const PhaseTotal& counted, const PhaseCost& cost,
+                     double seconds) {
+    text += fmt::format(
+        "{},{},{},{},{},{},", problem, phase, counted.io.reads, counted.io.writes, counted.peak,
+        counted.operations.flops == kTooMany ? "" : std::to_string(counted.operations.flops));
+    text += part.counted ? fmt::format("{},{}", counted.operations.elementwise, seconds)
+                         : std::string(",");
+    text += fmt::format(",{},{},{},{}\n", cost.reads.value(), cost.writes.value(),
+                        cost.peak.value(), operands);
+  });
+}
+
+}  // namespace
+
+std::string to_words(const Verdict& error) {
+  const std::string where =
+      fmt::format("{}{}({}, {})", error.head ? fmt::format("head {}, ", *error.head) : "",
+                  error.output, error.row, error.col);
+  if (!error.ok && std::isinf(error.bound)) {
+    return fmt::format(
+        "verified: NO: no finite bound holds at {}: the scores are too large; a smaller --scale?",
+        where);
+  }
+  std::string words = fmt::format(
+      "verified: {}: error {:.2g} at {}, nearest to its bound: {:.2g} proven, {:.2g} expected; "
+      "relative error {:.2g}",
+      error.ok ? "yes" : "NO", error.error, where, error.bound, error.expected, error.relative);
+  if (error.ok && !error.explained) {
+    words += "; more than independent roundings explain (repeated rows can do that)";
+  }
+  if (error.given_off) {
+    words += fmt::format("; O and L are taken as given, {:.2g} off those of A1, A2, A3, X, Y",
+                         *error.given_off);
+  }
+  return words;
+}
+
+std::string to_words(const Origins& operands, const std::optional<std::uint64_t>& seed) {
+  std::string words;
+  for (const Origin origin : kOrigins) {
+    std::vector<std::string> names;
+    for (const auto& [name, its] : operands) {
+      if (its == origin) {
+        names.push_back(name);
+      }
+    }
+    if (!names.empty()) {
+      words += fmt::format("{}{} {}", words.empty() ? "" : "; ", fmt::join(names, ", "),
+                           origin == Origin::file    ? "from files"
+                           : origin == Origin::store ? "from the store"
+                           : origin == Origin::made  ? "made"
+                                                     : fmt::format("from seed {}", *seed));
+    }
+  }
+  return words;
+}
+
+std::string to_cell(const Origins& operands) {
+  std::string cell;
+  for (const auto& [name, origin] : operands) {
+    cell += fmt::format("{}{}={}", cell.empty() ? "" : " ", name, to_string(origin));
+  }
+  return cell;
+}
+
+// All words over those of the bound.
+double ratio(const Report& report) {
+  return static_cast<double>(total_from_nothing(report).value_or(report.kernel.io())) /
+         static_cast<double>(report.bound->words);
+}
+
+std::string to_json(const Report& report) {
+  const Plan& plan = report.kernel.plan;
+  Json json = {
+      {"schema", kSchema},     {"context", context_json(report.M_from)},
+      {"kernel", plan.kernel}, {"given", report.given},
+      {"n", plan.shape.n},     {"m", plan.shape.m},
+      {"d", plan.shape.d},     {"heads", report.kernel.team.heads},
+      {"M", plan.M},
+  };
+  if (report.kernel.counted || report.seed) {
+    json["context"]["simd"] = simd_target();
+    json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: none came from it
+    json["operands"] = Json::object();
+    for (const auto& [name, origin] : report.operands) {
+      json["operands"][name] = to_string(origin);
+    }
+  }
+  json["threads"] = report.kernel.team.workers;
+  json.update(part_json(report.kernel));
+  if (report.forward) {
+    json["forward"] = {{"kernel", report.forward->plan.kernel}};
+    json["forward"].update(part_json(*report.forward));
+  }
+  if (const auto both = total_from_nothing(report)) {
+    json["total_from_nothing"] = *both;
+  }
+  json["lower_bound"] = nullptr;
+  json["ratio"] = nullptr;
+  if (report.bound) {
+    json["lower_bound"] = bound_json(*report.bound);
+    json["ratio"] = ratio(report);
+  }
+  if (report.asked != plan.kernel) {
+    json["asked"] = report.asked;
+  }
+  if (report.error) {
+    const Verdict& error = *report.error;
+    json["error"] = {{"value", error.error},
+                     {"bound", error.bound},
+                     {"ok", error.ok},
+                     {"expected", error.expected},
+                     {"explained", error.explained},
+                     {"relative", error.relative},
+                     {"output", error.output},
+                     {"row", error.row},
+                     {"column", error.col}};
+    if (error.head) {
+      json["error"]["head"] = *error.head;
+    }
+    if (error.given_off) {
+      json["error"]["given_off"] = *error.given_off;
+    }
+  }
+  if (report.store) {
+    json["store"] = store_json(*report.store);
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const Report& report) {
+  std::string text =
+      "kernel,n,m,d,M,phase,reads,writes,peak,flops,elementwise,seconds,formula_reads,"
+      "formula_writes,formula_peak,operands\n";
+  const std::string operands = to_cell(report.operands);
+  append_csv(text, report.kernel, operands);
+  if (report.forward) {
+    append_csv(text, *report.forward, operands);
+  }
+  return text;
+}
+
+std::string to_table(const Report& report) {
+  const Plan& plan = report.kernel.plan;
+  std::string text = (report.asked == plan.kernel ? "" : report.asked + ": ") +
+                     title(report.kernel) + "   (all in words)\n";
+  if (report.M_from) {
+    text += to_words(*report.M_from) + "\n";
+  }
+  if (!report.operands.empty()) {
+    text += "operands: " + to_words(report.operands, report.seed) + "\n";
+  }
+  text += "\n" + table(report.kernel) + speed(report.kernel);
+  const Index peak = total(plan.phases).peak.value();
+  if (peak > plan.M) {
+    text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",
+                        grouped(peak), grouped(peak - plan.M));
+  }
+  if (report.forward) {
+    text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n", title(*report.forward),
+                        table(*report.forward) + speed(*report.forward),
+                        grouped(*total_from_nothing(report)));
+  }
+  if (report.bound) {
+    text += fmt::format(
+        "\nany algorithm of its kind moves at least {} words (bound: {}): {:.3f} times that\n",
+        grouped(report.bound->words), report.bound->name, ratio(report));
+  }
+  if (report.error) {
+    const Verdict& error = *report.error;
+    text += "\n" + to_words(error) + "\n";
+  }
+  if (report.store) {
+    text += to_words(*report.store);
+  }
+  return text;
+}
+
+}  // namespace redblue

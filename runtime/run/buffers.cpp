@@ -1,0 +1,57 @@
+#include "runtime/run/buffers.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace redblue {
+
+std::size_t words_of(const Signature& operand, const Shape& shape) {
+  return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
+}
+
+std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Index heads) {
+  return std::vector<float>(static_cast<std::size_t>(heads) * words_of(operand, shape));
+}
+
+std::span<const float> head_of(const Buffers& buffers, const Signature& operand, const Shape& shape,
+                               Index head) {
+  const auto found = buffers.find(operand.name);
+  if (found == buffers.end()) {
+    return {};
+  }
+  const std::size_t words = words_of(operand, shape);
+  return std::span(found->second).subspan(static_cast<std::size_t>(head) * words, words);
+}
+
+KernelMatrices::KernelMatrices(const Kernel& kernel, const Shape& shape, Index heads,
+                               const Buffers& given, Buffers& returned) {
+  for (const Signature& operand : kernel.returns) {
+    returned[std::string(operand.name)] = buffer_for(operand, shape, heads);
+  }
+  matrices_.reserve(static_cast<std::size_t>(heads) *
+                    (kernel.given.size() + kernel.returns.size()));
+  for (Index head = 0; head < heads; ++head) {
+    Operands& io = heads_.emplace_back();
+    for (const Signature& operand : kernel.given) {
+      const Index cols = operand.cols_of(shape);
+      const float* words = head_of(given, operand, shape, head).data();
+      io.give(matrices_.emplace_back(std::string(operand.name), operand.rows_of(shape), cols,
+                                     std::make_unique<BorrowedBacking>(words, cols)));
+    }
+    for (const Signature& operand : kernel.returns) {
+      float* words = returned.find(operand.name)->second.data() +
+                     static_cast<std::size_t>(head) * words_of(operand, shape);
+      io.take(matrices_.emplace_back(borrow(std::string(operand.name), words,
+                                            operand.rows_of(shape), operand.cols_of(shape))));
+    }
+  }
+}
+
+Index KernelMatrices::bytes(const Kernel& kernel) {
+  constexpr std::size_t kMatrix =
+      sizeof(SlowMatrix) + sizeof(BorrowedBacking) + sizeof(const SlowMatrix*);
+  const std::size_t matrices = kernel.given.size() + kernel.returns.size();
+  return static_cast<Index>(matrices * kMatrix + sizeof(Operands));
+}
+
+}  // namespace redblue

@@ -1,0 +1,131 @@
+#include "runtime/run/checkpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/system/read_text.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/parse_json.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFirstWords = "redblue checkpoint 1 ";
+constexpr std::size_t kHexDigits = 16;
+
+// FNV-1a: against what disks do, not against people.
+std::uint64_t checksum_of(std::string_view bytes) {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  for (const char byte : bytes) {
+    sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  }
+  return sum;
+}
+
+Json to_json(const PhaseTotal& phase) {
+  return {phase.path, phase.io.reads,         phase.io.writes,
+          phase.peak, phase.operations.flops, phase.operations.elementwise};
+}
+
+PhaseTotal phase_of(const Json& json) {
+  return {.path = json[0],
+          .io = {.reads = json[1], .writes = json[2]},
+          .operations = {.flops = json[4], .elementwise = json[5]},
+          .peak = json[3]};
+}
+
+Json to_json(const Counted& counted) {
+  Json phases = Json::array();
+  for (const PhaseTotal& phase : counted.phases) {
+    phases.push_back(to_json(phase));
+  }
+  return {{"phases", std::move(phases)},
+          {"seconds", counted.seconds},
+          {"total", to_json(counted.total)},
+          {"largest", counted.largest},
+          {"total_seconds", counted.total_seconds},
+          {"span", counted.span}};
+}
+
+Counted counted_of(const Json& json) {
+  Counted counted;
+  for (const Json& phase : json["phases"]) {
+    counted.phases.push_back(phase_of(phase));
+  }
+  counted.seconds = json["seconds"].get<std::vector<double>>();
+  counted.total = phase_of(json["total"]);
+  counted.largest = json["largest"];
+  counted.total_seconds = json["total_seconds"];
+  counted.span = json["span"];
+  return counted;
+}
+
+}  // namespace
+
+// A line with the checksum of what follows, a line of JSON, and the words of the sum.
+Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
+  const Json json = {
+      {"plan", checkpoint.plan},
+      {"forward_plan", checkpoint.forward_plan},
+      {"operands", checkpoint.operands},
+      {"origins", checkpoint.origins},
+      {"forward_done", checkpoint.forward_done},
+      {"forward", checkpoint.forward ? to_json(*checkpoint.forward) : Json()},
+      {"units", checkpoint.units},
+      {"counted", to_json(checkpoint.counted)},
+      {"sum", checkpoint.sum.size()},
+  };
+  std::string body = json.dump() + "\n";
+  const std::size_t words = body.size();
+  body.resize(words + checkpoint.sum.size() * sizeof(float));
+  std::memcpy(body.data() + words, checkpoint.sum.data(), checkpoint.sum.size() * sizeof(float));
+  const std::string content = fmt::format("{}{:016x}\n{}", kFirstWords, checksum_of(body), body);
+  WholeFile file(path);
+  file.append(std::as_bytes(std::span(content)));
+  file.finish();
+  file.commit();
+  force_name(path);
+  return static_cast<Index>(content.size());
+}
+
+std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) {
+    return std::nullopt;
+  }
+  const std::string content = read_text(path.string(), kNoLimit);  // its sum may be any d x d
+  const std::size_t before = kFirstWords.size() + kHexDigits + 1;
+  const std::size_t line = content.find('\n', before);
+  const std::string_view body = std::string_view(content).substr(std::min(before, content.size()));
+  if (line == std::string::npos || !content.starts_with(kFirstWords) ||
+      content.substr(kFirstWords.size(), kHexDigits + 1) !=
+          fmt::format("{:016x}\n", checksum_of(body))) {
+    throw InputError(path.string() +
+                     ": no checkpoint, or a damaged one: remove it, and begin anew");
+  }
+  const Json json =
+      parse_json(std::string_view(content).substr(before, line - before), path.string());
+  Checkpoint checkpoint;
+  checkpoint.plan = json["plan"];
+  checkpoint.forward_plan = json["forward_plan"];
+  checkpoint.operands = json["operands"].get<std::map<std::string, std::uint64_t>>();
+  checkpoint.origins = json["origins"].get<std::map<std::string, std::string>>();
+  checkpoint.forward_done = json["forward_done"];
+  if (!json["forward"].is_null()) {
+    checkpoint.forward = counted_of(json["forward"]);
+  }
+  checkpoint.units = json["units"];
+  checkpoint.counted = counted_of(json["counted"]);
+  checkpoint.sum.resize(json["sum"].get<std::size_t>());
+  std::memcpy(checkpoint.sum.data(), content.data() + line + 1,
+              checkpoint.sum.size() * sizeof(float));
+  return checkpoint;
+}
+
+}  // namespace redblue

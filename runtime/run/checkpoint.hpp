@@ -1,0 +1,38 @@
+#pragma once
+// What a run that goes on row block by row block needs to go on: a small file that appears whole,
+// and tells when it is not what was written.
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/run/workers.hpp"
+
+namespace redblue {
+
+struct Checkpoint {
+  // Who goes on must have the same: the plans, and the operands, by the fingerprints of their
+  // files.
+  std::string plan, forward_plan;
+  std::map<std::string, std::uint64_t> operands;
+  // Where those came from that the run brought itself.
+  std::map<std::string, std::string> origins;
+  // O and L are there, or nobody needs them; and what was counted for them.
+  bool forward_done = false;
+  std::optional<Counted> forward;
+  // Of the kernel that is at work: row blocks that are done, what was counted, and the sum so far
+  // where there is one.
+  Index units = 0;
+  Counted counted;
+  std::vector<float> sum;
+};
+
+// Returns the bytes of the file. Throws: std::system_error.
+Index write(const Checkpoint& checkpoint, const std::filesystem::path& path);
+// Nothing where there is no file. Throws: InputError where it is none, or is damaged;
+// std::system_error.
+std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path);
+
+}  // namespace redblue

@@ -1,0 +1,46 @@
+#include "runtime/run/outcome.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace redblue {
+
+Part::Part(Plan of, Team by)
+    : plan(std::move(of)),
+      team(by),
+      formula(cost_of_team(find_kernel(plan.kernel), plan, team)),
+      largest(largest_io(find_kernel(plan.kernel), plan, team)) {}
+
+Index Part::io() const {
+  if (counted) {
+    return counted->total.io.io();
+  }
+  const PhaseCost all = redblue::total(formula);
+  return (all.reads + all.writes).value();
+}
+
+std::string_view to_string(Origin origin) {
+  switch (origin) {
+    case Origin::file:
+      return "file";
+    case Origin::store:
+      return "store";
+    case Origin::seed:
+      return "seed";
+    case Origin::made:
+      return "made";
+  }
+  return "";
+}
+
+Origin parse_origin(std::string_view text) {
+  const auto found =
+      std::ranges::find_if(kOrigins, [&](Origin origin) { return to_string(origin) == text; });
+  return found == kOrigins.end() ? throw std::invalid_argument(fmt::format("no origin: {}", text))
+                                 : *found;
+}
+
+}  // namespace redblue

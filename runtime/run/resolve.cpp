@@ -1,0 +1,473 @@
+#include "runtime/run/resolve.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "runtime/run/buffers.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/theory/planner.hpp"
+
+namespace redblue {
+namespace {
+
+template <class Names>
+std::string list(const Names& operands) {
+  std::string names;
+  for (const Signature& operand : operands) {
+    names += (names.empty() ? "" : ", ") + std::string(operand.name);
+  }
+  return names;
+}
+
+bool is_auto(const Request& request) {
+  return std::ranges::find(kAuto, request.kernel) != std::end(kAuto);
+}
+
+// Kernels of which something holds.
+std::string names_of(const std::function<bool(const Kernel&)>& holds) {
+  std::string names;
+  for (const Kernel& kernel : kernels()) {
+    if (holds(kernel)) {
+      names += (names.empty() ? "" : ", ") + std::string(kernel.name);
+    }
+  }
+  return names;
+}
+
+bool splits(const Kernel& kernel) {
+  return kernel.split.has_value();
+}
+
+bool resumes(const Request& request) {
+  return request.store && request.store->resume;
+}
+
+// The extents of a problem as they become known, with whoever said so first.
+class Extents {
+ public:
+  void set(Index Shape::*which, Index value, const std::string& who) {
+    set(letter(which), value, who);
+  }
+  void set_heads(std::optional<Index> heads, const std::string& who) {
+    set("heads", heads.value_or(kNoHeads), who);
+  }
+  Size size() {
+    if (!known_.contains("m") && known_.contains("n")) {
+      known_["m"] = known_["n"];
+    }
+    Size size;
+    for (const auto& [member, name] : kLetters) {
+      if (!known_.contains(name)) {
+        throw RequestError(fmt::format("--{} is missing", name));
+      }
+      size.shape.*member = known_.at(name).first;
+    }
+    if (known_.contains("heads") && known_.at("heads").first != kNoHeads) {
+      size.heads = known_.at("heads").first;
+    }
+    return size;
+  }
+
+ private:
+  static constexpr Index kNoHeads = 0;
+  static constexpr std::pair<Index Shape::*, const char*> kLetters[] = {
+      {&Shape::n, "n"}, {&Shape::m, "m"}, {&Shape::d, "d"}};
+  static const char* letter(Index Shape::*which) {
+    return std::ranges::find(kLetters, which, &std::pair<Index Shape::*, const char*>::first)
+        ->second;
+  }
+  static std::string says(const std::string& name, Index value) {
+    return value == kNoHeads ? "has no dimension of heads"
+                             : fmt::format("makes {} = {}", name, value);
+  }
+  void set(const std::string& name, Index value, const std::string& who) {
+    const auto [entry, fresh] = known_.try_emplace(name, value, who);
+    const auto& [known, first] = entry->second;
+    if (known != value) {
+      throw InputError(
+          fmt::format("{} {}, but {} {}", who, says(name, value), first, says(name, known)));
+    }
+  }
+  std::map<std::string, std::pair<Index, std::string>> known_;
+};
+
+bool is_square(const Signature& operand) {
+  return operand.rows == operand.cols;
+}
+
+}  // namespace
+
+void check_made(const Request& request, const std::vector<Signature>& operands,
+                const std::string& who) {
+  for (const auto& [name, pattern] : request.make) {
+    const std::string option =
+        fmt::format("{} {}={}", request.said("--make"), name, to_string(pattern));
+    const Signature* operand = find_operand(operands, name);
+    if (operand == nullptr) {
+      throw RequestError(fmt::format("{}: {} is given {}", option, who, list(operands)));
+    }
+    if (!is_square(*operand)) {
+      std::vector<Signature> square;
+      std::ranges::copy_if(operands, std::back_inserter(square), is_square);
+      throw RequestError(fmt::format("{}: {} is for square operands: {} has {}", option,
+                                     to_string(pattern), who,
+                                     square.empty() ? "none" : list(square)));
+    }
+    if (const auto file = request.in.find(name); file != request.in.end()) {
+      throw RequestError(fmt::format("{}: {} comes from {}, too: {} or {}, not both", option, name,
+                                     file->second.string(), request.said("--in"),
+                                     request.said("--make")));
+    }
+  }
+}
+
+// The kernel that is asked for. In place of auto, until the size is known, one with all the
+// operands that its choices may have.
+const Kernel& kernel_of(const Request& request) {
+  return find_kernel(!is_auto(request)                        ? request.kernel
+                     : request.kernel.starts_with("forward/") ? "forward/rows"
+                                                              : "backward/rows");
+}
+
+bool takes_forward(const Kernel& kernel) {
+  return find_operand(kernel.given, "O") != nullptr;
+}
+
+Readers open_inputs(const Request& request, const Kernel& kernel) {
+  Readers readers;
+  for (const auto& [name, path] : request.in) {
+    if (find_operand(kernel.given, name) == nullptr) {
+      throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("--in"), name,
+                                     path.string(), request.kernel, list(kernel.given)));
+    }
+    readers.try_emplace(name, path);
+  }
+  if (readers.contains("O") != readers.contains("L")) {
+    throw RequestError(request.said("--in") +
+                       ": O without L, or L without O: give both, or neither");
+  }
+  check_made(request, kernel.given, request.kernel);
+  return readers;
+}
+
+void set_origins(Report& report, const Request& request, const Readers& readers,
+                 const std::vector<std::string>& found) {
+  std::map<Origin, std::string> names;
+  std::string square;  // one of those that nothing gives
+  for (const Signature& operand : find_kernel(report.kernel.plan.kernel).given) {
+    const std::string name(operand.name);
+    const bool stored = std::ranges::find(found, name) != found.end();
+    if ((name == "O" || name == "L") && !readers.contains(name) && !stored) {
+      continue;  // the forward kernel makes them
+    }
+    const Origin origin = readers.contains(name)        ? Origin::file
+                          : request.make.contains(name) ? Origin::made
+                          : stored                      ? Origin::store
+                                                        : Origin::seed;
+    report.operands[name] = origin;
+    names[origin] += (names[origin].empty() ? "" : ", ") + name;
+    if (origin == Origin::seed && square.empty() && is_square(operand)) {
+      square = name;
+    }
+  }
+  std::string givers;
+  for (const auto& [origin, flag] :
+       {std::pair(Origin::file, "--in"), std::pair(Origin::store, "--store")}) {
+    if (names.contains(origin)) {
+      givers += fmt::format("{}{} gives {}", givers.empty() ? "" : ", ", request.said(flag),
+                            names[origin]);
+    }
+  }
+  if (!names.contains(Origin::seed)) {
+    return;
+  }
+  if (!request.seed && !givers.empty()) {
+    const std::string& missing = names[Origin::seed];
+    throw RequestError(
+        fmt::format("{}, but nothing gives {}: give --in {}=FILE, or --seed S for "
+                    "the rest{}",
+                    givers, missing, missing.substr(0, missing.find(',')),
+                    square.empty() ? "" : ", or --make " + square + "=identity"));
+  }
+  report.seed = request.seed.value_or(kDefaultSeed);
+}
+
+void fill_made(const Request& request, const Signature& operand, const Shape& shape, Index head,
+               Index first_row, Index rows, std::span<float> out) {
+  if (const auto made = request.make.find(std::string(operand.name)); made != request.make.end()) {
+    fill_pattern(made->second, operand.cols_of(shape), first_row, out);
+    return;
+  }
+  try {
+    fill_input(operand.name, shape,
+               request.seed.value_or(kDefaultSeed) + static_cast<std::uint64_t>(head),
+               request.scale, first_row, rows, out);
+  } catch (const std::invalid_argument& error) {
+    throw RequestError(request.said("--scale") + ": " + error.what());
+  }
+}
+
+Size size_of(const Request& request, const Kernel& kernel, const Readers& readers,
+             const std::vector<Stored>& stored) {
+  Extents extents;
+  if (request.n) {
+    extents.set(&Shape::n, *request.n, request.said("--n"));
+  }
+  if (request.m) {
+    extents.set(&Shape::m, *request.m, request.said("--m"));
+  }
+  if (request.d) {
+    extents.set(&Shape::d, *request.d, request.said("--d"));
+  }
+  if (request.heads) {
+    extents.set_heads(request.heads, request.said("--heads"));
+  }
+  for (const auto& [name, reader] : readers) {
+    const Signature& operand = *find_operand(kernel.given, name);
+    std::string who = name + " of " + reader.path().string();
+    std::span<const Index> shape = reader.shape();
+    const std::size_t rank = operand.cols == nullptr ? 1 : 2;
+    const bool heads = shape.size() == rank + 1;
+    if (shape.size() != rank && !heads) {
+      throw InputError(fmt::format("{} has {} dimension{}, expected {}, or {} with heads first",
+                                   who, shape.size(), shape.size() == 1 ? "" : "s", rank,
+                                   rank + 1));
+    }
+    extents.set_heads(heads ? std::optional(shape.front()) : std::nullopt, who);
+    if (heads) {
+      who += ", heads first,";
+      shape = shape.last(rank);
+    }
+    extents.set(operand.rows, shape.front(), who);
+    if (operand.cols != nullptr) {
+      extents.set(operand.cols, shape.back(), who);
+    }
+  }
+  for (const auto& [name, file, rows, cols] : stored) {
+    const Signature& operand = *find_operand(kernel.given, name);
+    const std::string who = name + " of " + file;
+    extents.set(operand.rows, rows, who);
+    if (operand.cols != nullptr) {
+      extents.set(operand.cols, cols, who);
+    } else if (cols != 1) {
+      throw InputError(fmt::format("{} has {} columns, expected 1", who, cols));
+    }
+  }
+  return extents.size();
+}
+
+namespace {
+
+Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
+  if (request.prefetch > 1 && !streams(kernel)) {
+    throw RequestError(fmt::format("{} {}: {} streams no keys; {} do", request.said("--prefetch"),
+                                   request.prefetch, kernel.name, names_of(streams)));
+  }
+  if (request.printed_blocks) {
+    if (kernel.printed == nullptr) {
+      throw RequestError(fmt::format(
+          "{} printed: only {} has blocks as printed in the paper", request.said("--blocks"),
+          names_of([](const Kernel& other) { return other.printed != nullptr; })));
+    }
+    return kernel.plan(shape, request.M, kernel.printed(shape, request.M));
+  }
+  if (request.blocks.empty()) {
+    return kernel.plan(shape, request.M, request.objective, request.prefetch);
+  }
+  Blocks blocks = kernel.blocks(shape, request.M, request.objective, request.prefetch);
+  for (const auto& [name, size] : request.blocks) {
+    if (name == kernel.optional_block && !blocks.contains(name)) {
+      blocks.add(name, size);
+    }
+    if (!blocks.contains(name)) {
+      std::string names;
+      for (const auto& [known, _] : blocks) {
+        names += (names.empty() ? "" : ", ") + known;
+      }
+      throw RequestError(fmt::format("{} {}: {} has {}", request.said("--blocks"), name,
+                                     kernel.name, names.empty() ? "no blocks to choose" : names));
+    }
+    blocks.set(name, size);
+  }
+  Plan plan = kernel.plan(shape, request.M, blocks);
+  const Index missing = total(plan.phases).peak.value() - request.M;
+  if (missing > 0) {
+    throw RequestError(fmt::format("{}: these take {} words more than M = {}",
+                                   request.said("--blocks"), missing, request.M));
+  }
+  return plan;
+}
+
+Team team_of(const Request& request, const Kernel& kernel, Index heads) {
+  if (request.threads > 1 && heads == 1 && !splits(kernel)) {
+    throw RequestError(fmt::format("{} {}: {} runs one head on one thread; {} split by rows",
+                                   request.said("--threads"), request.threads, kernel.name,
+                                   names_of(splits)));
+  }
+  return {.workers = request.threads, .heads = heads};
+}
+
+// Who makes O and L: the first of these that fits; for a kernel that has A2 for A3, of those that
+// have, too. The last has the least M.
+std::vector<std::string_view> forwards_of(const Kernel& kernel) {
+  using Names = std::vector<std::string_view>;
+  return has_one_source(kernel) ? Names{"forward/rows-shared", "forward/tiles-shared"}
+                                : Names{"forward/flash", "forward/small", "forward/tiles"};
+}
+
+Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
+  const std::vector<std::string_view> names = forwards_of(kernel);
+  const auto fitting = std::ranges::find_if(
+      names, [&](std::string_view name) { return M >= find_kernel(name).least_M(shape); });
+  if (fitting == names.end()) {
+    throw FastMemoryTooSmall(fmt::format(
+        "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
+        kernel.name, names.back(), least_M_of_forward(kernel, shape)));
+  }
+  return find_kernel(*fitting).plan(shape, M);
+}
+
+// A kernel's plan, and that of who makes O and L for it.
+struct Plans {
+  Plan plan;
+  std::optional<Plan> forward;
+};
+
+// The planner's first choice of those that can do what else is asked: split where there are threads
+// for it, or row blocks to go on from; stream.
+Plans choose(const Request& request, const Size& size, bool has_forward) {
+  if (!request.blocks.empty() || request.printed_blocks) {
+    throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
+                                   request.said("--blocks"), request.kernel));
+  }
+  Task task = task_of(kernel_of(request), size.shape, request.M);
+  task.known = has_forward ? Known::O_and_L : Known::nothing;
+  const Index heads = size.heads.value_or(1);
+  const bool shared = request.threads > 1 && heads == 1;
+  const bool must_split = shared || resumes(request);
+  const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
+                  .workers = shared ? request.threads : std::min(request.threads, heads)};
+  const auto ahead = [&](Plan plan) {
+    const Kernel& kernel = find_kernel(plan.kernel);
+    return request.prefetch > 1 && streams(kernel) &&
+                   kernel.least_M(size.shape, request.prefetch) <= request.M
+               ? kernel.plan(size.shape, request.M, request.objective, request.prefetch)
+               : std::move(plan);
+  };
+  for (Choice& choice : choices(task, goal)) {
+    Plan plan = ahead(std::move(choice.plan));
+    const bool does = (!must_split || splits(find_kernel(plan.kernel))) &&
+                      (request.prefetch == 1 || plan.blocks.contains(kPrefetch));
+    if (does) {
+      std::optional<Plan> forward;
+      if (choice.forward) {
+        forward = ahead(std::move(*choice.forward));
+      }
+      return {std::move(plan), std::move(forward)};
+    }
+  }
+  const std::string least =
+      request.prefetch > 1 ? fmt::format("redblue count KERNEL --prefetch {}", request.prefetch)
+                           : fmt::format("redblue list --n {} --m {} --d {}", size.shape.n,
+                                         size.shape.m, size.shape.d);
+  throw FastMemoryTooSmall(fmt::format(
+      "{} does not fit in M = {} words: no kernel {}{}does ({} has the least M of each)",
+      request.kernel, request.M, must_split ? "that splits by rows " : "",
+      request.prefetch > 1 ? "that prefetches " : "", least));
+}
+
+Plans plans_of(const Request& request, const Size& size, bool has_forward) {
+  if (is_auto(request)) {
+    return choose(request, size, has_forward);
+  }
+  const Kernel& kernel = kernel_of(request);
+  if (resumes(request) && !splits(kernel)) {
+    throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
+                                   request.said("--resume"), kernel.name, names_of(splits)));
+  }
+  Plans plans{plan_of(request, kernel, size.shape), std::nullopt};
+  if (takes_forward(kernel) && !has_forward) {
+    const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, size.shape) : 0;
+    plans.forward = forward_plan(kernel, size.shape, std::max(request.M, least));
+  }
+  return plans;
+}
+
+}  // namespace
+
+Index least_M_of_forward(const Kernel& kernel, const Shape& shape) {
+  return find_kernel(forwards_of(kernel).back()).least_M(shape);
+}
+
+Report planned(const Request& request, const Size& size, bool has_forward) {
+  Report report;
+  Plans plans = plans_of(request, size, has_forward);
+  const Kernel& kernel = find_kernel(plans.plan.kernel);
+  const Team team = team_of(request, kernel, size.heads.value_or(1));
+  const bool fits = total(plans.plan.phases).peak <= Words(request.M);
+  if (team.workers == 1 && team.heads == 1 && fits) {
+    const Task task = task_of(kernel, size.shape, request.M);
+    report.bound = largest(lower_bounds(task), schedule_of(kernel, task.sharing));
+  }
+  report.asked = request.kernel;
+  report.kernel = Part(std::move(plans.plan), team);
+  for (const Signature& operand : kernel.given) {
+    report.given.emplace_back(operand.name);
+  }
+  report.M_from = request.M_from;
+  report.from_nothing = !(takes_forward(kernel) && has_forward);
+  if (plans.forward) {
+    // On one thread.
+    report.forward = Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
+  }
+  static_cast<void>(report.kernel.io());  // refuses counts beyond 63 bits now
+  return report;
+}
+
+void check_outputs(const Request& request, const Kernel& kernel) {
+  std::set<std::filesystem::path> targets;
+  for (const auto& [name, path] : request.out) {
+    const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
+    if (find_operand(kernel.returns, name) == nullptr) {
+      throw RequestError(
+          fmt::format("{}: {} returns {}", option, request.kernel, list(kernel.returns)));
+    }
+    if (!targets.insert(place_of(path)).second) {
+      throw RequestError(option + ": two results to one file");
+    }
+    for (const auto& [operand, source] : request.in) {
+      if (place_of(source) == place_of(path)) {
+        throw RequestError(fmt::format("{}: {} is read from this file", option, operand));
+      }
+    }
+  }
+}
+
+Writers open_outputs(const Request& request, const Kernel& kernel, const Size& size) {
+  Writers writers;
+  for (const auto& [name, path] : request.out) {
+    const Signature& operand = *find_operand(kernel.returns, name);
+    std::vector<Index> shape;
+    if (size.heads) {
+      shape.push_back(*size.heads);
+    }
+    shape.push_back(operand.rows_of(size.shape));
+    if (operand.cols != nullptr) {
+      shape.push_back(operand.cols_of(size.shape));
+    }
+    writers.try_emplace(name, path, shape);
+  }
+  return writers;
+}
+
+std::string Request::said(const std::string& flag) const {
+  const auto found = said_as.find(flag);
+  return found == said_as.end() ? flag : found->second;
+}
+
+}  // namespace redblue

@@ -1,0 +1,54 @@
+#pragma once
+// What a request asks for, before anything runs: which operands come from where, the sizes, the
+// plans, and where results go. Throws (all): RequestError, InputError for what files hold,
+// std::system_error for the files themselves.
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/run/run.hpp"
+#include "runtime/system/npy.hpp"
+
+namespace redblue {
+
+using Readers = std::map<std::string, NpyReader, std::less<>>;
+using Writers = std::map<std::string, NpyWriter, std::less<>>;
+
+struct Size {
+  Shape shape;
+  std::optional<Index> heads;  // nothing: one, and files without a dimension of heads
+};
+
+// An operand that a store has.
+struct Stored {
+  std::string name, file;
+  Index rows, cols;
+};
+
+// The kernel that is asked for.
+const Kernel& kernel_of(const Request& request);
+bool takes_forward(const Kernel& kernel);
+// In which O and L of the kernel's sources can be made.
+Index least_M_of_forward(const Kernel& kernel, const Shape& shape);
+Readers open_inputs(const Request& request, const Kernel& kernel);
+Size size_of(const Request& request, const Kernel& kernel, const Readers& readers,
+             const std::vector<Stored>& stored = {});
+// Whether O and L come with the request.
+Report planned(const Request& request, const Size& size, bool has_forward);
+// Refuses to make what is not among these operands of `who`, is not square, or comes from a file.
+void check_made(const Request& request, const std::vector<Signature>& operands,
+                const std::string& who);
+// Puts down where the operands come from; `found` are those that a store has. Throws: RequestError
+// where some come from files or a store, and others from a seed that nobody gave.
+void set_origins(Report& report, const Request& request, const Readers& readers,
+                 const std::vector<std::string>& found = {});
+// Rows of an operand that is made, by a rule or from the seed, of some head.
+void fill_made(const Request& request, const Signature& operand, const Shape& shape, Index head,
+               Index first_row, Index rows, std::span<float> out);
+void check_outputs(const Request& request, const Kernel& kernel);
+Writers open_outputs(const Request& request, const Kernel& kernel, const Size& size);
+
+}  // namespace redblue

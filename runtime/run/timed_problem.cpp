@@ -1,0 +1,47 @@
+#include "runtime/run/timed_problem.hpp"
+
+#include <algorithm>
+
+#include "runtime/observe/fma_peak.hpp"
+#include "runtime/run/inputs.hpp"
+
+namespace redblue {
+
+Trial::Trial(const Kernel& kernel, const Shape& shape) : kernel_(kernel), shape_(shape) {
+  bool forward = false;
+  for (const Signature& operand : kernel.given) {
+    if (operand.name == "O" || operand.name == "L") {
+      forward = true;
+      continue;
+    }
+    std::vector<float>& words = given_[std::string(operand.name)];
+    words = buffer_for(operand, shape, 1);
+    fill_input(operand.name, shape, 1, 1, 0, operand.rows_of(shape), words);
+  }
+  if (forward) {
+    const Kernel& rows =
+        find_kernel(has_one_source(kernel) ? "forward/rows-shared" : "forward/rows");
+    constexpr Index kAmple = 65536;
+    const Index M = std::max(kAmple, rows.least_M(shape));
+    Buffers made;
+    static_cast<void>(run(rows, rows.plan(shape, M, Objective::time), made));
+    given_.merge(made);
+  }
+}
+
+double Trial::seconds(const Plan& plan) {
+  return run(kernel_, plan, returned_).total_seconds;
+}
+
+double Trial::of_peak(Index M) {
+  const Counted counted = run(kernel_, kernel_.plan(shape_, M, Objective::time), returned_);
+  const auto flops = static_cast<double>(counted.total.operations.flops);
+  return 1e-9 * flops / counted.total_seconds / fma_peak(1, Topology());
+}
+
+Counted Trial::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
+  const KernelMatrices bound(kernel, shape_, 1, given_, results);
+  return run_on_team(kernel, plan, {}, bound.heads(), Topology());
+}
+
+}  // namespace redblue

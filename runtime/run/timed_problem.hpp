@@ -1,0 +1,30 @@
+#pragma once
+// A problem in memory on which a kernel runs again and again, to see how fast it is with which M.
+// On the calling thread.
+
+#include "kernels/kernel.hpp"
+#include "runtime/run/buffers.hpp"
+#include "runtime/run/workers.hpp"
+
+namespace redblue {
+
+class Trial {
+ public:
+  // Inputs are those of seed 1; O and L, where the kernel is given them, are made here.
+  Trial(const Kernel& kernel, const Shape& shape);
+
+  // Runs it once. Requires: a plan of this kernel and this shape.
+  double seconds(const Plan& plan);
+  // The same with M words and the blocks that are planned for least time: GF/s over what
+  // multiply-adds reach just after. Throws: FastMemoryTooSmall.
+  double of_peak(Index M);
+
+ private:
+  Counted run(const Kernel& kernel, const Plan& plan, Buffers& results);
+
+  const Kernel& kernel_;
+  Shape shape_;
+  Buffers given_, returned_;
+};
+
+}  // namespace redblue

@@ -1,0 +1,168 @@
+#include "runtime/run/verification.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "runtime/theory/reference.hpp"
+
+namespace redblue {
+namespace {
+
+// What the derivation of the bounds has to know of a kernel.
+Chains chains_of(const Kernel& kernel, const Plan& plan) {
+  const auto number = [&](auto function) {
+    return function == nullptr ? 0.0
+                               : static_cast<double>(function(plan.shape, plan.blocks).value());
+  };
+  return {.g = number(kernel.chain),
+          .rescales = number(kernel.rescales),
+          .X_meets_keys = kernel.X_meets_keys,
+          .Y_meets_rows = kernel.Y_meets_rows,
+          .recentred_blocks = number(kernel.recentred_blocks)};
+}
+
+void widen(Bounded& to, const Bounded& by) {
+  std::ranges::transform(to.bound, by.bound, to.bound.begin(), std::plus());
+  std::ranges::transform(to.expected, by.expected, to.expected.begin(), std::plus());
+}
+
+// How near an error comes to its bound. One of 0 is met by an error of 0 alone; an infinite one by
+// none.
+double share_of(double error, double bound) {
+  return std::isinf(bound) ? bound : error == 0 ? 0 : error / bound;
+}
+
+Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& results,
+                    Index head) {
+  const Plan& plan = report.kernel.plan;
+  const Kernel& kernel = find_kernel(plan.kernel);
+  const Shape& shape = plan.shape;
+  const auto input = [&](std::string_view name) {
+    const Signature* operand = find_operand(kernel.given, name);
+    return operand == nullptr ? std::span<const float>() : head_of(inputs, *operand, shape, head);
+  };
+  Verdict verdict;
+  verdict.head = report.kernel.team.heads > 1 ? std::optional(head) : std::nullopt;
+  std::map<std::string_view, Bounded> exact;
+  if (kernel.name.starts_with("matmul/")) {
+    exact["C"] = evaluate_product(shape.n, shape.m, shape.d, input("A"), input("B"));
+  } else {
+    AttentionInput problem;
+    problem.shape = shape;
+    problem.A1 = input("A1");
+    problem.A2 = input("A2");
+    problem.A3 = input(has_one_source(kernel) ? "A2" : "A3");
+    problem.X = input("X");
+    problem.Y = input("Y");
+    problem.dO = input("dO");
+    if (!report.from_nothing) {
+      AttentionInput from_nothing = problem;
+      from_nothing.dO = {};
+      const Reference forward = evaluate(from_nothing, {});
+      verdict.given_off = std::max(compare(input("O"), forward.O).relative,
+                                   compare(input("L"), forward.L).relative);
+      problem.O = input("O");
+      problem.L = input("L");
+    }
+    Chains chains = chains_of(kernel, plan);
+    if (report.forward) {
+      const Plan& forward = report.forward->plan;
+      chains.rescales = chains_of(find_kernel(forward.kernel), forward).rescales;
+    }
+    Reference reference = evaluate(problem, chains);
+    if (report.forward) {
+      const Kernel& maker = find_kernel(report.forward->plan.kernel);
+      if (chains.X_meets_keys != maker.X_meets_keys || chains.Y_meets_rows != maker.Y_meets_rows) {
+        // O and L were made in one way and p in another: the roundings of both together.
+        chains.X_meets_keys = maker.X_meets_keys;
+        chains.Y_meets_rows = maker.Y_meets_rows;
+        const Reference other = evaluate(problem, chains);
+        widen(reference.g, other.g);
+        widen(reference.dQ, other.dQ);
+        widen(reference.dK, other.dK);
+        widen(reference.dV, other.dV);
+      }
+    }
+    exact["O"] = std::move(reference.O);
+    exact["L"] = std::move(reference.L);
+    exact["g"] = std::move(reference.g);
+    exact["dQ"] = std::move(reference.dQ);
+    exact["dK"] = std::move(reference.dK);
+    exact["dV"] = std::move(reference.dV);
+  }
+  double nearest = -1;
+  for (const Signature& operand : kernel.returns) {
+    const Deviation found = compare(head_of(results, operand, shape, head), exact.at(operand.name));
+    verdict.ok = verdict.ok && found.ok;
+    verdict.explained = verdict.explained && found.explained;
+    verdict.relative = std::max(verdict.relative, found.relative);
+    const double share = share_of(found.error, found.bound);
+    if (share > nearest) {
+      nearest = share;
+      const Index cols = operand.cols_of(shape);
+      verdict.error = found.error;
+      verdict.bound = found.bound;
+      verdict.expected = found.expected;
+      verdict.output = operand.name;
+      verdict.row = found.index / cols;
+      verdict.col = found.index % cols;
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
+void check_finite(const Part& part, const Buffers& results) {
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  const Shape& shape = part.plan.shape;
+  for (const Signature& operand : kernel.returns) {
+    for (Index head = 0; head < part.team.heads; ++head) {
+      check_finite(kernel, operand, shape, 0, head_of(results, operand, shape, head),
+                   part.team.heads > 1 ? fmt::format("head {}, ", head) : "");
+    }
+  }
+}
+
+void check_finite(const Kernel& kernel, const Signature& operand, const Shape& shape,
+                  Index first_row, std::span<const float> words, const std::string& where) {
+  const auto bad = std::ranges::find_if(words, [](float x) { return !std::isfinite(x); });
+  if (bad != words.end()) {
+    const Index at = bad - words.begin();
+    const Index cols = operand.cols_of(shape);
+    throw std::runtime_error(
+        fmt::format("{} of {} is {} at {}({}, {}): the inputs are too large for float32",
+                    operand.name, kernel.name, *bad, where, first_row + at / cols, at % cols));
+  }
+}
+
+Verdict verify(const Report& report, const Buffers& inputs, const Buffers& results) {
+  Verdict all = verify_head(report, inputs, results, 0);
+  for (Index head = 1; head < report.kernel.team.heads; ++head) {
+    const Verdict own = verify_head(report, inputs, results, head);
+    const bool nearer = share_of(own.error, own.bound) > share_of(all.error, all.bound);
+    Verdict both = nearer ? own : all;
+    both.ok = all.ok && own.ok;
+    both.explained = all.explained && own.explained;
+    both.relative = std::max(all.relative, own.relative);
+    both.given_off = std::max(all.given_off, own.given_off);
+    all = both;
+  }
+  return all;
+}
+
+Words verification_bytes(const Kernel& kernel, const Shape& shape) {
+  Words results;
+  for (const Signature& operand : kernel.returns) {
+    results += Words(operand.rows_of(shape)) * operand.cols_of(shape);
+  }
+  // A product's reference is as large as its result: a value and two bounds, twice over.
+  return evaluation_bytes(shape) + 48 * results;
+}
+
+}  // namespace redblue

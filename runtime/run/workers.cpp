@@ -1,0 +1,251 @@
+#include "runtime/run/workers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "memsim/workspace.hpp"
+#include "runtime/observe/phase_clock.hpp"
+
+namespace redblue {
+namespace {
+
+bool splits(const Kernel& kernel, const Team& team) {
+  return team.heads == 1 && team.workers > 1 && kernel.split.has_value();
+}
+
+Index units_of(const Plan& plan) {
+  return ceil_div(plan.shape.n, plan.blocks["Br"]);
+}
+
+void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) {
+  for (const PhaseCost& phase : phases) {
+    const auto known = std::ranges::find(sums, phase.path, &PhaseCost::path);
+    if (known == sums.end()) {
+      sums.push_back(phase);
+      continue;
+    }
+    known->reads += phase.reads;
+    known->writes += phase.writes;
+    known->flops += phase.flops;
+    known->peak = std::max(known->peak, phase.peak);
+  }
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Of each phase of the formulas, nothing so far.
+Counted nothing(const std::vector<PhaseCost>& phases) {
+  Counted counted;
+  for (const PhaseCost& phase : phases) {
+    counted.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
+    counted.seconds.push_back(0);
+  }
+  return counted;
+}
+
+void add(const PhaseTotal& part, PhaseTotal& sum) {
+  sum.io += part.io;
+  sum.operations += part.operations;
+  sum.peak = std::max(sum.peak, part.peak);
+}
+
+// What a machine counted beside others at the same time, one of so many.
+void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,
+         Counted& counted) {
+  const PhaseTotal all = total(machine.phases());
+  add(all, counted.total);
+  counted.largest = std::max(counted.largest, all.io.io());
+  counted.span = std::max(counted.span, machine.span());
+  for (const PhaseTotal& phase : leaves(machine.phases())) {
+    const auto sum = std::ranges::find(counted.phases, phase.path, &PhaseTotal::path);
+    if (sum == counted.phases.end()) {
+      throw std::logic_error(plan.kernel + " has other phases than its formulas: " + phase.path);
+    }
+    add(phase, *sum);
+    counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())] +=
+        clock.seconds(phase.path) / static_cast<double>(workers);
+  }
+}
+
+// What one machine counted before. Requires: the same phases.
+void add(const Counted& before, Counted& counted) {
+  for (std::size_t k = 0; k < counted.phases.size(); ++k) {
+    add(before.phases[k], counted.phases[k]);
+    counted.seconds[k] += before.seconds[k];
+  }
+  add(before.total, counted.total);
+  counted.largest += before.largest;
+  counted.span = std::max(counted.span, before.span);
+  counted.total_seconds += before.total_seconds;
+}
+
+// One worker: its machine and clock come into being on its own thread, near its core.
+struct Worker {
+  explicit Worker(Index M) : machine(M), clock(machine) {}
+  Machine machine;
+  PhaseClock clock;
+  RamWorkspace workspace;
+};
+
+}  // namespace
+
+std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
+                                      Index worker) {
+  std::vector<PhaseCost> phases;
+  if (!splits(kernel, team)) {
+    for (PhaseCost phase : plan.phases) {
+      const Words times = share_of(team.heads, worker, team.workers).size();
+      phases.push_back({.path = phase.path,
+                        .reads = phase.reads * times,
+                        .writes = phase.writes * times,
+                        .peak = times == Words(0) ? Words(0) : phase.peak,
+                        .flops = phase.flops * times});
+    }
+    return phases;
+  }
+  const RowSplit& split = *kernel.split;
+  const bool sums = split.reduce != nullptr;
+  const Range units = share_of(units_of(plan), worker, team.workers);
+  if (units.size() > 0) {
+    phases = split.part_cost(plan.shape, plan.blocks, units, sums);
+  }
+  const Range rows = share_of(plan.shape.d, worker, team.workers);
+  if (sums && rows.size() > 0) {
+    add_to(phases, split.reduce_cost(plan.shape, plan.blocks, rows));
+  }
+  return phases;
+}
+
+std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team) {
+  std::vector<PhaseCost> sums;
+  for (const PhaseCost& phase : plan.phases) {  // for the order
+    sums.push_back({.path = phase.path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
+  }
+  for (Index worker = 0; worker < team.workers; ++worker) {
+    add_to(sums, cost_of_worker(kernel, plan, team, worker));
+  }
+  return sums;
+}
+
+Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team) {
+  Words largest;
+  for (Index worker = 0; worker < team.workers; ++worker) {
+    const PhaseCost all = total(cost_of_worker(kernel, plan, team, worker));
+    largest = std::max(largest, all.reads + all.writes);
+  }
+  return largest;
+}
+
+Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
+  if (!splits(kernel, team) || kernel.split->reduce == nullptr) {
+    return 0;
+  }
+  return Words(units_of(plan)) * plan.shape.d * plan.shape.d;
+}
+
+Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+                    const std::vector<Operands>& heads, const Topology& topology,
+                    const Around& around) {
+  const auto start = Clock::now();
+  std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(team.workers));
+  const auto on_worker = [&](Index worker, const std::function<void(Worker&)>& code) {
+    std::unique_ptr<Worker>& own = workers[static_cast<std::size_t>(worker)];
+    if (own == nullptr) {
+      own = std::make_unique<Worker>(plan.M);
+    }
+    const auto go = [&] { code(*own); };
+    if (around) {
+      around(own->machine, plan, go);
+    } else {
+      go();
+    }
+  };
+
+  Counted counted = nothing(cost_of_team(kernel, plan, team));
+  if (splits(kernel, team)) {
+    kernel.check(plan, heads.front());
+    const RowSplit& split = *kernel.split;
+    RamWorkspace workspace;
+    std::optional<SlowMatrix> partials;
+    if (split.reduce != nullptr) {
+      partials = workspace.matrix("partial g", units_of(plan) * plan.shape.d, plan.shape.d);
+    }
+    const auto in_parts = [&](Index total, const auto& code) {
+      counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+        const Range part = share_of(total, worker, team.workers);
+        if (part.size() > 0) {
+          on_worker(worker, [&](Worker& own) { code(own.machine, part); });
+        }
+      });
+    };
+    in_parts(units_of(plan), [&](Machine& machine, Range units) {
+      split.part(machine, plan, heads.front(), units, partials ? &*partials : nullptr);
+    });
+    if (partials) {
+      in_parts(plan.shape.d, [&](Machine& machine, Range rows) {
+        split.reduce(machine, plan, rows, *partials, heads.front().out("g"));
+      });
+    }
+  } else {
+    counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+      const Range own = share_of(team.heads, worker, team.workers);
+      for (Index head = own.begin; head < own.end; ++head) {
+        on_worker(worker, [&](Worker& its) {
+          kernel.run(its.machine, plan, heads[static_cast<std::size_t>(head)], its.workspace);
+        });
+      }
+    });
+  }
+  counted.total_seconds = seconds_since(start);
+  for (const auto& worker : workers) {
+    if (worker != nullptr) {  // else it had nothing to do
+      add(worker->machine, worker->clock, plan, team.workers, counted);
+    }
+  }
+  return counted;
+}
+
+Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Workspace& workspace,
+                  const Around& around, const Steps& steps) {
+  const auto start = Clock::now();
+  Machine machine(plan.M);
+  const PhaseClock clock(machine);
+  // With what was counted before, in which seconds add up.
+  const auto so_far = [&] {
+    Counted counted = nothing(cost_of_team(kernel, plan, {}));
+    add(machine, clock, plan, 1, counted);
+    counted.total_seconds = seconds_since(start);
+    if (steps.before) {
+      add(*steps.before, counted);
+    }
+    return counted;
+  };
+  const auto go = [&] {
+    if (!steps.after && !steps.before) {
+      kernel.run(machine, plan, io, workspace);
+      return;
+    }
+    kernel.check(plan, io);
+    for (Index unit = steps.first; unit < units_of(plan); ++unit) {
+      kernel.split->part(machine, plan, io, {unit, unit + 1}, nullptr);
+      if (steps.after) {
+        steps.after(unit + 1, so_far());
+      }
+    }
+  };
+  if (around) {
+    around(machine, plan, go);
+  } else {
+    go();
+  }
+  return so_far();
+}
+
+}  // namespace redblue

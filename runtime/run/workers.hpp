@@ -1,0 +1,71 @@
+#pragma once
+// Worker threads, each with a Machine of M words of its own. A kernel that splits by rows is
+// given out by row blocks; independent heads are given out whole. Neither the blocks nor the
+// order of any sum depends on how many workers there are, and so no bit of a result does.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/phase.hpp"
+#include "memsim/range.hpp"
+#include "memsim/workspace.hpp"
+#include "runtime/observe/parallel.hpp"
+#include "runtime/observe/topology.hpp"
+
+namespace redblue {
+
+// The formulas of a run: what worker w moves in each phase, and all of them together (sums of
+// words and flops, the largest peak). One worker runs the kernel as it is; several need a
+// kernel that splits, or heads. Requires: 1 <= workers <= kMostWorkers.
+struct Team {
+  Index workers = 1;
+  Index heads = 1;
+};
+std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
+                                      Index worker);
+std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team);
+// The most words that one worker moves.
+Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team);
+// Words of the store for partial results.
+Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team);
+
+// What a run counted, its workers together.
+struct Counted {
+  std::vector<PhaseTotal> phases;  // summed by path, in the order of the formulas; largest peak
+  // Of each phase, the mean of the workers: together at most total_seconds.
+  std::vector<double> seconds;
+  PhaseTotal total;
+  Index largest = 0;  // the most words that one worker moved
+  double total_seconds = 0;
+  Index span = 0;
+  std::string unpinned;
+};
+
+// Stands around the code on one machine: for those who measure it. Calls `go` once.
+using Around =
+    std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& go)>;
+
+// Runs the kernel on the operands of each head, with intermediates in main memory. Throws: what the
+// kernel throws; std::logic_error when counts and formulas name other phases.
+Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+                    const std::vector<Operands>& heads, const Topology& topology,
+                    const Around& around = nullptr);
+
+// One machine, row block by row block: from `first` on, with what was counted `before`; and `after`
+// each of them hears how many are done, and what was counted so far.
+struct Steps {
+  Index first = 0;
+  std::optional<Counted> before = std::nullopt;
+  std::function<void(Index done, const Counted& counted)> after = nullptr;
+};
+
+// Runs the kernel on one machine, with intermediates in the caller's workspace: as a whole, or,
+// where somebody wants to hear of steps or goes on from one, in these, which are the same moves in
+// the same order. Requires: a kernel that splits, for steps. Throws: as run_on_team().
+Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Workspace& workspace,
+                  const Around& around = nullptr, const Steps& steps = {});
+
+}  // namespace redblue

@@ -1,0 +1,515 @@
+#include "runtime/sweep/figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/kernel.hpp"
+#include "runtime/run/buffers.hpp"
+#include "runtime/text/table.hpp"
+#include "runtime/theory/bounds.hpp"
+#include "runtime/theory/rates.hpp"
+
+namespace redblue {
+namespace {
+
+Shape shape_of(const Swept& swept) {
+  return {swept.size("n"), swept.size("m"), swept.size("d")};
+}
+
+bool is_one(const Swept& swept, std::string_view name) {
+  return !swept.point.arguments.contains(name) || swept.size(name) == 1;
+}
+
+bool has_as_many_keys(const Swept* swept) {
+  return swept->size("m") == swept->size("n");
+}
+
+// Whether it reads A2 and A3 as one.
+bool shares(const Swept* swept) {
+  const auto kernel = std::ranges::find(kernels(), swept->point.subject, &Kernel::name);
+  return kernel != kernels().end() && has_one_source(*kernel);
+}
+
+// What no algorithm moves fewer words than that reads as much as one.
+Index bound_of(const Swept& swept) {
+  const Task task{.pass = Pass::backward,
+                  .shape = shape_of(swept),
+                  .M = swept.size("M"),
+                  .sharing = shares(&swept) ? Sharing::kv : Sharing::none};
+  return largest(lower_bounds(task)).words;
+}
+
+// What nobody needs to be told: one thread, one head, the memory.
+bool is_usual(std::string_view name, const Value& value) {
+  const bool shape = name == "n" || name == "m" || name == "d";
+  return (value == Value(Index{1}) && !shape) || value == Value("memory");
+}
+
+// By size.
+Points fitting(const Slice& slice) {
+  Points points;
+  std::ranges::copy_if(slice.points, std::back_inserter(points), &Swept::fits);
+  std::ranges::stable_sort(points, {}, [&](const Swept* swept) { return swept->size(slice.over); });
+  return points;
+}
+
+// "n = m = 4,096, d = 64, O and L given".
+std::string text_of(const Arguments& common) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : common) {
+    const bool square =
+        common.contains("n") && common.contains("m") && common.value("n") == common.value("m");
+    const Index* size = std::get_if<Index>(&value);
+    if (name == "m" && square) {
+      continue;
+    }
+    if (name == "given") {
+      parts.emplace_back(value == Value("OL") ? "O and L given" : "from nothing");
+    } else {
+      parts.push_back(fmt::format("{}{} = {}", name, name == "n" && square ? " = m" : "",
+                                  size == nullptr ? to_string(value)
+                                  : name == "M"   ? size_text(*size)
+                                                  : grouped(*size)));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string x_label(const Slice& slice) {
+  return slice.over == "M"            ? "M, words of fast memory"
+         : slice.over == "d"          ? "d, width"
+         : slice.common.contains("m") ? "n, queries"
+                                      : "n = m, queries and keys";
+}
+
+// In a legend, which has no room for more; the title says what it is of.
+std::string short_name(const std::string& subject) {
+  constexpr std::string_view kBackward = "backward/";
+  return subject.starts_with(kBackward) ? subject.substr(kBackward.size()) : subject;
+}
+
+// For each subject a block of lines "size words ratio"; the planner's choice first.
+struct Curves {
+  std::vector<std::pair<std::string, std::string>> data;
+  std::vector<std::string> names;
+  std::vector<std::size_t> sizes;  // how many each has
+  double least = 0, most = 0;      // sizes
+  double least_words = 0, most_words = 0, most_ratio = 0;
+};
+
+Curves curves_of(const Slice& slice) {
+  Curves curves;
+  std::map<Index, Index> bounds;
+  std::vector<std::string> subjects = subjects_of(slice.points);
+  std::ranges::stable_partition(subjects,
+                                [](const std::string& name) { return name.ends_with("/auto"); });
+  for (const std::string& subject : subjects) {
+    std::string lines;
+    const Points points =
+        fitting({.over = slice.over, .common = {}, .points = only(slice.points, subject)});
+    for (const Swept* swept : points) {
+      const Index at = swept->size(slice.over);
+      const Index bound = bounds.try_emplace(at, bound_of(*swept)).first->second;
+      const auto words = static_cast<double>(swept->total.io());
+      const double ratio = words / static_cast<double>(bound);
+      lines += fmt::format("{} {} {}\n", at, swept->total.io(), ratio);
+      curves.most_words = std::max(curves.most_words, words);
+      curves.most_ratio = std::max(curves.most_ratio, ratio);
+    }
+    if (!lines.empty()) {
+      curves.data.emplace_back(fmt::format("$curve{}", curves.data.size()), std::move(lines));
+      curves.names.push_back(subject);
+      curves.sizes.push_back(points.size());
+    }
+  }
+  std::string lines;
+  for (const auto& [at, bound] : bounds) {
+    lines += fmt::format("{} {} 1\n", at, bound);
+  }
+  if (bounds.size() >= 2) {
+    curves.least = static_cast<double>(bounds.begin()->first);
+    curves.most = static_cast<double>(bounds.rbegin()->first);
+    const auto words = [](const auto& bound) { return bound.second; };
+    curves.least_words = static_cast<double>(words(*std::ranges::min_element(bounds, {}, words)));
+  }
+  curves.data.emplace_back("$bound", std::move(lines));
+  return curves;
+}
+
+// "plot" of that column of all curves, the bound among them.
+std::string plot_of(const Curves& curves, int column, bool titles) {
+  constexpr std::size_t kMarks = 9;  // at most, on a curve: between them its dashes are seen
+  const auto title = [&](const std::string& text) {
+    return titles ? "title " + gnuplot_text(text) : "notitle";
+  };
+  std::string plot = fmt::format("plot $bound using 1:{} with lines linecolor black linewidth 3 {}",
+                                 column, title("lower bound"));
+  for (std::size_t k = 0; k < curves.names.size(); ++k) {
+    plot += fmt::format(
+        ", {} using 1:{} with linespoints linetype {} pointsize 0.8 pointinterval {} {}",
+        curves.data[k].first, column, k + 1, 1 + (curves.sizes[k] - 1) / kMarks,
+        title(short_name(curves.names[k])));
+  }
+  return plot + "\n";
+}
+
+// A word above the plot.
+std::string mark_above(double at, const std::string& text) {
+  return fmt::format(
+      "set label {1} at first {0}, graph 1 center offset 0,0.9 font ',{2}'\n"
+      "set arrow from {0}, graph 1 to {0}, graph 1.01 nohead back linecolor black linewidth 1 "
+      "dashtype 1\n",
+      at, gnuplot_text(text), kSmallFont);
+}
+
+// Above the plot M, in units of d^2, or where d^2 is M, with a line there.
+std::string dividing_line(const Slice& slice, double least, double most) {
+  const Swept& some = *slice.points.front();
+  const auto inside = [&](double at) { return at >= least && at <= most; };
+  double square = 0;
+  std::string marks;
+  if (slice.over == "M") {
+    square = static_cast<double>(dividing_point(shape_of(some)).value());
+    const Index step = most / least > 2048 ? 16 : 4;
+    double times = 1;
+    for (Index factor = 1; square * times <= most || square / times >= least;
+         times = static_cast<double>(factor *= step)) {
+      if (inside(square * times)) {
+        marks += mark_above(square * times, factor == 1 ? "d^2" : grouped(factor) + " d^2");
+      }
+      if (factor > 1 && inside(square / times)) {
+        marks += mark_above(square / times, "d^2/" + grouped(factor));
+      }
+    }
+  } else if (slice.over == "d") {
+    square = std::sqrt(static_cast<double>(some.size("M")));
+    marks = inside(square) ? mark_above(square, "d^2 = M") : "";
+  }
+  if (inside(square)) {
+    marks += fmt::format(
+        "set arrow from {0}, graph 0 to {0}, graph 1 nohead back linecolor rgb '#555555' "
+        "linewidth 1.5 dashtype (2,3)\n",
+        square);
+  }
+  return marks;
+}
+
+// A little more than these, on an axis of logarithms.
+std::string y_range(double least, double most) {
+  return fmt::format("set logscale y 10\nset yrange [{0}:{1}]\n{2}", least / 1.25, most * 1.25,
+                     gnuplot_log_tics('y', least / 1.25, most * 1.25));
+}
+
+constexpr std::size_t kMostTics = 10;  // as wide as "512K", in a plot of the full width
+std::string x_range(double least, double most, std::size_t most_tics) {
+  const double edge = std::pow(most / least, 0.015);
+  return fmt::format("set logscale x 2\nset xrange [{}:{}]\n{}", least / edge, most * edge,
+                     gnuplot_size_tics('x', least, most, most_tics));
+}
+
+// The roof is one thread's.
+bool on_roofline(const Swept* swept) {
+  return swept->speed && swept->total.flops > 0 && is_one(*swept, "threads");
+}
+
+std::size_t sizes_of(const Slice& slice) {
+  std::set<Index> sizes;
+  for (const Swept* swept : fitting(slice)) {
+    sizes.insert(swept->size(slice.over));
+  }
+  return sizes.size();
+}
+
+// Each point over that size of which there are the most beside it.
+std::vector<Slice> best_slices(const Points& points) {
+  std::vector<std::pair<Slice, std::size_t>> all;
+  std::map<const Swept*, std::size_t> most;
+  for (const std::string_view over : kAxes) {
+    for (Slice& slice : slices(points, over)) {
+      const std::size_t sizes = sizes_of(slice);
+      for (const Swept* swept : slice.points) {
+        most[swept] = std::max(most[swept], sizes);
+      }
+      all.emplace_back(std::move(slice), sizes);
+    }
+  }
+  std::vector<Slice> best;
+  std::set<const Swept*> drawn;
+  for (auto& [slice, sizes] : all) {
+    const bool wanted = std::ranges::any_of(slice.points, [&, many = sizes](const Swept* swept) {
+      return most[swept] == many && !drawn.contains(swept);
+    });
+    if (wanted && sizes >= 2) {
+      drawn.insert(slice.points.begin(), slice.points.end());
+      best.push_back(std::move(slice));
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Points points_of(const Sweep& sweep, const std::map<std::string, std::string>& where) {
+  Points points;
+  for (const Swept& swept : sweep.points) {
+    const Arguments& arguments = swept.point.arguments;
+    if (std::ranges::all_of(where, [&](const auto& asked) {
+          return arguments.contains(asked.first) &&
+                 to_string(arguments.value(asked.first)) == asked.second;
+        })) {
+      points.push_back(&swept);
+    }
+  }
+  return points;
+}
+
+Points only(const Points& points, std::string_view subject) {
+  Points part;
+  std::ranges::copy_if(points, std::back_inserter(part),
+                       [&](const Swept* swept) { return swept->point.subject == subject; });
+  return part;
+}
+
+Points backward_of(const Points& points) {
+  Points backward;
+  std::ranges::copy_if(points, std::back_inserter(backward), [](const Swept* swept) {
+    return swept->point.subject.starts_with("backward/") && is_one(*swept, "threads") &&
+           is_one(*swept, "heads");
+  });
+  if (!std::ranges::all_of(backward, shares)) {
+    std::erase_if(backward, shares);
+  }
+  return backward;
+}
+
+std::vector<std::string> subjects_of(const Points& points) {
+  std::vector<std::string> names;
+  for (const Swept* swept : points) {
+    if (std::ranges::find(names, swept->point.subject) == names.end()) {
+      names.push_back(swept->point.subject);
+    }
+  }
+  return names;
+}
+
+std::vector<Differing> differing(const Points& points) {
+  std::vector<Differing> found;
+  const bool square = std::ranges::all_of(points, has_as_many_keys);
+  for (const Swept* swept : points) {
+    for (const auto& [name, value] : swept->point.arguments) {
+      auto known = std::ranges::find(found, name, &Differing::name);
+      if (known == found.end()) {
+        known = found.insert(found.end(), {.name = name, .values = {}});
+      }
+      if (std::ranges::find(known->values, to_string(value)) == known->values.end()) {
+        known->values.push_back(to_string(value));
+      }
+    }
+  }
+  std::erase_if(found, [&](const Differing& argument) {
+    return argument.values.size() == 1 || (argument.name == "m" && square);
+  });
+  return found;
+}
+
+std::vector<Slice> slices(const Points& points, std::string_view over) {
+  const bool square = over == "n" && std::ranges::all_of(points, has_as_many_keys);
+  std::vector<Slice> found;
+  for (const Swept* swept : points) {
+    Arguments common;
+    for (const auto& [name, value] : swept->point.arguments) {
+      if (name != over && !(name == "m" && square) && !is_usual(name, value)) {
+        common.set(name, value);
+      }
+    }
+    auto slice = std::ranges::find(found, common, &Slice::common);
+    if (slice == found.end()) {
+      slice =
+          found.insert(found.end(), {.over = std::string(over), .common = common, .points = {}});
+    }
+    slice->points.push_back(swept);
+  }
+  return found;
+}
+
+Picture figure1_picture(const Slice& slice) {
+  const Slice backward{
+      .over = slice.over, .common = slice.common, .points = backward_of(slice.points)};
+  const Curves curves = curves_of(backward);
+  if (curves.most == 0) {
+    throw InputError(fmt::format(
+        "{}no backward kernel of one thread and one head fits with two sizes of {} or more",
+        to_string(slice.common).empty() ? "" : to_string(slice.common) + ": ", slice.over));
+  }
+  Picture picture{.title = "Words of backward passes: " + text_of(slice.common),
+                  .x_label = x_label(slice),
+                  .y_label = "words moved, read and written",
+                  .caption = {},
+                  .data = curves.data,
+                  .commands = {}};
+  const std::string dividing = dividing_line(backward, curves.least, curves.most);
+  picture.words_above = !dividing.empty();
+  // Two plots: their numbers are short, and between them is room for the second one's.
+  constexpr double kLeft = 0.09;
+  constexpr double kBetween = 0.085;
+  constexpr double kPlot = (kPlotRight - kLeft - kBetween) / 2;
+  picture.commands =
+      "set multiplot\n" + x_range(curves.least, curves.most, kMostTics / 2) +
+      fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key off\n", kLeft,
+                  kLeft + kPlot) +
+      y_range(curves.least_words, curves.most_words) + dividing + plot_of(curves, 2, false) +
+      // The title and the caption are labels, and are there now.
+      "unset label\nunset arrow\nset ylabel 'words over the lower bound'\n" +
+      fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key on\n",
+                  kPlotRight - kPlot, kPlotRight) +
+      y_range(1, curves.most_ratio) + dividing + plot_of(curves, 3, true) + "unset multiplot\n";
+  return picture;
+}
+
+Picture phases_picture(const Slice& slice) {
+  const Points points = fitting(slice);
+  const std::vector<std::string> subjects = subjects_of(slice.points);
+  if (points.empty() || subjects.size() != 1) {
+    throw InputError(fmt::format("{}: the phases of one kernel that fits are drawn, not of {}",
+                                 to_string(slice.common), subjects.size()));
+  }
+  std::vector<std::string> names;
+  for (const Swept* swept : points) {
+    for (const SweptPhase& phase : swept->phases) {
+      if (std::ranges::find(names, phase.path) == names.end()) {
+        names.push_back(phase.path);
+      }
+    }
+  }
+  // Boxes are as wide as the nearest neighbours let them, and at most an octave.
+  std::vector<double> sizes;
+  double apart = 2;
+  for (const Swept* swept : points) {
+    const auto size = static_cast<double>(swept->size(slice.over));
+    apart = sizes.empty() ? apart : std::min(apart, size / sizes.back());
+    sizes.push_back(size);
+  }
+  const double box = std::pow(apart, 0.4);
+  // The size, where its box begins and ends, and the words of the first phases: 0, 1, ...
+  std::string lines;
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    lines += fmt::format("{} {} {} 0", points[k]->size(slice.over), sizes[k] / box, sizes[k] * box);
+    Index words = 0;
+    for (const std::string& name : names) {
+      const auto phase = std::ranges::find(points[k]->phases, name, &SweptPhase::path);
+      words += phase == points[k]->phases.end() ? 0 : phase->io();
+      lines += fmt::format(" {}", words);
+    }
+    lines += "\n";
+  }
+  const double least = sizes.front() / box;
+  const double most = sizes.back() * box;
+  const auto words = [](const Swept* swept) { return swept->total.io(); };
+  const Index largest = words(*std::ranges::max_element(points, {}, words));
+  Picture picture{
+      .title = fmt::format("Where the words of {} go: {}", subjects.front(), text_of(slice.common)),
+      .x_label = x_label(slice),
+      .y_label = "words moved, read and written",
+      .caption = {},
+      .data = {{"$words", std::move(lines)}},
+      .commands = {}};
+  const std::string dividing = dividing_line(slice, least, most);
+  picture.words_above = !dividing.empty();
+  picture.commands = fmt::format("set grid noxtics\nset yrange [0:{}]\n{}{}{}",
+                                 1.03 * static_cast<double>(largest), gnuplot_tics('y', largest),
+                                 x_range(least, most, kMostTics), dividing);
+  // As they lie on each other, from the top down.
+  picture.commands += fmt::format("plot $words using 1:{0}:2:3:4:{0} with boxxyerror {1} notitle",
+                                  names.size() + 4, kGnuplotWhite);
+  for (std::size_t k = names.size(); k > 0; --k) {
+    picture.commands +=
+        fmt::format(", $words using 1:{0}:2:3:{1}:{0} with boxxyerror {2} title {3}", k + 4, k + 3,
+                    gnuplot_fill(k - 1), gnuplot_text(names[k - 1]));
+  }
+  picture.commands += "\n";
+  return picture;
+}
+
+Picture roofline_picture(const Points& points) {
+  std::map<std::string, std::string> lines;
+  std::vector<double> peaks, reads, intensities, speeds;
+  for (const Swept* swept : points) {
+    if (!on_roofline(swept)) {
+      continue;
+    }
+    const double words_a_flop =
+        static_cast<double>(swept->total.io()) / static_cast<double>(swept->total.flops);
+    lines[swept->point.subject] += fmt::format("{} {}\n", words_a_flop, swept->speed->gflops);
+    peaks.push_back(swept->speed->peak_gflops);
+    reads.push_back(swept->speed->words_per_second);
+    intensities.push_back(words_a_flop);
+    speeds.push_back(swept->speed->gflops);
+  }
+  if (intensities.empty()) {
+    throw InputError("nothing of one thread was timed: a suite with \"how\": \"time\" is");
+  }
+  const auto [least, most] = std::ranges::minmax(intensities);
+  const double peak = median(peaks);
+  const double read = 1e-9 * median(reads);
+  Picture picture{.title = "How fast, against the words that a flop takes",
+                  .x_label = "words moved for each flop",
+                  .y_label = "GF/s",
+                  .caption = {},
+                  .data = {},
+                  .commands = {}};
+  picture.commands =
+      fmt::format("set logscale x 10\nset xrange [{}:{}]\n", least / 2, most * 2) +
+      gnuplot_log_tics('x', least / 2, most * 2) +
+      y_range(std::ranges::min(speeds), std::max(peak, std::ranges::max(speeds))) +
+      fmt::format(
+          "set samples 500\nplot {} with lines linecolor black linewidth 3 title {}, "
+          "{} / x with lines linecolor black linewidth 3 dashtype (8,4) title {}",
+          peak, gnuplot_text(fmt::format("{:.0f} GF/s (FMA)", peak)), read,
+          gnuplot_text(fmt::format("{:.2g} Gwords/s read", read)));
+  std::size_t k = 0;
+  for (auto& [subject, data] : lines) {
+    const std::string block = fmt::format("$points{}", k++);
+    picture.data.emplace_back(block, std::move(data));
+    picture.commands += fmt::format(", {} with points linetype {} pointsize 1.2 title {}", block, k,
+                                    gnuplot_text(short_name(subject)));
+  }
+  picture.commands += "\n";
+  return picture;
+}
+
+std::vector<Picture> figures_of(const Sweep& sweep, std::size_t phases) {
+  Points all = points_of(sweep);
+  const auto [others, end] = std::ranges::stable_partition(all, has_as_many_keys);
+  std::vector<Slice> best = best_slices({all.begin(), others});
+  std::ranges::move(best_slices({others, end}), std::back_inserter(best));
+  std::vector<Picture> figures;
+  for (const Slice& slice : best) {
+    const Slice backward{
+        .over = slice.over, .common = slice.common, .points = backward_of(slice.points)};
+    if (subjects_of(backward.points).size() >= 2 && sizes_of(backward) >= 2) {
+      figures.push_back(figure1_picture(backward));
+    }
+  }
+  if (std::ranges::any_of(all, on_roofline)) {
+    figures.push_back(roofline_picture(all));
+  }
+  for (const Slice& slice : best) {
+    for (const std::string& subject : subjects_of(slice.points)) {
+      const Slice part{
+          .over = slice.over, .common = slice.common, .points = only(slice.points, subject)};
+      if (phases > 0 && sizes_of(part) >= 2) {
+        figures.push_back(phases_picture(part));
+        --phases;
+      }
+    }
+  }
+  return figures;
+}
+
+}  // namespace redblue

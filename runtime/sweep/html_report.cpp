@@ -1,0 +1,343 @@
+#include "runtime/sweep/html_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "runtime/run/inputs.hpp"
+#include "runtime/text/html.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr const char* kNothing = "\u2013";
+
+std::string argument(const Swept& swept, const std::string& name) {
+  if (!swept.point.arguments.contains(name)) {
+    return kNothing;
+  }
+  const Value& value = swept.point.arguments.value(name);
+  const Index* size = std::get_if<Index>(&value);
+  return size != nullptr ? grouped(*size) : to_string(value);
+}
+
+// What tables must say of the arguments, and what one sentence says of all points.
+struct Varying {
+  std::vector<std::string> names;
+  std::vector<std::string> everywhere;
+};
+
+Varying varying(const Sweep& sweep) {
+  Varying found;
+  for (const std::string& name : argument_names(sweep)) {
+    const auto equal = [&](const std::string& other) {
+      return std::ranges::all_of(sweep.points, [&](const Swept& swept) {
+        return argument(swept, name) == argument(swept, other);
+      });
+    };
+    const std::string first = argument(sweep.points.front(), name);
+    const auto twin = std::ranges::find_if(found.names, equal);
+    if (std::ranges::all_of(sweep.points,
+                            [&](const Swept& swept) { return argument(swept, name) == first; })) {
+      found.everywhere.push_back(name + " = " + first);
+    } else if (twin != found.names.end()) {
+      found.everywhere.push_back(name + " = " + *twin);
+    } else {
+      found.names.push_back(name);
+    }
+  }
+  return found;
+}
+
+// "backward/small, n = 1,024, M = 4,096": enough to tell it from the others.
+std::string name_of(const Swept& swept, const Varying& varying) {
+  std::string text = swept.point.subject;
+  for (const std::string& name : varying.names) {
+    text += ", " + name + " = " + argument(swept, name);
+  }
+  return text;
+}
+
+struct Compared {
+  const char* what;
+  Index SweptPhase::*count;
+  Index SweptPhase::*formula;
+};
+constexpr std::array kCompared = {
+    Compared{"words read", &SweptPhase::reads, &SweptPhase::formula_reads},
+    Compared{"words written", &SweptPhase::writes, &SweptPhase::formula_writes},
+    Compared{"words of peak", &SweptPhase::peak, &SweptPhase::formula_peak}};
+
+std::string with_sign(Index number) {
+  return (number > 0 ? "+" : "") + grouped(number);
+}
+
+// A sentence for each count that is not its formula's.
+std::vector<std::string> differences(const Swept& swept) {
+  std::vector<std::string> found;
+  const auto compare = [&](const SweptPhase& phase) {
+    for (const auto& [what, count, formula] : kCompared) {
+      if (phase.*count != phase.*formula) {
+        found.push_back(fmt::format("{}: {} {}, by the formula {} ({})",
+                                    phase.path.empty() ? "in all" : phase.path,
+                                    grouped(phase.*count), what, grouped(phase.*formula),
+                                    with_sign(phase.*count - phase.*formula)));
+      }
+    }
+  };
+  std::ranges::for_each(swept.phases, compare);
+  compare(swept.total);
+  return found;
+}
+
+std::string number(Index count) {
+  return html_cell(count == 0 ? kNothing : grouped(count));
+}
+
+// Words read, written, both, and the peak.
+std::string counts(const SweptPhase& phase) {
+  const auto compared = [&](const Compared& one) {
+    const Index count = phase.*one.count;
+    const Index formula = phase.*one.formula;
+    return count == formula ? html_cell(grouped(count))
+                            : fmt::format("<td class=\"differs\">{}<small>formula {}</small></td>",
+                                          grouped(count), grouped(formula));
+  };
+  return compared(kCompared[0]) + compared(kCompared[1]) + html_cell(grouped(phase.io())) +
+         compared(kCompared[2]);
+}
+
+// The peak as a part of M.
+std::string part_of_M(const Swept& swept, Index peak) {
+  const Arguments& given = swept.point.arguments;
+  const Index* M = given.contains("M") ? std::get_if<Index>(&given.value("M")) : nullptr;
+  return html_cell(M == nullptr || *M == 0 ? kNothing
+                                           : fmt::format("{:.3f}", static_cast<double>(peak) /
+                                                                       static_cast<double>(*M)));
+}
+
+bool timed(const Sweep& sweep) {
+  return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.speed; });
+}
+
+std::string seconds(const std::optional<double>& time) {
+  return html_cell(time ? fmt::format("{:.6f}", *time) : kNothing);
+}
+
+std::string speeds(const Swept& swept) {
+  std::string html = seconds(swept.total.seconds);
+  if (!swept.speed) {
+    return html + html_cell(kNothing) + html_cell(kNothing);
+  }
+  const auto& [gflops, peak, rate] = *swept.speed;
+  return html + html_cell(fmt::format("{:.2f}", gflops)) +
+         html_cell(peak > 0 ? fmt::format("{:.1f}", 100 * gflops / peak) : kNothing);
+}
+
+std::string point_row(const Swept& swept, std::size_t k, const Varying& varying, bool with_time) {
+  std::string html = fmt::format("<tr id=\"point-{}\"{}><th scope=\"row\">", k,
+                                 swept.fits ? "" : " class=\"unfit\"");
+  const std::string subject = html_text(swept.point.subject);
+  html += swept.fits ? fmt::format("<a href=\"#phases-{}\">{}</a>", k, subject) : subject;
+  if (swept.fits && swept.kernel != swept.point.subject) {
+    html += fmt::format(" ({})", html_text(swept.kernel));
+  }
+  html += "</th>";
+  for (const std::string& name : varying.names) {
+    html += html_cell(argument(swept, name));
+  }
+  if (!swept.fits) {
+    const std::string why = swept.failed
+                                ? "cannot run: " + swept.why
+                                : fmt::format("does not fit in M = {} words", argument(swept, "M"));
+    return html + fmt::format("<td class=\"text\" colspan=\"{}\">{}</td></tr>\n", with_time ? 9 : 6,
+                              html_text(why));
+  }
+  html += counts(swept.total) + part_of_M(swept, swept.total.peak);
+  html += html_cell(swept.bound && *swept.bound > 0
+                        ? fmt::format("{:.3f}", static_cast<double>(swept.total.io()) /
+                                                    static_cast<double>(*swept.bound))
+                        : kNothing);
+  return html + (with_time ? speeds(swept) : "") + "</tr>\n";
+}
+
+std::string points(const Sweep& sweep, const Varying& varying) {
+  const bool with_time = timed(sweep);
+  std::vector<std::string> names = {"kernel"};
+  for (const std::string& name : varying.names) {
+    names.push_back(name == "M" ? "M, words" : name);
+  }
+  for (const char* name : {"words read", "words written", "words in\u00a0all", "peak, words",
+                           "peak/M", "over the\u00a0bound"}) {
+    names.emplace_back(name);
+  }
+  if (with_time) {
+    names.insert(names.end(), {"seconds", "GF/s", "%\u00a0of FMA\u00a0peak"});
+  }
+  std::string rows = "<tbody>\n";
+  for (std::size_t k = 0; k < sweep.points.size(); ++k) {
+    if (k > 0 && sweep.points[k].point.subject != sweep.points[k - 1].point.subject) {
+      rows += "</tbody>\n<tbody>\n";
+    }
+    rows += point_row(sweep.points[k], k + 1, varying, with_time);
+  }
+  std::string note = "<p class=\"faint\">";
+  if (!varying.everywhere.empty()) {
+    note += html_text(fmt::format("Everywhere {}. ", fmt::join(varying.everywhere, ", ")));
+  }
+  note +=
+      "Over the bound: words in all over the largest proven lower bound for algorithms of its kind."
+      "</p>\n";
+  return note + html_table("The points; a name leads to its phases", names, rows + "</tbody>\n");
+}
+
+std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
+  std::vector<std::string> names = {
+      "phase",       "words read", "words written", "words in\u00a0all",
+      "peak, words", "peak/M",     "flops",         "other operations"};
+  if (swept.total.seconds) {
+    names.emplace_back("seconds");
+  }
+  const auto row = [&](const SweptPhase& phase) {
+    return fmt::format("<tr><th scope=\"row\">{}</th>",
+                       phase.path.empty() ? "in all" : html_text(phase.path)) +
+           counts(phase) + part_of_M(swept, phase.peak) + number(phase.flops) +
+           number(phase.elementwise) + (swept.total.seconds ? seconds(phase.seconds) : "") +
+           "</tr>\n";
+  };
+  std::string rows;
+  for (const SweptPhase& phase : swept.phases) {
+    rows += row(phase);
+  }
+  const std::string name = name_of(swept, varying);
+  std::string caption = fmt::format("The phases of {}", name);
+  if (!swept.blocks.empty()) {
+    caption += "; blocks " + swept.blocks;
+  }
+  return fmt::format(
+      "<details><summary>{}</summary>\n<div id=\"phases-{}\">\n{}</div></details>\n",
+      html_text(name), k,
+      html_table(caption, names,
+                 "<tbody>\n" + rows + "</tbody>\n<tfoot>\n" + row(swept.total) + "</tfoot>\n"));
+}
+
+// Whether counts are what formulas say: what is most to be known of a sweep.
+std::string verdict(const Sweep& sweep, const Varying& varying) {
+  const auto failed = std::ranges::count(sweep.points, true, &Swept::failed);
+  const auto unfit = std::ranges::count(sweep.points, false, &Swept::fits) - failed;
+  const auto fitting = std::ssize(sweep.points) - unfit - failed;
+  std::string list;
+  Index wrong = 0;
+  for (std::size_t k = 0; k < sweep.points.size(); ++k) {
+    const Swept& swept = sweep.points[k];
+    const std::vector<std::string> found = differences(swept);
+    if (!found.empty()) {
+      ++wrong;
+      list += fmt::format("<li><a href=\"#point-{}\">{}</a>: {}</li>\n", k + 1,
+                          html_text(name_of(swept, varying)),
+                          html_text(fmt::format("{}", fmt::join(found, "; "))));
+    }
+  }
+  std::string html;
+  if (wrong > 0) {
+    html = fmt::format(
+        "<div class=\"loud\"><strong>Formula and count differ at {} of {}.</strong>\n"
+        "<ul>\n{}</ul></div>\n",
+        grouped(wrong), counted(fitting, "point"), list);
+  } else if (sweep.how == "count") {
+    html = "<p>Nothing ran: all words are those of the formulas.</p>\n";
+  } else if (fitting > 0) {
+    html = fmt::format(
+        "<p class=\"good\">Formula and count agree: at {}, every phase read, wrote "
+        "and held what its formula says, to the word.</p>\n",
+        fitting == 1 ? "1 point" : "each of " + counted(fitting, "point"));
+  }
+  if (failed > 0) {
+    html += fmt::format(
+        "<div class=\"loud\"><strong>{} of {} points cannot run</strong>; the table says which, "
+        "and "
+        "why.</div>\n",
+        grouped(failed), grouped(std::ssize(sweep.points)));
+  }
+  if (unfit > 0) {
+    html += fmt::format(
+        "<p><strong>{} of {} {} not fit</strong> in the fast memory they were given, and "
+        "moved nothing; the table says which.</p>\n",
+        grouped(unfit), counted(std::ssize(sweep.points), "point"), unfit == 1 ? "does" : "do");
+  }
+  return html;
+}
+
+std::string section(const char* id, const char* title, const std::string& content) {
+  return fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, content);
+}
+
+std::string title_of(const Sweep& sweep) {
+  std::vector<std::string> subjects;
+  for (const Swept& swept : sweep.points) {
+    if (std::ranges::find(subjects, swept.point.subject) == subjects.end()) {
+      subjects.push_back(swept.point.subject);
+    }
+  }
+  return subjects.size() <= 3 ? fmt::format("Words moved by {}", fmt::join(subjects, ", "))
+                              : fmt::format("Words moved by {} kernels", subjects.size());
+}
+
+// A figure scrolls by itself, too: made to fit a telephone, its words would be too small to read.
+std::string figure(const ReportFigure& figure) {
+  return fmt::format(
+      "<figure><figcaption>{2}</figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
+      "aria-label=\"{0}\"><img alt=\"{0}: the numbers are in the tables\" src=\"{1}\"></div>"
+      "</figure>\n",
+      html_text(figure.title), svg_address(figure.svg), html_powers(figure.title));
+}
+
+}  // namespace
+
+std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures) {
+  const Varying names = varying(sweep);
+  const std::string title = title_of(sweep);
+  std::string body = fmt::format(
+      "<header>\n<h1>{}</h1>\n<p>redblue counts every word (a float32) that a kernel moves between "
+      "a fast memory of M words and a slow store. Here {} {} of a suite, {}.{}</p>\n",
+      html_text(title), sweep.points.size() == 1 ? "is" : "are",
+      counted(std::ssize(sweep.points), "point"),
+      sweep.how == "time"  ? "run, counted and timed"
+      : sweep.how == "run" ? "run and counted"
+                           : "counted by their formulas",
+      sweep.how == "count" ? "" : fmt::format(" All operands are from seed {}.", kDefaultSeed));
+  std::string drawn;
+  for (const ReportFigure& one : figures) {
+    drawn += figure(one);
+  }
+  std::string folded;
+  for (std::size_t k = 0; k < sweep.points.size(); ++k) {
+    if (sweep.points[k].fits) {
+      folded += phases(sweep.points[k], k + 1, names);
+    }
+  }
+  std::string facts;
+  for (const auto& [name, value] : sweep.context) {
+    facts += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html_text(name), html_text(value));
+  }
+  body += fmt::format(
+      "<nav aria-label=\"This page\">{}<a href=\"#points\">Points</a> <a href=\"#phases\">Phases"
+      "</a> <a href=\"#machine\">Build and machine</a> <a href=\"#suite\">Suite</a></nav>\n"
+      "</header>\n<main>\n{}",
+      drawn.empty() ? "" : "<a href=\"#figures\">Figures</a> ", verdict(sweep, names));
+  if (!drawn.empty()) {
+    body += section("figures", "Figures", drawn);
+  }
+  body += section("points", "Points", points(sweep, names));
+  body += section("phases", "Phases", folded);
+  body += section("machine", "Build and machine", "<dl>\n" + facts + "</dl>\n");
+  body += section("suite", "Suite",
+                  "<details><summary>The suite's text</summary>\n<pre tabindex=\"0\">" +
+                      html_text(sweep.suite) + "</pre></details>\n");
+  return html_page("redblue: " + title, body + "</main>\n");
+}
+
+}  // namespace redblue

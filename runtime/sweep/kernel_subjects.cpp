@@ -1,0 +1,153 @@
+#include "runtime/sweep/kernel_subjects.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "runtime/run/resolve.hpp"
+#include "runtime/system/subprocess.hpp"
+#include "runtime/theory/planner.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::string_view kGiven = "given";
+constexpr std::string_view kOL = "OL";
+constexpr std::string_view kDisk = "disk";
+
+Request request_of(const std::string& kernel, const Arguments& arguments) {
+  Request request;
+  request.kernel = kernel;
+  request.n = arguments["n"];
+  request.m = arguments["m"];
+  request.d = arguments["d"];
+  request.M = arguments["M"];
+  request.threads = arguments["threads"];
+  request.prefetch = arguments["prefetch"];
+  request.forward_in_more_M = given_forward(arguments);
+  if (arguments["heads"] > 1) {
+    request.heads = arguments["heads"];
+  }
+  return request;
+}
+
+Report planned_for(const Request& request, const Arguments& arguments) {
+  return planned(request, {{*request.n, *request.m, *request.d}, request.heads},
+                 given_forward(arguments));
+}
+
+// The kernel's phases; and where it starts from nothing those of the one before it, as forward/...
+Tally tally_of(const Report& report, const Arguments& arguments) {
+  Tally tally{.phases = report.kernel.counted->phases, .total = report.kernel.counted->total};
+  if (report.forward && !given_forward(arguments)) {
+    const Counted& forward = *report.forward->counted;
+    for (PhaseTotal phase : forward.phases) {
+      phase.path = "forward/" + phase.path;
+      tally.phases.push_back(std::move(phase));
+    }
+    tally.total.io += forward.total.io;
+    tally.total.peak = std::max(tally.total.peak, forward.total.peak);
+  }
+  return tally;
+}
+
+std::vector<PhaseCost> formula_of(const Report& report, const Arguments& arguments) {
+  std::vector<PhaseCost> phases = report.kernel.formula;
+  if (report.forward && !given_forward(arguments)) {
+    for (PhaseCost phase : report.forward->formula) {
+      phase.path = "forward/" + phase.path;
+      phases.push_back(std::move(phase));
+    }
+  }
+  return phases;
+}
+
+Subject subject(const std::string& name, const std::string& summary, MemoryBudget* memory) {
+  Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};
+  made.parameters = {{.name = "n", .help = "queries"},
+                     {.name = "m", .help = "keys", .same_as = "n"},
+                     {.name = "d", .help = "width"},
+                     {.name = "M", .help = "words of fast memory of each worker"},
+                     {.name = "threads", .help = "workers", .otherwise = Index{1}},
+                     {.name = "heads", .help = "problems of this shape", .otherwise = Index{1}},
+                     {.name = "prefetch",
+                      .help = "blocks of keys in fast memory at a time",
+                      .otherwise = Index{1}},
+                     {.name = "store",
+                      .help = "where slow words are",
+                      .otherwise = "memory",
+                      .words = {"memory", std::string(kDisk)}}};
+  if (name.starts_with("backward/")) {
+    made.parameters.push_back({.name = std::string(kGiven),
+                               .help = "what backward starts from",
+                               .otherwise = std::string(kOL),
+                               .words = {std::string(kOL), "nothing"}});
+  }
+  made.run = [name, memory](const Arguments& arguments) {
+    return tally_of(run_subject(name, arguments, false, memory), arguments);
+  };
+  made.formula = [name](const Arguments& arguments) {
+    return formula_of(count_subject(name, arguments), arguments);
+  };
+  return made;
+}
+
+}  // namespace
+
+bool given_forward(const Arguments& arguments) {
+  return arguments.contains(kGiven) && arguments.value(kGiven) == Value(std::string(kOL));
+}
+
+Report count_subject(const std::string& kernel, const Arguments& arguments) {
+  return planned_for(request_of(kernel, arguments), arguments);
+}
+
+bool on_disk(const Arguments& arguments) {
+  return arguments.value("store") == Value(std::string(kDisk));
+}
+
+Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed,
+                   MemoryBudget* memory, const std::function<void()>& stop) {
+  Request request = request_of(kernel, arguments);
+  request.memory = memory;
+  // Of those that are auto for who is given O and L.
+  request.kernel = planned_for(request, arguments).kernel.plan.kernel;
+  std::optional<ScratchDirectory> scratch;
+  if (on_disk(arguments)) {
+    scratch.emplace(std::filesystem::temp_directory_path());
+    request.store = Request::OnDisk{};
+    request.store->directory = scratch->path();
+    request.store->options.before_each = stop;
+  }
+  // Who stands around a run has it measured by nobody else.
+  const bool alone = request.threads == 1 && !request.heads;
+  const Around around = [](Machine&, const Plan&, const auto& go) { go(); };
+  return run(request, {}, timed || !alone ? nullptr : around);
+}
+
+std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
+  std::vector<Subject> subjects;
+  for (const Kernel& kernel : kernels()) {
+    subjects.push_back(subject(std::string(kernel.name), std::string(kernel.summary), memory));
+    subjects.back().least_M = [&kernel](const Arguments& arguments) {
+      const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
+      const Index least = kernel.least_M(shape, arguments["prefetch"]);
+      return takes_forward(kernel) && !given_forward(arguments)
+                 ? std::max(least, least_M_of_forward(kernel, shape))
+                 : least;
+    };
+    subjects.back().declined = [&kernel](const Arguments& arguments) -> std::string {
+      if (arguments["threads"] > 1 && arguments["heads"] == 1 && !kernel.split) {
+        return "threads";
+      }
+      return arguments["prefetch"] > 1 && !streams(kernel) ? "prefetch" : "";
+    };
+  }
+  for (const std::string_view name : kAuto) {
+    subjects.push_back(
+        subject(std::string(name), "the kernel of fewest words, as `plan` has it", memory));
+  }
+  return subjects;
+}
+
+}  // namespace redblue

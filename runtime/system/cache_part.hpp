@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace redblue {
+
+enum class CacheLevel { L1, L2, L3 };  // L1 is the one for data
+inline constexpr std::array kCacheLevels = {CacheLevel::L1, CacheLevel::L2, CacheLevel::L3};
+constexpr std::string_view to_string(CacheLevel level) {
+  constexpr std::array kNames = {"L1", "L2", "L3"};
+  return kNames[static_cast<std::size_t>(level)];
+}
+
+// Fast memory as a part of a cache: L2, or L2*0.5.
+struct CachePart {
+  CacheLevel level = CacheLevel::L1;
+  double share = 1;  // in (0, 1]
+
+  friend bool operator==(const CachePart&, const CachePart&) = default;
+};
+
+}  // namespace redblue

@@ -1,0 +1,95 @@
+#include "runtime/system/journal.hpp"
+
+#include <cerrno>
+#include <stdexcept>
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/system/read_text.hpp"
+#include "runtime/system/system_call.hpp"
+
+namespace redblue {
+namespace {
+
+std::string content_of(int file, const std::filesystem::path& path) {
+  std::string text;
+  char part[1 << 16];
+  while (true) {
+    const ssize_t got = retry([&] { return ::read(file, part, sizeof(part)); });
+    if (got < 0) {
+      fail(errno, "read", path);
+    }
+    if (got == 0) {
+      return text;
+    }
+    text.append(part, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+Journal::Journal(std::filesystem::path path)
+    : path_(std::move(path)), file_(retry([&] {
+        return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+      })) {
+  if (file_.get() < 0) {
+    fail(errno, "write", path_);
+  }
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      throw std::runtime_error(path_.string() +
+                               " is in use by another process: wait for it, or take another place");
+    }
+    fail(errno, "lock", path_);
+  }
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0) {
+    fail(errno, "read", path_);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw std::runtime_error(path_.string() + " is no regular file: remove it");
+  }
+  if (static_cast<std::size_t>(status.st_size) > kMostBytes) {
+    throw std::runtime_error(path_.string() + " is larger than any that redblue wrote: remove it");
+  }
+  const std::string text = content_of(file_.get(), path_);
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines_.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (begin < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) {
+    fail(errno, "cut", path_);
+  }
+}
+
+void Journal::append(std::string_view line) {
+  const off_t begin = ::lseek(file_.get(), 0, SEEK_END);
+  while (!line.empty()) {
+    const ssize_t put = retry([&] { return ::write(file_.get(), line.data(), line.size()); });
+    if (put < 0) {
+      const int error = errno;
+      // So that whoever appends next does not go on in the middle of this line.
+      static_cast<void>(::ftruncate(file_.get(), begin));
+      fail(error, "write", path_);
+    }
+    line.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+void Journal::clear() {
+  if (::ftruncate(file_.get(), 0) != 0) {
+    fail(errno, "cut", path_);
+  }
+  lines_.clear();
+}
+
+void Journal::remove() {
+  if (::unlink(path_.c_str()) != 0) {
+    fail(errno, "remove", path_);
+  }
+}
+
+}  // namespace redblue

@@ -1,0 +1,430 @@
+#include "runtime/system/npy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/system/system_call.hpp"
+
+namespace redblue {
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kMagicAndVersion = 8;
+constexpr std::size_t kLongestHeader = 65535;  // all that format 1.0 can say
+constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+constexpr std::string_view kNativeFloat =
+    std::endian::native == std::endian::little ? "<f4" : ">f4";
+
+[[noreturn]] void refuse(const path& file, std::string_view why) {
+  throw InputError(fmt::format("{}: {}", file.string(), why));
+}
+
+// Fills `out` from `offset` on; less only where the file ends. Returns the bytes read.
+std::size_t read_at(int fd, std::span<std::byte> out, std::int64_t offset, const path& file) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = retry([&] {
+      return ::pread(fd, out.data() + done, out.size() - done,
+                     offset + static_cast<std::int64_t>(done));
+    });
+    if (got < 0) {
+      fail(errno, "read", file);
+    }
+    if (got == 0) {
+      break;
+    }
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+// What a header says, not yet judged.
+struct Header {
+  std::int64_t bytes = 0;  // from the start of the file to its data
+  std::string descr;
+  bool fortran = false;
+  std::vector<Index> shape;
+};
+
+// One pass over the Python literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }
+// without going back: keys in any order, each once, spaces anywhere, either kind of quotes.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const path& file) : text_(text), file_(file) {}
+
+  Header parse() {
+    std::optional<std::string_view> descr;
+    std::optional<bool> fortran;
+    std::optional<std::vector<Index>> shape;
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = quoted();
+      expect(':');
+      if (key == "descr" && !descr) {
+        descr = dtype();
+      } else if (key == "fortran_order" && !fortran) {
+        fortran = boolean();
+      } else if (key == "shape" && !shape) {
+        shape = tuple();
+      } else {
+        malformed("each of 'descr', 'fortran_order' and 'shape' once");
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_space();
+    if (at_ != text_.size()) {
+      malformed("nothing after '}'");
+    }
+    if (!descr || !fortran || !shape) {
+      malformed("all of 'descr', 'fortran_order' and 'shape'");
+    }
+    return {0, std::string(*descr), *fortran, std::move(*shape)};
+  }
+
+ private:
+  [[noreturn]] void malformed(std::string_view expected) const {
+    refuse(file_, fmt::format("malformed header at its byte {}; expected {}", at_, expected));
+  }
+
+  void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
+
+  // These three skip spaces first.
+  bool accept(char c) {
+    skip_space();
+    const bool found = at_ < text_.size() && text_[at_] == c;
+    at_ += found ? 1 : 0;
+    return found;
+  }
+  bool accept(std::string_view word) {
+    skip_space();
+    const bool found = text_.substr(at_).starts_with(word);
+    at_ += found ? word.size() : 0;
+    return found;
+  }
+  void expect(char c) {
+    if (!accept(c)) {
+      malformed(fmt::format("'{}'", c));
+    }
+  }
+
+  std::string_view quoted() {
+    const char quote = accept('"') ? '"' : '\'';
+    if (quote == '\'') {
+      expect(quote);
+    }
+    const std::size_t end = text_.find(quote, at_);
+    if (end == std::string_view::npos) {
+      malformed("a closing quote");
+    }
+    const std::string_view inside = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return inside;
+  }
+
+  std::string_view dtype() {
+    if (accept('[')) {
+      refuse(file_, "a structured dtype; expected float32 or float64");
+    }
+    return quoted();
+  }
+
+  bool boolean() {
+    if (accept("True")) {
+      return true;
+    }
+    if (!accept("False")) {
+      malformed("True or False");
+    }
+    return false;
+  }
+
+  std::vector<Index> tuple() {
+    std::vector<Index> sizes;
+    expect('(');
+    while (!accept(')')) {
+      sizes.push_back(size());
+      // In Python (3) is no tuple, and NumPy refuses it too.
+      if (!accept(',')) {
+        if (sizes.size() == 1) {
+          malformed("','");
+        }
+        expect(')');
+        break;
+      }
+    }
+    return sizes;
+  }
+
+  Index size() {
+    skip_space();
+    if (text_.substr(at_).starts_with('-')) {
+      malformed("sizes that are not negative");
+    }
+    Index value = 0;
+    const char* const begin = text_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (error == std::errc::result_out_of_range) {
+      malformed("sizes of at most 63 bits");
+    }
+    if (error != std::errc()) {
+      malformed("a size");
+    }
+    at_ += static_cast<std::size_t>(end - begin);
+    if (text_.substr(at_).starts_with('L')) {  // Python 2 wrote its long integers so
+      ++at_;
+    }
+    return value;
+  }
+
+  std::string_view text_;
+  const path& file_;
+  std::size_t at_ = 0;
+};
+
+Header read_header(int fd, const path& file) {
+  std::array<std::byte, kMagicAndVersion + 4> start{};
+  const std::size_t found = read_at(fd, start, 0, file);
+  if (std::memcmp(start.data(), kMagic.data(), std::min(found, kMagic.size())) != 0) {
+    refuse(file, "a foreign file; expected a .npy file, which begins with \\x93NUMPY");
+  }
+  const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(start[i]); };
+  const std::size_t major = byte(6);
+  const std::size_t minor = byte(7);
+  if (found >= kMagicAndVersion && (major < 1 || major > 3 || minor != 0)) {
+    refuse(file, fmt::format(".npy format {}.{}; expected 1.0, 2.0 or 3.0", major, minor));
+  }
+  const std::size_t preamble = kMagicAndVersion + (major == 1 ? 2 : 4);
+  if (found < preamble) {
+    refuse(file, fmt::format("truncated header: {} bytes; expected {} and more", found, preamble));
+  }
+  std::size_t length = byte(8) | byte(9) << 8U;
+  if (major > 1) {
+    length |= byte(10) << 16U | byte(11) << 24U;
+  }
+  if (length > kLongestHeader) {
+    refuse(file, fmt::format("a header of {} bytes; expected at most {}", length, kLongestHeader));
+  }
+  std::string text(length, '\0');
+  const std::size_t got = read_at(fd, std::as_writable_bytes(std::span(text)),
+                                  static_cast<std::int64_t>(preamble), file);
+  if (got < length) {
+    refuse(file, fmt::format("truncated header: {} bytes of it; expected {}", got, length));
+  }
+  Header header = HeaderParser(text, file).parse();
+  header.bytes = static_cast<std::int64_t>(preamble + length);
+  return header;
+}
+
+std::uint32_t byte_swapped(std::uint32_t bits) {
+  return __builtin_bswap32(bits);
+}
+std::uint64_t byte_swapped(std::uint64_t bits) {
+  return __builtin_bswap64(bits);
+}
+
+std::string numpy_header(const std::vector<Index>& shape) {
+  std::string dict =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", kNativeFloat,
+                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  // Spaces and a newline bring the data to a multiple of 64 bytes.
+  const std::size_t before = kMagicAndVersion + 2;
+  const std::size_t total = (before + dict.size() + 1 + 63) / 64 * 64;
+  dict.resize(total - before - 1, ' ');
+  dict += '\n';
+  std::string header(kMagic);
+  header +=
+      {'\1', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8U)};
+  return header + dict;
+}
+
+// Words of a row: of all that shares its first coordinate.
+Words row_words(const std::vector<Index>& shape) {
+  Words words = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    words *= shape[i];
+  }
+  return words;
+}
+
+}  // namespace
+
+NpyReader::NpyReader(std::filesystem::path path)
+    : path_(std::move(path)),
+      // Not to wait for the other end of a pipe, which is refused just below.
+      file_(retry([&] { return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); })) {
+  struct stat status {};
+  if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0) {
+    fail(errno, "open", path_);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    refuse(path_, "not a regular file; expected a .npy file");
+  }
+
+  const Header header = read_header(file_.get(), path_);
+  if (header.descr != "<f4" && header.descr != ">f4" && header.descr != "<f8" &&
+      header.descr != ">f8") {
+    refuse(path_, fmt::format("elements of dtype {:?}; expected float32 (<f4) or float64 (<f8)",
+                              header.descr.substr(0, 40)));
+  }
+  swapped_ = header.descr[0] != kNativeFloat[0];
+  item_bytes_ = header.descr[2] - '0';
+  fortran_ = header.fortran;
+  data_offset_ = header.bytes;
+
+  shape_ = header.shape;
+  if (shape_.empty() || shape_.size() > 3) {
+    refuse(path_, fmt::format("{} dimensions; expected 1, 2 or 3", shape_.size()));
+  }
+  const std::string shape = fmt::format("shape ({})", fmt::join(shape_, ", "));
+  if (std::ranges::find(shape_, 0) != shape_.end()) {
+    refuse(path_, shape + " is empty; expected one element at least");
+  }
+  const Words expected = row_words(shape_) * shape_.front() * item_bytes_;
+  if (expected.overflowed()) {
+    refuse(path_, shape + " passes 63 bits of bytes");
+  }
+  cols_ = row_words(shape_).value();
+  const Index bytes = status.st_size - data_offset_;
+  if (bytes != expected.value()) {
+    refuse(path_, fmt::format("{}: {} bytes of data; expected {} for {}",
+                              bytes < expected.value() ? "truncated" : "trailing bytes", bytes,
+                              expected.value(), shape));
+  }
+}
+
+void NpyReader::read_rows(Range range, std::span<float> out) const {
+  const auto [begin, end] = range;
+  if (begin < 0 || begin > end || end > rows() ||
+      out.size() != static_cast<std::size_t>((end - begin) * cols_)) {
+    throw std::invalid_argument(fmt::format("{}: rows [{}, {}) of {} x {} into {} words",
+                                            path_.string(), begin, end, rows(), cols_, out.size()));
+  }
+  if (is_float32()) {
+    read_rows_as<std::uint32_t>(begin, out);
+  } else {
+    read_rows_as<std::uint64_t>(begin, out);
+  }
+}
+
+template <typename Bits>
+void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
+  using Number = std::conditional_t<sizeof(Bits) == sizeof(float), float, double>;
+  // Element e in the file's order. In Fortran order the rows run fastest; of three dimensions the
+  // second runs faster than the third, which in a row is the other way round.
+  const auto size = static_cast<Index>(out.size());
+  const Index count = size / cols_;
+  const Index inner = shape_.back();
+  const Index middle = shape_.size() == 3 ? shape_[1] : 1;
+  const auto in_file = [&](Index e) {
+    return fortran_ ? e / count * rows() + begin + e % count : begin * cols_ + e;
+  };
+  const auto in_out = [&](Index e) {
+    const Index column = e / count;
+    return fortran_ ? column % middle * inner + column / middle + e % count * cols_ : e;
+  };
+  // So many are neighbours in the file: all, or where rows are left out, those of a column.
+  const Index run = fortran_ && count < rows() ? count : size;
+  std::vector<Bits> buffer(std::min(static_cast<std::size_t>(run), kBufferBytes / sizeof(Bits)));
+
+  for (Index e = 0; e < size;) {
+    const auto next = std::min(buffer.size(), static_cast<std::size_t>(run - e % run));
+    const auto bytes = std::as_writable_bytes(std::span(buffer).first(next));
+    const Index offset = data_offset_ + in_file(e) * static_cast<Index>(sizeof(Bits));
+    if (read_at(file_.get(), bytes, offset, path_) < bytes.size()) {
+      refuse(path_, fmt::format("truncated while it was read; expected bytes up to {}",
+                                offset + static_cast<Index>(bytes.size())));
+    }
+    for (const Bits bits : std::span(buffer).first(next)) {
+      const auto value = std::bit_cast<Number>(swapped_ ? byte_swapped(bits) : bits);
+      const Index to = in_out(e);
+      // Negated, so that it catches NaN too; before the cast, which has no meaning for more.
+      if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
+        refuse(path_, fmt::format("{} at {}; expected finite float32 numbers", value,
+                                  place_of(begin + to / cols_, to % cols_)));
+      }
+      out[static_cast<std::size_t>(to)] = static_cast<float>(value);
+      ++e;
+    }
+  }
+}
+
+std::string NpyReader::place_of(Index row, Index col) const {
+  return shape_.size() == 3 ? fmt::format("head {}, row {}, column {}", row, col / shape_.back(),
+                                          col % shape_.back())
+                            : fmt::format("row {}, column {}", row, col);
+}
+
+// The file and how far it is.
+struct NpyWriter::Pending {
+  explicit Pending(path target) : file(std::move(target)) {}
+  WholeFile file;
+  Index rows = 0;
+  Index cols = 0;
+  Index rows_done = 0;
+};
+
+NpyWriter::NpyWriter(std::filesystem::path path, const std::vector<Index>& shape) {
+  if (shape.empty() || std::ranges::any_of(shape, [](Index extent) { return extent < 1; })) {
+    throw std::invalid_argument(
+        fmt::format("{}: an array of {} to write", path.string(), fmt::join(shape, " x ")));
+  }
+  pending_ = std::make_unique<Pending>(std::move(path));
+  const std::string header = numpy_header(shape);
+  pending_->rows = shape.front();
+  pending_->cols = row_words(shape).value();
+  const Words bytes = Words(pending_->rows) * pending_->cols * Words(sizeof(float)) +
+                      static_cast<Index>(header.size());
+  pending_->file.reserve(bytes.value());
+  pending_->file.append(std::as_bytes(std::span(header)));
+}
+
+NpyWriter::NpyWriter(NpyWriter&&) noexcept = default;
+NpyWriter& NpyWriter::operator=(NpyWriter&&) noexcept = default;
+NpyWriter::~NpyWriter() = default;
+
+void NpyWriter::append(std::span<const float> values) {
+  Pending& p = *pending_;
+  const auto count = static_cast<Index>(values.size());
+  if (count % p.cols != 0 || count / p.cols > p.rows - p.rows_done) {
+    throw std::invalid_argument(fmt::format("{}: {} words after row {} of {} x {}",
+                                            p.file.target().string(), count, p.rows_done, p.rows,
+                                            p.cols));
+  }
+  if (count == 0) {
+    return;
+  }
+  p.file.append(std::as_bytes(values));
+  p.rows_done += count / p.cols;
+  if (p.rows_done == p.rows) {
+    p.file.finish();
+  }
+}
+
+void NpyWriter::commit() {
+  pending_->file.commit();
+}
+
+}  // namespace redblue

@@ -1,0 +1,168 @@
+#include "runtime/system/subprocess.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/system/system_call.hpp"
+
+namespace redblue {
+namespace {
+
+// The present environment, with those variables in place of older ones of their names.
+std::vector<std::string> environment_with(std::vector<std::string> variables) {
+  const auto replaced = [names = variables](std::string_view old) {
+    return std::ranges::any_of(names, [old](const std::string& variable) {
+      return old.starts_with(variable.substr(0, variable.find('=') + 1));
+    });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!replaced(*entry)) {
+      variables.emplace_back(*entry);
+    }
+  }
+  return variables;
+}
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// These signals are held back while it lives, so that they can be waited for.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&held_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+      sigaddset(&held_, signal);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  [[nodiscard]] int wait() const {
+    int signal = 0;
+    return ::sigwait(&held_, &signal) == 0 ? signal : 0;
+  }
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+};
+
+// In the child, where only what is safe in a signal handler may be called.
+[[noreturn]] void become(char* const* words, char* const* environment, const sigset_t& signals,
+                         int out, int err) {
+  constexpr int kCannotStart = 127;
+  const int in = ::open("/dev/null", O_RDONLY);
+  if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
+      ::dup2(err, STDERR_FILENO) >= 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+      ::signal(SIGPIPE, SIG_DFL) != SIG_ERR &&  // whatever this process made of it
+      ::pthread_sigmask(SIG_SETMASK, &signals, nullptr) == 0) {
+    ::execve(words[0], words, environment);
+  }
+  ::_exit(kCannotStart);
+}
+
+class File {
+ public:
+  explicit File(const std::filesystem::path& path)
+      : handle_(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600)) {
+    if (handle_ < 0) {
+      fail(path.string());
+    }
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { ::close(handle_); }
+  [[nodiscard]] int get() const { return handle_; }
+
+ private:
+  int handle_;
+};
+
+}  // namespace
+
+ScratchDirectory::ScratchDirectory(const std::filesystem::path& parent) {
+  std::string name = (parent / "redblue-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    fail(name);
+  }
+  path_ = name;
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::optional<std::filesystem::path> find_program(std::string_view name, std::string_view search) {
+  while (!search.empty()) {
+    const std::size_t colon = std::min(search.find(':'), search.size());
+    const std::string_view directory = search.substr(0, colon);
+    search.remove_prefix(std::min(colon + 1, search.size()));
+    const std::filesystem::path found =
+        std::filesystem::path(directory.empty() ? "." : directory) / name;
+    std::error_code ignored;
+    if (::access(found.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(found, ignored)) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+Ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& variables,
+                  const std::filesystem::path& scratch) {
+  std::vector<std::string> replaced = variables;
+  replaced.emplace_back("LC_ALL=C.UTF-8");
+  const std::vector<std::string> environment = environment_with(std::move(replaced));
+  const std::vector<char*> word_pointers = pointers(words);
+  const std::vector<char*> environment_pointers = pointers(environment);
+  Ended ended;
+  {
+    const File out(scratch / "standard_output");
+    const File err(scratch / "standard_error");
+    const HeldSignals signals;
+    const pid_t child = ::fork();
+    if (child < 0) {
+      fail("fork");
+    }
+    if (child == 0) {
+      become(word_pointers.data(), environment_pointers.data(), signals.before(), out.get(),
+             err.get());
+    }
+    int status = 0;
+    for (pid_t done = 0; done == 0;) {
+      const int signal = signals.wait();
+      if (signal != SIGCHLD && signal != 0) {
+        ended.interrupted = signal;
+        ::kill(child, signal);
+      }
+      done = ::waitpid(child, &status, WNOHANG);
+      if (done < 0 && errno != EINTR) {
+        fail("waitpid");
+      }
+    }
+    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    ended.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  }
+  ended.out = content(scratch / "standard_output");
+  ended.err = content(scratch / "standard_error");
+  return ended;
+}
+
+}  // namespace redblue

@@ -1,0 +1,39 @@
+#pragma once
+// Calls of the operating system: what they take, signals that end them, and how they fail.
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "memsim/store/file.hpp"
+
+namespace redblue {
+
+// With errno, as the call left it.
+[[noreturn]] inline void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+// Words or an environment as exec takes them. Requires: the strings outlive them.
+inline std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  all.reserve(strings.size() + 1);
+  for (const std::string& string : strings) {
+    all.push_back(const_cast<char*>(string.c_str()));
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
+// Calls until it is not a signal that ended the call.
+template <typename Call>
+auto retry(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) {
+    result = call();
+  }
+  return result;
+}
+
+}  // namespace redblue

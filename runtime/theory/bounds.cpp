@@ -1,0 +1,300 @@
+#include "runtime/theory/bounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+using Real = long double;
+
+Real real(Index words) {
+  return static_cast<Real>(words);
+}
+
+Index rounded_down(Real words) {
+  if (words >= 0x1p63L) {
+    throw CountOverflow("a bound does not fit 63 bits: the sizes are too large");
+  }
+  return words > 0 ? static_cast<Index>(words) : 0;
+}
+
+// gain - cost, rounded down. The gain gives up more than all its roundings come to.
+Index below(Real gain, Real cost) {
+  return rounded_down(gain * (1 - 0x1p-50L) - cost);
+}
+
+// The largest f(T) over lengths T of a phase. Any length gives a bound. These, 16 to the octave,
+// are the same for all M, so that a maximum over bounds that fall with M falls with M; and next to
+// the best length a bound is flat.
+template <class F>
+Real over_lengths(F f) {
+  static const auto lengths = [] {
+    std::array<Real, std::size_t{62} * 16> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = std::floor(std::exp2(static_cast<Real>(i) / 16));
+    }
+    return made;
+  }();
+  Real best = 0;
+  for (const Real T : lengths) {
+    best = std::max(best, f(T));
+  }
+  return best;
+}
+
+// Lemma 1: the events of a run with `work` products, of which B words at hand allow
+// kappa (B/3)^(3/2). Where `per_creation` is not 0, in phases long enough that their average event
+// brings at most d / per_creation products.
+struct Products {
+  Real work;
+  Real kappa = 1;
+  Real per_creation = 0;
+
+  [[nodiscard]] Real events(Index M, Index d) const {
+    const auto most = [](Real words) { return words / 3 * std::sqrt(words / 3); };
+    return over_lengths([&](Real T) {
+      const Real each = most(real(M) + T);
+      return T * real(d) < per_creation * each ? 0 : T * (work / kappa - most(T)) / each;
+    });
+  }
+};
+
+// Lemma 2: the moves of a run with `pairs` pairs, of which B words at hand form B^2 / (K d^2).
+Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
+  const Real M_ = real(M);
+  const Real share = K * real(d) * real(d);
+  const auto formed = [&](Real words) { return words * words / share; };
+  return over_lengths([&](Real T) {
+    const Real most = std::max(
+        {formed(M_ + T) / T, (formed(T) + M_) / T, (formed(M_) + T) / (2 * T), (M_ + T) / (2 * T)});
+    return (pairs - formed(T)) / most;
+  });
+}
+
+// Words that must be touched, each once.
+Words compulsory(const Task& task) {
+  const auto [n, m, d] = task.shape;
+  const Words queries = Words(n) * d;
+  const Words keys = Words(m) * d;
+  const Words square = Words(d) * d;
+  if (task.pass == Pass::product) {
+    return queries + keys + Words(n) * m;
+  }
+  const Words sources = task.sharing == Sharing::none ? queries + 2 * keys
+                        : task.sharing == Sharing::kv ? queries + keys
+                                                      : queries;
+  return task.pass == Pass::forward ? sources + 2 * square + queries + n  // O and L are written
+                                    : sources + 3 * square + queries;     // dO is read
+}
+
+// The constants of the lemmas.
+struct Constants {
+  Real pairs;            // K
+  Real two_step_pairs;   // K of two-step schedules
+  Real one, two, three;  // kappa of scores, of two products, of three
+  Real folds;            // kappa of the products that take partial sums into g
+  Real searched;         // kappa of the three and the folds together, by search, rounded up
+};
+
+Constants constants(Pass pass, Sharing sharing) {
+  const Real root2 = std::sqrt(2.0L);
+  const Real root1_5 = std::sqrt(1.5L);
+  const Real forward_two[] = {1, root2, 1 + root2};
+  const Constants of[] = {{16, 24, 1, 1, 1, 1, 1.342L},
+                          {8, 12, 1, 1, root1_5, 1, 1.404L},
+                          {4, 8, 2, 2, 2, root2, 2.198L}};
+  const auto which = static_cast<std::size_t>(sharing);
+  Constants chosen = of[which];
+  if (pass == Pass::forward) {
+    chosen.two = forward_two[which];
+  }
+  return chosen;
+}
+
+void add_product_bounds(const Task& task, std::vector<Bound>& bounds) {
+  const auto [n, m, d] = task.shape;
+  const Index M = task.M;
+  const Real nm = real(n) * real(m);
+  const Real work = nm * real(d);
+  bounds.push_back({"products", below(Products{.work = work}.events(M, d), 0)});
+  bounds.push_back({"pairs", below(nm + moves_of_pairs(nm, 4, M, d), 0)});
+  bounds.push_back({.name = "Smith et al. 2019",
+                    .words = below(2 * work / std::sqrt(real(M)), 2 * real(M)),
+                    .status = Status::cited});
+}
+
+void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
+  const auto [n, m, d] = task.shape;
+  const Index M = task.M;
+  const Constants k = constants(task.pass, task.sharing);
+  const Real nm = real(n) * real(m);
+  const Real work = nm * real(d);
+  const Real L = real(n);
+  const Real results = real(n) * real(d) + L;
+  const Products scores{.work = work, .kappa = k.one};
+  const Products both{.work = 2 * work, .kappa = k.two, .per_creation = k.two};
+  const Products weights{.work = real(std::min(n, m)) * real(d) * real(d)};
+  bounds.push_back({"scores", below(scores.events(M, d) + results, nm)});
+  bounds.push_back({"two products", below(both.events(M, d) + L, nm)});
+  bounds.push_back({"pairs", below(moves_of_pairs(nm, k.pairs, M, d) + L, 0)});
+  bounds.push_back(
+      {"weights", below(weights.events(M, d) + results, real(std::max(n, m)) * real(d))});
+}
+
+void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
+  const auto [n, m, d] = task.shape;
+  const Index M = task.M;
+  const Constants k = constants(task.pass, task.sharing);
+  const Real nm = real(n) * real(m);
+  const Real work = nm * real(d);
+  const Real g = real(d) * real(d);
+  const Real sums = real(std::max(n, m)) * real(d);  // as many words as W or T has
+  const Products scores{.work = 2 * work, .kappa = k.two};
+  const Products weights{.work = 2 * real(std::min(n, m)) * g};
+  const auto three = [&](Real kappa, Real per_creation) {
+    return Products{.work = 3 * work, .kappa = kappa, .per_creation = per_creation}.events(
+        M, task.shape.d);
+  };
+  bounds.push_back({"scores", below(scores.events(M, d) + g, 2 * nm)});
+  bounds.push_back({"pairs", below(moves_of_pairs(nm, k.pairs, M, d) + g, 0)});
+  bounds.push_back({"weights", below(weights.events(M, d) + g, 2 * sums)});
+  bounds.push_back(
+      {.name = "three products",
+       .words = below(three(k.three, k.three + k.folds), (2 + 3 * k.folds / k.three) * nm),
+       .recomputation = false});
+  bounds.push_back({.name = "three products, two-step",
+                    .words = below(three(k.three, k.three) + g, 2 * nm + sums),
+                    .order = Order::two_step});
+  bounds.push_back({.name = "pairs, two-step",
+                    .words = below(moves_of_pairs(nm, k.two_step_pairs, M, d) + g, sums),
+                    .order = Order::two_step});
+  bounds.push_back({.name = "three products, searched",
+                    .words = below(three(k.searched, k.searched), 2 * nm),
+                    .status = Status::numerical,
+                    .recomputation = false});
+}
+
+// The paper's two expressions, each without its constant; n m in place of n^2, and in place of n
+// the smaller of the two. Nothing where one passes 63 bits: no bound of a count rests on it.
+struct Asymptotic {
+  std::optional<Index> large, small;
+};
+Asymptotic asymptotic(const Task& task) {
+  const auto [n, m, d] = task.shape;
+  const Real scores = real(n) * real(m) * real(d);
+  const Real weights = task.pass == Pass::backward ? real(std::min(n, m)) * real(d) * real(d) : 0;
+  const auto counted = [](Real words) {
+    return words < 0x1p63L ? std::optional(rounded_down(words)) : std::nullopt;
+  };
+  return {counted((scores + weights) * real(d) / real(task.M)),
+          counted((scores + weights) / std::sqrt(real(task.M)))};
+}
+
+std::vector<Bound> all_bounds(const Task& task) {
+  const auto [n, m, d] = task.shape;
+  require(n > 0 && m > 0 && d > 0, "n, m and d are at least 1");
+  require(task.M > 0, "M is at least 1");
+  require(task.sharing != Sharing::self || n == m, "n == m where A1 = A2");
+  std::vector<Bound> bounds = {{"compulsory", compulsory(task).value()}};
+  if (task.pass == Pass::product) {
+    add_product_bounds(task, bounds);
+    return bounds;
+  }
+  const bool backward = task.pass == Pass::backward;
+  if (backward) {
+    add_backward_bounds(task, bounds);
+  } else {
+    add_forward_bounds(task, bounds);
+  }
+  const auto [large, small] = asymptotic(task);
+  const bool is_large = Words(task.M) >= dividing_point(task.shape);
+  if (large) {
+    bounds.push_back({.name = backward ? "Theorem 4.2" : "Saha and Ye 2024, large",
+                      .words = *large,
+                      .status = Status::asymptotic,
+                      .regime = "M >= d^2",
+                      .in_regime = is_large});
+  }
+  if (small) {
+    bounds.push_back({.name = backward ? "Theorem 4.4" : "Saha and Ye 2024, small",
+                      .words = *small,
+                      .status = Status::asymptotic,
+                      .regime = "M < d^2",
+                      .in_regime = !is_large});
+  }
+  return bounds;
+}
+
+}  // namespace
+
+std::vector<Bound> lower_bounds(const Task& task) {
+  std::vector<Bound> bounds = all_bounds(task);
+  for (Bound& bound : bounds) {
+    bound.sharing = task.sharing;
+  }
+  return bounds;
+}
+
+bool meets(const Schedule& schedule, const Bound& bound) {
+  return (bound.order == Order::any || schedule.order == bound.order) &&
+         (bound.recomputation || !schedule.recomputes) && schedule.known <= bound.known &&
+         schedule.sharing <= bound.sharing;
+}
+
+const Bound& largest(const std::vector<Bound>& bounds, const Schedule& schedule) {
+  const Bound* best = nullptr;
+  for (const Bound& bound : bounds) {
+    if (bound.status == Status::proven && meets(schedule, bound) &&
+        (best == nullptr || bound.words > best->words)) {
+      best = &bound;
+    }
+  }
+  require(best != nullptr, "a bound that the schedule meets");
+  return *best;
+}
+
+Words dividing_point(const Shape& shape) {
+  return Words(shape.d) * shape.d;
+}
+
+Index asymptotic_words(const Task& task) {
+  const auto [large, small] = asymptotic(task);
+  if (!large && !small) {
+    throw CountOverflow("what the paper says does not fit 63 bits: the sizes are too large");
+  }
+  constexpr Index kNever = std::numeric_limits<Index>::max();
+  return std::min(large.value_or(kNever), small.value_or(kNever));
+}
+
+std::string_view to_string(Pass pass) {
+  constexpr std::string_view names[] = {"product", "forward", "backward"};
+  return names[static_cast<std::size_t>(pass)];
+}
+
+std::string_view to_string(Sharing sharing) {
+  constexpr std::string_view names[] = {"none", "kv", "self"};
+  return names[static_cast<std::size_t>(sharing)];
+}
+
+std::string_view to_string(Known known) {
+  constexpr std::string_view names[] = {"nothing", "OL"};
+  return names[static_cast<std::size_t>(known)];
+}
+
+std::string_view to_string(Order order) {
+  constexpr std::string_view names[] = {"any", "two-step"};
+  return names[static_cast<std::size_t>(order)];
+}
+
+std::string_view to_string(Status status) {
+  constexpr std::string_view names[] = {"proven", "cited", "numerical", "asymptotic"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+}  // namespace redblue

@@ -1,0 +1,111 @@
+#include "runtime/theory/planner.hpp"
+
+#include <algorithm>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+bool takes_forward(const Kernel& kernel) {
+  return find_operand(kernel.given, "O") != nullptr;
+}
+
+Pass pass_of(const Kernel& kernel) {
+  const auto returns = [&](std::string_view name) {
+    return find_operand(kernel.returns, name) != nullptr;
+  };
+  return returns("g") ? Pass::backward : returns("O") ? Pass::forward : Pass::product;
+}
+
+Words io(const Plan& plan) {
+  const PhaseCost all = total(plan.phases);
+  return all.reads + all.writes;
+}
+
+double seconds(const Choice& choice, const Goal& goal) {
+  const double own = seconds(choice.plan, *goal.rates) / static_cast<double>(goal.workers);
+  return choice.forward ? seconds(*choice.forward, *goal.rates) + own : own;
+}
+
+}  // namespace
+
+std::vector<Choice> choices(const Task& task, const Goal& goal) {
+  bool overflowed = false;
+  std::optional<Plan> forward;
+  if (task.pass == Pass::backward && task.known == Known::nothing) {
+    Task before = task;
+    before.pass = Pass::forward;
+    try {
+      const std::vector<Choice> makers = choices(before, {.rates = goal.rates});
+      if (!makers.empty()) {
+        forward = makers.front().plan;
+      }
+    } catch (const CountOverflow&) {  // from nothing in one pass may move fewer
+      overflowed = true;
+    }
+  }
+  std::vector<Choice> found;
+  for (const Kernel& kernel : kernels()) {
+    const bool needs_forward = takes_forward(kernel) && task.known == Known::nothing;
+    if (pass_of(kernel) != task.pass || (needs_forward && !forward) ||
+        (has_one_source(kernel) && task.sharing == Sharing::none)) {
+      continue;
+    }
+    try {
+      Choice choice{.plan = kernel.plan(task.shape, task.M,
+                                        goal.rates == nullptr ? Objective::words : Objective::time),
+                    .forward = needs_forward ? forward : std::nullopt,
+                    .words = 0};
+      choice.words = needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan);
+      if (choice.words.overflowed()) {  // the next may move fewer
+        overflowed = true;
+        continue;
+      }
+      found.push_back(std::move(choice));
+    } catch (const FastMemoryTooSmall&) {  // the next may fit
+    } catch (const CountOverflow&) {       // nor does this, and its least M passes 63 bits
+    }
+  }
+  if (found.empty() && overflowed) {
+    throw CountOverflow(
+        "the words of every kernel that fits pass 63 bits: the sizes are too large");
+  }
+  if (!found.empty()) {
+    const std::vector<Bound> bounds = lower_bounds(task);
+    for (Choice& choice : found) {
+      if (goal.rates != nullptr) {
+        choice.seconds = seconds(choice, goal);
+      }
+      choice.bound = largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.sharing));
+    }
+  }
+  std::ranges::stable_sort(found, [](const Choice& a, const Choice& b) {
+    if (a.seconds != b.seconds) {
+      return a.seconds < b.seconds;
+    }
+    return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
+  });
+  return found;
+}
+
+Words flops(const Choice& choice) {
+  const Words own = total(choice.plan.phases).flops;
+  return choice.forward ? own + total(choice.forward->phases).flops : own;
+}
+
+Schedule schedule_of(const Kernel& kernel, Sharing sharing) {
+  return {.order = kernel.folds_partial_sums ? Order::any : Order::two_step,
+          .recomputes = false,
+          .sharing = sharing};
+}
+
+Task task_of(const Kernel& kernel, const Shape& shape, Index M) {
+  return {.pass = pass_of(kernel),
+          .shape = shape,
+          .M = M,
+          .sharing = has_one_source(kernel) ? Sharing::kv : Sharing::none,
+          .known = takes_forward(kernel) ? Known::O_and_L : Known::nothing};
+}
+
+}  // namespace redblue

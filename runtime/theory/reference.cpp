@@ -1,0 +1,1252 @@
+#include "runtime/theory/reference.hpp"
+
+// The bound
+// ---------
+// Rounding: fl(x) = x(1 + e), |e| <= u = 2^-24, so e^-U <= 1 + e <= e^U with U = u/(1 - u);
+// exp and log: |e| <= 4u, within e^(+-4U). Factors are kept as exponents, which add up:
+// after k roundings a term is off by at most rho(k) = e^(kU) - 1, for every k. A sum of k
+// products, in any order, with or without fma, rounds no term more than k times:
+//     |fl(x . y) - x . y| <= rho(k) |x|.|y|.
+// A result below 2^-126 may be rounded, flushed or clamped to anything below; `tiny`, at
+// least 16 times that, stands for one such loss and for what later factors make of it.
+// Numbers that are multiples of a power of two, with sum |x||y| <= 2^24 such units, are
+// summed without any error, in any order ("exact" below; scores of integers).
+//
+// Scores.  |S^ - S| <= E1 = rho(d) |A1||X|;   |s^ - s| <= ds = (E1 + rho(d)(|S| + E1)) |A2|^T.
+//
+// Log-sum-exp, row i.  Let mu = max s^ <= reach = max(s + ds), top = max s, R the number of
+// rescales. In l^ = fl(sum e) the term j is exp(s^_j - mu) times: one exp (4); at most m
+// additions; R rescales, each an exp and a product (5; a rescale by 1 is exact); and the
+// roundings of the arguments of its exps, u|s^_j - mu_1| + u|mu_1 - mu_2| + ..., which
+// telescope to u(mu - s^_j) <= u fall_j, fall = reach - s + ds. So
+//     log l^ + mu = log sum_j exp(s_j + x_j),   |x_j| <= eta_j = ds_j + U(fall_j + 4 + 5R + m),
+// and, with f the exact softmax, |log l^ + mu - L| <= lambda = log sum_j f_j e^(eta_j): from
+// above term by term; from below log sum f e^-eta >= -sum f eta >= -lambda (Jensen, twice).
+// L^ = fl(mu + log l^) adds 4U|log l| and one rounding of |L|: |L^ - L| <= dL.
+//
+// Softmax.  What is wrong with L^ or l^ is one factor for the whole row:
+//     f^_ij = f_ij (1 + a_ij)(1 + b_i) + tiny,   |b_i| <= beta = e^dL - 1,
+//     |a_ij| <= e^alpha - 1,   alpha = ds + U(|s - L| + ds + (reach - top) + dL + 6),
+// for f = exp(s - L) (argument, exp) and for f = e / l (argument, exp, one or two for the
+// quotient; mu - s^ <= (reach - top) + (L - s) + ds). b_i is kept apart because in p A2 it
+// multiplies a sum that has cancelled, |sum_j p_ij A2_j|, not sum_j |p_ij||A2_j|.
+//
+// O^ = (1 + b)(O + r),  |r| <= sum_j f[(e^alphaO - 1)|h| + e^alphaO dh],  alphaO = alpha +
+// U(5R + m): both sum f h and sum e h, rescaled, over l.  dh = rho(d)|A3||Y|.
+// dq = |dO| (dh + rho(d)(|h| + dh))^T.
+// v, from f and q:  dv = beta|v| + (1 + beta) sum f[a|q| + (1 + a)(dq + rho(m)(|q| + dq))];
+//    from dO and O: dv = beta|v| + (1 + beta)|dO|.r + rho(d)|dO|.(|O| + dO^); the larger.
+// p^ = f^(q^ - v^) + 2 roundings of f^|q^| and f^|v^|. Written out,
+//     p^ = (1 + b)[p - f(v^ - v) + c'],  |c'| <= c = f[a(|q - v| + dv) + (1 + a)(dq +
+//          rho(2)(|q| + dq + |v| + dv))],
+//     |p^ - p| <= dp = beta|p| + (1 + beta)(f dv + c),   |p^| <= P = |p| + dp,
+// and since v^ too is one number a row, in W = p A2 it multiplies |f A2|:
+//     |p^ A2 - W| <= dW = beta|W| + (1 + beta)(dv |f A2| + c |A2|).
+// g: |A1|^T (dW + rho(chain) P|A2|).   dQ: dW + rho(m) P|A2|.
+// dK: dp^T |S| + P^T (E1 + rho(n)(|S| + E1)).   dV: (df + rho(n)(f + df))^T |dO|.
+//
+// Where O and L are given, lambda = dL = beta = 0 and only the second v is left, r = 0.
+//
+// Where Y meets the rows, q = (dO Y^T) A3^T is to dO, Y^T and A3 what s is to A1, X and A2. In
+// O = B Y, B = f A3, what is wrong with a weight is the same for all words of A3_j, and comes
+// to O with h_j; only the roundings of B do not. With the 4R of the rescales' exps in a,
+//     r = f a |h| + chain |Y| + rho(d + 2)(|B| + f a|A3| + chain)|Y|,
+//     chain = f (1 + a) rho(R + m + 2)|A3|
+// (l may divide before Y or after: its quotient is in both), and of |dO|.r the first two parts
+// are no more than f a |q| + chain |dO Y^T|.
+//
+// Where X meets the keys, s = A1 y, y = X A2^T, is to A1, A2 and X^T what q is to dO, A3 and Y:
+//     dy = rho(d)|X||A2|^T,   ds = |A1|(dy + rho(d)(|y| + dy)).
+//
+// A running mean
+// --------------
+// One pass over K blocks of keys, in any order, without v beforehand. All that follows are the
+// words of one row as they are computed, for block b = 1..K, with mu the maximum so far and
+// nu_0 = l_0 = Z_0 = U_0 = 0:
+//     alpha = exp(mu_(b-1) - mu_b),  e = exp(s - mu_b),  l_b = alpha l_(b-1) + sum e,
+//     q' = q^ - nu_(b-1),  delta_b = (sum e q') / l_b,  nu_b = nu_(b-1) + delta_b,
+//     Z_b = alpha Z_(b-1) + sum e A2,
+//     U_b = alpha U_(b-1) - delta_b (alpha Z_(b-1)) + sum e (q' - delta_b) A2,
+// the sums over the block; W = U_K / l_K. U may be shifted by what nu moved in place of delta.
+// R = K - 1; a has the 4R of the exps, which U, Z and l have in common: phi_j = f_j (1 + a_j)
+// (1 + b'), |b'| <= beta, are the weights e and alpha, as computed, would have if summed and
+// divided exactly; sum phi = 1.
+//
+// Sizes.  Let |q^| <= Q and nb the keys of block b. nu_b is, but for rounding, a mean of nu_(b-1)
+// and of q^: from |1 - w| + w <= 1 + 2 rho(nb + 1), w = sum e / l_b, and the nb + 3 roundings of
+// q', e q', their sum and quotient, by induction |nu_b| <= N = (1 + rho(4m + 9K)) Q. No q^ and no
+// later nu is further from nu_b, b >= 1, than
+//     D = (1 + rho(3m + 5K)) (max q^ - min q^ + rho(2m + 3) Q + (K - 1) u N),
+// as nu_1 is a mean up to 2m + 3 roundings and all later blocks see differences to nu: an offset
+// that all q have in common is left behind with the first. The roundings of all nu (where U is
+// shifted by how nu moved: of all shifts but the first, which is exact) add up to no more than
+//     wander = (K - 1) u max(N, D).
+//
+// Residual.  Let nu~ = nu_(K-1) + delta_K (or nu_K). What is wrong with nu_b as a mean shrinks
+// with each block by alpha l_(b-1) / l_b, so that an error of nu_b has the weight phi of all keys
+// so far, at most 1, and one of key j's share in delta_b the weight phi_j. The means by phi and
+// by f differ by sum (phi - f) q = sum (phi - f)(q - v). So
+//     |nu~ - v| <= dv = (1 + beta) sum f[a|q - v| + (1 + a)(dq + rho(2m + R + 4)
+//                  max(|q| + dq, D))] + wander.
+// The same for nu_b, b not before the block of key j: as the sum of p over some keys is at most
+// sum|p| / 2 in size (over all it is 0),  phi_j |nu_b - v| <= (1 + beta) sum|p| / 2 + dv.
+//
+// W.  Z and U are linear in what is added to them. With exact sums key j would enter W, in units
+// of (1 + b) f_j (1 + a_j) A2_j, as x_K, where x_b = q' - sum of delta from j's block to b, and
+//     |x_K - (q - nu~)| <= near = dq + u D + wander
+// (q' of block 1 is exact, others are rounded at D). A rounding of U_b meets x_b, and one of Z_b
+// meets x_K - x_b; |x_b| and |x_K - x_b| are at most (1 + u) D + wander. There are at most
+// k = R + m + K + 3 on the way of a key through each, and summation by parts gives rho(k) of the
+// one and e^(kU) rho(k) of the other, together rho(2k). So
+//     |W^ - W| <= dW = beta|W| + (1 + beta)(dv|f A2| + c|A2|),
+//     c = f[a(|q - v| + dv) + (1 + a) near] + rho(2k) min(f(1 + a)((1 + u) D + wander),
+//         f(1 + a)(|q - v| + near) + 2(1 + beta)((1 + beta) sum|p| / 2 + dv)),
+// the second of the two for keys that have nearly all the weight, where p is small.
+// dQ: dW, which has its chains already.   g: |A1|^T (dW + rho(chain)(|W| + dW)).
+//
+// What independent roundings explain
+// ----------------------------------
+// To first order an error is u sum c_k xi_k over all roundings k. [x] below is lambda u times
+// the root of the sum of the c_k^2 in the error of x, or something larger; lambda = kLambda, and
+// with independent xi of mean zero Hoeffding has |error of x| <= [x] but with probability
+// 2 exp(-lambda^2/2) = 3e-14. Roundings in common or not, [x + y] <= [x] + [y] (Minkowski); where
+// x and y have none in common, [x + y]^2 <= [x]^2 + [y]^2. A sum whose terms are rounded at
+// most k times is a tree of depth k, and the partial sums at one depth are parts of sum |terms|:
+//     [x . y] <= rho'(k) |x|.|y|,   rho'(k) = lambda u sqrt(k),
+// so all of the above holds with [] for the errors and rho' for rho. In particular
+// [S] = (lambda / sqrt(d)) E1, and likewise [h], [s], [q] = (lambda / sqrt(d)) dh, ds, dq; or, as
+// the words of a row of S have no rounding in common and |x|.|y| <= ||x|| ||y||,
+//     [s_ij] <= (max_k [S_ik] + rho'(d) ||S_i||) ||A2_j||  (the sum of the two in quadrature),
+// and [q] likewise from h. That is sharper in g for two sets of roundings alone:
+//  - all those of row i, which no other row sees: of S, s, f, L, v, p, and of W where g is
+//    A1^T W. With D = f([a]|q - v| + [q] + rho'(2)(|q| + |v|)),
+//        [W] <= [b]|W| + ([v] + [v]_h)|f A2| + D|A2| + rho'(m) P|A2|,  [g]^2 <= (A1^2)^T [W]^2.
+//  - those of key j, which all rows see: of h, and of T = p^T A1 where g is T^T A2. q's own may
+//    be counted here (and h's above, for dQ). They reach g as |A1|^T ([v]_h |f A2|), where
+//    [v_i]_h = ||f_i [q_i]|| is what [v] leaves out, and with
+//        U = (f [q] + rho'(n)|p|)^T |A1|,   [g]^2 <= (U^2)^T A2^2.
+// There remain the sums that lead from W or T to g. Their terms have cancelled already: with
+// W' = max over the first keys of |part of W| and T' likewise, partial sums of g are within
+// |A1|^T W' where whole rows come before more keys, or T'^T |A2| where whole keys do, and a
+// range of them that is summed apart within twice that. Where rows and keys come in order, in
+// any blocks, the last part of [g] is therefore 2 rho'(chain) times the larger.
+//
+// Where Y meets the rows, no key has errors of its own but T's: q's stem from dO Y^T and are of
+// row i. [v] has sum f[q] and not its root of squares, and U no f[q]. The words of a row of B
+// are rounded independently, [B] = rho'(R + m + 2) f|A3| with a as it is:
+//     [O] <= [b]|O| + f[a]|h| + ([B]^2 Y^2)^(1/2) + rho'(d + 2)|B||Y|.
+//
+// Where X meets the keys, those of key j, which all rows see, are of y, too. They reach g through
+// p [s], and U has |p|[s] besides; and where L and v are made from y (they need not be those of
+// the same run) through b_i = -sum f ds and v^ - v = sum p ds, to first order. A row's share of
+// that is by many keys, no two of which have a rounding in common:
+//     [b_i]_y = ||f_i [s_i]||,   [v_i]_y = ||p_i [s_i]||,
+// and g has |A1|^T ([b]_y |W| + [v]_y |f A2|) besides, as it has [v]_h. A running mean changes
+// nothing here: of other scores it makes exactly what it should.
+//
+// With a running mean, nu_b is to first order the mean of the keys so far. From j's block on it
+// is within drift_j of v, the largest |sum f(q - v)| / sum f over the keys up to any from j on;
+// keys come in order. x_b is within |q - v| + drift_j, x_K - x_b within drift_j, delta_b within
+// 2 drift_j, and with spread = max|q - v|,
+//     [W] <= [b]|W| + ([v] + [v]_h)|f A2| + D|A2|,
+//     D = f([a]|q - v| + [q] + rho'(1)(|q - v| + spread) + rho'(K - 1) Q
+//         + rho'(R + m + K + 3)(|q - v| + 4 drift)),
+//     [v] <= sum f([a]|q - v| + rho'(2m + R + 4) max(|q|, |q - v| + spread)) + rho'(K - 1) Q.
+// g sums words of W, which only have roundings of row i (and of h): rho'(chain)|A1|^T |W|.
+//
+// The evaluation in double obeys the same bound with 2^-53 in place of u, and so do the
+// bounds themselves: kSlack covers both.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr double kU = 0x1p-24 * (1 + 1e-6);  // exceeds u/(1 - u), and 4 kU exceeds -log(1 - 4u)
+constexpr double kTiny = 0x1p-122;
+constexpr double kSlack = 1 + 1e-6;
+constexpr double kLambda = 8;          // exceeded with a probability of 2 exp(-32)
+constexpr double kExp = 4;             // roundings that an exp or a log counts for
+constexpr double kRescale = kExp + 1;  // an exp and a product
+constexpr Index kRows = 8;             // query rows that go through the keys together
+constexpr Index kKeys = 256;           // keys that stay in a real cache meanwhile
+
+double rho(double k) {
+  return std::expm1(k * kU);
+}
+
+// rho' of the derivation, rho for independent roundings.
+double independent(double k) {
+  return kLambda * 0x1p-24 * std::sqrt(k);
+}
+
+// At least e^x - 1, and next to it.
+double growth(double x) {
+  return x < 0.125 ? x * (1 + x) : std::expm1(x);
+}
+
+struct Matrix {
+  Matrix() = default;
+  Matrix(Index r, Index c) : rows(r), cols(c), words(static_cast<std::size_t>(r * c)) {}
+
+  double* operator[](Index i) { return words.data() + i * cols; }
+  const double* operator[](Index i) const { return words.data() + i * cols; }
+  void clear() { std::fill(words.begin(), words.end(), 0.0); }
+
+  Index rows = 0, cols = 0;
+  std::vector<double> words;
+};
+
+Matrix matrix(std::span<const float> words, Index first_row, Index rows, Index cols) {
+  Matrix result(rows, cols);
+  std::copy_n(words.begin() + first_row * cols, rows * cols, result.words.begin());
+  return result;
+}
+
+template <class F>
+Matrix map(const Matrix& a, F f) {
+  Matrix result(a.rows, a.cols);
+  std::transform(a.words.begin(), a.words.end(), result.words.begin(), f);
+  return result;
+}
+
+template <class F>
+Matrix map(const Matrix& a, const Matrix& b, F f) {
+  Matrix result(a.rows, a.cols);
+  std::transform(a.words.begin(), a.words.end(), b.words.begin(), result.words.begin(), f);
+  return result;
+}
+
+Matrix abs(const Matrix& a) {
+  return map(a, [](double x) { return std::abs(x); });
+}
+
+Matrix squares(const Matrix& a) {
+  return map(a, [](double x) { return x * x; });
+}
+
+Matrix transposed(const Matrix& a) {
+  Matrix result(a.cols, a.rows);
+  for (Index i = 0; i < a.rows; ++i) {
+    for (Index j = 0; j < a.cols; ++j) {
+      result[j][i] = a[i][j];
+    }
+  }
+  return result;
+}
+
+void axpy(double a, const double* __restrict x, double* __restrict y, Index count) {
+  for (Index k = 0; k < count; ++k) {
+    y[k] += a * x[k];
+  }
+}
+
+// The same, with the largest |y_k| there has been.
+void axpy(double a, const double* __restrict x, double* __restrict y, double* __restrict peak,
+          Index count) {
+  for (Index k = 0; k < count; ++k) {
+    y[k] += a * x[k];
+    peak[k] = std::max(peak[k], std::abs(y[k]));
+  }
+}
+
+// C += A B, by pieces of C's columns when C is wide and of B's rows when it is not; with the
+// peaks of |C| if wanted.
+void add_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
+  for (Index j = 0; j < C.cols; j += kKeys) {
+    const Index width = std::min(kKeys, C.cols - j);
+    for (Index first = 0; first < A.cols; first += kKeys) {
+      const Index last = std::min(first + kKeys, A.cols);
+      for (Index i = 0; i < A.rows; ++i) {
+        for (Index k = first; k < last; ++k) {
+          if (peak != nullptr) {
+            axpy(A[i][k], B[k] + j, C[i] + j, (*peak)[i] + j, width);
+          } else {
+            axpy(A[i][k], B[k] + j, C[i] + j, width);
+          }
+        }
+      }
+    }
+  }
+}
+
+// C += A^T B, by pieces of C's rows; with the peaks of |C| if wanted.
+void add_transposed_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
+  for (Index first = 0; first < A.cols; first += kKeys) {
+    const Index last = std::min(first + kKeys, A.cols);
+    for (Index i = 0; i < A.rows; ++i) {
+      for (Index j = first; j < last; ++j) {
+        if (peak != nullptr) {
+          axpy(A[i][j], B[i], C[j], (*peak)[j], B.cols);
+        } else {
+          axpy(A[i][j], B[i], C[j], B.cols);
+        }
+      }
+    }
+  }
+}
+
+Matrix product(const Matrix& A, const Matrix& B) {
+  Matrix C(A.rows, B.cols);
+  add_product(A, B, C);
+  return C;
+}
+
+double dot(const double* x, const double* y, Index count) {
+  double sum = 0;
+  for (Index k = 0; k < count; ++k) {
+    sum += x[k] * y[k];
+  }
+  return sum;
+}
+
+// The largest power of two that divides every element; infinite when all are zero.
+double unit(std::span<const float> words) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const float word : words) {
+    if (word != 0 && std::isfinite(word)) {
+      int exponent = 0;
+      const auto digits =
+          static_cast<std::uint32_t>(std::ldexp(std::abs(std::frexp(word, &exponent)), 24));
+      smallest = std::min(smallest, std::ldexp(1.0, exponent - 24 + std::countr_zero(digits)));
+    }
+  }
+  return smallest;
+}
+
+// Are products of multiples of `unit` with this sum of absolute values added without error?
+bool exact(double sum_of_absolutes, double unit) {
+  return unit >= 0x1p-126 && sum_of_absolutes <= 0x1p24 * unit;
+}
+
+// A product of depth d, its absolute counterpart |A||B| and the error of a float32 one.
+struct Product {
+  Product() = default;
+  Product(const Matrix& A, const Matrix& B, double unit)
+      : value(product(A, B)), error(product(abs(A), abs(B))) {
+    const auto d = static_cast<double>(A.cols);
+    for (double& x : error.words) {
+      const bool without_error = exact(x, unit);
+      is_exact = is_exact && without_error;
+      x = without_error ? 0 : rho(d) * x + 2 * d * kTiny;
+    }
+  }
+
+  Matrix value, error;
+  bool is_exact = true;
+};
+
+// The factor that B's side takes in |fl(A^ B^) - A B|, when |A^ - A| <= error:
+// error + rho(k)(|A| + error).
+Matrix carried(const Matrix& value, const Matrix& error, double k) {
+  return map(value, error, [r = rho(k)](double x, double e) { return e + r * (std::abs(x) + e); });
+}
+
+// The largest absolute value of each column.
+std::vector<double> column_maxima(const Matrix& a) {
+  std::vector<double> maxima(static_cast<std::size_t>(a.cols));
+  for (Index i = 0; i < a.rows; ++i) {
+    for (Index k = 0; k < a.cols; ++k) {
+      double& largest = maxima[static_cast<std::size_t>(k)];
+      largest = std::max(largest, std::abs(a[i][k]));
+    }
+  }
+  return maxima;
+}
+
+double norm(const double* x, Index count) {
+  return std::sqrt(dot(x, x, count));
+}
+
+double norm_of_products(const double* x, const double* y, Index count) {
+  double sum = 0;
+  for (Index k = 0; k < count; ++k) {
+    sum += x[k] * y[k] * x[k] * y[k];
+  }
+  return std::sqrt(sum);
+}
+
+// For each row of a product of depth d, the factor of [row . y] <= factor ||y||.
+std::vector<double> independent_rows(const Product& product, double d) {
+  std::vector<double> factors;
+  const Index width = product.value.cols;
+  for (Index i = 0; i < product.value.rows; ++i) {
+    const double* error = product.error[i];
+    factors.push_back(std::hypot(kLambda / std::sqrt(d) * *std::max_element(error, error + width),
+                                 independent(d) * norm(product.value[i], width)));
+  }
+  return factors;
+}
+
+// K of a product (A B) K^T with all keys.
+struct Keys {
+  explicit Keys(const Matrix& K)
+      : T(transposed(K)), abs_T(abs(T)), maxima(column_maxima(K)), rows(K.rows) {
+    for (Index j = 0; j < K.rows; ++j) {
+      norms.push_back(norm(K[j], K.cols));
+    }
+  }
+  Keys() = default;
+
+  Matrix T, abs_T;
+  std::vector<double> maxima, norms;
+  Index rows = 0;
+};
+
+// h = B W, for (rows) h^T with all keys.
+struct KeyProduct {
+  KeyProduct(const Matrix& B, const Matrix& W, double unit, double d)
+      : h(B, W, unit),
+        T(transposed(h.value)),
+        carried_T(transposed(carried(h.value, h.error, d))),
+        maxima(column_maxima(h.value)),
+        factors(independent_rows(h, d)) {}
+  KeyProduct() = default;
+
+  Product h;
+  Matrix T, carried_T;
+  std::vector<double> maxima, factors;
+};
+
+// Such a product for a block of rows, with the bound of its error and [it].
+struct Scores {
+  Scores(Index count, Index keys) : value(count, keys), error(count, keys), dev(count, keys) {}
+
+  Matrix value, error, dev;
+};
+
+// Sum of |row_k| maxima_k: no sum of absolute products of this row exceeds it.
+double largest_sum(const double* row, const std::vector<double>& maxima) {
+  double sum = 0;
+  for (std::size_t k = 0; k < maxima.size(); ++k) {
+    sum += std::abs(row[k]) * maxima[k];
+  }
+  return sum;
+}
+
+struct Result {
+  Result() = default;
+  Result(Index rows, Index cols) : value(rows, cols), bound(rows, cols), expected(rows, cols) {}
+
+  Matrix value, bound, expected;
+};
+
+Bounded bounded(const Result& found) {
+  Bounded result{found.value.words, found.bound.words, found.expected.words};
+  for (std::size_t i = 0; i < result.value.size(); ++i) {
+    double& bound = result.bound[i];
+    bound = std::isnan(bound) ? std::numeric_limits<double>::infinity() : bound * kSlack;
+    double& expected = result.expected[i];
+    expected = expected * kSlack < bound ? expected * kSlack : bound;  // the bound for a NaN
+  }
+  return result;
+}
+
+bool has(std::span<const float> words, Index count) {
+  return static_cast<Index>(words.size()) == count;
+}
+
+// What one query row knows of its softmax besides f and a. The dev_ are the [] above.
+struct Row {
+  double L = 0, dL = 0, dev_L = 0;
+  double beta = 0, dev_b = 0;       // of b_i
+  double dev_b_y = 0, dev_v_y = 0;  // of b_i and v by the errors of y
+  double v = 0, dv = 0;
+  double dev_v = 0, dev_v_h = 0;  // without the errors of h, and by them
+  double lost = 0;                // of a word of W, if recentred: by underflow
+};
+
+// What a block of rows knows of f: f^ = f (1 + a)(1 + b), |a| <= e^alpha - 1.
+struct Rows {
+  Rows(Index rows, Index cols)
+      : f(rows, cols), alpha(rows, cols), dev_a(rows, cols), row(static_cast<std::size_t>(rows)) {}
+
+  Row& operator[](Index i) { return row[static_cast<std::size_t>(i)]; }
+  const Row& operator[](Index i) const { return row[static_cast<std::size_t>(i)]; }
+
+  Matrix f, alpha, dev_a;
+  std::vector<Row> row;
+};
+
+// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error; dev_r without the errors of h,
+// dev_by_h by them. Where O is given, r = error = dev_r = 0. Where Y meets the rows, r is made of
+// what is wrong with the weights, with the words of f A3 besides (`chain`), and with their product
+// with Y.
+struct Output {
+  Output(Index rows, Index cols)
+      : O(rows, cols), r(rows, cols), error(rows, cols), dev_r(rows, cols), dev_by_h(rows, cols) {}
+
+  Matrix O, r, error, dev_r, dev_by_h;
+  Matrix chain, dev_chain, by_product, dev_by_product;
+};
+
+class Evaluation {
+ public:
+  Evaluation(const AttentionInput& input, Chains chains)
+      : in_(input),
+        rows_(input.shape.n),
+        keys_(input.shape.m),
+        width_(input.shape.d),
+        n_(static_cast<double>(rows_)),
+        m_(static_cast<double>(keys_)),
+        d_(static_cast<double>(width_)),
+        K_(std::min(chains.recentred_blocks, m_)),
+        R_(K_ > 0 ? K_ - 1 : std::min(chains.rescales, m_ - 1)),
+        chain_(std::max(chains.g, n_ + m_)),
+        per_depth_(kLambda / std::sqrt(d_)),
+        per_sum_(independent((kExp * kExp + 1) * R_ + m_)),
+        given_(!input.O.empty()),
+        backward_(!input.dO.empty()),
+        X_meets_keys_(chains.X_meets_keys),
+        Y_meets_rows_(chains.Y_meets_rows),
+        recentred_(K_ > 0),
+        S_unit_(unit(input.A1) * unit(input.X)),
+        s_unit_(S_unit_ * unit(input.A2)),
+        X_(matrix(input.X, 0, width_, width_)),
+        A2_(matrix(input.A2, 0, keys_, width_)),
+        abs_A2_(abs(A2_)),
+        A2_keys_(A2_) {
+    A3_ = matrix(input.A3, 0, keys_, width_);
+    Y_ = matrix(input.Y, 0, width_, width_);
+    if (Y_meets_rows_) {
+      abs_A3_ = abs(A3_);
+      abs_Y_ = abs(Y_);
+      abs_h_ = abs(product(A3_, Y_));
+    } else {
+      h_ = KeyProduct(A3_, Y_, unit(input.A3) * unit(input.Y), d_);
+      abs_h_ = abs(h_.h.value);
+      A3_ = Y_ = {};
+    }
+    if (X_meets_keys_) {
+      y_ = KeyProduct(A2_, transposed(X_), unit(input.A2) * unit(input.X), d_);
+    }
+    if (!given_) {
+      O_ = Result(rows_, width_);
+      L_ = Result(rows_, 1);
+    }
+    if (backward_) {
+      G_unit_ = unit(input.dO) * unit(input.Y);
+      q_unit_ = unit(input.dO) * unit(input.A3) * unit(input.Y);
+      if (Y_meets_rows_) {
+        Y_T_ = transposed(Y_);
+        A3_keys_ = Keys(A3_);
+      }
+      g_ = Result(width_, width_);
+      by_rows_ = by_W_ = Matrix(width_, width_);
+      U_ = Matrix(keys_, width_);
+      dQ_ = Result(rows_, width_);
+      if (!recentred_) {
+        T_ = T_peak_ = Matrix(keys_, width_);
+        dK_ = dV_ = Result(keys_, width_);
+        P_error_S_ = Matrix(keys_, width_);
+      }
+    }
+  }
+
+  Reference run() {
+    for (Index i = 0; i < rows_; i += kRows) {
+      rows(i, std::min(kRows, rows_ - i));
+    }
+    Reference result;
+    if (!given_) {
+      result.O = bounded(O_);
+      result.L = bounded(L_);
+    }
+    if (backward_) {
+      add_what_all_rows_share();
+      add_underflow();
+      result.g = bounded(g_);
+      result.dQ = bounded(dQ_);
+      result.dK = bounded(dK_);  // these two are empty if recentred
+      result.dV = bounded(dV_);
+    }
+    return result;
+  }
+
+ private:
+  void rows(Index first, Index count) {
+    const Matrix A1 = matrix(in_.A1, first, count, width_);
+    const Product S(A1, X_, S_unit_);
+    Rows block(count, keys_);
+    const Scores s =
+        X_meets_keys_ ? times_product(A1, y_, s_unit_) : times_keys(S, A2_keys_, s_unit_);
+    for (Index r = 0; r < count; ++r) {
+      softmax(first + r, s.value[r], s.error[r], block, r);
+      independent_softmax(s.value[r], s.dev[r], block, r);
+    }
+
+    Output output(count, width_);
+    if (given_) {
+      output.O = matrix(in_.O, first, count, width_);
+    } else {
+      forward(first, block, output);
+    }
+    if (backward_) {
+      backward(first, block, A1, S, s.dev, output);
+    }
+  }
+
+  // (A B) K^T for a block of rows, S = A B.
+  Scores times_keys(const Product& S, const Keys& keys, double unit) const {
+    const Index count = S.value.rows;
+    Matrix E = carried(S.value, S.error, d_);
+    std::vector<bool> exact_row(static_cast<std::size_t>(count));
+    for (Index r = 0; r < count; ++r) {
+      const bool exact_S =
+          std::all_of(S.error[r], S.error[r] + width_, [](double e) { return e == 0; });
+      if (exact_S && exact(largest_sum(S.value[r], keys.maxima), unit)) {
+        std::fill(E[r], E[r] + width_, 0.0);
+        exact_row[static_cast<std::size_t>(r)] = true;
+      }
+    }
+    Scores s(count, keys.rows);
+    add_product(S.value, keys.T, s.value);
+    add_product(E, keys.abs_T, s.error);
+    const std::vector<double> factors = independent_rows(S, d_);
+    for (Index r = 0; r < count; ++r) {
+      double* error = s.error[r];
+      if (!exact_row[static_cast<std::size_t>(r)]) {
+        std::for_each(error, error + keys.rows, [this](double& x) { x += 2 * d_ * kTiny; });
+      }
+      for (Index j = 0; j < keys.rows; ++j) {
+        s.dev[r][j] = std::min(per_depth_ * error[j], factors[static_cast<std::size_t>(r)] *
+                                                          keys.norms[static_cast<std::size_t>(j)]);
+      }
+    }
+    return s;
+  }
+
+  // dO h^T, for a block of rows; or what has its form.
+  Scores times_product(const Matrix& dO, const KeyProduct& with, double unit) const {
+    Scores q(dO.rows, keys_);
+    add_product(dO, with.T, q.value);
+    add_product(abs(dO), with.carried_T, q.error);
+    for (Index r = 0; r < dO.rows; ++r) {
+      const bool exact_q = with.h.is_exact && exact(largest_sum(dO[r], with.maxima), unit);
+      const double dO_norm = norm(dO[r], width_);
+      double* error = q.error[r];
+      for (Index j = 0; j < keys_; ++j) {
+        error[j] = exact_q ? 0 : error[j] + 2 * d_ * kTiny;
+        q.dev[r][j] =
+            std::min(per_depth_ * error[j], dO_norm * with.factors[static_cast<std::size_t>(j)]);
+      }
+    }
+    return q;
+  }
+
+  void softmax(Index i, const double* s, const double* ds, Rows& block, Index r) const {
+    Row& row = block[r];
+    double* f = block.f[r];
+    double spread = 0;  // reach - top
+    if (given_) {
+      row.L = static_cast<double>(in_.L[static_cast<std::size_t>(i)]);
+      for (Index j = 0; j < keys_; ++j) {
+        f[j] = std::exp(s[j] - row.L);
+      }
+    } else {
+      const double top = *std::max_element(s, s + keys_);
+      double reach = top;
+      double l = 0;
+      for (Index j = 0; j < keys_; ++j) {
+        reach = std::max(reach, s[j] + ds[j]);
+        f[j] = std::exp(s[j] - top);
+        l += f[j];
+      }
+      spread = reach - top;
+      row.L = top + std::log(l);
+      const double same = kExp + kRescale * R_ + m_;
+      double grown = 0;
+      for (Index j = 0; j < keys_; ++j) {
+        f[j] /= l;
+        grown += f[j] * std::expm1(ds[j] + kU * (reach - s[j] + ds[j] + same));
+      }
+      const double lambda = std::log1p(grown);
+      const double raw = lambda + kExp * kU * (std::log(l) + spread + lambda);
+      row.dL = raw + kU * (std::abs(row.L) + raw);
+      row.beta = std::expm1(row.dL);
+    }
+    double* alpha = block.alpha[r];
+    for (Index j = 0; j < keys_; ++j) {
+      alpha[j] = ds[j] + kU * (std::abs(s[j] - row.L) + ds[j] + spread + row.dL + kExp + 2);
+    }
+  }
+
+  // [a], [L] and [b] of one row. That l^ is a sum of e^(s - mu) counts as in the bound.
+  void independent_softmax(const double* s, const double* dev_s, Rows& block, Index r) const {
+    Row& row = block[r];
+    const double* f = block.f[r];
+    double* dev_a = block.dev_a[r];
+    const double once = independent(1);
+    const double exponentials = independent(kExp * kExp + 2);
+    const double top = *std::max_element(s, s + keys_);
+    double sum = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      sum += f[j] * growth(dev_s[j] + once * (top - s[j]));
+      dev_a[j] = growth(dev_s[j] + once * std::abs(s[j] - row.L) + exponentials);
+    }
+    if (!given_) {
+      row.dev_L = sum + independent(kExp * kExp) + per_sum_ +
+                  once * (kExp * (row.L - top) + std::abs(row.L));
+      row.dev_b = growth(row.dev_L);
+      row.dev_b_y = X_meets_keys_ ? norm_of_products(f, dev_s, keys_) : 0;
+    }
+  }
+
+  void forward(Index first, const Rows& block, Output& output) {
+    if (Y_meets_rows_) {
+      sum_then_Y(block, output);
+    } else {
+      sum_h(block, output);
+    }
+    for (Index i = 0; i < block.f.rows; ++i) {
+      const Row& at = block[i];
+      for (Index k = 0; k < width_; ++k) {
+        const double size = std::abs(output.O[i][k]);
+        output.error[i][k] = at.beta * size + (1 + at.beta) * output.r[i][k];
+        O_.value[first + i][k] = output.O[i][k];
+        O_.bound[first + i][k] = output.error[i][k];
+        O_.expected[first + i][k] = at.dev_b * size + output.dev_r[i][k] + output.dev_by_h[i][k];
+      }
+      L_.value[first + i][0] = at.L;
+      L_.bound[first + i][0] = at.dL;
+      L_.expected[first + i][0] = at.dev_L;
+    }
+  }
+
+  // f h.
+  void sum_h(const Rows& block, Output& output) {
+    const Matrix& f = block.f;
+    Matrix off(f.rows, keys_), grown(f.rows, keys_), dev_off(f.rows, keys_);
+    for (Index i = 0; i < f.rows; ++i) {
+      for (Index j = 0; j < keys_; ++j) {
+        const double factor = std::expm1(block.alpha[i][j] + kU * (kRescale * R_ + m_));
+        off[i][j] = f[i][j] * factor + kTiny;
+        grown[i][j] = f[i][j] * (1 + factor);
+        dev_off[i][j] = f[i][j] * (block.dev_a[i][j] + per_sum_) + kTiny;
+      }
+    }
+    add_product(f, h_.h.value, output.O);
+    add_product(off, abs_h_, output.r);
+    add_product(dev_off, abs_h_, output.dev_r);
+    const Matrix by_h = product(grown, h_.h.error);
+    for (std::size_t k = 0; k < by_h.words.size(); ++k) {
+      output.r.words[k] += by_h.words[k] + 4 * m_ * kTiny;
+      output.dev_r.words[k] += 4 * m_ * kTiny;
+    }
+    output.dev_by_h = map(by_h, [this](double x) { return per_depth_ * x; });
+  }
+
+  // (f A3) Y.
+  void sum_then_Y(const Rows& block, Output& output) const {
+    const Matrix& f = block.f;
+    Matrix off(f.rows, keys_), common(f.rows, keys_), grown(f.rows, keys_);
+    Matrix dev_common(f.rows, keys_);
+    const double chain = rho(R_ + m_ + 2);
+    for (Index i = 0; i < f.rows; ++i) {
+      for (Index j = 0; j < keys_; ++j) {
+        const double a = std::expm1(block.alpha[i][j] + kU * kExp * R_);
+        common[i][j] = f[i][j] * a + kTiny;
+        grown[i][j] = f[i][j] * (1 + a) * chain;
+        off[i][j] = common[i][j] + grown[i][j];
+        dev_common[i][j] = f[i][j] * (block.dev_a[i][j] + independent(kExp * kExp * R_)) + kTiny;
+      }
+    }
+    const auto plus = [](Matrix a, double x) {
+      std::for_each(a.words.begin(), a.words.end(), [x](double& word) { word += x; });
+      return a;
+    };
+    const double lost = 4 * m_ * kTiny;
+    const Matrix B = product(f, A3_);
+    output.O = product(B, Y_);
+    output.chain = plus(product(grown, abs_A3_), lost);
+    output.dev_chain = map(product(f, abs_A3_), [lost, times = independent(R_ + m_ + 2)](double x) {
+      return times * x + lost;
+    });
+    const Matrix B_off = plus(product(off, abs_A3_), lost);
+    const auto multiplied = [&](double rounding) {
+      const Matrix rounded =
+          map(B, B_off, [rounding](double x, double e) { return rounding * (std::abs(x) + e); });
+      return plus(product(rounded, abs_Y_), 2 * d_ * kTiny);
+    };
+    output.by_product = multiplied(rho(d_ + 2));
+    output.dev_by_product = multiplied(independent(d_ + 2));
+    output.r = output.by_product;
+    add_product(common, abs_h_, output.r);
+    add_product(output.chain, abs_Y_, output.r);
+    output.dev_r = map(product(squares(output.dev_chain), squares(abs_Y_)),
+                       [](double x) { return std::sqrt(x); });
+    output.dev_r = map(output.dev_r, output.dev_by_product, std::plus<>());
+    add_product(dev_common, abs_h_, output.dev_r);
+  }
+
+  // v of one row, and what it may be off by. G is null where it is not formed.
+  void row_sum(Row& row, const double* f, const double* a, const Scores& scores, const double* dO,
+               const double* G, const Output& output, Index r) const {
+    const double* O = output.O[r];
+    double by_O = 0;
+    double size_O = 0;
+    for (Index k = 0; k < width_; ++k) {
+      by_O += G == nullptr || given_
+                  ? std::abs(dO[k]) * output.r[r][k]
+                  : std::abs(dO[k]) * output.by_product[r][k] + std::abs(G[k]) * output.chain[r][k];
+      size_O += std::abs(dO[k]) * (std::abs(O[k]) + output.error[r][k]);
+    }
+    const double rounding = rho(d_) * size_O + 2 * d_ * kTiny;
+    if (given_) {
+      row.v = dot(dO, O, width_);
+      row.dv = rounding;
+      return;
+    }
+    const double* q = scores.value[r];
+    const double* dq = scores.error[r];
+    double by_f = 2 * m_ * kTiny;
+    const double rho_m = rho(m_);
+    const double rescales = rho(kExp * R_);
+    for (Index j = 0; j < keys_; ++j) {
+      const double size = std::abs(q[j]) + dq[j];
+      by_f += f[j] * (a[j] * std::abs(q[j]) + (1 + a[j]) * (dq[j] + rho_m * size)) + kTiny * size;
+      if (G != nullptr) {
+        by_O += (f[j] * (a[j] + (1 + a[j]) * rescales) + kTiny) * std::abs(q[j]);
+      }
+    }
+    row.v = dot(f, q, keys_);
+    row.dv = row.beta * std::abs(row.v) +
+             std::max((1 + row.beta) * by_f, (1 + row.beta) * by_O + rounding);
+  }
+
+  // [v] of one row.
+  void independent_row_sum(Row& row, const double* f, const double* dev_a, const Scores& scores,
+                           const double* dO, const double* G, const Output& output, Index r) const {
+    const double* O = output.O[r];
+    const bool by_chain = G != nullptr && !given_;
+    double by_O = 2 * d_ * kTiny;
+    double by_words = 0;
+    for (Index k = 0; k < width_; ++k) {
+      const double off = by_chain ? output.dev_by_product[r][k] : output.dev_r[r][k];
+      by_O += std::abs(dO[k]) * (off + independent(d_) * std::abs(O[k]));
+      if (by_chain) {
+        by_words += G[k] * output.dev_chain[r][k] * G[k] * output.dev_chain[r][k];
+      }
+    }
+    if (given_) {
+      row.dev_v = by_O;
+      return;
+    }
+    by_O += std::sqrt(by_words);
+    const double* q = scores.value[r];
+    const double* dev_q = scores.dev[r];
+    double by_f = 2 * m_ * kTiny;
+    double by_h = 0;
+    const double sum = independent(m_);
+    const double rescales = independent(kExp * kExp * R_);
+    for (Index j = 0; j < keys_; ++j) {
+      by_f += (f[j] * (dev_a[j] + sum) + kTiny) * std::abs(q[j]);
+      if (Y_meets_rows_) {
+        by_f += f[j] * dev_q[j];
+        by_O += (f[j] * (dev_a[j] + rescales) + kTiny) * std::abs(q[j]);
+      } else {
+        by_h += f[j] * dev_q[j] * f[j] * dev_q[j];
+      }
+    }
+    row.dev_v = row.dev_b * std::abs(row.v) + std::max(by_f, by_O);
+    row.dev_v_h = std::sqrt(by_h);
+  }
+
+  // What either way to W knows of a block of rows of p: p, c and D of the derivation, and what
+  // U takes of p.
+  struct Gradient {
+    Gradient(Index rows, Index cols)
+        : p(rows, cols), c(rows, cols), D(rows, cols), shared(rows, cols) {}
+
+    Matrix p, c, D, shared;
+  };
+
+  // The sizes of one row with a running mean.
+  struct Sizes {
+    double Q = 0, N = 0, D = 0, wander = 0;
+    double spread = 0;  // max|q - v|
+    double sum_p = 0;   // of |p|
+    double lost = 0;    // underflow, of what one key is multiplied by
+    double within = 0;  // underflow, of a sum over keys
+  };
+
+  // p, v and its errors, c and D of one row with a running mean; a and dev_a with the rescales.
+  void recentred(Row& row, const double* f, const double* a, const double* dev_a,
+                 const Scores& scores, Gradient& found, Index r) const {
+    const double* q = scores.value[r];
+    const double* dq = scores.error[r];
+    row.v = dot(f, q, keys_);
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    Sizes sizes;
+    for (Index j = 0; j < keys_; ++j) {
+      found.p[r][j] = f[j] * (q[j] - row.v);
+      low = std::min(low, q[j] - dq[j]);
+      high = std::max(high, q[j] + dq[j]);
+      sizes.Q = std::max(sizes.Q, std::abs(q[j]) + dq[j]);
+      sizes.spread = std::max(sizes.spread, std::abs(q[j] - row.v));
+      sizes.sum_p += std::abs(found.p[r][j]);
+    }
+    sizes.within = kTiny * (2 * m_ + 3 * K_);
+    sizes.N = (1 + rho(4 * m_ + 9 * K_)) * sizes.Q + sizes.within;
+    const double settled = high - low + rho(2 * m_ + 3) * sizes.Q + (K_ - 1) * kU * sizes.N;
+    sizes.D = (1 + rho(3 * m_ + 5 * K_)) * settled + sizes.within;
+    sizes.wander = (K_ - 1) * kU * std::max(sizes.N, sizes.D);
+    sizes.lost = kTiny * (sizes.Q + sizes.N + K_ * sizes.D + 2);
+    row.lost = sizes.within * (1 + K_ * sizes.D);
+
+    recentred_sum(row, f, a, q, dq, sizes);
+    recentred_weights(row, f, a, q, dq, sizes, found.c[r]);
+    independent_recentred_sum(row, f, dev_a, q, scores.dev[r], sizes);
+    independent_recentred_weights(row, f, dev_a, q, scores.dev[r], sizes, found.p[r], found.D[r]);
+    for (Index j = 0; j < keys_; ++j) {
+      found.shared[r][j] = Y_meets_rows_ ? 0 : f[j] * scores.dev[r][j];
+    }
+  }
+
+  void recentred_sum(Row& row, const double* f, const double* a, const double* q, const double* dq,
+                     const Sizes& sizes) const {
+    const double rounding = rho(2 * m_ + R_ + 4);
+    double sum = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      const double size = std::max(std::abs(q[j]) + dq[j], sizes.D);
+      sum += f[j] * (a[j] * std::abs(q[j] - row.v) + (1 + a[j]) * (dq[j] + rounding * size));
+    }
+    row.dv = (1 + row.beta) * sum + sizes.wander + sizes.within + m_ * sizes.lost;
+  }
+
+  void recentred_weights(const Row& row, const double* f, const double* a, const double* q,
+                         const double* dq, const Sizes& sizes, double* c) const {
+    const double rounding = rho(2 * (R_ + m_ + K_ + 3));
+    const double mean_off = (1 + row.beta) * ((1 + row.beta) * sizes.sum_p / 2 + row.dv);
+    for (Index j = 0; j < keys_; ++j) {
+      const double off = std::abs(q[j] - row.v);
+      const double near = dq[j] + kU * sizes.D + sizes.wander;
+      const double weight = f[j] * (1 + a[j]);
+      const double reach = std::min(weight * ((1 + kU) * sizes.D + sizes.wander),
+                                    weight * (off + near) + 2 * mean_off);
+      c[j] = f[j] * a[j] * (off + row.dv) + weight * near + rounding * reach + sizes.lost;
+    }
+  }
+
+  void independent_recentred_sum(Row& row, const double* f, const double* dev_a, const double* q,
+                                 const double* dev_q, const Sizes& sizes) const {
+    const double rounding = independent(2 * m_ + R_ + 4);
+    double sum = independent(K_ - 1) * sizes.Q + sizes.within + m_ * sizes.lost;
+    double by_h = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      const double off = std::abs(q[j] - row.v);
+      sum += f[j] * (dev_a[j] * off + rounding * std::max(std::abs(q[j]), off + sizes.spread));
+      if (Y_meets_rows_) {
+        sum += f[j] * dev_q[j];
+      } else {
+        by_h += f[j] * dev_q[j] * f[j] * dev_q[j];
+      }
+    }
+    row.dev_v = sum;
+    row.dev_v_h = std::sqrt(by_h);
+  }
+
+  void independent_recentred_weights(const Row& row, const double* f, const double* dev_a,
+                                     const double* q, const double* dev_q, const Sizes& sizes,
+                                     const double* p, double* D) const {
+    // First the mean of the keys up to each, then the furthest from there on.
+    double sum_f = 0;
+    double sum_p = 0;
+    for (Index j = 0; j < keys_; ++j) {
+      sum_f += f[j];
+      sum_p += p[j];
+      D[j] = std::abs(sum_p) < sum_f * sizes.spread ? std::abs(sum_p) / sum_f : sizes.spread;
+    }
+    const double rounding = independent(R_ + m_ + K_ + 3);
+    const double once = independent(1);
+    const double wander = independent(K_ - 1) * sizes.Q;
+    double drift = 0;
+    for (Index j = keys_; j-- > 0;) {
+      drift = std::max(drift, D[j]);
+      const double off = std::abs(q[j] - row.v);
+      D[j] = f[j] * (dev_a[j] * off + dev_q[j] + once * (off + sizes.spread) + wander +
+                     rounding * (off + 4 * drift)) +
+             sizes.lost;
+    }
+  }
+
+  void backward(Index first, Rows& block, const Matrix& A1, const Product& S, const Matrix& dev_s,
+                const Output& output) {
+    const Matrix& f = block.f;
+    const Index count = f.rows;
+    const Index formed = recentred_ ? 0 : count;  // rows of p that there ever are
+    const double rho_2 = rho(2);
+    const double rho_n = rho(n_);
+    const double to_dQ = rho(m_);
+    const double to_g = rho(chain_);
+    const double twice = independent(2);
+    const double n_times = independent(n_);
+    const double m_times = independent(m_);
+    const Matrix dO = matrix(in_.dO, first, count, width_);
+    const Product G = Y_meets_rows_ ? Product(dO, Y_T_, G_unit_) : Product();
+    const Scores scores =
+        Y_meets_rows_ ? times_keys(G, A3_keys_, q_unit_) : times_product(dO, h_, q_unit_);
+    const Matrix& q = scores.value;
+    const Matrix& dq = scores.error;
+    const Matrix& dev_q = scores.dev;
+    const double rescales = recentred_ ? kU * kExp * R_ : 0;
+    const Matrix a = map(block.alpha, [rescales](double x) { return std::expm1(x + rescales); });
+    Gradient found(count, keys_);
+    Matrix& p = found.p;
+    Matrix& c = found.c;
+    Matrix& D = found.D;
+    Matrix dp(formed, keys_), P(formed, keys_), df(formed, keys_);
+    Matrix dev_p(formed, keys_), dev_f(formed, keys_);
+
+    for (Index r = 0; r < count; ++r) {
+      Row& at = block[r];
+      if (recentred_) {
+        std::for_each(block.dev_a[r], block.dev_a[r] + keys_,
+                      [this](double& x) { x += independent(kExp * kExp * R_); });
+        recentred(at, f[r], a[r], block.dev_a[r], scores, found, r);
+        continue;
+      }
+      const double* G_row = Y_meets_rows_ ? G.value[r] : nullptr;
+      row_sum(at, f[r], a[r], scores, dO[r], G_row, output, r);
+      independent_row_sum(at, f[r], block.dev_a[r], scores, dO[r], G_row, output, r);
+      for (Index j = 0; j < keys_; ++j) {
+        const double size = std::abs(q[r][j]) + dq[r][j] + std::abs(at.v) + at.dv;
+        const double off = std::abs(q[r][j] - at.v);
+        const double lost = kTiny * (size + 2);
+        p[r][j] = f[r][j] * (q[r][j] - at.v);
+        c[r][j] =
+            f[r][j] * (a[r][j] * (off + at.dv) + (1 + a[r][j]) * (dq[r][j] + rho_2 * size)) + lost;
+        dp[r][j] = at.beta * std::abs(p[r][j]) + (1 + at.beta) * (f[r][j] * at.dv + c[r][j]);
+        P[r][j] = std::abs(p[r][j]) + dp[r][j];
+        df[r][j] = f[r][j] * std::expm1(block.alpha[r][j] + at.dL) + kTiny;
+
+        const double size_p = std::abs(p[r][j]);
+        const double dev_a = block.dev_a[r][j];
+        D[r][j] =
+            f[r][j] * (dev_a * off + dev_q[r][j] + twice * (std::abs(q[r][j]) + std::abs(at.v))) +
+            lost;
+        found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) + n_times * size_p;
+        dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D[r][j];
+        dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
+      }
+    }
+    if (X_meets_keys_) {
+      for (Index r = 0; r < count; ++r) {
+        block[r].dev_v_y = given_ ? 0 : norm_of_products(p[r], dev_s[r], keys_);
+        for (Index j = 0; j < keys_; ++j) {
+          found.shared[r][j] += dev_s[r][j] * std::abs(p[r][j]);
+        }
+      }
+    }
+
+    Matrix W(count, width_), W_peak(count, width_);
+    add_product(p, A2_, W, &W_peak);
+    if (recentred_) {
+      W_peak = abs(W);
+    }
+    const Matrix fA2 = product(f, A2_);
+    const Matrix cA2 = product(c, abs_A2_);
+    const Matrix PA2 = product(P, abs_A2_);
+    const Matrix DA2 = product(D, abs_A2_);
+    Matrix bound_W(count, width_);  // with the chain that leads to g
+    Matrix dev_W(count, width_), by_keys(count, width_);
+    for (Index r = 0; r < count; ++r) {
+      const Row& at = block[r];
+      for (Index k = 0; k < width_; ++k) {
+        const double size = std::abs(W[r][k]);
+        const double size_f = std::abs(fA2[r][k]);
+        const double dW = at.beta * size + (1 + at.beta) * (at.dv * size_f + cA2[r][k] + at.lost);
+        // What the chains to dQ and g add up: p A2, or W itself.
+        const double summed = recentred_ ? 0 : PA2[r][k];
+        bound_W[r][k] = dW + to_g * (recentred_ ? size + dW : summed);
+        by_keys[r][k] = (at.dev_v_h + at.dev_v_y) * size_f + at.dev_b_y * size;
+        dev_W[r][k] = at.dev_b * size + at.dev_v * size_f + by_keys[r][k] + DA2[r][k] +
+                      m_times * summed + at.lost;
+        dQ_.value[first + r][k] = W[r][k];
+        dQ_.bound[first + r][k] = dW + to_dQ * summed;
+        dQ_.expected[first + r][k] = dev_W[r][k];
+      }
+    }
+    const Matrix abs_A1 = abs(A1);
+    add_transposed_product(A1, W, g_.value);
+    add_transposed_product(abs_A1, bound_W, g_.bound);
+    add_transposed_product(abs_A1, by_keys, g_.expected);
+    add_transposed_product(squares(A1), squares(dev_W), by_rows_);
+    add_transposed_product(abs_A1, W_peak, by_W_);
+    add_transposed_product(found.shared, abs_A1, U_);
+    if (recentred_) {
+      return;
+    }
+    const Matrix abs_S = abs(S.value);
+    add_transposed_product(p, A1, T_, &T_peak_);
+    add_transposed_product(p, S.value, dK_.value);
+    add_transposed_product(map(dp, P, [rho_n](double e, double x) { return e + rho_n * x; }), abs_S,
+                           dK_.bound);
+    add_transposed_product(P, S.error, P_error_S_);
+    add_transposed_product(dev_p, abs_S, dK_.expected);
+    add_transposed_product(f, dO, dV_.value);
+    add_transposed_product(map(f, df, [rho_n](double x, double e) { return e + rho_n * (x + e); }),
+                           abs(dO), dV_.bound);
+    add_transposed_product(dev_f, abs(dO), dV_.expected);
+  }
+
+  // The parts of dK and g that are known after the last row.
+  void add_what_all_rows_share() {
+    for (std::size_t k = 0; k < P_error_S_.words.size(); ++k) {
+      dK_.bound.words[k] += (1 + rho(n_)) * P_error_S_.words[k];
+      dK_.expected.words[k] += per_depth_ * P_error_S_.words[k];
+    }
+    Matrix by_keys(width_, width_), by_T(width_, width_);
+    add_transposed_product(squares(U_), squares(A2_), by_keys);
+    if (!recentred_) {
+      add_transposed_product(T_peak_, abs_A2_, by_T);
+    }
+    const double to_g = (recentred_ ? 1 : 2) * independent(chain_);
+    for (std::size_t k = 0; k < by_keys.words.size(); ++k) {
+      g_.expected.words[k] += std::sqrt(by_rows_.words[k]) + std::sqrt(by_keys.words[k]) +
+                              to_g * std::max(by_W_.words[k], by_T.words[k]);
+    }
+  }
+
+  // The products and sums of the last matrix products that underflow.
+  void add_underflow() {
+    const auto add = [](Result& to, double x) {
+      for (std::size_t k = 0; k < to.bound.words.size(); ++k) {
+        to.bound.words[k] += x;
+        to.expected.words[k] += x;
+      }
+    };
+    // (p A2) lost 2 m tiny and met A1; (A1^T p) lost 2 n tiny and met A2; then g's own.
+    for (Index a = 0; a < width_; ++a) {
+      double column_A1 = 0;
+      for (Index i = 0; i < rows_; ++i) {
+        column_A1 +=
+            std::abs(static_cast<double>(in_.A1[static_cast<std::size_t>(i * width_ + a)]));
+      }
+      for (Index b = 0; b < width_; ++b) {
+        double lost = 2 * m_ * kTiny * column_A1;
+        for (Index j = 0; j < keys_; ++j) {
+          lost += 2 * n_ * kTiny * abs_A2_[j][b];
+        }
+        g_.bound[a][b] += lost;
+        g_.expected[a][b] += lost;
+      }
+    }
+    add(g_, 2 * (n_ * m_ + n_ + m_) * kTiny);
+    add(dQ_, 2 * m_ * kTiny);
+    add(dK_, 2 * n_ * kTiny);
+    add(dV_, 2 * n_ * kTiny);
+  }
+
+  AttentionInput in_;
+  Index rows_, keys_, width_;
+  double n_, m_, d_;  // as the formulas have them
+  double K_;          // 0 if not recentred
+  double R_, chain_;
+  double per_depth_;  // [x] of a sum of depth d, in units of its bound
+  double per_sum_;    // [] of the sum and the rescales of a softmax, relative
+  bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_;
+  double S_unit_, s_unit_, G_unit_ = 0, q_unit_ = 0;
+  Matrix X_, A2_, abs_A2_;
+  Keys A2_keys_;
+  Matrix abs_h_;
+  KeyProduct h_;  // where it is formed
+  KeyProduct y_;  // where X meets the keys
+  // Where Y meets the rows.
+  Matrix A3_, abs_A3_, Y_, abs_Y_, Y_T_;
+  Keys A3_keys_;
+  Result O_, L_, g_, dQ_, dK_, dV_;
+  Matrix by_rows_, by_W_;  // [g]^2 by the roundings of rows; |A1|^T W'
+  Matrix U_, T_, T_peak_;  // of the derivation; T_peak_ is T'
+  Matrix P_error_S_;       // P^T E1
+};
+
+}  // namespace
+
+Reference evaluate(const AttentionInput& input, Chains chains) {
+  const auto [n, m, d] = input.shape;
+  require(n > 0 && m > 0 && d > 0, "n, m, d > 0");
+  require(has(input.A1, n * d), "A1 is n x d");
+  require(has(input.A2, m * d), "A2 is m x d");
+  require(has(input.A3, m * d), "A3 is m x d");
+  require(has(input.X, d * d), "X is d x d");
+  require(has(input.Y, d * d), "Y is d x d");
+  require(input.dO.empty() || has(input.dO, n * d), "dO is n x d");
+  require(input.O.empty() == input.L.empty(), "O and L come together");
+  require(input.O.empty() || has(input.O, n * d), "O is n x d");
+  require(input.L.empty() || has(input.L, n), "L has n elements");
+  require(input.O.empty() || chains.recentred_blocks == 0, "no O and L where q is recentred");
+  return Evaluation(input, chains).run();
+}
+
+// Values, bounds and what is expected, their squares and transposes: as measured over thin, wide
+// and square problems.
+Words evaluation_bytes(const Shape& shape) {
+  const auto [n, m, d] = shape;
+  const Words doubles =
+      Words(m) * (24 * Words(d) + 160) + Words(n) * (12 * Words(d) + 8) + 13 * Words(d) * d;
+  return 8 * doubles;
+}
+
+Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
+                         std::span<const float> B) {
+  require(n > 0 && m > 0 && d > 0, "n, m, d > 0");
+  require(has(A, n * d), "A is n x d");
+  require(has(B, d * m), "B is d x m");
+  Product C(matrix(A, 0, n, d), matrix(B, 0, d, m), unit(A) * unit(B));
+  Result result;
+  result.expected = map(
+      C.error, [d](double error) { return kLambda / std::sqrt(static_cast<double>(d)) * error; });
+  result.value = std::move(C.value);
+  result.bound = std::move(C.error);
+  return bounded(result);
+}
+
+Deviation compare(std::span<const float> computed, const Bounded& exact) {
+  const std::size_t size = computed.size();
+  require(size == exact.value.size() && size == exact.bound.size() && size == exact.expected.size(),
+          "computed and exact have the same size");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Deviation worst;
+  double worst_ratio = -1;
+  double largest = 0;
+  double largest_error = 0;
+  bool explained = size > 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const double difference = std::abs(static_cast<double>(computed[i]) - exact.value[i]);
+    const double error = std::isnan(difference) ? kInfinity : difference;
+    const double bound = exact.bound[i];
+    const bool stated = std::isfinite(error) && bound < kInfinity;
+    double ratio = kInfinity;
+    if (stated && error <= bound) {
+      ratio = error == 0 ? 0 : error / bound;
+    } else if (stated && bound > 0) {
+      ratio = error / bound;
+    }
+    if (ratio > worst_ratio) {
+      worst_ratio = ratio;
+      worst.error = error;
+      worst.bound = bound;
+      worst.expected = exact.expected[i];
+      worst.index = static_cast<Index>(i);
+      worst.ok = stated && error <= bound;
+    }
+    explained = explained && stated && error <= exact.expected[i];
+    largest = std::max(largest, std::abs(exact.value[i]));
+    largest_error = std::max(largest_error, error);
+  }
+  worst.explained = explained;
+  worst.largest = largest;
+  worst.relative = largest_error == 0 ? 0 : largest_error / largest;
+  return worst;
+}
+
+}  // namespace redblue

@@ -1,0 +1,160 @@
+// Threads: what they are given begins in order, as much at the same time as there is and may be,
+// and nothing is left undone.
+
+#include "memsim/store/threads.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/observe/sanitized.hpp"
+
+namespace redblue {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Where so many have to meet; whoever waits for too long goes on alone.
+class Meeting {
+ public:
+  explicit Meeting(int members) : missing_(members) {}
+  bool join() {
+    std::unique_lock lock(mutex_);
+    if (--missing_ == 0) {
+      all_.notify_all();
+    }
+    return all_.wait_for(lock, 20s, [&] { return missing_ <= 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  int missing_;
+};
+
+TEST(Threads, DoOneThingAfterTheOtherInTheOrderInWhichItIsGiven) {
+  constexpr int kTasks = 500;
+  std::vector<int> done;
+  {
+    Threads threads(1);
+    for (int k = 0; k < kTasks; ++k) {
+      threads.give([&, k] { done.push_back(k); });  // one thread, so no lock
+    }
+  }
+  std::vector<int> order(kTasks);
+  std::iota(order.begin(), order.end(), 0);
+  EXPECT_EQ(done, order);
+}
+
+TEST(Threads, DoAsMuchAtTheSameTimeAsThereIs) {
+  for (const int members : {1, 2, 7, 20}) {
+    Meeting meeting(members);
+    std::atomic<int> met = 0;
+    {
+      Threads threads;
+      for (int k = 0; k < members; ++k) {
+        threads.give([&] { met += meeting.join() ? 1 : 0; });
+      }
+    }
+    EXPECT_EQ(met, members);
+  }
+}
+
+// Also when some are idle and others busy: a task never waits for one that waits for it.
+TEST(Threads, ThatAreIdleAreNotCountedOnTwice) {
+  Threads threads;
+  for (int round = 0; round < 200; ++round) {
+    const auto meeting = std::make_shared<Meeting>(4);  // three tasks, and who gives them
+    for (int k = 0; k < 3; ++k) {
+      threads.give([meeting] { EXPECT_TRUE(meeting->join()); });
+    }
+    ASSERT_TRUE(meeting->join());
+    if (round % 3 == 0) {
+      std::this_thread::sleep_for(100us);  // some of them idle
+    }
+  }
+}
+
+// Whoever is idle and whoever just ends: what is given is done, without anything given after it.
+TEST(Threads, DoWhatTheyAreGivenAlsoWhereNothingFollows) {
+  constexpr int kRounds = kSanitized ? 2000 : 10000;
+  std::mutex mutex;
+  std::condition_variable done;
+  int missing = 0;
+  Threads threads(4);
+  for (int round = 0; round < kRounds; ++round) {
+    const int tasks = 1 + round % 6;
+    {
+      const std::lock_guard lock(mutex);
+      missing = tasks;
+    }
+    for (int k = 0; k < tasks; ++k) {
+      threads.give([&] {
+        const std::lock_guard lock(mutex);
+        if (--missing == 0) {
+          done.notify_one();
+        }
+      });
+    }
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(done.wait_for(lock, 20s, [&] { return missing == 0; })) << "round " << round;
+  }
+}
+
+TEST(Threads, AreAtMostSoMany) {
+  constexpr int kThreads = 3;
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  int now = 0;
+  int most = 0;
+  Meeting meeting(kThreads);
+  {
+    Threads threads(kThreads);
+    for (int k = 0; k < 60; ++k) {
+      threads.give([&, k] {
+        {
+          const std::lock_guard lock(mutex);
+          seen.insert(std::this_thread::get_id());
+          most = std::max(most, ++now);
+        }
+        if (k < kThreads) {
+          EXPECT_TRUE(meeting.join());
+        }
+        std::this_thread::sleep_for(100us);
+        const std::lock_guard lock(mutex);
+        --now;
+      });
+    }
+  }
+  EXPECT_EQ(most, kThreads);
+  EXPECT_EQ(static_cast<int>(seen.size()), kThreads);
+}
+
+TEST(Threads, HaveDoneAllWhenTheyDie) {
+  for (const std::size_t most : {1U, 4U, 1000U}) {
+    std::atomic<int> done = 0;
+    {
+      Threads threads(most);
+      for (int k = 0; k < 50; ++k) {
+        threads.give([&] {
+          std::this_thread::sleep_for(20us);
+          ++done;
+        });
+      }
+    }
+    EXPECT_EQ(done, 50);
+  }
+  const Threads without_work;
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,374 @@
+// What the forms of a comparison say, each by the rules of who reads it, also of names that would
+// break it.
+
+#include "runtime/gate/comparison_report.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/csv.hpp"
+#include "tests/support/json.hpp"
+#include "tests/support/thrown.hpp"
+#include "tests/support/xml.hpp"
+
+namespace redblue {
+namespace {
+
+using Kind = Difference::Kind;
+using Lines = std::vector<std::string>;
+
+std::string text_of(const std::string& form, const Comparison& comparison) {
+  const auto found = std::ranges::find(comparison_forms(), form, &ComparisonForm::name);
+  if (found == comparison_forms().end()) {
+    throw std::out_of_range(form);
+  }
+  return found->text(comparison);
+}
+
+Lines lines_of(const std::string& text) {
+  EXPECT_TRUE(text.ends_with("\n"));
+  Lines lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+Recorded recorded(const std::string& kernel, Index n, const std::vector<Moved>& phases) {
+  Recorded recorded{.point = {kernel, {}}, .least_M = std::nullopt, .total = {}, .phases = phases};
+  recorded.point.arguments.set("n", n);
+  for (const Moved& phase : phases) {
+    recorded.total.reads += phase.reads;
+    recorded.total.writes += phase.writes;
+    recorded.total.peak = std::max(recorded.total.peak, phase.peak);
+  }
+  return recorded;
+}
+
+Comparison compared(const Recording& before, const Recording& now,
+                    const std::vector<std::string>& tolerances = {}) {
+  std::vector<Tolerance> parsed;
+  for (const std::string& tolerance : tolerances) {
+    parsed.push_back(parse_tolerance(tolerance));
+  }
+  Comparison comparison = compare(before, now, parsed);
+  comparison.before = "base.json";
+  comparison.now = "this program";
+  return comparison;
+}
+
+Comparison one(const Recorded& before, const Recorded& now,
+               const std::vector<std::string>& tolerances = {}) {
+  return compared({.how = How::run, .points = {before}}, {.how = How::run, .points = {now}},
+                  tolerances);
+}
+
+// A point that reads a word more, one whose phase has another name, one that is gone, one that is
+// new, one of which a tolerance lets two words pass, one that fits no longer, and one as it was.
+Comparison all_kinds() {
+  Recording before{.how = How::run, .points = {}}, now;
+  before.points = {recorded("x", 1, {{"p", 1000, 20, 30}}), recorded("x", 2, {{"p", 10, 0, 3}}),
+                   recorded("y", 3, {{"p", 10, 20, 30}}),   recorded("z", 4, {{"p", 10, 20, 30}}),
+                   recorded("z", 5, {{"p", 10, 20, 30}}),   recorded("z", 6, {{"p", 10, 20, 30}})};
+  now.points = {recorded("x", 1, {{"p", 1001, 20, 30}}), recorded("x", 2, {{"q", 10, 0, 3}}),
+                recorded("z", 4, {{"p", 10, 22, 30}}),   before.points[4],
+                recorded("z", 6, {{"p", 10, 20, 30}}),   recorded("w", 7, {{"p", 1, 2, 3}})};
+  now.points[3].fits = false;
+  now.points[3].why = "fast memory overflow in phase p: a asks for 9 words: 5 words are missing";
+  return compared(before, now, {"writes=2"});
+}
+
+// Of letters that mean something to one of the readers.
+const std::string kBadName = "a&b<c>\"d\"|e,f:g%h\\i\nj'k`l*m_n\r\x01";
+const std::string kShown = "a&b<c>\"d\"|e,f:g%h\\i\\x0aj'k`l*m_n\\x0d\\x01";  // to people
+
+Comparison bad_names() {
+  Comparison comparison = one(recorded(kBadName, 1, {{kBadName, 1, 2, 3}}),
+                              recorded(kBadName, 1, {{kBadName, 2, 2, 3}}));
+  return comparison;
+}
+
+TEST(Verdict, CountsPointsAndWhatIsHidden) {
+  EXPECT_EQ(verdict(all_kinds()), "DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances");
+  const Recorded same = recorded("x", 1, {{"p", 1, 1, 1}});
+  EXPECT_EQ(verdict(one(same, same)), "same, the only point");
+  EXPECT_EQ(verdict(one(same, recorded("x", 1, {{"p", 1, 1, 2}}))), "DIFFERENT, 1 of 1 point");
+  Recorded least = same;
+  least.least_M = 2;
+  Recorded more = same;
+  more.least_M = 3;
+  EXPECT_EQ(verdict(one(least, more, {"least_M=1"})),
+            "same, the only point; 1 difference hidden by tolerances");
+  Recording two{.how = How::run, .points = {same, recorded("y", 1, {{"p", 1, 1, 1}})}};
+  EXPECT_EQ(verdict(compared(two, two)), "same, all 2 points");
+}
+
+TEST(ComparisonTable, HasTheCulpritFirstAndNoTrailingBlanks) {
+  const std::string text = text_of("table", all_kinds());
+  EXPECT_EQ(
+      text,
+      "this program\n"
+      "against base.json: DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances\n"
+      "\n"
+      "point  phase  metric       baseline            now  change  share\n"
+      "y n=3  total   point          there           gone       -      -  it is gone\n"
+      "z n=5  total    fits            yes             no       -      -  fast memory overflow in "
+      "phase p: a asks for 9 words: 5 words are missing\n"
+      "w n=7  total   point              -            new       -      -\n"
+      "x n=1      p   reads          1,000          1,001      +1  +0.1%\n"
+      "       total   reads          1,000          1,001      +1  +0.1%\n"
+      "x n=2      p   words             10  no such phase     -10   gone\n"
+      "           q   words  no such phase             10     +10    new\n"
+      "z n=4      p  writes             20             22      +2   +10%  hidden by writes=2\n"
+      "       total  writes             20             22      +2   +10%  hidden by writes=2\n");
+  for (const std::string& line : lines_of(text)) {
+    EXPECT_FALSE(line.ends_with(" ")) << line;
+  }
+  const Recorded same = recorded("x", 1, {{"p", 1, 1, 1}});
+  EXPECT_EQ(text_of("table", one(same, same)),
+            "this program\nagainst base.json: same, the only point\n");
+}
+
+TEST(ComparisonTable, EndsAndSaysSo) {
+  Recording before{.how = How::run, .points = {}}, now;
+  for (Index n = 1; n <= 61; ++n) {
+    before.points.push_back(recorded("x", n, {{"p", 1, 1, 1}, {"q", 1, 1, 9}}));
+    now.points.push_back(recorded("x", n, {{"p", 1, 1, 2}, {"q", 1, 1, 9}}));
+  }
+  const Lines lines = lines_of(text_of("table", compared(before, now)));
+  EXPECT_EQ(lines.size(), 4U + 60U + 1U);
+  EXPECT_EQ(lines.back(), "and 1 more (--format json has all)");
+  EXPECT_EQ(Json::parse(text_of("json", compared(before, now)))["differences"].size(), 61U);
+}
+
+TEST(ComparisonJson, HasEachDifference) {
+  const Json json = Json::parse(text_of("json", all_kinds()));
+  EXPECT_EQ(keys(json), (Keys{"schema", "before", "now", "how", "points", "different", "hidden",
+                              "same", "differences"}));
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["before"], "base.json");
+  EXPECT_EQ(json["now"], "this program");
+  EXPECT_EQ(json["how"], "run");
+  EXPECT_EQ(json["points"], 7);
+  EXPECT_EQ(json["different"], 5);
+  EXPECT_EQ(json["hidden"], 2);
+  EXPECT_EQ(json["same"], false);
+  ASSERT_EQ(json["differences"].size(), 9U);
+  EXPECT_EQ(json["differences"][3], (Json{{"kernel", "x"},
+                                          {"arguments", {{"n", 1}}},
+                                          {"kind", "words"},
+                                          {"phase", "p"},
+                                          {"metric", "reads"},
+                                          {"before", 1000},
+                                          {"after", 1001},
+                                          {"hidden_by", nullptr},
+                                          {"text", "p reads 1,000 -> 1,001 words (+1, +0.1%)"}}));
+  std::string kinds;
+  for (const Json& each : json["differences"]) {
+    kinds += each["kind"].get<std::string>() + " ";
+  }
+  EXPECT_EQ(kinds, "gone no_longer_fits added words words phase_gone phase_new words words ");
+  EXPECT_EQ(json["differences"][8]["hidden_by"], "writes=2");
+  EXPECT_TRUE(json["differences"][8]["phase"].is_null()) << "of the total";
+  EXPECT_EQ(Json::parse(text_of("json", bad_names()))["differences"][0]["phase"], kBadName);
+}
+
+TEST(ComparisonCsv, HasALineForEachDifference) {
+  const std::vector<CsvRow> rows = parse_csv(text_of("csv", all_kinds()));
+  ASSERT_EQ(rows.size(), 9U);
+  EXPECT_EQ(rows[0].at("kind"), "gone");
+  EXPECT_EQ(rows[3], (CsvRow{{"kernel", "x"},
+                             {"arguments", "n=1"},
+                             {"kind", "words"},
+                             {"phase", "p"},
+                             {"metric", "reads"},
+                             {"before", "1000"},
+                             {"after", "1001"},
+                             {"hidden_by", ""},
+                             {"why", ""}}));
+  EXPECT_PRED2(contains, rows[1].at("why"), "5 words are missing");
+  EXPECT_EQ(rows[8].at("hidden_by"), "writes=2");
+  const std::vector<CsvRow> bad = parse_csv(text_of("csv", bad_names()));
+  ASSERT_EQ(bad.size(), 2U);
+  EXPECT_EQ(bad[0].at("kernel"), kBadName);
+  EXPECT_EQ(bad[0].at("phase"), kBadName);
+}
+
+// Bars that no backslash takes away the meaning of.
+std::size_t columns(const std::string& line) {
+  std::size_t bars = 0;
+  for (std::size_t k = 0; k < line.size(); ++k) {
+    if (line[k] == '\\') {
+      ++k;
+    } else if (line[k] == '|') {
+      ++bars;
+    }
+  }
+  return bars - 1;
+}
+
+TEST(ComparisonMarkdown, IsATableOfEightColumns) {
+  for (const Comparison& comparison : {all_kinds(), bad_names()}) {
+    const Lines lines = lines_of(text_of("markdown", comparison));
+    ASSERT_GE(lines.size(), 8U);
+    EXPECT_EQ(lines[0], "### redblue: " + verdict(comparison));
+    const std::size_t head = lines.size() - (comparison.points.size() == 1 ? 4 : 11);
+    EXPECT_EQ(lines[head], "| point | phase | metric | baseline | now | change | share | |");
+    EXPECT_EQ(lines[head + 1], "|---|---|---|---:|---:|---:|---:|---|");
+    for (std::size_t k = head; k < lines.size(); ++k) {
+      EXPECT_EQ(columns(lines[k]), 8U) << lines[k];
+      EXPECT_TRUE(lines[k].starts_with("|") && lines[k].ends_with("|")) << lines[k];
+    }
+  }
+  const std::string bad = text_of("markdown", bad_names());
+  EXPECT_PRED2(contains, bad, "\\|e");
+  EXPECT_PRED2(contains, bad, "\\<c");
+  EXPECT_PRED2(contains, bad, "h\\\\i\\\\x0aj");
+  EXPECT_PRED2(contains, bad, "\\`l\\*m\\_n");
+  const Recorded same = recorded("x", 1, {{"p", 1, 1, 1}});
+  EXPECT_EQ(text_of("markdown", one(same, same)),
+            "### redblue: same, the only point\n\nthis program against base.json\n");
+}
+
+// What GitHub makes of a property or a message.
+std::string unescaped(std::string text, bool property) {
+  std::vector<std::pair<std::string, std::string>> codes = {{"%0D", "\r"}, {"%0A", "\n"}};
+  if (property) {
+    codes.insert(codes.end(), {{"%3A", ":"}, {"%2C", ","}});
+  }
+  codes.emplace_back("%25", "%");
+  for (const auto& [code, letter] : codes) {
+    for (std::size_t at = 0; (at = text.find(code, at)) != std::string::npos; ++at) {
+      text.replace(at, code.size(), letter);
+    }
+  }
+  return text;
+}
+
+TEST(ComparisonGithub, IsAnAnnotationForEachPoint) {
+  EXPECT_EQ(
+      lines_of(text_of("github", all_kinds())),
+      (Lines{
+          "::error title=redblue%3A y n=3::it is gone",
+          "::error title=redblue%3A z n=5::it no longer fits in M: fast memory overflow in phase "
+          "p: a asks for 9 words: 5 words are missing",
+          "::error title=redblue%3A w n=7::it is new",
+          "::error title=redblue%3A x n=1::p reads 1,000 -> 1,001 words (+1, +0.1%25)"
+          "%0Atotal reads 1,000 -> 1,001 words (+1, +0.1%25)",
+          "::error title=redblue%3A x n=2::p: the phase is gone, and its 10 words"
+          "%0Aq: the phase is new, and its 10 words",
+          "::notice title=redblue%3A z n=4::p writes 20 -> 22 words (+2, +10%25), hidden "
+          "by writes=2%0Atotal writes 20 -> 22 words (+2, +10%25), hidden by writes=2",
+          "redblue: DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances"}));
+}
+
+TEST(ComparisonGithub, EscapesWhatWouldEndALineOrAProperty) {
+  const Lines lines = lines_of(text_of("github", bad_names()));
+  ASSERT_EQ(lines.size(), 2U) << "a line, whatever the names";
+  const std::string& line = lines[0];
+  const std::size_t title = line.find("title="), message = line.find("::", 2);
+  ASSERT_EQ(title, 8U);
+  const std::string property = line.substr(title + 6, message - title - 6);
+  EXPECT_EQ(property.find_first_of(":,\r\n"), std::string::npos);
+  EXPECT_EQ(unescaped(property, true), "redblue: " + kShown + " n=1");
+  EXPECT_EQ(unescaped(line.substr(message + 2), false),
+            kShown + " reads 1 -> 2 words (+1, +100%)\ntotal reads 1 -> 2 words (+1, +100%)");
+}
+
+TEST(ComparisonJunit, IsATestForEachPoint) {
+  const XmlElement root = XmlReader::read(text_of("junit", all_kinds()));
+  EXPECT_EQ(root.name, "testsuites");
+  EXPECT_EQ(root.attributes.at("tests"), "7");
+  EXPECT_EQ(root.attributes.at("failures"), "5");
+  EXPECT_EQ(root.attributes.at("errors"), "0");
+  std::size_t tests = 0, failures = 0;
+  std::string names;
+  for (const XmlElement& suite : root.children) {
+    EXPECT_EQ(suite.name, "testsuite");
+    names += suite.attributes.at("name") + suite.attributes.at("tests") + " ";
+    std::size_t failed = 0;
+    for (const XmlElement& test : suite.children) {
+      EXPECT_EQ(test.name, "testcase");
+      EXPECT_EQ(test.attributes.at("classname"), suite.attributes.at("name"));
+      ASSERT_LE(test.children.size(), 1U);
+      failed += !test.children.empty() && test.children[0].name == "failure" ? 1 : 0;
+    }
+    EXPECT_EQ(suite.attributes.at("tests"), std::to_string(suite.children.size()));
+    EXPECT_EQ(suite.attributes.at("failures"), std::to_string(failed));
+    tests += suite.children.size();
+    failures += failed;
+  }
+  EXPECT_EQ(names, "w1 x2 y1 z3 ");
+  EXPECT_EQ(tests, 7U);
+  EXPECT_EQ(failures, 5U);
+
+  const XmlElement& more = root.children.at(1).children.at(0);
+  EXPECT_EQ(more.attributes.at("name"), "n=1");
+  EXPECT_EQ(more.children.at(0).attributes.at("message"),
+            "p reads 1,000 -> 1,001 words (+1, +0.1%)");
+  EXPECT_EQ(more.children.at(0).text,
+            "p reads 1,000 -> 1,001 words (+1, +0.1%)\n"
+            "total reads 1,000 -> 1,001 words (+1, +0.1%)\n");
+  const auto& of_z = root.children.at(3).children;
+  EXPECT_EQ(of_z.at(1).children.at(0).name, "system-out") << "hidden, and said";
+  EXPECT_PRED2(contains, of_z.at(1).children.at(0).text, ", hidden by writes=2\n");
+  EXPECT_TRUE(of_z.at(2).children.empty()) << "as it was";
+}
+
+TEST(ComparisonJunit, IsXmlWhateverTheNames) {
+  const XmlElement root = XmlReader::read(text_of("junit", bad_names()));
+  EXPECT_EQ(root.children.at(0).attributes.at("name"), kShown);
+  EXPECT_EQ(root.children.at(0).children.at(0).children.at(0).attributes.at("message"),
+            kShown + " reads 1 -> 2 words (+1, +100%)");
+}
+
+// What was counted now, for services that keep it and draw its curve.
+TEST(ComparisonBenchmarks, HaveWhatWasCountedNow) {
+  const Json list = Json::parse(text_of("customSmallerIsBetter", all_kinds()));
+  ASSERT_EQ(list.size(), 10U) << "of five points: one is gone, one does not fit";
+  for (const Json& entry : list) {
+    EXPECT_EQ(keys(entry), (Keys{"name", "unit", "value"}));
+    EXPECT_EQ(entry["unit"], "words");
+    EXPECT_TRUE(entry["value"].is_number_integer());
+  }
+  EXPECT_EQ(list[2]["name"], "x n=1: moved");
+  EXPECT_EQ(list[2]["value"], 1021);
+  EXPECT_EQ(list[3]["name"], "x n=1: peak");
+  EXPECT_EQ(list[3]["value"], 30);
+
+  const Json bmf = Json::parse(text_of("bmf", all_kinds()));
+  EXPECT_EQ(keys(bmf), (Keys{"w n=7", "x n=1", "x n=2", "z n=4", "z n=6"}));
+  EXPECT_EQ(
+      bmf["x n=1"],
+      (Json{{"reads", {{"value", 1001}}}, {"writes", {{"value", 20}}}, {"peak", {{"value", 30}}}}));
+}
+
+// A file with as many words as there are is damaged; its report is none the less one.
+TEST(ComparisonBenchmarks, OfAsManyWordsAsThereAre) {
+  Recorded most = recorded("x", 1, {{"p", 1, 1, 1}});
+  most.total = {"", INT64_MAX, INT64_MAX, INT64_MAX};
+  EXPECT_EQ(Json::parse(text_of("customSmallerIsBetter", one(most, most)))[0]["value"],
+            18446744073709551614U);
+}
+
+// What a point that failed said is in every form that says what differs.
+TEST(ComparisonReport, SaysWhyAPointFailed) {
+  Comparison comparison = bad_names();
+  comparison.points[0].differences = {
+      {.kind = Kind::failed, .why = "required: a tile is at rest \x1b[31m"}};
+  for (const std::string form : {"table", "json", "csv", "markdown", "github", "junit"}) {
+    EXPECT_PRED2(contains, text_of(form, comparison), "required: a tile is at rest") << form;
+    if (form != "json" && form != "csv") {  // which are data, and escape or quote as these do
+      EXPECT_FALSE(contains(text_of(form, comparison), "\x1b")) << form;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,286 @@
+// Every way in which a point may differ from its baseline, by one word where words are meant, and
+// what tolerances make of it.
+
+#include "runtime/gate/comparison.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/thrown.hpp"
+
+namespace redblue {
+namespace {
+
+using Kind = Difference::Kind;
+
+struct Metric {
+  std::string name;
+  Index Moved::*words;
+};
+const std::vector<Metric> kMetrics = {
+    {"reads", &Moved::reads}, {"writes", &Moved::writes}, {"peak", &Moved::peak}};
+
+Point point(const std::string& kernel, Index n = 4) {
+  Point point{kernel, {}};
+  point.arguments.set("n", n);
+  point.arguments.set("M", Index{100});
+  return point;
+}
+
+// Its total is what the phases come to.
+Recorded recorded(const std::vector<Moved>& phases, const std::string& kernel = "k") {
+  Recorded recorded{.point = point(kernel), .least_M = 7, .total = {}, .phases = phases};
+  for (const Moved& phase : phases) {
+    recorded.total.reads += phase.reads;
+    recorded.total.writes += phase.writes;
+    recorded.total.peak = std::max(recorded.total.peak, phase.peak);
+  }
+  return recorded;
+}
+
+Recorded baseline() {
+  return recorded({{"a", 1000, 100, 90}, {"b", 200, 300, 80}, {"c/d", 0, 50, 70}});
+}
+
+Recorded without_fit() {
+  return {.point = point("k"), .least_M = 700, .fits = false, .total = {}, .phases = {}};
+}
+
+std::vector<Difference> found(const Recorded& now, const std::vector<std::string>& tolerances = {},
+                              const Recorded& before = baseline()) {
+  std::vector<Tolerance> parsed;
+  for (const std::string& tolerance : tolerances) {
+    parsed.push_back(parse_tolerance(tolerance));
+  }
+  return differences(before, now, parsed);
+}
+
+// "a reads 1,000 -> 1,001 words (+1, +0.1%)" of each, with what hides it.
+std::vector<std::string> said(const std::vector<Difference>& differences) {
+  std::vector<std::string> texts;
+  for (const Difference& difference : differences) {
+    texts.push_back(to_words(difference) +
+                    (difference.hidden_by.empty() ? "" : " | " + difference.hidden_by));
+  }
+  return texts;
+}
+using Said = std::vector<std::string>;
+
+bool fails(const std::vector<Difference>& differences) {
+  return Compared{.point = point("k"), .before = {}, .now = {}, .differences = differences}.fails();
+}
+
+TEST(Differences, OfTheSameThereAreNone) {
+  EXPECT_EQ(said(found(baseline())), Said());
+  EXPECT_EQ(said(found(without_fit(), {}, without_fit())), Said());
+}
+
+// Each metric of each phase, a word up and a word down: it is found, where it is, and nothing else.
+TEST(Differences, AWordMoreOrFewerInAnyPhase) {
+  for (const Metric& metric : kMetrics) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      for (const Index change : {Index{1}, Index{-1}}) {
+        Recorded now = baseline();
+        if (now.phases[k].*metric.words + change < 0) {
+          continue;
+        }
+        now.phases[k].*metric.words += change;
+        const std::vector<Difference> differences = found(now);
+        ASSERT_EQ(differences.size(), 1U);
+        EXPECT_EQ(differences[0].kind, Kind::words);
+        EXPECT_EQ(differences[0].phase, now.phases[k].path);
+        EXPECT_EQ(differences[0].metric, metric.name);
+        EXPECT_EQ(differences[0].after - differences[0].before, change);
+        EXPECT_TRUE(fails(differences));
+      }
+    }
+  }
+}
+
+TEST(Differences, AWordInTheTotalAlone) {
+  for (const Metric& metric : kMetrics) {
+    for (const Index change : {Index{1}, Index{-1}}) {
+      Recorded now = baseline();
+      now.total.*metric.words += change;
+      const std::vector<Difference> differences = found(now);
+      ASSERT_EQ(differences.size(), 1U);
+      EXPECT_EQ(differences[0].phase, "");
+      EXPECT_EQ(differences[0].metric, metric.name);
+      EXPECT_TRUE(to_words(differences[0]).starts_with("total " + metric.name));
+    }
+  }
+}
+
+TEST(Differences, InTheLeastM) {
+  for (const Index least : {Index{6}, Index{8}}) {
+    Recorded now = baseline();
+    now.least_M = least;
+    EXPECT_EQ(said(found(now)), Said{least == 8 ? "total least_M 7 -> 8 words (+1, +14.3%)"
+                                                : "total least_M 7 -> 6 words (-1, -14.3%)"});
+    Recorded none = without_fit();
+    none.least_M = 700 + least;
+    EXPECT_EQ(found(none, {}, without_fit()).size(), 1U) << "also where the point does not fit";
+  }
+  // News, too: nobody knew it, or nobody knows it any more.
+  Recorded unknown = baseline();
+  unknown.least_M.reset();
+  EXPECT_EQ(said(found(unknown)), Said{"its least M is no longer known"});
+  EXPECT_EQ(said(found(baseline(), {}, unknown)), Said{"its least M is known now"});
+}
+
+TEST(Differences, OfPhases) {
+  Recorded fewer = baseline();
+  fewer.phases.pop_back();
+  EXPECT_EQ(said(found(fewer)), Said{"c/d: the phase is gone, and its 50 words"});
+  EXPECT_EQ(said(found(baseline(), {}, fewer)), Said{"c/d: the phase is new, and its 50 words"});
+
+  Recorded renamed = baseline();
+  renamed.phases[1].path = "B";
+  EXPECT_EQ(said(found(renamed)), (Said{"b: the phase is gone, and its 500 words",
+                                        "B: the phase is new, and its 500 words"}));
+
+  Recorded nothing_moved = baseline();
+  nothing_moved.phases.push_back({"empty", 0, 0, 0});
+  EXPECT_TRUE(fails(found(nothing_moved))) << "also a phase in which nothing moves";
+
+  Recorded other_order = baseline();
+  std::swap(other_order.phases[0], other_order.phases[2]);
+  EXPECT_EQ(said(found(other_order)), Said());
+}
+
+TEST(Differences, FromNothing) {
+  Recorded now = baseline();
+  now.phases[2].reads = 1;
+  EXPECT_EQ(said(found(now)), Said{"c/d reads 0 -> 1 words (+1)"});
+  EXPECT_EQ(said(found(now, {"reads=1000000%"})), Said{"c/d reads 0 -> 1 words (+1)"})
+      << "of nothing, no share is one word";
+  EXPECT_EQ(said(found(now, {"reads=1"})), Said{"c/d reads 0 -> 1 words (+1) | reads=1"});
+  EXPECT_EQ(said(found(baseline(), {}, now)), Said{"c/d reads 1 -> 0 words (-1, -100%)"});
+}
+
+TEST(Differences, WhatFits) {
+  EXPECT_EQ(said(found(without_fit())),
+            (Said{"it no longer fits in M", "total least_M 7 -> 700 words (+693, +9,900%)"}));
+  EXPECT_EQ(said(found(baseline(), {}, without_fit())),
+            (Said{"it fits in M now", "total least_M 700 -> 7 words (-693, -99%)"}));
+  for (const char* metric : {"reads=100%", "writes=100%", "peak=100%", "least_M=99999%"}) {
+    EXPECT_TRUE(fails(found(without_fit(), {metric}))) << "which no tolerance lets pass";
+  }
+}
+
+// Phases by the words that they moved more or fewer, the total after them.
+TEST(Differences, TheCulpritIsFirst) {
+  const Recorded now = recorded({{"a", 1001, 100, 90}, {"b", 200, 250, 95}, {"c/d", 0, 50, 70}});
+  EXPECT_EQ(said(found(now)),
+            (Said{"b writes 300 -> 250 words (-50, -16.7%)", "b peak 80 -> 95 words (+15, +18.8%)",
+                  "a reads 1,000 -> 1,001 words (+1, +0.1%)",
+                  "total reads 1,200 -> 1,201 words (+1, +0.0833%)",
+                  "total writes 450 -> 400 words (-50, -11.1%)",
+                  "total peak 90 -> 95 words (+5, +5.56%)"}));
+  EXPECT_EQ(said(found(now, {"b:writes=50"})).front(), "b peak 80 -> 95 words (+15, +18.8%)")
+      << "what is let pass is no culprit";
+}
+
+// Two of 2^63 - 1 words are a damaged file, and no overflow.
+TEST(Differences, OfAsManyWordsAsThereAre) {
+  Recorded before = baseline(), now = baseline();
+  before.phases[0] = {"a", INT64_MAX, INT64_MAX, INT64_MAX};
+  before.total = {"", INT64_MAX, INT64_MAX, INT64_MAX};
+  now.phases.erase(now.phases.begin());
+  EXPECT_EQ(said(found(now, {}, before)).front(),
+            "a: the phase is gone, and its 9,223,372,036,854,775,807 words");
+  Recording one{.how = How::run, .points = {before}};
+  Recording two{.how = How::run, .points = {now}};
+  EXPECT_EQ(compare(one, two, {parse_tolerance("reads=1%")}).failing(), 1U);
+}
+
+TEST(ToShare, IsReadByPeople) {
+  EXPECT_EQ(to_share(1234, 1235), "+0.081%");
+  EXPECT_EQ(to_share(100, 99), "-1%");
+  EXPECT_EQ(to_share(100, 0), "-100%");
+  EXPECT_EQ(to_share(100, 200), "+100%");
+  EXPECT_EQ(to_share(1000, 10'994), "+999%");
+  EXPECT_EQ(to_share(1000, 10'995), "+1,000%");
+  EXPECT_EQ(to_share(3, 1089), "+36,200%");
+  EXPECT_EQ(to_share(1, 14'101), "+1,410,000%");
+  EXPECT_EQ(to_share(100'000, 100'001), "+0.001%");
+  EXPECT_EQ(to_share(100'001, 100'002), "+<0.001%");
+  EXPECT_EQ(to_share(INT64_MAX, INT64_MAX - 1), "-<0.001%");
+  EXPECT_EQ(to_share(1, INT64_MAX), "+>1,000,000,000,000,000%");
+}
+
+TEST(Compare, PointByPointInAnyOrder) {
+  Recording before{.how = How::run, .points = {}}, now;
+  for (const char* kernel : {"x", "y", "z"}) {
+    before.points.push_back(recorded({{"a", 1000, 0, 9}}, kernel));
+  }
+  now.points = {before.points[2], before.points[0], before.points[1]};
+  EXPECT_EQ(compare(before, now, {}).failing(), 0U);
+
+  std::swap(now.points[0].point.arguments, now.points[1].point.arguments);
+  EXPECT_EQ(compare(before, now, {}).failing(), 0U);
+  Arguments other_order;
+  other_order.set("M", Index{100});
+  other_order.set("n", Index{4});
+  now.points[0].point.arguments = other_order;
+  EXPECT_EQ(compare(before, now, {}).failing(), 0U) << "nor does that of the arguments count";
+  now.points[0].point.arguments.set("n", Index{5});
+  EXPECT_EQ(compare(before, now, {}).failing(), 2U) << "one is gone, and one is new";
+  now.points[0].point.arguments.set("n", "4");
+  EXPECT_EQ(compare(before, now, {}).failing(), 2U) << "a word is no size";
+}
+
+TEST(Compare, PointsGoneAndAdded) {
+  const Recording one{.how = How::count, .points = {recorded({{"a", 1, 2, 3}}, "x")}};
+  Recording two = one;
+  two.points.push_back(recorded({{"a", 1, 2, 3}}, "y"));
+  const Comparison added = compare(one, two, {});
+  ASSERT_EQ(added.points.size(), 2U);
+  EXPECT_EQ(added.failing(), 1U);
+  EXPECT_EQ(added.points[0].point.subject, "y");
+  EXPECT_FALSE(added.points[0].before);
+  EXPECT_EQ(said(added.points[0].differences), Said{"it is new"});
+  const Comparison gone = compare(two, one, {});
+  ASSERT_EQ(gone.points.size(), 2U);
+  EXPECT_EQ(gone.points[0].point.subject, "y");
+  EXPECT_FALSE(gone.points[0].now);
+  EXPECT_EQ(said(gone.points[0].differences), Said{"it is gone"});
+}
+
+TEST(Compare, OnlyWhatWasMadeAlike) {
+  const Recording ran{.how = How::run, .points = {}}, counted{.how = How::count, .points = {}};
+  EXPECT_PRED2(contains, thrown<InputError>([&] { compare(ran, counted, {}); }),
+               "one recording is of what kernels run, the other of what they count");
+  EXPECT_PRED2(contains, thrown<InputError>([&] { compare(counted, ran, {}); }),
+               "record both alike");
+}
+
+// What fails comes before what a tolerance lets pass, however large; of each the larger share.
+TEST(Compare, ThePointThatChangedMostIsFirst) {
+  Recording before{.how = How::run, .points = {}}, now;
+  const auto add = [&](const char* kernel, Index reads, Index reads_now, Index peak_now) {
+    before.points.push_back(recorded({{"a", reads, 0, 9}}, kernel));
+    now.points.push_back(recorded({{"a", reads_now, 0, peak_now}}, kernel));
+  };
+  add("same", 1000, 1000, 9);
+  add("large words", 1'000'000, 1'000'900, 9);
+  add("large share", 1000, 700, 9);
+  add("peak", 1000, 1000, 10);
+  add("all", 0, 10, 9);
+  const auto order = [&](const std::vector<Tolerance>& tolerances) {
+    std::string names;
+    for (const Compared& compared : compare(before, now, tolerances).points) {
+      names += compared.point.subject + (compared.fails() ? "! " : " ");
+    }
+    return names;
+  };
+  EXPECT_EQ(order({}), "all! large share! large words! peak! same ");
+  EXPECT_EQ(order({parse_tolerance("reads=30%")}), "all! peak! large share large words same ");
+  EXPECT_EQ(order({parse_tolerance("reads=900")}), "peak! all large share large words same ");
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,110 @@
+// What a measurement says where no run of the command gets on every machine: events of cache lines
+// in words, and dumps that do not fit the run.
+
+#include "runtime/report/measurement.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/csv.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::json;
+
+Measurement of_lines() {
+  Measurement measurement;
+  measurement.via = "papi";
+  measurement.version = "PAPI 7";
+  measurement.events = {{"PAPI_L1_DCM", CacheLevel::L1, 64}, {"perf::PAGE-FAULTS"}};
+  measurement.kernel.kernel = "some/kernel";
+  measurement.kernel.shape = {3, 4, 5};
+  measurement.kernel.M = 100;
+  measurement.kernel.phases = {{"S", {1000, 20}, {150, 7}}};
+  measurement.kernel.total = {"", {1000, 20}, {160, 8}};
+  return measurement;
+}
+
+TEST(Measurement, LinesIntoACacheAreWordsForPeopleAndLinesForPrograms) {
+  const std::string table = to_table(of_lines());
+  EXPECT_NE(table.find("PAPI_L1_DCM: lines of 64 bytes into L1, here in words"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find("into L1"), std::string::npos) << table;
+  EXPECT_NE(table.find("1,000      20    2,400                  7"), std::string::npos) << table;
+  EXPECT_NE(table.find("1,000      20    2,560                  8"), std::string::npos) << table;
+
+  const Json json = Json::parse(to_json(of_lines()));
+  EXPECT_EQ(json["used"]["events"][0],
+            (Json{{"name", "PAPI_L1_DCM"}, {"lines_into", "L1"}, {"line", 64}}));
+  EXPECT_EQ(json["used"]["events"][1], (Json{{"name", "perf::PAGE-FAULTS"}}));
+  EXPECT_EQ(json["phases"][0]["events"]["PAPI_L1_DCM"], 150);
+  EXPECT_FALSE(json["phases"][0].contains("traffic")) << "one direction is no traffic";
+
+  const CsvRow row = parse_csv(to_csv(of_lines())).front();
+  EXPECT_EQ(row.at("PAPI_L1_DCM"), "150");
+  EXPECT_EQ(row.at("traffic_in") + row.at("traffic_out") + row.at("ratio"), "");
+}
+
+TEST(Measurement, TheRatioOfALevel) {
+  Measurement measurement = of_lines();
+  EXPECT_DOUBLE_EQ(*traffic_ratio(measurement, CacheLevel::L1), 160 * 16 / 1020.0);
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L2), std::nullopt);
+  measurement.simulation = Simulation{CacheLevel::L2, {128, 2, 64}, {32768, 8, 64}};
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L2), std::nullopt) << "no traffic yet";
+  measurement.kernel.total.traffic = LineTraffic{1000, 530};
+  EXPECT_DOUBLE_EQ(*traffic_ratio(measurement, CacheLevel::L2), 1.5);
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L1), std::nullopt) << "another was simulated";
+  measurement.kernel.total.counted = {};
+  EXPECT_EQ(traffic_ratio(measurement, CacheLevel::L2), std::nullopt);
+}
+
+constexpr const char* kRun =
+    R"({"context": {"simd": "SSE4"}, "kernel": "matmul/blocked", "n": 8, "m": 8, "d": 8, "M": 48,
+        "seed": 3, "operands": {"A": "file", "B": "seed"}, "blocks": {"B": 4},
+        "phases": [{"path": "C", "reads": 256, "writes": 64}],
+        "total": {"reads": 256, "writes": 64}})";
+
+CallgrindEvents misses(std::int64_t reads, std::int64_t writes, std::int64_t dirty) {
+  return {{"DLmr", reads}, {"DLmw", writes}, {"ILdmr", 0}, {"DLdmr", dirty}, {"DLdmw", 0}};
+}
+constexpr Simulation kSmall{CacheLevel::L1, {128, 2, 64}, {32768, 8, 64}};
+
+// Lines outside of the phases are told apart; what emptied the cache is no traffic of the kernel.
+TEST(Measurement, OfASimulation) {
+  const CallgrindProfile profile = {
+      {"matmul/blocked",
+       {{"C", misses(10, 5, 2)}, {"", misses(1, 1, 0)}, {"(left)", misses(1000, 0, 3)}}}};
+  const Measurement measurement = simulated_measurement(kRun, profile, kSmall);
+  EXPECT_EQ(measurement.kernel.blocks["B"], 4);
+  EXPECT_NE(to_table(measurement).find("\noperands: A from files; B from seed 3\n"),
+            std::string::npos);
+  EXPECT_EQ(parse_csv(to_csv(measurement)).front().at("operands"), "A=file B=seed");
+  const auto& phases = measurement.kernel.phases;
+  ASSERT_EQ(phases.size(), 3U);
+  EXPECT_EQ(phases[0].path, "C");
+  EXPECT_EQ(phases[0].traffic->in, 15 * 16);
+  EXPECT_EQ(phases[0].traffic->out, 2 * 16);
+  EXPECT_EQ(phases[1].path, "(outside)");
+  EXPECT_EQ(phases[1].traffic->in, 2 * 16);
+  EXPECT_EQ(phases[2].path, "(left)");
+  EXPECT_EQ(phases[2].traffic->in, 0);
+  EXPECT_EQ(phases[2].traffic->out, 3 * 16);
+  EXPECT_EQ(measurement.kernel.total.traffic->in, 17 * 16);
+  EXPECT_EQ(measurement.kernel.total.traffic->out, 5 * 16);
+  const Json json = Json::parse(to_json(measurement));
+  EXPECT_DOUBLE_EQ(json["total"]["ratio"].get<double>(), 22. * 16 / 320);
+  EXPECT_EQ(json["phases"][2]["ratio"], Json());
+  EXPECT_EQ(json["context"]["simd"], "SSE4");
+}
+
+TEST(Measurement, DumpsThatAreNotThoseOfTheRun) {
+  const CallgrindProfile other = {{"forward/flash", {{"core", misses(1, 1, 1)}}}};
+  EXPECT_THROW(simulated_measurement(kRun, other, kSmall), std::runtime_error);
+  const CallgrindProfile without = {{"matmul/blocked", {{"", misses(1, 1, 1)}}}};
+  EXPECT_THROW(simulated_measurement(kRun, without, kSmall), std::runtime_error) << "no phase C";
+  EXPECT_THROW(simulated_measurement("", other, kSmall), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace redblue

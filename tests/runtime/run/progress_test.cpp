@@ -1,0 +1,172 @@
+// The line that says how far a run is: the share of all words, whoever moved them; gone in the end.
+
+#include "runtime/run/progress.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/run/run.hpp"
+
+namespace redblue {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Keeps what is shown.
+class Screen {
+ public:
+  Progress::Sink sink() {
+    return [this](std::string_view line) {
+      const std::lock_guard lock(mutex_);
+      lines_.emplace_back(line);
+      changed_.notify_all();
+    };
+  }
+  // Until the line begins so.
+  void expect(const std::string& start) {
+    std::unique_lock lock(mutex_);
+    const auto shown = [&] { return !lines_.empty() && lines_.back().starts_with(start); };
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30), shown))
+        << "not: " << start << "\nbut: " << (lines_.empty() ? "nothing" : lines_.back());
+  }
+  // When nobody writes any more.
+  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> lines_;
+};
+
+// Of 100 words.
+Part some_part() {
+  Part part;
+  part.plan.kernel = "some/kernel";
+  part.plan.phases = {
+      {.path = "one", .reads = 40, .writes = 10, .peak = 50, .flops = 0},
+      {.path = "two/deep", .reads = 30, .writes = 20, .peak = 50, .flops = 0},
+  };
+  part.formula = part.plan.phases;
+  return part;
+}
+
+class ProgressTest : public testing::Test {
+ protected:
+  const Part part_ = some_part();
+  std::vector<float> words_ = std::vector<float>(100);
+  SlowMatrix matrix_ = borrow("A", words_.data(), 10, 10);
+  Screen screen_;
+  const Progress progress_{screen_.sink(), milliseconds(0)};
+};
+
+// Reads and writes count, initialising does not; the phase is the one that was entered last.
+TEST_F(ProgressTest, IsTheShareOfTheFormula) {
+  Machine machine(100);
+  progress_.during(part_, [&](const Around& around) {
+    screen_.expect("some/kernel: 0% of words, one, ");
+    around(machine, part_.plan, [&] {
+      {
+        const Phase one(machine, "one");
+        static_cast<void>(machine.read(matrix_.block({0, 5}, {0, 4})));
+        screen_.expect("some/kernel: 20% of words, one, ");
+      }
+      const Phase two(machine, "two");
+      screen_.expect("some/kernel: 20% of words, one, ");  // which is no phase of the plan
+      const Phase deep(machine, "deep");
+      screen_.expect("some/kernel: 20% of words, two/deep, ");
+      const Tile tile = machine.initialize("B", 1, 7);
+      machine.write(tile, matrix_.block({2, 3}, {1, 8}));
+      screen_.expect("some/kernel: 27% of words, two/deep, ");
+    });
+    const Tile unheard = machine.read(matrix_.block({0, 10}, {0, 10}));
+    std::this_thread::sleep_for(milliseconds(500));
+    screen_.expect("some/kernel: 27% of words, two/deep, ");
+  });
+  EXPECT_EQ(screen_.lines().back(), "");
+  EXPECT_EQ(std::ranges::count(screen_.lines(), ""), 1);
+}
+
+TEST_F(ProgressTest, AddsUpWhatTheWorkersMove) {
+  progress_.during(part_, [&](const Around& around) {
+    const auto read = [&](Index rows) {
+      Machine machine(100);
+      around(machine, part_.plan, [&] {
+        static_cast<void>(machine.read(matrix_.block({0, rows}, {0, 10})));
+      });
+    };
+    std::thread other(read, 3);
+    std::thread third(read, 1);
+    read(5);
+    other.join();
+    third.join();
+    screen_.expect("some/kernel: 90% of words");
+  });
+}
+
+TEST_F(ProgressTest, TellsTheSecondsOfTheRun) {
+  progress_.during(part_,
+                   [&](const Around&) { screen_.expect("some/kernel: 0% of words, one, 1 s"); });
+  progress_.during(part_,
+                   [&](const Around&) { screen_.expect("some/kernel: 0% of words, one, 1 s"); });
+}
+
+// Whatever is said of a failure then stands on a line of its own.
+TEST_F(ProgressTest, IsGoneBeforeAFailureGetsOut) {
+  try {
+    progress_.during(part_, [&](const Around&) {
+      screen_.expect("some/kernel");
+      throw std::runtime_error("the store broke");
+    });
+    ADD_FAILURE();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the store broke");
+    EXPECT_EQ(screen_.lines().back(), "");
+  }
+}
+
+// Not even a line to erase; and the run does not wait for the delay.
+TEST(Progress, NobodyHearsOfAShortRun) {
+  Screen screen;
+  const Part part = some_part();
+  const Progress progress(screen.sink(), std::chrono::hours(1));
+  progress.during(part, [](const Around&) { std::this_thread::sleep_for(milliseconds(300)); });
+  EXPECT_TRUE(screen.lines().empty());
+}
+
+// Watched or not: the same counts, the same speed to tell.
+TEST(Progress, ChangesNothingOfARun) {
+  for (const auto& [kernel, heads, threads] :
+       {std::tuple("backward/large", 3, 2), std::tuple("backward/rows", 1, 3)}) {
+    Request request;
+    request.kernel = kernel;
+    request.n = 300;
+    request.d = 16;
+    request.M = 4096;
+    request.heads = heads;
+    request.threads = threads;
+    Screen screen;
+    const Progress progress(screen.sink(), milliseconds(0));
+    const Report watched = run(request, Topology(), nullptr, &progress);
+    const Report unwatched = run(request);
+    EXPECT_EQ(watched.kernel.counted->phases, unwatched.kernel.counted->phases);
+    EXPECT_EQ(watched.kernel.io(), count(request).kernel.io());
+    EXPECT_GT(watched.kernel.peak_gflops, 0);
+    for (const std::string& line : screen.lines()) {
+      EXPECT_TRUE(line.empty() || line.starts_with(std::string(kernel) + ": ") ||
+                  line.starts_with("forward/flash: "))
+          << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue

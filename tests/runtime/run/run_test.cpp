@@ -1,0 +1,248 @@
+// Experiments where the command's own tests do not reach: what is thrown for what, and what
+// a report holds.
+
+#include "runtime/run/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <random>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/report/run_report.hpp"
+#include "runtime/system/memory.hpp"
+#include "runtime/system/npy.hpp"
+#include "runtime/theory/planner.hpp"
+#include "tests/support/npy_bytes.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace redblue {
+namespace {
+
+Request request_for(std::string_view kernel, Index n = 9, Index m = 7, Index d = 4) {
+  Request request;
+  request.kernel = kernel;
+  request.n = n;
+  request.m = m;
+  request.d = d;
+  request.M = 2 * find_kernel(kernel).least_M({n, m, d});
+  return request;
+}
+
+template <class Error>
+void expect_throw(const Request& request, const std::string& part, bool counts_too) {
+  const auto expect = [&](auto call) {
+    try {
+      call(request);
+      ADD_FAILURE() << "nothing was thrown; expected: " << part;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  };
+  expect([](const Request& r) { run(r); });
+  if (counts_too) {
+    expect([](const Request& r) { count(r); });
+  }
+}
+
+// While a run lasts, whoever wants more than there is beside it waits, and is not refused yet.
+TEST(Run, HoldsAClaimOnMemory) {
+  const TemporaryDirectory store;
+  const Request in_memory = request_for("backward/rows");
+  Request on_disk = in_memory;
+  on_disk.store = Request::OnDisk{};
+  on_disk.store->directory = store.path();
+  for (Request request : {in_memory, on_disk}) {
+    MemoryBudget memory;
+    request.memory = &memory;
+    std::future<void> other;
+    run(request, {}, [&](Machine&, const Plan&, const std::function<void()>& go) {
+      if (!other.valid()) {
+        other = std::async(std::launch::async, [&] {
+          const MemoryClaim claim(&memory, Words(INT64_MAX) + Words(1), "another", "");
+        });
+        EXPECT_EQ(other.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+      }
+      go();
+    });
+    EXPECT_THROW(other.get(), std::runtime_error);
+  }
+}
+
+TEST(Experiment, WhatIsThrownForWhat) {
+  Request request = request_for("backward/small");
+  request.n.reset();
+  expect_throw<RequestError>(request, "--n is missing", true);
+
+  request = request_for("backward/small");
+  request.M = 4;
+  expect_throw<FastMemoryTooSmall>(request, "at least 5", true);
+
+  request = request_for("backward/small", Index{1} << 40, Index{1} << 40);
+  expect_throw<CountOverflow>(request, "63 bits", true);
+
+  request = request_for("backward/small", Index{1} << 24, Index{1} << 24);
+  expect_throw<std::runtime_error>(request, "of memory", false);
+  EXPECT_GT(count(request).kernel.io(), Index{1} << 48);
+
+  request = request_for("backward/small");
+  request.blocks["C"] = 3;
+  expect_throw<RequestError>(request, "backward/small has B", true);
+
+  request = request_for("backward/small");
+  request.blocks["B"] = 1000;
+  request.M = 20;
+  expect_throw<RequestError>(request, "words more than M = 20", true);
+
+  request = request_for("backward/small");
+  request.in["A1"] = "/no/such/file.npy";
+  expect_throw<std::system_error>(request, "/no/such/file.npy", false);
+}
+
+TEST(Experiment, KeysAreQueriesWhereNobodySaysElse) {
+  Request request = request_for("backward/small");
+  request.m.reset();
+  EXPECT_EQ(count(request).kernel.plan.shape, (Shape{9, 9, 4}));
+  // A file does say else.
+  const TemporaryDirectory directory;
+  request.in["A2"] = directory.write("a2.npy", npy_bytes(7, 4, std::vector<float>(28, 1)));
+  request.seed = 1;
+  EXPECT_EQ(run(request).kernel.plan.shape, (Shape{9, 7, 4}));
+}
+
+TEST(Experiment, ARunAsCounted) {
+  for (const Kernel& kernel : kernels()) {
+    Request request = request_for(kernel.name, 23, 17, 6);
+    request.verify = true;
+    const Report report = run(request);
+    SCOPED_TRACE(kernel.name);
+    ASSERT_TRUE(report.kernel.counted);
+    const Counted& counted = *report.kernel.counted;
+    const Plan& plan = report.kernel.plan;
+    ASSERT_EQ(counted.phases.size(), plan.phases.size());
+    ASSERT_EQ(counted.seconds.size(), plan.phases.size());
+    double seconds = 0;
+    for (std::size_t i = 0; i < plan.phases.size(); ++i) {
+      EXPECT_EQ(counted.phases[i].path, plan.phases[i].path);
+      EXPECT_EQ(counted.phases[i].operations.flops, plan.phases[i].flops.value());
+      EXPECT_GT(counted.seconds[i], 0);
+      seconds += counted.seconds[i];
+    }
+    EXPECT_GE(counted.total_seconds, seconds);
+    EXPECT_LE(counted.total.peak, request.M);
+    EXPECT_LE(static_cast<double>(counted.span),
+              1.125 * static_cast<double>(request.M) + 64 * 1024 / 4);
+    ASSERT_TRUE(report.error);
+    EXPECT_TRUE(report.error->ok);
+    EXPECT_NE(std::ranges::find(kernel.returns, report.error->output, &Signature::name),
+              kernel.returns.end());
+    EXPECT_EQ(report.seed, 1U);
+    EXPECT_FALSE(count(request).kernel.counted);
+    EXPECT_FALSE(count(request).seed);
+  }
+}
+
+// O and L fit in whatever their users need.
+TEST(Experiment, ForwardFlashAlwaysFitsBesideBackward) {
+  for (const std::string_view name : {"backward/large", "backward/flash"}) {
+    for (const Index n : {1, 2, 9}) {
+      for (const Index m : {1, 2, 9}) {
+        for (const Index d : {1, 2, 3, 8}) {
+          Request request = request_for(name, n, m, d);
+          request.M /= 2;
+          const Report report = run(request);
+          ASSERT_TRUE(report.forward);
+          EXPECT_EQ(report.forward->plan.kernel, "forward/flash")
+              << name << " " << n << " " << m << " " << d;
+          EXPECT_LE(report.forward->counted->total.peak, request.M);
+        }
+      }
+    }
+  }
+}
+
+TEST(Experiment, TheSeedIsNamedWhereItWasUsed) {
+  const TemporaryDirectory directory;
+  Request request = request_for("matmul/blocked", 3, 2, 4);
+  request.seed = 8;
+  request.in["A"] = directory.write("a.npy", npy_bytes(3, 4, std::vector<float>(12, 1)));
+  EXPECT_EQ(run(request).seed, 8U);
+  request.in["B"] = directory.write("b.npy", npy_bytes(4, 2, std::vector<float>(8, 1)));
+  EXPECT_FALSE(run(request).seed);
+}
+
+// Nothing is written where the verification fails; see Command.AFailedVerification for how
+// it comes to that.
+TEST(Experiment, AFailedVerificationIsNoException) {
+  const TemporaryDirectory directory;
+  const float score = 1e6F * 1e6F;
+  Request request = request_for("backward/flash", 1, 1, 1);
+  request.verify = true;
+  request.seed = 1;
+  request.in = {{"A1", directory.write("a.npy", npy_bytes(1, 1, {1e6F}))},
+                {"A2", directory / "a.npy"},
+                {"X", directory.write("x.npy", npy_bytes(1, 1, {1}))},
+                {"O", directory / "x.npy"},
+                {"L", directory.write("l.npy", npy_bytes(1, 0, {score}))}};
+  request.out["g"] = directory / "g.npy";
+  const Report report = run(request);
+  ASSERT_TRUE(report.error);
+  EXPECT_FALSE(report.error->ok);
+  EXPECT_FALSE(std::filesystem::exists(directory / "g.npy"));
+  request.verify = false;
+  run(request);
+  EXPECT_TRUE(std::filesystem::exists(directory / "g.npy"));
+}
+
+// One that cannot be written keeps the others from appearing.
+TEST(Experiment, AllOutputsOrNone) {
+  const TemporaryDirectory directory;
+  Request request = request_for("backward/flash");
+  request.out = {{"dK", directory / "dK.npy"}, {"g", directory / "none" / "g.npy"}};
+  EXPECT_THROW(run(request), std::system_error);
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+// By the name of auto the planner's kernels run one after the other: the backward kernel has the O
+// and L that the forward kernel made, words are those of both, and g keeps its bound.
+TEST(Experiment, AutoIsOneRunOfWhatThePlannerChose) {
+  std::mt19937 random(6);
+  int after_another = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    Request request;
+    request.kernel = trial % 3 == 0 ? "forward/auto" : "backward/auto";
+    const auto size = [&](unsigned most) { return static_cast<Index>(1 + random() % most); };
+    const Shape shape{size(60), size(60), size(6)};
+    request.n = shape.n;
+    request.m = shape.m;
+    request.d = shape.d;
+    request.M = 4 + size(200);
+    request.seed = random();
+    request.verify = true;
+    const std::vector<Choice> found =
+        choices({.pass = trial % 3 == 0 ? Pass::forward : Pass::backward,
+                 .shape = shape,
+                 .M = request.M,
+                 .known = Known::nothing});
+    if (found.empty()) {
+      EXPECT_THROW(static_cast<void>(run(request)), FastMemoryTooSmall);
+      continue;
+    }
+    const Plan& plan = found.front().plan;
+    const Report report = run(request);
+    EXPECT_EQ(report.kernel.plan.kernel, plan.kernel);
+    EXPECT_EQ(report.kernel.io() + (report.forward ? report.forward->io() : 0),
+              found.front().words.value())
+        << to_string(plan);
+    EXPECT_TRUE(report.error->ok) << to_string(plan) << ": " << to_words(*report.error);
+    after_another += report.forward ? 1 : 0;
+  }
+  EXPECT_GT(after_another, 5);
+}
+
+}  // namespace
+}  // namespace redblue

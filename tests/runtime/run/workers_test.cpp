@@ -1,0 +1,391 @@
+// Workers: who does what, that nothing of a result depends on how many they are, and that what
+// they count is what the formulas say.
+
+#include "runtime/run/workers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <new>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+// ----------------------------------------------------------------------------- shares
+
+// The parts are [0, total) cut at total w / p: in order, without gap or overlap, and none is
+// larger than another by more than one.
+TEST(Workers, SharesCoverTheWholeOnce) {
+  constexpr Index kLargest = std::numeric_limits<Index>::max();
+  for (const Index total : {Index{0}, Index{1}, Index{2}, Index{7}, Index{64}, Index{1000003},
+                            kLargest / 4096, kLargest - 1, kLargest}) {
+    for (const Index workers : {Index{1}, Index{2}, Index{3}, Index{7}, Index{64}, kMostWorkers}) {
+      Index end = 0;
+      for (Index worker = 0; worker < workers; ++worker) {
+        const Range share = share_of(total, worker, workers);
+        ASSERT_EQ(share.begin, end) << worker << " of " << workers << " of " << total;
+        ASSERT_GE(share.size(), total / workers);
+        ASSERT_LE(share.size(), total / workers + (total % workers == 0 ? 0 : 1));
+        end = share.end;
+      }
+      EXPECT_EQ(end, total);
+    }
+  }
+}
+
+// ----------------------------------------------------------------------------- in parallel
+
+constexpr Index kTeams[] = {1, 2, 3, 7};
+
+TEST(Workers, DoTheirWorkOnceEach) {
+  for (const Index workers : kTeams) {
+    std::vector<std::atomic<int>> times(static_cast<std::size_t>(workers));
+    std::vector<std::thread::id> threads(static_cast<std::size_t>(workers));
+    static_cast<void>(in_parallel(workers, Topology(), [&](Index worker) {
+      ++times.at(static_cast<std::size_t>(worker));
+      threads.at(static_cast<std::size_t>(worker)) = std::this_thread::get_id();
+    }));
+    for (const auto& count : times) {
+      EXPECT_EQ(count, 1);
+    }
+    EXPECT_EQ(std::set<std::thread::id>(threads.begin(), threads.end()).size(),
+              static_cast<std::size_t>(workers))
+        << "each has a thread of its own";
+  }
+}
+
+// All of them are at work at the same time: each waits for all.
+TEST(Workers, WorkAtTheSameTime) {
+  constexpr int kWorkers = 7;
+  std::atomic<int> arrived = 0;
+  static_cast<void>(in_parallel(kWorkers, Topology(), [&](Index) {
+    ++arrived;
+    while (arrived < kWorkers) {
+      std::this_thread::yield();
+    }
+  }));
+  EXPECT_EQ(arrived, kWorkers);
+}
+
+TEST(Workers, SayWhyTheyAreNotPinned) {
+  const Topology nowhere{.unpinnable = "this is a drawing"};
+  for (const Index workers : kTeams) {
+    EXPECT_EQ(in_parallel(workers, nowhere, [](Index) {}), "this is a drawing");
+  }
+  // The default of run(): nothing is known of the machine.
+  EXPECT_EQ(in_parallel(2, Topology(), [](Index) {}), "the cores are not known");
+}
+
+template <class Error, class Throw>
+void expect_thrown_intact(const std::string& text, const Throw& fail) {
+  for (const Index workers : kTeams) {
+    std::atomic<Index> ended = 0;
+    try {
+      static_cast<void>(in_parallel(workers, Topology(), [&](Index worker) {
+        if (worker == workers - 1) {
+          fail();
+        }
+        ++ended;
+      }));
+      ADD_FAILURE() << "nothing was thrown: " << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(typeid(error), typeid(Error));
+      EXPECT_EQ(std::string(error.what()), text);
+    }
+    EXPECT_EQ(ended, workers - 1) << "the others go on to their end";
+  }
+}
+
+TEST(Workers, LetWhatOneThrowsOutAsItIs) {
+  expect_thrown_intact<FastMemoryOverflow>(
+      "7 words are missing", [] { throw FastMemoryOverflow("7 words are missing", 7); });
+  expect_thrown_intact<ShapeMismatch>("a mismatch", [] { throw ShapeMismatch("a mismatch"); });
+  expect_thrown_intact<std::runtime_error>("a store", [] { throw std::runtime_error("a store"); });
+  expect_thrown_intact<std::bad_alloc>(std::bad_alloc().what(), [] { throw std::bad_alloc(); });
+  const std::error_code full = std::make_error_code(std::errc::no_space_on_device);
+  expect_thrown_intact<std::system_error>(std::system_error(full, "g.npy").what(),
+                                          [&] { throw std::system_error(full, "g.npy"); });
+  // Of several, one.
+  EXPECT_THROW(static_cast<void>(
+                   in_parallel(7, Topology(), [](Index) { throw ShapeMismatch("everybody's"); })),
+               ShapeMismatch);
+}
+
+// ----------------------------------------------------------------------------- kernels
+
+// Matrices in buffers; fails at the k-th read of the store where asked to.
+class Store {
+ public:
+  Store(const Kernel& kernel, const Problem& problem, std::atomic<int>* reads_left = nullptr)
+      : returned_(fresh_results(kernel, problem.shape)) {
+    for (const Signature& operand : kernel.given) {
+      const Buffer& words = problem.given.at(std::string(operand.name));
+      const Index cols = operand.cols_of(problem.shape);
+      io_.give(matrices_.emplace_back(std::string(operand.name), operand.rows_of(problem.shape),
+                                      cols,
+                                      std::make_unique<Fragile>(words.data(), cols, reads_left)));
+    }
+    for (const Signature& operand : kernel.returns) {
+      io_.take(matrices_.emplace_back(
+          borrow(std::string(operand.name), returned_.at(std::string(operand.name)).data(),
+                 operand.rows_of(problem.shape), operand.cols_of(problem.shape))));
+    }
+  }
+  [[nodiscard]] const Operands& io() const { return io_; }
+  [[nodiscard]] const Buffers& returned() const { return returned_; }
+
+ private:
+  class Fragile final : public BorrowedBacking {
+   public:
+    Fragile(const float* words, Index cols, std::atomic<int>* reads_left)
+        : BorrowedBacking(words, cols), reads_left_(reads_left) {}
+    void read_tile(Range rows, Range columns, Orientation orientation,
+                   std::span<float> to) const override {
+      if (reads_left_ != nullptr && --*reads_left_ == 0) {
+        throw std::runtime_error("the store broke");
+      }
+      BorrowedBacking::read_tile(rows, columns, orientation, to);
+    }
+
+   private:
+    std::atomic<int>* reads_left_;
+  };
+
+  Buffers returned_;
+  std::deque<SlowMatrix> matrices_;
+  Operands io_;
+};
+
+struct Case {
+  Shape shape;
+  Index spare;  // words above the least M, in percent of it
+};
+// Many row blocks, few, one; fewer than workers; widths below a panel and above two.
+constexpr Case kCases[] = {
+    {{150, 37, 11}, 40}, {{61, 53, 35}, 0}, {{5, 9, 3}, 0}, {{40, 23, 17}, 900}, {{1, 1, 1}, 10}};
+
+class Teams : public testing::TestWithParam<std::string> {
+ protected:
+  const Kernel& kernel_ = find_kernel(GetParam());
+  [[nodiscard]] Plan plan_of(const Case& tested) const {
+    const Index least = kernel_.least_M(tested.shape);
+    return kernel_.plan(tested.shape, least + least * tested.spare / 100);
+  }
+  static Index units_of(const Plan& plan) { return ceil_div(plan.shape.n, plan.blocks["Br"]); }
+};
+
+// For any number of workers: the bits of one worker's results; the counts of the formulas, phase
+// by phase; no machine over M.
+TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
+  bool fewer_blocks_than_workers = false;
+  bool more_blocks_than_workers = false;
+  for (const Case& tested : kCases) {
+    const Plan plan = plan_of(tested);
+    const Problem problem = make_problem(kernel_, tested.shape, 3);
+    Buffers of_one;
+    Index elementwise = 0;
+    for (const Index workers : kTeams) {
+      SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
+      fewer_blocks_than_workers |= units_of(plan) < workers;
+      more_blocks_than_workers |= units_of(plan) > workers && workers > 1;
+      const Team team{.workers = workers, .heads = 1};
+      const Store store(kernel_, problem);
+      const Counted counted = run_on_team(kernel_, plan, team, {store.io()}, Topology());
+
+      EXPECT_EQ(without_elementwise(counted.phases), as_counted(cost_of_team(kernel_, plan, team)));
+      const PhaseCost all = total(cost_of_team(kernel_, plan, team));
+      EXPECT_EQ(counted.total.io, (IoCount{all.reads.value(), all.writes.value()}));
+      EXPECT_EQ(counted.total.operations.flops, all.flops.value());
+      EXPECT_EQ(counted.total.peak, all.peak.value());
+      EXPECT_LE(counted.total.peak, plan.M);
+      EXPECT_GE(counted.span, counted.total.peak);
+      EXPECT_EQ(counted.largest, largest_io(kernel_, plan, team).value());
+      EXPECT_EQ(counted.seconds.size(), counted.phases.size());
+      for (const double seconds : counted.seconds) {
+        EXPECT_GE(seconds, 0);
+        EXPECT_LE(seconds, counted.total_seconds);
+      }
+
+      const Verified verdict = verify(kernel_, plan, problem, store.returned());
+      EXPECT_TRUE(verdict.ok) << verdict.text;
+      if (workers == 1) {
+        of_one = store.returned();
+        elementwise = counted.total.operations.elementwise;
+        EXPECT_TRUE(same_bits(of_one, run_kernel(kernel_, plan, problem).returned))
+            << "one worker is the kernel itself";
+      }
+      EXPECT_TRUE(same_bits(store.returned(), of_one)) << "other bits than of one worker";
+      EXPECT_GE(counted.total.operations.elementwise, elementwise);
+    }
+  }
+  EXPECT_TRUE(fewer_blocks_than_workers);
+  EXPECT_TRUE(more_blocks_than_workers);
+}
+
+TEST_P(Teams, ComputeTheSameBitsEachTime) {
+  const Plan plan = plan_of(kCases[0]);
+  const Problem problem = make_problem(kernel_, plan.shape, 5);
+  const Store first(kernel_, problem);
+  static_cast<void>(run_on_team(kernel_, plan, {.workers = 1}, {first.io()}, Topology()));
+  for (const Index workers : {Index{2}, Index{7}}) {
+    for (int repetition = 0; repetition < 20; ++repetition) {
+      const Store store(kernel_, problem);
+      static_cast<void>(run_on_team(kernel_, plan, {.workers = workers}, {store.io()}, Topology()));
+      ASSERT_TRUE(same_bits(store.returned(), first.returned()))
+          << workers << " workers, repetition " << repetition;
+    }
+  }
+}
+
+// One worker moves what the plan says; of several, those without a part move nothing.
+TEST_P(Teams, CostsAddUp) {
+  for (const Case& tested : kCases) {
+    const Plan plan = plan_of(tested);
+    SCOPED_TRACE(to_string(plan));
+    const Team alone{.workers = 1, .heads = 1};
+    EXPECT_EQ(as_counted(cost_of_team(kernel_, plan, alone)), as_counted(plan.phases));
+    EXPECT_EQ(as_counted(cost_of_worker(kernel_, plan, alone, 0)), as_counted(plan.phases));
+    EXPECT_EQ(partials_of(kernel_, plan, alone), Words(0));
+    for (const Index workers : {Index{2}, Index{7}, Index{100}}) {
+      const Team team{.workers = workers, .heads = 1};
+      const Index d = plan.shape.d;
+      EXPECT_EQ(partials_of(kernel_, plan, team),
+                kernel_.split->reduce == nullptr ? Words(0) : Words(units_of(plan)) * d * d);
+      Words sum;
+      Words most;
+      for (Index worker = 0; worker < workers; ++worker) {
+        const PhaseCost own = total(cost_of_worker(kernel_, plan, team, worker));
+        sum = sum + own.reads + own.writes;
+        most = std::max(most, own.reads + own.writes);
+        EXPECT_LE(own.peak, Words(plan.M));
+      }
+      const PhaseCost all = total(cost_of_team(kernel_, plan, team));
+      EXPECT_EQ(sum, all.reads + all.writes);
+      EXPECT_EQ(most, largest_io(kernel_, plan, team));
+    }
+  }
+}
+
+// What breaks on one worker's machine comes out, and ends nobody else's.
+TEST_P(Teams, LetAFailingStoreOut) {
+  const Plan plan = plan_of(kCases[0]);
+  const Problem problem = make_problem(kernel_, plan.shape, 5);
+  for (const Index workers : kTeams) {
+    for (const int at : {1, 2, 10}) {
+      std::atomic<int> reads_left = at;
+      const Store store(kernel_, problem, &reads_left);
+      try {
+        static_cast<void>(
+            run_on_team(kernel_, plan, {.workers = workers}, {store.io()}, Topology()));
+        ADD_FAILURE() << "read " << at << " failed";
+      } catch (const std::runtime_error& error) {
+        EXPECT_EQ(std::string(error.what()), "the store broke");
+      }
+    }
+  }
+}
+
+// Each worker is slow in another phase. The slowest of each phase would add up to twice the time.
+TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
+  class SlowIn final : public Listener {
+   public:
+    explicit SlowIn(std::string phase) : phase_(std::move(phase)) {}
+    void on(const Event& event) noexcept override {
+      if (event.kind == Event::Kind::enter_phase && event.name == phase_) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    }
+
+   private:
+    std::string phase_;
+  };
+  const Kernel& kernel = find_kernel("forward/flash");
+  const Plan plan = kernel.plan({16, 16, 4}, 1000);
+  std::deque<Store> stores;
+  std::vector<Operands> heads;
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    heads.push_back(stores.emplace_back(kernel, make_problem(kernel, plan.shape, seed)).io());
+  }
+  std::atomic<int> machines = 0;
+  const Counted counted = run_on_team(kernel, plan, {.workers = 2, .heads = 2}, heads, Topology(),
+                                      [&](Machine& machine, const Plan&, const auto& go) {
+                                        SlowIn slow(machines++ == 0 ? "S" : "core");
+                                        machine.listen(slow);
+                                        go();
+                                        machine.silence(slow);
+                                      });
+  ASSERT_EQ(counted.phases.size(), 3U);
+  EXPECT_GE(counted.seconds[0], 0.05);
+  EXPECT_GE(counted.seconds[2], 0.05);
+  EXPECT_LE(counted.seconds[0] + counted.seconds[1] + counted.seconds[2], counted.total_seconds);
+}
+
+// Heads go out whole: each is what it is alone, whoever has it; some have none.
+TEST_P(Teams, TakeHeadsWhole) {
+  const Plan plan = plan_of(kCases[1]);
+  constexpr Index kHeads = 5;
+  std::vector<Problem> problems;
+  for (Index head = 0; head < kHeads; ++head) {
+    problems.push_back(make_problem(kernel_, plan.shape, 11 + static_cast<std::uint64_t>(head)));
+  }
+  for (const Index workers : {Index{1}, Index{2}, Index{7}}) {
+    const Team team{.workers = workers, .heads = kHeads};
+    std::deque<Store> stores;
+    std::vector<Operands> heads;
+    for (const Problem& problem : problems) {
+      heads.push_back(stores.emplace_back(kernel_, problem).io());
+    }
+    const Counted counted = run_on_team(kernel_, plan, team, heads, Topology());
+    EXPECT_EQ(without_elementwise(counted.phases), as_counted(cost_of_team(kernel_, plan, team)));
+    EXPECT_EQ(counted.largest, largest_io(kernel_, plan, team).value());
+    const PhaseCost one = total(plan.phases);
+    EXPECT_EQ(Words(counted.total.io.reads), kHeads * one.reads);
+    EXPECT_EQ(Words(counted.total.io.writes), kHeads * one.writes);
+    EXPECT_EQ(counted.total.peak, one.peak.value());
+    for (std::size_t head = 0; head < stores.size(); ++head) {
+      EXPECT_TRUE(
+          same_bits(stores[head].returned(), run_kernel(kernel_, plan, problems[head]).returned))
+          << head;
+    }
+  }
+}
+
+std::vector<std::string> split_kernels() {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.split) {
+      names.emplace_back(kernel.name);
+    }
+  }
+  return names;
+}
+
+TEST(Workers, TheseKernelsSplit) {
+  EXPECT_EQ(split_kernels(),
+            (std::vector<std::string>{"forward/rows", "backward/rows", "backward/rows-onepass",
+                                      "backward/score-rows", "forward/rows-shared",
+                                      "backward/rows-shared", "backward/rows-onepass-shared"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(split_kernels()),
+                         [](const auto& tested) { return test_name(tested.param); });
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,107 @@
+// Another program's output, exit code and end by a signal come back as they were, and nothing is
+// left behind.
+
+#include "runtime/system/subprocess.hpp"
+
+#include <csignal>
+#include <cstdlib>
+
+#include "tests/support/temporary_directory.hpp"
+
+namespace redblue {
+namespace {
+
+Ended shell(const std::string& script, const std::vector<std::string>& variables = {}) {
+  const TemporaryDirectory scratch;
+  return run_program({"/bin/sh", "-c", script}, variables, scratch.path());
+}
+
+TEST(Subprocess, OutputAndExitCodeComeBack) {
+  const Ended ended = shell("echo data; echo words >&2; exit 3");
+  EXPECT_EQ(ended.out, "data\n");
+  EXPECT_EQ(ended.err, "words\n");
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.signal, 0);
+  EXPECT_EQ(ended.interrupted, 0);
+}
+
+TEST(Subprocess, MoreOutputThanAPipeHolds) {
+  EXPECT_EQ(shell("head -c 1000000 /dev/zero").out.size(), 1000000U);
+}
+
+TEST(Subprocess, VariablesReplaceThoseOfTheEnvironment) {
+  ::setenv("REDBLUE_TEST_OLD", "old", 1);
+  ::setenv("REDBLUE_TEST_KEPT", "kept", 1);
+  const Ended ended = shell("echo $REDBLUE_TEST_OLD $REDBLUE_TEST_KEPT $REDBLUE_TEST_NEW",
+                            {"REDBLUE_TEST_OLD=other", "REDBLUE_TEST_NEW=new"});
+  ::unsetenv("REDBLUE_TEST_OLD");
+  ::unsetenv("REDBLUE_TEST_KEPT");
+  EXPECT_EQ(ended.out, "other kept new\n");
+}
+
+// What a child prints is read here, so its language and letters do not depend on who started us.
+TEST(Subprocess, ItsLocaleIsOurChoice) {
+  const char* before = std::getenv("LC_ALL");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("LC_ALL", "POSIX", 1);
+  const Ended ended = shell("echo $LC_ALL; locale charmap 2>/dev/null");
+  if (before == nullptr) {
+    ::unsetenv("LC_ALL");
+  } else {
+    ::setenv("LC_ALL", kept.c_str(), 1);
+  }
+  EXPECT_EQ(ended.out, "C.UTF-8\nUTF-8\n");
+}
+
+TEST(Subprocess, ASignalThatEndsItIsTold) {
+  const Ended ended = shell("kill -KILL $$");
+  EXPECT_EQ(ended.signal, SIGKILL);
+  EXPECT_EQ(ended.interrupted, 0);
+}
+
+// This process gets the signal, passes it on, and lives to clean up.
+TEST(Subprocess, AnInterruptIsPassedOnAndTold) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const Ended ended =
+        shell("trap - INT; kill -" + std::to_string(signal) + " $PPID; exec sleep 60");
+    EXPECT_EQ(ended.interrupted, signal);
+    EXPECT_EQ(ended.signal, signal);
+  }
+}
+
+TEST(Subprocess, AProgramThatThereIsNotSaysSo) {
+  const TemporaryDirectory scratch;
+  EXPECT_EQ(run_program({"/none/program"}, {}, scratch.path()).code, 127);
+}
+
+TEST(FindProgram, AsAShellWould) {
+  const TemporaryDirectory directory;
+  const auto program = directory.write("second/tool", "#!/bin/sh\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  directory.write("first/tool", "may not be executed");
+  std::filesystem::create_directories(directory / "zeroth/tool");
+  const auto in = [&](const std::string& name) { return (directory / name).string(); };
+  const std::string all = in("zeroth") + "::" + in("first") + ":" + in("second") + ":/none";
+  EXPECT_EQ(find_program("tool", all), program);
+  EXPECT_EQ(find_program("tool", in("zeroth") + ":" + in("first")), std::nullopt);
+  EXPECT_EQ(find_program("tool", ""), std::nullopt);
+}
+
+TEST(ScratchDirectory, IsFreshAndIsRemovedWithItsContent) {
+  const TemporaryDirectory parent;
+  std::filesystem::path path;
+  {
+    const ScratchDirectory one(parent.path());
+    const ScratchDirectory other(parent.path());
+    EXPECT_NE(one.path(), other.path());
+    path = one.path();
+    std::filesystem::create_directory(path / "deep");
+    std::ofstream(path / "deep/file") << "content";
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE(std::filesystem::is_empty(parent.path()));
+  EXPECT_THROW(ScratchDirectory(parent / "none"), std::system_error);
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,621 @@
+// Lower bounds: below what every kernel moves, and every schedule whose formula is known; below the
+// least that a search finds; falling with M; their closed forms and constants once more, in other
+// arithmetic.
+
+#include "runtime/theory/bounds.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/report/bounds_report.hpp"
+#include "runtime/theory/planner.hpp"
+#include "tests/runtime/theory/product_pebbles.hpp"
+#include "tests/support/cli.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr Pass kPasses[] = {Pass::product, Pass::forward, Pass::backward};
+constexpr Sharing kSharings[] = {Sharing::none, Sharing::kv, Sharing::self};
+
+std::string words_of(const Task& task) {
+  const auto [n, m, d] = task.shape;
+  return fmt::format("{} n={} m={} d={} M={} {}", to_string(task.pass), n, m, d, task.M,
+                     to_string(task.sharing));
+}
+
+const Bound& named(const std::vector<Bound>& bounds, std::string_view name) {
+  const auto found = std::ranges::find(bounds, name, &Bound::name);
+  if (found == bounds.end()) {
+    throw std::out_of_range(std::string(name));
+  }
+  return *found;
+}
+
+Index words(const Task& task, std::string_view name) {
+  return named(lower_bounds(task), name).words;
+}
+
+// Every proven, cited or numerical bound that the schedule meets is at most what it moves.
+void expect_below(const Task& task, const Schedule& schedule, Index moved,
+                  const std::string& mover) {
+  for (const Bound& bound : lower_bounds(task)) {
+    if (bound.status != Status::asymptotic && meets(schedule, bound)) {
+      ASSERT_LE(bound.words, moved) << bound.name << ", " << mover << ", " << words_of(task);
+    }
+  }
+}
+
+// Sizes from 1 up, often small, with n and m far apart as often as not.
+class Sizes {
+ public:
+  Index operator()(double most) {
+    const double size = std::exp2(std::uniform_real_distribution<>(0, std::log2(most))(random_));
+    return std::max<Index>(1, std::llround(size));
+  }
+  Shape shape() { return {(*this)(3e5), (*this)(3e5), (*this)(700)}; }
+  bool coin() { return random_() % 2 == 0; }
+
+ private:
+  std::mt19937 random_{20};
+};
+
+// What is known of kernels; of others nothing is taken for granted.
+Schedule schedule_of(std::string_view kernel) {
+  if (kernel.ends_with("-shared")) {
+    Schedule schedule = schedule_of(kernel.substr(0, kernel.rfind('-')));
+    schedule.sharing = Sharing::kv;
+    return schedule;
+  }
+  static const std::map<std::string_view, Schedule> known = {
+      {"backward/small", {.order = Order::two_step, .recomputes = false}},
+      {"backward/large", {.order = Order::any, .recomputes = false}},
+      {"backward/flash", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-onepass", {.order = Order::two_step, .recomputes = false}},
+      {"backward/score-rows", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-xg", {.order = Order::any, .recomputes = false}},
+      {"backward/rows-resident", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-w", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-q", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-q-onepass", {.order = Order::two_step, .recomputes = false}},
+      {"backward/columns", {.order = Order::two_step, .recomputes = false}},
+      {"backward/tiles", {.order = Order::two_step, .recomputes = false}},
+      {"backward/tiles-sq", {.order = Order::two_step, .recomputes = false}},
+      {"backward/tiles-sqp", {.order = Order::two_step, .recomputes = false}},
+  };
+  const auto found = known.find(kernel);
+  return found == known.end() ? Schedule{} : found->second;
+}
+
+Pass pass_of(std::string_view kernel) {
+  return kernel.starts_with("matmul/")    ? Pass::product
+         : kernel.starts_with("forward/") ? Pass::forward
+                                          : Pass::backward;
+}
+
+// Reports take of a kernel what these tests do.
+TEST(Bounds, OfAKernelsKindAreThoseItMeets) {
+  for (const Kernel& kernel : kernels()) {
+    const Schedule schedule = schedule_of(kernel.name);
+    const Schedule reported = redblue::schedule_of(kernel, schedule.sharing);
+    if (kernel.name.starts_with("backward/") && kernel.name != "backward/naive") {
+      EXPECT_EQ(reported.order, schedule.order) << kernel.name;
+      EXPECT_EQ(reported.recomputes, schedule.recomputes) << kernel.name;
+    }
+  }
+}
+
+TEST(Bounds, AreBelowWhatEveryKernelMoves) {
+  Sizes sizes;
+  int held = 0;
+  for (int i = 0; i < 2500; ++i) {
+    Shape shape = sizes.shape();
+    if (sizes.coin()) {
+      shape.m = shape.n;
+    }
+    const Index M = 2 + sizes(4e7);
+    for (const Kernel& kernel : kernels()) {
+      Plan plan;
+      try {
+        plan = kernel.plan(shape, M);
+      } catch (const FastMemoryTooSmall&) {
+        continue;
+      }
+      const PhaseCost cost = total(plan.phases);
+      const Index moved = (cost.reads + cost.writes).value();
+      for (const Sharing sharing : kSharings) {
+        const Schedule schedule = schedule_of(kernel.name);
+        if ((sharing == Sharing::self && shape.n != shape.m) || sharing < schedule.sharing) {
+          continue;
+        }
+        expect_below({pass_of(kernel.name), shape, M, sharing}, schedule, moved, to_string(plan));
+        ++held;
+      }
+    }
+  }
+  EXPECT_GT(held, 25'000);
+}
+
+// Schedules that need not be kernels, by the formulas of what they move and hold: the best that is
+// known in their regimes, so that a constant that is too large shows.
+struct Formula {
+  std::string name;
+  Pass pass;
+  Schedule schedule;
+  // Words for blocks of `b` rows, and the most words that they hold.
+  std::function<double(double n, double m, double d, double b)> moved, held;
+};
+
+std::vector<Formula> formulas() {
+  const auto blocks = [](double extent, double b) { return std::ceil(extent / b); };
+  // C (n x m) = A (n x d) B in tiles of b x b that stay, a column of A and a word of B.
+  const auto product = [=](double n, double m, double d, double b) {
+    return n * d * blocks(m, b) + d * m * blocks(n, b) + n * m;
+  };
+  const auto tile = [](double, double, double, double b) { return b * b + b + 1; };
+  const Schedule two_step{.order = Order::two_step, .recomputes = false};
+  const Schedule any{.order = Order::any, .recomputes = false};
+  const auto shared = [](Schedule schedule) {
+    schedule.sharing = Sharing::kv;
+    return schedule;
+  };
+  return {
+      {"product, C stays", Pass::product, any, product, tile},
+      {"product, rows of A stay", Pass::product, any,
+       [=](double n, double m, double d, double b) { return n * d + d * m * blocks(n, b) + n * m; },
+       [](double, double, double d, double b) { return b * d + b + 1; }},
+      // Rows of A1 and G, X and g stay; X A2_j made for each block of rows.
+      {"backward, two row blocks", Pass::backward, any,
+       [=](double n, double m, double d, double b) {
+         return 2 * m * d * blocks(n, b) + d * d * (blocks(n, b) + 2) + 3 * n * d + n;
+       },
+       [](double, double, double d, double b) {
+         return 2 * d * d + 2 * b * d + 2 * b + 3 * d + std::min(b + 1, d + 2);
+       }},
+      {"backward, two row blocks, A2 = A3", Pass::backward, shared(any),
+       [=](double n, double m, double d, double b) {
+         return m * d * blocks(n, b) + d * d * (blocks(n, b) + 2) + 3 * n * d + n;
+       },
+       [](double, double, double d, double b) {
+         return 2 * d * d + 2 * b * d + 2 * b + 4 * d + std::min(b + 1, d + 2);
+       }},
+      {"backward, rows, A2 = A3", Pass::backward, shared(two_step),
+       [=](double n, double m, double d, double b) {
+         const double T = blocks(n, b);
+         return m * d * T + 4 * d * d * T - d * d + 4 * n * d + n;
+       },
+       [](double, double, double d, double b) { return 3 * b * d + 2 * b + 3 * d + 2; }},
+      // Scores written, p written, W a product: no block is wider than a tile.
+      {"backward, tiles", Pass::backward, two_step,
+       [=](double n, double m, double d, double b) {
+         const double e = product(n, m, d, b) + n * blocks(m, b);
+         const double p = product(n, m, d, b) + n * m + n * blocks(m, b) + 2 * n * d + n;
+         const double W = product(n, d, m, b);
+         return e + p + W + 2 * product(n, d, d, b) + product(d, d, n, b);
+       },
+       [](double, double, double, double b) { return b * b + 2 * b + 3; }},
+      {"forward, rows", Pass::forward, any,
+       [=](double n, double m, double d, double b) {
+         return 2 * m * d * blocks(n, b) + 2 * d * d * blocks(n, b) + 2 * n * d + n;
+       },
+       [](double, double, double d, double b) { return 2 * b * d + 3 * b + 1; }},
+      {"forward, rows, A2 = A3", Pass::forward, shared(any),
+       [=](double n, double m, double d, double b) {
+         return m * d * blocks(n, b) + 2 * d * d * blocks(n, b) + 2 * n * d + n;
+       },
+       [](double, double, double d, double b) { return 2 * b * d + 2 * b + d + 2; }},
+      {"forward, tiles", Pass::forward, any,
+       [=](double n, double m, double d, double b) {
+         return product(n, m, d, b) + product(n, d, m, b) + product(n, d, d, b) +
+                product(m, d, d, b) + n * blocks(m, b) + 2 * n;
+       },
+       [](double, double, double, double b) { return b * b + 2 * b + 3; }},
+  };
+}
+
+TEST(Bounds, AreBelowWhatTheBestSchedulesMove) {
+  Sizes sizes;
+  std::map<std::string, int> held;
+  for (const Formula& formula : formulas()) {
+    double nearest = 1e9;
+    for (int i = 0; i < 1500; ++i) {
+      Shape shape = sizes.shape();
+      if (sizes.coin()) {
+        shape = {shape.n * 1000, shape.n * 1000, shape.d};
+      }
+      const auto of = [&](const auto& f, Index b) {
+        return f(static_cast<double>(shape.n), static_cast<double>(shape.m),
+                 static_cast<double>(shape.d), static_cast<double>(b));
+      };
+      const Index b = sizes(static_cast<double>(std::max(shape.n, shape.m)));
+      const double M = of(formula.held, b);
+      const double moved = of(formula.moved, b);
+      if (moved > 4e15 || M > 1e12) {
+        continue;
+      }
+      for (const Sharing sharing : kSharings) {
+        if (sharing < formula.schedule.sharing ||
+            (sharing == Sharing::self && shape.n != shape.m)) {
+          continue;
+        }
+        const Task task{formula.pass, shape, static_cast<Index>(M), sharing};
+        expect_below(task, formula.schedule, static_cast<Index>(moved), formula.name);
+        ++held[formula.name];
+        if (sharing == formula.schedule.sharing) {
+          const Bound bound = largest(lower_bounds(task), formula.schedule);
+          nearest = std::min(nearest, moved / static_cast<double>(bound.words));
+        }
+      }
+    }
+    EXPECT_GT(held[formula.name], 300) << formula.name;
+    // What comes near its bound would not stay above one that is much too large.
+    EXPECT_LT(nearest, 1.25) << formula.name;
+  }
+}
+
+// C = A B by search: bound <= least <= what matmul/blocked moves.
+TEST(Bounds, AreBelowTheLeastThatASearchFinds) {
+  const auto least_of = [](const Shape& shape, Index M) {
+    const Task task{.pass = Pass::product, .shape = shape, .M = M};
+    const Index least = ProductPebbles(shape).least(M);
+    expect_below(task, {}, least, "search");
+    const PhaseCost blocked = total(find_kernel("matmul/blocked").plan(shape, M).phases);
+    EXPECT_LE(least, (blocked.reads + blocked.writes).value()) << words_of(task);
+    return least;
+  };
+  // By hand: with no room to spare a word of C takes 2 d reads and a write.
+  for (Index d = 1; d <= 4; ++d) {
+    EXPECT_EQ(least_of({1, 1, d}, 3), 2 * d + 1);
+  }
+  // As found by another search, which plays the pebble game with recomputation.
+  const Index two_by_two[] = {17, 14, 13, 12};
+  for (Index M = 3; M <= 6; ++M) {
+    EXPECT_EQ(least_of({2, 2, 2}, M), two_by_two[M - 3]) << M;
+  }
+  for (const Shape& shape :
+       {Shape{2, 1, 2}, {2, 2, 1}, {3, 1, 2}, {1, 3, 3}, {3, 2, 2}, {2, 2, 3}, {3, 3, 1}}) {
+    const Index all = shape.n * shape.d + shape.m * shape.d + shape.n * shape.m;
+    Index before = least_of(shape, 3);
+    for (const Index M : {4, 5, 6, 7, 9}) {
+      const Index least = least_of(shape, M);
+      EXPECT_LE(least, before);
+      before = least;
+    }
+    EXPECT_EQ(least_of(shape, all), all) << "with all of it here, each word moves once";
+  }
+}
+
+TEST(Bounds, NeverRiseWithM) {
+  Sizes sizes;
+  for (int i = 0; i < 40; ++i) {
+    Shape shape = sizes.shape();
+    shape.m = sizes.coin() ? shape.n : shape.m;
+    for (const Pass pass : kPasses) {
+      for (const Sharing sharing : kSharings) {
+        if (sharing == Sharing::self && shape.n != shape.m) {
+          continue;
+        }
+        Index M = 1;
+        std::vector<Bound> before = lower_bounds({pass, shape, M, sharing});
+        while (M < 100'000'000) {
+          M += sizes.coin() ? 1 : sizes(static_cast<double>(8 * M + 1));
+          const std::vector<Bound> now = lower_bounds({pass, shape, M, sharing});
+          for (std::size_t at = 0; at < now.size(); ++at) {
+            ASSERT_LE(now[at].words, before[at].words)
+                << now[at].name << " " << words_of({pass, shape, M, sharing});
+          }
+          before = now;
+        }
+      }
+    }
+  }
+}
+
+// Who may read more as one, or do what others may not, has no larger bound.
+TEST(Bounds, NeverRiseWithFreedom) {
+  Sizes sizes;
+  for (int i = 0; i < 300; ++i) {
+    const Index n = sizes(3e5);
+    const Shape shape{n, n, sizes(700)};
+    const Index M = sizes(1e7);
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+      const std::vector<Bound> none = lower_bounds({pass, shape, M, Sharing::none});
+      const std::vector<Bound> kv = lower_bounds({pass, shape, M, Sharing::kv});
+      const std::vector<Bound> self = lower_bounds({pass, shape, M, Sharing::self});
+      for (std::size_t at = 0; at < none.size(); ++at) {
+        EXPECT_LE(kv[at].words, none[at].words) << kv[at].name;
+        EXPECT_LE(self[at].words, kv[at].words) << kv[at].name;
+      }
+      const Schedule two_step{.order = Order::two_step, .recomputes = false};
+      EXPECT_LE(largest(none).words, largest(none, {.recomputes = false}).words);
+      EXPECT_LE(largest(none, {.recomputes = false}).words, largest(none, two_step).words);
+    }
+  }
+}
+
+// Compulsory words, counted by hand: each operand once.
+TEST(Bounds, Compulsory) {
+  const Shape shape{5, 7, 3};
+  const auto compulsory = [](Pass pass, const Shape& of, Sharing sharing = Sharing::none) {
+    return words({pass, of, 10, sharing}, "compulsory");
+  };
+  EXPECT_EQ(compulsory(Pass::product, shape), 15 + 21 + 35);
+  EXPECT_EQ(compulsory(Pass::forward, shape), 15 + 21 + 21 + 9 + 9 + 15 + 5);
+  EXPECT_EQ(compulsory(Pass::forward, shape, Sharing::kv), 15 + 21 + 9 + 9 + 15 + 5);
+  EXPECT_EQ(compulsory(Pass::backward, shape), 15 + 21 + 21 + 9 + 9 + 15 + 9);
+  EXPECT_EQ(compulsory(Pass::backward, shape, Sharing::kv), 15 + 21 + 9 + 9 + 15 + 9);
+  EXPECT_EQ(compulsory(Pass::forward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 5);
+  EXPECT_EQ(compulsory(Pass::backward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 9);
+  // Naive kernels move them and no more.
+  for (const char* name : {"forward/naive", "backward/naive"}) {
+    const Kernel& kernel = find_kernel(name);
+    const PhaseCost naive = total(kernel.plan(shape, kernel.least_M(shape)).phases);
+    EXPECT_EQ((naive.reads + naive.writes).value(), compulsory(pass_of(name), shape)) << name;
+  }
+}
+
+// Lemma 2 once more, in integers: for every length T of a phase the most pairs that a phase of cost
+// T + y may form, over every number s of pairs that are there at its start and y that are read.
+TEST(Bounds, PairsInIntegers) {
+  const auto best = [](Index pairs, Index K, Index M, Index d) {
+    double largest = 0;
+    for (Index T = 1; T * T <= pairs * K * d * d; ++T) {
+      double most = 0;
+      for (Index s = 0; s <= M; ++s) {
+        for (Index y = 0; y <= T; ++y) {
+          const Index B = M + T - s - y;
+          const auto formed = static_cast<double>(B * B + K * d * d * (s + y));
+          most = std::max(most, formed / static_cast<double>(T + y));
+        }
+      }
+      largest = std::max(largest, static_cast<double>(pairs * K * d * d - T * T) / most);
+    }
+    return largest;
+  };
+  const struct {
+    Pass pass;
+    Sharing sharing;
+    const char* name;
+    Index K;
+  } cases[] = {
+      {Pass::product, Sharing::none, "pairs", 4},
+      {Pass::forward, Sharing::none, "pairs", 16},
+      {Pass::forward, Sharing::kv, "pairs", 8},
+      {Pass::forward, Sharing::self, "pairs", 4},
+      {Pass::backward, Sharing::none, "pairs", 16},
+      {Pass::backward, Sharing::kv, "pairs", 8},
+      {Pass::backward, Sharing::self, "pairs", 4},
+      {Pass::backward, Sharing::none, "pairs, two-step", 24},
+      {Pass::backward, Sharing::kv, "pairs, two-step", 12},
+      {Pass::backward, Sharing::self, "pairs, two-step", 8},
+  };
+  for (const auto& [pass, sharing, name, K] : cases) {
+    for (const auto& [n, d, M] :
+         {std::tuple<Index, Index, Index>{12, 1, 3}, {17, 2, 9}, {9, 3, 20}, {30, 1, 12}}) {
+      const Task task{pass, {n, n, d}, M, sharing};
+      const Index beside = pass == Pass::product          ? n * n
+                           : pass == Pass::forward        ? n
+                           : name == std::string("pairs") ? d * d
+                                                          : d * d - n * d;
+      const double exact = best(n * n, K, M, d) + static_cast<double>(beside);
+      const auto found = static_cast<double>(words(task, name));
+      EXPECT_LE(found, std::max(exact, 0.0)) << words_of(task) << " " << name;
+      EXPECT_GE(found, 0.98 * exact - 1) << words_of(task) << " " << name;
+    }
+  }
+}
+
+// Lemma 1 once more, in double: W products of which B words allow kappa (B/3)^1.5, over all lengths
+// T, where `limit` is not 0 those with T d >= limit ((M + T) / 3)^1.5; for n = m.
+TEST(Bounds, ProductsOverAllLengths) {
+  const auto best = [](double W, double kappa, double limit, double M, double d) {
+    double largest = 0;
+    for (double T = 1; T <= 40 * M; ++T) {
+      const double each = std::pow((M + T) / 3, 1.5);
+      if (T * d >= limit * each) {
+        largest = std::max(largest, T * (W - kappa * std::pow(T / 3, 1.5)) / (kappa * each));
+      }
+    }
+    return largest;
+  };
+  const double root2 = std::sqrt(2.0);
+  const double root1_5 = std::sqrt(1.5);
+  const struct {
+    Pass pass;
+    Sharing sharing;
+    const char* name;
+    double products, kappa, limit;  // n^2 d products
+    double free;                    // times n^2 words that cost nothing
+    double n_d, n_1, d_d;           // times n d, n and d^2 words beside, or less
+  } cases[] = {
+      {Pass::product, Sharing::none, "products", 1, 1, 0, 0, 0, 0, 0},
+      {Pass::forward, Sharing::none, "scores", 1, 1, 0, 1, 1, 1, 0},
+      {Pass::forward, Sharing::kv, "scores", 1, 1, 0, 1, 1, 1, 0},
+      {Pass::forward, Sharing::self, "scores", 1, 2, 0, 1, 1, 1, 0},
+      {Pass::forward, Sharing::none, "two products", 2, 1, 1, 1, 0, 1, 0},
+      {Pass::forward, Sharing::kv, "two products", 2, root2, root2, 1, 0, 1, 0},
+      {Pass::forward, Sharing::self, "two products", 2, 1 + root2, 1 + root2, 1, 0, 1, 0},
+      {Pass::backward, Sharing::none, "scores", 2, 1, 0, 2, 0, 0, 1},
+      {Pass::backward, Sharing::kv, "scores", 2, 1, 0, 2, 0, 0, 1},
+      {Pass::backward, Sharing::self, "scores", 2, 2, 0, 2, 0, 0, 1},
+      {Pass::backward, Sharing::none, "three products", 3, 1, 2, 5, 0, 0, 0},
+      {Pass::backward, Sharing::kv, "three products", 3, root1_5, 1 + root1_5, 2 + 3 / root1_5, 0,
+       0, 0},
+      {Pass::backward, Sharing::self, "three products", 3, 2, 2 + root2, 2 + 3 / root2, 0, 0, 0},
+      {Pass::backward, Sharing::none, "three products, two-step", 3, 1, 1, 2, -1, 0, 1},
+      {Pass::backward, Sharing::kv, "three products, two-step", 3, root1_5, root1_5, 2, -1, 0, 1},
+      {Pass::backward, Sharing::self, "three products, two-step", 3, 2, 2, 2, -1, 0, 1},
+      {Pass::backward, Sharing::none, "three products, searched", 3, 1.342, 1.342, 2, 0, 0, 0},
+  };
+  int above_0 = 0;
+  for (const auto& [pass, sharing, name, products, kappa, limit, free, n_d, n_1, d_d] : cases) {
+    for (const auto& [n, d, M] :
+         {std::tuple<Index, Index, Index>{60, 30, 40}, {8, 40, 30}, {50, 3, 8}, {300, 10, 90}}) {
+      const Task task{pass, {n, n, d}, M, sharing};
+      const auto [rn, rd, rM] = std::tuple<double, double, double>(n, d, M);
+      const double gain = best(products * rn * rn * rd, kappa, limit, rM, rd);
+      const double rest = n_d * rn * rd + n_1 * rn + d_d * rd * rd - free * rn * rn;
+      const auto found = static_cast<double>(words(task, name));
+      EXPECT_LE(found, std::max(0.0, gain + rest)) << words_of(task) << " " << name;
+      EXPECT_GE(found, 0.999 * gain + rest - 1) << words_of(task) << " " << name;
+      above_0 += found > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(above_0, 40);
+}
+
+// 2 W / (kappa sqrt(M)) is the leading term, and an upper limit.
+TEST(Bounds, LeadingConstantsOfSmallCaches) {
+  const auto small = [](Pass pass, const char* name) {
+    const Task task{pass, {1 << 24, 1 << 24, 4096}, 1024};
+    return static_cast<double>(words(task, name)) / std::exp2(24 + 24 + 12 - 5);
+  };
+  // Each n m words are sqrt(M) / d = 1 / 128.
+  EXPECT_NEAR(small(Pass::product, "products"), 2, 0.001);
+  EXPECT_NEAR(small(Pass::forward, "two products"), 4 - 1.0 / 128, 0.001);
+  EXPECT_NEAR(small(Pass::backward, "scores"), 4 - 2.0 / 128, 0.001);
+  EXPECT_NEAR(small(Pass::backward, "three products"), 6 - 5.0 / 128, 0.001);
+  EXPECT_NEAR(small(Pass::backward, "three products, two-step"), 6 - 2.0 / 128, 0.001);
+}
+
+// As n and m grow, words M / (n m d^2) above d^2, and words sqrt(M) / (n m d) below, tend to these.
+TEST(Bounds, LeadingConstants) {
+  const auto large = [](Pass pass, Sharing sharing, const char* name) {
+    const Task task{pass, {Index{1} << 28, Index{1} << 28, 64}, Index{1} << 20, sharing};
+    const auto found = static_cast<double>(words(task, name));
+    return found / std::exp2(28 + 28 + 12 - 20);
+  };
+  EXPECT_NEAR(large(Pass::backward, Sharing::none, "pairs"), 4, 0.01);
+  EXPECT_NEAR(large(Pass::backward, Sharing::kv, "pairs"), 2, 0.01);
+  EXPECT_NEAR(large(Pass::backward, Sharing::self, "pairs"), 1, 0.01);
+  EXPECT_NEAR(large(Pass::backward, Sharing::none, "pairs, two-step"), 6, 0.01);
+  EXPECT_NEAR(large(Pass::backward, Sharing::kv, "pairs, two-step"), 3, 0.01);
+  EXPECT_NEAR(large(Pass::backward, Sharing::self, "pairs, two-step"), 2, 0.01);
+  EXPECT_NEAR(large(Pass::forward, Sharing::none, "pairs"), 4, 0.01);
+  // A product of fewer words beside its n m results.
+  EXPECT_NEAR(large(Pass::product, Sharing::none, "pairs") - std::exp2(8), 1, 0.01);
+
+  // Far below d^2 every score is written and read, or made of ever more words.
+  const Task small{Pass::backward, {1 << 20, 1 << 20, 4096}, 64};
+  EXPECT_NEAR(static_cast<double>(words(small, "pairs")) / std::exp2(40), 2, 0.01);
+}
+
+// d against n and m: the bound that grows with the products of weights.
+TEST(Bounds, WeightsWhereTheyAreLarge) {
+  const Task task{Pass::backward, {1000, 2000, 50'000}, 1000};
+  // 2 n d^2 products, as many words as S and G, or h, may have, and g.
+  const double first = 2 * 2 * 1000.0 * 2.5e9 / std::sqrt(1000.0);
+  EXPECT_NEAR(static_cast<double>(words(task, "weights")), first - 2 * 2000 * 5e4 + 2.5e9,
+              0.001 * first);
+  EXPECT_EQ(largest(lower_bounds(task)).name, "weights");
+}
+
+TEST(Bounds, AssumptionsAndRegimes) {
+  const std::vector<Bound> bounds = lower_bounds({Pass::backward, {4096, 4096, 64}, 1024});
+  const Bound& two_step = named(bounds, "pairs, two-step");
+  const Bound& three = named(bounds, "three products");
+  EXPECT_FALSE(meets({}, two_step));
+  EXPECT_TRUE(meets({.order = Order::two_step}, two_step));
+  EXPECT_FALSE(meets({.order = Order::two_step}, three));
+  EXPECT_TRUE(meets({.recomputes = false}, three));
+  // One that reads A2 = A3 once may move fewer words than a bound for two matrices.
+  EXPECT_FALSE(meets({.sharing = Sharing::kv}, named(bounds, "compulsory")));
+  EXPECT_TRUE(meets({.known = Known::nothing}, named(bounds, "compulsory")));
+  for (const Bound& bound : bounds) {
+    EXPECT_EQ(bound.order == Order::two_step, bound.name.ends_with("two-step")) << bound.name;
+  }
+  // The dividing point belongs to the large caches.
+  for (const Index M : {4095, 4096}) {
+    const std::vector<Bound> at = lower_bounds({Pass::backward, {4096, 4096, 64}, M});
+    EXPECT_EQ(named(at, "Theorem 4.2").in_regime, M == 4096);
+    EXPECT_EQ(named(at, "Theorem 4.4").in_regime, M == 4095);
+  }
+  EXPECT_EQ(dividing_point({9, 9, 64}), Words(4096));
+  // (n^2 d^2 + n d^3) / M and (n^2 d + n d^2) / sqrt(M).
+  const std::vector<Bound> at = lower_bounds({Pass::backward, {100, 100, 10}, 64});
+  EXPECT_EQ(named(at, "Theorem 4.2").words, (1'000'000 + 100'000) / 64);
+  EXPECT_EQ(named(at, "Theorem 4.4").words, (100'000 + 10'000) / 8);
+  EXPECT_EQ(asymptotic_words({Pass::backward, {100, 100, 10}, 64}), 110'000 / 8);
+}
+
+TEST(Bounds, RefuseWhatIsNoTask) {
+  EXPECT_THROW(lower_bounds({Pass::backward, {0, 1, 1}, 1}), ShapeMismatch);
+  EXPECT_THROW(lower_bounds({Pass::backward, {1, 1, 1}, 0}), ShapeMismatch);
+  EXPECT_THROW(lower_bounds({Pass::forward, {2, 3, 1}, 1, Sharing::self}), ShapeMismatch);
+  const Index huge = Index{1} << 40;
+  EXPECT_THROW(lower_bounds({Pass::backward, {huge, huge, huge}, 1}), CountOverflow);
+}
+
+TEST(Bounds, AreThereAtOnce) {
+  double least = 1;
+  // The rest of the machine may be in the way of some, not of all.
+  for (Index i = 0; i < 50; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    static_cast<void>(lower_bounds({Pass::backward, {1 << 20, 1 << 20, 64}, (1 << 20) + i}));
+    const std::chrono::duration<double> each = std::chrono::steady_clock::now() - start;
+    least = std::min(least, each.count());
+  }
+  EXPECT_LT(least, 0.001 * kSlowdown);
+}
+
+// An asymptotic bound that a kernel undercuts is none, at least not with the constant 1.
+TEST(Bounds, AsymptoticOnesThatAKernelUndercuts) {
+  BoundReport report = report_bounds({Pass::backward, {4096, 4096, 64}, 8192});
+  const Index says = named(report.bounds, "Theorem 4.2").words;
+  report.best->plan.kernel = "some/kernel";
+  report.best->words = says;
+  EXPECT_FALSE(report.undercut(named(report.bounds, "Theorem 4.2")));
+  report.best->words = says - 1;
+  EXPECT_TRUE(report.undercut(named(report.bounds, "Theorem 4.2")));
+  EXPECT_FALSE(report.undercut(named(report.bounds, "Theorem 4.4"))) << "it is for M < d^2";
+  EXPECT_FALSE(report.undercut(named(report.bounds, "pairs")));
+  EXPECT_NE(to_table(report).find("some/kernel moves fewer"), std::string::npos);
+  EXPECT_NE(to_json(report).find("\"refuted_by\": \"some/kernel\""), std::string::npos);
+}
+
+// The paper's statements where they cannot hold, whatever their constants: they fall with M, and
+// what they are about does not.
+TEST(Bounds, StatementsOfThePaper) {
+  const auto statement = [](const BoundReport& report, const char* name) {
+    const auto found = std::ranges::find(report.statements, name, &Statement::name);
+    return found == report.statements.end() ? std::nullopt : std::optional(*found);
+  };
+  const Shape shape{4096, 4096, 64};
+  const BoundReport small = report_bounds({Pass::backward, shape, 1024});
+  const auto phase_3 = statement(small, "Lemma C.9");
+  ASSERT_TRUE(phase_3);
+  EXPECT_EQ(phase_3->says_words, 4096 * 4096 / 32);
+  EXPECT_EQ(phase_3->words, 5 * 4096 * 4096);  // f and q read twice, p written
+  EXPECT_TRUE(phase_3->refuted());
+  EXPECT_FALSE(statement(small, "Theorem 1.1")->refuted());
+  EXPECT_FALSE(statement(small, "Theorem D.5"));
+
+  // Br = min(M / 4d, d): from M = 4 d^2 on it is d, and the words stand still.
+  EXPECT_FALSE(statement(report_bounds({Pass::backward, shape, 4096}), "Theorem D.5")->refuted());
+  for (const Index M : {16384, 65536, 262'144}) {
+    const auto capped = statement(report_bounds({Pass::backward, shape, M}), "Theorem D.5");
+    ASSERT_TRUE(capped);
+    EXPECT_TRUE(capped->refuted()) << M;
+    EXPECT_GT(capped->words, 2 * 4096 * 4096) << M;
+  }
+
+  // Far above n d the compulsory words are left, and the Theta goes on falling below them.
+  const auto far = statement(report_bounds({Pass::backward, shape, 1 << 24}), "Theorem 1.1");
+  EXPECT_TRUE(far->refuted());
+  EXPECT_LT(far->says_words, far->words);
+  EXPECT_FALSE(statement(report_bounds({Pass::backward, shape, 1 << 24}), "Theorem D.5"));
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,282 @@
+// The planner against all that it chooses from: its first choice moves no more words than any
+// kernel that solves the task and fits, and no fewer than the bound; and when it is run, what it
+// said is what is counted, within M, and the result is right.
+
+#include "runtime/theory/planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "tests/support/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+Index io(const Plan& plan) {
+  const PhaseCost cost = total(plan.phases);
+  return (cost.reads + cost.writes).value();
+}
+
+// What a kernel moves for this task, by the rules of planner.hpp spelled out once more; the largest
+// Index where it does not solve it or does not fit.
+Index words_for(const Kernel& kernel, const Task& task, Index forward) {
+  constexpr Index kNever = std::numeric_limits<Index>::max();
+  const char* const result = task.pass == Pass::product   ? "C"
+                             : task.pass == Pass::forward ? "O"
+                                                          : "g";
+  const bool solves = std::ranges::any_of(
+      kernel.returns, [&](const Signature& operand) { return operand.name == result; });
+  const bool makes_forward = takes(kernel, "O") && task.known == Known::nothing;
+  const bool one_source = takes(kernel, "A2") && !takes(kernel, "A3");
+  if (!solves || (one_source && task.sharing == Sharing::none) ||
+      task.M < kernel.least_M(task.shape) || (makes_forward && forward == kNever)) {
+    return kNever;
+  }
+  return io(kernel.plan(task.shape, task.M)) + (makes_forward ? forward : 0);
+}
+
+Index fewest(const Task& task) {
+  Index forward = 0;
+  if (task.pass == Pass::backward) {
+    Task before = task;
+    before.pass = Pass::forward;
+    forward = fewest(before);
+  }
+  Index least = std::numeric_limits<Index>::max();
+  for (const Kernel& kernel : kernels()) {
+    least = std::min(least, words_for(kernel, task, forward));
+  }
+  return least;
+}
+
+Task random_task(std::mt19937_64& random, double largest) {
+  const auto size = [&](double most) {  // of any magnitude
+    std::uniform_real_distribution<double> exponent(0, std::log(most));
+    return static_cast<Index>(std::exp(exponent(random)));
+  };
+  return {.pass = static_cast<Pass>(random() % 3),
+          .shape = {size(largest), size(largest), size(std::sqrt(largest))},
+          .M = 1 + size(largest * largest),
+          .sharing = random() % 2 == 0 ? Sharing::none : Sharing::kv,
+          .known = random() % 2 == 0 ? Known::nothing : Known::O_and_L};
+}
+
+TEST(Planner, ChoosesFewestWordsAboveTheBound) {
+  std::mt19937_64 random(4);
+  int planned = 0;
+  for (int trial = 0; trial < 10'000; ++trial) {
+    const Task task = random_task(random, 3000);
+    const std::vector<Choice> found = choices(task);
+    const Index least = fewest(task);
+    ASSERT_EQ(found.empty(), least == std::numeric_limits<Index>::max());
+    if (found.empty()) {
+      continue;
+    }
+    ++planned;
+    const Choice& best = found.front();
+    EXPECT_EQ(best.words.value(), least) << to_string(best.plan);
+    EXPECT_LE(total(best.plan.phases).peak.value(), task.M) << to_string(best.plan);
+    EXPECT_LE(largest(lower_bounds(task), {.sharing = task.sharing}).words, best.words.value())
+        << to_string(best.plan);
+    EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::words)) << to_string(best.plan);
+  }
+  EXPECT_GT(planned, 8000);
+}
+
+TEST(Planner, WhatItChoseMovesThatAndIsRight) {
+  std::mt19937_64 random(5);
+  int runs = 0;
+  for (int trial = 0; runs < 300; ++trial) {
+    const Task task = random_task(random, 80);
+    const std::vector<Choice> found = choices(task);
+    if (found.empty()) {
+      continue;
+    }
+    ++runs;
+    const Choice& best = found.front();
+    Index moved = 0;
+    for (const Plan& plan :
+         best.forward ? std::vector{*best.forward, best.plan} : std::vector{best.plan}) {
+      const Kernel& kernel = find_kernel(plan.kernel);
+      const Problem problem = make_problem(kernel, plan.shape, static_cast<std::uint64_t>(trial));
+      const Result result = run_kernel(kernel, plan, problem);
+      moved += result.all.io.io();
+      EXPECT_LE(result.all.peak, task.M) << to_string(plan);
+      EXPECT_EQ(result.live, 0) << to_string(plan);
+      const Verified verdict = verify(kernel, plan, problem, result.returned);
+      EXPECT_TRUE(verdict.ok) << to_string(plan) << ": " << verdict.text;
+    }
+    EXPECT_EQ(moved, best.words.value()) << to_string(best.plan);
+  }
+}
+
+// From M = d^2 / 8 to 8 d^2 in 40 steps by 64^(1/39) = 1.11, over all changes of regime: words
+// never rise, and fall by no more than a schedule of one regime does, 1 / (M - 2 d^2) at 6 d^2.
+TEST(Planner, WordsFallWithMAndDoNotJump) {
+  for (const Known known : {Known::nothing, Known::O_and_L}) {
+    for (const Index d : {Index{64}, Index{128}, Index{256}}) {
+      double before = 0;
+      for (int step = 0; step < 40; ++step) {
+        const double M = static_cast<double>(d * d) / 8 * std::pow(64, step / 39.0);
+        const Task task{
+            .pass = Pass::backward, .shape = {4096, 4096, d}, .M = std::llround(M), .known = known};
+        const auto words = static_cast<double>(choices(task).front().words.value());
+        if (before > 0) {
+          EXPECT_LE(words, before) << "d = " << d << ", M = " << task.M;
+          EXPECT_GE(words, 0.82 * before) << "d = " << d << ", M = " << task.M;
+        }
+        before = words;
+      }
+    }
+  }
+}
+
+// Near the end of the range: each word moves once where X, Y, g and the keys fit beside a few
+// queries, or one row block of which A1_I stays.
+TEST(Planner, MovesEachWordOnceWhereThatFits) {
+  const Task task{.shape = {564, 564, 64}, .M = 201543, .known = Known::O_and_L};
+  const std::vector<Choice> found = choices(task);
+  EXPECT_EQ(found.front().words.value(), 156'672);
+  EXPECT_EQ(found.front().words.value(), found.front().bound.words);
+  for (const char* const name : {"backward/rows-onepass", "backward/rows-resident"}) {
+    const auto choice =
+        std::ranges::find(found, name, [](const Choice& c) { return c.plan.kernel; });
+    EXPECT_EQ(choice->words.value(), 156'672) << to_string(choice->plan);
+  }
+  // From the M on that X, Y, g, the keys and one query take, whatever is given or shared.
+  for (const auto& [n, m, d] :
+       {Shape{564, 564, 64}, Shape{1000, 1000, 8}, Shape{1000, 300, 33}, Shape{300, 1000, 33}}) {
+    for (const Sharing sharing : {Sharing::none, Sharing::kv}) {
+      const Index keys = (sharing == Sharing::none ? 2 : 1) * m * d;
+      for (const Known known : {Known::nothing, Known::O_and_L}) {
+        const Task backward{.shape = {n, m, d},
+                            .M = keys + 3 * d * d + 5 * d + 3 + 4,
+                            .sharing = sharing,
+                            .known = known};
+        EXPECT_EQ(choices(backward).front().words.value(), 2 * n * d + keys + 3 * d * d);
+      }
+      const Task forward{.pass = Pass::forward,
+                         .shape = {n, m, d},
+                         .M = keys + 2 * d * d + 2 * d + 2 + 2,
+                         .sharing = sharing};
+      EXPECT_EQ(choices(forward).front().words.value(), 2 * n * d + n + keys + 2 * d * d);
+    }
+  }
+}
+
+// Two plans that would move fewer words if the softmax were not made safe: what they lack is a
+// word for each row, the maximum, and for the tile's q phase L.
+TEST(Planner, ChargesTheMaximaOfRows) {
+  {
+    const Shape shape{6027, 6027, 64};
+    constexpr Index kM = 43541;
+    const Plan best = choices({.shape = shape, .M = kM, .known = Known::nothing}).front().plan;
+    EXPECT_EQ(best.kernel, "backward/rows-onepass");
+    EXPECT_EQ(best.blocks["Br"], 163);
+    EXPECT_EQ(io(best), 30'303'168);
+    const Plan fewer =
+        find_kernel(best.kernel).plan(shape, kM, {{"Br", 168}, {"Bc", 1}, {"Bw", 1}});
+    EXPECT_EQ(io(fewer), 29'515'328);
+    // S, G, U and Z; maximum, sum and mean; two keys; four strips of 8 queries and one key.
+    constexpr Index kPeak = 4 * 168 * 64 + 3 * 168 + 2 * 64 + 4 * 8;
+    EXPECT_EQ(total(fewer.phases).peak.value(), kPeak);
+    // Without the maxima, and with two words in place of strips, it would fit; with them, not even
+    // beside A2_j alone.
+    EXPECT_EQ(kPeak - 168 - 4 * 8 + 2, 43'474);
+    EXPECT_GT(kPeak - 4 * 8 - 64, kM);
+  }
+  {
+    const Shape shape{4648, 4648, 33};
+    constexpr Index kM = 532;
+    const Plan best = choices({.shape = shape, .M = kM, .known = Known::nothing}).front().plan;
+    EXPECT_EQ(best.kernel, "backward/tiles-sq");
+    EXPECT_EQ(io(best), 263'117'251);
+    Blocks blocks = best.blocks;
+    for (const char* const phase : {"s", "q"}) {
+      EXPECT_EQ(blocks[std::string(phase) + ".rows"], 14);
+      blocks.set(std::string(phase) + ".rows", 15);
+      blocks.set(std::string(phase) + ".cols", 1);
+      blocks.set(std::string(phase) + ".piece", 1);
+    }
+    const Plan fewer = find_kernel(best.kernel).plan(shape, kM, blocks);
+    // S or dO, two words a row and a score of each, and one word that passes. With e stored as it
+    // is there is one word a row, and L is not read for q.
+    for (const char* const phase : {"s", "q"}) {
+      const auto cost = std::ranges::find(fewer.phases, phase, &PhaseCost::path);
+      EXPECT_EQ(cost->peak.value(), 15 * 33 + 2 * 15 + 15 + 1);
+      EXPECT_EQ(cost->peak.value() - 15, 526);
+    }
+    EXPECT_EQ(io(fewer) - shape.n, 256'363'707);
+  }
+}
+
+// Two row blocks in fast memory are within 5 percent of what any algorithm must move here; and
+// where everything fits, each word moves once.
+TEST(Planner, ComesNearTheBound) {
+  const Task task{.shape = {1 << 20, 1 << 20, 64}, .M = 1 << 20};
+  const Index bound = largest(lower_bounds(task)).words;
+  EXPECT_LE(static_cast<double>(choices(task).front().words.value()),
+            1.05 * static_cast<double>(bound));
+  const Task small{.shape = {16, 16, 8}, .M = 4096};
+  EXPECT_EQ(choices(small).front().words.value(), largest(lower_bounds(small)).words);
+}
+
+// The same kernels as for words, each with its blocks of least time and in the order of the rates;
+// before one that needs them, O and L by the forward kernel that comes first.
+TEST(Planner, LeastTimeByTheRates) {
+  const Rates& rates = default_rates();
+  std::mt19937_64 random(6);
+  for (int trial = 0; trial < 1000; ++trial) {
+    const Task task = random_task(random, 3000);
+    const std::vector<Choice> found = choices(task, {.rates = &rates});
+    EXPECT_EQ(found.size(), choices(task).size());
+    EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::seconds));
+    Task before = task;
+    before.pass = Pass::forward;
+    const std::vector<Choice> makers = choices(before, {.rates = &rates});
+    for (const Choice& choice : found) {
+      const Plan& plan = choice.plan;
+      EXPECT_EQ(plan.blocks, find_kernel(plan.kernel).blocks(task.shape, task.M, Objective::time));
+      EXPECT_LE(total(plan.phases).peak.value(), task.M) << to_string(plan);
+      double expected = seconds(plan, rates);
+      Index words = io(plan);
+      if (choice.forward) {
+        EXPECT_EQ(choice.forward->kernel, makers.front().plan.kernel);
+        expected += *makers.front().seconds;
+        words += io(*choice.forward);
+      }
+      EXPECT_DOUBLE_EQ(*choice.seconds, expected) << to_string(plan);
+      EXPECT_EQ(choice.words.value(), words) << to_string(plan);
+    }
+  }
+}
+
+// A kernel whose rates are far below the others' comes first; and several workers share it, not who
+// makes O and L for it.
+TEST(Planner, RatesDecide) {
+  const Task task{.shape = {500, 500, 32}, .M = 20000, .known = Known::nothing};
+  for (const char* const fast : {"backward/small", "backward/flash", "backward/rows"}) {
+    Rates rates{.origin = "made up", .kernels = {}};
+    for (const Kernel& kernel : kernels()) {
+      rates.kernels.push_back({std::string(kernel.name), {{0.01, kernel.name == fast ? 1 : 100.}}});
+    }
+    const Choice alone = choices(task, {.rates = &rates}).front();
+    EXPECT_EQ(alone.plan.kernel, fast);
+    const double own = seconds(alone.plan, rates);
+    const auto all = choices(task, {.rates = &rates, .workers = 2});
+    const auto two = std::ranges::find(all, fast, [](const Choice& c) { return c.plan.kernel; });
+    EXPECT_DOUBLE_EQ(*alone.seconds - *two->seconds, own / 2);
+  }
+}
+
+TEST(Planner, RefusesNoShapeQuietly) {
+  EXPECT_THROW(static_cast<void>(choices({.shape = {0, 1, 1}, .M = 100})), ShapeMismatch);
+}
+
+}  // namespace
+}  // namespace redblue

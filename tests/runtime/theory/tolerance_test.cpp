@@ -1,0 +1,215 @@
+// What a tolerance lets pass, to the word, and that it is said; and how one is written.
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "runtime/gate/comparison.hpp"
+#include "tests/support/thrown.hpp"
+
+namespace redblue {
+namespace {
+
+// A point of two phases; the total is theirs.
+Recorded recorded(const Moved& a, const Moved& b) {
+  return {.point = {"k", {}},
+          .least_M = 100,
+          .total = {"", a.reads + b.reads, a.writes + b.writes, std::max(a.peak, b.peak)},
+          .phases = {a, b}};
+}
+
+std::vector<Difference> found(const Recorded& before, const Recorded& now,
+                              const std::vector<std::string>& tolerances) {
+  std::vector<Tolerance> parsed;
+  for (const std::string& tolerance : tolerances) {
+    parsed.push_back(parse_tolerance(tolerance));
+  }
+  return differences(before, now, parsed);
+}
+
+// "a reads" of each that fails, and "(total reads)" of each that does not.
+std::string outcome(const Recorded& before, const Recorded& now,
+                    const std::vector<std::string>& tolerances) {
+  std::string text;
+  for (const Difference& each : found(before, now, tolerances)) {
+    const std::string name = (each.phase.empty() ? "total" : each.phase) + " " + each.metric;
+    text += (text.empty() ? "" : ", ") + (each.hidden_by.empty() ? name : "(" + name + ")");
+  }
+  return text;
+}
+
+bool passes(Index before, Index now, const std::string& tolerance) {
+  const Moved none{"b", 0, 0, 0};
+  const auto all =
+      found(recorded({"a", before, 0, 0}, none), recorded({"a", now, 0, 0}, none), {tolerance});
+  EXPECT_EQ(all.size(), 2U) << "what is let pass is still there";
+  return all.at(0).hidden_by == tolerance && all.at(1).hidden_by == tolerance;
+}
+
+TEST(Tolerance, OfWordsIsExactAtItsEdge) {
+  for (const Index words : {Index{1}, Index{7}, Index{64}}) {
+    const std::string tolerance = fmt::format("reads={}", words);
+    for (const Index sign : {Index{1}, Index{-1}}) {
+      EXPECT_TRUE(passes(1000, 1000 + sign * words, tolerance));
+      EXPECT_FALSE(passes(1000, 1000 + sign * (words + 1), tolerance));
+    }
+  }
+  EXPECT_FALSE(passes(1000, 1001, "reads=0"));
+}
+
+// 29% of 100 are 29 words, and not the 28.999... that floating point has for them.
+TEST(Tolerance, OfAShareIsExactAtItsEdge) {
+  for (Index percent = 1; percent <= 100; ++percent) {
+    for (const Index hundreds : {Index{1}, Index{3}, Index{17}, Index{123'457}}) {
+      const std::string tolerance = fmt::format("reads={}%", percent);
+      const Index before = 100 * hundreds, most = percent * hundreds;
+      for (const Index sign : {Index{1}, Index{-1}}) {
+        EXPECT_TRUE(passes(before, before + sign * most, tolerance)) << tolerance << before;
+        if (most < before || sign > 0) {
+          EXPECT_FALSE(passes(before, before + sign * (most + 1), tolerance)) << before;
+        }
+      }
+    }
+  }
+  for (Index part = 1; part < 1000; ++part) {
+    const std::string tolerance = fmt::format("reads=0.{:03}%", part);
+    EXPECT_TRUE(passes(700'000, 700'000 + 7 * part, tolerance)) << tolerance;
+    EXPECT_FALSE(passes(700'000, 700'001 + 7 * part, tolerance)) << tolerance;
+  }
+  EXPECT_FALSE(passes(99, 100, "reads=1%")) << "less than a word is none";
+  EXPECT_TRUE(passes(199, 200, "reads=1%"));
+  EXPECT_FALSE(passes(1000, 1001, "reads=0%"));
+  EXPECT_FALSE(passes(1'000'000'000'000, 1'000'000'000'001, "reads=0%"));
+}
+
+TEST(Tolerance, IsOfItsMetricAlone) {
+  const Recorded before = recorded({"a", 100, 100, 100}, {"b", 10, 10, 10});
+  Recorded now = recorded({"a", 101, 101, 101}, {"b", 10, 10, 10});
+  now.least_M = 101;
+  EXPECT_EQ(outcome(before, now, {"reads=5"}),
+            "a writes, a peak, total writes, total peak, total least_M, (a reads), (total reads)");
+  EXPECT_EQ(outcome(before, now, {"writes=5"}),
+            "a reads, a peak, total reads, total peak, total least_M, (a writes), (total writes)");
+  EXPECT_EQ(outcome(before, now, {"peak=5"}),
+            "a reads, a writes, total reads, total writes, total least_M, (a peak), (total peak)");
+  EXPECT_EQ(outcome(before, now, {"least_M=1%"}),
+            "a reads, a writes, a peak, total reads, total writes, total peak, (total least_M)");
+  EXPECT_EQ(outcome(before, now, {"reads=1", "writes=1", "peak=1", "least_M=1"}),
+            "(a reads), (a writes), (a peak), (total reads), (total writes), (total peak), "
+            "(total least_M)");
+}
+
+// Of a phase it lets the total pass with that phase, but not with a word from elsewhere.
+TEST(Tolerance, OfAPhaseIsOfItAndOfWhatItAddsToTheTotal) {
+  const Recorded before = recorded({"a", 100, 100, 100}, {"b", 50, 50, 50});
+  const Recorded a = recorded({"a", 103, 100, 100}, {"b", 50, 50, 50});
+  EXPECT_EQ(outcome(before, a, {"a:reads=3"}), "(a reads), (total reads)");
+  EXPECT_EQ(outcome(before, a, {"a:reads=2"}), "a reads, total reads");
+  EXPECT_EQ(outcome(before, a, {"b:reads=3"}), "a reads, total reads");
+  EXPECT_EQ(outcome(before, a, {"a:writes=3"}), "a reads, total reads");
+
+  const Recorded both = recorded({"a", 103, 100, 100}, {"b", 51, 50, 50});
+  EXPECT_EQ(outcome(before, both, {"a:reads=3"}), "b reads, total reads, (a reads)");
+  EXPECT_EQ(outcome(before, both, {"a:reads=3", "b:reads=1"}),
+            "(a reads), (b reads), (total reads)");
+  EXPECT_EQ(found(before, both, {"a:reads=3", "b:reads=1"}).back().hidden_by,
+            "a:reads=3,b:reads=1");
+
+  Recorded total_too = a;
+  ++total_too.total.reads;
+  EXPECT_EQ(outcome(before, total_too, {"a:reads=3"}), "total reads, (a reads)");
+}
+
+TEST(Tolerance, OfAPhasesPeakIsOfTheTotalsWhereItIsThatPhases) {
+  const Recorded before = recorded({"a", 1, 1, 100}, {"b", 1, 1, 90});
+  EXPECT_EQ(outcome(before, recorded({"a", 1, 1, 104}, {"b", 1, 1, 90}), {"a:peak=4"}),
+            "(a peak), (total peak)");
+  EXPECT_EQ(outcome(before, recorded({"a", 1, 1, 96}, {"b", 1, 1, 90}), {"a:peak=4"}),
+            "(a peak), (total peak)");
+  EXPECT_EQ(outcome(before, recorded({"a", 1, 1, 104}, {"b", 1, 1, 103}), {"a:peak=4"}),
+            "b peak, total peak, (a peak)");
+}
+
+TEST(Tolerance, OfTheTotal) {
+  const Recorded before = recorded({"a", 100, 100, 100}, {"b", 50, 50, 50});
+  const Recorded now = recorded({"a", 103, 100, 100}, {"b", 50, 50, 50});
+  EXPECT_EQ(outcome(before, now, {"total:reads=3"}), "a reads, (total reads)");
+  Recorded least = before;
+  least.least_M = 101;
+  EXPECT_EQ(outcome(before, least, {"total:least_M=1"}), "(total least_M)");
+}
+
+// Phases that come and go are no matter of a few words.
+TEST(Tolerance, LetsNoPhaseComeOrGo) {
+  const Recorded before = recorded({"a", 100, 0, 10}, {"b", 1, 0, 10});
+  const Recorded renamed = recorded({"a", 100, 0, 10}, {"c", 1, 0, 10});
+  EXPECT_EQ(found(before, renamed, {"reads=100%", "b:reads=100%", "c:reads=100%"}).size(), 2U);
+  for (const Difference& each : found(before, renamed, {"reads=100%", "b:reads=1", "c:reads=1"})) {
+    EXPECT_EQ(each.hidden_by, "");
+  }
+}
+
+TEST(Tolerance, TheFirstThatLetsItPassIsSaid) {
+  const Recorded before = recorded({"a", 100, 0, 0}, {"b", 0, 0, 0});
+  const Recorded now = recorded({"a", 105, 0, 0}, {"b", 0, 0, 0});
+  EXPECT_EQ(found(before, now, {"reads=1", "reads=5", "reads=5%"}).front().hidden_by, "reads=5");
+}
+
+TEST(ParseTolerance, TakesWordsAndShares) {
+  const Tolerance words = parse_tolerance("phase1/S:peak=64");
+  EXPECT_EQ(words.text, "phase1/S:peak=64");
+  EXPECT_EQ(words.phase, "phase1/S");
+  EXPECT_EQ(words.metric, "peak");
+  EXPECT_EQ(words.percent, std::nullopt);
+  EXPECT_EQ(words.words, 64);
+  const Tolerance share = parse_tolerance("least_M=0.5%");
+  EXPECT_EQ(share.phase, "");
+  EXPECT_EQ(share.metric, "least_M");
+  EXPECT_EQ(share.percent, 0.5);
+  // A phase may be called anything.
+  EXPECT_EQ(parse_tolerance("a:b=c:reads=1").phase, "a:b=c");
+}
+
+TEST(ParseTolerance, RefusesAllElse) {
+  for (const std::string text : {"",
+                                 "=",
+                                 "reads",
+                                 "reads=",
+                                 "=1",
+                                 "reads=-1",
+                                 "reads=+1",
+                                 "reads=1.5",
+                                 "reads=1 ",
+                                 "reads= 1",
+                                 " reads=1",
+                                 "reads=1K",
+                                 "reads=%",
+                                 "reads=-1%",
+                                 "reads=inf%",
+                                 "reads=nan%",
+                                 "reads=1%%",
+                                 "reads=1e999%",
+                                 "reads=0x10%",
+                                 "reads=9223372036854775808",
+                                 "flops=1",
+                                 "READS=1",
+                                 "moved=1",
+                                 ":reads=1",
+                                 "phase1/S=1",
+                                 "phase1/S:=1",
+                                 "phase1/S:",
+                                 "reads:1",
+                                 "reads=one",
+                                 "reads=1=2"}) {
+    EXPECT_TRUE(thrown<std::invalid_argument>([&] {
+                  parse_tolerance(text);
+                }).starts_with("'" + text + "': expected [PHASE:]METRIC=WORDS"))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace redblue

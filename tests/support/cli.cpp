@@ -1,0 +1,79 @@
+#include "tests/support/cli.hpp"
+
+#include <cstdlib>
+#include <regex>
+
+namespace redblue {
+namespace {
+
+std::string changed(const std::map<std::string, std::string>& before,
+                    const std::map<std::string, std::string>& after) {
+  std::string names;
+  for (const auto& [name, content] : before) {
+    const auto found = after.find(name);
+    if (found == after.end() || found->second != content) {
+      names += "-" + name + " ";
+    }
+  }
+  for (const auto& [name, content] : after) {
+    if (!before.contains(name)) {
+      names += "+" + name + " ";
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Process Cli::process(const std::string& line) const {
+  const CommandLine command = split(line);
+  Process process{.words = {REDBLUE_COMMAND}, .environment = command.assignments};
+  process.words.insert(process.words.end(), command.words.begin(), command.words.end());
+  process.directory = directory_.path();
+  // What the sanitizers and a coverage build of the command need; and the instruction set
+  // that the tests are to run in, unless this one says which.
+  for (const char* name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
+                           "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "GCOV_PREFIX", "REDBLUE_SIMD"}) {
+    if (line.find(std::string(name) + "=") != std::string::npos) {
+      continue;
+    }
+    if (const char* value = std::getenv(name)) {
+      process.environment.push_back(std::string(name) + "=" + value);
+    }
+  }
+  return process;
+}
+
+std::string Cli::data(const std::string& line) const {
+  const Outcome outcome = redblue(line);
+  EXPECT_EQ(outcome.code, 0) << line;
+  EXPECT_EQ(outcome.err, "") << line;
+  return outcome.out;
+}
+
+Json Cli::json(const std::string& line) const {
+  return Json::parse(data(line + " --format json"));
+}
+
+void Cli::expect_refused(const Process& process, int code, const std::string& message) const {
+  const auto before = files();
+  const Outcome outcome = process.run();
+  EXPECT_EQ(outcome.code, code);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(std::regex_match(outcome.err, std::regex("redblue: [^\n]+\n")))
+      << "not one line: " << outcome.err;
+  EXPECT_TRUE(std::regex_search(outcome.err, std::regex(message)))
+      << outcome.err << "does not match: " << message;
+  EXPECT_EQ(changed(before, files()), "");
+}
+
+std::map<std::string, std::string> Cli::files() const {
+  std::map<std::string, std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path())) {
+    found[entry.path().lexically_relative(directory_.path()).string()] =
+        entry.is_regular_file() ? content_of(entry.path()) : "";
+  }
+  return found;
+}
+
+}  // namespace redblue

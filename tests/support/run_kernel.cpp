@@ -1,0 +1,204 @@
+#include "tests/support/run_kernel.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/run/inputs.hpp"
+
+namespace redblue {
+namespace {
+
+std::size_t words_of(const Signature& operand, const Shape& shape) {
+  return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
+}
+
+std::span<const float> find(const Buffers& buffers, std::string_view name) {
+  const auto found = buffers.find(name);
+  return found == buffers.end() ? std::span<const float>() : found->second;
+}
+
+AttentionInput attention(const Problem& problem) {
+  const Buffers& given = problem.given;
+  const char* const values = given.contains("A3") ? "A3" : "A2";  // who has no A3 has A3 = A2
+  return {problem.shape,       find(given, "A1"), find(given, "A2"),
+          find(given, values), find(given, "X"),  find(given, "Y"),
+          find(given, "dO"),   find(given, "O"),  find(given, "L")};
+}
+
+Bounded exact(std::string_view name, const Reference& reference) {
+  const std::pair<std::string_view, const Bounded&> known[] = {
+      {"O", reference.O},   {"L", reference.L},   {"g", reference.g},
+      {"dQ", reference.dQ}, {"dK", reference.dK}, {"dV", reference.dV}};
+  for (const auto& [operand, value] : known) {
+    if (operand == name) {
+      return value;
+    }
+  }
+  throw std::logic_error("tests/support/run_kernel.cpp knows no exact " + std::string(name));
+}
+
+}  // namespace
+
+bool takes(const Kernel& kernel, std::string_view operand) {
+  return std::ranges::any_of(kernel.given,
+                             [&](const Signature& given) { return given.name == operand; });
+}
+
+Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed, double scale) {
+  Problem problem{shape, {}};
+  for (const Signature& operand : kernel.given) {
+    if (operand.name == "O" || operand.name == "L") {
+      continue;
+    }
+    Buffer words(words_of(operand, shape));
+    fill_input(operand.name, shape, seed, scale, 0, operand.rows_of(shape), words);
+    problem.given.emplace(operand.name, std::move(words));
+  }
+  if (takes(kernel, "O")) {
+    add_forward(problem);
+  }
+  return problem;
+}
+
+void add_forward(Problem& problem) {
+  problem.given.erase("O");
+  problem.given.erase("L");
+  AttentionInput input = attention(problem);
+  input.dO = {};
+  const Reference forward = evaluate(input, {});
+  const auto rounded = [](const Bounded& exact) {
+    Buffer words;
+    for (const double value : exact.value) {
+      words.push_back(static_cast<float>(value));
+    }
+    return words;
+  };
+  problem.given["O"] = rounded(forward.O);
+  problem.given["L"] = rounded(forward.L);
+}
+
+Buffers fresh_results(const Kernel& kernel, const Shape& shape) {
+  Buffers results;
+  for (const Signature& operand : kernel.returns) {
+    results.emplace(operand.name,
+                    Buffer(words_of(operand, shape), std::numeric_limits<float>::quiet_NaN()));
+  }
+  return results;
+}
+
+bool same_bits(const Buffers& a, const Buffers& b) {
+  return std::ranges::equal(a, b, [](const auto& left, const auto& right) {
+    return left.first == right.first && left.second.size() == right.second.size() &&
+           std::memcmp(left.second.data(), right.second.data(),
+                       left.second.size() * sizeof(float)) == 0;
+  });
+}
+
+Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                  const InStore& store, Workspace* workspace) {
+  Result result;
+  result.returned = fresh_results(kernel, plan.shape);
+  Machine machine(plan.M);
+  RamWorkspace in_ram;
+  {
+    std::deque<SlowMatrix> matrices;  // which stay where they are
+    Operands io;
+    const auto stored = [&](const Signature& operand, auto* words) -> SlowMatrix& {
+      const Index cols = operand.cols_of(plan.shape);
+      std::unique_ptr<Backing> backing = std::make_unique<BorrowedBacking>(words, cols);
+      if (store) {
+        backing = store(operand.name, std::move(backing));
+      }
+      return matrices.emplace_back(std::string(operand.name), operand.rows_of(plan.shape), cols,
+                                   std::move(backing));
+    };
+    for (const Signature& operand : kernel.given) {
+      io.give(stored(operand, problem.given.at(std::string(operand.name)).data()));
+    }
+    for (const Signature& operand : kernel.returns) {
+      io.take(stored(operand, result.returned.at(std::string(operand.name)).data()));
+    }
+    kernel.run(machine, plan, io, workspace == nullptr ? in_ram : *workspace);
+  }
+  result.phases = leaves(machine.phases());
+  result.all = total(machine.phases());
+  result.span = machine.span();
+  result.live = machine.live();
+  result.workspace_live = in_ram.live();
+  result.workspace_peak = in_ram.peak();
+  return result;
+}
+
+std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs) {
+  std::vector<PhaseTotal> all;
+  for (const PhaseCost& cost : costs) {
+    all.push_back({cost.path,
+                   {cost.reads.value(), cost.writes.value()},
+                   {cost.flops.value(), 0},
+                   cost.peak.value()});
+  }
+  return all;
+}
+
+std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases) {
+  for (PhaseTotal& phase : phases) {
+    phase.operations.elementwise = 0;
+  }
+  return phases;
+}
+
+Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                const Buffers& returned) {
+  const auto& [n, m, d] = plan.shape;
+  Verified verdict;
+  const auto hold = [&](const std::string& name, const Bounded& exact_value) {
+    const Deviation worst = compare(returned.at(name), exact_value);
+    if (!worst.ok) {
+      verdict.ok = false;
+      verdict.text += name + "[" + std::to_string(worst.index) + "] is off by " +
+                      std::to_string(worst.error) + ", bound " + std::to_string(worst.bound) + "; ";
+    }
+  };
+  if (takes(kernel, "A")) {
+    hold("C", evaluate_product(n, m, d, problem.given.at("A"), problem.given.at("B")));
+    return verdict;
+  }
+  const auto number = [&](auto function) {
+    return function == nullptr ? 0.0
+                               : static_cast<double>(function(plan.shape, plan.blocks).value());
+  };
+  const Reference reference =
+      evaluate(attention(problem), {.g = number(kernel.chain),
+                                    .rescales = number(kernel.rescales),
+                                    .X_meets_keys = kernel.X_meets_keys,
+                                    .Y_meets_rows = kernel.Y_meets_rows,
+                                    .recentred_blocks = number(kernel.recentred_blocks)});
+  for (const Signature& operand : kernel.returns) {
+    hold(std::string(operand.name), exact(operand.name, reference));
+  }
+  return verdict;
+}
+
+Blocks without_prefetch(const Blocks& blocks) {
+  Blocks others;
+  for (const auto& [name, size] : blocks) {
+    if (name != kPrefetch) {
+      others.add(name, size);
+    }
+  }
+  return others;
+}
+
+std::string test_name(std::string kernel) {
+  std::ranges::replace_if(
+      kernel, [](char c) { return c == '/' || c == '-'; }, '_');
+  return kernel;
+}
+
+}  // namespace redblue

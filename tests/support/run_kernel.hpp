@@ -1,0 +1,76 @@
+#pragma once
+// Problems in a caller's own buffers, and runs of any kernel of the registry on them.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/phase.hpp"
+#include "memsim/workspace.hpp"
+#include "runtime/theory/reference.hpp"
+
+namespace redblue {
+
+using Buffer = std::vector<float>;
+using Buffers = std::map<std::string, Buffer, std::less<>>;  // by operand
+
+struct Problem {
+  Shape shape;
+  Buffers given;
+};
+
+bool takes(const Kernel& kernel, std::string_view operand);
+
+// What the kernel is given, from a seed.
+Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed,
+                     double scale = 1);
+// Adds O and L, rounded from their double-precision evaluation.
+void add_forward(Problem& problem);
+
+// NaN for every word that the kernel returns.
+Buffers fresh_results(const Kernel& kernel, const Shape& shape);
+bool same_bits(const Buffers& a, const Buffers& b);
+
+struct Result {
+  Buffers returned;
+  std::vector<PhaseTotal> phases;
+  PhaseTotal all;
+  Index span = 0;
+  Index live = 0;  // when all is over
+  Index workspace_live = 0;
+  Index workspace_peak = 0;
+};
+
+// On a machine of plan.M words, with every matrix borrowed from a buffer, or in a store around it;
+// intermediates in main memory, or in the caller's workspace.
+using InStore = std::function<std::unique_ptr<Backing>(std::string_view operand,
+                                                       std::unique_ptr<Backing> borrowed)>;
+Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                  const InStore& store = {}, Workspace* workspace = nullptr);
+
+// The formulas as a run of the plan counts them; and what it counts without the operations that
+// have no formula (tests/golden holds them).
+std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs);
+std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases);
+
+// Whether each returned matrix is within its bound of the double-precision evaluation.
+struct Verified {
+  bool ok = true;
+  std::string text;
+};
+Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+                const Buffers& returned);
+
+// The same blocks with the default prefetch.
+Blocks without_prefetch(const Blocks& blocks);
+
+// A kernel's name with nothing that GoogleTest refuses in a test's: backward_rows_onepass.
+std::string test_name(std::string kernel);
+
+}  // namespace redblue

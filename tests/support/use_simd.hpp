@@ -1,0 +1,25 @@
+#pragma once
+// The instruction set in use, for the length of a scope: whatever was in use before comes back.
+
+#include <string>
+
+#include "kernels/arithmetic/simd.hpp"
+
+namespace redblue {
+
+class UseSimd {
+ public:
+  UseSimd() = default;  // may be changed inside of the scope
+  explicit UseSimd(const std::string& target) : known_(use_simd_target(target)) {}
+  UseSimd(const UseSimd&) = delete;
+  UseSimd& operator=(const UseSimd&) = delete;
+  ~UseSimd() { use_simd_target(before_); }
+
+  [[nodiscard]] bool known() const { return known_; }
+
+ private:
+  std::string before_ = simd_target();
+  bool known_ = true;
+};
+
+}  // namespace redblue

@@ -1,0 +1,119 @@
+#include "tools/cli/frame.hpp"
+
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/system/build_info.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+// Those of `app`, and within one of these its own.
+void check_subcommands(const CLI::App& app, std::span<char* const> words) {
+  const std::vector<const CLI::App*> subcommands = app.get_subcommands(nullptr);
+  if (subcommands.empty() || words.empty() || words.front()[0] == '-') {
+    return;
+  }
+  const std::string_view word = words.front();
+  std::vector<std::string_view> names;
+  for (const CLI::App* subcommand : subcommands) {
+    if (subcommand->get_name() == word) {
+      return check_subcommands(*subcommand, words.subspan(1));
+    }
+    names.emplace_back(subcommand->get_name());
+  }
+  throw UsageError(fmt::format("no subcommand is called '{}': did you mean {}?", word,
+                               fmt::join(nearest(word, names), " or ")));
+}
+
+int execute(int argc, char** argv, const std::string& name, const std::string& description,
+            const std::vector<Subcommand>& subcommands) {
+  CLI::App app(description, name);
+  app.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
+  app.require_subcommand(1);
+  Action action;
+  for (const Subcommand& subcommand : subcommands) {
+    CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
+    command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
+  }
+
+  try {
+    if (argc > 1) {
+      check_subcommands(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+    }
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_words) {  // --help, --version
+    std::ostringstream words;
+    app.exit(asked_for_words, words, words);
+    print(words.str());
+    return 0;
+  } catch (const CLI::ExtrasError&) {  // whose own text has them in the reverse order
+    constexpr bool kOfSubcommandsToo = true;
+    const std::vector<std::string> extras = app.remaining(kOfSubcommandsToo);
+    throw UsageError(fmt::format("The following argument{} not expected: {} ({} --help)",
+                                 extras.size() == 1 ? " was" : "s were", fmt::join(extras, " "),
+                                 name));
+  } catch (const CLI::Error& error) {
+    throw UsageError(fmt::format("{} ({} --help)", error.what(), name));
+  }
+  return action();
+}
+
+// "filesystem error: cannot create directories: Not a directory [x]" as we say it.
+std::string said_of(const std::filesystem::filesystem_error& error) {
+  constexpr std::string_view kHead = "filesystem error: ";
+  const std::string reason = error.code().message();
+  std::string_view what = error.what();
+  what.remove_prefix(what.starts_with(kHead) ? kHead.size() : 0);
+  std::string line(what.substr(0, what.find(": " + reason)));
+  for (const std::filesystem::path& path : {error.path1(), error.path2()}) {
+    line += path.empty() ? "" : fmt::format(" '{}'", path.string());
+  }
+  return line + ": " + reason;
+}
+
+int complain(const std::string& what, int code) {
+  say(what);
+  return code;
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv, const std::string& name, const std::string& description,
+                const std::vector<Subcommand>& subcommands) {
+  // A closed pipe is said, as a full disk is, and does not end the process without a word.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long says so itself
+  try {
+    return execute(argc, argv, name, description, subcommands);
+  } catch (const UsageError& error) {
+    return complain(error.what(), 2);
+  } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
+    return complain(error.what(), 2);
+  } catch (const CountOverflow& error) {
+    return complain(error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory: take smaller n, m or d", 1);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(said_of(error), 1);
+  } catch (const std::exception& error) {
+    return complain(error.what(), 1);
+  } catch (...) {
+    return complain("ended by an exception that is no std::exception", 1);
+  }
+}
+
+}  // namespace redblue

@@ -1,0 +1,24 @@
+#pragma once
+// What all commands have in common that are made of subcommands: theirs, --help, --version, and how
+// failures end.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/cli/command.hpp"
+
+namespace redblue {
+
+struct Subcommand {
+  std::string name;
+  std::string help;
+  std::function<Action(CLI::App&)> make;
+};
+
+// Exit codes: 0 done; 1 failed: an input's content, a file, the memory, a verification; 2 usage:
+// the command line asks for what there is not; 3 a difference from a baseline.
+int run_command(int argc, char** argv, const std::string& name, const std::string& description,
+                const std::vector<Subcommand>& subcommands);
+
+}  // namespace redblue

@@ -1,0 +1,61 @@
+#include "tools/cli/interruption.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace redblue {
+namespace {
+
+std::atomic<int> came = 0;  // set by the handler, seen by all threads
+std::atomic<std::time_t> at = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<std::time_t>::is_always_lock_free);
+
+std::time_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec;
+}
+
+// timeout(1) sends its signal twice, to the process and to its group; an impatient person sends it
+// again.
+extern "C" void note(int signal) {
+  if (came == 0) {
+    at = now();
+    came = signal;
+  } else if (now() > at + 1) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+}  // namespace
+
+std::string interruption() {
+  const int signal = came;
+  return signal == 0 ? "" : fmt::format("ended by SIG{}", sigabbrev_np(signal));
+}
+
+std::function<void()> stop_if_asked() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) {
+      continue;  // nohup, or a script's job in the background
+    }
+    struct sigaction action {};
+    action.sa_handler = note;
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, nullptr);
+  }
+  return [] {
+    if (const std::string asked = interruption(); !asked.empty()) {
+      throw Interrupted(asked);
+    }
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,54 @@
+#pragma once
+// Data to standard output, and only whole: a full disk or a closed pipe is a failure. Words to
+// standard error.
+
+#include <cstdio>
+#include <string_view>
+
+#include <unistd.h>
+
+#include "runtime/text/printable.hpp"
+#include "tools/cli/command.hpp"
+
+namespace redblue {
+
+// Throws: std::system_error.
+void print(std::string_view text, std::FILE* stream = stdout);
+
+// Where a report goes: where a file that was asked for goes to standard output, to standard error.
+inline std::FILE* beside(bool data_on_standard_output) {
+  return data_on_standard_output ? stderr : stdout;
+}
+
+// A report of any kind, which has these three forms.
+template <class Report>
+void print(const Report& report, Format format, std::FILE* stream = stdout) {
+  print(format == Format::table  ? printable_lines(to_table(report))
+        : format == Format::json ? to_json(report)
+                                 : to_csv(report),
+        stream);
+}
+
+// A line to standard error, "redblue: " in front, printable and not endless. Where that cannot be
+// written, nothing can be said about it either.
+void say(std::string_view line) noexcept;
+
+// A line on standard error that is rewritten in place, and gone in the end; only where that is a
+// terminal.
+class StatusLine {
+ public:
+  StatusLine() = default;
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+  ~StatusLine() { show(""); }
+
+  [[nodiscard]] bool visible() const { return terminal_; }
+  void show(std::string_view line) noexcept;  // "": no line
+  void clear() noexcept;                      // also one that another StatusLine shows
+
+ private:
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+};
+
+}  // namespace redblue

@@ -1,0 +1,41 @@
+#include "tools/cli/program.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include <fmt/format.h>
+#include <link.h>
+
+#include "runtime/system/read_text.hpp"
+
+namespace redblue {
+namespace {
+
+// This program, and what of redblue it has from shared libraries.
+std::vector<std::string> program_files() {
+  std::vector<std::string> files = {"/proc/self/exe"};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* found) {
+        const std::string name = object->dlpi_name;
+        if (name.find("libredblue_") != std::string::npos) {
+          static_cast<std::vector<std::string>*>(found)->push_back(name);
+        }
+        return 0;
+      },
+      &files);
+  return files;
+}
+
+}  // namespace
+
+std::string program_fingerprint() {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const std::string& file : program_files()) {
+    for (const char byte : read_text(file, kNoLimit)) {
+      hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+    }
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace redblue

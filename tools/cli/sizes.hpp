@@ -1,0 +1,43 @@
+#pragma once
+// Numbers as people type them: 1000, 4K, 64KiB, 0.5. What is not clearly one is refused.
+//
+// `what` names where the text came from ("--n", "REDBLUE_N") and begins the message.
+
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <variant>
+
+#include "memsim/words.hpp"
+#include "runtime/system/cache_part.hpp"
+
+namespace redblue {
+
+// A command line that asks for what there is not. One line: where, the text, the remedy.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// None of these takes a sign or spaces; all throw UsageError for what they do not take, and
+// for a number out of range.
+
+// A positive count: 1000, or K, M, G for 2^10, 2^20, 2^30.
+Index parse_size(std::string_view text, std::string_view what);
+
+// Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB; 64KiB is 16K words. Or a
+// cache of the machine or a share of it, whose words the topology knows: L1, L2*0.5. Or auto: the
+// part that a calibration chose.
+struct Auto {};
+using FastMemory = std::variant<Index, CachePart, Auto>;
+FastMemory parse_fast_memory(std::string_view text, std::string_view what);
+
+// Bytes, a whole number of words: 192KiB, MiB, GiB, or 196608B.
+Index parse_bytes(std::string_view text, std::string_view what);
+
+// A positive finite number: 2, 0.5, 1e4.
+double parse_scale(std::string_view text, std::string_view what);
+
+// 0 to 2^64 - 1.
+std::uint64_t parse_seed(std::string_view text, std::string_view what);
+
+}  // namespace redblue

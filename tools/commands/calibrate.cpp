@@ -1,0 +1,440 @@
+// redblue calibrate: which share of L1 and of L2 makes the fastest M on this machine, and with
+// which the words that are counted are those that the cache moves; and how long each kernel takes.
+// Into a file for --M auto and --objective time.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "kernels/arithmetic/simd.hpp"
+#include "memsim/words.hpp"
+#include "runtime/observe/counters.hpp"
+#include "runtime/report/calibration.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/run/timed_problem.hpp"
+#include "runtime/system/journal.hpp"
+#include "runtime/system/memory.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/interruption.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/program.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/machine.hpp"
+#include "tools/options/measuring.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
+constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
+constexpr Index kQueries = 2048;  // some 50 ms a run
+constexpr Index kWidth = 64;
+constexpr Index kRounds = 15;
+// For the rates of all kernels, of which some are slow: at most that many queries, rounds, and
+// seconds for one plan.
+constexpr Index kRateQueries = 1024;
+constexpr Index kRateRounds = 9;
+constexpr double kRateSeconds = 0.3;
+constexpr std::array kRateWidths = {Index{64}, Index{128}};
+constexpr double kRateShare = 0.75;
+
+// What was measured, piece by piece, in a journal beside the file that it is for. After an
+// interruption the next call of the same program on the same machine continues from it.
+class Kept {
+ public:
+  Kept(const std::filesystem::path& target, const Json& head) {
+    if (is_stream(target)) {  // beside which there is no place
+      return;
+    }
+    journal_.emplace(target.string() + ".part");
+    const std::vector<std::string>& lines = journal_->lines();
+    if (lines.empty() || lines.front() != head.dump()) {
+      journal_->clear();
+      journal_->append(head.dump() + "\n");
+      return;
+    }
+    for (std::size_t k = 1; k < lines.size(); ++k) {
+      const Json line = parse_json(lines[k], journal_->path().string());
+      pieces_[line.at(0).get<std::string>()] = line.at(1);
+    }
+    say(fmt::format("{} measured before: continuing", counted(std::ssize(pieces_), "piece")));
+  }
+
+  // What `measure` returned for this piece, now or before. Throws: Interrupted.
+  template <class Measure>
+  Json operator()(const std::string& piece, const Measure& measure) {
+    if (const auto known = pieces_.find(piece); known != pieces_.end()) {
+      return known->second;
+    }
+    stop();
+    Json measured = measure();
+    stop();  // what a signal disturbed is no measurement
+    if (journal_) {
+      journal_->append(Json{piece, measured}.dump() + "\n");
+    }
+    return measured;
+  }
+  // Throws: Interrupted, saying what is kept.
+  void stop() const {
+    try {
+      stop_();
+    } catch (const Interrupted& asked) {
+      throw Interrupted(journal_ ? fmt::format("{}: what was measured is kept in {}; the same "
+                                               "command continues",
+                                               asked.what(), journal_->path().string())
+                                 : asked.what());
+    }
+  }
+  // Once it is all in the file.
+  void remove() {
+    if (journal_) {
+      journal_->remove();
+    }
+  }
+
+ private:
+  const std::function<void()> stop_ = stop_if_asked();
+  std::optional<Journal> journal_;
+  std::map<std::string, Json> pieces_;
+};
+
+// Where there is no terminal for a line that says how far it is.
+void begin(const StatusLine& status, const std::string& part) {
+  if (!status.visible()) {
+    say(part);
+  }
+}
+
+Topology this_machine() {
+  Topology topology = machine_topology();
+  if (!topology.unavailable.empty()) {
+    throw std::runtime_error("the caches of this machine are not known: " + topology.unavailable);
+  }
+  if (!topology.this_system) {
+    throw UsageError(
+        fmt::format("the caches are those of another machine ({}), and this one is measured: unset "
+                    "HWLOC_SYNTHETIC and HWLOC_XMLFILE",
+                    topology.source));
+  }
+  return topology;
+}
+
+std::vector<CalibratedCache> caches_of(const Topology& topology) {
+  std::vector<CalibratedCache> caches;
+  for (const CacheLevel level : kLevels) {
+    if (topology.cache(level) == nullptr) {
+      continue;
+    }
+    CalibratedCache& cache = caches.emplace_back();
+    cache.level = level;
+    for (const double share : kShares) {
+      const FastMemoryPart part = *fast_memory(topology, {level, share});
+      cache.bytes = part.bytes;
+      if (part.words > 0) {
+        cache.shares.push_back({.share = share, .words = part.words});
+      }
+    }
+  }
+  if (caches.empty()) {
+    throw std::runtime_error(
+        fmt::format("neither L1 nor L2 is known here ({}): there is nothing "
+                    "to calibrate",
+                    topology.source));
+  }
+  return caches;
+}
+
+MemoryClaim memory_for(const Shape& shape) {
+  constexpr Index kMatrices = 8;  // operands, O, and the forward pass
+  return {nullptr, Words(shape.n) * shape.d * (kMatrices * Index{sizeof(float)}),
+          fmt::format("calibrate with n = {}", shape.n), "take a smaller n"};
+}
+
+// Shares in turn, round after round: what else the machine does meanwhile meets them all alike.
+void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& status,
+          Kept& kept) {
+  const Kernel& kernel = find_kernel(kTimedKernel);
+  const Index least = kernel.least_M(shape);
+  Trial trial(kernel, shape);
+  std::vector<MeasuredShare*> shares;
+  for (CalibratedCache& cache : caches) {
+    for (MeasuredShare& share : cache.shares) {
+      if (share.words >= least) {
+        shares.push_back(&share);
+      }
+    }
+  }
+  begin(status, fmt::format("timing {} with {}, {} rounds", kTimedKernel,
+                            counted(std::ssize(shares), "size") + " of M", kRounds));
+  std::vector<std::vector<double>> samples(shares.size());
+  for (Index round = 0; round < kRounds; ++round) {
+    status.show(fmt::format("{}: round {} of {}", kTimedKernel, round + 1, kRounds));
+    const Json row = kept(fmt::format("{} {}", kTimedKernel, round), [&] {
+      Json measured = Json::array();
+      for (const MeasuredShare* share : shares) {
+        kept.stop();
+        measured.push_back(trial.of_peak(share->words));
+      }
+      return measured;
+    });
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      samples[k].push_back(row.at(k).get<double>());
+    }
+  }
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    shares[k]->of_peak = median(std::move(samples[k]));
+  }
+}
+
+// One of the plans that a kernel's rates are from.
+struct TimedPlan {
+  Trial* trial;
+  Plan plan;
+  std::vector<double> seconds = {};
+  double spent = 0;
+};
+
+// Those for some width: with three quarters of each cache; where none is enough, with twice the
+// least M, at which some kernels do their work over and over.
+std::vector<TimedPlan> plans_for_rates(Trial& trial, const Kernel& kernel, const Shape& shape,
+                                       const std::vector<CalibratedCache>& caches) {
+  const Index least = kernel.least_M(shape);
+  std::vector<TimedPlan> plans;
+  for (const CalibratedCache& cache : caches) {
+    const auto M = static_cast<Index>(kRateShare * static_cast<double>(cache.bytes) / 4);
+    if (M >= least) {
+      plans.push_back({&trial, kernel.plan(shape, M, Objective::time)});
+    }
+  }
+  if (plans.empty()) {
+    plans.push_back({&trial, kernel.plan(shape, 2 * least, Objective::time)});
+  }
+  return plans;
+}
+
+// Kernels and caches in turn, as above. The fastest round tells: few are too few for a median, and
+// whatever disturbs only adds.
+Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology, Index n,
+            StatusLine& status, Kept& kept) {
+  Rates all;
+  if (const Cache* nearest = topology.cache(caches.front().level); nearest->line) {
+    all.granule = std::max(Index{1}, *nearest->line / Index{sizeof(float)});
+  }
+  for (const Kernel& kernel : kernels()) {
+    all.kernels.push_back({std::string(kernel.name), {}});
+  }
+  for (const Index d : kRateWidths) {
+    const Shape shape{n, n, d};
+    std::vector<std::unique_ptr<Trial>> trials;
+    std::vector<TimedPlan> plans;
+    for (const Kernel& kernel : kernels()) {
+      trials.push_back(std::make_unique<Trial>(kernel, shape));
+      std::ranges::move(plans_for_rates(*trials.back(), kernel, shape, caches),
+                        std::back_inserter(plans));
+    }
+    begin(status, fmt::format("timing all {} with d = {}, {} rounds",
+                              counted(std::ssize(trials), "kernel"), d, kRateRounds));
+    for (Index round = 0; round < kRateRounds; ++round) {
+      status.show(fmt::format("rates, d={}: round {} of {}", d, round + 1, kRateRounds));
+      const Json row = kept(fmt::format("rates {} {}", d, round), [&] {
+        Json measured = Json::array();
+        for (const TimedPlan& timed : plans) {
+          kept.stop();
+          measured.push_back(timed.spent < kRateSeconds ? Json(timed.trial->seconds(timed.plan))
+                                                        : Json());
+        }
+        return measured;
+      });
+      for (std::size_t k = 0; k < plans.size(); ++k) {
+        if (!row.at(k).is_null()) {
+          plans[k].seconds.push_back(row.at(k).get<double>());
+          plans[k].spent += plans[k].seconds.back();
+        }
+      }
+    }
+    for (TimedPlan& timed : plans) {
+      const auto flops = static_cast<double>(total(timed.plan.phases).flops.value());
+      add_sample(*std::ranges::find(all.kernels, timed.plan.kernel, &KernelRates::kernel),
+                 {words_per_flop(timed.plan, all.granule),
+                  *std::ranges::min_element(timed.seconds) / flops});
+    }
+  }
+  return all;
+}
+
+// The command that measures it under callgrind.
+std::vector<std::string> under_callgrind(const Request& request) {
+  return {"measure", request.kernel,
+          "--n",     std::to_string(*request.n),
+          "--d",     std::to_string(*request.d),
+          "--M",     std::to_string(request.M),
+          "--via",   "callgrind"};
+}
+
+// Three square matrices, each as large as the cache, and three blocks that fill M.
+Request product(const CalibratedCache& cache, const MeasuredShare& share) {
+  Request request;
+  request.kernel = kTrafficKernel;
+  request.n = request.m = request.d = cache.side;
+  request.M = share.words;
+  return request;
+}
+
+// By counters where they are believed, else by callgrind where that is there.
+void measure_traffic(CalibratedCache& cache, const Topology& topology, const Counters& counters,
+                     StatusLine& status, Kept& kept) {
+  const double words = static_cast<double>(cache.bytes) / sizeof(float);
+  cache.side = std::max(Index{1}, static_cast<Index>(std::sqrt(words)));
+  const bool by_counters = std::ranges::any_of(counters.events(), [&](const CounterEvent& event) {
+    return event.lines_into == cache.level;
+  });
+  const Index least = find_kernel(kTrafficKernel).least_M({cache.side, cache.side, cache.side});
+  const auto caches = simulation(topology, cache.level);
+  if (!by_counters) {
+    const std::string& why =
+        counters.unavailable().empty() ? counters.incomplete() : counters.unavailable();
+    const std::string no_callgrind = !callgrind_unavailable().empty() ? callgrind_unavailable()
+                                     : !find_valgrind()               ? kNoValgrind
+                                                                      : "";
+    if (!no_callgrind.empty()) {
+      cache.no_traffic = fmt::format("no counters ({}), no callgrind ({})", why, no_callgrind);
+      return;
+    }
+  }
+  begin(status,
+        fmt::format("measuring the traffic of {} in {}", kTrafficKernel, to_string(cache.level)));
+  for (MeasuredShare& share : cache.shares) {
+    if (share.words < least) {
+      continue;
+    }
+    const std::string part = fmt::format("{}*{}", to_string(cache.level), share.share);
+    status.show(fmt::format("{}: traffic of {}", kTrafficKernel, part));
+    const Request request = product(cache, share);
+    try {
+      const Json measured = kept("traffic " + part, [&] {
+        const Measurement measurement =
+            by_counters ? measure_by_papi(request, topology, {})
+                        : measure_by_callgrind(under_callgrind(request), *caches, topology.source);
+        return Json{{"ratio", known(traffic_ratio(measurement, cache.level))},
+                    {"via", measurement.version}};
+      });
+      if (!measured.at("ratio").is_null()) {
+        share.ratio = measured.at("ratio").get<double>();
+      }
+      cache.via = measured.at("via");
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      kept.stop();  // it may have failed by the signal
+      cache.no_traffic = error.what();
+      for (MeasuredShare& all : cache.shares) {
+        all.ratio.reset();
+      }
+      return;
+    }
+  }
+  if (!agreeing(cache.shares)) {
+    cache.no_traffic = fmt::format("{} needs a larger M", kTrafficKernel);
+  }
+}
+
+std::string date() {
+  const auto time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+}
+
+std::filesystem::path target(const TextOption& out) {
+  if (const auto given = out.get()) {
+    if (given->text.empty()) {
+      throw UsageError(given->from + " '': expected a file");
+    }
+    return given->text;
+  }
+  const std::filesystem::path file = calibration_file();
+  std::filesystem::create_directories(file.parent_path());
+  return file;
+}
+
+}  // namespace
+
+Action add_calibrate(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : n(command, "--n",
+            fmt::format("queries and keys of the problem that is timed; {}", kQueries), "SIZE",
+            Twin::of_command),
+          out(command, "--out",
+              "where the result goes; redblue/calibration.json in XDG_CACHE_HOME or ~/.cache, "
+              "where --M auto and --objective time look; -: standard output, and what else is "
+              "said there goes to standard error",
+              "FILE", Twin::of_command),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
+    TextOption n, out, format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    const Format format = parse_format(options->format);
+    const auto n = options->n.get();
+    const Index queries = n ? parse_size(n->text, n->from) : kQueries;
+    const Shape shape{queries, queries, kWidth};
+    Calibration calibration{.topology = this_machine(),
+                            .simd = simd_target(),
+                            .date = date(),
+                            .n = shape.n,
+                            .d = shape.d,
+                            .rounds = kRounds,
+                            .rates_n = std::min(queries, kRateQueries)};
+    calibration.levels = caches_of(calibration.topology);
+    const MemoryClaim memory = memory_for(shape);
+    // A file that cannot be written is known before the work is done.
+    const std::filesystem::path path = target(options->out);
+    WholeFile file(path);
+    Kept kept(path, {{"program", program_fingerprint()},
+                     {"model", known(calibration.topology.model)},
+                     {"source", calibration.topology.source},
+                     {"caches", caches_json(calibration.topology)},
+                     {"simd", calibration.simd},
+                     {"n", calibration.n}});
+    {
+      StatusLine status;
+      time(calibration.levels, shape, status, kept);
+      calibration.rates =
+          rates(calibration.levels, calibration.topology, calibration.rates_n, status, kept);
+      const Counters counters(calibration.topology);
+      for (CalibratedCache& cache : calibration.levels) {
+        measure_traffic(cache, calibration.topology, counters, status, kept);
+      }
+    }
+    const std::string json = to_json(calibration);
+    file.append(std::as_bytes(std::span(json)));
+    file.finish();
+    file.commit();
+    kept.remove();
+    print(format == Format::json  ? json
+          : format == Format::csv ? to_csv(calibration)
+                                  : printable_lines(to_table(calibration) + "\nwritten: ") +
+                                        printable(file.target().string()) + "\n",
+          beside(is_standard_output(path)));
+    return 0;
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,36 @@
+// redblue count: what a kernel will move, from its formulas, at once.
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "runtime/report/run_report.hpp"
+#include "runtime/run/run.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/options/problem.hpp"
+
+namespace redblue {
+
+Action add_count(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : problem(command),
+          heads(command),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
+    ProblemOptions problem;
+    HeadsOption heads;
+    TextOption format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    Request request;
+    options->problem.fill(request);
+    options->heads.fill(request);
+    const Format format = parse_format(options->format);
+    print(count(request), format);
+    return 0;
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,141 @@
+// redblue measure: runs a kernel, counted, and puts beside the words what a cache did: the
+// processor's own, by its event counters, or a simulated one, by callgrind.
+
+#include <cstdlib>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "runtime/observe/callgrind.hpp"
+#include "runtime/report/measurement.hpp"
+#include "runtime/run/run.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/machine.hpp"
+#include "tools/options/measuring.hpp"
+#include "tools/options/problem.hpp"
+#include "tools/options/simd.hpp"
+
+namespace redblue {
+namespace {
+
+// The cache that M stands for: the one it was said to be a part of, or the smallest that holds it.
+CacheLevel level_of(const Request& request, const Topology& topology,
+                    const std::optional<Given>& given) {
+  if (given) {
+    for (const CacheLevel level : kCacheLevels) {
+      if (given->text == to_string(level)) {
+        return level;
+      }
+    }
+    throw UsageError(fmt::format("{} '{}': expected L1, L2 or L3", given->from, given->text));
+  }
+  if (request.M_from) {
+    return request.M_from->part.level;
+  }
+  for (const CacheLevel level : kCacheLevels) {
+    const Cache* cache = topology.cache(level);
+    if (cache != nullptr && static_cast<std::uint64_t>(request.M) <= cache->bytes / sizeof(float)) {
+      return level;
+    }
+  }
+  throw UsageError(
+      fmt::format("--level is missing: no cache that is known here holds M = {} words", request.M));
+}
+
+// `app` is what was typed. The child has the M that was found here: a cache, and what calibrate
+// found, are this process's to look up.
+int by_callgrind(const CLI::App& app, const Request& request,
+                 const std::optional<Given>& given_level, Format format) {
+  if (const std::string why = callgrind_unavailable(); !why.empty()) {
+    throw std::runtime_error("callgrind is unavailable: " + why);
+  }
+  const Topology topology = machine_topology();
+  if (!topology.unavailable.empty()) {
+    throw std::runtime_error("callgrind is unavailable: which cache to simulate is not known: " +
+                             topology.unavailable);
+  }
+  const CacheLevel level = level_of(request, topology, given_level);
+  const auto caches = simulation(topology, level);
+  if (!caches) {
+    throw UsageError(fmt::format("{} {}: its size is not known here ({})",
+                                 given_level ? given_level->from : "--level", to_string(level),
+                                 topology.source));
+  }
+  try {
+    Measurement measurement = measure_by_callgrind(
+        command_words(app, {{"--M", std::to_string(request.M)}}), *caches, topology.source);
+    measurement.M_from = request.M_from;
+    print(measurement, format);
+    return 0;
+  } catch (const EndedInside& ended) {
+    say(ended.what());
+    return ended.code;
+  }
+}
+
+// What happens under callgrind: the run, its phases dumped, and its document.
+int inside_callgrind(const Request& request, const char* cache_bytes) {
+  const auto bytes = static_cast<std::uint64_t>(parse_size(cache_bytes, kInsideCallgrind));
+  const Report report =
+      run(request, Topology(), [bytes](Machine& machine, const Plan& plan, const auto& go) {
+        const CallgrindPhases phases(machine, plan.kernel, bytes);
+        go();
+      });
+  print(report, Format::json);
+  return 0;
+}
+
+}  // namespace
+
+Action add_measure(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : problem(command),
+          inputs(command),
+          via(command, "--via",
+              "papi: the processor's event counters, those of PAPI_EVENTS or lines into L1 and "
+              "L2; callgrind: a simulated cache; papi",
+              "HOW"),
+          level(command, "--level",
+                "which cache callgrind simulates: L1, L2 or L3; the one that M stands for",
+                "CACHE"),
+          simd(command),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
+    ProblemOptions problem;
+    InputOptions inputs;
+    TextOption via, level;
+    SimdOption simd;
+    TextOption format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, &app] {
+    Request request;
+    options->problem.fill(request);
+    options->inputs.fill(request);
+    const Format format = parse_format(options->format);
+    const auto via = options->via.get();
+    const auto level = options->level.get();
+    options->simd.apply();
+    if (via && via->text != "papi" && via->text != "callgrind") {
+      throw UsageError(fmt::format("{} '{}': expected papi or callgrind", via->from, via->text));
+    }
+    // Counters and simulation see one thread, and one machine that is its own.
+    if (request.threads > 1) {
+      throw UsageError(request.said("--threads") + ": a measurement has one");
+    }
+    if (!via || via->text == "papi") {
+      if (level) {
+        throw UsageError(level->from + " is for --via callgrind");
+      }
+      print(measure_by_papi(request, machine_topology(), counter_names()), format);
+      return 0;
+    }
+    const char* inside = std::getenv(kInsideCallgrind);
+    return inside == nullptr ? by_callgrind(app, request, level, format)
+                             : inside_callgrind(request, inside);
+  };
+}
+
+}  // namespace redblue

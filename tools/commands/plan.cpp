@@ -1,0 +1,101 @@
+// redblue plan: which kernel moves the fewest words, or takes the least time, and how near the
+// others come; with --cache, which of the paper's two algorithms is for which device.
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/report/device_report.hpp"
+#include "runtime/report/plan_report.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/machine.hpp"
+#include "tools/options/task.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr Index kQueries = 4096;  // of --cache, where --n is left out
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const Device& device : devices()) {
+    names.push_back(device.name);
+  }
+  return names;
+}
+
+// Sizes and names, or all.
+std::vector<Device> devices_of(const TextOption& option) {
+  std::vector<Device> found;
+  for (const Given& given : option.items()) {
+    const std::string& text = given.text;
+    if (text == "all") {
+      found.insert(found.end(), devices().begin(), devices().end());
+    } else if (const auto known = std::ranges::find(devices(), text, &Device::name);
+               known != devices().end()) {
+      found.push_back(*known);
+    } else if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0) {
+      throw UsageError(
+          fmt::format("{}: no device is called '{}': expected {}, all, or bytes as "
+                      "192KiB",
+                      given.from, text, fmt::join(device_names(), ", ")));
+    } else {
+      found.push_back({.name = text,
+                       .bytes = parse_bytes(text, given.from),
+                       .source = "given by " + given.from});
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Action add_plan(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : task(command),
+          objective(
+              command,
+              "what comes first: fewest words, or least time as `redblue calibrate` measured it"),
+          cache(command, "--cache",
+                fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
+                            "left out): which backward algorithm for which fast memory; bytes as "
+                            "192KiB, or {}, or all of these; several with commas between",
+                            kQueries, fmt::join(device_names(), ", ")),
+                "CACHES"),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
+    TaskOptions task;
+    ObjectiveOption objective;
+    TextOption cache, format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    const Format format = parse_format(options->format);
+    const bool by_time = options->objective.get() == Objective::time;
+    if (const std::vector<Device> asked = devices_of(options->cache); !asked.empty()) {
+      if (by_time) {
+        throw UsageError(
+            fmt::format("{} time: --cache compares words; a time is that of one machine",
+                        options->objective.option().get()->from));
+      }
+      print(report_devices(asked, options->task.tasks_of_widths(kQueries, options->cache)), format);
+      return 0;
+    }
+    Request request;
+    const Task task = options->task.task(request);
+    PlanReport report = report_plan(task, by_time ? std::optional(machine_rates()) : std::nullopt);
+    report.M_from = request.M_from;
+    print(report, format);
+    return 0;
+  };
+}
+
+}  // namespace redblue

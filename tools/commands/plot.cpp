@@ -1,0 +1,239 @@
+// redblue plot: pictures of what kernels do. A kind of picture is one function, which adds its
+// options to a subcommand of its own and draws.
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/report/occupancy_picture.hpp"
+#include "runtime/run/run.hpp"
+#include "runtime/sweep/figures.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/picture.hpp"
+#include "tools/options/problem.hpp"
+#include "tools/options/swept.hpp"
+
+namespace redblue {
+namespace {
+
+Action occupancy(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command) : problem(command), inputs(command), picture(command) {}
+    ProblemOptions problem;
+    InputOptions inputs;
+    PictureOptions picture;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, &app] {
+    Request request;
+    options->problem.fill(request);
+    options->inputs.fill(request);
+    if (request.threads > 1) {
+      throw UsageError(request.said("--threads") + ": one fast memory is drawn");
+    }
+    PictureFile file(options->picture);
+    Picture picture;
+    run(request, Topology(),
+        around_asked(request, [&](Machine& machine, const Plan& plan, const auto& go) {
+          const Occupancy occupancy(machine, kOccupancyColumns);
+          go();
+          occupancy.check();
+          picture = occupancy_picture(occupancy, plan);
+        }));
+    file.draw(std::move(picture), app);
+    return 0;
+  };
+}
+
+// A few of them: "64, 128, 256, ...".
+std::string some_of(std::vector<std::string> values) {
+  constexpr std::size_t kSome = 3;
+  if (values.size() > kSome) {
+    values.resize(kSome);
+    values.emplace_back("...");
+  }
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+// A sweep, and which of its points.
+class SweepOptions {
+ public:
+  explicit SweepOptions(CLI::App& app)
+      : directory_(app, "directory", "of a sweep"),
+        where_(app, "--where", "only points with these arguments; several with commas between",
+               "NAME=VALUE"),
+        picture_(app) {}
+
+  [[nodiscard]] const PictureOptions& picture() const { return picture_; }
+  [[nodiscard]] Sweep sweep() const { return read_sweep(directory_.get()); }
+  // Throws: UsageError where no point is so.
+  [[nodiscard]] Points points(const Sweep& sweep) const {
+    std::map<std::string, std::string> where;
+    for (const Given& given : where_.items()) {
+      const std::size_t equals = given.text.find('=');
+      if (equals == std::string::npos || equals + 1 == given.text.size()) {
+        throw UsageError(
+            fmt::format("{} '{}': expected NAME=VALUE, for example d=64", given.from, given.text));
+      }
+      where[given.text.substr(0, equals)] = given.text.substr(equals + 1);
+    }
+    for (auto& [name, value] : where) {
+      const bool known = std::ranges::any_of(sweep.points, [&name = name](const Swept& swept) {
+        return swept.point.arguments.contains(name);
+      });
+      if (!known) {
+        throw UsageError(fmt::format("{}: no point has a '{}'", where_.said(), name));
+      }
+      if (std::isdigit(static_cast<unsigned char>(value.front())) != 0) {
+        value = std::to_string(parse_size(value, where_.said()));
+      }
+    }
+    Points found = points_of(sweep, where);
+    if (found.empty()) {
+      throw UsageError(fmt::format("{}: {} has no such points", where_.said(), directory_.get()));
+    }
+    return found;
+  }
+
+ protected:
+  [[nodiscard]] const std::string& directory() const { return directory_.get(); }
+  [[nodiscard]] const std::string& where_flag() const { return where_.flag(); }
+
+ private:
+  Argument directory_;
+  TextOption where_;
+  PictureOptions picture_;
+};
+
+// And over which of their sizes.
+class SliceOptions : public SweepOptions {
+ public:
+  explicit SliceOptions(CLI::App& app)
+      : SweepOptions(app),
+        over_(app, "--over", "the axis; the one of them that varies where left out", kOver) {}
+
+  // All of these points. Throws: UsageError where they differ in more than the axis.
+  [[nodiscard]] Slice slice(const Points& points) const {
+    const std::vector<Differing> all = differing(points);
+    const std::vector<std::string> axes = axes_of(all);
+    std::string varying, ways;
+    for (const auto& [name, values] : all) {
+      varying += fmt::format("{}{} ({})", varying.empty() ? "" : ", ", name, some_of(values));
+    }
+    for (const std::string& axis : axes) {
+      const std::vector<Slice> found = slices(points, axis);
+      if (found.size() <= 1) {
+        return found.empty() ? Slice{.over = axis, .common = {}, .points = {}} : found.front();
+      }
+      // One of the slices, and not one of a few points where there are others.
+      const Slice& most = *std::ranges::max_element(
+          found, {}, [](const Slice& slice) { return slice.points.size(); });
+      std::string fixed;
+      for (const auto& [name, values] : all) {
+        const Arguments& arguments = most.points.front()->point.arguments;
+        if (name != axis && arguments.contains(name)) {
+          fixed += fmt::format("{}{}={}", fixed.empty() ? "" : ",", name,
+                               to_string(arguments.value(name)));
+        }
+      }
+      ways +=
+          fmt::format("{}{} {} draws over {}", ways.empty() ? "" : ", ", where_flag(), fixed, axis);
+    }
+    throw UsageError(fmt::format("{} varies in {}: {}", directory(), varying, ways));
+  }
+
+ private:
+  // Over which points that differ so can be drawn: at least one.
+  [[nodiscard]] std::vector<std::string> axes_of(const std::vector<Differing>& all) const {
+    if (const auto over = over_.get()) {
+      if (std::ranges::find(kAxes, over->text) == kAxes.end()) {
+        throw UsageError(fmt::format("{} '{}': expected {}", over->from, over->text, kOver));
+      }
+      return {over->text};
+    }
+    std::vector<std::string> axes;
+    for (const std::string_view axis : kAxes) {
+      if (std::ranges::find(all, axis, &Differing::name) != all.end()) {
+        axes.emplace_back(axis);
+      }
+    }
+    return axes.empty() ? std::vector{std::string(kAxes.front())} : axes;
+  }
+
+  static constexpr const char* kOver = "M|n|d";
+  TextOption over_;
+};
+
+// Draws what `picture` makes of the sweep and its options.
+template <class Options, class Make>
+Action drawn(CLI::App& app, Make picture) {
+  const auto options = std::make_shared<Options>(app);
+  return [options, picture, &app] {
+    const Sweep sweep = options->sweep();
+    PictureFile file(options->picture());
+    file.draw(picture(*options, sweep), app);
+    return 0;
+  };
+}
+
+Action figure1(CLI::App& app) {
+  return drawn<SliceOptions>(app, [](const SliceOptions& options, const Sweep& sweep) {
+    return figure1_picture(options.slice(backward_of(options.points(sweep))));
+  });
+}
+
+Action phases(CLI::App& app) {
+  struct Options : SliceOptions {
+    explicit Options(CLI::App& command)
+        : SliceOptions(command), kernel(command, "--kernel", "whose phases", "KERNEL") {}
+    TextOption kernel;
+  };
+  return drawn<Options>(app, [](const Options& options, const Sweep& sweep) {
+    const Points points = options.points(sweep);
+    const auto kernel = options.kernel.get();
+    if (kernel && only(points, kernel->text).empty()) {
+      throw UsageError(fmt::format("{} '{}': the sweep has {}", kernel->from, kernel->text,
+                                   fmt::join(subjects_of(points), ", ")));
+    }
+    if (!kernel && subjects_of(points).size() > 1) {
+      throw UsageError(fmt::format("{} is missing: the sweep has {}", options.kernel.flag(),
+                                   fmt::join(subjects_of(points), ", ")));
+    }
+    return phases_picture(options.slice(kernel ? only(points, kernel->text) : points));
+  });
+}
+
+Action roofline(CLI::App& app) {
+  return drawn<SweepOptions>(app, [](const SweepOptions& options, const Sweep& sweep) {
+    return roofline_picture(options.points(sweep));
+  });
+}
+
+}  // namespace
+
+Action add_plot(CLI::App& app) {
+  const auto chosen = std::make_shared<Action>();
+  app.require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, Action (*kind)(CLI::App&)) {
+    CLI::App& command = add_subcommand(app, name, help);
+    command.final_callback([chosen, action = kind(command)] { *chosen = action; });
+  };
+  add("figure1", "the paper's Figure 1 by measurement: words against M, n or d, and over the bound",
+      figure1);
+  add("phases", "where the words of a kernel go, by phase, over M, n or d", phases);
+  add("roofline", "GF/s against words a flop, below what the machine reached meanwhile", roofline);
+  add("occupancy", "what is in fast memory in the course of a run, by tile", occupancy);
+  return [chosen] { return (*chosen)(); };
+}
+
+}  // namespace redblue

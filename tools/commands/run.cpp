@@ -1,0 +1,95 @@
+// redblue run: runs a kernel on inputs from files or from a seed, counted.
+
+#include "runtime/run/run.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "runtime/report/run_report.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/interruption.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/options/machine.hpp"
+#include "tools/options/problem.hpp"
+#include "tools/options/simd.hpp"
+
+namespace redblue {
+namespace {
+
+// On a terminal a line says how far it is.
+Report run_shown(const Request& request, const Topology& topology) {
+  StatusLine status;
+  if (!status.visible()) {
+    return run(request, topology);
+  }
+  const Progress progress([&](std::string_view line) { status.show(line); });
+  return run(request, topology, nullptr, &progress);
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : problem(command),
+          heads(command),
+          inputs(command),
+          out(command, "--out",
+              "a result to a .npy file; may be repeated; -: standard output, and the report goes "
+              "to standard error",
+              "NAME=FILE"),
+          verify(command, "--verify", "compare with a double-precision evaluation"),
+          store(command),
+          simd(command),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
+    ProblemOptions problem;
+    HeadsOption heads;
+    InputOptions inputs;
+    TextOption out;
+    Switch verify;
+    StoreOptionGroup store;
+    SimdOption simd;
+    TextOption format;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    Request request;
+    options->problem.fill(request);
+    options->heads.fill(request);
+    options->inputs.fill(request);
+    fill_files(options->out, request, request.out);
+    request.verify = options->verify.get();
+    options->store.fill(request);
+    if (request.store) {
+      request.store->options.before_each = stop_if_asked();
+    }
+    const Format format = parse_format(options->format);
+    options->simd.apply();
+
+    // Where threads go is asked only where there are several.
+    const Topology topology = request.threads > 1 ? machine_topology() : Topology();
+    const Report report = run_shown(request, topology);
+    print(report, format, beside(std::ranges::any_of(request.out, [](const auto& out) {
+            return is_standard_output(out.second);
+          })));
+    if (request.in.contains("O") && std::ranges::find(report.given, "O") == report.given.end()) {
+      say(fmt::format("O and L are not used: {} makes its own", report.kernel.plan.kernel));
+    }
+    // CSV has no room for the verdict; and what is not as it should be is said in any case.
+    constexpr double kUsual = 1e-3;
+    if (report.error) {
+      const Verdict& error = *report.error;
+      if (format == Format::csv || !error.ok || !error.explained ||
+          !(error.given_off.value_or(0) <= kUsual)) {
+        say(to_words(error));
+      }
+      return error.ok ? 0 : 1;
+    }
+    return 0;
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,341 @@
+// redblue store: the matrices of a store on disk, seen, verified, brought in and taken out.
+
+#include "memsim/store/store.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/attention.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/run/resolve.hpp"
+#include "runtime/run/stored_run.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/printable.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/interruption.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/problem.hpp"
+
+namespace redblue {
+namespace {
+
+using Path = std::filesystem::path;
+using Items = std::vector<std::string>;
+
+std::string file_of(const std::string& name) {
+  return name + std::string(Store::kSuffix);
+}
+
+StoreOptions options_of(Index granule_bytes) {
+  StoreOptions options;
+  options.granule_bytes = granule_bytes;
+  options.before_each = stop_if_asked();
+  return options;
+}
+
+// Names that are no path, and that no file of a run has.
+void check_name(const std::string& name, const std::string& item) {
+  const bool good = std::ranges::all_of(name, [](unsigned char letter) {
+    return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
+  });
+  if (!good) {
+    throw UsageError(fmt::format(
+        "{}: '{}' is no name of a matrix: expected letters, digits, _ and -", item, name));
+  }
+}
+
+std::pair<std::string, Path> name_and_file(const std::string& item) {
+  const std::size_t equals = item.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == item.size()) {
+    throw UsageError(fmt::format("'{}': expected NAME=FILE, for example A1=a1.npy", item));
+  }
+  return {item.substr(0, equals), item.substr(equals + 1)};
+}
+
+void check_directory(const Path& directory) {
+  if (!std::filesystem::exists(directory)) {
+    throw std::runtime_error(fmt::format(
+        "there is no store {}: redblue store import or generate makes one", directory.string()));
+  }
+}
+
+// DIR, or file:DIR as for a run.
+Path directory_of(const std::string& text) {
+  return text.starts_with("file:") ? store_directory({text, "directory"}) : Path(text);
+}
+
+// Of those that are asked for, or all.
+Items chosen(const Store& store, const Items& asked) {
+  const Items all = store.names();
+  if (all.empty()) {
+    throw std::runtime_error(fmt::format(
+        "{} is no store: no matrix is there (redblue store import or generate makes one)",
+        store.directory().string()));
+  }
+  for (const std::string& name : asked) {
+    if (std::ranges::find(all, name) == all.end()) {
+      const std::string where = store.directory().string();
+      throw std::runtime_error(
+          fmt::format("the store {0} has no matrix {1} (redblue store info {0})", where, name));
+    }
+  }
+  return asked.empty() ? all : asked;
+}
+
+// A matrix that is there once it is whole.
+template <class Fill>
+void make(Store& store, const std::string& name, Index rows, Index cols, const Fill& fill) {
+  const auto file = store.create(name + std::string(Store::kTemporarySuffix),
+                                 StoreLayout::row_major(rows, cols, store.granule_bytes()),
+                                 StoreFile::Life::temporary);
+  fill(*file);
+  file->seal();
+  file->stay_as(file_of(name));
+}
+
+std::string info_csv(const nlohmann::ordered_json& matrices) {
+  std::string text =
+      "matrix,rows,columns,block_rows,block_columns,granule_rows,granule_columns,bytes,"
+      "fingerprint\n";
+  for (const auto& matrix : matrices) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", matrix["name"].get<std::string>(),
+                        matrix["rows"].get<Index>(), matrix["columns"].get<Index>(),
+                        matrix["block"][0].get<Index>(), matrix["block"][1].get<Index>(),
+                        matrix["granule"][0].get<Index>(), matrix["granule"][1].get<Index>(),
+                        matrix["bytes"].get<Index>(), matrix["fingerprint"].get<std::string>());
+  }
+  return text;
+}
+
+std::string info_table(const nlohmann::ordered_json& matrices) {
+  Table table;
+  table.add({"matrix", "rows", "columns", "block", "granule", "bytes", "fingerprint"});
+  const auto extents = [](const nlohmann::ordered_json& both) {
+    return fmt::format("{} x {}", both[0].get<Index>(), both[1].get<Index>());
+  };
+  for (const auto& matrix : matrices) {
+    table.add({matrix["name"], grouped(matrix["rows"]), grouped(matrix["columns"]),
+               extents(matrix["block"]), extents(matrix["granule"]), grouped(matrix["bytes"]),
+               matrix["fingerprint"]});
+  }
+  return table.text();
+}
+
+int info(const Path& directory, const Items& asked, Format format) {
+  check_directory(directory);
+  Store store(directory);
+  nlohmann::ordered_json matrices = nlohmann::ordered_json::array();
+  for (const std::string& name : chosen(store, asked)) {
+    const auto file = store.open(file_of(name));
+    const StoredMatrix& matrix = *file->matrix();
+    const auto& [rows, columns] = matrix.layout();
+    matrices.push_back({{"name", name},
+                        {"rows", rows.extent},
+                        {"columns", columns.extent},
+                        {"block", {rows.block, columns.block}},
+                        {"granule", {rows.piece, columns.piece}},
+                        {"bytes", StoredMatrix::file_bytes(matrix.layout()).value()},
+                        {"element", "float32"},
+                        {"fingerprint", fmt::format("{:016x}", matrix.fingerprint())}});
+  }
+  if (format == Format::json) {
+    print(nlohmann::ordered_json{{"schema", kSchema}, {"matrices", matrices}}.dump(2) + "\n");
+  } else {
+    print(format == Format::csv ? info_csv(matrices) : info_table(matrices));
+  }
+  return 0;
+}
+
+int verify(const Path& directory, const Items& asked) {
+  check_directory(directory);
+  Store store(directory, options_of(StoreOptions().granule_bytes));
+  int code = 0;
+  for (const std::string& name : chosen(store, asked)) {
+    try {
+      const auto [granules, unwritten] = store.open(file_of(name))->matrix()->verify();
+      const Index written = granules - unwritten;
+      print(fmt::format("{}: {} {} what was written{}\n", printable(name),
+                        counted(written, "granule"), written == 1 ? "is" : "are",
+                        unwritten == 0   ? ""
+                        : unwritten == 1 ? ", 1 never was"
+                                         : fmt::format(", {} never were", unwritten)));
+    } catch (const StoreError& error) {  // the others may be whole
+      say(error.what());
+      code = 1;
+    }
+  }
+  return code;
+}
+
+int import_files(const Path& directory, const Items& items, Index granule_bytes) {
+  for (const std::string& item : items) {  // before a store is made for them
+    check_name(name_and_file(item).first, item);
+  }
+  std::optional<Store> store;
+  for (const std::string& item : items) {
+    const auto [name, path] = name_and_file(item);
+    const NpyReader reader(path);
+    if (reader.shape().size() > 2) {
+      throw InputError(
+          fmt::format("{} of {} has {} dimensions, expected 1 or 2: a store has no "
+                      "heads",
+                      name, path.string(), reader.shape().size()));
+    }
+    if (!store) {
+      store.emplace(directory, options_of(granule_bytes));
+    }
+    make(*store, name, reader.rows(), reader.cols(),
+         [&, &matrix = name](StoreFile& file) { import_rows(reader, matrix, file); });
+    print(fmt::format("{}: {} x {} from {}\n", name, reader.rows(), reader.cols(),
+                      printable(path.string())));
+  }
+  return 0;
+}
+
+// The operands of attention, or some of them, as a run without files would make them.
+int generate(const Path& directory, const Items& asked, const Request& request, const Shape& shape,
+             Index granule_bytes) {
+  std::vector<Signature> operands;
+  for (const Signature* operand : {&kA1, &kA2, &kA3, &kX, &kY, &kdO}) {
+    if (asked.empty() || std::ranges::find(asked, operand->name) != asked.end()) {
+      operands.push_back(*operand);
+    }
+  }
+  for (const std::string& name : asked) {
+    if (std::ranges::find(operands, name, &Signature::name) == operands.end()) {
+      throw UsageError(fmt::format("'{}': expected some of A1, A2, A3, X, Y, dO", name));
+    }
+  }
+  check_made(request, operands, "the store");
+  Store store(directory, options_of(granule_bytes));
+  for (const Signature& operand : operands) {
+    const std::string name(operand.name);
+    const Index rows = operand.rows_of(shape);
+    const Index cols = operand.cols_of(shape);
+    make(store, name, rows, cols,
+         [&](StoreFile& file) { generate_rows(request, operand, shape, file); });
+    const auto made = request.make.find(name);
+    print(fmt::format("{}: {} x {} {}\n", name, rows, cols,
+                      made != request.make.end()
+                          ? fmt::format("made: {}", to_string(made->second))
+                          : fmt::format("from seed {}", request.seed.value_or(kDefaultSeed))));
+  }
+  return 0;
+}
+
+int export_files(const Path& directory, const Items& items) {
+  check_directory(directory);
+  Store store(directory, options_of(StoreOptions().granule_bytes));
+  Items names;
+  for (const std::string& item : items) {
+    names.push_back(name_and_file(item).first);
+  }
+  static_cast<void>(chosen(store, names));
+  const bool data_on_standard_output = std::ranges::any_of(items, [](const std::string& item) {
+    return is_standard_output(name_and_file(item).second);
+  });
+  for (const std::string& item : items) {
+    const auto [name, path] = name_and_file(item);
+    const auto file = store.open(file_of(name));
+    const Index rows = file->rows();
+    const Index cols = file->cols();
+    // L has one dimension, as for a run.
+    NpyWriter writer(path,
+                     name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
+    export_rows(*file, writer);
+    writer.commit();
+    print(fmt::format("{}: {} x {} to {}\n", name, rows, cols, printable(path.string())),
+          beside(data_on_standard_output));
+  }
+  return 0;
+}
+
+Index granule_of(const TextOption& option) {
+  const auto granule = option.get();
+  return granule ? parse_granule(*granule) : StoreOptions().granule_bytes;
+}
+
+}  // namespace
+
+Action add_store(CLI::App& app) {
+  struct Options {
+    std::function<int(const Options&)> action;  // of the subcommand that was typed
+    std::string directory;
+    Items items;
+    std::optional<TextOption> format, import_granule, granule, seed, scale;
+    std::optional<MakeOption> made;
+    std::optional<ShapeOptions> shape;
+  };
+  const auto options = std::make_shared<Options>();
+  app.require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, const char* items, bool required) {
+    CLI::App* command = &add_subcommand(app, name, help);
+    command->add_option("directory", options->directory, "of the store")
+        ->required()
+        ->option_text(" ");
+    command->add_option("items", options->items, items)->required(required)->option_text(" ");
+    return command;
+  };
+  // An action is given the options: one that held them would keep them alive for ever.
+  const auto runs = [options](CLI::App* command, std::function<int(const Options&)> action) {
+    command->final_callback([options, action] { options->action = action; });
+  };
+
+  CLI::App* info_command = add("info", "the matrices in a store", "of these; of all", false);
+  options->format.emplace(*info_command, "--format", "table, json or csv", "FORMAT");
+  runs(info_command, [](const Options& given) {
+    return info(directory_of(given.directory), given.items, parse_format(*given.format));
+  });
+  runs(add("verify", "whether all that matrices hold is what was written", "these; all", false),
+       [](const Options& given) { return verify(directory_of(given.directory), given.items); });
+  CLI::App* import_command = add("import", "matrices from .npy files, by rows",
+                                 "NAME=FILE: a matrix and where it is", true);
+  options->import_granule.emplace(*import_command, "--granule", "the least that moves; 64KiB",
+                                  "BYTES");
+  runs(import_command, [](const Options& given) {
+    return import_files(directory_of(given.directory), given.items,
+                        granule_of(*given.import_granule));
+  });
+  CLI::App* generate_command =
+      add("generate", "operands of attention from a seed", "A1, A2, A3, X, Y, dO; all", false);
+  options->shape.emplace(*generate_command);
+  options->made.emplace(*generate_command);
+  options->seed.emplace(*generate_command, "--seed", "of the operands; 1", "NUMBER");
+  options->scale.emplace(*generate_command, "--scale", "their scores' standard deviation; 1",
+                         "NUMBER");
+  options->granule.emplace(*generate_command, "--granule", "the least that moves; 64KiB", "BYTES");
+  runs(generate_command, [](const Options& given) {
+    Request request;
+    given.shape->fill(request);
+    if (!request.n || !request.d) {
+      throw UsageError(request.n ? "--d is missing" : "--n is missing");
+    }
+    given.made->fill(request);
+    if (const auto seed = given.seed->get()) {
+      request.seed = parse_seed(seed->text, seed->from);
+    }
+    if (const auto scale = given.scale->get()) {
+      request.said_as["--scale"] = scale->from;
+      request.scale = parse_scale(scale->text, scale->from);
+    }
+    return generate(directory_of(given.directory), given.items, request,
+                    {*request.n, request.m.value_or(*request.n), *request.d},
+                    granule_of(*given.granule));
+  });
+  runs(add("export", "matrices to .npy files, by rows",
+           "NAME=FILE: a matrix and where it goes; -: standard output", true),
+       [](const Options& given) {
+         return export_files(directory_of(given.directory), given.items);
+       });
+  return [options] { return options->action(*options); };
+}
+
+}  // namespace redblue

@@ -1,0 +1,269 @@
+// redblue sweep: the points of a suite, each counted or timed, into a directory that figures and
+// reports are made from.
+
+#include "runtime/sweep/sweep.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/arithmetic/simd.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/system/journal.hpp"
+#include "runtime/system/memory.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/interruption.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/program.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/gate/jobs.hpp"
+#include "tools/gate/suite.hpp"
+#include "tools/options/machine.hpp"
+#include "tools/options/swept.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kTime = "time";
+
+// The first line of a journal: what its points are of, and by whom.
+Json head_of(const Suite& suite, const Topology& topology) {
+  Json head = {{"suite", suite.text}, {"program", program_fingerprint()}};
+  if (suite.how == kTime) {
+    head["machine"] = {topology.model.value_or("unknown"), simd_target()};
+  }
+  return head;
+}
+
+// What was done before, by the names of points.
+std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
+                                         const std::string& directory, const std::string& path) {
+  std::map<std::string, Swept> done;
+  if (journal.lines().empty()) {
+    journal.append(head.dump() + "\n");
+    return done;
+  }
+  const Json found = [&] {
+    try {
+      return parse_json(journal.lines().front(), path);
+    } catch (const InputError&) {  // of whatever suite it was, it is not this one
+      return Json();
+    }
+  }();
+  if (found != head) {
+    const bool same_suite = found.is_object() && found.value("suite", Json()) == head["suite"];
+    throw InputError(
+        fmt::format("{} holds the points of another {}: take another directory, or remove this one",
+                    directory, same_suite ? "build of redblue, or of another machine" : "suite"));
+  }
+  for (std::size_t k = 1; k < journal.lines().size(); ++k) {
+    Swept swept = parse_line(journal.lines()[k], fmt::format("{}, line {}", path, k + 1));
+    done.insert_or_assign(to_string(swept.point), std::move(swept));
+  }
+  return done;
+}
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  WholeFile file(path);
+  file.append(text);
+  file.finish();
+  file.commit();
+}
+
+// A point that does not run says why, in its place; and whether it would say so again: what was
+// asked of it is known to fail, while a disk that is full may have room tomorrow.
+template <class Work>
+std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
+  const auto failed = [&](const char* why, bool lasts) {
+    return std::pair(nothing_swept(point, true, why), lasts);
+  };
+  try {
+    return {work(), true};
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const ShapeMismatch& error) {  // a kernel's mistake, which may be mended
+    return failed(error.what(), false);
+  } catch (const std::invalid_argument& error) {
+    return failed(error.what(), true);
+  } catch (const CountOverflow& error) {
+    return failed(error.what(), true);
+  } catch (const std::bad_alloc&) {
+    return failed("out of memory", false);
+  } catch (const std::exception& error) {
+    return failed(error.what(), false);
+  }
+}
+
+// Names the first of the points that failed. Whether some of them may run another time, as they are
+// not among those that are `kept`.
+bool say_failures(const std::vector<Swept>& points, std::size_t kept) {
+  const auto failed = std::ranges::count(points, true, &Swept::failed);
+  if (failed > 0) {
+    const Swept& first = *std::ranges::find(points, true, &Swept::failed);
+    say(fmt::format("{} of them cannot run: {}: {}{}", failed, to_string(first.point), first.why,
+                    failed > 1 ? " (the others are in the files)" : ""));
+  }
+  return kept < points.size();
+}
+
+// A point that is at work on a disk.
+class AtWork {
+ public:
+  AtWork(std::atomic<int>& count, bool on_disk) : count_(count), one_(on_disk ? 1 : 0) {
+    count_ += one_;
+  }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  ~AtWork() { count_ -= one_; }
+
+ private:
+  std::atomic<int>& count_;
+  int one_;
+};
+
+// Points in memory may take minutes more when the process is asked to end, and leave nothing
+// behind: after a second it ends without them, but not before those `on_disks` have removed their
+// files.
+std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<int>& on_disks) {
+  return std::jthread([ending = std::move(ending), &on_disks](const std::stop_token& done) {
+    using Clock = std::chrono::steady_clock;
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    std::optional<Clock::time_point> last;
+    while (!done.stop_requested()) {
+      never.wait_for(lock, done, std::chrono::milliseconds(50), [] { return false; });
+      if (!last && !interruption().empty()) {
+        last = Clock::now() + std::chrono::seconds(1);
+      }
+      if (last && Clock::now() > *last && on_disks == 0 && !done.stop_requested()) {
+        StatusLine().clear();
+        say(ending());
+        std::_Exit(1);
+      }
+    }
+  });
+}
+
+int sweep(const std::string& suite_path, const std::filesystem::path& directory,
+          const JobsOption& jobs) {
+  const std::vector<Subject> subjects = kernel_subjects();
+  const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTime});
+  std::ranges::for_each(suite.notes, say);
+  // What is timed has the machine to itself.
+  if (suite.how == kTime && jobs.given()) {
+    throw UsageError(jobs.said() + ": points that are timed run one at a time");
+  }
+  const unsigned at_a_time = suite.how == kTime ? 1 : jobs.get();
+  const Topology topology = machine_topology();
+  std::filesystem::create_directories(directory);
+  const std::string path = directory / kPointsFile;
+  Journal journal(path);
+  const std::map<std::string, Swept> before =
+      done_before(journal, head_of(suite, topology), directory.string(), path);
+
+  Sweep sweep{.how = suite.how, .suite = suite.text, .points = {}};
+  std::vector<std::optional<Swept>> points(suite.points.size());
+  std::vector<std::size_t> left;
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    const Point point{suite.points[k].subject->name, suite.points[k].arguments};
+    if (const auto known = before.find(to_string(point)); known != before.end()) {
+      points[k] = known->second;
+    } else {
+      left.push_back(k);
+    }
+  }
+  if (left.size() < points.size()) {
+    say(fmt::format("{} of {} points were there", points.size() - left.size(), points.size()));
+  }
+  std::atomic<std::size_t> kept = points.size() - left.size();
+  std::atomic<int> on_disks = 0;
+  const std::function<void()> stop = stop_if_asked();
+  const auto ending = [&] {
+    return fmt::format("{}: {} of {} are kept in {}; the same command continues", interruption(),
+                       kept.load(), counted(std::ssize(points), "point"), directory.string());
+  };
+  try {
+    const std::jthread watcher = ending_soon(ending, on_disks);
+    std::mutex mutex;
+    MemoryBudget memory;
+    each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
+      stop();
+      const SuitePoint& asked = suite.points[left[k]];
+      const Point point{asked.subject->name, asked.arguments};
+      const AtWork at_work(on_disks, on_disk(point.arguments));
+      const auto [swept, lasts] = outcome_of(point, [&] {
+        return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTime,
+                           &memory, stop);
+      });
+      const std::lock_guard lock(mutex);
+      if (lasts) {
+        journal.append(to_line(swept));
+        ++kept;
+      }
+      points[left[k]] = swept;
+    });
+  } catch (const Interrupted&) {
+    throw Interrupted(ending());
+  }
+  for (std::optional<Swept>& swept : points) {
+    sweep.points.push_back(std::move(*swept));
+  }
+  write(directory / kTableFile, to_csv(sweep));
+  write(directory / kDocumentFile, to_json(sweep, topology));
+  say(fmt::format("{} in {}: {}, {}", counted(std::ssize(points), "point"), directory.string(),
+                  kTableFile, kDocumentFile));
+  return say_failures(sweep.points, kept) ? 1 : 0;
+}
+
+}  // namespace
+
+Action add_sweep(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : suite(command, "suite",
+                "a file of kernels and grids; how: run, count or time; -: standard input"),
+          out(command, "-o,--out", "the directory; what it has of this suite is not done again",
+              "DIR", Twin::of_command),
+          jobs(command) {}
+    Argument suite;
+    TextOption out;
+    JobsOption jobs;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    const auto out = options->out.get();
+    if (!out) {
+      throw UsageError("--out is missing: the directory that the sweep goes to");
+    }
+    if (out->text == "-") {
+      throw UsageError(out->from + " -: a sweep is a directory, and no standard output");
+    }
+    return sweep(options->suite.get(), out->text, options->jobs);
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,319 @@
+// record, check, diff: what kernels move, written down and held against what they move now.
+
+#include "tools/gate/gate.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/gate/baseline.hpp"
+#include "runtime/gate/comparison_report.hpp"
+#include "runtime/system/read_text.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/gate/jobs.hpp"
+#include "tools/gate/suite.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr int kDifferent = 3;
+
+// A comparison in a form, and in more of them to files.
+class FormOptions {
+ public:
+  explicit FormOptions(CLI::App& app)
+      : format_(app, "--format", list() + "; table", "FORM"),
+        also_(app, "--also",
+              "the same in another form to a file; may be repeated; -: standard output, and what "
+              "else is said there goes to standard error",
+              "FORM=FILE", Twin::of_command),
+        tolerance_(app, "--tolerance",
+                   "what may differ, up or down, such as reads=1% or phase1/S:peak=64; several "
+                   "with commas between; nothing",
+                   "[PHASE:]METRIC=SIZE") {}
+
+  // Throws: UsageError.
+  [[nodiscard]] std::vector<Tolerance> tolerances() const {
+    std::vector<Tolerance> tolerances;
+    for (const Given& given : tolerance_.items()) {
+      try {
+        tolerances.push_back(parse_tolerance(given.text));
+      } catch (const std::invalid_argument& error) {
+        throw UsageError(fmt::format("{} {}", given.from, error.what()));
+      }
+      const auto what = [](const Tolerance& each) { return std::pair(each.phase, each.metric); };
+      const auto first = std::ranges::find(tolerances, what(tolerances.back()), what);
+      if (&*first != &tolerances.back()) {
+        throw UsageError(fmt::format("{} {}: {} says how far this may move: leave one of them out",
+                                     given.from, given.text, first->text));
+      }
+    }
+    return tolerances;
+  }
+
+  // Where it all goes, asked for before the work. Throws: UsageError, std::system_error.
+  class Outputs {
+   public:
+    // Returns the exit code.
+    int take(const Comparison& comparison, const std::vector<Tolerance>& tolerances) {
+      for (const std::string& text : idle(tolerances, comparison)) {
+        say(fmt::format("{} {}: no point has this phase", tolerance_, text));
+      }
+      for (auto& [form, file] : files_) {
+        file->append(form->text(comparison));
+        file->finish();
+      }
+      print(form_->text(comparison), beside(data_on_standard_output_));
+      for (auto& [form, file] : files_) {
+        file->commit();
+      }
+      return comparison.failing() == 0 ? 0 : kDifferent;
+    }
+
+   private:
+    friend class FormOptions;
+    const ComparisonForm* form_ = nullptr;
+    std::string tolerance_;  // what it was given by
+    bool data_on_standard_output_ = false;
+    std::vector<std::pair<const ComparisonForm*, std::unique_ptr<WholeFile>>> files_;
+  };
+  // Not over what is compared.
+  [[nodiscard]] Outputs outputs(const std::vector<std::string>& compared) const {
+    Outputs outputs;
+    outputs.tolerance_ = tolerance_.said();
+    std::set<std::filesystem::path> targets;
+    for (const std::string& path : compared) {
+      if (!is_standard_input(path)) {
+        targets.insert(place_of(path));
+      }
+    }
+    const auto format = format_.get();
+    outputs.form_ = format ? &form_of(format->text, *format) : &comparison_forms().front();
+    for (const Given& given : also_.all()) {
+      const std::size_t equals = given.text.find('=');
+      if (equals == std::string::npos || equals + 1 == given.text.size()) {
+        throw UsageError(fmt::format("{} '{}': expected FORM=FILE, for example junit=gate.xml",
+                                     given.from, given.text));
+      }
+      const ComparisonForm& form = form_of(given.text.substr(0, equals), given);
+      const std::filesystem::path target = given.text.substr(equals + 1);
+      if (!targets.insert(place_of(target)).second) {
+        throw UsageError(fmt::format("{} '{}': this file is compared, or another form goes there",
+                                     given.from, given.text));
+      }
+      outputs.files_.emplace_back(&form, std::make_unique<WholeFile>(target));
+      outputs.data_on_standard_output_ |= is_standard_output(target);
+    }
+    return outputs;
+  }
+
+ private:
+  static std::string list() {
+    std::vector<std::string_view> names;
+    for (const ComparisonForm& form : comparison_forms()) {
+      names.push_back(form.name);
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+  static const ComparisonForm& form_of(const std::string& name, const Given& given) {
+    const auto found = std::ranges::find(comparison_forms(), name, &ComparisonForm::name);
+    if (found == comparison_forms().end()) {
+      throw UsageError(fmt::format("{} '{}': expected one of {}", given.from, given.text, list()));
+    }
+    return *found;
+  }
+
+  TextOption format_, also_, tolerance_;
+};
+
+How how_of(const std::string& text) {
+  return text == to_string(How::run) ? How::run : How::count;
+}
+
+Recorded record_point(const Subject& subject, const Arguments& arguments, How how) {
+  try {
+    return record(subject, arguments, how);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+        fmt::format("{}: {}", to_string(Point{subject.name, arguments}), error.what()));
+  }
+}
+
+// A baseline is no place for a kernel that contradicts its formula.
+void check_formula(const Subject& subject, const Arguments& arguments, const Recorded& recorded) {
+  if (!subject.formula) {
+    return;
+  }
+  const std::vector<Difference> off =
+      differences(record_point(subject, arguments, How::count), recorded, {});
+  if (!off.empty()) {
+    throw std::runtime_error(
+        fmt::format("{}: from its formula to its run, {}: one of the two is "
+                    "wrong",
+                    to_string(recorded.point), to_words(off.front())));
+  }
+}
+
+Recording record_suite(const Suite& suite, unsigned jobs) {
+  Recording recording{.how = how_of(suite.how), .points = {}};
+  recording.points.resize(suite.points.size());
+  each_point(suite.points.size(), jobs, "recorded", [&](std::size_t k) {
+    const auto& [subject, arguments] = suite.points[k];
+    recording.points[k] = record_point(*subject, arguments, recording.how);
+    if (recording.how == How::run) {
+      check_formula(*subject, arguments, recording.points[k]);
+    }
+    recording.points[k].point.arguments = brief(*subject, arguments);
+  });
+  return recording;
+}
+
+Compared check_point(const Recorded& before, How how, const std::vector<Subject>& subjects,
+                     const std::vector<Tolerance>& tolerances) {
+  Compared compared{
+      .point = before.point, .before = before, .now = std::nullopt, .differences = {}};
+  const Subject* subject = nullptr;
+  Arguments arguments;
+  try {
+    subject = &find_subject(subjects, before.point.subject);
+    arguments = complete(*subject, before.point.arguments);
+  } catch (const std::invalid_argument& error) {  // the kernel, or one of its arguments, is no more
+    compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
+    return compared;
+  }
+  try {
+    compared.now = record(*subject, arguments, how);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // one that cannot run does not hide what others move
+    compared.differences = {{.kind = Difference::Kind::failed, .why = error.what()}};
+    return compared;
+  }
+  compared.now->point = before.point;
+  compared.differences = differences(before, *compared.now, tolerances);
+  return compared;
+}
+
+Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : suite(
+              command, "suite",
+              "a file of kernels and grids of n, m, d, M ...; or a recording, to be made again; -: "
+              "standard input"),
+          out(command, "-o,--out", "where it goes; -: standard output, as where left out", "FILE",
+              Twin::of_command),
+          jobs(command) {}
+    Argument suite;
+    TextOption out;
+    JobsOption jobs;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, &subjects] {
+    const auto out = options->out.get();
+    const unsigned jobs = options->jobs.get();
+    const Suite suite =
+        read_suite(options->suite.get(), subjects,
+                   {std::string(to_string(How::run)), std::string(to_string(How::count))});
+    std::ranges::for_each(suite.notes, say);
+    std::optional<WholeFile> file;
+    if (out) {
+      file.emplace(out->text);  // what cannot be written is known before the work
+    }
+    const Recording recording = record_suite(suite, jobs);
+    if (file) {
+      file->append(to_json(recording));
+      file->finish();
+      file->commit();
+    } else {
+      print(to_json(recording));
+    }
+    const auto unfit = std::ranges::count(recording.points, false, &Recorded::fits);
+    say(fmt::format("{} recorded{}", counted(std::ssize(recording.points), "point"),
+                    unfit == 0 ? ""
+                               : fmt::format("; {} of them {} not fit in M", unfit,
+                                             unfit == 1 ? "does" : "do")));
+    return 0;
+  };
+}
+
+Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : baseline(command, "baseline", "a recording; -: standard input"),
+          forms(command),
+          jobs(command) {}
+    Argument baseline;
+    FormOptions forms;
+    JobsOption jobs;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, &subjects] {
+    const std::vector<Tolerance> tolerances = options->forms.tolerances();
+    const unsigned jobs = options->jobs.get();
+    const std::string path = options->baseline.get();
+    FormOptions::Outputs outputs = options->forms.outputs({path});
+    const std::string name = input_name(path);
+    const Recording baseline = parse_recording(read_text(path), name);
+    Comparison comparison{.before = name, .now = "this program", .how = baseline.how, .points = {}};
+    comparison.points.resize(baseline.points.size());
+    each_point(baseline.points.size(), jobs, "checked", [&](std::size_t k) {
+      comparison.points[k] = check_point(baseline.points[k], baseline.how, subjects, tolerances);
+    });
+    sort_by_change(comparison);
+    return outputs.take(comparison, tolerances);
+  };
+}
+
+Action add_diff(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : before(command, "before", "a recording; -: standard input"),
+          now(command, "now", "another one, likewise"),
+          forms(command) {}
+    Argument before, now;
+    FormOptions forms;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options] {
+    const std::vector<Tolerance> tolerances = options->forms.tolerances();
+    const std::string before = options->before.get();
+    const std::string now = options->now.get();
+    if (is_standard_input(before) && is_standard_input(now)) {
+      throw UsageError("-: standard input is one recording: name a file for the other");
+    }
+    FormOptions::Outputs outputs = options->forms.outputs({before, now});
+    const auto read = [](const std::string& path) {
+      return parse_recording(read_text(path), input_name(path));
+    };
+    Comparison comparison = compare(read(before), read(now), tolerances);
+    comparison.before = input_name(before);
+    comparison.now = input_name(now);
+    return outputs.take(comparison, tolerances);
+  };
+}
+
+}  // namespace
+
+std::vector<Subcommand> gate_subcommands(const std::vector<Subject>& subjects) {
+  return {{"record", "write down what the kernels of a suite move, as a baseline",
+           [&subjects](CLI::App& app) { return add_record(app, subjects); }},
+          {"check", "hold the kernels to a baseline: exit 3 where one moves a word more or fewer",
+           [&subjects](CLI::App& app) { return add_check(app, subjects); }},
+          {"diff", "what changed most between two recordings", add_diff}};
+}
+
+}  // namespace redblue

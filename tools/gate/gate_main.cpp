@@ -1,0 +1,7 @@
+// main() of a command for kernels of a user's own: see tools/gate/own_kernel.hpp.
+
+#include "tools/gate/own_kernel.hpp"
+
+int main(int argc, char** argv) {
+  return redblue::own_kernels_command(argc, argv);
+}

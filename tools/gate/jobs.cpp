@@ -1,0 +1,43 @@
+#include "tools/gate/jobs.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "runtime/gate/baseline.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr Index kMostJobs = 256;
+
+}  // namespace
+
+JobsOption::JobsOption(CLI::App& app)
+    : jobs_(app, "--jobs", "points at the same time; as many as there are processors", "NUMBER") {}
+
+unsigned JobsOption::get() const {
+  const auto given = jobs_.get();
+  if (!given) {
+    return std::max(1U, std::thread::hardware_concurrency());
+  }
+  const Index jobs = parse_size(given->text, given->from);
+  if (jobs > kMostJobs) {
+    throw UsageError(
+        fmt::format("{} {} is too many; expected at most {}", given->from, jobs, kMostJobs));
+  }
+  return static_cast<unsigned>(jobs);
+}
+
+void each_point(std::size_t count, unsigned jobs, std::string_view done,
+                const std::function<void(std::size_t k)>& work) {
+  StatusLine status;
+  in_any_order(count, jobs, work, [&](std::size_t so_far) {
+    status.show(fmt::format("{} of {} points {}", so_far, count, done));
+  });
+}
+
+}  // namespace redblue

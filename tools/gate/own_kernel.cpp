@@ -1,0 +1,341 @@
+#include "tools/gate/own_kernel.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/gate/comparison.hpp"
+#include "runtime/gate/isolated.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/frame.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/gate/gate.hpp"
+#include "tools/gate/suite.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kOwnSchema = 1;
+
+// Whoever registers does so before main() begins.
+std::vector<Subject>& registered() {
+  static std::vector<Subject> subjects;
+  return subjects;
+}
+
+// Those that were registered. Nobody knows them: what one does ends its own point alone.
+const std::vector<Subject>& own_kernels() {
+  static const std::vector<Subject> kernels = [] {
+    std::vector<Subject> all;
+    for (const Subject& subject : registered()) {
+      all.push_back(isolated(subject));
+    }
+    return all;
+  }();
+  return kernels;
+}
+
+// What ran, what its formula says, or both.
+struct OwnReport {
+  Point point;
+  std::optional<Tally> counted;
+  std::optional<std::vector<PhaseCost>> formula;
+
+  // Calls `row` with a name, what was counted (else what the formula says), and what the formula
+  // says of it, for each phase and then the total.
+  template <class Row>
+  void each_row(const Row& row) const {
+    const std::optional<Tally> said = formula ? std::optional(predicted(*formula)) : std::nullopt;
+    const Tally& shown = counted ? *counted : *said;
+    for (const PhaseTotal& phase : shown.phases) {
+      const auto same = said ? std::ranges::find(said->phases, phase.path, &PhaseTotal::path)
+                             : std::vector<PhaseTotal>::const_iterator();
+      row(phase.path, phase, said && same != said->phases.end() ? &*same : nullptr);
+    }
+    if (counted && said) {  // what the formula has, and nobody entered
+      for (const PhaseTotal& phase : said->phases) {
+        if (std::ranges::find(shown.phases, phase.path, &PhaseTotal::path) == shown.phases.end()) {
+          row(phase.path, PhaseTotal{.path = phase.path, .io = {}, .operations = {}}, &phase);
+        }
+      }
+    }
+    row("total", shown.total, said ? &said->total : nullptr);
+  }
+};
+
+std::string to_table(const OwnReport& report) {
+  Table table;
+  std::vector<std::string> heads = {"phase", "reads", "writes", "peak"};
+  const bool both = report.counted && report.formula;
+  if (both) {
+    heads.insert(heads.end(), {"formula", "difference"});
+  }
+  table.add(std::move(heads));
+  report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal* said) {
+    std::vector<std::string> cells = {name.empty() ? kOutside : name, grouped(phase.io.reads),
+                                      grouped(phase.io.writes), grouped(phase.peak)};
+    if (both) {
+      cells.push_back(said == nullptr ? "-" : grouped(said->io.io()));
+      cells.push_back(grouped(phase.io.io() - (said == nullptr ? 0 : said->io.io())));
+    }
+    table.add(std::move(cells));
+  });
+  return fmt::format("{}   (all in words)\n\n{}", to_string(report.point), table.text());
+}
+
+Json counts(const PhaseTotal& phase) {
+  return {{"reads", phase.io.reads}, {"writes", phase.io.writes}, {"peak", phase.peak}};
+}
+
+std::string to_json(const OwnReport& report) {
+  Json json = {{"schema", kOwnSchema}, {"kernel", report.point.subject}};
+  for (const auto& [name, value] : report.point.arguments) {
+    json[name] = std::get<Index>(value);
+  }
+  Json rows = Json::array();
+  report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal* said) {
+    Json row = {{"path", name}};
+    row.update(counts(phase));
+    if (report.counted) {
+      row["flops"] = phase.operations.flops;
+      row["elementwise"] = phase.operations.elementwise;
+    }
+    if (said != nullptr) {
+      row["formula"] = counts(*said);
+    }
+    rows.push_back(std::move(row));
+  });
+  Json total = rows.back();
+  rows.erase(rows.size() - 1);
+  total.erase("path");
+  total["io"] = total["reads"].get<Index>() + total["writes"].get<Index>();
+  json["phases"] = std::move(rows);
+  json["total"] = std::move(total);
+  return json.dump(2) + "\n";
+}
+
+std::string to_csv(const OwnReport& report) {
+  std::string names, values;
+  for (const auto& [name, value] : report.point.arguments) {
+    names += "," + name;
+    values += "," + to_string(value);
+  }
+  std::string text = "kernel" + names + ",phase,reads,writes,peak\n";
+  report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal*) {
+    text += fmt::format("{}{},{},{},{},{}\n", csv_cell(report.point.subject), values,
+                        csv_cell(name), phase.io.reads, phase.io.writes, phase.peak);
+  });
+  return text;
+}
+
+// A kernel and what it is given, as options of all the sizes that any kernel has.
+class PointOptions {
+ public:
+  explicit PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel of `list`") {
+    for (const Subject& subject : own_kernels()) {
+      for (const Parameter& parameter : subject.parameters) {
+        if (std::ranges::find(names_, parameter.name) == names_.end()) {
+          names_.push_back(parameter.name);
+          sizes_.emplace_back(app, "--" + parameter.name, parameter.help, "SIZE");
+        }
+      }
+    }
+  }
+
+  struct Asked {
+    const Subject* subject;
+    Arguments arguments;
+  };
+  // Throws: UsageError.
+  [[nodiscard]] Asked get() const {
+    const Subject& subject = find_subject(own_kernels(), kernel_.get());
+    Arguments given;
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      if (const auto size = sizes_[k].get()) {
+        if (names_[k] != "M") {
+          given.set(names_[k], parse_size(size->text, size->from));
+          continue;
+        }
+        const FastMemory memory = parse_fast_memory(size->text, size->from);
+        if (!std::holds_alternative<Index>(memory)) {
+          throw UsageError(
+              fmt::format("{} '{}': expected words, or bytes as 32KiB", size->from, size->text));
+        }
+        given.set(names_[k], std::get<Index>(memory));
+      }
+    }
+    return {&subject, complete(subject, given)};
+  }
+
+ private:
+  Argument kernel_;
+  std::vector<std::string> names_;
+  std::vector<TextOption> sizes_;
+};
+
+struct RunOptions {
+  explicit RunOptions(CLI::App& command)
+      : point(command), format(command, "--format", "table, json or csv", "FORMAT") {}
+  PointOptions point;
+  TextOption format;
+};
+
+std::vector<Difference> off_formula(const Subject& subject, const Arguments& arguments,
+                                    const OwnReport& report) {
+  return report.formula ? differences(record(subject, arguments, How::count),
+                                      recorded(report.point, *report.counted), {})
+                        : std::vector<Difference>();
+}
+
+// What this throws names the point.
+template <class Work>
+void naming(const Point& point, const Work& work) {
+  const auto named = [&](const std::exception& error) {
+    return fmt::format("{}: {}", to_string(point), error.what());
+  };
+  try {
+    work();
+  } catch (const FastMemoryOverflow& error) {  // M is too small
+    throw UsageError(named(error));
+  } catch (const FastMemoryTooSmall& error) {  // and a kernel of the library says so itself
+    throw UsageError(named(error));
+  } catch (const CountOverflow& error) {
+    throw UsageError(named(error));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // not the person's fault, but the kernel's
+    throw std::runtime_error(named(error));
+  }
+}
+
+Action add_own_run(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>(app);
+  return [options] {
+    const auto [subject, arguments] = options->point.get();
+    const Format format = parse_format(options->format);
+    OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
+    naming(report.point, [&] {
+      report.counted = subject->run(arguments);
+      if (subject->formula) {
+        report.formula = subject->formula(arguments);
+      }
+    });
+    print(report, format);
+    const std::vector<Difference> off = off_formula(*subject, arguments, report);
+    if (!off.empty()) {
+      say(fmt::format("{}: from its formula to its run, {}: one of the two is wrong",
+                      to_string(report.point), to_words(off.front())));
+      return 1;
+    }
+    return 0;
+  };
+}
+
+Action add_own_count(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>(app);
+  return [options] {
+    const auto [subject, arguments] = options->point.get();
+    const Format format = parse_format(options->format);
+    if (!subject->formula) {
+      throw UsageError(subject->name + " has no formula: run it");
+    }
+    OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
+    naming(report.point, [&] { report.formula = subject->formula(arguments); });
+    print(report, format);
+    return 0;
+  };
+}
+
+Action add_own_list(CLI::App&) {
+  return [] {
+    std::string text =
+        fmt::format("{:<28} {:<16} {:<8} {}\n", "kernel", "sizes", "formula", "summary");
+    for (const Subject& subject : own_kernels()) {
+      std::vector<std::string> sizes;
+      for (const Parameter& parameter : subject.parameters) {
+        sizes.push_back(parameter.name);
+      }
+      text += fmt::format("{:<28} {:<16} {:<8} {}\n", subject.name,
+                          fmt::format("{}", fmt::join(sizes, " ")), subject.formula ? "yes" : "no",
+                          subject.summary);
+    }
+    print(printable_lines(text));
+    return 0;
+  };
+}
+
+// Names that suites and options could not have.
+std::string wrong_with(const Subject& subject) {
+  const auto plain = [](const std::string& name) {
+    return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("/-_.").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+  };
+  if (std::ranges::count(registered(), subject.name, &Subject::name) > 1) {
+    return "two have this name";
+  }
+  if (!plain(subject.name)) {
+    return "a name is of letters, digits and / - _ .";
+  }
+  for (const Parameter& size : subject.parameters) {
+    if (!plain(size.name) || size.name == "format" || size.name == "help" ||
+        size.name == "version" || size.name == "kernel" ||
+        std::ranges::count(subject.parameters, size.name, &Parameter::name) > 1) {
+      return fmt::format("a size cannot be called '{}'", size.name);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Registration::Registration(const std::string& name, const Work& work,
+                           const std::vector<std::string>& sizes)
+    : place_(registered().size()) {
+  registered().push_back(subject_of(name, work, sizes));
+}
+
+Registration& Registration::summary(const std::string& text) {
+  registered()[place_].summary = text;
+  return *this;
+}
+
+Registration& Registration::formula(const Formula& formula) {
+  registered()[place_].formula = formula;
+  return *this;
+}
+
+int own_kernels_command(int argc, char** argv) {
+  for (const Subject& subject : registered()) {
+    if (const std::string wrong = wrong_with(subject); !wrong.empty()) {
+      say(fmt::format("the kernel '{}': {}", subject.name, wrong));
+      return 2;
+    }
+  }
+  std::vector<Subcommand> subcommands = {
+      {"list", "the kernels, their sizes, and which have a formula", add_own_list},
+      {"run", "run a kernel, counted", add_own_run},
+      {"count", "the words that a kernel will move, from its formula", add_own_count}};
+  const std::vector<Subcommand> gate = gate_subcommands(own_kernels());
+  subcommands.insert(subcommands.end(), gate.begin(), gate.end());
+  return run_command(argc, argv, std::filesystem::path(argv[0]).filename().string(),
+                     "Counts the words that kernels move between a fast memory of M words and a "
+                     "slow store, and holds them to a baseline.",
+                     subcommands);
+}
+
+}  // namespace redblue

@@ -1,0 +1,346 @@
+#include "tools/gate/suite.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/system/read_text.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/printable.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostPoints = 100'000;
+constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may stand in its place
+
+bool matches(std::string_view pattern, std::string_view name) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) {
+    return pattern == name;
+  }
+  const std::string_view rest = pattern.substr(star + 1);
+  if (!name.starts_with(pattern.substr(0, star))) {
+    return false;
+  }
+  for (std::size_t from = star; from <= name.size(); ++from) {
+    if (matches(rest, name.substr(from))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<Json> as_list(const Json& json) {
+  return json.is_array() ? json.get<std::vector<Json>>() : std::vector<Json>{json};
+}
+
+// A kernel that an entry asks for by its name, or by a pattern that may match others, too.
+struct Asked {
+  const Subject* subject;
+  bool by_name;
+};
+
+std::vector<Asked> asked_by(const Json& entry, const std::string& place,
+                            const std::vector<Subject>& subjects) {
+  if (!entry.contains("kernel")) {
+    throw InputError(place + " has no \"kernel\"");
+  }
+  std::vector<Asked> found;
+  for (const Json& name : as_list(entry["kernel"])) {
+    if (!name.is_string()) {
+      throw InputError(fmt::format("{}, kernel: {} is no name", place, in_short(name)));
+    }
+    const std::string pattern = name.get<std::string>();
+    const std::size_t before = found.size();
+    for (const Subject& subject : subjects) {
+      if (matches(pattern, subject.name)) {
+        found.push_back({&subject, pattern == subject.name});
+      }
+    }
+    if (found.size() == before) {
+      try {
+        find_subject(subjects, pattern);
+      } catch (const std::invalid_argument& unknown) {
+        throw InputError(fmt::format("{}: {}", place, unknown.what()));
+      }
+    }
+  }
+  if (found.empty()) {
+    throw InputError(place + ", kernel is empty");
+  }
+  return found;
+}
+
+// A size as a number or as text. M may be in bytes, but no cache's: a suite is for all machines.
+Index size_of(const Json& json, const std::string& place, bool is_M) {
+  if (json.is_number_unsigned() && json > 0 && json.get<std::uint64_t>() <= INT64_MAX) {
+    return json.get<Index>();
+  }
+  if (!json.is_string()) {
+    throw InputError(
+        fmt::format("{}: {} is no size: expected one as 1000 or \"4K\"", place, in_short(json)));
+  }
+  try {
+    const std::string text = json.get<std::string>();
+    if (!is_M) {
+      return parse_size(text, place);
+    }
+    const FastMemory memory = parse_fast_memory(text, place);
+    if (const Index* words = std::get_if<Index>(&memory)) {
+      return *words;
+    }
+    throw InputError(
+        fmt::format("{} '{}': a suite is for every machine: give words, or bytes", place, text));
+  } catch (const UsageError& error) {
+    throw InputError(error.what());
+  }
+}
+
+// From, from * times, ... or from, from + step, ... to the last that is not beyond.
+std::vector<Value> range_of(const Json& json, const std::string& place, bool is_M) {
+  const bool grows = json.contains("times");
+  if (json.size() != 3 || !json.contains("from") || !json.contains("to") ||
+      grows == json.contains("step")) {
+    throw InputError(fmt::format("{}: a range has from, to, and either times or step: {}", place,
+                                 in_short(json)));
+  }
+  const Index from = size_of(json["from"], place + ", from", is_M);
+  const Index to = size_of(json["to"], place + ", to", is_M);
+  std::set<Index> sizes;
+  if (grows) {
+    const double times = json["times"].is_number() ? json["times"].get<double>() : 0;
+    if (!(times >= 1.001) || !std::isfinite(times)) {
+      throw InputError(
+          fmt::format("{}, times: {} is no factor above 1", place, in_short(json["times"])));
+    }
+    for (auto size = static_cast<double>(from); size < static_cast<double>(to) + 0.5;
+         size *= times) {
+      sizes.insert(std::llround(size));
+    }
+  } else {
+    const Index step = size_of(json["step"], place + ", step", is_M);
+    if ((to - from) / step >= static_cast<Index>(kMostPoints)) {
+      throw InputError(fmt::format("{}: a range of more than {} sizes", place, kMostPoints));
+    }
+    for (Index k = 0; from <= to && k <= (to - from) / step; ++k) {
+      sizes.insert(from + k * step);
+    }
+  }
+  if (sizes.empty()) {
+    throw InputError(fmt::format("{}: nothing is from {} to {}", place, from, to));
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+std::vector<Value> values_of(const Json& json, const Parameter& parameter,
+                             const std::string& place) {
+  const bool is_M = parameter.name == "M";
+  if (json.is_object()) {
+    return range_of(json, place, is_M);
+  }
+  std::vector<Value> values;
+  for (const Json& value : as_list(json)) {
+    if (parameter.words.empty()) {
+      values.emplace_back(size_of(value, place, is_M));
+    } else {
+      values.emplace_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
+  if (values.empty()) {
+    throw InputError(place + " is empty");
+  }
+  return values;
+}
+
+// All combinations of an entry's values, the last key's fastest.
+std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
+                               const std::string& place) {
+  std::vector<Arguments> grid(1);
+  for (const auto& [key, json] : entry.items()) {
+    if (key == "kernel") {
+      continue;
+    }
+    const auto parameter = std::ranges::find(subject.parameters, key, &Parameter::name);
+    // complete() has a word for one that there is not.
+    const std::vector<Value> values =
+        parameter == subject.parameters.end()
+            ? std::vector<Value>{Value(Index{1})}
+            : values_of(json, *parameter, fmt::format("{}, {}", place, key));
+    if (grid.size() * values.size() > kMostPoints) {
+      throw InputError(fmt::format("{} has more than {} points", place, kMostPoints));
+    }
+    std::vector<Arguments> larger;
+    for (const Arguments& arguments : grid) {
+      for (const Value& value : values) {
+        larger.push_back(arguments);
+        larger.back().set(key, value);
+      }
+    }
+    grid = std::move(larger);
+  }
+  return grid;
+}
+
+// The argument of an entry that this kernel has not at all; empty where it has them all.
+std::string not_taken(const Json& entry, const Subject& subject) {
+  for (const auto& [key, value] : entry.items()) {
+    if (key != "kernel" &&
+        std::ranges::find(subject.parameters, key, &Parameter::name) == subject.parameters.end()) {
+      return key;
+    }
+  }
+  return "";
+}
+
+// Kernels that a pattern matches, and what they do not take of what an entry gives: they are left
+// out, so that a pattern can mean all that can.
+class LeftOut {
+ public:
+  void add(const std::string& argument, const std::string& kernel) {
+    std::vector<std::string>& kernels = kernels_[argument];
+    if (std::ranges::find(kernels, kernel) == kernels.end()) {
+      kernels.push_back(kernel);
+    }
+  }
+  // "backward/flash, backward/small do not take threads as given"
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const auto& [argument, kernels] : kernels_) {
+      text += fmt::format("{}{} {} not take {} as given", text.empty() ? "" : "; ",
+                          fmt::join(kernels, ", "), kernels.size() == 1 ? "does" : "do",
+                          shortened(argument));
+    }
+    return text;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> kernels_;
+};
+
+void add_entry(const Json& entry, const std::string& place, const std::vector<Subject>& subjects,
+               std::set<std::string>& known, Suite& suite) {
+  if (!entry.is_object()) {
+    throw InputError(fmt::format("{} is no object: {}", place, in_short(entry)));
+  }
+  LeftOut left_out;
+  bool any = false;
+  for (const auto& [subject, by_name] : asked_by(entry, place, subjects)) {
+    if (const std::string argument = not_taken(entry, *subject); !by_name && !argument.empty()) {
+      left_out.add(argument, subject->name);
+      continue;
+    }
+    for (const Arguments& arguments : grid_of(entry, *subject, place)) {
+      try {
+        SuitePoint point{subject, complete(*subject, arguments)};
+        const std::string argument =
+            by_name || !subject->declined ? "" : subject->declined(point.arguments);
+        if (!argument.empty()) {
+          left_out.add(argument, subject->name);
+          continue;
+        }
+        any = true;
+        if (known.insert(subject->name + " " + to_string(point.arguments)).second) {
+          suite.points.push_back(std::move(point));
+        }
+      } catch (const std::invalid_argument& error) {
+        throw InputError(fmt::format("{}: {}", place, error.what()));
+      }
+    }
+  }
+  if (const std::string text = left_out.text(); !text.empty()) {
+    if (!any) {
+      throw InputError(fmt::format("{}: no kernel is left: {}", place, text));
+    }
+    suite.notes.push_back(fmt::format("{}, left out: {}", place, text));
+  }
+}
+
+Suite again(const Recording& recording, const std::string& path,
+            const std::vector<Subject>& subjects) {
+  Suite suite{.how = std::string(to_string(recording.how)), .points = {}};
+  for (const Recorded& recorded : recording.points) {
+    try {
+      const Subject& subject = find_subject(subjects, recorded.point.subject);
+      suite.points.push_back({&subject, complete(subject, recorded.point.arguments)});
+    } catch (const std::invalid_argument& error) {
+      throw InputError(fmt::format("{}: {}", path, error.what()));
+    }
+  }
+  return suite;
+}
+
+}  // namespace
+
+const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name) {
+  const auto found = std::ranges::find(subjects, name, &Subject::name);
+  if (found == subjects.end()) {
+    const std::vector<std::string_view> names = [&] {
+      std::vector<std::string_view> all;
+      for (const Subject& subject : subjects) {
+        all.push_back(subject.name);
+      }
+      return all;
+    }();
+    throw std::invalid_argument(fmt::format("no kernel is called '{}': did you mean {}?",
+                                            shortened(name),
+                                            fmt::join(nearest(name, names), " or ")));
+  }
+  return *found;
+}
+
+Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
+                 const std::vector<std::string>& hows) {
+  const std::string text = read_text(file, kMostBytesOfSuite);
+  const std::string path = input_name(file);
+  if (!is_utf8(text)) {  // comments, too, which the parser does not look at: a sweep keeps the text
+    throw InputError(path + " is not UTF-8");
+  }
+  const Json document = parse_json(text, path, Comments::yes);
+  if (!document.is_object()) {
+    throw InputError(path + " is no suite: expected {\"points\": [...]}");
+  }
+  if (document.contains("redblue")) {
+    Suite suite = again(parse_recording(text, path), path, subjects);
+    suite.text = text;
+    return suite;
+  }
+  for (const auto& [key, value] : document.items()) {
+    if (key != "how" && key != "points") {
+      throw InputError(
+          fmt::format("{}: {}: a suite has \"how\" and \"points\"", path, in_short(key)));
+    }
+  }
+  Suite suite{.how = hows.front(), .points = {}, .text = text};
+  if (document.contains("how")) {
+    const Json& how = document["how"];
+    if (std::ranges::none_of(hows, [&](const std::string& known) { return how == known; })) {
+      throw InputError(
+          fmt::format("{}, how: {}: expected {}", path, in_short(how), fmt::join(hows, " or ")));
+    }
+    suite.how = how.get<std::string>();
+  }
+  if (!document.contains("points") || !document["points"].is_array()) {
+    throw InputError(path + " has no \"points\": a list of entries");
+  }
+  if (document["points"].empty()) {
+    throw InputError(path + " has an empty list of \"points\": there is nothing to do");
+  }
+  std::set<std::string> known;
+  std::size_t k = 0;
+  for (const Json& entry : document["points"]) {
+    add_entry(entry, fmt::format("{}, points {}", path, ++k), subjects, known, suite);
+  }
+  return suite;
+}
+
+}  // namespace redblue

@@ -1,0 +1,80 @@
+#include "tools/options/machine.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runtime/report/calibration.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+
+Topology machine_topology() {
+  // What hwloc cannot find out, the topology does not have; hwloc's own words about it would
+  // stand beside ours on standard error. Whoever wants them has set this otherwise.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
+  Topology topology = read_topology();
+  // A description may be declared to be this system's.
+  if (topology.this_system && std::getenv("HWLOC_THISSYSTEM") == nullptr) {
+    for (const char* name : {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE"}) {
+      const char* text = std::getenv(name);
+      if (text != nullptr && *text != '\0') {
+        throw UsageError(fmt::format("{} '{}': hwloc makes nothing of it", name, text));
+      }
+    }
+  }
+  return topology;
+}
+
+std::vector<std::string> counter_names() {
+  std::vector<std::string> names;
+  const char* text = std::getenv("PAPI_EVENTS");
+  std::istringstream list(text == nullptr ? "" : text);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (!name.empty()) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+namespace {
+
+// Nothing where the environment does not say.
+std::optional<std::filesystem::path> calibration_place() {
+  const auto variable = [](const char* name) -> std::filesystem::path {
+    const char* text = std::getenv(name);
+    return text == nullptr ? "" : text;
+  };
+  std::filesystem::path caches = variable("XDG_CACHE_HOME");
+  if (!caches.is_absolute()) {
+    const std::filesystem::path home = variable("HOME");
+    if (home.empty()) {
+      return std::nullopt;
+    }
+    caches = home / ".cache";
+  }
+  return caches / "redblue" / "calibration.json";
+}
+
+}  // namespace
+
+std::filesystem::path calibration_file() {
+  if (const auto place = calibration_place()) {
+    return *place;
+  }
+  throw UsageError(
+      "where the calibration lies is not known: set XDG_CACHE_HOME (an absolute path) or HOME");
+}
+
+Rates machine_rates() {
+  const auto file = calibration_place();
+  return file && std::filesystem::exists(*file)
+             ? calibrated_rates(read_calibration(*file), file->string(), machine_topology())
+             : default_rates();
+}
+
+}  // namespace redblue

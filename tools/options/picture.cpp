@@ -1,0 +1,66 @@
+#include "tools/options/picture.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "runtime/system/subprocess.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+
+Gnuplot::Gnuplot() {
+  const char* search = std::getenv("PATH");
+  const auto found = find_program("gnuplot", search == nullptr ? "/usr/bin:/bin" : search);
+  if (!found) {
+    throw std::runtime_error(
+        "gnuplot is unavailable: there is none along PATH: install gnuplot-nox");
+  }
+  program_ = *found;
+}
+
+std::string Gnuplot::draw(const Picture& picture, PictureFormat format,
+                          const std::function<void()>& before) const {
+  Drawn drawn = redblue::draw(picture, format, program_, std::filesystem::temp_directory_path());
+  if (drawn.interrupted != 0) {
+    before();
+    std::raise(drawn.interrupted);
+    throw std::runtime_error("interrupted");
+  }
+  return std::move(drawn.bytes);
+}
+
+PictureOptions::PictureOptions(CLI::App& app)
+    : out(app, "-o,--out",
+          fmt::format("the picture, {}; -: standard output, as SVG", kPictureEndings), "FILE",
+          Twin::of_command),
+      bare(app, "--bare", "without a title and without the command below") {}
+
+PictureFile::PictureFile(const PictureOptions& asked) : bare_(asked.bare.get()) {
+  const auto given = asked.out.get();
+  if (!given) {
+    throw UsageError(fmt::format("{0} is missing: a file for the picture, for example {0} plot.svg",
+                                 asked.out.flag()));
+  }
+  const auto format =
+      given->text == "-" ? std::optional(PictureFormat::svg) : picture_format(given->text);
+  if (!format) {
+    throw UsageError(fmt::format("{} '{}': expected a name that ends in {}", given->from,
+                                 given->text, kPictureEndings));
+  }
+  format_ = *format;
+  gnuplot_.emplace();
+  file_.emplace(given->text);
+}
+
+void PictureFile::draw(Picture picture, const CLI::App& command) {
+  picture.title = bare_ ? "" : picture.title;
+  picture.caption = bare_ ? "" : command_line(command);
+  file_->append(gnuplot_->draw(picture, format_, [this] { file_.reset(); }));
+  file_->finish();
+  file_->commit();
+}
+
+}  // namespace redblue

@@ -1,0 +1,363 @@
+#include "tools/options/problem.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/kernel.hpp"
+#include "runtime/report/calibration.hpp"
+#include "runtime/theory/planner.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/machine.hpp"
+
+namespace redblue {
+namespace {
+
+std::optional<Index> size_of(const TextOption& option, Request& request) {
+  const auto given = option.get();
+  if (!given) {
+    return std::nullopt;
+  }
+  request.said_as[option.flag()] = given->from;
+  return parse_size(given->text, given->from);
+}
+
+void check_kernel(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Kernel& kernel : kernels()) {
+    names.push_back(kernel.name);
+  }
+  names.insert(names.end(), std::begin(kAuto), std::end(kAuto));
+  if (std::ranges::find(names, name) == names.end()) {
+    throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
+                                 fmt::join(nearest(name, names), " or ")));
+  }
+}
+
+// The part of a cache that a calibration chose; `file` becomes where it lies.
+CachePart by_calibration(const Given& given, const Topology& topology,
+                         std::optional<std::string>& file) {
+  if (!topology.unavailable.empty()) {
+    throw UsageError(
+        fmt::format("{} {}: the caches are not known ({}): give words, for example {} 8192",
+                    given.from, given.text, topology.unavailable, given.from));
+  }
+  const std::filesystem::path path = calibration_file();
+  try {
+    const CachePart part = calibrated_part(read_calibration(path), path.string(), topology);
+    file = path.string();
+    return part;
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::no_such_file_or_directory) {
+      throw UsageError(fmt::format("{} {}: there is no {}: run `redblue calibrate` first",
+                                   given.from, given.text, path.string()));
+    }
+    throw;
+  }
+}
+
+void fill_fast_memory(const Given& given, Request& request) {
+  const FastMemory memory = parse_fast_memory(given.text, given.from);
+  if (const Index* words = std::get_if<Index>(&memory)) {
+    request.M = *words;
+    return;
+  }
+  const Topology topology = machine_topology();
+  std::optional<std::string> file;
+  const auto part = std::holds_alternative<Auto>(memory) ? by_calibration(given, topology, file)
+                                                         : std::get<CachePart>(memory);
+  const auto found = fast_memory(topology, part, static_cast<std::size_t>(request.threads));
+  if (!found) {
+    throw UsageError(fmt::format(
+        "{} {}: the size of {} is not known ({}): give words, for example {} 8192", given.from,
+        given.text, to_string(part.level),
+        topology.unavailable.empty() ? topology.source : topology.unavailable, given.from));
+  }
+  if (found->words == 0) {
+    throw UsageError(fmt::format("{} {}: that is less than a word: {} has {} bytes", given.from,
+                                 given.text, to_string(part.level), found->bytes));
+  }
+  request.M = found->words;
+  request.M_from =
+      FastMemoryOrigin{given.text, part, found->bytes, found->sharers, topology.source, file};
+}
+
+// NAME=SIZE, several with commas between, or the one word "printed".
+void fill_blocks(const Given& given, Request& request) {
+  request.said_as["--blocks"] = given.from;
+  if (given.text.empty() || given.text.ends_with(',')) {
+    throw UsageError(fmt::format("{} '{}': a block size is missing", given.from, given.text));
+  }
+  std::istringstream list(given.text);
+  for (std::string text; std::getline(list, text, ',');) {
+    if (text == "printed") {
+      request.printed_blocks = true;
+      continue;
+    }
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError(
+          fmt::format("{} '{}': expected NAME=SIZE or printed", given.from, given.text));
+    }
+    const std::string name = text.substr(0, equals);
+    const Index size = parse_size(text.substr(equals + 1), given.from + " " + name);
+    if (!request.blocks.emplace(name, size).second) {
+      throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
+    }
+  }
+  if (request.printed_blocks && !request.blocks.empty()) {
+    throw UsageError(fmt::format("{}: either printed or sizes, not both", given.from));
+  }
+}
+
+}  // namespace
+
+ShapeOptions::ShapeOptions(CLI::App& app)
+    : n_(app, "--n", "queries", "SIZE"),
+      m_(app, "--m", "keys; n where left out", "SIZE"),
+      d_(app, "--d", "width", "SIZE") {}
+
+void ShapeOptions::fill_lengths(Request& request) const {
+  request.n = size_of(n_, request);
+  request.m = size_of(m_, request);
+}
+
+std::vector<Index> ShapeOptions::widths() const {
+  std::vector<Index> widths;
+  for (const Given& given : d_.items()) {
+    widths.push_back(parse_size(given.text, given.from));
+  }
+  return widths;
+}
+
+void ShapeOptions::fill(Request& request) const {
+  fill_lengths(request);
+  request.d = size_of(d_, request);
+}
+
+HeadsOption::HeadsOption(CLI::App& app)
+    : heads_(app, "--heads", "problems of this shape, given to the workers whole; 1", "NUMBER") {}
+
+void HeadsOption::fill(Request& request) const {
+  request.heads = size_of(heads_, request);
+}
+
+FastMemoryOption::FastMemoryOption(CLI::App& app)
+    : M_(app, "--M",
+         "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
+         "L2*0.5; or auto: as `redblue calibrate` found",
+         "SIZE") {}
+
+void FastMemoryOption::fill(Request& request) const {
+  const auto M = M_.get();
+  if (!M) {
+    throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
+  }
+  fill_fast_memory(*M, request);
+}
+
+namespace {
+
+// NAME=VALUE.
+std::pair<std::string, std::string> named(const Given& given, const char* expected) {
+  const std::size_t equals = given.text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
+    throw UsageError(fmt::format("{} '{}': expected {}", given.from, given.text, expected));
+  }
+  return {given.text.substr(0, equals), given.text.substr(equals + 1)};
+}
+
+// Each name once.
+template <class Value>
+void put(const Given& given, const std::string& name, const Value& value,
+         std::map<std::string, Value>& values) {
+  if (!values.emplace(name, value).second) {
+    throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
+  }
+}
+
+}  // namespace
+
+MakeOption::MakeOption(CLI::App& app)
+    : make_(app, "--make", "an operand that is made: X or Y as identity; may be repeated",
+            "NAME=PATTERN") {}
+
+void MakeOption::fill(Request& request) const {
+  for (const Given& given : make_.all()) {
+    request.said_as[make_.flag()] = given.from;
+    const auto [name, text] = named(given, "NAME=PATTERN, for example X=identity");
+    const std::optional<Pattern> pattern = pattern_of(text);
+    if (!pattern) {
+      std::vector<std::string_view> names;
+      for (const Pattern known : kPatterns) {
+        names.push_back(to_string(known));
+      }
+      throw UsageError(fmt::format("{} {}={}: expected a pattern: {}", given.from, name, text,
+                                   fmt::join(names, ", ")));
+    }
+    put(given, name, *pattern, request.make);
+  }
+}
+
+InputOptions::InputOptions(CLI::App& app)
+    : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
+      make_(app),
+      seed_(app, "--seed",
+            "of the operands that nothing else gives, of head 0; where no file or store gives any, "
+            "1",
+            "NUMBER"),
+      scale_(app, "--scale", "their scores' standard deviation; 1", "NUMBER") {}
+
+void InputOptions::fill(Request& request) const {
+  fill_files(in_, request, request.in);
+  make_.fill(request);
+  if (const auto seed = seed_.get()) {
+    request.seed = parse_seed(seed->text, seed->from);
+  }
+  if (const auto scale = scale_.get()) {
+    request.said_as["--scale"] = scale->from;
+    request.scale = parse_scale(scale->text, scale->from);
+  }
+}
+
+void fill_files(const TextOption& option, Request& request,
+                std::map<std::string, std::filesystem::path>& files) {
+  for (const Given& given : option.all()) {
+    request.said_as[option.flag()] = given.from;
+    const auto [name, file] = named(given, "NAME=FILE, for example A1=a1.npy");
+    put(given, name, std::filesystem::path(file), files);
+  }
+}
+
+ObjectiveOption::ObjectiveOption(CLI::App& app, const std::string& what)
+    : objective_(app, "--objective", what + ": words; or time", "GOAL") {}
+
+Objective ObjectiveOption::get() const {
+  const auto given = objective_.get();
+  if (given && given->text != "words" && given->text != "time") {
+    throw UsageError(fmt::format("{} '{}': expected words or time", given->from, given->text));
+  }
+  return given && given->text == "time" ? Objective::time : Objective::words;
+}
+
+ProblemOptions::ProblemOptions(CLI::App& app)
+    : kernel_(app, "kernel",
+              "a kernel of `redblue list`, or forward/auto or backward/auto: the first of "
+              "`redblue plan`"),
+      shape_(app),
+      M_(app),
+      blocks_(app, "--blocks",
+              "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's own "
+              "(count only)",
+              "SIZES"),
+      objective_(app, "blocks, and what auto chooses, for fewest words, or for least time"),
+      threads_(app, "--threads", "workers, each with M words; 1", "NUMBER"),
+      prefetch_(app, "--prefetch",
+                "blocks of keys in fast memory at a time, so that a disk brings the next while one "
+                "is computed with; 1",
+                "NUMBER") {}
+
+void ProblemOptions::fill(Request& request) const {
+  check_kernel(kernel_.get());
+  request.kernel = kernel_.get();
+  shape_.fill(request);
+  if (const auto threads = size_of(threads_, request)) {
+    if (*threads > kMostWorkers) {
+      throw UsageError(fmt::format("{} {} is too many; expected at most {}",
+                                   request.said("--threads"), *threads, kMostWorkers));
+    }
+    request.threads = *threads;
+  }
+  if (const auto prefetch = size_of(prefetch_, request)) {
+    request.prefetch = *prefetch;
+  }
+  M_.fill(request);
+  request.objective = objective_.get();
+  if (request.objective == Objective::time &&
+      std::ranges::find(kAuto, request.kernel) != std::end(kAuto)) {
+    request.rates = machine_rates();
+  }
+  for (const Given& given : blocks_.all()) {
+    fill_blocks(given, request);
+  }
+}
+
+std::filesystem::path store_directory(const Given& given) {
+  constexpr std::string_view kFile = "file:";
+  if (!given.text.starts_with(kFile) || given.text.size() == kFile.size()) {
+    throw UsageError(fmt::format("{} '{}': expected file:DIR", given.from, given.text));
+  }
+  return given.text.substr(kFile.size());
+}
+
+Index parse_granule(const Given& given) {
+  const Index most = StoreOptions().buffer_bytes;  // what every command can open
+  const Index bytes = parse_bytes(given.text, given.from);
+  if (bytes % StoreLayout::kSector != 0 || bytes > most) {
+    throw UsageError(fmt::format("{} '{}'{}: expected a multiple of 4KiB, at most 512KiB",
+                                 given.from, given.text, bytes > most ? " is too large" : ""));
+  }
+  return bytes;
+}
+
+StoreOptionGroup::StoreOptionGroup(CLI::App& app)
+    : store_(app, "--store", "file:DIR: matrices in files of this directory, not in memory",
+             "STORE"),
+      engine_(app, "--engine", "requests to the disk by io_uring or threads; io_uring if it can",
+              "NAME"),
+      direct_(app, "--direct", "past the system's cache: yes, where files can; or no", "YES"),
+      granule_(app, "--granule", "the least that moves, of the files this run makes; 64KiB",
+               "BYTES"),
+      keep_(app, "--keep", "leave intermediates in the store"),
+      resume_(app, "--resume", "go on from the last checkpoint, if there is one, and leave them") {}
+
+void StoreOptionGroup::fill(Request& request) const {
+  const auto store = store_.get();
+  if (!store) {
+    for (const TextOption* option : {&engine_, &direct_, &granule_}) {
+      if (const auto given = option->get()) {
+        throw UsageError(given->from + ": only with --store file:DIR");
+      }
+    }
+    for (const Switch* option : {&keep_, &resume_}) {
+      if (const auto from = option->from()) {
+        throw UsageError(*from + ": only with --store file:DIR");
+      }
+    }
+    return;
+  }
+  Request::OnDisk& disk = request.store.emplace(Request::OnDisk{});
+  request.said_as["--store"] = store->from;
+  disk.directory = store_directory(*store);
+  disk.keep = keep_.get();
+  if (const auto from = resume_.from()) {
+    disk.resume = true;
+    request.said_as["--resume"] = *from;
+  }
+  if (const auto engine = engine_.get()) {
+    if (engine->text != "io_uring" && engine->text != "threads") {
+      throw UsageError(
+          fmt::format("{} '{}': expected io_uring or threads", engine->from, engine->text));
+    }
+    disk.options.engine = engine->text == "threads" ? Engine::threads : Engine::uring;
+    if (const std::string why = unavailable(*disk.options.engine); !why.empty()) {
+      throw UsageError(fmt::format("{} {}: {}: --engine threads", engine->from, engine->text, why));
+    }
+  }
+  if (const auto direct = direct_.get()) {
+    if (direct->text != "yes" && direct->text != "no") {
+      throw UsageError(fmt::format("{} '{}': expected yes or no", direct->from, direct->text));
+    }
+    disk.options.direct = direct->text == "yes";
+  }
+  if (const auto granule = granule_.get()) {
+    disk.options.granule_bytes = parse_granule(*granule);
+  }
+}
+
+}  // namespace redblue

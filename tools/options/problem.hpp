@@ -1,0 +1,122 @@
+#pragma once
+// The options that say which kernel works on which problem with which M: shared by the
+// subcommands that plan or run.
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/run/run.hpp"
+#include "tools/cli/command.hpp"
+
+namespace redblue {
+
+class ShapeOptions {
+ public:
+  explicit ShapeOptions(CLI::App& app);
+  // Throws (all): UsageError.
+  void fill(Request& request) const;
+  // All but the width, of which there may be several.
+  void fill_lengths(Request& request) const;
+  [[nodiscard]] std::vector<Index> widths() const;
+
+ private:
+  TextOption n_, m_, d_;
+};
+
+// Several problems of one shape.
+class HeadsOption {
+ public:
+  explicit HeadsOption(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption heads_;
+};
+
+// --M. Requires, of a request to fill: its threads.
+class FastMemoryOption {
+ public:
+  explicit FastMemoryOption(CLI::App& app);
+  // Throws: UsageError, also where M is missing.
+  void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return M_; }
+
+ private:
+  TextOption M_;
+};
+
+// --make. Throws: UsageError.
+class MakeOption {
+ public:
+  explicit MakeOption(CLI::App& app);
+  void fill(Request& request) const;
+
+ private:
+  TextOption make_;
+};
+
+// Operands from files, made by a rule, or from a seed.
+class InputOptions {
+ public:
+  explicit InputOptions(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption in_;
+  MakeOption make_;
+  TextOption seed_, scale_;
+};
+
+// NAME=FILE, each name once. Throws: UsageError.
+void fill_files(const TextOption& option, Request& request,
+                std::map<std::string, std::filesystem::path>& files);
+
+// --objective: words where left out. `what` is for the fewest, or for least time.
+class ObjectiveOption {
+ public:
+  ObjectiveOption(CLI::App& app, const std::string& what);
+  // Throws: UsageError.
+  [[nodiscard]] Objective get() const;
+  [[nodiscard]] const TextOption& option() const { return objective_; }
+
+ private:
+  TextOption objective_;
+};
+
+class ProblemOptions {
+ public:
+  explicit ProblemOptions(CLI::App& app);
+  // Throws: UsageError, for an unknown kernel with the names nearest to it.
+  void fill(Request& request) const;
+
+ private:
+  Argument kernel_;
+  ShapeOptions shape_;
+  FastMemoryOption M_;
+  TextOption blocks_;
+  ObjectiveOption objective_;
+  TextOption threads_, prefetch_;
+};
+
+// Operands, intermediates and results on disk.
+class StoreOptionGroup {
+ public:
+  explicit StoreOptionGroup(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption store_, engine_, direct_, granule_;
+  Switch keep_, resume_;
+};
+
+// The directory of file:DIR. Throws: UsageError.
+std::filesystem::path store_directory(const Given& given);
+// Whole sectors of 4 KiB. Throws: UsageError.
+Index parse_granule(const Given& given);
+
+}  // namespace redblue

@@ -1,0 +1,27 @@
+#include "tools/options/simd.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/arithmetic/simd.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+
+SimdOption::SimdOption(CLI::App& app)
+    : simd_(app, "--simd", "vector instructions in place of the best, a name of `redblue info`",
+            "NAME") {}
+
+std::optional<std::string> SimdOption::apply() const {
+  const auto given = simd_.get();
+  if (!given) {
+    return std::nullopt;
+  }
+  if (!use_simd_target(given->text)) {
+    throw UsageError(fmt::format("{} '{}': this machine and this binary have {}", given->from,
+                                 given->text, fmt::join(simd_targets(), ", ")));
+  }
+  return given->text;
+}
+
+}  // namespace redblue

@@ -1,0 +1,108 @@
+#include "tools/options/task.hpp"
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+// The value of that name; `otherwise` where nothing is given.
+template <class Value>
+Value choose(const TextOption& option, std::initializer_list<Value> values, Value otherwise) {
+  const auto given = option.get();
+  if (!given) {
+    return otherwise;
+  }
+  std::string names;
+  for (const Value value : values) {
+    if (given->text == to_string(value)) {
+      return value;
+    }
+    const bool last = value == *(values.end() - 1);
+    names += fmt::format("{}{}", names.empty() ? "" : last ? " or " : ", ", to_string(value));
+  }
+  throw UsageError(fmt::format("{} '{}': expected {}", given->from, given->text, names));
+}
+
+// An option that this problem has nothing to do with.
+void refuse(const TextOption& option, std::string_view why) {
+  if (const auto given = option.get()) {
+    throw UsageError(fmt::format("{} '{}': {}", given->from, given->text, why));
+  }
+}
+
+Index required(const std::optional<Index>& size, std::string_view flag) {
+  return size ? *size : throw UsageError(fmt::format("{} is missing", flag));
+}
+
+// Requires: the task's shape.
+void check_lengths(const Task& task, const Request& request) {
+  if (task.sharing == Sharing::self && task.shape.m != task.shape.n) {
+    throw UsageError(
+        fmt::format("{} {} is not {} {}: with --sharing self, queries and keys are one",
+                    request.said("--m"), task.shape.m, request.said("--n"), task.shape.n));
+  }
+}
+
+}  // namespace
+
+TaskOptions::TaskOptions(CLI::App& app)
+    : shape_(app),
+      M_(app),
+      problem_(app, "--problem", "product, forward or backward; backward", "PASS"),
+      sharing_(app, "--sharing",
+               "sources that are one matrix: none; kv: A2 = A3; self: A1 = A2 = A3; none", "WHICH"),
+      given_(app, "--given", "what backward starts from: nothing; OL: O and L; OL", "WHAT") {}
+
+Task TaskOptions::kind() const {
+  Task task;
+  task.pass = choose(problem_, {Pass::product, Pass::forward, Pass::backward}, Pass::backward);
+  task.sharing = choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
+  task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
+  if (task.pass != Pass::backward) {
+    refuse(given_, "only --problem backward is given anything");
+  }
+  if (task.pass == Pass::product) {
+    refuse(sharing_, "a product has no sources to share");
+  }
+  return task;
+}
+
+Task TaskOptions::task(Request& request) const {
+  shape_.fill(request);
+  Task task = kind();
+  const Index n = required(request.n, "--n");
+  task.shape = {n, request.m.value_or(n), required(request.d, "--d")};
+  check_lengths(task, request);
+  M_.fill(request);
+  task.M = request.M;
+  return task;
+}
+
+std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches) const {
+  Request request;
+  shape_.fill_lengths(request);
+  Task task = kind();
+  if (task.pass != Pass::backward) {
+    refuse(problem_, caches.said() + " asks for backward algorithms");
+  }
+  refuse(M_.option(), caches.said() + " says how much there is; give one of the two");
+  std::vector<Task> tasks;
+  for (const Index d : shape_.widths()) {
+    task.shape = {request.n.value_or(n), request.m.value_or(request.n.value_or(n)), d};
+    tasks.push_back(task);
+  }
+  if (tasks.empty()) {
+    throw UsageError("--d is missing: a width, or several as 64,128,256");
+  }
+  check_lengths(task, request);
+  return tasks;
+}
+
+}  // namespace redblue
