@@ -83,9 +83,8 @@ Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
       {"sum", checkpoint.sum.size()},
   };
   std::string body = json.dump() + "\n";
-  const std::size_t words = body.size();
-  body.resize(words + checkpoint.sum.size() * sizeof(float));
-  std::memcpy(body.data() + words, checkpoint.sum.data(), checkpoint.sum.size() * sizeof(float));
+  const auto sum = std::as_bytes(std::span(checkpoint.sum));
+  body.append(reinterpret_cast<const char*>(sum.data()), sum.size());
   const std::string content = fmt::format("{}{:016x}\n{}", kFirstWords, checksum_of(body), body);
   WholeFile file(path);
   file.append(std::as_bytes(std::span(content)));

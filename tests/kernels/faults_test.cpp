@@ -2,7 +2,7 @@
 // knows, ends in the bits that it has in memory, or in an error that names the file, the place and
 // the cause. It never ends in a wrong result; nothing is left of it; every byte is accounted for.
 //
-//   REDBLUE_FAULT_TABLE=1 redblue_tests --gtest_filter='*FaultsInARun*'   # all kernels, a table
+//   REDBLUE_FAULT_TABLE=1 redblue_kernels_tests --gtest_filter='*FaultsInARun*'   # all kernels, a table
 
 #include <algorithm>
 #include <array>
