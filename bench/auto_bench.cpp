@@ -34,7 +34,7 @@ double quantile(std::vector<double> values, double at) {
   return values[static_cast<std::size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-double seconds_of(const Plan& plan, const Problem& problem) {
+double seconds_of(const Plan& plan, const BenchProblem& problem) {
   const auto start = std::chrono::steady_clock::now();
   Machine machine(plan.M);
   RamWorkspace workspace;
@@ -59,9 +59,13 @@ void beside_all(benchmark::State& state, Index n, Index d, const CachePart& cach
     state.SkipWithError("fewer than two kernels fit");
     return;
   }
-  std::map<std::string, Problem> problems;
+  std::map<std::string, BenchProblem> problems;
   const auto run = [&](const Plan& plan) {
-    const auto at = problems.try_emplace(plan.kernel, find_kernel(plan.kernel), plan.shape).first;
+    const auto at =
+        problems
+            .try_emplace(spelled(plan), KernelName{&find_kernel(plan.kernel), plan.problem.sharing},
+                         plan.problem.shape)
+            .first;
     return seconds_of(plan, at->second);
   };
   std::vector<std::vector<double>> times(all.size());

@@ -42,9 +42,10 @@ double number(Index count) {
   return static_cast<double>(count);
 }
 
-void bench(benchmark::State& state, const Kernel& kernel, const Size& size) {
-  const Problem problem(kernel, size.shape);
-  const Plan plan = kernel.plan(size.shape, size.M, Objective::time);
+void bench(benchmark::State& state, const KernelName& name, const Size& size) {
+  const Kernel& kernel = *name.kernel;
+  const BenchProblem problem(name, size.shape);
+  const Plan plan = kernel.plan(Problem(size.shape, name.sharing), size.M, Objective::time);
   PhaseTotal counted;
   for ([[maybe_unused]] auto _ : state) {
     Machine machine(plan.M);
@@ -69,12 +70,12 @@ void bench(benchmark::State& state, const Kernel& kernel, const Size& size) {
   }
 }
 
-void add(const Kernel& kernel, const Size& size) {
+void add(const KernelName& kernel, const Size& size) {
   const auto& [n, m, d] = size.shape;
-  if (size.M < kernel.least_M(size.shape)) {
+  if (size.M < kernel.kernel->least_M(Problem(size.shape, kernel.sharing))) {
     return;
   }
-  std::string name = std::string(kernel.name) + "/n:" + std::to_string(n);
+  std::string name = kernel.text() + "/n:" + std::to_string(n);
   if (m != n) {
     name += "/m:" + std::to_string(m);
   }
@@ -86,11 +87,11 @@ void add(const Kernel& kernel, const Size& size) {
 
 // Each kernel on each problem that it fits in; those for speed, where they are made for it.
 bool register_all() {
-  for (const Kernel& kernel : kernels()) {
+  for (const KernelName& kernel : kernel_names()) {
     for (const Size& size : kSizes) {
       add(kernel, size);
     }
-    if (kernel.split) {
+    if (kernel.kernel->schedule.split) {
       for (const Size& size : kFast) {
         add(kernel, size);
       }

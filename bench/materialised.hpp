@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "kernels/shape.hpp"
+#include "kernels/problem.hpp"
 
 namespace redblue {
 

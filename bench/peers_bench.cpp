@@ -81,11 +81,11 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
   const auto found = fast_memory(topology, by.cache, static_cast<std::size_t>(threads));
   const Index M = found ? found->words : by.otherwise;
   const Kernel& kernel = find_kernel(by.kernel);
-  const Problem problem(kernel, shape);
-  const Plan plan = kernel.plan(shape, M, Objective::time);
+  const BenchProblem problem({&kernel}, shape);
+  const Plan plan = kernel.plan(Problem(shape), M, Objective::time);
   const Team team{.workers = threads, .heads = 1};
   Materialised peer(shape);
-  const bool forward = kernel.name.starts_with("forward/");
+  const bool forward = kernel.pass == Pass::forward;
   const auto by_peer = [&] {
     const auto in = [&](const char* operand) { return problem.words(operand); };
     if (forward) {
@@ -99,7 +99,7 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
   const auto by_us = [&] { counted = run_on_team(kernel, plan, team, {problem.io()}, topology); };
 
   // Given O and L, a kernel has less to do than the peer: only its share of the peak is told.
-  const bool like = std::ranges::find(kernel.given, "O", &Signature::name) == kernel.given.end();
+  const bool like = !kernel.needs_forward();
   by_us();
   if (like) {
     by_peer();

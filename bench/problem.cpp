@@ -9,8 +9,9 @@
 
 namespace redblue {
 
-Problem::Problem(const Kernel& kernel, const Shape& shape) : shape_(shape) {
-  for (const Signature& operand : kernel.given) {
+BenchProblem::BenchProblem(const KernelName& kernel, const Shape& shape)
+    : problem_(shape, kernel.sharing) {
+  for (const Signature& operand : kernel.given()) {
     const std::span<float> words = add(operand);
     if (operand.name != "O" && operand.name != "L") {
       fill_input(operand.name, shape, 1, 1, 0, operand.rows_of(shape), words);
@@ -18,29 +19,29 @@ Problem::Problem(const Kernel& kernel, const Shape& shape) : shape_(shape) {
     io_.give(matrices_.at(operand.name));
   }
   if (buffers_.contains("O")) {
-    make_forward(buffers_.contains("A3") ? "forward/rows" : "forward/rows-shared");
+    make_forward();
   }
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.kernel->returns) {
     add(operand);
     io_.take(matrices_.at(operand.name));
   }
 }
 
-std::span<float> Problem::add(const Signature& operand) {
-  const Index rows = operand.rows_of(shape_);
-  const Index cols = operand.cols_of(shape_);
+std::span<float> BenchProblem::add(const Signature& operand) {
+  const Index rows = operand.rows_of(problem_.shape);
+  const Index cols = operand.cols_of(problem_.shape);
   std::vector<float>& words = buffers_[operand.name];
   words.resize(static_cast<std::size_t>(rows * cols));
   matrices_.emplace(operand.name, borrow(std::string(operand.name), words.data(), rows, cols));
   return words;
 }
 
-void Problem::make_forward(std::string_view kernel) {
-  const Kernel& forward = find_kernel(kernel);
+void BenchProblem::make_forward() {
+  const Kernel& forward = find_kernel("forward/rows");
   const Plan plan =
-      forward.plan(shape_, std::max(Index{1} << 16, forward.least_M(shape_)), Objective::time);
+      forward.plan(problem_, std::max(Index{1} << 16, forward.least_M(problem_)), Objective::time);
   Operands io;
-  for (const Signature& operand : forward.given) {
+  for (const Signature& operand : forward.given(problem_.sharing)) {
     io.give(matrices_.at(operand.name));
   }
   for (const Signature& operand : forward.returns) {

@@ -10,10 +10,10 @@
 
 namespace redblue {
 
-class Problem {
+class BenchProblem {
  public:
   // From seed 1; O and L, where the kernel is given them, by forward/rows.
-  Problem(const Kernel& kernel, const Shape& shape);
+  BenchProblem(const KernelName& kernel, const Shape& shape);
 
   [[nodiscard]] const Operands& io() const { return io_; }
   [[nodiscard]] const float* words(std::string_view operand) const {
@@ -22,9 +22,9 @@ class Problem {
 
  private:
   std::span<float> add(const Signature& operand);
-  void make_forward(std::string_view kernel);
+  void make_forward();
 
-  Shape shape_;
+  Problem problem_;
   std::map<std::string_view, std::vector<float>> buffers_;
   std::map<std::string_view, SlowMatrix> matrices_;
   Operands io_;

@@ -11,9 +11,6 @@
 
 namespace redblue {
 
-// A kernel's formulas: what each phase moves and holds with these blocks.
-using CostOfBlocks = std::vector<PhaseCost> (*)(const Shape& shape, const Blocks& blocks);
-
 // The largest size in [1, limit] that fits, or 1 where none does (the caller finds out when
 // it compares the plan's peak with M). Requires: what fits, fits in all smaller sizes too.
 template <class Fits>
@@ -61,13 +58,15 @@ inline Index square_side(Index M, Index share) {
 }
 
 // So many rows and columns of an operand, or all that it has.
-inline Window window_of(const Signature& operand, const Shape& shape, Index rows, Index cols) {
-  return {std::min(rows, operand.rows_of(shape)), std::min(cols, operand.cols_of(shape))};
+inline Window window_of(const Signature& operand, const Problem& problem, Index rows, Index cols) {
+  return {std::min(rows, operand.rows_of(problem.shape)),
+          std::min(cols, operand.cols_of(problem.shape))};
 }
 
 // For kernels of square blocks, called B.
-inline Window square_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
-  return window_of(operand, shape, blocks["B"], blocks["B"]);
+inline Window square_window(const Signature& operand, const Problem& problem,
+                            const Blocks& blocks) {
+  return window_of(operand, problem, blocks["B"], blocks["B"]);
 }
 
 }  // namespace redblue

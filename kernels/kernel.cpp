@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/attention.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 
@@ -32,15 +33,19 @@ void check_extents(const SlowMatrix& matrix, const Signature& signature, const S
   }
 }
 
-void check_problem(const Shape& shape, Index M) {
-  require(shape.n > 0 && shape.m > 0 && shape.d > 0, "n, m and d are at least 1");
+void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
+  const auto [n, m, d] = problem.shape;
+  require(n > 0 && m > 0 && d > 0, "n, m and d are at least 1");
   require(M > 0, "M is at least 1");
+  if (problem.sharing != Sharing::none && !kernel.shares_keys) {
+    throw ShapeMismatch(std::string(kernel.name) + " takes A3 as a matrix of its own");
+  }
 }
 
-void check_prefetch(const Kernel& kernel, Index prefetch) {
-  if (prefetch > 1 && !streams(kernel)) {
-    throw ShapeMismatch(std::string(kernel.name) + " streams no keys: its prefetch is 1, not " +
-                        std::to_string(prefetch));
+void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch) {
+  if (prefetch > 1 && !kernel.streams_keys()) {
+    throw ShapeMismatch(spelled(kernel.name, problem.sharing) +
+                        " streams no keys: its prefetch is 1, not " + std::to_string(prefetch));
   }
 }
 
@@ -59,56 +64,75 @@ bool Operands::gives(std::string_view name) const {
                              [&](const SlowMatrix* matrix) { return matrix->name() == name; });
 }
 
-Blocks Kernel::blocks(const Shape& shape, Index M, Objective objective, Index prefetch) const {
+Blocks Kernel::blocks(const Problem& problem, Index M, Objective objective, Index prefetch) const {
   require(prefetch > 0, "a prefetch is at least 1");
-  check_prefetch(*this, prefetch);
-  if (prefetch > 1) {
-    return fit_ahead(shape, M, prefetch);
-  }
-  return (objective == Objective::time && fit_time != nullptr ? fit_time : fit)(shape, M);
+  check_prefetch(*this, problem, prefetch);
+  return prefetch > 1 ? fitting.fit_ahead(problem, M, prefetch)
+                      : fitting.fit(problem, M, objective);
 }
 
-Plan Kernel::plan(const Shape& shape, Index M, Objective objective, Index prefetch) const {
-  check_problem(shape, M);
-  Plan fitted = plan(shape, M, blocks(shape, M, objective, prefetch));
+std::vector<Signature> Kernel::given(Sharing sharing) const {
+  std::vector<Signature> given = operands;
+  if (sharing != Sharing::none && shares_keys) {
+    std::erase_if(given, [](const Signature& operand) { return operand.name == kA3.name; });
+  }
+  return given;
+}
+
+bool Kernel::needs_forward() const {
+  return find_operand(operands, kO.name) != nullptr;
+}
+
+Index Kernel::row_blocks(const Plan& plan) {
+  return ceil_div(plan.problem.shape.n, plan.blocks["Br"]);
+}
+
+Words Kernel::intermediates(const Plan& plan) const {
+  return formula.intermediates ? formula.intermediates(plan.problem, plan.blocks) : Words(0);
+}
+
+Plan Kernel::plan(const Problem& problem, Index M, Objective objective, Index prefetch) const {
+  check_problem(*this, problem, M);
+  Plan fitted = plan(problem, M, blocks(problem, M, objective, prefetch));
   if (total(fitted.phases).peak > Words(M)) {
-    throw FastMemoryTooSmall(std::string(name) + " does not fit in M = " + std::to_string(M) +
-                             " words: for n = " + std::to_string(shape.n) + ", m = " +
-                             std::to_string(shape.m) + ", d = " + std::to_string(shape.d) +
-                             " it needs M of at least " + std::to_string(least_M(shape, prefetch)));
+    throw FastMemoryTooSmall(
+        spelled(name, problem.sharing) + " does not fit in M = " + std::to_string(M) +
+        " words: for n = " + std::to_string(problem.shape.n) +
+        ", m = " + std::to_string(problem.shape.m) + ", d = " + std::to_string(problem.shape.d) +
+        " it needs M of at least " + std::to_string(least_M(problem, prefetch)));
   }
   return fitted;
 }
 
-Plan Kernel::plan(const Shape& shape, Index M, const Blocks& blocks) const {
-  check_problem(shape, M);
+Plan Kernel::plan(const Problem& problem, Index M, const Blocks& blocks) const {
+  check_problem(*this, problem, M);
   for (const auto& [block, size] : blocks) {
     require(size > 0, "a block is at least 1");
   }
-  check_prefetch(*this, prefetch_of(blocks));
-  return {std::string(name), shape, M, blocks, cost(shape, blocks)};
+  check_prefetch(*this, problem, prefetch_of(blocks));
+  return {std::string(name), problem, M, blocks, formula.cost(problem, blocks)};
 }
 
-Index Kernel::least_M(const Shape& shape, Index prefetch) const {
-  check_problem(shape, 1);
-  return total(cost(shape, blocks(shape, 1, Objective::words, prefetch))).peak.value();
+Index Kernel::least_M(const Problem& problem, Index prefetch) const {
+  check_problem(*this, problem, 1);
+  return total(formula.cost(problem, blocks(problem, 1, Objective::words, prefetch))).peak.value();
 }
 
 void Kernel::check(const Plan& plan, const Operands& io) const {
   require(plan.kernel == name, "the plan is this kernel's own");
-  check_prefetch(*this, prefetch_of(plan.blocks));
-  for (const Signature& operand : given) {
-    check_extents(io.in(operand.name), operand, plan.shape);
+  check_prefetch(*this, plan.problem, prefetch_of(plan.blocks));
+  for (const Signature& operand : given(plan.problem.sharing)) {
+    check_extents(io.in(operand.name), operand, plan.problem.shape);
   }
   for (const Signature& operand : returns) {
-    check_extents(io.out(operand.name), operand, plan.shape);
+    check_extents(io.out(operand.name), operand, plan.problem.shape);
   }
 }
 
 void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
                  Workspace& workspace) const {
   check(plan, io);
-  code(machine, plan, io, workspace);
+  schedule.code(machine, plan, io, workspace);
 }
 
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name) {
@@ -116,8 +140,30 @@ const Signature* find_operand(const std::vector<Signature>& operands, std::strin
   return found == operands.end() ? nullptr : &*found;
 }
 
-bool has_one_source(const Kernel& kernel) {
-  return find_operand(kernel.given, "A2") != nullptr && find_operand(kernel.given, "A3") == nullptr;
+std::vector<Signature> given_of(const Plan& plan) {
+  return find_kernel(plan.kernel).given(plan.problem.sharing);
+}
+
+const std::vector<KernelName>& kernel_names() {
+  static const std::vector<KernelName> all = [] {
+    std::vector<KernelName> names;
+    for (const Kernel& kernel : kernels()) {
+      names.push_back({&kernel, Sharing::none});
+    }
+    for (const Kernel& kernel : kernels()) {
+      if (kernel.shares_keys) {
+        names.push_back({&kernel, Sharing::kv});
+      }
+    }
+    return names;
+  }();
+  return all;
+}
+
+std::optional<KernelName> parse_kernel_name(std::string_view text) {
+  const auto found = std::ranges::find_if(
+      kernel_names(), [&](const KernelName& name) { return name.text() == text; });
+  return found == kernel_names().end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace redblue

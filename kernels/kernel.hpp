@@ -9,6 +9,8 @@
 //   kernel.run(machine, kernel.plan({n, m, d}, M),
 //              {{&A1, &A2, &A3, &X, &Y, &dO}, {&g}}, workspace);
 
+#include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <stdexcept>
@@ -66,72 +68,121 @@ struct Signature {
   }
 };
 
-// A kernel whose row blocks (of Br queries: the units) know nothing of each other, so that
-// several machines may work on different ones. What they return is in disjoint rows; or is g,
-// and then each writes a partial g of its own, d rows of `partials`, and the partials are
-// added in the order of the units by whoever has the rows.
+// What each phase moves and holds with these blocks.
+using CostOfBlocks =
+    std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks)>;
+// A number of words that blocks decide.
+using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& blocks)>;
+
+// Of a kernel whose row blocks (of Br queries: the units) know nothing of each other, so that
+// several machines may work on different ones. What they return is in disjoint rows; or is g, and
+// then each writes a partial g of its own, d rows of `partials`, and the partials are added in the
+// order of the units, whatever rows of g a machine has.
 struct RowSplit {
   // Without partials: adds to g, as the whole kernel on one machine does.
-  void (*part)(Machine& machine, const Plan& plan, const Operands& io, Range units,
-               SlowMatrix* partials);
-  std::vector<PhaseCost> (*part_cost)(const Shape& shape, const Blocks& blocks, Range units,
-                                      bool partials);
-  // Null where nothing is summed.
-  void (*reduce)(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
-                 SlowMatrix& g) = nullptr;
-  std::vector<PhaseCost> (*reduce_cost)(const Shape& shape, const Blocks& blocks,
-                                        Range rows) = nullptr;
+  std::function<void(Machine& machine, const Plan& plan, const Operands& io, Range units,
+                     SlowMatrix* partials)>
+      part;
+  std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
+                                       bool partials)>
+      part_cost;
+  // Empty where nothing is summed.
+  std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+                     SlowMatrix& g)>
+      reduce = nullptr;
+  std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range rows)>
+      reduce_cost = nullptr;
 };
+
+// What runs.
+struct KernelSchedule {
+  std::function<void(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace)>
+      code;
+  // Of kernels that may be split among machines.
+  std::optional<RowSplit> split = std::nullopt;
+};
+
+// What it costs.
+struct Formula {
+  CostOfBlocks cost;
+  // The most words of the slow store that intermediates take at a time; empty: none.
+  WordsOfBlocks intermediates = nullptr;
+};
+
+// Which blocks.
+struct Fitting {
+  // The fitting blocks that move the fewest words, or run fastest where they are others. Where
+  // nothing fits: the smallest blocks.
+  std::function<Blocks(const Problem& problem, Index M, Objective objective)> fit;
+  // Fitting blocks for several key blocks in fast memory at a time; empty: no keys are streamed.
+  std::function<Blocks(const Problem& problem, Index M, Index prefetch)> fit_ahead = nullptr;
+  // The paper's own block sizes where they do not fit as printed; else empty.
+  std::function<Blocks(const Problem& problem, Index M)> printed = nullptr;
+  // The windows in which an operand is mostly read or written, for a store that lays it out so;
+  // empty: some rows at a time.
+  std::function<Window(const Signature& operand, const Problem& problem, const Blocks& blocks)>
+      window = nullptr;
+  // A block that a caller may choose though the fitted plan may lack it; else empty.
+  std::string_view optional_block = {};
+};
+
+// For error bounds and lower bounds: in which order things are summed.
+struct Numerics {
+  // How often a row's sum is rescaled at most; empty: never.
+  WordsOfBlocks rescales = nullptr;
+  // The most roundings between a p_ij and a word of g, where more than n + m.
+  WordsOfBlocks chain = nullptr;
+  // The number of key blocks, where q is kept relative to its running mean.
+  WordsOfBlocks recentred_blocks = nullptr;
+  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y in place of h = A3 Y. X meets
+  // keys, not rows: s = A1 (X A2^T) in place of S = A1 X.
+  bool Y_meets_rows = false;
+  bool Y_meets_rows_if_shared = false;
+  bool X_meets_keys = false;
+  // Sums over some keys, or queries, go into g before they are whole.
+  bool folds_partial_sums = false;
+};
+
+// What a kernel computes: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO.
+enum class Pass : std::uint8_t { product, forward, backward };
 
 struct Kernel {
   std::string_view name;
   std::string_view summary;
-  std::vector<Signature> given;
+  Pass pass = Pass::product;
+  std::vector<Signature> operands;  // of a problem in which none are shared
   std::vector<Signature> returns;
+  // Takes problems in which A3 is A2, and reads it once.
+  bool shares_keys = false;
 
-  // The fitting blocks that move the fewest words. Where nothing fits: the smallest blocks.
-  Blocks (*fit)(const Shape& shape, Index M);
-  // What each phase moves and holds with these blocks.
-  std::vector<PhaseCost> (*cost)(const Shape& shape, const Blocks& blocks);
-  // The most words of the slow store that intermediates take at a time.
-  Words (*intermediates)(const Shape& shape, const Blocks& blocks);
-  void (*code)(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace);
-  // The paper's own block sizes where they do not fit as printed; else null.
-  Blocks (*printed)(const Shape& shape, Index M) = nullptr;
-  // For error bounds: how often a row's sum is rescaled at most, where not 0; and the most
-  // roundings between a p_ij and a word of g, where more than n + m; else null.
-  Words (*rescales)(const Shape& shape, const Blocks& blocks) = nullptr;
-  Words (*chain)(const Shape& shape, const Blocks& blocks) = nullptr;
-  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y in place of h = A3 Y. X meets keys,
-  // not rows: s = A1 (X A2^T) in place of S = A1 X.
-  bool Y_meets_rows = false;
-  bool X_meets_keys = false;
-  // Sums over some keys, or queries, go into g before they are whole. For lower bounds.
-  bool folds_partial_sums = false;
-  // The number of key blocks, where q is kept relative to its running mean; else null.
-  Words (*recentred_blocks)(const Shape& shape, const Blocks& blocks) = nullptr;
-  // The fitting blocks that run fastest, where they are others than those of fewest words.
-  Blocks (*fit_time)(const Shape& shape, Index M) = nullptr;
-  // Fitting blocks for several key blocks in fast memory at a time, where keys are streamed.
-  Blocks (*fit_ahead)(const Shape& shape, Index M, Index prefetch) = nullptr;
-  // The windows in which an operand is mostly read or written, for a store that lays it out so;
-  // null: some rows at a time.
-  Window (*window)(const Signature& operand, const Shape& shape, const Blocks& blocks) = nullptr;
-  // For kernels that may be split among machines.
-  std::optional<RowSplit> split = std::nullopt;
-  // A block that a caller may choose though the fitted plan may lack it; else empty.
-  std::string_view optional_block = {};
+  KernelSchedule schedule;
+  Formula formula;
+  Fitting fitting;
+  Numerics numerics = {};
+
+  // All operands, or all but A3 where that is A2.
+  [[nodiscard]] std::vector<Signature> given(Sharing sharing = Sharing::none) const;
+  [[nodiscard]] bool needs_forward() const;  // is given O and L
+  [[nodiscard]] bool Y_meets_rows(const Problem& problem) const {
+    return numerics.Y_meets_rows ||
+           (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);
+  }
+  [[nodiscard]] bool streams_keys() const { return fitting.fit_ahead != nullptr; }
+  // Of a kernel that may be split.
+  [[nodiscard]] static Index row_blocks(const Plan& plan);
+  [[nodiscard]] Words intermediates(const Plan& plan) const;
 
   // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
-  // more than 1 where no keys are streamed, as do plan() and least_M().
-  [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective,
+  // more than 1 where no keys are streamed, and for shared keys that the kernel does not take, as
+  // do plan() and least_M().
+  [[nodiscard]] Blocks blocks(const Problem& problem, Index M, Objective objective,
                               Index prefetch = 1) const;
   // Throws: FastMemoryTooSmall; CountOverflow.
-  [[nodiscard]] Plan plan(const Shape& shape, Index M, Objective objective = Objective::words,
+  [[nodiscard]] Plan plan(const Problem& problem, Index M, Objective objective = Objective::words,
                           Index prefetch = 1) const;
   // The same with blocks of the caller's choice, whether they fit or not.
-  [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const;
-  [[nodiscard]] Index least_M(const Shape& shape, Index prefetch = 1) const;
+  [[nodiscard]] Plan plan(const Problem& problem, Index M, const Blocks& blocks) const;
+  [[nodiscard]] Index least_M(const Problem& problem, Index prefetch = 1) const;
   // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
   void check(const Plan& plan, const Operands& io) const;
   // Throws: what check() does, before anything moves; FastMemoryOverflow where the machine has less
@@ -139,20 +190,30 @@ struct Kernel {
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
 
-// Whether a kernel's keys are streamed, so that some of their blocks may be fetched ahead.
-inline bool streams(const Kernel& kernel) {
-  return kernel.fit_ahead != nullptr;
-}
-
 // Null where none of them has this name.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
-
-// A3 is A2 to this kernel, and read once.
-bool has_one_source(const Kernel& kernel);
 
 // All kernels, in the order in which `redblue list` shows them.
 const std::vector<Kernel>& kernels();
 // Throws: std::out_of_range.
 const Kernel& find_kernel(std::string_view name);
+
+// A kernel and how it is asked to share: NAME-shared is another spelling of NAME where A3 is A2.
+struct KernelName {
+  const Kernel* kernel = nullptr;
+  Sharing sharing = Sharing::none;
+
+  [[nodiscard]] std::vector<Signature> given() const { return kernel->given(sharing); }
+  [[nodiscard]] std::string text() const { return spelled(kernel->name, sharing); }
+  [[nodiscard]] std::string summary() const {
+    return (sharing == Sharing::none ? "" : "where A3 is A2: ") + std::string(kernel->summary);
+  }
+};
+// What the plan's kernel is given.
+std::vector<Signature> given_of(const Plan& plan);
+// All names with their spellings, those that share after the others.
+const std::vector<KernelName>& kernel_names();
+// Nothing where no kernel is called so.
+std::optional<KernelName> parse_kernel_name(std::string_view text);
 
 }  // namespace redblue

@@ -44,10 +44,19 @@ PhaseCost total(const std::vector<PhaseCost>& phases) {
   return sum;
 }
 
+std::string spelled(std::string_view kernel, Sharing sharing) {
+  return std::string(kernel) + (sharing == Sharing::none ? "" : "-shared");
+}
+
+std::string spelled(const Plan& plan) {
+  return spelled(plan.kernel, plan.problem.sharing);
+}
+
 std::string to_string(const Plan& plan) {
-  std::string line = plan.kernel + " n=" + std::to_string(plan.shape.n) +
-                     " m=" + std::to_string(plan.shape.m) + " d=" + std::to_string(plan.shape.d) +
-                     " M=" + std::to_string(plan.M) + ":";
+  std::string line = spelled(plan) + " n=" + std::to_string(plan.problem.shape.n) +
+                     " m=" + std::to_string(plan.problem.shape.m) +
+                     " d=" + std::to_string(plan.problem.shape.d) + " M=" + std::to_string(plan.M) +
+                     ":";
   for (const auto& [name, size] : plan.blocks) {
     line += " " + name + "=" + std::to_string(size);
   }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/shape.hpp"
+#include "kernels/problem.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -53,11 +53,15 @@ PhaseCost total(const std::vector<PhaseCost>& phases);
 
 struct Plan {
   std::string kernel;
-  Shape shape;
+  Problem problem;
   Index M = 0;
   Blocks blocks;
   std::vector<PhaseCost> phases;
 };
+
+// The kernel's name, and -shared where A3 is A2.
+std::string spelled(const Plan& plan);
+std::string spelled(std::string_view kernel, Sharing sharing);
 
 // "backward/large n=2000 m=2000 d=32 M=8192: phase1.Br=118 ..." on one line.
 std::string to_string(const Plan& plan);

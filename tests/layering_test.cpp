@@ -359,8 +359,8 @@ TEST(Layering, IncludesAreCaught) {
   const auto found = [](const char* in, const std::string& text) {
     return violations(room(in), text);
   };
-  EXPECT_EQ(found("memsim", "#include \"kernels/shape.hpp\"\n"),
-            Strings{"includes kernels/shape.hpp"});
+  EXPECT_EQ(found("memsim", "#include \"kernels/problem.hpp\"\n"),
+            Strings{"includes kernels/problem.hpp"});
   EXPECT_EQ(found("memsim", "#include \"tile.hpp\"\n"), Strings{"includes tile.hpp"});
   EXPECT_EQ(found("memsim", "#include <fmt/core.h>\n"), Strings{"includes <fmt/core.h>"});
   EXPECT_EQ(found("memsim", "#include <iostream>\n"), Strings{"includes <iostream>"});
@@ -395,7 +395,7 @@ TEST(Layering, WhatIsAllowedPasses) {
             Strings{});
   EXPECT_EQ(violations(room("runtime/observe"),
                        "#include <fmt/core.h>\n#include <fstream>\n"
-                       "#include \"kernels/shape.hpp\"\nint snprintf_ = 0;"),
+                       "#include \"kernels/problem.hpp\"\nint snprintf_ = 0;"),
             Strings{});
 }
 

@@ -1,10 +1,18 @@
-#include "kernels/backward/columns.hpp"
+// g with blocks of keys in fast memory: K_J = X A2_J^T, h_J = A3_J Y and T_J = p_J^T A1 stay, rows
+// of A1 and dO pass, and g += T_J^T A2_J once for each block. v = rowsum(dO * O) is made as the
+// first block sees the rows of O, and goes to the slow store if there is a second. For many
+// queries and few keys; given dO, O and L:
+//
+//   reads    T (2 n d + n + 2 d^2) + n d + 3 m d + (T - 1) (n + d^2),   T = ceil(m / Bc)
+//   writes   T d^2, and n where T > 1
+
+#include "kernels/parts/columns.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/attention.hpp"
-#include "kernels/parts/columns.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
@@ -13,7 +21,7 @@ namespace {
 // h_J^T = Y^T A3_J^T.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
   return product_in_pieces(
-      machine, by, "h", by.shape.d, J.size(),
+      machine, by, "h", by.problem.shape.d, J.size(),
       [&](Range K) { return transposed(io.in("Y").row_block(K)); },
       [&](Range K) { return transposed(io.in("A3").block(J, K)); });
 }
@@ -27,7 +35,7 @@ Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, Range 
   Tile v_i = machine.initialize("v", I.size());
   const Tile o_i = machine.read(io.in("O").row_block(I));
   add_row_dots(do_i, o_i, v_i);
-  if (J.end < by.shape.m) {
+  if (J.end < by.problem.shape.m) {
     machine.write(v_i, v.row_block(I));
   }
   return v_i;
@@ -37,8 +45,8 @@ Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, Range 
 Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
           const Tile& h_t, SlowMatrix& v) {
   const Phase phase(machine, "core");
-  Tile T = machine.initialize("T", J.size(), by.shape.d);
-  for (const Range I : blocks(by.shape.n, by.rows)) {
+  Tile T = machine.initialize("T", J.size(), by.problem.shape.d);
+  for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     Tile do_i = machine.read(io.in("dO").row_block(I));
     const Tile v_i = row_sums(machine, by, io, I, J, do_i, v);
     Tile q = machine.initialize("q", I.size(), J.size());
@@ -60,7 +68,7 @@ void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Ra
                   const Tile& T) {
   const Phase phase(machine, "g");
   SlowMatrix& g = io.out("g");
-  const Range all{0, by.shape.d};
+  const Range all{0, by.problem.shape.d};
   for (const Range K : blocks(all.size(), by.weights)) {
     Tile g_k = machine.initialize("g", all.size(), K.size());
     {
@@ -76,8 +84,8 @@ void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Ra
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const ColumnPlan by(plan.shape, plan.blocks);
-  SlowMatrix v = workspace.matrix("v", plan.shape.n, 1);
+  const ColumnPlan by(plan.problem, plan.blocks);
+  SlowMatrix v = workspace.matrix("v", plan.problem.shape.n, 1);
   for (const Range J : by.units()) {
     Tile k = keys_of_scores(machine, by, io, J);
     Tile h_t = values(machine, by, io, J);
@@ -88,9 +96,9 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
-  const ColumnPlan by(shape, blocks);
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  const ColumnPlan by(problem, blocks);
   const Index T = by.units().size();
   const Words dd = Words(d) * d;
   const Words nd = Words(n) * d;
@@ -120,19 +128,22 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 }  // namespace
 
 Kernel backward_columns() {
-  return {
-      .name = "backward/columns",
-      .summary = "key blocks of X A2^T, h and T = p^T A1 stay, queries pass: for few keys",
-      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
-      .returns = {kg},
-      .fit = [](const Shape& shape, Index M) { return widest_columns(shape, M, cost); },
-      .cost = cost,
-      .intermediates = [](const Shape& shape, const Blocks&) { return Words(shape.n); },
-      .code = code,
-      .X_meets_keys = true,
-      .fit_time = [](const Shape& shape, Index M) { return fastest_columns(shape, M, cost); },
-      .window = column_window,
-  };
+  return {.name = "backward/columns",
+          .summary = "key blocks of X A2^T, h and T = p^T A1 stay, queries pass: for few keys",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+          .returns = {kg},
+          .schedule = {.code = code},
+          .formula = {.cost = cost,
+                      .intermediates = [](const Problem& problem,
+                                          const Blocks&) { return Words(problem.shape.n); }},
+          .fitting = {.fit =
+                          [](const Problem& problem, Index M, Objective objective) {
+                            return objective == Objective::time ? fastest_columns(problem, M, cost)
+                                                                : widest_columns(problem, M, cost);
+                          },
+                      .window = column_window},
+          .numerics = {.X_meets_keys = true}};
 }
 
 }  // namespace redblue

@@ -1,4 +1,6 @@
-#include "kernels/backward/flash.hpp"
+// g, and dQ, dK, dV for Q = A1 X, K = A2, V = A3 Y, in the manner of FlashAttention: a column
+// block (K_J, V_J and their gradients) stays, row blocks pass, and dQ_I is read, added to and
+// written once a column block. Given dO, O and L. At last g = A1^T dQ.
 
 #include <algorithm>
 
@@ -7,6 +9,7 @@
 #include "kernels/fit.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/parts/project.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -76,7 +79,7 @@ Words core_peak(Index d, Index r, Index c) {
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& dO = io.in("dO");
   SlowMatrix& dQ = io.out("dQ");
@@ -138,8 +141,8 @@ ProductBlocks fit_gradient(Index n, Index d, Index M) {
 }
 
 // The words of the core depend on Bc alone, those of v on nothing.
-Blocks fit(const Shape& shape, Index M) {
-  const auto [n, m, d] = shape;
+Blocks fit(const Problem& problem, Index M) {
+  const auto [n, m, d] = problem.shape;
   const Index width = d;  // a lambda cannot capture a structured binding
   const ProjectBlocks S = fit_project(n, d, M);
   const ProjectBlocks h = fit_project(m, d, M);
@@ -155,8 +158,8 @@ Blocks fit(const Shape& shape, Index M) {
           {"g.cols", g.cols}, {"g.depth", g.depth}};
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
   const Index Br = blocks["core.Br"];
   const Index Bc = blocks["core.Bc"];
   const Words nd = Words(n) * d;
@@ -180,9 +183,9 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 }
 
 // A1 comes once for S, and for g as often as its columns are cut.
-Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
-  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
-  const Index d = shape.d;
+Window window(const Signature& operand, const Problem& problem, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, problem, rows, cols); };
+  const Index d = problem.shape.d;
   if (operand.name == kX.name) {
     return of(d, by["S.Bc"]);
   }
@@ -207,15 +210,18 @@ Kernel backward_flash() {
   return {
       .name = "backward/flash",
       .summary = "FlashAttention's loops: column blocks stay, dQ is read and written once for each",
-      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+      .pass = Pass::backward,
+      .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg, kdQ, kdK, kdV},
-      .fit = fit,
-      .cost = cost,
-      .intermediates = [](const Shape& shape,
-                          const Blocks&) { return (Words(shape.n) + shape.m) * shape.d + shape.n; },
-      .code = code,
-      .window = window,
-  };
+      .schedule = {.code = code},
+      .formula = {.cost = cost,
+                  .intermediates =
+                      [](const Problem& problem, const Blocks&) {
+                        const auto [n, m, d] = problem.shape;
+                        return (Words(n) + m) * d + n;
+                      }},
+      .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
+                  .window = window}};
 }
 
 }  // namespace redblue

@@ -1,4 +1,6 @@
-#include "kernels/backward/large.hpp"
+// g by the paper's large-cache algorithm (Algorithms 7 to 9): S and h are written, then g
+// stays in fast memory while row blocks (S_i, dO_i, A1_i) stay in turn and column blocks
+// (h_j, A2_j) pass. Given dO, O and L. Needs M of at least about d^2 + 5 d.
 
 #include <algorithm>
 
@@ -6,6 +8,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/project.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -80,7 +83,7 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
 // Algorithm 9.
 // Erratum: its line 3 calls "Phase4"; meant is Algorithm 8, which calls itself phase 2.
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Index Br = plan.blocks["phase2.Br"];
   const Index Bc = plan.blocks["phase2.Bc"];
   SlowMatrix S = workspace.matrix("S", n, d, Window{std::min(n, Br), d});
@@ -101,19 +104,19 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 // One row block of A1, and its partner of A3 where they are paired; a block of X or Y; a
 // block of S or h.
-Words phase1_peak(const Shape& shape, Index Br, Index Bc) {
-  const Index d = shape.d;
-  const Words r = std::min(Br, std::max(shape.n, shape.m));
+Words phase1_peak(const Problem& problem, Index Br, Index Bc) {
+  const Index d = problem.shape.d;
+  const Words r = std::min(Br, std::max(problem.shape.n, problem.shape.m));
   const Words c = std::min(Bc, d);
-  return (shape.n == shape.m ? 2 : 1) * r * d + c * d + r * c;
+  return (problem.shape.n == problem.shape.m ? 2 : 1) * r * d + c * d + r * c;
 }
 
 // g and S_i, dO_i, A1_i, l_i, v_i; with them O_i at first, later A2_j with q, A and f, or
 // with p and T.
-Words phase2_peak(const Shape& shape, Index Br, Index Bc) {
-  const Index d = shape.d;
-  const Words r = std::min(Br, shape.n);
-  const Words c = std::min(Bc, shape.m);
+Words phase2_peak(const Problem& problem, Index Br, Index Bc) {
+  const Index d = problem.shape.d;
+  const Words r = std::min(Br, problem.shape.n);
+  const Words c = std::min(Bc, problem.shape.m);
   const Words rows = Words(d) * d + 3 * r * d + 2 * r;
   return rows + std::max(r * d, c * d + std::max(3 * r * c, r * c + c * d));
 }
@@ -121,13 +124,13 @@ Words phase2_peak(const Shape& shape, Index Br, Index Bc) {
 // The words depend on the rows alone, in both phases: the largest Br beside one column, then
 // Bc into what is left. Erratum: the paper caps Br at d although Br is the outer block, so
 // that its words stop falling at M = 4 d^2; the cap is not kept.
-Blocks fit(const Shape& shape, Index M) {
-  const auto [n, m, d] = shape;
+Blocks fit(const Problem& problem, Index M) {
+  const auto [n, m, d] = problem.shape;
   const auto rows = [&](Index limit, auto peak) {
-    return largest(std::min(limit, M), [&](Index r) { return peak(shape, r, 1) <= Words(M); });
+    return largest(std::min(limit, M), [&](Index r) { return peak(problem, r, 1) <= Words(M); });
   };
   const auto cols = [&](Index limit, Index Br, auto peak) {
-    return largest(std::min(limit, M), [&](Index c) { return peak(shape, Br, c) <= Words(M); });
+    return largest(std::min(limit, M), [&](Index c) { return peak(problem, Br, c) <= Words(M); });
   };
   const Index Br1 = rows(std::max(n, m), phase1_peak);
   const Index Br2 = even(n, rows(n, phase2_peak));
@@ -138,14 +141,14 @@ Blocks fit(const Shape& shape, Index M) {
 }
 
 // Lines 2 of Algorithms 7 and 8. Erratum: with these sizes the tiles take more than M words.
-Blocks printed(const Shape& shape, Index M) {
-  const Index Bc = ceil_div(M, (Words(4) * shape.d).value());
-  const Index Br = std::min(Bc, shape.d);
+Blocks printed(const Problem& problem, Index M) {
+  const Index Bc = ceil_div(M, (Words(4) * problem.shape.d).value());
+  const Index Br = std::min(Bc, problem.shape.d);
   return {{"phase1.Br", Br}, {"phase1.Bc", Bc}, {"phase2.Br", Br}, {"phase2.Bc", Bc}};
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
   const Words dd = Words(d) * d;
@@ -156,27 +159,27 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
       {.path = "phase1",
        .reads = nd + md + dd * (Words(ceil_div(n, Br1)) + ceil_div(m, Br1)),
        .writes = nd + md,
-       .peak = phase1_peak(shape, Br1, blocks["phase1.Bc"]),
+       .peak = phase1_peak(problem, Br1, blocks["phase1.Bc"]),
        .flops = 2 * (nd + md) * d},
       // Erratum: T_j A2_j is added to g for every tile, 2 n m d^2 / Br flops that the
       // paper's time bound leaves out.
       {.path = "phase2",
        .reads = 4 * nd + n + 2 * md * T,
        .writes = dd,
-       .peak = phase2_peak(shape, Br2, blocks["phase2.Bc"]),
+       .peak = phase2_peak(problem, Br2, blocks["phase2.Bc"]),
        .flops = 6 * nd * m + 2 * dd * m * T},
   };
 }
 
 // A word of g is a sum over all columns for every row block, of sums over its rows.
-Words chain(const Shape& shape, const Blocks& blocks) {
-  const Index Br = std::min(shape.n, blocks["phase2.Br"]);
-  return Words(Br) + Words(ceil_div(shape.n, Br)) * shape.m;
+Words chain(const Problem& problem, const Blocks& blocks) {
+  const Index Br = std::min(problem.shape.n, blocks["phase2.Br"]);
+  return Words(Br) + Words(ceil_div(problem.shape.n, Br)) * problem.shape.m;
 }
 
-Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
-  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
-  const Index d = shape.d;
+Window window(const Signature& operand, const Problem& problem, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, problem, rows, cols); };
+  const Index d = problem.shape.d;
   if (operand.name == kX.name || operand.name == kY.name) {
     return of(d, by["phase1.Bc"]);
   }
@@ -195,18 +198,20 @@ Kernel backward_large() {
   return {
       .name = "backward/large",
       .summary = "the paper's large-cache algorithm: g and row blocks stay, column blocks pass",
-      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+      .pass = Pass::backward,
+      .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg},
-      .fit = fit,
-      .cost = cost,
-      .intermediates = [](const Shape& shape,
-                          const Blocks&) { return (Words(shape.n) + shape.m) * shape.d; },
-      .code = code,
-      .printed = printed,
-      .chain = chain,
-      .folds_partial_sums = true,
-      .window = window,
-  };
+      .schedule = {.code = code},
+      .formula = {.cost = cost,
+                  .intermediates =
+                      [](const Problem& problem, const Blocks&) {
+                        const auto [n, m, d] = problem.shape;
+                        return (Words(n) + m) * d;
+                      }},
+      .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
+                  .printed = printed,
+                  .window = window},
+      .numerics = {.chain = chain, .folds_partial_sums = true}};
 }
 
 }  // namespace redblue

@@ -1,17 +1,20 @@
-#include "kernels/backward/naive.hpp"
+// g by the paper's Algorithm 1, "without cache": every matrix that it names has its own words
+// in fast memory and is deleted where it says. Given dO alone.
+
+#include "kernels/parts/naive.hpp"
 
 #include <algorithm>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/parts/naive.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 namespace {
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   Tile A1;
   Tile A2_t;
   Tile f;
@@ -54,14 +57,14 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   machine.write(g_t, transposed(io.out("g").whole()));
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
   const Words dd = Words(d) * d;
   const Words nm = Words(n) * m;
   return {
-      softmax_at_once_cost(shape, false),
+      softmax_at_once_cost(problem, false),
       // A1, A2 and f stay; A3, Y and h, then h, dO and q.
       {.path = "q",
        .reads = md + dd + nd,
@@ -80,17 +83,15 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks&) {
 }  // namespace
 
 Kernel backward_naive() {
-  return {
-      .name = "backward/naive",
-      .summary = "the paper's Algorithm 1: everything in fast memory at once",
-      .given = {kA1, kA2, kA3, kX, kY, kdO},
-      .returns = {kg},
-      .fit = [](const Shape&, Index) { return Blocks{}; },
-      .cost = cost,
-      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
-      .code = code,
-      .window = whole_window,
-  };
+  return {.name = "backward/naive",
+          .summary = "the paper's Algorithm 1: everything in fast memory at once",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO},
+          .returns = {kg},
+          .schedule = {.code = code},
+          .formula = {.cost = cost},
+          .fitting = {.fit = [](const Problem&, Index, Objective) { return Blocks{}; },
+                      .window = whole_window}};
 }
 
 }  // namespace redblue

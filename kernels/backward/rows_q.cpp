@@ -1,4 +1,13 @@
-#include "kernels/backward/rows_q.hpp"
+// g with q = dO h^T in the slow store, for fast memories near d^2: rows of S and of the sum
+// W = p A2 stay while A2 and q pass, so that a word of fast memory serves two matrices and not
+// three (four from nothing). S, h, q and g = A1^T W are products of their own.
+//
+// rows-q is given O and L, and stores q - v; rows-q-onepass is given nothing beyond dO, stores q,
+// and keeps a second sum, as backward/rows-onepass does. In units of n^2, with x = d / sqrt(M) < 2
+// and n = m >> d:
+//
+//   given O and L   3 x^2 + 2
+//   from nothing    4 x^2 + 2
 
 #include <algorithm>
 #include <optional>
@@ -9,6 +18,7 @@
 #include "kernels/fit.hpp"
 #include "kernels/parts/made_rows.hpp"
 #include "kernels/parts/stages.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -57,8 +67,8 @@ class Centred : public ScoreUse {
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q, Range I,
           Tile s_t) {
   const Tile l = machine.read(io.in("L").row_block(I));
-  Tile W = machine.initialize("W", I.size(), by.shape.d);
-  for (const Range J : blocks(by.shape.m, by.keys)) {
+  Tile W = machine.initialize("W", I.size(), by.problem.shape.d);
+  for (const Range J : blocks(by.problem.shape.m, by.keys)) {
     const Tile a2 = machine.read(io.in("A2").row_block(J));
     for (const Range K : blocks(I.size(), kNarrow)) {
       Tile p_t = machine.initialize("p", J.size(), K.size());
@@ -76,13 +86,13 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMat
 // From nothing: q relative to its running mean, and sums with and without it.
 Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q,
                   Range I, Tile s_t) {
-  const Index d = by.shape.d;
+  const Index d = by.problem.shape.d;
   Tile U = machine.initialize("U", I.size(), d);
   Tile Z = machine.initialize("Z", I.size(), d);
   Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   Tile sum = machine.initialize("sum", I.size());
   Tile mean = machine.initialize("mean", I.size());
-  for (const Range J : blocks(by.shape.m, by.keys)) {
+  for (const Range J : blocks(by.problem.shape.m, by.keys)) {
     const Tile a2 = machine.read(io.in("A2").row_block(J));
     for (const Range K : blocks(I.size(), kNarrow)) {
       Tile e_t = machine.initialize("e", J.size(), K.size());
@@ -115,7 +125,7 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
 template <auto core>
 void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Operands& io,
               const SlowMatrix& q, Workspace& workspace) {
-  SlowMatrix W = workspace.matrix("W", by.shape.n, by.shape.d);
+  SlowMatrix W = workspace.matrix("W", by.problem.shape.n, by.problem.shape.d);
   {
     const MadeRows S(machine, by, plan.blocks, "S", io.in("A1"), io.in("X"), workspace);
     for (const Range I : by.units()) {
@@ -145,12 +155,12 @@ struct Core {
 constexpr Core kCore{.peak = core_peak, .products = 2, .row_reads = 1};
 constexpr Core kCoreOnepass{.peak = core_onepass_peak, .products = 3, .row_reads = 0};
 
-RowPlan row_plan(const Shape& shape, const Blocks& blocks) {
-  return {shape, blocks["W.Br"], blocks["W.Bc"], blocks["S.Bw"]};
+RowPlan row_plan(const Problem& problem, const Blocks& blocks) {
+  return {problem, blocks["W.Br"], blocks["W.Bc"], blocks["S.Bw"]};
 }
 
-void put_core(const Shape& shape, Index M, Objective objective, CorePeak peak, Blocks& blocks) {
-  const auto [n, m, d] = shape;
+void put_core(const Problem& problem, Index M, Objective objective, CorePeak peak, Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
   const auto fits = [&, d = d](Index r, Index c) { return peak(d, r, c) <= Words(M); };
   Index keys = objective == Objective::time ? std::min<Index>(m, 48) : 1;
   while (keys > 1 && Words(keys) * d * 4 > Words(M)) {
@@ -162,11 +172,11 @@ void put_core(const Shape& shape, Index M, Objective objective, CorePeak peak, B
                           })));
   blocks.add("W.Br", r);
   blocks.add("W.Bc", largest(std::min(m, M), [&](Index tried) { return fits(r, tried); }));
-  put_made_rows("S", row_plan(shape, blocks), M, objective, blocks);
+  put_made_rows("S", row_plan(problem, blocks), M, objective, blocks);
 }
 
 PhaseCost core_cost(const RowPlan& by, const Core& core) {
-  const auto [n, m, d] = by.shape;
+  const auto [n, m, d] = by.problem.shape;
   const Words nm = Words(n) * m;
   return {.path = "W",
           .reads = Words(m) * d * by.units().size() + nm + Words(n) * core.row_reads,
@@ -175,13 +185,13 @@ PhaseCost core_cost(const RowPlan& by, const Core& core) {
           .flops = 2 * core.products * nm * d};
 }
 
-bool stores_v(const Shape& shape, const Blocks& blocks) {
-  return !rows_stay(Products(shape).scores, StationaryBlocks::get("q", blocks));
+bool stores_v(const Problem& problem, const Blocks& blocks) {
+  return !rows_stay(Products(problem).scores, StationaryBlocks::get("q", blocks));
 }
 
-Words W_and_S_words(const Shape& shape, const Blocks& blocks) {
+Words W_and_S_words(const Problem& problem, const Blocks& blocks) {
   const Index matrices = made_before("S", blocks) ? 2 : 1;
-  return Words(shape.n) * shape.d * matrices;
+  return Words(problem.shape.n) * problem.shape.d * matrices;
 }
 
 PhaseCost centred_cost(const Products& of, const StationaryBlocks& by) {
@@ -189,15 +199,15 @@ PhaseCost centred_cost(const Products& of, const StationaryBlocks& by) {
 }
 
 // v, and q - v: where rows stay, v is not stored.
-Stage centred_stage(const Shape& shape) {
-  const Products of(shape);
+Stage centred_stage(const Problem& problem) {
+  const Products of(problem);
   return {.put =
               [=](Index M, Objective objective, Blocks& blocks) {
-                put_row_dots(shape, M, blocks);
+                put_row_dots(problem, M, blocks);
                 fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
                   PhaseCost cost = centred_cost(of, by);
                   if (!rows_stay(of.scores, by)) {
-                    const PhaseCost v = row_dots_cost(shape, blocks);
+                    const PhaseCost v = row_dots_cost(problem, blocks);
                     cost.reads += v.reads + v.writes;
                   }
                   return cost;
@@ -206,8 +216,8 @@ Stage centred_stage(const Shape& shape) {
           .cost =
               [=](const Blocks& blocks) {
                 std::vector<PhaseCost> phases;
-                if (stores_v(shape, blocks)) {
-                  phases.push_back(row_dots_cost(shape, blocks));
+                if (stores_v(problem, blocks)) {
+                  phases.push_back(row_dots_cost(problem, blocks));
                 }
                 phases.push_back(centred_cost(of, StationaryBlocks::get("q", blocks)));
                 return phases;
@@ -215,37 +225,37 @@ Stage centred_stage(const Shape& shape) {
 }
 
 // S and W.
-Stage core_stage(const Shape& shape, const Core& core) {
+Stage core_stage(const Problem& problem, const Core& core) {
   return {.put = [=](Index M, Objective objective,
-                     Blocks& blocks) { put_core(shape, M, objective, core.peak, blocks); },
+                     Blocks& blocks) { put_core(problem, M, objective, core.peak, blocks); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
-            const RowPlan by = row_plan(shape, blocks);
+            const RowPlan by = row_plan(problem, blocks);
             return {made_rows_cost("S", by, blocks), core_cost(by, core)};
           }};
 }
 
-std::vector<Stage> stages(const Shape& shape) {
-  const Products of(shape);
+std::vector<Stage> stages(const Problem& problem) {
+  const Products of(problem);
   return {
       product_stage("h", of.h),
-      centred_stage(shape),
-      core_stage(shape, kCore),
+      centred_stage(problem),
+      core_stage(problem, kCore),
       product_stage("g", of.g),
   };
 }
 
-std::vector<Stage> stages_onepass(const Shape& shape) {
-  const Products of(shape);
+std::vector<Stage> stages_onepass(const Problem& problem) {
+  const Products of(problem);
   return {
       product_stage("h", of.h),
       product_stage("q", of.scores),
-      core_stage(shape, kCoreOnepass),
+      core_stage(problem, kCoreOnepass),
       product_stage("g", of.g),
   };
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& dO = io.in("dO");
   SlowMatrix q = workspace.matrix("q", n, m);
@@ -253,25 +263,25 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     SlowMatrix h = workspace.matrix("h", m, d);
     std::optional<SlowMatrix> v;
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
-    if (stores_v(plan.shape, by)) {
+    if (stores_v(plan.problem, by)) {
       v = workspace.matrix("v", n, 1);
       row_dots(machine, by, dO, io.in("O"), *v);
     }
     Centred centred(io.in("O"), v ? &*v : nullptr);
     scores_phase(machine, "q", by, dO, h, centred, q);
   }
-  gradient<core>(machine, plan, row_plan(plan.shape, by), io, q, workspace);
+  gradient<core>(machine, plan, row_plan(plan.problem, by), io, q, workspace);
 }
 
 // q with h and v, then with W and perhaps S.
-Words intermediates(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
-  return Words(n) * m +
-         std::max(Words(m) * d + (stores_v(shape, blocks) ? n : 0), W_and_S_words(shape, blocks));
+Words intermediates(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  return Words(n) * m + std::max(Words(m) * d + (stores_v(problem, blocks) ? n : 0),
+                                 W_and_S_words(problem, blocks));
 }
 
 void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   SlowMatrix q = workspace.matrix("q", n, m);
   {
@@ -279,47 +289,41 @@ void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Worksp
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
     product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
   }
-  gradient<core_onepass>(machine, plan, row_plan(plan.shape, by), io, q, workspace);
+  gradient<core_onepass>(machine, plan, row_plan(plan.problem, by), io, q, workspace);
 }
 
-Words intermediates_onepass(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
-  return Words(n) * m + std::max(Words(m) * d, W_and_S_words(shape, blocks));
+Words intermediates_onepass(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  return Words(n) * m + std::max(Words(m) * d, W_and_S_words(problem, blocks));
 }
 
-Words recentred_blocks(const Shape& shape, const Blocks& blocks) {
-  return ceil_div(shape.m, blocks["W.Bc"]);
+Words recentred_blocks(const Problem& problem, const Blocks& blocks) {
+  return ceil_div(problem.shape.m, blocks["W.Bc"]);
 }
 
 }  // namespace
 
 Kernel backward_rows_q() {
-  return {
-      .name = "backward/rows-q",
-      .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
-      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
-      .returns = {kg},
-      .fit = fit_stages<stages, Objective::words>,
-      .cost = cost_stages<stages>,
-      .intermediates = intermediates,
-      .code = code,
-      .fit_time = fit_stages<stages, Objective::time>,
-  };
+  return {.name = "backward/rows-q",
+          .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+          .returns = {kg},
+          .schedule = {.code = code},
+          .formula = {.cost = cost_of(stages), .intermediates = intermediates},
+          .fitting = fitting_of(stages)};
 }
 
 Kernel backward_rows_q_onepass() {
-  return {
-      .name = "backward/rows-q-onepass",
-      .summary = "backward/rows-q from nothing: q relative to its running mean, two sums stay",
-      .given = {kA1, kA2, kA3, kX, kY, kdO},
-      .returns = {kg},
-      .fit = fit_stages<stages_onepass, Objective::words>,
-      .cost = cost_stages<stages_onepass>,
-      .intermediates = intermediates_onepass,
-      .code = code_onepass,
-      .recentred_blocks = recentred_blocks,
-      .fit_time = fit_stages<stages_onepass, Objective::time>,
-  };
+  return {.name = "backward/rows-q-onepass",
+          .summary = "backward/rows-q from nothing: q relative to its running mean, two sums stay",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO},
+          .returns = {kg},
+          .schedule = {.code = code_onepass},
+          .formula = {.cost = cost_of(stages_onepass), .intermediates = intermediates_onepass},
+          .fitting = fitting_of(stages_onepass),
+          .numerics = {.recentred_blocks = recentred_blocks}};
 }
 
 }  // namespace redblue

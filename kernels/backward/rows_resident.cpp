@@ -1,4 +1,10 @@
-#include "kernels/backward/rows_resident.hpp"
+// g from nothing in a fast memory that holds X, Y, g and most of the keys: queries pass in row
+// blocks, of which A1_I stays until W_I has met it, so that no operand but the keys that do not
+// stay is read twice. The sums are those of backward/rows-onepass.
+//
+//   reads and writes   2 n d + 2 m d + 3 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
+//
+// With all keys resident, or T = 1, that is each word once.
 
 #include <utility>
 
@@ -6,6 +12,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/parts/resident.hpp"
 #include "kernels/parts/running_sums.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -22,8 +29,8 @@ Tile core(Machine& machine, const ResidentPlan& by, const Resident& resident, co
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-  const ResidentPlan by(plan.shape, plan.blocks);
-  const Index d = plan.shape.d;
+  const ResidentPlan by(plan.problem, plan.blocks);
+  const Index d = plan.problem.shape.d;
   const Resident resident(machine, by, io);
   Tile gradient = machine.initialize("g", d, d);
   for (const Range I : by.units()) {
@@ -50,66 +57,49 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   machine.write(gradient, io.out("g").whole());
 }
 
-template <bool kShared>
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
-  const ResidentPlan by(shape, blocks);
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  const ResidentPlan by(problem, blocks);
   const Words nd = Words(n) * d;
   const Words dd = Words(d) * d;
   const Words r = std::min(by.rows, n);
-  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
-  const Words stays = by.resident_words(sources) + dd;
+  const Words stays = by.resident_words() + dd;
   return {
-      resident_cost(by, sources),
+      resident_cost(by),
       // A1 and S; dO and G with them.
       {.path = "S", .reads = nd, .writes = 0, .peak = stays + 2 * r * d, .flops = 2 * nd * d},
       {.path = "G", .reads = nd, .writes = 0, .peak = stays + 4 * r * d, .flops = 2 * nd * d},
       // A1, S and G beside the sums; A2_J and A3_J of the keys that pass.
       {.path = "core",
-       .reads = by.passing_words(sources) * by.units().size(),
+       .reads = by.passing_words() * by.units().size(),
        .writes = 0,
-       .peak = stays + 3 * r * d + GradientSums::words(by, r) + by.block_words(sources),
+       .peak = stays + 3 * r * d + GradientSums::words(by, r) + by.block_words(),
        .flops = 8 * nd * m},
       // A1 and W.
       {.path = "g", .reads = 0, .writes = dd, .peak = stays + 2 * r * d, .flops = 2 * nd * d},
   };
 }
 
-template <bool kShared>
-Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signature> given) {
-  return {
-      .name = name,
-      .summary = summary,
-      .given = std::move(given),
-      .returns = {kg},
-      .fit = [](const Shape& shape,
-                Index M) { return most_resident(shape, M, Objective::words, cost<kShared>); },
-      .cost = cost<kShared>,
-      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
-      .code = code,
-      .Y_meets_rows = true,
-      .recentred_blocks =
-          [](const Shape& shape, const Blocks& blocks) {
-            return Words(ResidentPlan(shape, blocks).key_blocks());
-          },
-      .fit_time = [](const Shape& shape,
-                     Index M) { return most_resident(shape, M, Objective::time, cost<kShared>); },
-  };
-}
-
 }  // namespace
 
 Kernel backward_rows_resident() {
-  return kernel<false>(
-      "backward/rows-resident",
-      "from nothing: X, Y, g and most keys stay, A1_I too, so that it is read once",
-      {kA1, kA2, kA3, kX, kY, kdO});
-}
-
-Kernel backward_rows_resident_shared() {
-  return kernel<true>("backward/rows-resident-shared",
-                      "backward/rows-resident where A3 is A2: keys are their own values",
-                      {kA1, kA2, kX, kY, kdO});
+  return {.name = "backward/rows-resident",
+          .summary = "from nothing: X, Y, g and most keys stay, A1_I too, so that it is read once",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO},
+          .returns = {kg},
+          .shares_keys = true,
+          .schedule = {.code = code},
+          .formula = {.cost = cost},
+          .fitting = {.fit =
+                          [](const Problem& problem, Index M, Objective objective) {
+                            return most_resident(problem, M, objective, cost);
+                          }},
+          .numerics = {.recentred_blocks =
+                           [](const Problem& problem, const Blocks& blocks) {
+                             return Words(ResidentPlan(problem, blocks).key_blocks());
+                           },
+                       .Y_meets_rows = true}};
 }
 
 }  // namespace redblue

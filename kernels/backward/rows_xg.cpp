@@ -1,4 +1,13 @@
-#include "kernels/backward/rows_xg.hpp"
+// g with X and g in fast memory: then S is not needed, nor W. For a row block I only A1_I and
+// G_I = dO_I Y^T stay; a key that passes meets X first, s_ij = A1_i . (X A2_j), and what the
+// row block sums up for it, T_j = sum_i p_ij A1_i, goes to g at once, as T_j A2_j^T. Two row
+// blocks stay in place of three, for 4 d^2 flops a key and row block more: for M above 6 d^2.
+// Given dO, O and L:
+//
+//   reads and writes   2 m d T + d^2 (T + 2) + 3 n d + n,   T = ceil(n / Br)
+//
+// Where there are few row blocks and room beside them, `resident` keys stay, too, and are read
+// once: 2 resident d (T - 1) of the words less.
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +19,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/rows.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -18,8 +28,8 @@ namespace {
 // So many keys of each matrix stay from row block to row block. A plan without it has none.
 constexpr std::string_view kResident = "resident";
 
-Index resident_keys(const Shape& shape, const Blocks& blocks) {
-  return blocks.contains(kResident) ? std::min(blocks[kResident], shape.m) : 0;
+Index resident_keys(const Problem& problem, const Blocks& blocks) {
+  return blocks.contains(kResident) ? std::min(blocks[kResident], problem.shape.m) : 0;
 }
 
 // Some keys with their values, transposed. Where A3 is A2, in one tile.
@@ -44,7 +54,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
           const RowGradients& of_rows, const Tile& x, const std::vector<TransposedKeys>& resident,
           Index passing_from, Tile& gradient_t) {
   const Phase phase(machine, "core");
-  const auto [n, m, d] = by.shape;
+  const auto [n, m, d] = by.problem.shape;
   const Tile a1 = machine.read(io.in("A1").row_block(I));
   const Tile l = machine.read(io.in("L").row_block(I));
   const Index keys = std::min(by.keys, m);
@@ -84,9 +94,9 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-  const RowPlan by(plan.shape, plan.blocks);
-  const Index d = plan.shape.d;
-  const Index resident_to = resident_keys(plan.shape, plan.blocks);
+  const RowPlan by(plan.problem, plan.blocks);
+  const Index d = plan.problem.shape.d;
+  const Index resident_to = resident_keys(plan.problem, plan.blocks);
   Tile x;
   Tile gradient_t;
   std::vector<TransposedKeys> resident;
@@ -108,19 +118,17 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   machine.write(gradient_t, transposed(io.out("g").row_block({0, d})));
 }
 
-template <bool kShared>
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
-  const RowPlan by(shape, blocks);
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  const RowPlan by(problem, blocks);
   const Range units{0, by.units().size()};
   const Index T = units.size();
   const Words dd = Words(d) * d;
   const Words r = by.largest_of(units);
   const Words c = std::min(by.keys, m);
   const Words strip = std::min(r, Words(by.strip()));
-  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
-  const Index resident = resident_keys(shape, blocks);
-  const Words key = Words(sources) * d;
+  const Index resident = resident_keys(problem, blocks);
+  const Words key = Words(problem.key_sources()) * d;
   const Words stays = 2 * dd + key * resident;
   PhaseCost G = row_gradients_cost(by, units);
   G.peak += stays;
@@ -140,92 +148,80 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 
 // With a few row blocks as many blocks of resident keys as fit beside one that passes, each a panel
 // or half of one, for vectors run along keys.
-Blocks fit(const Shape& shape, Index M, CostOfBlocks cost_of) {
-  const Blocks plain = fewest_words(shape, M, cost_of);
-  if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
+Blocks fit(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
+  const Blocks plain = fewest_words(problem, M, cost_of);
+  if (ceil_div(problem.shape.n, plain["Br"]) > kFewRowBlocks) {
     return plain;
   }
-  const Index m = shape.m;
+  const Index m = problem.shape.m;
   const auto with = [&](Index r, Index c, Index w, Index k) {
-    Blocks blocks = RowPlan(shape, r, c, w).blocks();
+    Blocks blocks = RowPlan(problem, r, c, w).blocks();
     if (k > 0) {
       blocks.add(std::string(kResident), k);
     }
     return blocks;
   };
   const auto fits = [&](Index r, Index c, Index w, Index k) {
-    return total(cost_of(shape, with(r, c, w, k))).peak <= Words(M);
+    return total(cost_of(problem, with(r, c, w, k))).peak <= Words(M);
   };
   const auto c = static_cast<Index>(
-      std::bit_floor(static_cast<std::uint64_t>(std::min(busy_keys(shape), kPanel))));
+      std::bit_floor(static_cast<std::uint64_t>(std::min(busy_keys(problem), kPanel))));
   const auto most_resident = [&](Index r) {
     const Index k = largest(std::min(m, M), [&](Index tried) { return fits(r, c, 1, tried); });
     return !fits(r, c, 1, k) ? 0 : k < m ? k / c * c : k;
   };
   const auto words = [&](Index r, Index k) {
-    const PhaseCost all = total(cost_of(shape, with(r, 1, 1, k)));
+    const PhaseCost all = total(cost_of(problem, with(r, 1, 1, k)));
     return all.reads + all.writes;
   };
-  const auto best = fewest_words_beside(shape.n, plain["Br"], m, most_resident, words);
+  const auto best = fewest_words_beside(problem.shape.n, plain["Br"], m, most_resident, words);
   if (words(best.rows, best.other) == words(plain["Br"], 0)) {
     return plain;
   }
   const auto [r, k] = best;
-  Index w = std::min(shape.d, M);
+  Index w = std::min(problem.shape.d, M);
   w = largest(w, [&, r = r, k = k](Index tried) { return fits(r, c, tried, k); });
-  return with(r, c, even(shape.d, w), k);
+  return with(r, c, even(problem.shape.d, w), k);
 }
 
 // A p_ij goes through the sum of its row block and then through that of all keys of all blocks.
-Words chain(const Shape& shape, const Blocks& blocks) {
-  const RowPlan by(shape, blocks);
-  return Words(std::min(by.rows, shape.n)) + Words(shape.m) * by.units().size();
+Words chain(const Problem& problem, const Blocks& blocks) {
+  const RowPlan by(problem, blocks);
+  return Words(std::min(by.rows, problem.shape.n)) + Words(problem.shape.m) * by.units().size();
 }
 
 // X and g are whole.
-Window window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
+Window window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
   if (operand.name == kX.name || operand.name == kg.name) {
-    return {shape.d, shape.d};
+    return {problem.shape.d, problem.shape.d};
   }
   if (operand.name == kA1.name) {
-    return window_of(operand, shape, blocks["Br"], shape.d);
+    return window_of(operand, problem, blocks["Br"], problem.shape.d);
   }
-  return row_window(operand, shape, blocks);
-}
-
-template <bool kShared>
-Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signature> given) {
-  return {
-      .name = name,
-      .summary = summary,
-      .given = std::move(given),
-      .returns = {kg},
-      .fit = [](const Shape& shape, Index M) { return fit(shape, M, cost<kShared>); },
-      .cost = cost<kShared>,
-      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
-      .code = code,
-      .chain = chain,
-      .Y_meets_rows = true,
-      .X_meets_keys = true,
-      .folds_partial_sums = true,
-      .fit_time = [](const Shape& shape, Index M) { return fastest(shape, M, cost<kShared>); },
-      .window = window,
-      .optional_block = kResident,
-  };
+  return row_window(operand, problem, blocks);
 }
 
 }  // namespace
 
 Kernel backward_rows_xg() {
-  return kernel<false>("backward/rows-xg",
-                       "X and g stay beside row blocks of A1 and G; keys meet X as they pass",
-                       {kA1, kA2, kA3, kX, kY, kdO, kO, kL});
-}
-
-Kernel backward_rows_xg_shared() {
-  return kernel<true>("backward/rows-xg-shared",
-                      "backward/rows-xg where A3 is A2: one pass brings keys and values",
-                      {kA1, kA2, kX, kY, kdO, kO, kL});
+  return {
+      .name = "backward/rows-xg",
+      .summary = "X and g stay beside row blocks of A1 and G; keys meet X as they pass",
+      .pass = Pass::backward,
+      .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+      .returns = {kg},
+      .shares_keys = true,
+      .schedule = {.code = code},
+      .formula = {.cost = cost},
+      .fitting = {.fit =
+                      [](const Problem& problem, Index M, Objective objective) {
+                        return objective == Objective::time ? fastest(problem, M, cost)
+                                                            : fit(problem, M, cost);
+                      },
+                  .window = window,
+                  .optional_block = kResident},
+      .numerics = {
+          .chain = chain, .Y_meets_rows = true, .X_meets_keys = true, .folds_partial_sums = true}};
 }
 
 }  // namespace redblue

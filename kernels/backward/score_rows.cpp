@@ -1,4 +1,10 @@
-#include "kernels/backward/score_rows.hpp"
+// g from nothing in three products: for a row block I the scores of all keys stay, e and q, so
+// that each is made once; only then are the sums of a row known, and p and W_I = p_I A2 follow
+// while the keys of A2 pass again. The first block of them is read last and is still here when
+// they do. For M far above m, a large cache; backward/rows-onepass moves fewer words where less
+// fits, with a fourth product.
+//
+//   reads and writes   (3 m - Bc) d T + 4 d^2 T - d^2 + 3 n d,   T = ceil(n / Br), Bc <= m
 
 #include <algorithm>
 
@@ -6,6 +12,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/rows.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -64,10 +71,10 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   return W;
 }
 
-std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units,
+std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units,
                                  bool partials) {
-  const auto [n, m, d] = shape;
-  const RowPlan by(shape, blocks);
+  const auto [n, m, d] = problem.shape;
+  const RowPlan by(problem, blocks);
   const Words r = by.largest_of(units);
   const Index c = std::min(by.keys, m);
   PhaseCost G = rows_times_cost("G", by, units);
@@ -90,10 +97,11 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
 
 // Fewer row blocks, or more keys that are read once: for each number of row blocks the most keys
 // that fit beside them.
-Blocks fit(const Shape& shape, Index M) {
-  const auto [n, m, d] = shape;
+Blocks fit(const Problem& problem, Index M) {
+  const auto [n, m, d] = problem.shape;
+  const CostOfBlocks cost_of = whole_cost(part_cost);
   const auto cost = [&](Index r, Index c, Index w) {
-    return total(whole_cost<part_cost>(shape, RowPlan(shape, r, c, w).blocks()));
+    return total(cost_of(problem, RowPlan(problem, r, c, w).blocks()));
   };
   const auto fits = [&](Index r, Index c, Index w) { return cost(r, c, w).peak <= Words(M); };
   const auto reads = [&](Index r, Index c) { return cost(r, c, 1).reads; };
@@ -113,18 +121,24 @@ Blocks fit(const Shape& shape, Index M) {
   }
   const Index w =
       even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
-  return RowPlan(shape, best_r, best_c, w).blocks();
+  return RowPlan(problem, best_r, best_c, w).blocks();
 }
 
 }  // namespace
 
 Kernel backward_score_rows() {
-  Kernel kernel = row_kernel<gradient_unit<core>, part_cost>(
-      "backward/score-rows",
-      "from nothing in three products: row blocks of e and q stay whole, keys pass twice",
-      {kA1, kA2, kA3, kX, kY, kdO}, {kg});
-  kernel.fit = fit;
-  kernel.fit_ahead = nullptr;  // keys pass back and forth
+  Kernel kernel = row_kernel(gradient_unit(core), part_cost, Pass::backward);
+  kernel.name = "backward/score-rows";
+  kernel.summary =
+      "from nothing in three products: row blocks of e and q stay whole, keys pass twice";
+  kernel.operands = {kA1, kA2, kA3, kX, kY, kdO};
+  kernel.returns = {kg};
+  kernel.shares_keys = false;
+  kernel.fitting.fit = [](const Problem& problem, Index M, Objective objective) {
+    return objective == Objective::time ? fastest(problem, M, whole_cost(part_cost))
+                                        : fit(problem, M);
+  };
+  kernel.fitting.fit_ahead = nullptr;  // keys pass back and forth
   return kernel;
 }
 

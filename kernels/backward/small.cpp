@@ -1,4 +1,6 @@
-#include "kernels/backward/small.hpp"
+// g by the paper's small-cache algorithm (Algorithms 2 to 6): four phases of square blocks,
+// B = floor(sqrt(M / 4)), with f, q and p in the slow store. Given dO alone: O and L are not
+// needed. Moves about 12 n m d / sqrt(M) + 9 n m words.
 
 #include <algorithm>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/parts/small_cache.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -103,16 +106,16 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 }
 
 // Erratum: Lemmas C.5 and C.7 leave out the n m words that each of A, f and q takes to write.
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
   const Index B = blocks["B"];
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
   const Words nm = Words(n) * m;
   return {
       product_cost("phase1/S", n, d, d, square(B)),
-      softmax_score_cost("phase1/A", shape, B),
-      softmax_normalise_cost("phase1/f", shape, B, false),
+      softmax_score_cost("phase1/A", problem, B),
+      softmax_normalise_cost("phase1/f", problem, B, false),
       product_cost("phase2/h", m, d, d, square(B)),
       product_cost("phase2/q", n, m, d, square(B)),
       {.path = "phase3/v", .reads = 2 * nm, .writes = 0, .peak = b + 2 * b * c, .flops = 0},
@@ -123,8 +126,8 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 }
 
 // f, s and S; f, q and h; f, q and p; p and T.
-Words workspace_words(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+Words workspace_words(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   const Words nm = Words(n) * m;
   return std::max({2 * nm + Words(n) * d, 2 * nm + Words(m) * d, 3 * nm, nm + Words(d) * m});
 }
@@ -135,15 +138,13 @@ Kernel backward_small() {
   return {
       .name = "backward/small",
       .summary = "the paper's small-cache algorithm: f, q and p in the slow store, square blocks",
-      .given = {kA1, kA2, kA3, kX, kY, kdO},
+      .pass = Pass::backward,
+      .operands = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kg},
-      .fit = small_cache_blocks,
-      .cost = cost,
-      .intermediates = workspace_words,
-      .code = code,
-      .rescales = small_cache_rescales,
-      .window = square_window,
-  };
+      .schedule = {.code = code},
+      .formula = {.cost = cost, .intermediates = workspace_words},
+      .fitting = {.fit = small_cache_blocks, .window = square_window},
+      .numerics = {.rescales = small_cache_rescales}};
 }
 
 }  // namespace redblue

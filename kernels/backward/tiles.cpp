@@ -1,4 +1,12 @@
-#include "kernels/backward/tiles.hpp"
+// g with tiles of scores in fast memory, for caches far below d^2: n x m matrices of scores go to
+// the slow store tile by tile, and what is left are products with a block that stays.
+//
+//   tiles         given O and L: f = exp(s - L), then p = f (q - v) in its place; W = p A2
+//   tiles-shared  the same where A3 is A2: two tiles, of s and q, take in A2 together and leave p
+//   tiles-sqp     from nothing: raw s, with L; q, with v; p in place of q
+//   tiles-sq      from nothing: p is made of s and q whenever W = p A2 needs it, and not stored
+//
+// In units of n^2, with x = d / sqrt(M) > 2 and n = m >> d: 6 x + 3, 6 x + 1, 6 x + 6, 6.8 x + 3.
 
 #include <algorithm>
 #include <utility>
@@ -7,6 +15,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/parts/made_product.hpp"
 #include "kernels/parts/stages.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -60,13 +69,13 @@ class Weighed : public ScoreUse {
 };
 
 // S, f and W take turns; f is p at last.
-std::vector<Stage> stages(const Shape& shape) {
-  const Products of(shape);
+std::vector<Stage> stages(const Problem& problem) {
+  const Products of(problem);
   return {
       product_stage("S", of.S),
       scores_stage("f", of.scores, Exponentiated::kCost),
       product_stage("h", of.h),
-      row_dots_stage(shape),
+      row_dots_stage(problem),
       scores_stage("p", of.scores, ScoreGradient::kCost),
       product_stage("W", of.W),
       product_stage("g", of.g),
@@ -75,13 +84,13 @@ std::vector<Stage> stages(const Shape& shape) {
 
 void gradient(Machine& machine, const Plan& plan, const Operands& io, const SlowMatrix& p,
               Workspace& workspace) {
-  SlowMatrix W = workspace.matrix("W", plan.shape.n, plan.shape.d);
+  SlowMatrix W = workspace.matrix("W", plan.problem.shape.n, plan.problem.shape.d);
   product_phase(machine, "W", plan.blocks, p, io.in("A2"), W);
   product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   SlowMatrix p = workspace.matrix("p", n, m);
   {
@@ -101,8 +110,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   gradient(machine, plan, io, p, workspace);
 }
 
-Words intermediates(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+Words intermediates(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   return Words(n) * m + std::max(Words(n) * d, Words(m) * d + n);
 }
 
@@ -158,12 +167,12 @@ void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
   }
 }
 
-std::vector<Stage> stages_shared(const Shape& shape) {
-  const Products of(shape);
+std::vector<Stage> stages_shared(const Problem& problem) {
+  const Products of(problem);
   return {
       product_stage("S", of.S),
       product_stage("G", of.S),
-      row_dots_stage(shape),
+      row_dots_stage(problem),
       stationary_stage("p", of.scores,
                        [of](const StationaryBlocks& by) { return both_cost(of.scores, by); }),
       product_stage("W", of.W),
@@ -172,7 +181,7 @@ std::vector<Stage> stages_shared(const Shape& shape) {
 }
 
 void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   SlowMatrix p = workspace.matrix("p", n, m);
   {
@@ -187,23 +196,25 @@ void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspa
   gradient(machine, plan, io, p, workspace);
 }
 
-Words intermediates_shared(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+Words intermediates_shared(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   return Words(n) * m + Words(2) * n * d + n;
 }
 
 // From nothing: s and q whole, and then p where q was.
 
-Stage score_gradient_stage(const Shape& shape) {
+Stage score_gradient_stage(const Problem& problem) {
   return {
-      .put = [=](Index M, Objective,
-                 Blocks& blocks) { put_pairs("p", shape.n, shape.m, 2, M, blocks); },
+      .put =
+          [=](Index M, Objective, Blocks& blocks) {
+            put_pairs("p", problem.shape.n, problem.shape.m, 2, M, blocks);
+          },
       .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
-        const Words nm = Words(shape.n) * shape.m;
+        const Words nm = Words(problem.shape.n) * problem.shape.m;
         return {{.path = "p",
-                 .reads = 2 * nm + Words(2) * shape.n,
+                 .reads = 2 * nm + Words(2) * problem.shape.n,
                  .writes = nm,
-                 .peak = pairs_peak("p", shape.n, shape.m, 2, blocks),
+                 .peak = pairs_peak("p", problem.shape.n, problem.shape.m, 2, blocks),
                  .flops = 0}};
       },
   };
@@ -229,17 +240,17 @@ void score_gradient(Machine& machine, const Blocks& by, const SlowMatrix& s, con
 // p = exp(s - L) (q - v), made of pieces of s and q.
 constexpr FactorCost kMadeOfScores{.columns = 2, .tiles = 1, .reads = 2, .row_reads = 2};
 
-template <bool kStores>
-std::vector<Stage> stages_sq(const Shape& shape) {
-  const Products of(shape);
+// With p in the slow store, or made of s and q.
+std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
+  const Products of(problem);
   std::vector<Stage> stages = {
       product_stage("S", of.S),
       scores_stage("s", of.scores, Measured::kCost),
       product_stage("h", of.h),
       scores_stage("q", of.scores, Weighed::kCost),
   };
-  if (kStores) {
-    stages.push_back(score_gradient_stage(shape));
+  if (stores_p) {
+    stages.push_back(score_gradient_stage(problem));
     stages.push_back(product_stage("W", of.W));
   } else {
     stages.push_back(stationary_stage("W", of.W, [of](const StationaryBlocks& by) {
@@ -250,9 +261,9 @@ std::vector<Stage> stages_sq(const Shape& shape) {
   return stages;
 }
 
-template <bool kStores>
-void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
+             bool stores_p) {
+  const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& A2 = io.in("A2");
   SlowMatrix q = workspace.matrix("q", n, m);
@@ -272,7 +283,7 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
     scores_phase(machine, "q", by, io.in("dO"), h, weighed, q);
   }
   SlowMatrix W = workspace.matrix("W", n, d);
-  if (kStores) {
+  if (stores_p) {
     score_gradient(machine, by, s, L, v, q);
     product_phase(machine, "W", by, q, A2, W);
   } else {
@@ -296,66 +307,65 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
   product_phase(machine, "g", by, transposed(io.in("A1")), W, io.out("g"));
 }
 
-Words intermediates_sq(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+Words intermediates_sq(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   return Words(2) * n * m + Words(2) * n + Words(std::max(n, m)) * d;
 }
 
-template <bool kStores>
-Kernel from_nothing(std::string_view name, std::string_view summary) {
-  return {
-      .name = name,
-      .summary = summary,
-      .given = {kA1, kA2, kA3, kX, kY, kdO},
-      .returns = {kg},
-      .fit = fit_stages<stages_sq<kStores>, Objective::words>,
-      .cost = cost_stages<stages_sq<kStores>>,
-      .intermediates = intermediates_sq,
-      .code = code_sq<kStores>,
-      .rescales = rescales_by_tiles,
-      .fit_time = fit_stages<stages_sq<kStores>, Objective::time>,
-  };
+Kernel from_nothing(std::string_view name, std::string_view summary, bool stores_p) {
+  const Stages stages = [stores_p](const Problem& problem) { return stages_sq(problem, stores_p); };
+  return {.name = name,
+          .summary = summary,
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO},
+          .returns = {kg},
+          .schedule = {.code =
+                           [stores_p](Machine& machine, const Plan& plan, const Operands& io,
+                                      Workspace& workspace) {
+                             code_sq(machine, plan, io, workspace, stores_p);
+                           }},
+          .formula = {.cost = cost_of(stages), .intermediates = intermediates_sq},
+          .fitting = fitting_of(stages),
+          .numerics = {.rescales = rescales_by_tiles}};
 }
 
 }  // namespace
 
 Kernel backward_tiles() {
-  return {
-      .name = "backward/tiles",
-      .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
-      .given = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
-      .returns = {kg},
-      .fit = fit_stages<stages, Objective::words>,
-      .cost = cost_stages<stages>,
-      .intermediates = intermediates,
-      .code = code,
-      .fit_time = fit_stages<stages, Objective::time>,
+  const auto shared = [](const Problem& problem) { return problem.sharing != Sharing::none; };
+  const Stages stages_of = [=](const Problem& problem) {
+    return shared(problem) ? stages_shared(problem) : stages(problem);
   };
-}
-
-Kernel backward_tiles_shared() {
-  return {
-      .name = "backward/tiles-shared",
-      .summary = "backward/tiles where A3 is A2: tiles of s and q stay together",
-      .given = {kA1, kA2, kX, kY, kdO, kO, kL},
-      .returns = {kg},
-      .fit = fit_stages<stages_shared, Objective::words>,
-      .cost = cost_stages<stages_shared>,
-      .intermediates = intermediates_shared,
-      .code = code_shared,
-      .Y_meets_rows = true,
-      .fit_time = fit_stages<stages_shared, Objective::time>,
-  };
+  return {.name = "backward/tiles",
+          .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+          .returns = {kg},
+          .shares_keys = true,
+          .schedule = {.code =
+                           [=](Machine& machine, const Plan& plan, const Operands& io,
+                               Workspace& workspace) {
+                             (shared(plan.problem) ? code_shared : code)(machine, plan, io,
+                                                                         workspace);
+                           }},
+          .formula = {.cost = cost_of(stages_of),
+                      .intermediates =
+                          [=](const Problem& problem, const Blocks& blocks) {
+                            return (shared(problem) ? intermediates_shared : intermediates)(problem,
+                                                                                            blocks);
+                          }},
+          .fitting = fitting_of(stages_of),
+          .numerics = {.Y_meets_rows_if_shared = true}};
 }
 
 Kernel backward_tiles_sqp() {
-  return from_nothing<true>("backward/tiles-sqp",
-                            "backward/tiles from nothing: raw s and q in the slow store, then p");
+  return from_nothing("backward/tiles-sqp",
+                      "backward/tiles from nothing: raw s and q in the slow store, then p", true);
 }
 
 Kernel backward_tiles_sq() {
-  return from_nothing<false>("backward/tiles-sq",
-                             "backward/tiles-sqp without p: made of s and q as W = p A2 needs it");
+  return from_nothing("backward/tiles-sq",
+                      "backward/tiles-sqp without p: made of s and q as W = p A2 needs it", false);
 }
 
 }  // namespace redblue

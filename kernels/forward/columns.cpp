@@ -1,7 +1,14 @@
-#include "kernels/forward/columns.hpp"
+// O and L with blocks of keys in fast memory: K_J = X A2_J^T and h_J = A3_J Y stay, rows of A1
+// pass. Between two blocks the sums of e h are where O will be, the maxima where L will be, and the
+// sums of e in the workspace. For many queries and few keys:
+//
+//   reads    T (n d + 2 d^2) + 2 m d + (T - 1) (n d + 2 n),   T = ceil(m / Bc)
+//   writes   T (n d + n) + (T - 1) n
+
+#include "kernels/parts/columns.hpp"
 
 #include "kernels/attention.hpp"
-#include "kernels/parts/columns.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
@@ -10,7 +17,8 @@ namespace {
 // h_J = A3_J Y.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
   return product_in_pieces(
-      machine, by, "h", J.size(), by.shape.d, [&](Range K) { return io.in("A3").block(J, K); },
+      machine, by, "h", J.size(), by.problem.shape.d,
+      [&](Range K) { return io.in("A3").block(J, K); },
       [&](Range K) { return io.in("Y").row_block(K); });
 }
 
@@ -20,7 +28,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   SlowMatrix& O = io.out("O");
   SlowMatrix& L = io.out("L");
   const bool first = J.begin == 0;
-  for (const Range I : blocks(by.shape.n, by.rows)) {
+  for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     Tile e = machine.initialize("e", I.size(), J.size());
     {
       const Tile a1 = machine.read(io.in("A1").row_block(I));
@@ -29,7 +37,8 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
     Tile maximum =
         first ? machine.initialize("max", I.size(), 1, kNoMaximum) : machine.read(L.row_block(I));
     Tile sum = first ? machine.initialize("sum", I.size()) : machine.read(sums.row_block(I));
-    Tile o = first ? machine.initialize("O", I.size(), by.shape.d) : machine.read(O.row_block(I));
+    Tile o = first ? machine.initialize("O", I.size(), by.problem.shape.d)
+                   : machine.read(O.row_block(I));
     {
       Tile rescale = machine.initialize("rescale", I.size());
       raise_maximum(e, maximum, rescale);
@@ -39,7 +48,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
     exponentiate(e, maximum, e);
     add_row_sums(e, sum);
     multiply_add(e, h, o);
-    if (J.end < by.shape.m) {
+    if (J.end < by.problem.shape.m) {
       machine.write(sum, sums.row_block(I));
     } else {
       divide_rows(o, sum, o);
@@ -51,8 +60,8 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const ColumnPlan by(plan.shape, plan.blocks);
-  SlowMatrix sums = workspace.matrix("sum", plan.shape.n, 1);
+  const ColumnPlan by(plan.problem, plan.blocks);
+  SlowMatrix sums = workspace.matrix("sum", plan.problem.shape.n, 1);
   for (const Range J : by.units()) {
     const Tile k = keys_of_scores(machine, by, io, J);
     const Tile h = values(machine, by, io, J);
@@ -60,9 +69,9 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
-  const ColumnPlan by(shape, blocks);
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  const ColumnPlan by(problem, blocks);
   const Index T = by.units().size();
   const Words nd = Words(n) * d;
   const Words r = by.rows;
@@ -82,24 +91,27 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
 }  // namespace
 
 Kernel forward_columns() {
-  return {
-      .name = "forward/columns",
-      .summary =
-          "key blocks of X A2^T and h stay, queries pass; O is added to in place: for few keys",
-      .given = {kA1, kA2, kA3, kX, kY},
-      .returns = {kO, kL},
-      .fit = [](const Shape& shape, Index M) { return widest_columns(shape, M, cost); },
-      .cost = cost,
-      .intermediates = [](const Shape& shape, const Blocks&) { return Words(shape.n); },
-      .code = code,
-      .rescales =
-          [](const Shape& shape, const Blocks& blocks) {
-            return Words(ColumnPlan(shape, blocks).units().size() - 1);
-          },
-      .X_meets_keys = true,
-      .fit_time = [](const Shape& shape, Index M) { return fastest_columns(shape, M, cost); },
-      .window = column_window,
-  };
+  return {.name = "forward/columns",
+          .summary =
+              "key blocks of X A2^T and h stay, queries pass; O is added to in place: for few keys",
+          .pass = Pass::forward,
+          .operands = {kA1, kA2, kA3, kX, kY},
+          .returns = {kO, kL},
+          .schedule = {.code = code},
+          .formula = {.cost = cost,
+                      .intermediates = [](const Problem& problem,
+                                          const Blocks&) { return Words(problem.shape.n); }},
+          .fitting = {.fit =
+                          [](const Problem& problem, Index M, Objective objective) {
+                            return objective == Objective::time ? fastest_columns(problem, M, cost)
+                                                                : widest_columns(problem, M, cost);
+                          },
+                      .window = column_window},
+          .numerics = {.rescales =
+                           [](const Problem& problem, const Blocks& blocks) {
+                             return Words(ColumnPlan(problem, blocks).units().size() - 1);
+                           },
+                       .X_meets_keys = true}};
 }
 
 }  // namespace redblue

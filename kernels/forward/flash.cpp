@@ -1,4 +1,6 @@
-#include "kernels/forward/flash.hpp"
+// O and L in the manner of FlashAttention: S and h as in Algorithm 7, then a core in which a
+// row block (S_I, O_I, running maximum and sum) stays and column blocks (A2_J, then h_J)
+// pass; scores never leave the fast memory.
 
 #include <algorithm>
 
@@ -6,6 +8,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/project.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -49,7 +52,7 @@ Words core_peak(Index d, Index r, Index c) {
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Index Br = plan.blocks["core.Br"];
   const Index Bc = plan.blocks["core.Bc"];
   SlowMatrix S = workspace.matrix("S", n, d, Window{std::min(n, Br), d});
@@ -67,8 +70,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 }
 
 // The words of the core depend on Br alone.
-Blocks fit(const Shape& shape, Index M) {
-  const auto [n, m, d] = shape;
+Blocks fit(const Problem& problem, Index M) {
+  const auto [n, m, d] = problem.shape;
   const Index width = d;  // a lambda cannot capture a structured binding
   const ProjectBlocks S = fit_project(n, d, M);
   const ProjectBlocks h = fit_project(m, d, M);
@@ -80,8 +83,8 @@ Blocks fit(const Shape& shape, Index M) {
           {"h.Bc", h.cols}, {"core.Br", Br},  {"core.Bc", Bc}};
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
   const Index Br = blocks["core.Br"];
   const Index Bc = blocks["core.Bc"];
   return {
@@ -95,9 +98,9 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   };
 }
 
-Window window(const Signature& operand, const Shape& shape, const Blocks& by) {
-  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
-  const Index d = shape.d;
+Window window(const Signature& operand, const Problem& problem, const Blocks& by) {
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, problem, rows, cols); };
+  const Index d = problem.shape.d;
   if (operand.name == kX.name) {
     return of(d, by["S.Bc"]);
   }
@@ -116,19 +119,21 @@ Kernel forward_flash() {
   return {
       .name = "forward/flash",
       .summary = "row blocks stay, column blocks pass, online softmax",
-      .given = {kA1, kA2, kA3, kX, kY},
+      .pass = Pass::forward,
+      .operands = {kA1, kA2, kA3, kX, kY},
       .returns = {kO, kL},
-      .fit = fit,
-      .cost = cost,
-      .intermediates = [](const Shape& shape,
-                          const Blocks&) { return (Words(shape.n) + shape.m) * shape.d; },
-      .code = code,
-      .rescales =
-          [](const Shape& shape, const Blocks& blocks) {
-            return Words(ceil_div(shape.m, blocks["core.Bc"]) - 1);
-          },
-      .window = window,
-  };
+      .schedule = {.code = code},
+      .formula = {.cost = cost,
+                  .intermediates =
+                      [](const Problem& problem, const Blocks&) {
+                        const auto [n, m, d] = problem.shape;
+                        return (Words(n) + m) * d;
+                      }},
+      .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
+                  .window = window},
+      .numerics = {.rescales = [](const Problem& problem, const Blocks& blocks) {
+        return Words(ceil_div(problem.shape.m, blocks["core.Bc"]) - 1);
+      }}};
 }
 
 }  // namespace redblue

@@ -1,17 +1,20 @@
-#include "kernels/forward/naive.hpp"
+// O and L with everything in fast memory at once, in the order of Algorithm 1's lines: the
+// least that any algorithm can move, where M is large enough.
+
+#include "kernels/parts/naive.hpp"
 
 #include <algorithm>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/parts/naive.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 namespace {
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   Tile f;
   {
     const Phase phase(machine, "f");
@@ -33,14 +36,14 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   machine.write(O, io.out("O").whole());
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
   const Words dd = Words(d) * d;
   const Words nm = Words(n) * m;
   return {
-      softmax_at_once_cost(shape, true),
+      softmax_at_once_cost(problem, true),
       {.path = "h", .reads = md + dd, .writes = 0, .peak = nm + 2 * md + dd, .flops = 2 * md * d},
       {.path = "O", .reads = 0, .writes = nd, .peak = nm + md + nd, .flops = 2 * nd * m},
   };
@@ -49,17 +52,15 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks&) {
 }  // namespace
 
 Kernel forward_naive() {
-  return {
-      .name = "forward/naive",
-      .summary = "everything in fast memory at once",
-      .given = {kA1, kA2, kA3, kX, kY},
-      .returns = {kO, kL},
-      .fit = [](const Shape&, Index) { return Blocks{}; },
-      .cost = cost,
-      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
-      .code = code,
-      .window = whole_window,
-  };
+  return {.name = "forward/naive",
+          .summary = "everything in fast memory at once",
+          .pass = Pass::forward,
+          .operands = {kA1, kA2, kA3, kX, kY},
+          .returns = {kO, kL},
+          .schedule = {.code = code},
+          .formula = {.cost = cost},
+          .fitting = {.fit = [](const Problem&, Index, Objective) { return Blocks{}; },
+                      .window = whole_window}};
 }
 
 }  // namespace redblue

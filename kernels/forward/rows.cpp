@@ -1,12 +1,18 @@
-#include "kernels/forward/rows.hpp"
+// O and L with rows in fast memory: for a row block I, S_I = A1_I X and the sum Z_I = e_I A3
+// stay while keys pass (online softmax); then O_I = (Z_I / l_I) Y, so that h = A3 Y is never
+// made. Nothing goes to the slow store but O and L:
+//
+//   reads and writes   2 m d T + 2 d^2 T + 2 n d + n,   T = ceil(n / Br)
+
+#include "kernels/parts/rows.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/parts/rows.hpp"
 #include "kernels/parts/running_sums.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -41,22 +47,20 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, S
   }
 }
 
-template <bool kShared>
-std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range units, bool) {
-  const auto [n, m, d] = shape;
-  const RowPlan by(shape, blocks);
+std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units, bool) {
+  const auto [n, m, d] = problem.shape;
+  const RowPlan by(problem, blocks);
   const Index T = units.size();
   const Words rows = by.rows_of(units);
   const Words r = by.largest_of(units);
   const Words w = std::min(by.weights, d);
-  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
   return {
       rows_times_cost("S", by, units),
       // S beside the sums; A2_J and A3_J.
       {.path = "core",
-       .reads = sources * Words(m) * d * T,
+       .reads = problem.key_sources() * Words(m) * d * T,
        .writes = 0,
-       .peak = r * d + ValueSums::words(by, r) + by.key_words(sources),
+       .peak = r * d + ValueSums::words(by, r) + by.key_words(),
        .flops = 4 * rows * m * d},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",
@@ -67,26 +71,19 @@ std::vector<PhaseCost> part_cost(const Shape& shape, const Blocks& blocks, Range
   };
 }
 
-Words rescales(const Shape& shape, const Blocks& blocks) {
-  return ceil_div(shape.m, blocks["Bc"]) - 1;
+Words rescales(const Problem& problem, const Blocks& blocks) {
+  return ceil_div(problem.shape.m, blocks["Bc"]) - 1;
 }
 
 }  // namespace
 
 Kernel forward_rows() {
-  Kernel kernel = row_kernel<unit, part_cost<false>>(
-      "forward/rows",
-      "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
-      {kA1, kA2, kA3, kX, kY}, {kO, kL});
-  kernel.rescales = rescales;
-  return kernel;
-}
-
-Kernel forward_rows_shared() {
-  Kernel kernel = row_kernel<unit, part_cost<true>>(
-      "forward/rows-shared", "forward/rows where A3 is A2: one pass brings keys and values",
-      {kA1, kA2, kX, kY}, {kO, kL});
-  kernel.rescales = rescales;
+  Kernel kernel = row_kernel(unit, part_cost, Pass::forward);
+  kernel.name = "forward/rows";
+  kernel.summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last";
+  kernel.operands = {kA1, kA2, kA3, kX, kY};
+  kernel.returns = {kO, kL};
+  kernel.numerics.rescales = rescales;
   return kernel;
 }
 

@@ -1,4 +1,9 @@
-#include "kernels/forward/rows_resident.hpp"
+// O and L in a fast memory that holds X, Y and most of the keys: queries pass in row blocks. The
+// sums are those of forward/rows.
+//
+//   reads and writes   2 n d + n + 2 m d + 2 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
+//
+// With all keys resident, or T = 1, that is each word once.
 
 #include <algorithm>
 #include <utility>
@@ -7,6 +12,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/parts/resident.hpp"
 #include "kernels/parts/running_sums.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -23,8 +29,8 @@ ValueSums::Sums core(Machine& machine, const ResidentPlan& by, const Resident& r
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-  const ResidentPlan by(plan.shape, plan.blocks);
-  const Index d = plan.shape.d;
+  const ResidentPlan by(plan.problem, plan.blocks);
+  const Index d = plan.problem.shape.d;
   const Resident resident(machine, by, io);
   for (const Range I : by.units()) {
     Tile s_t = machine.initialize("S", d, I.size());
@@ -47,23 +53,21 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   }
 }
 
-template <bool kShared>
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
-  const ResidentPlan by(shape, blocks);
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  const ResidentPlan by(problem, blocks);
   const Words nd = Words(n) * d;
   const Words r = std::min(by.rows, n);
-  const Index sources = kShared ? 1 : 2;  // A2 and A3, or one for both
-  const Words stays = by.resident_words(sources);
+  const Words stays = by.resident_words();
   return {
-      resident_cost(by, sources),
+      resident_cost(by),
       // A1 and S.
       {.path = "S", .reads = nd, .writes = 0, .peak = stays + 2 * r * d, .flops = 2 * nd * d},
       // S beside the sums; A2_J and A3_J of the keys that pass.
       {.path = "core",
-       .reads = by.passing_words(sources) * by.units().size(),
+       .reads = by.passing_words() * by.units().size(),
        .writes = 0,
-       .peak = stays + r * d + ValueSums::words(by, r) + by.block_words(sources),
+       .peak = stays + r * d + ValueSums::words(by, r) + by.block_words(),
        .flops = 4 * nd * m},
       // Z with maximum and sum; then with O.
       {.path = "O",
@@ -74,39 +78,26 @@ std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
   };
 }
 
-template <bool kShared>
-Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signature> given) {
-  return {
-      .name = name,
-      .summary = summary,
-      .given = std::move(given),
-      .returns = {kO, kL},
-      .fit = [](const Shape& shape,
-                Index M) { return most_resident(shape, M, Objective::words, cost<kShared>); },
-      .cost = cost<kShared>,
-      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
-      .code = code,
-      .rescales =
-          [](const Shape& shape, const Blocks& blocks) {
-            return Words(ResidentPlan(shape, blocks).key_blocks() - 1);
-          },
-      .Y_meets_rows = true,
-      .fit_time = [](const Shape& shape,
-                     Index M) { return most_resident(shape, M, Objective::time, cost<kShared>); },
-  };
-}
-
 }  // namespace
 
 Kernel forward_rows_resident() {
-  return kernel<false>("forward/rows-resident", "X, Y and most keys stay; row blocks pass",
-                       {kA1, kA2, kA3, kX, kY});
-}
-
-Kernel forward_rows_resident_shared() {
-  return kernel<true>("forward/rows-resident-shared",
-                      "forward/rows-resident where A3 is A2: keys are their own values",
-                      {kA1, kA2, kX, kY});
+  return {.name = "forward/rows-resident",
+          .summary = "X, Y and most keys stay; row blocks pass",
+          .pass = Pass::forward,
+          .operands = {kA1, kA2, kA3, kX, kY},
+          .returns = {kO, kL},
+          .shares_keys = true,
+          .schedule = {.code = code},
+          .formula = {.cost = cost},
+          .fitting = {.fit =
+                          [](const Problem& problem, Index M, Objective objective) {
+                            return most_resident(problem, M, objective, cost);
+                          }},
+          .numerics = {.rescales =
+                           [](const Problem& problem, const Blocks& blocks) {
+                             return Words(ResidentPlan(problem, blocks).key_blocks() - 1);
+                           },
+                       .Y_meets_rows = true}};
 }
 
 }  // namespace redblue

@@ -1,10 +1,12 @@
-#include "kernels/forward/small.hpp"
+// O and L for a fast memory too small to hold rows: square blocks, B = floor(sqrt(M / 4)),
+// scores and probabilities in the slow store. The forward half of Algorithms 2 and 3.
 
 #include <algorithm>
 
 #include "kernels/attention.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/parts/small_cache.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -12,7 +14,7 @@ namespace redblue {
 namespace {
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Index B = plan.blocks["B"];
 
   SlowMatrix f = workspace.matrix("f", n, m);
@@ -33,35 +35,32 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   product(machine, square(B), f, h, io.out("O"));
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  const auto [n, m, d] = shape;
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
   const Index B = blocks["B"];
-  return {product_cost("S", n, d, d, square(B)), softmax_score_cost("s", shape, B),
-          softmax_normalise_cost("f", shape, B, true), product_cost("h", m, d, d, square(B)),
+  return {product_cost("S", n, d, d, square(B)), softmax_score_cost("s", problem, B),
+          softmax_normalise_cost("f", problem, B, true), product_cost("h", m, d, d, square(B)),
           product_cost("O", n, d, m, square(B))};
 }
 
 // f with S and s, then f with h.
-Words workspace_words(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+Words workspace_words(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   return std::max(Words(2) * n * m + Words(n) * d, Words(n) * m + Words(m) * d);
 }
 
 }  // namespace
 
 Kernel forward_small() {
-  return {
-      .name = "forward/small",
-      .summary = "scores and probabilities in the slow store, square blocks",
-      .given = {kA1, kA2, kA3, kX, kY},
-      .returns = {kO, kL},
-      .fit = small_cache_blocks,
-      .cost = cost,
-      .intermediates = workspace_words,
-      .code = code,
-      .rescales = small_cache_rescales,
-      .window = square_window,
-  };
+  return {.name = "forward/small",
+          .summary = "scores and probabilities in the slow store, square blocks",
+          .pass = Pass::forward,
+          .operands = {kA1, kA2, kA3, kX, kY},
+          .returns = {kO, kL},
+          .schedule = {.code = code},
+          .formula = {.cost = cost, .intermediates = workspace_words},
+          .fitting = {.fit = small_cache_blocks, .window = square_window},
+          .numerics = {.rescales = small_cache_rescales}};
 }
 
 }  // namespace redblue

@@ -1,4 +1,7 @@
-#include "kernels/forward/tiles.hpp"
+// O and L with raw scores in the slow store, for caches below d^2: rows of S, or tiles of scores,
+// stay while A2 passes, and L is made along the way; then O = exp(s - L) h is a product that takes
+// the exponentials of what it reads. In units of n^2, with x = d / sqrt(M) and n = m >> d:
+// (x + 1)^2 for x < 2, 4 x + 1 beyond.
 
 #include <algorithm>
 #include <utility>
@@ -7,6 +10,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/parts/made_product.hpp"
 #include "kernels/parts/stages.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -16,8 +20,8 @@ namespace {
 // exp(s - L): L of a block's rows stays with it.
 constexpr FactorCost kFactor{.columns = 1, .reads = 1, .row_reads = 1};
 
-std::vector<Stage> stages(const Shape& shape) {
-  const Products of(shape);
+std::vector<Stage> stages(const Problem& problem) {
+  const Products of(problem);
   return {
       product_stage("S", of.S),
       scores_stage("s", of.scores, Measured::kCost),
@@ -29,7 +33,7 @@ std::vector<Stage> stages(const Shape& shape) {
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.shape;
+  const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   SlowMatrix& L = io.out("L");
   SlowMatrix s = workspace.matrix("s", n, m);
@@ -52,37 +56,25 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
       });
 }
 
-Words intermediates(const Shape& shape, const Blocks&) {
-  const auto [n, m, d] = shape;
+Words intermediates(const Problem& problem, const Blocks&) {
+  const auto [n, m, d] = problem.shape;
   return Words(n) * m + std::max(Words(n) * d + n, Words(m) * d);
-}
-
-Kernel kernel(std::string_view name, std::string_view summary, std::vector<Signature> given) {
-  return {
-      .name = name,
-      .summary = summary,
-      .given = std::move(given),
-      .returns = {kO, kL},
-      .fit = fit_stages<stages, Objective::words>,
-      .cost = cost_stages<stages>,
-      .intermediates = intermediates,
-      .code = code,
-      .rescales = rescales_by_tiles,
-      .fit_time = fit_stages<stages, Objective::time>,
-  };
 }
 
 }  // namespace
 
 Kernel forward_tiles() {
-  return kernel("forward/tiles",
-                "raw scores in the slow store, L made along the way; O = exp(s - L) h a product",
-                {kA1, kA2, kA3, kX, kY});
-}
-
-Kernel forward_tiles_shared() {
-  return kernel("forward/tiles-shared", "forward/tiles where A3 is A2, which makes h = A2 Y",
-                {kA1, kA2, kX, kY});
+  return {
+      .name = "forward/tiles",
+      .summary = "raw scores in the slow store, L made along the way; O = exp(s - L) h a product",
+      .pass = Pass::forward,
+      .operands = {kA1, kA2, kA3, kX, kY},
+      .returns = {kO, kL},
+      .shares_keys = true,
+      .schedule = {.code = code},
+      .formula = {.cost = cost_of(stages), .intermediates = intermediates},
+      .fitting = fitting_of(stages),
+      .numerics = {.rescales = rescales_by_tiles}};
 }
 
 }  // namespace redblue

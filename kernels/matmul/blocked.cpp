@@ -1,7 +1,8 @@
-#include "kernels/matmul/blocked.hpp"
+// C = A B with three B x B blocks in fast memory, B = floor(sqrt(M / 3)).
 
 #include "kernels/fit.hpp"
 #include "kernels/parts/product.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -12,27 +13,25 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   product(machine, square(plan.blocks["B"]), io.in("A"), io.in("B"), io.out("C"));
 }
 
-std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) {
-  return {product_cost("C", shape.n, shape.m, shape.d, square(blocks["B"]))};
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  return {
+      product_cost("C", problem.shape.n, problem.shape.m, problem.shape.d, square(blocks["B"]))};
 }
 
 }  // namespace
 
 Kernel matmul_blocked() {
-  return {
-      .name = "matmul/blocked",
-      .summary = "C = A B, three square blocks",
-      .given = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
-      .returns = {{"C", &Shape::n, &Shape::m}},
-      .fit =
-          [](const Shape&, Index M) {
-            return Blocks{{"B", square_side(M, 3)}};
-          },
-      .cost = cost,
-      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
-      .code = code,
-      .window = square_window,
-  };
+  return {.name = "matmul/blocked",
+          .summary = "C = A B, three square blocks",
+          .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
+          .returns = {{"C", &Shape::n, &Shape::m}},
+          .schedule = {.code = code},
+          .formula = {.cost = cost},
+          .fitting = {.fit =
+                          [](const Problem&, Index M, Objective) {
+                            return Blocks{{"B", square_side(M, 3)}};
+                          },
+                      .window = square_window}};
 }
 
 }  // namespace redblue

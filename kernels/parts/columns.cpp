@@ -13,36 +13,37 @@ Blocks blocks_of(Index Br, Index Bc, Index Bw) {
 
 // The largest of one size that fits beside the others.
 struct Largest {
-  const Shape& shape;
+  const Problem& problem;
   Index M;
   CostOfBlocks cost_of;
 
   [[nodiscard]] Index rows(Index keys) const {
-    return largest(std::min(shape.n, M), [&](Index tried) { return fits(tried, keys, 1); });
+    return largest(std::min(problem.shape.n, M), [&](Index tried) { return fits(tried, keys, 1); });
   }
   [[nodiscard]] Index keys(Index rows) const {
-    return largest(std::min(shape.m, M), [&](Index tried) { return fits(rows, tried, 1); });
+    return largest(std::min(problem.shape.m, M), [&](Index tried) { return fits(rows, tried, 1); });
   }
   [[nodiscard]] Index weights(Index rows, Index keys) const {
-    return largest(std::min(shape.d, M), [&](Index tried) { return fits(rows, keys, tried); });
+    return largest(std::min(problem.shape.d, M),
+                   [&](Index tried) { return fits(rows, keys, tried); });
   }
   [[nodiscard]] bool fits(Index Br, Index Bc, Index Bw) const {
-    return total(cost_of(shape, blocks_of(Br, Bc, Bw))).peak <= Words(M);
+    return total(cost_of(problem, blocks_of(Br, Bc, Bw))).peak <= Words(M);
   }
 };
 
 }  // namespace
 
 Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
-  const Range all{0, by.shape.d};
+  const Range all{0, by.problem.shape.d};
   return product_in_pieces(
       machine, by, "K", all.size(), J.size(), [&](Range K) { return io.in("X").block(all, K); },
       [&](Range K) { return transposed(io.in("A2").block(J, K)); });
 }
 
 PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words kept) {
-  const Index d = by.shape.d;
-  const Words md = Words(by.shape.m) * d;
+  const Index d = by.problem.shape.d;
+  const Words md = Words(by.problem.shape.m) * d;
   const Words c = by.keys;
   return {.path = std::move(path),
           .reads = md + Words(d) * d * by.units().size(),
@@ -51,51 +52,51 @@ PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words k
           .flops = 2 * md * d};
 }
 
-Window column_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
-  const ColumnPlan by(shape, blocks);
-  const auto of = [&](Index rows, Index cols) { return window_of(operand, shape, rows, cols); };
+Window column_window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
+  const ColumnPlan by(problem, blocks);
+  const auto of = [&](Index rows, Index cols) { return window_of(operand, problem, rows, cols); };
   if (operand.name == kX.name || operand.name == kg.name) {
-    return of(shape.d, by.weights);
+    return of(problem.shape.d, by.weights);
   }
   if (operand.name == kY.name) {
-    return of(by.weights, shape.d);
+    return of(by.weights, problem.shape.d);
   }
-  return operand.rows == &Shape::m ? of(by.keys, by.weights) : of(by.rows, shape.d);
+  return operand.rows == &Shape::m ? of(by.keys, by.weights) : of(by.rows, problem.shape.d);
 }
 
-Blocks widest_columns(const Shape& shape, Index M, CostOfBlocks cost_of) {
-  const Largest most{shape, M, cost_of};
-  const Index c = even(shape.m, most.keys(1));
-  const Index r = even(shape.n, most.rows(c));
-  return blocks_of(r, c, even(shape.d, most.weights(r, c)));
+Blocks widest_columns(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
+  const Largest most{problem, M, cost_of};
+  const Index c = even(problem.shape.m, most.keys(1));
+  const Index r = even(problem.shape.n, most.rows(c));
+  return blocks_of(r, c, even(problem.shape.d, most.weights(r, c)));
 }
 
 // What a query that passes and a row block cost beyond their flops, in units of 1 / m and 1 / r of
 // the time of the products: rows are read and mapped once for each block of keys, and sums of T
 // taken up and put down once for each row block. The weights are those of `fastest` in rows.cpp,
 // turned; of row blocks from 24 to 384 none was measured to be better than 48 beyond noise.
-Blocks fastest_columns(const Shape& shape, Index M, CostOfBlocks cost_of) {
+Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   constexpr Index kMostRows = 48;
   constexpr Index kRowStep = 12;  // registers hold 1, 2, 4, 6, 8 or 12 rows
   constexpr double kPerPass = 16;
   constexpr double kPerRowBlock = 8;
-  const Largest most{shape, M, cost_of};
+  const Largest most{problem, M, cost_of};
   Index best_r = 1;
   Index best_c = 1;
   double least = 0;
-  for (Index r = std::min(shape.n, kMostRows); r >= 1;
+  for (Index r = std::min(problem.shape.n, kMostRows); r >= 1;
        r = r > kRowStep ? (r - 1) / kRowStep * kRowStep : r / 2) {
     if (!most.fits(r, 1, 1)) {
       continue;
     }
     // Whole panels where keys are more than a block, and as even as they allow.
     Index c = most.keys(r);
-    if (c < shape.m && c > kPanel) {
+    if (c < problem.shape.m && c > kPanel) {
       c = c / kPanel * kPanel;
     }
-    const Index T = ceil_div(shape.m, c);
-    c = std::min(c, ceil_div(ceil_div(shape.m, T), kPanel) * kPanel);
-    const double cost = kPerPass * static_cast<double>(T) / static_cast<double>(shape.m) +
+    const Index T = ceil_div(problem.shape.m, c);
+    c = std::min(c, ceil_div(ceil_div(problem.shape.m, T), kPanel) * kPanel);
+    const double cost = kPerPass * static_cast<double>(T) / static_cast<double>(problem.shape.m) +
                         kPerRowBlock / static_cast<double>(r);
     if (least == 0 || cost < least) {
       least = cost;
@@ -103,7 +104,7 @@ Blocks fastest_columns(const Shape& shape, Index M, CostOfBlocks cost_of) {
       best_c = c;
     }
   }
-  return blocks_of(best_r, best_c, even(shape.d, most.weights(best_r, best_c)));
+  return blocks_of(best_r, best_c, even(problem.shape.d, most.weights(best_r, best_c)));
 }
 
 }  // namespace redblue

@@ -17,16 +17,16 @@ namespace redblue {
 
 // Br, Bc and Bw, each at most what there is of it, with the problem around them.
 struct ColumnPlan {
-  ColumnPlan(const Shape& of, const Blocks& blocks)
-      : shape(of),
-        rows(std::min(blocks["Br"], of.n)),
-        keys(std::min(blocks["Bc"], of.m)),
-        weights(std::min(blocks["Bw"], of.d)) {}
+  ColumnPlan(const Problem& of, const Blocks& blocks)
+      : problem(of),
+        rows(std::min(blocks["Br"], of.shape.n)),
+        keys(std::min(blocks["Bc"], of.shape.m)),
+        weights(std::min(blocks["Bw"], of.shape.d)) {}
 
-  Shape shape;
+  Problem problem;
   Index rows, keys, weights;
 
-  [[nodiscard]] BlockRanges units() const { return {shape.m, keys}; }
+  [[nodiscard]] BlockRanges units() const { return {problem.shape.m, keys}; }
 };
 
 // In a phase of its name: the sum of left(K) right(K) over all pieces K of the width.
@@ -35,7 +35,7 @@ Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view 
                        Index cols, const Left& left, const Right& right) {
   const Phase phase(machine, name);
   Tile sum = machine.initialize(name, rows, cols);
-  for (const Range K : blocks(by.shape.d, by.weights)) {
+  for (const Range K : blocks(by.problem.shape.d, by.weights)) {
     const Tile a = machine.read(left(K));
     const Tile b = machine.read(right(K));
     multiply_add(a, b, sum);
@@ -50,12 +50,12 @@ PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words k
 
 // Keys and X by columns, Y by rows, as pieces of the width meet; the rest a row block; and g, where
 // there is one, by columns.
-Window column_window(const Signature& operand, const Shape& shape, const Blocks& blocks);
+Window column_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 
 // The blocks for which the peak stays within M. Words depend on the number of key blocks alone:
 // `widest_columns` has the largest Bc that fits beside one query; `fastest_columns` gives up some
 // of it for row blocks that keep the registers busy.
-Blocks widest_columns(const Shape& shape, Index M, CostOfBlocks cost);
-Blocks fastest_columns(const Shape& shape, Index M, CostOfBlocks cost);
+Blocks widest_columns(const Problem& problem, Index M, const CostOfBlocks& cost);
+Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost);
 
 }  // namespace redblue

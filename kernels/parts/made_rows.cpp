@@ -9,8 +9,8 @@
 namespace redblue {
 namespace {
 
-Extents extents(const Shape& shape) {
-  return {.rows = shape.n, .cols = shape.d, .depth = shape.d};
+Extents extents(const Problem& problem) {
+  return {.rows = problem.shape.n, .cols = problem.shape.d, .depth = problem.shape.d};
 }
 
 PhaseCost as_needed(std::string_view name, const RowPlan& by) {
@@ -18,8 +18,8 @@ PhaseCost as_needed(std::string_view name, const RowPlan& by) {
 }
 
 PhaseCost product_and_reads(std::string_view name, const RowPlan& by, const Blocks& blocks) {
-  PhaseCost cost = product_phase_cost(name, extents(by.shape), blocks);
-  cost.reads += Words(by.shape.n) * by.shape.d;
+  PhaseCost cost = product_phase_cost(name, extents(by.problem), blocks);
+  cost.reads += Words(by.problem.shape.n) * by.problem.shape.d;
   return cost;
 }
 
@@ -47,7 +47,7 @@ Tile MadeRows::read(Machine& machine, Range I) const {
 void put_made_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
                    Blocks& blocks, Words more) {
   Blocks with = blocks;
-  put_product(name, extents(by.shape), M, objective, with);
+  put_product(name, extents(by.problem), M, objective, with);
   const PhaseCost before = product_and_reads(name, by, with);
   if (before.reads + before.writes + more < as_needed(name, by).reads) {
     blocks = std::move(with);
@@ -63,7 +63,8 @@ PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks&
   const bool before = made_before(name, blocks);
   PhaseCost cost = before ? product_and_reads(name, by, blocks) : as_needed(name, by);
   if (before) {
-    cost.peak = std::max(cost.peak, Words(std::min(by.rows, by.shape.n)) * by.shape.d + beside);
+    cost.peak = std::max(
+        cost.peak, Words(std::min(by.rows, by.problem.shape.n)) * by.problem.shape.d + beside);
   } else {
     cost.peak += beside;
   }

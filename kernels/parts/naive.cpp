@@ -34,8 +34,8 @@ Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const S
 }
 
 // A1 and A2 with A, and X and S; or with A, max and l; or with A, l and f.
-PhaseCost softmax_at_once_cost(const Shape& shape, bool writes_L) {
-  const auto [n, m, d] = shape;
+PhaseCost softmax_at_once_cost(const Problem& problem, bool writes_L) {
+  const auto [n, m, d] = problem.shape;
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
   const Words dd = Words(d) * d;

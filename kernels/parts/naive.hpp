@@ -17,11 +17,11 @@ Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const S
                      SlowMatrix* L);
 
 // Every operand at once.
-inline Window whole_window(const Signature& operand, const Shape& shape, const Blocks&) {
-  return {operand.rows_of(shape), operand.cols_of(shape)};
+inline Window whole_window(const Signature& operand, const Problem& problem, const Blocks&) {
+  return {operand.rows_of(problem.shape), operand.cols_of(problem.shape)};
 }
 
 // Of a phase that reads A1 and A2 and then makes f.
-PhaseCost softmax_at_once_cost(const Shape& shape, bool writes_L);
+PhaseCost softmax_at_once_cost(const Problem& problem, bool writes_L);
 
 }  // namespace redblue

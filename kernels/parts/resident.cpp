@@ -5,16 +5,18 @@
 #include "kernels/attention.hpp"
 namespace redblue {
 
-Words ResidentPlan::resident_words(Index sources) const {
-  return Words(2) * shape.d * shape.d + Words(resident) * shape.d * sources;
+Words ResidentPlan::resident_words() const {
+  return Words(2) * problem.shape.d * problem.shape.d +
+         Words(resident) * problem.shape.d * problem.key_sources();
 }
 
-Words ResidentPlan::passing_words(Index sources) const {
-  return Words(shape.m - resident) * shape.d * sources;
+Words ResidentPlan::passing_words() const {
+  return Words(problem.shape.m - resident) * problem.shape.d * problem.key_sources();
 }
 
-Words ResidentPlan::block_words(Index sources) const {
-  return Words(std::min(keys, shape.m - resident)) * shape.d * sources;
+Words ResidentPlan::block_words() const {
+  return Words(std::min(keys, problem.shape.m - resident)) * problem.shape.d *
+         problem.key_sources();
 }
 
 Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
@@ -33,28 +35,29 @@ std::optional<Tile> Resident::own_values(Range J) const {
   return machine_.read(io_.in("A3").row_block(J));
 }
 
-PhaseCost resident_cost(const ResidentPlan& by, Index sources) {
-  const Words words = by.resident_words(sources);
+PhaseCost resident_cost(const ResidentPlan& by) {
+  const Words words = by.resident_words();
   return {.path = "resident", .reads = words, .writes = 0, .peak = words, .flops = 0};
 }
 
 // For each size of the row blocks the most keys that fit beside them and the block of keys that
 // passes: with smaller row blocks fewer keys pass, but more often.
-Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlocks cost_of) {
+Blocks most_resident(const Problem& problem, Index M, Objective objective,
+                     const CostOfBlocks& cost_of) {
   constexpr Index kBusyRows = 3 * kPanel;
-  const Index n = shape.n;
-  const Index m = shape.m;
+  const Index n = problem.shape.n;
+  const Index m = problem.shape.m;
   const auto blocks_of = [](Index r, Index c, Index k) {
     return Blocks{{"Br", r}, {"Bc", c}, {"resident", k}};
   };
   const auto fits = [&](Index r, Index c, Index k) {
-    return total(cost_of(shape, blocks_of(r, c, k))).peak <= Words(M);
+    return total(cost_of(problem, blocks_of(r, c, k))).peak <= Words(M);
   };
   const auto most_rows = [&](Index c, Index k) {
     return even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, c, k); }));
   };
   const auto most_keys = [&](Index r) {
-    const Index c = busy_keys(shape);
+    const Index c = busy_keys(problem);
     return largest(std::min(m, M), [&](Index tried) { return fits(r, c, tried); });
   };
   // The keys that are read more than once, all times together.
@@ -63,7 +66,7 @@ Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlo
   RowsBeside best{most_rows(1, 1), 1};
   const bool in_time = objective == Objective::time;
   const Index least_rows = in_time ? std::min(n, kBusyRows) : 1;
-  const Index least_keys = in_time ? busy_keys(shape) : 1;
+  const Index least_keys = in_time ? busy_keys(problem) : 1;
   if (best.rows < n && fits(least_rows, least_keys, m)) {
     Index c = std::min<Index>(m, 96);
     while (c > 1 && !fits(std::min(n, kBusyRows), c, m)) {

@@ -15,23 +15,23 @@ namespace redblue {
 
 // Br, Bc and the resident keys with the problem around them.
 struct ResidentPlan : RowPlan {
-  ResidentPlan(const Shape& of, const Blocks& blocks)
-      : RowPlan(of, blocks["Br"], blocks["Bc"], of.d),
-        resident(std::min(blocks["resident"], of.m)) {}
+  ResidentPlan(const Problem& of, const Blocks& blocks)
+      : RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d),
+        resident(std::min(blocks["resident"], of.shape.m)) {}
 
   Index resident;
 
   // The resident keys in blocks of Bc, then the others.
   [[nodiscard]] BlockRanges resident_blocks() const { return {resident, keys}; }
-  [[nodiscard]] BlockRanges passing_blocks() const { return {shape.m - resident, keys}; }
+  [[nodiscard]] BlockRanges passing_blocks() const { return {problem.shape.m - resident, keys}; }
   [[nodiscard]] Index key_blocks() const {
     return resident_blocks().size() + passing_blocks().size();
   }
-  // X, Y and the resident keys of `sources` matrices.
-  [[nodiscard]] Words resident_words(Index sources) const;
+  // X, Y and the resident keys with their values.
+  [[nodiscard]] Words resident_words() const;
   // The keys that a block of queries brings; and as many of them as are here at a time.
-  [[nodiscard]] Words passing_words(Index sources) const;
-  [[nodiscard]] Words block_words(Index sources) const;
+  [[nodiscard]] Words passing_words() const;
+  [[nodiscard]] Words block_words() const;
 };
 
 // X, Y and the resident keys, read in a phase of that name.
@@ -48,7 +48,7 @@ class Resident {
       visit(A2_, A3_ ? *A3_ : A2_, J);
     }
     for (const Range passing : by_.passing_blocks()) {
-      const Range J = part_of({by_.resident, by_.shape.m}, passing);
+      const Range J = part_of({by_.resident, by_.problem.shape.m}, passing);
       const Tile a2 = machine_.read(io_.in("A2").row_block(J));
       const std::optional<Tile> a3 = own_values(J);
       visit(a2, a3 ? *a3 : a2, {0, J.size()});
@@ -65,11 +65,12 @@ class Resident {
   Tile X_, Y_, A2_;
   std::optional<Tile> A3_;
 };
-PhaseCost resident_cost(const ResidentPlan& by, Index sources);
+PhaseCost resident_cost(const ResidentPlan& by);
 
 // The fitting blocks of fewest words, in which several keys pass at a time where some pass at all;
 // for least time, all keys are resident only beside enough queries to keep the registers busy, and
 // else row blocks are small: then kernels without resident keys are faster, and come first.
-Blocks most_resident(const Shape& shape, Index M, Objective objective, CostOfBlocks cost);
+Blocks most_resident(const Problem& problem, Index M, Objective objective,
+                     const CostOfBlocks& cost);
 
 }  // namespace redblue

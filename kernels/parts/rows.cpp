@@ -21,8 +21,9 @@ Blocks RowPlan::blocks() const {
 
 // Where the prefetch takes more than all keys, they are all there, the last block as short as it
 // is.
-Words RowPlan::key_words(Index sources) const {
-  return std::min(Words(prefetch) * keys, Words(shape.m)) * shape.d * sources;
+Words RowPlan::key_words() const {
+  return std::min(Words(prefetch) * keys, Words(problem.shape.m)) * problem.shape.d *
+         problem.key_sources();
 }
 
 Index RowPlan::rows_of(Range which) const {
@@ -78,13 +79,13 @@ RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& 
 // dO and v with O, then with G and some of Y.
 PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
   PhaseCost cost = rows_times_cost("G", by, units);
-  cost.reads += Words(by.rows_of(units)) * by.shape.d;
+  cost.reads += Words(by.rows_of(units)) * by.problem.shape.d;
   cost.peak += by.largest_of(units);
   return cost;
 }
 
 KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io)
-    : ranges_(by.shape.m, by.keys),
+    : ranges_(by.problem.shape.m, by.keys),
       a2_(machine, io.in("A2").row_blocks(by.keys), Orientation::straight, by.prefetch) {
   if (io.gives("A3")) {
     own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), Orientation::straight, by.prefetch);
@@ -108,7 +109,7 @@ void KeyStream::drop() {
 }
 
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
-  const Index d = by.shape.d;
+  const Index d = by.problem.shape.d;
   const Words nd = Words(by.rows_of(units)) * d;
   return {.path = std::move(path),
           .reads = nd + Words(d) * d * units.size(),
@@ -179,7 +180,7 @@ void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index
 }
 
 PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
-  const Index d = by.shape.d;
+  const Index d = by.problem.shape.d;
   const Words dd = Words(d) * d;
   const Words rows = by.rows_of(units);
   const Words r = by.largest_of(units);
@@ -205,8 +206,8 @@ PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
 
 void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g) {
-  const RowPlan by(plan.shape, plan.blocks);
-  const Index d = plan.shape.d;
+  const RowPlan by(plan.problem, plan.blocks);
+  const Index d = plan.problem.shape.d;
   const Phase phase(machine, "reduce");
   for (const Range K : blocks(rows.size(), by.weights)) {
     const auto of_unit = [&](Index unit) {
@@ -222,49 +223,51 @@ void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowM
   }
 }
 
-std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& blocks, Range rows) {
-  const RowPlan by(shape, blocks);
+std::vector<PhaseCost> reduce_gradient_cost(const Problem& problem, const Blocks& blocks,
+                                            Range rows) {
+  const RowPlan by(problem, blocks);
   const Index T = by.units().size();
-  const Words words = Words(rows.size()) * shape.d;
-  return {{.path = "reduce",
-           .reads = words * T,
-           .writes = words,
-           .peak = Words(std::min(by.weights, rows.size())) * shape.d * std::min<Index>(T, 2),
-           .flops = 0}};
+  const Words words = Words(rows.size()) * problem.shape.d;
+  return {
+      {.path = "reduce",
+       .reads = words * T,
+       .writes = words,
+       .peak = Words(std::min(by.weights, rows.size())) * problem.shape.d * std::min<Index>(T, 2),
+       .flops = 0}};
 }
 
-Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost_of) {
-  const auto [n, m, d] = shape;
+Blocks fewest_words(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
+  const auto [n, m, d] = problem.shape;
   const auto fits = [&](Index r, Index c, Index w) {
-    return total(cost_of(shape, RowPlan(shape, r, c, w).blocks())).peak <= Words(M);
+    return total(cost_of(problem, RowPlan(problem, r, c, w).blocks())).peak <= Words(M);
   };
   const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }));
   const Index c = even(m, largest(std::min(m, M), [&](Index tried) { return fits(r, tried, 1); }));
   const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, c, tried); }));
-  return RowPlan(shape, r, c, w).blocks();
+  return RowPlan(problem, r, c, w).blocks();
 }
 
-Index busy_keys(const Shape& shape) {
+Index busy_keys(const Problem& problem) {
   constexpr Index kEnough = 24;
   constexpr Index kShare = 16;
   constexpr Index kLarge = 4096;  // no product of sizes overflows
-  const Index d = std::min(shape.d, kLarge);
+  const Index d = std::min(problem.shape.d, kLarge);
   const Index words = 2 * d + 2 * 3 * kPanel;  // of a key, a value and their strips
-  return std::clamp<Index>(std::min(shape.n, kLarge) * d / (kShare * words), 1,
-                           std::min(shape.m, kEnough));
+  return std::clamp<Index>(std::min(problem.shape.n, kLarge) * d / (kShare * words), 1,
+                           std::min(problem.shape.m, kEnough));
 }
 
 // What is kept is a whole number of the pieces in which the rest of A1 and g move, and less than
 // half of A1_I is one of them, so that a store may lay them out so.
-Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
-  const Blocks plain = fewest_words(shape, M, cost_of);
-  if (ceil_div(shape.n, plain["Br"]) > kFewRowBlocks) {
+Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
+  const Blocks plain = fewest_words(problem, M, cost_of);
+  if (ceil_div(problem.shape.n, plain["Br"]) > kFewRowBlocks) {
     return plain;
   }
-  const Index d = shape.d;
+  const Index d = problem.shape.d;
   const auto least_weights = [&](Index k) { return 2 * k < d ? std::max(k, Index{1}) : 1; };
   const auto cost = [&](Index r, Index c, Index w, Index k) {
-    return total(cost_of(shape, RowPlan(shape, r, c, w, 1, k).blocks()));
+    return total(cost_of(problem, RowPlan(problem, r, c, w, 1, k).blocks()));
   };
   const auto fits = [&](Index r, Index c, Index w, Index k) {
     return cost(r, c, w, k).peak <= Words(M);
@@ -273,7 +276,7 @@ Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
     const PhaseCost all = cost(r, 1, 1, k);
     return all.reads + all.writes;
   };
-  const Index keys = busy_keys(shape);
+  const Index keys = busy_keys(problem);
   const auto most_kept = [&](Index r) {
     Index k = largest(d, [&](Index tried) { return fits(r, keys, 1, tried); });
     while (k > 0 && !fits(r, keys, least_weights(k), k)) {
@@ -281,12 +284,12 @@ Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
     }
     return k;
   };
-  const auto [r, k] = fewest_words_beside(shape.n, plain["Br"], d, most_kept, words);
+  const auto [r, k] = fewest_words_beside(problem.shape.n, plain["Br"], d, most_kept, words);
   if (k == 0) {
     return plain;
   }
-  RowPlan best(shape, r, 1, least_weights(k), 1, k);
-  best.keys = even(shape.m, largest(std::min(shape.m, M), [&](Index tried) {
+  RowPlan best(problem, r, 1, least_weights(k), 1, k);
+  best.keys = even(problem.shape.m, largest(std::min(problem.shape.m, M), [&](Index tried) {
                      return fits(best.rows, tried, best.weights, best.kept);
                    }));
   if (2 * best.kept >= d) {
@@ -300,16 +303,17 @@ Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost_of) {
   return best.blocks();
 }
 
-Blocks fewest_words_ahead(const Shape& shape, Index M, Index prefetch, CostOfBlocks cost_of) {
+Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
+                          const CostOfBlocks& cost_of) {
   constexpr Index kShare = 16;
-  const auto [n, m, d] = shape;
+  const auto [n, m, d] = problem.shape;
   const Index c = std::clamp<Index>(M / kShare / d / prefetch, 1, m);
   const auto fits = [&](Index r, Index w) {
-    return total(cost_of(shape, RowPlan(shape, r, c, w, prefetch).blocks())).peak <= Words(M);
+    return total(cost_of(problem, RowPlan(problem, r, c, w, prefetch).blocks())).peak <= Words(M);
   };
   const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1); }));
   const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, tried); }));
-  return RowPlan(shape, r, c, w, prefetch).blocks();
+  return RowPlan(problem, r, c, w, prefetch).blocks();
 }
 
 namespace {
@@ -317,33 +321,33 @@ namespace {
 // What both kinds have in the same windows: keys some at a time, the rest a row block.
 Window common_window(const Signature& operand, const RowPlan& by) {
   const bool keys = operand.rows == &Shape::m;
-  return window_of(operand, by.shape, keys ? by.keys : by.rows, by.shape.d);
+  return window_of(operand, by.problem, keys ? by.keys : by.rows, by.problem.shape.d);
 }
 
 }  // namespace
 
-Window row_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
-  const RowPlan by(shape, blocks);
-  const Index d = shape.d;
+Window row_window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
+  const RowPlan by(problem, blocks);
+  const Index d = problem.shape.d;
   if (operand.name == kX.name) {
-    return window_of(operand, shape, d, by.weights);
+    return window_of(operand, problem, d, by.weights);
   }
   if (operand.name == kY.name || operand.name == kg.name) {
-    return window_of(operand, shape, by.weights, d);
+    return window_of(operand, problem, by.weights, d);
   }
   if (operand.name == kA1.name) {
-    return window_of(operand, shape, by.rows, by.kept > 0 ? by.kept : by.weights);
+    return window_of(operand, problem, by.rows, by.kept > 0 ? by.kept : by.weights);
   }
   return common_window(operand, by);
 }
 
-Window forward_row_window(const Signature& operand, const Shape& shape, const Blocks& blocks) {
-  const RowPlan by(shape, blocks);
+Window forward_row_window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
+  const RowPlan by(problem, blocks);
   if (operand.name == kX.name || operand.name == kY.name) {
-    return window_of(operand, shape, shape.d, by.weights);
+    return window_of(operand, problem, problem.shape.d, by.weights);
   }
   if (operand.name == kO.name) {
-    return window_of(operand, shape, by.rows, by.weights);
+    return window_of(operand, problem, by.rows, by.weights);
   }
   return common_window(operand, by);
 }
@@ -351,14 +355,14 @@ Window forward_row_window(const Signature& operand, const Shape& shape, const Bl
 // What a key block and a row block cost beyond their flops, in units of 1 / r and 1 / c of the
 // time of the products: copies and maps of r queries are spread over c keys and the other way
 // round. Measured, and not critical.
-Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
+Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   constexpr Index kMostKeys = 96;
   constexpr Index kKeyStep = 12;  // registers hold 1, 2, 4, 6, 8 or 12 rows of a strip
   constexpr double kPerKey = 8;
   constexpr double kPerQuery = 16;
-  const auto [n, m, d] = shape;
+  const auto [n, m, d] = problem.shape;
   const auto fits = [&](Index r, Index c, Index w) {
-    return total(cost_of(shape, RowPlan(shape, r, c, w).blocks())).peak <= Words(M);
+    return total(cost_of(problem, RowPlan(problem, r, c, w).blocks())).peak <= Words(M);
   };
   Index best_r = 1;
   Index best_c = 1;
@@ -386,7 +390,64 @@ Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost_of) {
   }
   const Index w =
       even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
-  return RowPlan(shape, best_r, best_c, w).blocks();
+  return RowPlan(problem, best_r, best_c, w).blocks();
+}
+
+RowUnit gradient_unit(const GradientCore& core) {
+  return [core](Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+                SlowMatrix* partials) {
+    const Range I = by.units()[unit];
+    auto [s_t, a1_t] = row_scores(machine, by, io, I);
+    Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
+    const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
+    add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
+  };
+}
+
+CostOfBlocks whole_cost(const decltype(RowSplit::part_cost)& part_cost) {
+  return [part_cost](const Problem& problem, const Blocks& blocks) {
+    return part_cost(problem, blocks, {0, RowPlan(problem, blocks).units().size()}, false);
+  };
+}
+
+Kernel row_kernel(const RowUnit& unit, const decltype(RowSplit::part_cost)& part_cost, Pass pass) {
+  const bool sums = pass == Pass::backward;
+  const CostOfBlocks cost = whole_cost(part_cost);
+  const auto part = [unit](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                           SlowMatrix* partials) {
+    const RowPlan by(plan.problem, plan.blocks);
+    for (Index which = units.begin; which < units.end; ++which) {
+      unit(machine, by, io, which, partials);
+    }
+  };
+  Kernel kernel;
+  kernel.pass = pass;
+  kernel.shares_keys = true;
+  kernel.schedule = {
+      .code =
+          [part](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+            part(machine, plan, io, {0, Kernel::row_blocks(plan)}, nullptr);
+          },
+      .split = RowSplit{.part = part, .part_cost = part_cost}};
+  kernel.formula = {.cost = cost};
+  kernel.fitting = {.fit =
+                        [cost, sums](const Problem& problem, Index M, Objective objective) {
+                          return objective == Objective::time ? fastest(problem, M, cost)
+                                 : sums ? fewest_words_keeping(problem, M, cost)
+                                        : fewest_words(problem, M, cost);
+                        },
+                    .fit_ahead =
+                        [cost](const Problem& problem, Index M, Index prefetch) {
+                          return fewest_words_ahead(problem, M, prefetch, cost);
+                        },
+                    .window = sums ? row_window : forward_row_window};
+  kernel.numerics = {.Y_meets_rows = true};
+  if (sums) {
+    kernel.schedule.split->reduce = reduce_gradient;
+    kernel.schedule.split->reduce_cost = reduce_gradient_cost;
+    kernel.fitting.optional_block = kKept;
+  }
+  return kernel;
 }
 
 }  // namespace redblue

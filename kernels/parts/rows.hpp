@@ -12,6 +12,7 @@
 // order of the blocks, which is also the order of a single machine, which adds as it goes.
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -34,19 +35,19 @@ inline constexpr std::string_view kKept = "kept";
 
 // Br, Bc, Bw, the prefetch and what is kept, with the problem around them.
 struct RowPlan {
-  RowPlan(const Shape& of, const Blocks& blocks)
+  RowPlan(const Problem& of, const Blocks& blocks)
       : RowPlan(of, blocks["Br"], blocks["Bc"], blocks["Bw"], prefetch_of(blocks),
-                blocks.contains(kKept) ? std::min(blocks[kKept], of.d) : 0) {}
-  RowPlan(const Shape& of, Index Br, Index Bc, Index Bw, Index ahead = 1, Index A1_columns = 0)
-      : shape(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead), kept(A1_columns) {}
+                blocks.contains(kKept) ? std::min(blocks[kKept], of.shape.d) : 0) {}
+  RowPlan(const Problem& of, Index Br, Index Bc, Index Bw, Index ahead = 1, Index A1_columns = 0)
+      : problem(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead), kept(A1_columns) {}
 
-  Shape shape;
+  Problem problem;
   Index rows, keys, weights, prefetch, kept;
 
   [[nodiscard]] Blocks blocks() const;
-  // What the key blocks of `sources` matrices take that are in fast memory at a time.
-  [[nodiscard]] Words key_words(Index sources) const;
-  [[nodiscard]] BlockRanges units() const { return {shape.n, rows}; }
+  // What the key blocks take that are in fast memory at a time.
+  [[nodiscard]] Words key_words() const;
+  [[nodiscard]] BlockRanges units() const { return {problem.shape.n, rows}; }
   // Queries of a strip: three panels; with few keys one, with one key half of one, for then vectors
   // gain less by width, and M has better uses for it. No strip straddles two panels in part.
   [[nodiscard]] Index strip() const {
@@ -136,88 +137,45 @@ PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials);
 // Some rows of g: the sum of all partials, in the order of the row blocks.
 void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g);
-std::vector<PhaseCost> reduce_gradient_cost(const Shape& shape, const Blocks& blocks, Range rows);
+std::vector<PhaseCost> reduce_gradient_cost(const Problem& problem, const Blocks& blocks,
+                                            Range rows);
 
 // The blocks for which the peak stays within M. Words depend on the number of row blocks
 // alone: `fewest_words` has the largest Br that fits beside one key; `fastest` gives up some
 // of it for strips that keep the registers busy.
-Blocks fewest_words(const Shape& shape, Index M, CostOfBlocks cost);
+Blocks fewest_words(const Problem& problem, Index M, const CostOfBlocks& cost);
 // The same for a kernel that adds to g, with columns of A1_I kept, and perhaps more row blocks for
 // that, where at most kFewRowBlocks fill M: the fewer they are, the more is left beside them. Of
 // more row blocks what is left is a small share of M, and goes to larger key blocks.
-Blocks fewest_words_keeping(const Shape& shape, Index M, CostOfBlocks cost);
+Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks& cost);
 inline constexpr Index kFewRowBlocks = 8;
 // The keys of a block that are not given up for what stays beside it, so that registers stay busy:
 // of a size that does not depend on M, so that words never rise with it, and as a share of n d
 // words a sixteenth at most.
-Index busy_keys(const Shape& shape);
-Blocks fastest(const Shape& shape, Index M, CostOfBlocks cost);
+Index busy_keys(const Problem& problem);
+Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost);
 // For a store that is waited for: key blocks that make large requests, a sixteenth of M for those
 // of each matrix, and then the largest Br.
-Blocks fewest_words_ahead(const Shape& shape, Index M, Index prefetch, CostOfBlocks cost);
+Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
+                          const CostOfBlocks& cost);
 
 // The windows of a kernel that adds A1^T W to g; and of one that returns O.
-Window row_window(const Signature& operand, const Shape& shape, const Blocks& blocks);
-Window forward_row_window(const Signature& operand, const Shape& shape, const Blocks& blocks);
+Window row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
+Window forward_row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 
-// What a row block adds to g from nothing: `core` makes W_I of S_I^T and G_I^T.
-template <auto core>
-void gradient_unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-                   SlowMatrix* partials) {
-  const Range I = by.units()[unit];
-  auto [s_t, a1_t] = row_scores(machine, by, io, I);
-  Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
-  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
-  add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
-}
+// W_I of S_I^T and G_I^T.
+using GradientCore = std::function<Tile(Machine& machine, const RowPlan& by, const Operands& io,
+                                        Range I, Tile s_t, Tile g_t)>;
+// What a kernel does with one row block.
+using RowUnit = std::function<void(Machine& machine, const RowPlan& by, const Operands& io,
+                                   Index unit, SlowMatrix* partials)>;
+// What it adds to g from nothing.
+RowUnit gradient_unit(const GradientCore& core);
 
-// A kernel from what it does with one row block, `unit`, and what some of them cost.
-template <auto unit>
-void each_unit(Machine& machine, const Plan& plan, const Operands& io, Range units,
-               SlowMatrix* partials) {
-  const RowPlan by(plan.shape, plan.blocks);
-  for (Index which = units.begin; which < units.end; ++which) {
-    unit(machine, by, io, which, partials);
-  }
-}
-template <auto unit>
-void whole(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-  each_unit<unit>(machine, plan, io, {0, RowPlan(plan.shape, plan.blocks).units().size()}, nullptr);
-}
-template <auto part_cost>
-std::vector<PhaseCost> whole_cost(const Shape& shape, const Blocks& blocks) {
-  return part_cost(shape, blocks, {0, RowPlan(shape, blocks).units().size()}, false);
-}
-template <auto unit, auto part_cost>
-Kernel row_kernel(std::string_view name, std::string_view summary, std::vector<Signature> given,
-                  std::vector<Signature> returns) {
-  const bool sums = returns.front().name == kg.name;
-  return {
-      .name = name,
-      .summary = summary,
-      .given = std::move(given),
-      .returns = std::move(returns),
-      .fit = sums ? [](const Shape& shape,
-                       Index M) { return fewest_words_keeping(shape, M, whole_cost<part_cost>); }
-                  : [](const Shape& shape,
-                       Index M) { return fewest_words(shape, M, whole_cost<part_cost>); },
-      .cost = whole_cost<part_cost>,
-      .intermediates = [](const Shape&, const Blocks&) { return Words(0); },
-      .code = whole<unit>,
-      .Y_meets_rows = true,
-      .fit_time = [](const Shape& shape,
-                     Index M) { return fastest(shape, M, whole_cost<part_cost>); },
-      .fit_ahead =
-          [](const Shape& shape, Index M, Index prefetch) {
-            return fewest_words_ahead(shape, M, prefetch, whole_cost<part_cost>);
-          },
-      .window = sums ? row_window : forward_row_window,
-      .split = RowSplit{.part = each_unit<unit>,
-                        .part_cost = part_cost,
-                        .reduce = sums ? reduce_gradient : nullptr,
-                        .reduce_cost = sums ? reduce_gradient_cost : nullptr},
-      .optional_block = sums ? kKept : std::string_view(),
-  };
-}
+// A kernel from what it does with one row block and what some of them cost; it sums into g, or
+// returns O and L. The caller names it and what it is given.
+Kernel row_kernel(const RowUnit& unit, const decltype(RowSplit::part_cost)& part_cost, Pass pass);
+// The cost of all row blocks on one machine.
+CostOfBlocks whole_cost(const decltype(RowSplit::part_cost)& part_cost);
 
 }  // namespace redblue

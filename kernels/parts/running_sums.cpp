@@ -9,9 +9,10 @@ namespace redblue {
 
 ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
     : queries_(by.strip()),
-      sums_{machine.initialize("Z", rows, by.shape.d),
+      sums_{machine.initialize("Z", rows, by.problem.shape.d),
             machine.initialize("max", rows, 1, kNoMaximum), machine.initialize("sum", rows)},
-      strip_(machine.initialize("e", std::min(by.keys, by.shape.m), std::min(by.strip(), rows))),
+      strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
+                                std::min(by.strip(), rows))),
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
 void ValueSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t) {
@@ -30,21 +31,23 @@ void ValueSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t)
 
 // Z, maximum and sum; a strip and its factors.
 Words ValueSums::words(const RowPlan& by, Words r) {
-  const Words c = std::min(by.keys, by.shape.m);
+  const Words c = std::min(by.keys, by.problem.shape.m);
   const Words strip = std::min(r, Words(by.strip()));
-  return r * by.shape.d + 2 * r + c * strip + strip;
+  return r * by.problem.shape.d + 2 * r + c * strip + strip;
 }
 
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
     : machine_(machine),
       queries_(by.strip()),
-      U_(machine.initialize("U", rows, by.shape.d)),
-      Z_(machine.initialize("Z", rows, by.shape.d)),
+      U_(machine.initialize("U", rows, by.problem.shape.d)),
+      Z_(machine.initialize("Z", rows, by.problem.shape.d)),
       maximum_(machine.initialize("max", rows, 1, kNoMaximum)),
       sum_(machine.initialize("sum", rows)),
       mean_(machine.initialize("mean", rows)),
-      e_strip_(machine.initialize("e", std::min(by.keys, by.shape.m), std::min(by.strip(), rows))),
-      q_strip_(machine.initialize("q", std::min(by.keys, by.shape.m), std::min(by.strip(), rows))),
+      e_strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
+                                  std::min(by.strip(), rows))),
+      q_strip_(machine.initialize("q", std::min(by.keys, by.problem.shape.m),
+                                  std::min(by.strip(), rows))),
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
 void GradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
@@ -78,9 +81,9 @@ Tile GradientSums::take() {
 
 // U and Z, maximum, sum and mean; two strips, factors and delta.
 Words GradientSums::words(const RowPlan& by, Words r) {
-  const Words c = std::min(by.keys, by.shape.m);
+  const Words c = std::min(by.keys, by.problem.shape.m);
   const Words strip = std::min(r, Words(by.strip()));
-  return 2 * r * by.shape.d + 3 * r + 2 * c * strip + 2 * strip;
+  return 2 * r * by.problem.shape.d + 3 * r + 2 * c * strip + 2 * strip;
 }
 
 }  // namespace redblue

@@ -168,15 +168,15 @@ Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
   return columns * r + 2 * r * c;
 }
 
-void put_row_dots(const Shape& shape, Index M, Blocks& blocks) {
-  put_pairs("v", shape.n, shape.d, 1, M, blocks);
+void put_row_dots(const Problem& problem, Index M, Blocks& blocks) {
+  put_pairs("v", problem.shape.n, problem.shape.d, 1, M, blocks);
 }
 
-PhaseCost row_dots_cost(const Shape& shape, const Blocks& blocks) {
+PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks) {
   return {.path = "v",
-          .reads = Words(2) * shape.n * shape.d,
-          .writes = shape.n,
-          .peak = pairs_peak("v", shape.n, shape.d, 1, blocks),
+          .reads = Words(2) * problem.shape.n * problem.shape.d,
+          .writes = problem.shape.n,
+          .peak = pairs_peak("v", problem.shape.n, problem.shape.d, 1, blocks),
           .flops = 0};
 }
 
@@ -230,8 +230,8 @@ void Measured::leave(Machine& machine, OfRows& of, Range I, Range J) {
   machine.write(of.first, L_.row_block(I));
 }
 
-Words rescales_by_tiles(const Shape& shape, const Blocks& blocks) {
-  return ceil_div(shape.m, blocks["s.cols"]) - 1;
+Words rescales_by_tiles(const Problem& problem, const Blocks& blocks) {
+  return ceil_div(problem.shape.m, blocks["s.cols"]) - 1;
 }
 
 }  // namespace redblue

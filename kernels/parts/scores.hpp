@@ -76,19 +76,19 @@ Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
                  const Blocks& blocks);
 
 // v = rowsum(dO * O), in a phase v, with blocks v.rows and v.cols.
-void put_row_dots(const Shape& shape, Index M, Blocks& blocks);
-PhaseCost row_dots_cost(const Shape& shape, const Blocks& blocks);
+void put_row_dots(const Problem& problem, Index M, Blocks& blocks);
+PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks);
 void row_dots(Machine& machine, const Blocks& blocks, const SlowMatrix& dO, const SlowMatrix& O,
               SlowMatrix& v);
 
 // The products of attention from stage to stage, all of them in the slow store.
 struct Products {
-  explicit Products(const Shape& shape)
-      : S{shape.n, shape.d, shape.d},
-        h{shape.m, shape.d, shape.d},
-        scores{shape.n, shape.m, shape.d},
-        W{shape.n, shape.d, shape.m},
-        g{shape.d, shape.d, shape.n} {}
+  explicit Products(const Problem& problem)
+      : S{problem.shape.n, problem.shape.d, problem.shape.d},
+        h{problem.shape.m, problem.shape.d, problem.shape.d},
+        scores{problem.shape.n, problem.shape.m, problem.shape.d},
+        W{problem.shape.n, problem.shape.d, problem.shape.m},
+        g{problem.shape.d, problem.shape.d, problem.shape.n} {}
   Extents S, h, scores, W, g;
 };
 
@@ -126,6 +126,6 @@ class Measured : public ScoreUse {
   SlowMatrix& sums_;
 };
 // How often it rescales a row's sum, as a phase s.
-Words rescales_by_tiles(const Shape& shape, const Blocks& blocks);
+Words rescales_by_tiles(const Problem& problem, const Blocks& blocks);
 
 }  // namespace redblue

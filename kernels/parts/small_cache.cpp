@@ -56,8 +56,8 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
 }
 
 // The column of rescaling factors lives when the two operand blocks are gone and is smaller.
-PhaseCost softmax_score_cost(std::string path, const Shape& shape, Index B) {
-  const auto [n, m, d] = shape;
+PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B) {
+  const auto [n, m, d] = problem.shape;
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
   const Words e = std::min(d, B);
@@ -68,8 +68,8 @@ PhaseCost softmax_score_cost(std::string path, const Shape& shape, Index B) {
           .flops = Words(2) * n * m * d};
 }
 
-PhaseCost softmax_normalise_cost(std::string path, const Shape& shape, Index B, bool writes_L) {
-  const auto [n, m, d] = shape;
+PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index B, bool writes_L) {
+  const auto [n, m, d] = problem.shape;
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
   return {.path = std::move(path),

@@ -14,13 +14,13 @@ class Machine;
 class Workspace;
 
 // Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5.
-inline Blocks small_cache_blocks(const Shape&, Index M) {
+inline Blocks small_cache_blocks(const Problem&, Index M, Objective) {
   return {{"B", square_side(M, 4)}};
 }
 
 // The first block of a strip finds no sum to rescale.
-inline Words small_cache_rescales(const Shape& shape, const Blocks& blocks) {
-  return ceil_div(shape.m, blocks["B"]) - 1;
+inline Words small_cache_rescales(const Problem& problem, const Blocks& blocks) {
+  return ceil_div(problem.shape.m, blocks["B"]) - 1;
 }
 
 // f = softmax(S A2^T), in a phase of the given name that writes the scores raw and a phase
@@ -28,7 +28,7 @@ inline Words small_cache_rescales(const Shape& shape, const Blocks& blocks) {
 void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,
              const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L, Workspace& workspace);
 
-PhaseCost softmax_score_cost(std::string path, const Shape& shape, Index B);
-PhaseCost softmax_normalise_cost(std::string path, const Shape& shape, Index B, bool writes_L);
+PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B);
+PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index B, bool writes_L);
 
 }  // namespace redblue

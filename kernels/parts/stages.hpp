@@ -18,33 +18,17 @@ struct Stage {
   // What its phases move and hold with these blocks.
   std::function<std::vector<PhaseCost>(const Blocks& blocks)> cost;
 };
-using Stages = std::vector<Stage> (*)(const Shape& shape);
+using Stages = std::function<std::vector<Stage>(const Problem& problem)>;
 
 // One phase with stationary blocks of its name; a product_phase; a scores_phase.
 Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost);
 Stage product_stage(const std::string& name, const Extents& of);
 Stage scores_stage(const std::string& name, const Extents& of, const UseCost& use);
 // row_dots().
-Stage row_dots_stage(const Shape& shape);
+Stage row_dots_stage(const Problem& problem);
 
-template <Stages stages, Objective objective>
-Blocks fit_stages(const Shape& shape, Index M) {
-  Blocks blocks;
-  for (const Stage& stage : stages(shape)) {
-    stage.put(M, objective, blocks);
-  }
-  return blocks;
-}
-
-template <Stages stages>
-std::vector<PhaseCost> cost_stages(const Shape& shape, const Blocks& blocks) {
-  std::vector<PhaseCost> phases;
-  for (const Stage& stage : stages(shape)) {
-    for (PhaseCost& phase : stage.cost(blocks)) {
-      phases.push_back(std::move(phase));
-    }
-  }
-  return phases;
-}
+// The formula and the blocks of a kernel of these stages.
+CostOfBlocks cost_of(const Stages& stages);
+Fitting fitting_of(const Stages& stages);
 
 }  // namespace redblue

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/observe/sanitized.hpp"
+#include "runtime/system/sanitized.hpp"
 
 #ifdef REDBLUE_WITH_VALGRIND
 #include <valgrind/callgrind.h>

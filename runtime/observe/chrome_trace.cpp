@@ -182,10 +182,10 @@ std::string ChromeTrace::other_data() const {
   }
   return nlohmann::ordered_json{
       {"clock", "1 microsecond is 1 word moved"},
-      {"kernel", plan_.kernel},
-      {"n", plan_.shape.n},
-      {"m", plan_.shape.m},
-      {"d", plan_.shape.d},
+      {"kernel", spelled(plan_)},
+      {"n", plan_.problem.shape.n},
+      {"m", plan_.problem.shape.m},
+      {"d", plan_.problem.shape.d},
       {"M", plan_.M},
       {"blocks", blocks},
       {"total", {{"reads", io_.reads}, {"writes", io_.writes}, {"io", io_.io()}, {"peak", peak_}}},

@@ -41,12 +41,12 @@ Statement main_theorem(const Task& task, const Task& larger) {
 // Lemma C.9: phase 3 of the small-cache algorithm reads its three matrices of n x m words.
 std::optional<Statement> phase_3(const Task& task, const Task& larger) {
   const Kernel& small = find_kernel("backward/small");
-  if (task.M < small.least_M(task.shape)) {
+  if (task.M < small.least_M(Problem(task.shape))) {
     return std::nullopt;
   }
   const auto words = [&](Index M) {
     Index sum = 0;
-    for (const PhaseCost& phase : small.plan(task.shape, M).phases) {
+    for (const PhaseCost& phase : small.plan(Problem(task.shape), M).phases) {
       sum += phase.path.starts_with("phase3/") ? io(phase) : 0;
     }
     return sum;
@@ -73,7 +73,8 @@ std::optional<Statement> large_cache(const Task& task, const Task& larger) {
   }
   const Kernel& large = find_kernel("backward/large");
   const auto words = [&](Index of) {
-    return io(total(large.cost(task.shape, large.printed(task.shape, of))));
+    return io(total(
+        large.formula.cost(Problem(task.shape), large.fitting.printed(Problem(task.shape), of))));
   };
   return Statement{.name = "Theorem D.5",
                    .says = "O((n^2 d^2 + n d^3) / M)",
@@ -109,7 +110,7 @@ std::string remark(const BoundReport& report, const Bound& bound) {
     return std::string(bound.regime);
   }
   return report.undercut(bound)
-             ? fmt::format("{}, but {} moves fewer", bound.regime, report.best->plan.kernel)
+             ? fmt::format("{}, but {} moves fewer", bound.regime, spelled(report.best->plan))
              : fmt::format("{}, as here", bound.regime);
 }
 
@@ -128,7 +129,7 @@ std::string to_words(const Task& task) {
 }
 
 std::string to_words(const Choice& choice) {
-  return choice.plan.kernel + (choice.forward ? " after " + choice.forward->kernel : "");
+  return spelled(choice.plan) + (choice.forward ? " after " + spelled(*choice.forward) : "");
 }
 
 const Bound& BoundReport::active() const {
@@ -226,7 +227,7 @@ std::string to_json(const BoundReport& report) {
     if (bound.status == Status::asymptotic) {
       entry["regime"] = bound.regime;
       entry["in_regime"] = bound.in_regime;
-      entry["refuted_by"] = report.undercut(bound) ? Json(report.best->plan.kernel) : Json();
+      entry["refuted_by"] = report.undercut(bound) ? Json(spelled(report.best->plan)) : Json();
     }
     bounds.push_back(std::move(entry));
   }
@@ -237,7 +238,7 @@ std::string to_json(const BoundReport& report) {
   if (report.best) {
     const Choice& best = *report.best;
     json["best"] = {
-        {"kernel", best.plan.kernel}, {"words", best.words.value()}, {"ratio", report.ratio()}};
+        {"kernel", spelled(best.plan)}, {"words", best.words.value()}, {"ratio", report.ratio()}};
     if (best.forward) {
       json["best"]["forward"] = best.forward->kernel;
     }
@@ -276,7 +277,7 @@ std::string to_csv(const BoundReport& report) {
                         yes_or_no(bound.recomputation));
   }
   if (report.best) {
-    text += fmt::format("{},\"{}\",{},moved,,\n", problem, report.best->plan.kernel,
+    text += fmt::format("{},\"{}\",{},moved,,\n", problem, spelled(report.best->plan),
                         report.best->words.value());
   }
   return text;

@@ -20,7 +20,7 @@ constexpr std::string_view kLarge = "backward/large";
 
 std::optional<Choice> find(const std::vector<Choice>& choices, std::string_view kernel) {
   const auto found = std::ranges::find_if(
-      choices, [&](const Choice& choice) { return choice.plan.kernel == kernel; });
+      choices, [&](const Choice& choice) { return spelled(choice.plan) == kernel; });
   return found == choices.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -52,7 +52,7 @@ std::string sources(const DeviceReport& report) {
 }
 
 Json choice_json(const std::optional<Choice>& choice) {
-  return choice ? Json{{"kernel", choice->plan.kernel},
+  return choice ? Json{{"kernel", spelled(choice->plan)},
                        {"forward", choice->forward ? Json(choice->forward->kernel) : Json()},
                        {"words", choice->words.value()},
                        {"lower_bound", bound_json(choice->bound)},
@@ -123,9 +123,9 @@ std::string to_table(const DeviceReport& report) {
     table.add({again ? "" : device.name, again ? "" : size_text(device.bytes),
                grouped(choice.task.shape.d), grouped(dividing_point(choice.task.shape).value()),
                grouped(choice.task.M), short_name(choice.by_rule()),
-               paper == nullptr ? "none fits" : short_name(paper->plan.kernel),
+               paper == nullptr ? "none fits" : short_name(spelled(paper->plan)),
                paper == nullptr ? "-" : grouped(paper->words.value()),
-               best ? short_name(best->plan.kernel) : "none fits",
+               best ? short_name(spelled(best->plan)) : "none fits",
                best ? grouped(best->words.value()) : "-",
                paper == nullptr ? "-" : fmt::format("{:.2f}", *choice.ratio()),
                best ? grouped(best->bound.words) : "-",
@@ -148,7 +148,7 @@ std::string to_json(const DeviceReport& report) {
                        {"dividing_point", dividing_point(choice.task.shape).value()},
                        {"paper",
                         {{"by_rule", choice.by_rule()},
-                         {"by_words", paper == nullptr ? Json() : Json(paper->plan.kernel)},
+                         {"by_words", paper == nullptr ? Json() : Json(spelled(paper->plan))},
                          {"small", choice_json(choice.small)},
                          {"large", choice_json(choice.large)}}},
                        {"best", choice_json(choice.best)},
@@ -181,7 +181,7 @@ std::string to_csv(const DeviceReport& report) {
                         choice.device.bytes, n, m, d, dividing_point(choice.task.shape).value(),
                         choice.task.M, to_string(choice.task.sharing), to_string(choice.task.known),
                         choice.by_rule(), words(choice.small), words(choice.large),
-                        best ? best->plan.kernel : "",
+                        best ? spelled(best->plan) : "",
                         best && best->forward ? best->forward->kernel : "", words(best),
                         best ? fmt::format("{}", best->bound.words) : "", choice.bound.words);
   }

@@ -203,7 +203,7 @@ std::string table(const Measurement& measurement, const MeasuredPart& part) {
 }
 
 std::string title(const MeasuredPart& part) {
-  return to_string(Plan{part.kernel, part.shape, part.M, part.blocks, {}});
+  return to_string(Plan{part.kernel, Problem(part.shape), part.M, part.blocks, {}});
 }
 
 void append_csv(std::string& text, const MeasuredPart& part, const std::string& operands) {

@@ -96,10 +96,10 @@ class Phases {
 }  // namespace
 
 Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
-  const auto& [n, m, d] = plan.shape;
+  const auto& [n, m, d] = plan.problem.shape;
   Picture picture{
       .title = fmt::format("Fast memory of {}: n = {}, m = {}, d = {}, at most {} of M = {} words",
-                           plan.kernel, grouped(n), grouped(m), grouped(d),
+                           spelled(plan), grouped(n), grouped(m), grouped(d),
                            grouped(occupancy.peak()), grouped(plan.M)),
       .x_label = "words moved, read and written",
       .y_label = "words in fast memory, by tile",

@@ -36,9 +36,9 @@ std::string rates_text(const PlanReport& report) {
     }
   };
   for (const Choice& choice : report.choices) {
-    look_at(choice.plan.kernel);
+    look_at(spelled(choice.plan));
     if (choice.forward) {
-      look_at(choice.forward->kernel);
+      look_at(spelled(*choice.forward));
     }
   }
   return fmt::format("rates: {}{}{}\n", report.rates->origin,
@@ -73,13 +73,13 @@ std::string reason(const PlanReport& report) {
 }
 
 Json choice_json(const Choice& choice) {
-  Json json = {{"kernel", choice.plan.kernel},
+  Json json = {{"kernel", spelled(choice.plan)},
                {"words", choice.words.value()},
                {"lower_bound", bound_json(choice.bound)},
                {"ratio", over_bound(choice)},
                {"seconds", known(choice.seconds)},
                {"blocks", Json::object()},
-               {"forward", choice.forward ? Json(choice.forward->kernel) : Json()}};
+               {"forward", choice.forward ? Json(spelled(*choice.forward)) : Json()}};
   for (const auto& [name, size] : choice.plan.blocks) {
     json["blocks"][name] = size;
   }
@@ -158,8 +158,8 @@ std::string to_csv(const PlanReport& report) {
   for (const Choice& choice : report.choices) {
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},\"{}\",{}\n", to_string(report.task.pass),
                         n, m, d, report.task.M, to_string(report.task.sharing),
-                        to_string(report.task.known), choice.plan.kernel,
-                        choice.forward ? choice.forward->kernel : "", choice.words.value(),
+                        to_string(report.task.known), spelled(choice.plan),
+                        choice.forward ? spelled(*choice.forward) : "", choice.words.value(),
                         choice.bound.words, blocks_text(choice.plan.blocks),
                         choice.seconds ? fmt::format("{}", *choice.seconds) : "");
   }

@@ -273,9 +273,17 @@ std::optional<Index> total_from_nothing(const Report& report) {
   return (Words(report.kernel.io()) + (report.forward ? report.forward->io() : 0)).value();
 }
 
+// As it was asked for, or as it is spelled where the planner chose it.
+std::string name_of(const Report& report) {
+  const Plan& plan = report.kernel.plan;
+  return report.asked == plan.kernel ? plan.kernel : spelled(plan);
+}
+
 void append_csv(std::string& text, const Part& part, const std::string& operands) {
-  const auto& [kernel, shape, M, blocks, phases] = part.plan;
-  const std::string problem = fmt::format("{},{},{},{},{}", kernel, shape.n, shape.m, shape.d, M);
+  const auto& [kernel, of, M, blocks, phases] = part.plan;
+  const auto& [shape, sharing] = of;
+  const std::string problem =
+      fmt::format("{},{},{},{},{}", spelled(kernel, sharing), shape.n, shape.m, shape.d, M);
   each_row(part, [&](const std::string& phase, const PhaseTotal& counted, const PhaseCost& cost,
                      double seconds) {
     text += fmt::format(
@@ -350,10 +358,14 @@ double ratio(const Report& report) {
 std::string to_json(const Report& report) {
   const Plan& plan = report.kernel.plan;
   Json json = {
-      {"schema", kSchema},     {"context", context_json(report.M_from)},
-      {"kernel", plan.kernel}, {"given", report.given},
-      {"n", plan.shape.n},     {"m", plan.shape.m},
-      {"d", plan.shape.d},     {"heads", report.kernel.team.heads},
+      {"schema", kSchema},
+      {"context", context_json(report.M_from)},
+      {"kernel", name_of(report)},
+      {"given", report.given},
+      {"n", plan.problem.shape.n},
+      {"m", plan.problem.shape.m},
+      {"d", plan.problem.shape.d},
+      {"heads", report.kernel.team.heads},
       {"M", plan.M},
   };
   if (report.kernel.counted || report.seed) {
@@ -367,7 +379,7 @@ std::string to_json(const Report& report) {
   json["threads"] = report.kernel.team.workers;
   json.update(part_json(report.kernel));
   if (report.forward) {
-    json["forward"] = {{"kernel", report.forward->plan.kernel}};
+    json["forward"] = {{"kernel", spelled(report.forward->plan)}};
     json["forward"].update(part_json(*report.forward));
   }
   if (const auto both = total_from_nothing(report)) {
@@ -379,7 +391,7 @@ std::string to_json(const Report& report) {
     json["lower_bound"] = bound_json(*report.bound);
     json["ratio"] = ratio(report);
   }
-  if (report.asked != plan.kernel) {
+  if (report.asked != name_of(report)) {
     json["asked"] = report.asked;
   }
   if (report.error) {
@@ -420,7 +432,7 @@ std::string to_csv(const Report& report) {
 
 std::string to_table(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  std::string text = (report.asked == plan.kernel ? "" : report.asked + ": ") +
+  std::string text = (report.asked == name_of(report) ? "" : report.asked + ": ") +
                      title(report.kernel) + "   (all in words)\n";
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";

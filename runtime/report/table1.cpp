@@ -46,18 +46,19 @@ Measured measured(std::string by, const std::vector<PhaseCost>& phases) {
 
 Source kernel(std::string_view name) {
   return [&kernel = find_kernel(name)](const Task& task) {
-    return measured(std::string(kernel.name), kernel.plan(task.shape, task.M).phases);
+    return measured(std::string(kernel.name), kernel.plan(Problem(task.shape), task.M).phases);
   };
 }
 
 Measured large_as_printed(const Task& task) {
   const Kernel& large = find_kernel("backward/large");
-  return measured("backward/large, printed",
-                  large.cost(task.shape, large.printed(task.shape, task.M)));
+  return measured(
+      "backward/large, printed",
+      large.formula.cost(Problem(task.shape), large.fitting.printed(Problem(task.shape), task.M)));
 }
 
 Measured phase_3_of_small(const Task& task) {
-  auto phases = find_kernel("backward/small").plan(task.shape, task.M).phases;
+  auto phases = find_kernel("backward/small").plan(Problem(task.shape), task.M).phases;
   std::erase_if(phases, [](const PhaseCost& phase) { return !phase.path.starts_with("phase3/"); });
   return measured("backward/small, phase 3", phases);
 }

@@ -23,16 +23,17 @@ std::span<const float> head_of(const Buffers& buffers, const Signature& operand,
   return std::span(found->second).subspan(static_cast<std::size_t>(head) * words, words);
 }
 
-KernelMatrices::KernelMatrices(const Kernel& kernel, const Shape& shape, Index heads,
+KernelMatrices::KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads,
                                const Buffers& given, Buffers& returned) {
+  const Shape& shape = problem.shape;
+  const std::vector<Signature> operands = kernel.given(problem.sharing);
   for (const Signature& operand : kernel.returns) {
     returned[std::string(operand.name)] = buffer_for(operand, shape, heads);
   }
-  matrices_.reserve(static_cast<std::size_t>(heads) *
-                    (kernel.given.size() + kernel.returns.size()));
+  matrices_.reserve(static_cast<std::size_t>(heads) * (operands.size() + kernel.returns.size()));
   for (Index head = 0; head < heads; ++head) {
     Operands& io = heads_.emplace_back();
-    for (const Signature& operand : kernel.given) {
+    for (const Signature& operand : operands) {
       const Index cols = operand.cols_of(shape);
       const float* words = head_of(given, operand, shape, head).data();
       io.give(matrices_.emplace_back(std::string(operand.name), operand.rows_of(shape), cols,
@@ -50,7 +51,7 @@ KernelMatrices::KernelMatrices(const Kernel& kernel, const Shape& shape, Index h
 Index KernelMatrices::bytes(const Kernel& kernel) {
   constexpr std::size_t kMatrix =
       sizeof(SlowMatrix) + sizeof(BorrowedBacking) + sizeof(const SlowMatrix*);
-  const std::size_t matrices = kernel.given.size() + kernel.returns.size();
+  const std::size_t matrices = kernel.operands.size() + kernel.returns.size();
   return static_cast<Index>(matrices * kMatrix + sizeof(Operands));
 }
 

@@ -26,7 +26,7 @@ class KernelMatrices {
  public:
   // `returned` gets a fresh buffer for each operand that the kernel returns.
   // Requires: in `given` a buffer for each that it is given.
-  KernelMatrices(const Kernel& kernel, const Shape& shape, Index heads, const Buffers& given,
+  KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads, const Buffers& given,
                  Buffers& returned);
 
   [[nodiscard]] const std::vector<Operands>& heads() const { return heads_; }

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/shape.hpp"
+#include "kernels/problem.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {

@@ -64,7 +64,7 @@ void Progress::during(const Part& part,
   Told told;
   const auto line = [&] {
     const auto words = static_cast<double>(told.words.load(std::memory_order_relaxed));
-    return fmt::format("{}: {}% of words, {}, {} s", plan.kernel,
+    return fmt::format("{}: {}% of words, {}, {} s", spelled(plan),
                        static_cast<int>(100 * words / all),
                        part.formula[told.phase.load(std::memory_order_relaxed)].path,
                        std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count());

@@ -40,7 +40,7 @@ std::string names_of(const std::function<bool(const Kernel&)>& holds) {
 }
 
 bool splits(const Kernel& kernel) {
-  return kernel.split.has_value();
+  return kernel.schedule.split.has_value();
 }
 
 bool resumes(const Request& request) {
@@ -65,7 +65,7 @@ class Extents {
       if (!known_.contains(name)) {
         throw RequestError(fmt::format("--{} is missing", name));
       }
-      size.shape.*member = known_.at(name).first;
+      size.problem.shape.*member = known_.at(name).first;
     }
     if (known_.contains("heads") && known_.at("heads").first != kNoHeads) {
       size.heads = known_.at("heads").first;
@@ -128,22 +128,34 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
 
 // The kernel that is asked for. In place of auto, until the size is known, one with all the
 // operands that its choices may have.
-const Kernel& kernel_of(const Request& request) {
-  return find_kernel(!is_auto(request)                        ? request.kernel
-                     : request.kernel.starts_with("forward/") ? "forward/rows"
-                                                              : "backward/rows");
+KernelName kernel_of(const Request& request) {
+  if (is_auto(request)) {
+    const char* all = request.kernel.starts_with("forward/") ? "forward/rows" : "backward/rows";
+    return {&find_kernel(all), request.sharing};
+  }
+  auto name = parse_kernel_name(request.kernel);
+  if (!name) {
+    throw RequestError(fmt::format("no kernel is called {}", request.kernel));
+  }
+  if (request.sharing != Sharing::none) {
+    if (!name->kernel->shares_keys) {
+      throw RequestError(
+          fmt::format("{} {}: {} takes A3 as a matrix of its own; {} share keys",
+                      request.said("--sharing"), to_string(request.sharing), request.kernel,
+                      names_of([](const Kernel& other) { return other.shares_keys; })));
+    }
+    name->sharing = request.sharing;
+  }
+  return *name;
 }
 
-bool takes_forward(const Kernel& kernel) {
-  return find_operand(kernel.given, "O") != nullptr;
-}
-
-Readers open_inputs(const Request& request, const Kernel& kernel) {
+Readers open_inputs(const Request& request, const KernelName& kernel) {
+  const std::vector<Signature> given = kernel.given();
   Readers readers;
   for (const auto& [name, path] : request.in) {
-    if (find_operand(kernel.given, name) == nullptr) {
+    if (find_operand(given, name) == nullptr) {
       throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("--in"), name,
-                                     path.string(), request.kernel, list(kernel.given)));
+                                     path.string(), request.kernel, list(given)));
     }
     readers.try_emplace(name, path);
   }
@@ -151,7 +163,7 @@ Readers open_inputs(const Request& request, const Kernel& kernel) {
     throw RequestError(request.said("--in") +
                        ": O without L, or L without O: give both, or neither");
   }
-  check_made(request, kernel.given, request.kernel);
+  check_made(request, given, request.kernel);
   return readers;
 }
 
@@ -159,7 +171,8 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
                  const std::vector<std::string>& found) {
   std::map<Origin, std::string> names;
   std::string square;  // one of those that nothing gives
-  for (const Signature& operand : find_kernel(report.kernel.plan.kernel).given) {
+  const Plan& plan = report.kernel.plan;
+  for (const Signature& operand : find_kernel(plan.kernel).given(plan.problem.sharing)) {
     const std::string name(operand.name);
     const bool stored = std::ranges::find(found, name) != found.end();
     if ((name == "O" || name == "L") && !readers.contains(name) && !stored) {
@@ -212,8 +225,9 @@ void fill_made(const Request& request, const Signature& operand, const Shape& sh
   }
 }
 
-Size size_of(const Request& request, const Kernel& kernel, const Readers& readers,
+Size size_of(const Request& request, const KernelName& kernel, const Readers& readers,
              const std::vector<Stored>& stored) {
+  const std::vector<Signature> given = kernel.given();
   Extents extents;
   if (request.n) {
     extents.set(&Shape::n, *request.n, request.said("--n"));
@@ -228,7 +242,7 @@ Size size_of(const Request& request, const Kernel& kernel, const Readers& reader
     extents.set_heads(request.heads, request.said("--heads"));
   }
   for (const auto& [name, reader] : readers) {
-    const Signature& operand = *find_operand(kernel.given, name);
+    const Signature& operand = *find_operand(given, name);
     std::string who = name + " of " + reader.path().string();
     std::span<const Index> shape = reader.shape();
     const std::size_t rank = operand.cols == nullptr ? 1 : 2;
@@ -249,7 +263,7 @@ Size size_of(const Request& request, const Kernel& kernel, const Readers& reader
     }
   }
   for (const auto& [name, file, rows, cols] : stored) {
-    const Signature& operand = *find_operand(kernel.given, name);
+    const Signature& operand = *find_operand(given, name);
     const std::string who = name + " of " + file;
     extents.set(operand.rows, rows, who);
     if (operand.cols != nullptr) {
@@ -258,30 +272,34 @@ Size size_of(const Request& request, const Kernel& kernel, const Readers& reader
       throw InputError(fmt::format("{} has {} columns, expected 1", who, cols));
     }
   }
-  return extents.size();
+  Size size = extents.size();
+  size.problem.sharing = kernel.sharing;
+  return size;
 }
 
 namespace {
 
-Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
-  if (request.prefetch > 1 && !streams(kernel)) {
-    throw RequestError(fmt::format("{} {}: {} streams no keys; {} do", request.said("--prefetch"),
-                                   request.prefetch, kernel.name, names_of(streams)));
+Plan plan_of(const Request& request, const Kernel& kernel, const Problem& problem) {
+  if (request.prefetch > 1 && !kernel.streams_keys()) {
+    throw RequestError(
+        fmt::format("{} {}: {} streams no keys; {} do", request.said("--prefetch"),
+                    request.prefetch, spelled(kernel.name, problem.sharing),
+                    names_of([](const Kernel& other) { return other.streams_keys(); })));
   }
   if (request.printed_blocks) {
-    if (kernel.printed == nullptr) {
+    if (kernel.fitting.printed == nullptr) {
       throw RequestError(fmt::format(
           "{} printed: only {} has blocks as printed in the paper", request.said("--blocks"),
-          names_of([](const Kernel& other) { return other.printed != nullptr; })));
+          names_of([](const Kernel& other) { return other.fitting.printed != nullptr; })));
     }
-    return kernel.plan(shape, request.M, kernel.printed(shape, request.M));
+    return kernel.plan(problem, request.M, kernel.fitting.printed(problem, request.M));
   }
   if (request.blocks.empty()) {
-    return kernel.plan(shape, request.M, request.objective, request.prefetch);
+    return kernel.plan(problem, request.M, request.objective, request.prefetch);
   }
-  Blocks blocks = kernel.blocks(shape, request.M, request.objective, request.prefetch);
+  Blocks blocks = kernel.blocks(problem, request.M, request.objective, request.prefetch);
   for (const auto& [name, size] : request.blocks) {
-    if (name == kernel.optional_block && !blocks.contains(name)) {
+    if (name == kernel.fitting.optional_block && !blocks.contains(name)) {
       blocks.add(name, size);
     }
     if (!blocks.contains(name)) {
@@ -290,11 +308,12 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
         names += (names.empty() ? "" : ", ") + known;
       }
       throw RequestError(fmt::format("{} {}: {} has {}", request.said("--blocks"), name,
-                                     kernel.name, names.empty() ? "no blocks to choose" : names));
+                                     spelled(kernel.name, problem.sharing),
+                                     names.empty() ? "no blocks to choose" : names));
     }
     blocks.set(name, size);
   }
-  Plan plan = kernel.plan(shape, request.M, blocks);
+  Plan plan = kernel.plan(problem, request.M, blocks);
   const Index missing = total(plan.phases).peak.value() - request.M;
   if (missing > 0) {
     throw RequestError(fmt::format("{}: these take {} words more than M = {}",
@@ -303,10 +322,10 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Shape& shape) {
   return plan;
 }
 
-Team team_of(const Request& request, const Kernel& kernel, Index heads) {
-  if (request.threads > 1 && heads == 1 && !splits(kernel)) {
+Team team_of(const Request& request, const Plan& plan, Index heads) {
+  if (request.threads > 1 && heads == 1 && !splits(find_kernel(plan.kernel))) {
     throw RequestError(fmt::format("{} {}: {} runs one head on one thread; {} split by rows",
-                                   request.said("--threads"), request.threads, kernel.name,
+                                   request.said("--threads"), request.threads, spelled(plan),
                                    names_of(splits)));
   }
   return {.workers = request.threads, .heads = heads};
@@ -314,22 +333,24 @@ Team team_of(const Request& request, const Kernel& kernel, Index heads) {
 
 // Who makes O and L: the first of these that fits; for a kernel that has A2 for A3, of those that
 // have, too. The last has the least M.
-std::vector<std::string_view> forwards_of(const Kernel& kernel) {
+std::vector<std::string_view> forwards_of(const Problem& problem) {
   using Names = std::vector<std::string_view>;
-  return has_one_source(kernel) ? Names{"forward/rows-shared", "forward/tiles-shared"}
-                                : Names{"forward/flash", "forward/small", "forward/tiles"};
+  return problem.sharing != Sharing::none
+             ? Names{"forward/rows", "forward/tiles"}
+             : Names{"forward/flash", "forward/small", "forward/tiles"};
 }
 
-Plan forward_plan(const Kernel& kernel, const Shape& shape, Index M) {
-  const std::vector<std::string_view> names = forwards_of(kernel);
+Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
+  const std::vector<std::string_view> names = forwards_of(problem);
   const auto fitting = std::ranges::find_if(
-      names, [&](std::string_view name) { return M >= find_kernel(name).least_M(shape); });
+      names, [&](std::string_view name) { return M >= find_kernel(name).least_M(problem); });
   if (fitting == names.end()) {
     throw FastMemoryTooSmall(fmt::format(
         "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
-        kernel.name, names.back(), least_M_of_forward(kernel, shape)));
+        spelled(kernel.name, problem.sharing), spelled(names.back(), problem.sharing),
+        least_M_of_forward(problem)));
   }
-  return find_kernel(*fitting).plan(shape, M);
+  return find_kernel(*fitting).plan(problem, M);
 }
 
 // A kernel's plan, and that of who makes O and L for it.
@@ -345,7 +366,7 @@ Plans choose(const Request& request, const Size& size, bool has_forward) {
     throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
                                    request.said("--blocks"), request.kernel));
   }
-  Task task = task_of(kernel_of(request), size.shape, request.M);
+  Task task = task_of(*kernel_of(request).kernel, size.problem, request.M);
   task.known = has_forward ? Known::O_and_L : Known::nothing;
   const Index heads = size.heads.value_or(1);
   const bool shared = request.threads > 1 && heads == 1;
@@ -354,14 +375,15 @@ Plans choose(const Request& request, const Size& size, bool has_forward) {
                   .workers = shared ? request.threads : std::min(request.threads, heads)};
   const auto ahead = [&](Plan plan) {
     const Kernel& kernel = find_kernel(plan.kernel);
-    return request.prefetch > 1 && streams(kernel) &&
-                   kernel.least_M(size.shape, request.prefetch) <= request.M
-               ? kernel.plan(size.shape, request.M, request.objective, request.prefetch)
+    return request.prefetch > 1 && kernel.streams_keys() &&
+                   kernel.least_M(plan.problem, request.prefetch) <= request.M
+               ? kernel.plan(plan.problem, request.M, request.objective, request.prefetch)
                : std::move(plan);
   };
   for (Choice& choice : choices(task, goal)) {
     Plan plan = ahead(std::move(choice.plan));
-    const bool does = (!must_split || splits(find_kernel(plan.kernel))) &&
+    const bool does = plan.problem == size.problem &&
+                      (!must_split || splits(find_kernel(plan.kernel))) &&
                       (request.prefetch == 1 || plan.blocks.contains(kPrefetch));
     if (does) {
       std::optional<Plan> forward;
@@ -373,8 +395,8 @@ Plans choose(const Request& request, const Size& size, bool has_forward) {
   }
   const std::string least =
       request.prefetch > 1 ? fmt::format("redblue count KERNEL --prefetch {}", request.prefetch)
-                           : fmt::format("redblue list --n {} --m {} --d {}", size.shape.n,
-                                         size.shape.m, size.shape.d);
+                           : fmt::format("redblue list --n {} --m {} --d {}", size.problem.shape.n,
+                                         size.problem.shape.m, size.problem.shape.d);
   throw FastMemoryTooSmall(fmt::format(
       "{} does not fit in M = {} words: no kernel {}{}does ({} has the least M of each)",
       request.kernel, request.M, must_split ? "that splits by rows " : "",
@@ -385,42 +407,42 @@ Plans plans_of(const Request& request, const Size& size, bool has_forward) {
   if (is_auto(request)) {
     return choose(request, size, has_forward);
   }
-  const Kernel& kernel = kernel_of(request);
+  const Kernel& kernel = *kernel_of(request).kernel;
   if (resumes(request) && !splits(kernel)) {
     throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
-                                   request.said("--resume"), kernel.name, names_of(splits)));
+                                   request.said("--resume"), request.kernel, names_of(splits)));
   }
-  Plans plans{plan_of(request, kernel, size.shape), std::nullopt};
-  if (takes_forward(kernel) && !has_forward) {
-    const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, size.shape) : 0;
-    plans.forward = forward_plan(kernel, size.shape, std::max(request.M, least));
+  Plans plans{plan_of(request, kernel, size.problem), std::nullopt};
+  if (kernel.needs_forward() && !has_forward) {
+    const Index least = request.forward_in_more_M ? least_M_of_forward(size.problem) : 0;
+    plans.forward = forward_plan(kernel, size.problem, std::max(request.M, least));
   }
   return plans;
 }
 
 }  // namespace
 
-Index least_M_of_forward(const Kernel& kernel, const Shape& shape) {
-  return find_kernel(forwards_of(kernel).back()).least_M(shape);
+Index least_M_of_forward(const Problem& problem) {
+  return find_kernel(forwards_of(problem).back()).least_M(problem);
 }
 
 Report planned(const Request& request, const Size& size, bool has_forward) {
   Report report;
   Plans plans = plans_of(request, size, has_forward);
   const Kernel& kernel = find_kernel(plans.plan.kernel);
-  const Team team = team_of(request, kernel, size.heads.value_or(1));
+  const Team team = team_of(request, plans.plan, size.heads.value_or(1));
   const bool fits = total(plans.plan.phases).peak <= Words(request.M);
   if (team.workers == 1 && team.heads == 1 && fits) {
-    const Task task = task_of(kernel, size.shape, request.M);
+    const Task task = task_of(kernel, size.problem, request.M);
     report.bound = largest(lower_bounds(task), schedule_of(kernel, task.sharing));
   }
   report.asked = request.kernel;
   report.kernel = Part(std::move(plans.plan), team);
-  for (const Signature& operand : kernel.given) {
+  for (const Signature& operand : kernel.given(size.problem.sharing)) {
     report.given.emplace_back(operand.name);
   }
   report.M_from = request.M_from;
-  report.from_nothing = !(takes_forward(kernel) && has_forward);
+  report.from_nothing = !(kernel.needs_forward() && has_forward);
   if (plans.forward) {
     // On one thread.
     report.forward = Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
@@ -456,9 +478,9 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Size& s
     if (size.heads) {
       shape.push_back(*size.heads);
     }
-    shape.push_back(operand.rows_of(size.shape));
+    shape.push_back(operand.rows_of(size.problem.shape));
     if (operand.cols != nullptr) {
-      shape.push_back(operand.cols_of(size.shape));
+      shape.push_back(operand.cols_of(size.problem.shape));
     }
     writers.try_emplace(name, path, shape);
   }

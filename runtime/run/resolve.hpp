@@ -18,7 +18,7 @@ using Readers = std::map<std::string, NpyReader, std::less<>>;
 using Writers = std::map<std::string, NpyWriter, std::less<>>;
 
 struct Size {
-  Shape shape;
+  Problem problem;
   std::optional<Index> heads;  // nothing: one, and files without a dimension of heads
 };
 
@@ -29,12 +29,11 @@ struct Stored {
 };
 
 // The kernel that is asked for.
-const Kernel& kernel_of(const Request& request);
-bool takes_forward(const Kernel& kernel);
+KernelName kernel_of(const Request& request);
 // In which O and L of the kernel's sources can be made.
-Index least_M_of_forward(const Kernel& kernel, const Shape& shape);
-Readers open_inputs(const Request& request, const Kernel& kernel);
-Size size_of(const Request& request, const Kernel& kernel, const Readers& readers,
+Index least_M_of_forward(const Problem& problem);
+Readers open_inputs(const Request& request, const KernelName& kernel);
+Size size_of(const Request& request, const KernelName& kernel, const Readers& readers,
              const std::vector<Stored>& stored = {});
 // Whether O and L come with the request.
 Report planned(const Request& request, const Size& size, bool has_forward);

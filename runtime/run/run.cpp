@@ -31,25 +31,25 @@ Words memory_needed(const Report& report, const Kernel& kernel, bool verify) {
   const Index with_a_head = std::min(workers, heads);
   const Index machines = heads == 1 ? workers : with_a_head;
   Words peak = total(plan.phases).peak * machines;
-  Words intermediates = kernel.intermediates(plan.shape, plan.blocks) * with_a_head +
-                        partials_of(kernel, plan, report.kernel.team);
+  Words intermediates =
+      kernel.intermediates(plan) * with_a_head + partials_of(kernel, plan, report.kernel.team);
   if (report.forward) {
     const Plan& forward = report.forward->plan;
     peak = std::max(peak, total(forward.phases).peak);
-    intermediates = std::max(intermediates,
-                             find_kernel(forward.kernel).intermediates(plan.shape, forward.blocks));
+    intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(forward));
   }
-  const Words matrices = words(kernel.given, plan.shape) + words(kernel.returns, plan.shape);
+  const Words matrices = words(kernel.given(plan.problem.sharing), plan.problem.shape) +
+                         words(kernel.returns, plan.problem.shape);
   const Words bytes =
       4 * (matrices * heads + intermediates + peak) +
       Words(KernelMatrices::bytes(kernel)) * heads;  // not little where heads are small
-  return verify ? bytes + verification_bytes(kernel, plan.shape) : bytes;
+  return verify ? bytes + verification_bytes(kernel, plan.problem.shape) : bytes;
 }
 
 void count_run(Part& part, const Buffers& inputs, Buffers& outputs, const Topology& topology,
                const Around& around, const Progress* progress) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const KernelMatrices bound(kernel, part.plan.shape, part.team.heads, inputs, outputs);
+  const KernelMatrices bound(kernel, part.plan.problem, part.team.heads, inputs, outputs);
   count_part(part, topology, around, progress, [&](const Around& on_each) {
     return run_on_team(kernel, part.plan, part.team, bound.heads(), topology, on_each);
   });
@@ -61,13 +61,13 @@ Buffers make_inputs(const Request& request, const Kernel& kernel, const Readers&
                     const Size& size) {
   Buffers inputs;
   const Index heads = size.heads.value_or(1);
-  for (const Signature& operand : kernel.given) {
+  for (const Signature& operand : kernel.given(size.problem.sharing)) {
     const auto reader = readers.find(operand.name);
     if (reader == readers.end() && (operand.name == "O" || operand.name == "L")) {
       continue;  // the forward kernel makes them
     }
     std::vector<float>& buffer = inputs[std::string(operand.name)];
-    buffer = buffer_for(operand, size.shape, heads);
+    buffer = buffer_for(operand, size.problem.shape, heads);
     if (reader != readers.end()) {
       try {
         reader->second.read_rows({0, reader->second.rows()}, buffer);
@@ -76,10 +76,11 @@ Buffers make_inputs(const Request& request, const Kernel& kernel, const Readers&
       }
       continue;
     }
-    const std::size_t words = words_of(operand, size.shape);
+    const std::size_t words = words_of(operand, size.problem.shape);
     for (Index head = 0; head < heads; ++head) {
       const auto own = std::span(buffer).subspan(static_cast<std::size_t>(head) * words, words);
-      fill_made(request, operand, size.shape, head, 0, operand.rows_of(size.shape), own);
+      fill_made(request, operand, size.problem.shape, head, 0, operand.rows_of(size.problem.shape),
+                own);
     }
   }
   return inputs;
@@ -93,7 +94,7 @@ Report count(const Request& request) {
 
 Report run(const Request& request, const Topology& topology, const Around& around,
            const Progress* progress) {
-  const Kernel& asked = kernel_of(request);
+  const KernelName asked = kernel_of(request);
   if (around && request.threads > 1) {
     throw RequestError(fmt::format("{} {}: a run is measured on one thread",
                                    request.said("--threads"), request.threads));
@@ -105,7 +106,7 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
     return run_in_store(request, around, progress);
   }
   const Readers readers = open_inputs(request, asked);
-  check_outputs(request, asked);
+  check_outputs(request, *asked.kernel);
   const Size size = size_of(request, asked, readers);
   if (around && size.heads.value_or(1) > 1) {
     throw InputError(fmt::format("{}: {} heads, but a run is measured on one", request.said("--in"),

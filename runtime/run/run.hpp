@@ -26,7 +26,8 @@ class RequestError : public std::invalid_argument {
 };
 
 struct Request {
-  std::string kernel;
+  std::string kernel;               // as spelled: backward/rows-shared shares keys
+  Sharing sharing = Sharing::none;  // none or kv; kv where the spelling says so, too
   // What is left out comes from the files in `in`; without any, m is n.
   std::optional<Index> n, m, d;
   // Independent problems of this shape. Said so, files hold the heads first; left out, it is what

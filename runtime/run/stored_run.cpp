@@ -80,7 +80,7 @@ class StoredRun {
   [[nodiscard]] Words bytes_needed(const Report& report, const Kernel& kernel) const;
   [[nodiscard]] Words bytes_there() const;
   [[nodiscard]] StoreLayout input_layout(const Signature& operand, const Plan& plan) const;
-  void bring_inputs(const Report& report, const Kernel& kernel, const Readers& readers);
+  void bring_inputs(const Report& report, const Readers& readers);
   [[nodiscard]] std::string origin_of(std::string_view name, const Readers& readers) const;
   File bring(const Signature& operand, const Plan& plan, const Readers& readers);
   void go_on(const Report& report);
@@ -94,7 +94,7 @@ class StoredRun {
   void tell(Report& report);
 
   const Request& request_;
-  const Kernel& asked_;
+  const KernelName asked_;
   const Around& around_;
   const Progress* progress_;
   Store store_;
@@ -110,14 +110,14 @@ class StoredRun {
 // Operands that the store has, and nothing else is to replace.
 void StoredRun::open_found(const Readers& readers) {
   for (const std::string& name : store_.names()) {
-    if (find_operand(asked_.given, name) != nullptr && !readers.contains(name) &&
+    if (find_operand(asked_.given(), name) != nullptr && !readers.contains(name) &&
         !request_.make.contains(name)) {
       operands_[name] = store_.open(name + std::string(Store::kSuffix));
       found_.push_back(name);
     }
   }
   // O and L are of the store's other operands, or of nobody knows which: also those that stay.
-  if (find_operand(asked_.returns, "O") != nullptr) {
+  if (find_operand(asked_.kernel->returns, "O") != nullptr) {
     const auto check = [&](const char* flag, const std::string& name, const char* remedy) {
       if (std::filesystem::exists(store_.path(name + std::string(Store::kSuffix)))) {
         throw RequestError(fmt::format(
@@ -140,7 +140,7 @@ void StoredRun::open_found(const Readers& readers) {
                                    has_O ? "O" : "L", has_O ? "L" : "O"));
   }
   const bool of_these =
-      !readers.contains("O") && std::ranges::all_of(asked_.given, [&](const Signature& operand) {
+      !readers.contains("O") && std::ranges::all_of(asked_.given(), [&](const Signature& operand) {
         return operand.name == "dO" || operands_.contains(operand.name);
       });
   if (!of_these) {
@@ -159,7 +159,7 @@ void StoredRun::refuse_older_results() const {
     return std::filesystem::last_write_time(operands_.at(name)->matrix()->path());
   };
   const auto made = std::min(written("O"), written("L"));
-  for (const Signature& operand : asked_.given) {
+  for (const Signature& operand : asked_.given()) {
     const std::string name(operand.name);
     if (name != "dO" && name != "O" && name != "L" && written(name) > made) {
       throw RequestError(fmt::format(
@@ -171,12 +171,12 @@ void StoredRun::refuse_older_results() const {
 
 // For the verification alone all matrices come to memory.
 Words StoredRun::memory_needed(const Report& report, const Kernel& kernel) const {
-  const Shape& shape = report.kernel.plan.shape;
+  const Shape& shape = report.kernel.plan.problem.shape;
   Words bytes = 4 * Words(request_.M);
   if (request_.verify) {
     bytes += verification_bytes(kernel, shape);
-    for (const auto* operands : {&kernel.given, &kernel.returns}) {
-      for (const Signature& operand : *operands) {
+    for (const auto& operands : {given_of(report.kernel.plan), kernel.returns}) {
+      for (const Signature& operand : operands) {
         bytes += 4 * Words(operand.rows_of(shape)) * operand.cols_of(shape);
       }
     }
@@ -193,7 +193,8 @@ Words StoredRun::bytes_needed(const Report& report, const Kernel& kernel) const 
   double excess = 1;
   const auto add = [&](const Signature& operand) {
     const StoreLayout layout = input_layout(operand, plan);
-    const Words words = Words(operand.rows_of(plan.shape)) * operand.cols_of(plan.shape);
+    const Words words =
+        Words(operand.rows_of(plan.problem.shape)) * operand.cols_of(plan.problem.shape);
     if (words >= most) {
       const Index granule = layout.rows.piece * layout.columns.piece * Index{sizeof(float)};
       excess = std::max(words > most ? 1 : excess,
@@ -202,17 +203,17 @@ Words StoredRun::bytes_needed(const Report& report, const Kernel& kernel) const 
     }
     return StoredMatrix::file_bytes(layout);
   };
-  for (const Signature& operand : kernel.given) {
+  for (const Signature& operand : given_of(plan)) {
     const Words own = add(operand);
     bytes += operands_.contains(operand.name) ? Words(0) : own;
   }
   for (const Signature& operand : kernel.returns) {
     bytes += add(operand);
   }
-  Words words = kernel.intermediates(plan.shape, plan.blocks);
+  Words words = kernel.intermediates(plan);
   if (report.forward) {
     const Plan& forward = report.forward->plan;
-    const Words its = find_kernel(forward.kernel).intermediates(plan.shape, forward.blocks);
+    const Words its = find_kernel(forward.kernel).intermediates(forward);
     words = request_.store->keep ? words + its : std::max(words, its);
   }
   constexpr Index kMatrices = 8;  // of intermediates at a time
@@ -237,11 +238,12 @@ Words StoredRun::bytes_there() const {
 
 // As the kernel reads it.
 StoreLayout StoredRun::input_layout(const Signature& operand, const Plan& plan) const {
-  const Index rows = operand.rows_of(plan.shape);
-  const Index cols = operand.cols_of(plan.shape);
+  const Index rows = operand.rows_of(plan.problem.shape);
+  const Index cols = operand.cols_of(plan.problem.shape);
   const Kernel& kernel = find_kernel(plan.kernel);
-  const Window window =
-      kernel.window == nullptr ? Window{1, cols} : kernel.window(operand, plan.shape, plan.blocks);
+  const Window window = kernel.fitting.window == nullptr
+                            ? Window{1, cols}
+                            : kernel.fitting.window(operand, plan.problem, plan.blocks);
   return store_.layout(rows, cols, window, prefetch_of(plan.blocks) > 1);
 }
 
@@ -290,14 +292,14 @@ File StoredRun::bring(const Signature& operand, const Plan& plan, const Readers&
   if (reader != readers.end()) {
     import_rows(reader->second, name, *made);
   } else {
-    generate_rows(request_, operand, plan.shape, *made);
+    generate_rows(request_, operand, plan.problem.shape, *made);
   }
   made->matrix()->close();
   return made;
 }
 
-void StoredRun::bring_inputs(const Report& report, const Kernel& kernel, const Readers& readers) {
-  for (const Signature& operand : kernel.given) {
+void StoredRun::bring_inputs(const Report& report, const Readers& readers) {
+  for (const Signature& operand : given_of(report.kernel.plan)) {
     const bool made_later = (operand.name == "O" || operand.name == "L") && report.forward;
     if (!made_later && !operands_.contains(operand.name)) {
       operands_[std::string(operand.name)] = bring(operand, report.kernel.plan, readers);
@@ -350,9 +352,9 @@ void StoredRun::keep_checkpoint() {
 // checkpoint, because the next row block changes it.
 Files StoredRun::run_part(Part& part, bool is_forward) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const Shape& shape = part.plan.shape;
-  const bool in_steps = resumes() && kernel.split;
-  const bool sums = in_steps && kernel.split->reduce != nullptr;
+  const Shape& shape = part.plan.problem.shape;
+  const bool in_steps = resumes() && kernel.schedule.split;
+  const bool sums = in_steps && kernel.schedule.split->reduce != nullptr;
   const bool goes_on = from_checkpoint_ && checkpoint_.forward_done != is_forward;
   Steps steps;
   if (goes_on && in_steps && checkpoint_.units > 0) {
@@ -363,9 +365,9 @@ Files StoredRun::run_part(Part& part, bool is_forward) {
 
   Files results;
   std::vector<SlowMatrix> matrices;
-  matrices.reserve(kernel.given.size() + kernel.returns.size());
+  matrices.reserve(kernel.operands.size() + kernel.returns.size());
   Operands io;
-  for (const Signature& operand : kernel.given) {
+  for (const Signature& operand : given_of(part.plan)) {
     const std::string name(operand.name);
     io.give(matrices.emplace_back(store_.matrix(name, operands_.at(name))));
   }
@@ -495,7 +497,7 @@ void StoredRun::tell(Report& report) {
 
 Report StoredRun::run() {
   const Readers readers = open_inputs(request_, asked_);
-  check_outputs(request_, asked_);
+  check_outputs(request_, *asked_.kernel);
   if (resumes()) {
     if (auto read = read_checkpoint(checkpoint_path())) {
       checkpoint_ = std::move(*read);
@@ -533,7 +535,7 @@ Report StoredRun::run() {
                  : needed > there    ? Words(needed.value() - there.value())
                                      : Words(0));
 
-  bring_inputs(report, kernel, readers);
+  bring_inputs(report, readers);
   go_on(report);
   if (report.forward) {
     run_forward(*report.forward);

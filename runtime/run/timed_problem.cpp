@@ -7,9 +7,10 @@
 
 namespace redblue {
 
-Trial::Trial(const Kernel& kernel, const Shape& shape) : kernel_(kernel), shape_(shape) {
+Trial::Trial(const KernelName& kernel, const Shape& shape)
+    : kernel_(*kernel.kernel), problem_(shape, kernel.sharing) {
   bool forward = false;
-  for (const Signature& operand : kernel.given) {
+  for (const Signature& operand : kernel.given()) {
     if (operand.name == "O" || operand.name == "L") {
       forward = true;
       continue;
@@ -19,12 +20,11 @@ Trial::Trial(const Kernel& kernel, const Shape& shape) : kernel_(kernel), shape_
     fill_input(operand.name, shape, 1, 1, 0, operand.rows_of(shape), words);
   }
   if (forward) {
-    const Kernel& rows =
-        find_kernel(has_one_source(kernel) ? "forward/rows-shared" : "forward/rows");
+    const Kernel& rows = find_kernel("forward/rows");
     constexpr Index kAmple = 65536;
-    const Index M = std::max(kAmple, rows.least_M(shape));
+    const Index M = std::max(kAmple, rows.least_M(problem_));
     Buffers made;
-    static_cast<void>(run(rows, rows.plan(shape, M, Objective::time), made));
+    static_cast<void>(run(rows, rows.plan(problem_, M, Objective::time), made));
     given_.merge(made);
   }
 }
@@ -34,13 +34,13 @@ double Trial::seconds(const Plan& plan) {
 }
 
 double Trial::of_peak(Index M) {
-  const Counted counted = run(kernel_, kernel_.plan(shape_, M, Objective::time), returned_);
+  const Counted counted = run(kernel_, kernel_.plan(problem_, M, Objective::time), returned_);
   const auto flops = static_cast<double>(counted.total.operations.flops);
   return 1e-9 * flops / counted.total_seconds / fma_peak(1, Topology());
 }
 
 Counted Trial::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
-  const KernelMatrices bound(kernel, shape_, 1, given_, results);
+  const KernelMatrices bound(kernel, problem_, 1, given_, results);
   return run_on_team(kernel, plan, {}, bound.heads(), Topology());
 }
 

@@ -11,7 +11,7 @@ namespace redblue {
 class Trial {
  public:
   // Inputs are those of seed 1; O and L, where the kernel is given them, are made here.
-  Trial(const Kernel& kernel, const Shape& shape);
+  Trial(const KernelName& kernel, const Shape& shape);
 
   // Runs it once. Requires: a plan of this kernel and this shape.
   double seconds(const Plan& plan);
@@ -23,7 +23,7 @@ class Trial {
   Counted run(const Kernel& kernel, const Plan& plan, Buffers& results);
 
   const Kernel& kernel_;
-  Shape shape_;
+  Problem problem_;
   Buffers given_, returned_;
 };
 

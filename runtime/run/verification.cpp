@@ -17,13 +17,13 @@ namespace {
 Chains chains_of(const Kernel& kernel, const Plan& plan) {
   const auto number = [&](auto function) {
     return function == nullptr ? 0.0
-                               : static_cast<double>(function(plan.shape, plan.blocks).value());
+                               : static_cast<double>(function(plan.problem, plan.blocks).value());
   };
-  return {.g = number(kernel.chain),
-          .rescales = number(kernel.rescales),
-          .X_meets_keys = kernel.X_meets_keys,
-          .Y_meets_rows = kernel.Y_meets_rows,
-          .recentred_blocks = number(kernel.recentred_blocks)};
+  return {.g = number(kernel.numerics.chain),
+          .rescales = number(kernel.numerics.rescales),
+          .X_meets_keys = kernel.numerics.X_meets_keys,
+          .Y_meets_rows = kernel.Y_meets_rows(plan.problem),
+          .recentred_blocks = number(kernel.numerics.recentred_blocks)};
 }
 
 void widen(Bounded& to, const Bounded& by) {
@@ -41,22 +41,22 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
                     Index head) {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
-  const Shape& shape = plan.shape;
+  const Shape& shape = plan.problem.shape;
   const auto input = [&](std::string_view name) {
-    const Signature* operand = find_operand(kernel.given, name);
+    const Signature* operand = find_operand(kernel.operands, name);
     return operand == nullptr ? std::span<const float>() : head_of(inputs, *operand, shape, head);
   };
   Verdict verdict;
   verdict.head = report.kernel.team.heads > 1 ? std::optional(head) : std::nullopt;
   std::map<std::string_view, Bounded> exact;
-  if (kernel.name.starts_with("matmul/")) {
+  if (kernel.pass == Pass::product) {
     exact["C"] = evaluate_product(shape.n, shape.m, shape.d, input("A"), input("B"));
   } else {
     AttentionInput problem;
     problem.shape = shape;
     problem.A1 = input("A1");
     problem.A2 = input("A2");
-    problem.A3 = input(has_one_source(kernel) ? "A2" : "A3");
+    problem.A3 = input(plan.problem.sharing != Sharing::none ? "A2" : "A3");
     problem.X = input("X");
     problem.Y = input("Y");
     problem.dO = input("dO");
@@ -77,10 +77,11 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
     Reference reference = evaluate(problem, chains);
     if (report.forward) {
       const Kernel& maker = find_kernel(report.forward->plan.kernel);
-      if (chains.X_meets_keys != maker.X_meets_keys || chains.Y_meets_rows != maker.Y_meets_rows) {
+      if (chains.X_meets_keys != maker.numerics.X_meets_keys ||
+          chains.Y_meets_rows != maker.Y_meets_rows(plan.problem)) {
         // O and L were made in one way and p in another: the roundings of both together.
-        chains.X_meets_keys = maker.X_meets_keys;
-        chains.Y_meets_rows = maker.Y_meets_rows;
+        chains.X_meets_keys = maker.numerics.X_meets_keys;
+        chains.Y_meets_rows = maker.Y_meets_rows(plan.problem);
         const Reference other = evaluate(problem, chains);
         widen(reference.g, other.g);
         widen(reference.dQ, other.dQ);
@@ -120,7 +121,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
 
 void check_finite(const Part& part, const Buffers& results) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const Shape& shape = part.plan.shape;
+  const Shape& shape = part.plan.problem.shape;
   for (const Signature& operand : kernel.returns) {
     for (Index head = 0; head < part.team.heads; ++head) {
       check_finite(kernel, operand, shape, 0, head_of(results, operand, shape, head),

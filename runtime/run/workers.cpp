@@ -13,11 +13,7 @@ namespace redblue {
 namespace {
 
 bool splits(const Kernel& kernel, const Team& team) {
-  return team.heads == 1 && team.workers > 1 && kernel.split.has_value();
-}
-
-Index units_of(const Plan& plan) {
-  return ceil_div(plan.shape.n, plan.blocks["Br"]);
+  return team.heads == 1 && team.workers > 1 && kernel.schedule.split.has_value();
 }
 
 void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) {
@@ -66,7 +62,7 @@ void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Inde
   for (const PhaseTotal& phase : leaves(machine.phases())) {
     const auto sum = std::ranges::find(counted.phases, phase.path, &PhaseTotal::path);
     if (sum == counted.phases.end()) {
-      throw std::logic_error(plan.kernel + " has other phases than its formulas: " + phase.path);
+      throw std::logic_error(spelled(plan) + " has other phases than its formulas: " + phase.path);
     }
     add(phase, *sum);
     counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())] +=
@@ -110,15 +106,15 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
     }
     return phases;
   }
-  const RowSplit& split = *kernel.split;
+  const RowSplit& split = *kernel.schedule.split;
   const bool sums = split.reduce != nullptr;
-  const Range units = share_of(units_of(plan), worker, team.workers);
+  const Range units = share_of(Kernel::row_blocks(plan), worker, team.workers);
   if (units.size() > 0) {
-    phases = split.part_cost(plan.shape, plan.blocks, units, sums);
+    phases = split.part_cost(plan.problem, plan.blocks, units, sums);
   }
-  const Range rows = share_of(plan.shape.d, worker, team.workers);
+  const Range rows = share_of(plan.problem.shape.d, worker, team.workers);
   if (sums && rows.size() > 0) {
-    add_to(phases, split.reduce_cost(plan.shape, plan.blocks, rows));
+    add_to(phases, split.reduce_cost(plan.problem, plan.blocks, rows));
   }
   return phases;
 }
@@ -144,10 +140,10 @@ Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team) {
 }
 
 Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
-  if (!splits(kernel, team) || kernel.split->reduce == nullptr) {
+  if (!splits(kernel, team) || kernel.schedule.split->reduce == nullptr) {
     return 0;
   }
-  return Words(units_of(plan)) * plan.shape.d * plan.shape.d;
+  return Words(Kernel::row_blocks(plan)) * plan.problem.shape.d * plan.problem.shape.d;
 }
 
 Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
@@ -171,11 +167,12 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   Counted counted = nothing(cost_of_team(kernel, plan, team));
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
-    const RowSplit& split = *kernel.split;
+    const RowSplit& split = *kernel.schedule.split;
     RamWorkspace workspace;
     std::optional<SlowMatrix> partials;
     if (split.reduce != nullptr) {
-      partials = workspace.matrix("partial g", units_of(plan) * plan.shape.d, plan.shape.d);
+      partials = workspace.matrix("partial g", Kernel::row_blocks(plan) * plan.problem.shape.d,
+                                  plan.problem.shape.d);
     }
     const auto in_parts = [&](Index total, const auto& code) {
       counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
@@ -185,11 +182,11 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
         }
       });
     };
-    in_parts(units_of(plan), [&](Machine& machine, Range units) {
+    in_parts(Kernel::row_blocks(plan), [&](Machine& machine, Range units) {
       split.part(machine, plan, heads.front(), units, partials ? &*partials : nullptr);
     });
     if (partials) {
-      in_parts(plan.shape.d, [&](Machine& machine, Range rows) {
+      in_parts(plan.problem.shape.d, [&](Machine& machine, Range rows) {
         split.reduce(machine, plan, rows, *partials, heads.front().out("g"));
       });
     }
@@ -233,8 +230,8 @@ Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Wo
       return;
     }
     kernel.check(plan, io);
-    for (Index unit = steps.first; unit < units_of(plan); ++unit) {
-      kernel.split->part(machine, plan, io, {unit, unit + 1}, nullptr);
+    for (Index unit = steps.first; unit < Kernel::row_blocks(plan); ++unit) {
+      kernel.schedule.split->part(machine, plan, io, {unit, unit + 1}, nullptr);
       if (steps.after) {
         steps.after(unit + 1, so_far());
       }

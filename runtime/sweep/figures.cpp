@@ -32,8 +32,8 @@ bool has_as_many_keys(const Swept* swept) {
 
 // Whether it reads A2 and A3 as one.
 bool shares(const Swept* swept) {
-  const auto kernel = std::ranges::find(kernels(), swept->point.subject, &Kernel::name);
-  return kernel != kernels().end() && has_one_source(*kernel);
+  const auto name = parse_kernel_name(swept->point.subject);
+  return name && name->sharing != Sharing::none;
 }
 
 // What no algorithm moves fewer words than that reads as much as one.

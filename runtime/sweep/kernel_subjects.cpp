@@ -32,8 +32,8 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
 }
 
 Report planned_for(const Request& request, const Arguments& arguments) {
-  return planned(request, {{*request.n, *request.m, *request.d}, request.heads},
-                 given_forward(arguments));
+  const Problem problem(*request.n, *request.m, *request.d, kernel_of(request).sharing);
+  return planned(request, {problem, request.heads}, given_forward(arguments));
 }
 
 // The kernel's phases; and where it starts from nothing those of the one before it, as forward/...
@@ -111,7 +111,7 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   Request request = request_of(kernel, arguments);
   request.memory = memory;
   // Of those that are auto for who is given O and L.
-  request.kernel = planned_for(request, arguments).kernel.plan.kernel;
+  request.kernel = spelled(planned_for(request, arguments).kernel.plan);
   std::optional<ScratchDirectory> scratch;
   if (on_disk(arguments)) {
     scratch.emplace(std::filesystem::temp_directory_path());
@@ -127,20 +127,21 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
 
 std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
   std::vector<Subject> subjects;
-  for (const Kernel& kernel : kernels()) {
-    subjects.push_back(subject(std::string(kernel.name), std::string(kernel.summary), memory));
-    subjects.back().least_M = [&kernel](const Arguments& arguments) {
-      const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
-      const Index least = kernel.least_M(shape, arguments["prefetch"]);
-      return takes_forward(kernel) && !given_forward(arguments)
-                 ? std::max(least, least_M_of_forward(kernel, shape))
+  for (const KernelName& name : kernel_names()) {
+    const Kernel& kernel = *name.kernel;
+    subjects.push_back(subject(name.text(), name.summary(), memory));
+    subjects.back().least_M = [&kernel, sharing = name.sharing](const Arguments& arguments) {
+      const Problem problem(arguments["n"], arguments["m"], arguments["d"], sharing);
+      const Index least = kernel.least_M(problem, arguments["prefetch"]);
+      return kernel.needs_forward() && !given_forward(arguments)
+                 ? std::max(least, least_M_of_forward(problem))
                  : least;
     };
     subjects.back().declined = [&kernel](const Arguments& arguments) -> std::string {
-      if (arguments["threads"] > 1 && arguments["heads"] == 1 && !kernel.split) {
+      if (arguments["threads"] > 1 && arguments["heads"] == 1 && !kernel.schedule.split) {
         return "threads";
       }
-      return arguments["prefetch"] > 1 && !streams(kernel) ? "prefetch" : "";
+      return arguments["prefetch"] > 1 && !kernel.streams_keys() ? "prefetch" : "";
     };
   }
   for (const std::string_view name : kAuto) {

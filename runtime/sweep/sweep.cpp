@@ -106,7 +106,7 @@ Swept swept_of(const Point& point, const Report& report,
                const std::optional<double>& words_per_second) {
   const bool timed = words_per_second.has_value();
   Swept swept{.point = point,
-              .kernel = report.kernel.plan.kernel,
+              .kernel = spelled(report.kernel.plan),
               .blocks = {},
               .total = {},
               .phases = {},

@@ -167,7 +167,11 @@ std::vector<double> even(double least, double most, double finest) {
 }
 
 // The power of ten below it.
+// Of 0, which no axis has as its least or most, that of 1.
 int exponent(double number) {
+  if (number == 0) {
+    return 0;
+  }
   return static_cast<int>(std::floor(std::log10(number) + 1e-9));
 }
 

@@ -11,14 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/shape.hpp"
+#include "kernels/kernel.hpp"
 
 namespace redblue {
 
-// C = A B; O and L of A1, A2, A3, X, Y; g of these and dO.
-enum class Pass { product, forward, backward };
-// Which sources are one matrix, to be read once: A2 = A3; or A1 = A2 = A3, and then n = m.
-enum class Sharing { none, kv, self };
 // What backward may use beside its operands. The bounds are those of O_and_L, which hold from
 // nothing as well: who is given less moves no less.
 enum class Known { nothing, O_and_L };

@@ -7,17 +7,6 @@
 namespace redblue {
 namespace {
 
-bool takes_forward(const Kernel& kernel) {
-  return find_operand(kernel.given, "O") != nullptr;
-}
-
-Pass pass_of(const Kernel& kernel) {
-  const auto returns = [&](std::string_view name) {
-    return find_operand(kernel.returns, name) != nullptr;
-  };
-  return returns("g") ? Pass::backward : returns("O") ? Pass::forward : Pass::product;
-}
-
 Words io(const Plan& plan) {
   const PhaseCost all = total(plan.phases);
   return all.reads + all.writes;
@@ -46,14 +35,15 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     }
   }
   std::vector<Choice> found;
-  for (const Kernel& kernel : kernels()) {
-    const bool needs_forward = takes_forward(kernel) && task.known == Known::nothing;
-    if (pass_of(kernel) != task.pass || (needs_forward && !forward) ||
-        (has_one_source(kernel) && task.sharing == Sharing::none)) {
+  for (const auto& [named, sharing] : kernel_names()) {
+    const Kernel& kernel = *named;
+    const bool needs_forward = kernel.needs_forward() && task.known == Known::nothing;
+    if (kernel.pass != task.pass || (needs_forward && !forward) ||
+        (sharing != Sharing::none && task.sharing == Sharing::none)) {
       continue;
     }
     try {
-      Choice choice{.plan = kernel.plan(task.shape, task.M,
+      Choice choice{.plan = kernel.plan(Problem(task.shape, sharing), task.M,
                                         goal.rates == nullptr ? Objective::words : Objective::time),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
@@ -95,17 +85,17 @@ Words flops(const Choice& choice) {
 }
 
 Schedule schedule_of(const Kernel& kernel, Sharing sharing) {
-  return {.order = kernel.folds_partial_sums ? Order::any : Order::two_step,
+  return {.order = kernel.numerics.folds_partial_sums ? Order::any : Order::two_step,
           .recomputes = false,
           .sharing = sharing};
 }
 
-Task task_of(const Kernel& kernel, const Shape& shape, Index M) {
-  return {.pass = pass_of(kernel),
-          .shape = shape,
+Task task_of(const Kernel& kernel, const Problem& problem, Index M) {
+  return {.pass = kernel.pass,
+          .shape = problem.shape,
           .M = M,
-          .sharing = has_one_source(kernel) ? Sharing::kv : Sharing::none,
-          .known = takes_forward(kernel) ? Known::O_and_L : Known::nothing};
+          .sharing = problem.sharing,
+          .known = kernel.needs_forward() ? Known::O_and_L : Known::nothing};
 }
 
 }  // namespace redblue

@@ -39,8 +39,8 @@ struct Goal {
 // words of all that fit pass 63 bits.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {});
 
-// The task of a kernel in this size: what it returns, what it is given, what it reads as one.
-Task task_of(const Kernel& kernel, const Shape& shape, Index M);
+// The task of a kernel with this problem: what it returns, what it is given, what it reads as one.
+Task task_of(const Kernel& kernel, const Problem& problem, Index M);
 
 // What lower bounds may take for granted of it: no kernel makes a sum twice.
 Schedule schedule_of(const Kernel& kernel, Sharing sharing);

@@ -39,14 +39,14 @@ double words_per_flop(const Plan& plan, Index granule) {
   if (!plan.blocks.contains("B")) {
     return words;
   }
-  const Index piece = std::min(plan.blocks["B"], plan.shape.d);
+  const Index piece = std::min(plan.blocks["B"], plan.problem.shape.d);
   return words * number(Words(ceil_div(piece, granule)) * granule) / static_cast<double>(piece);
 }
 
 double seconds(const Plan& plan, const Rates& rates) {
   const double words = words_per_flop(plan, rates.granule);
   const double flops = number(total(plan.phases).flops);
-  const auto own = std::ranges::find(rates.kernels, plan.kernel, &KernelRates::kernel);
+  const auto own = std::ranges::find(rates.kernels, spelled(plan), &KernelRates::kernel);
   if (own != rates.kernels.end()) {
     return flops * own->seconds_per_flop(words);
   }

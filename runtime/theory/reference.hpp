@@ -29,7 +29,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/shape.hpp"
+#include "kernels/problem.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {

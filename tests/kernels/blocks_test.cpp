@@ -38,7 +38,7 @@ PhaseCost find(const std::vector<PhaseCost>& phases, const std::string& path) {
 }
 
 // The fewest words of all phases together, over all values of these blocks that fit.
-Words fewest(const Kernel& kernel, const Plan& plan, const std::vector<std::string>& names,
+Words fewest(const TestedKernel& kernel, const Plan& plan, const std::vector<std::string>& names,
              Index limit) {
   Blocks blocks = plan.blocks;
   std::vector<Index> sizes(names.size(), 1);
@@ -49,7 +49,7 @@ Words fewest(const Kernel& kernel, const Plan& plan, const std::vector<std::stri
     for (std::size_t k = 0; k < names.size(); ++k) {
       blocks.set(names[k], sizes[k]);
     }
-    const PhaseCost cost = total(kernel.cost(plan.shape, blocks));
+    const PhaseCost cost = total(kernel.cost(plan.problem.shape, blocks));
     if (cost.peak <= Words(plan.M)) {
       best = std::min(best, words_of(cost));
     }
@@ -69,13 +69,13 @@ Words fewest(const Kernel& kernel, const Plan& plan, const std::vector<std::stri
 TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
   int plans = 0;
   int keeping = 0;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     const Blocks names = kernel.blocks({1, 1, 1}, 1, Objective::words);
     if (!names.contains("Bw")) {
       continue;
     }
     const bool keeps =
-        kernel.split && kernel.split->reduce != nullptr && kernel.name != "backward/score-rows";
+        kernel.split() && kernel.split()->reduce != nullptr && kernel.name != "backward/score-rows";
     for (const Shape& shape : {Shape{1, 1, 1}, Shape{9, 9, 3}, Shape{7, 11, 4}, Shape{11, 5, 5}}) {
       const Index least = kernel.least_M(shape);
       for (Index M = least; M <= 8 * least; M += 1 + least / 3) {
@@ -98,7 +98,8 @@ TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
                   continue;  // then the rest comes in pieces as wide
                 }
                 Blocks tried = others;
-                for (const auto& [name, size] : RowPlan(shape, r, c, w, 1, k).blocks()) {
+                for (const auto& [name, size] :
+                     RowPlan(kernel.problem(shape), r, c, w, 1, k).blocks()) {
                   tried.add(name, size);
                 }
                 const PhaseCost cost = total(kernel.cost(shape, tried));
@@ -129,7 +130,7 @@ TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
 
 TEST(Plan, OfAResidentKernelTakesTheFittingBlocksOfFewestWords) {
   int plans = 0;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     if (!kernel.blocks({1, 1, 1}, 1, Objective::words).contains("resident")) {
       continue;
     }
@@ -163,11 +164,11 @@ TEST(Plan, ThatKeepsColumnsOfA1GivesTheSameBits) {
   const Shape shape{61, 43, 22};
   for (const char* const name : {"backward/rows", "backward/rows-onepass", "backward/rows-shared",
                                  "backward/rows-onepass-shared", "backward/score-rows"}) {
-    const Kernel& kernel = find_kernel(name);
-    Problem problem = make_problem(kernel, shape, 1);
+    const TestedKernel kernel = tested_kernel(name);
+    TestProblem problem = make_problem(kernel, shape, 1);
     add_forward(problem);
     const auto run_with = [&](Index kept) {
-      const Blocks blocks = RowPlan(shape, 25, 7, 5, 1, kept).blocks();
+      const Blocks blocks = RowPlan(kernel.problem(shape), 25, 7, 5, 1, kept).blocks();
       const Plan plan = kernel.plan(shape, total(kernel.cost(shape, blocks)).peak.value(), blocks);
       SCOPED_TRACE(to_string(plan));
       Result result = run_kernel(kernel, plan, problem);
@@ -186,11 +187,11 @@ TEST(Plan, ThatKeepsColumnsOfA1GivesTheSameBits) {
 // Tiles of scores, tall or wide, in slices and pieces of any size: whatever passes, the count is
 // the formula's, and each sum has the same order, so the result has the same bits.
 TEST(Plan, OfTilesGivesTheSameBitsWithAnyBlocks) {
-  const Kernel& kernel = find_kernel("backward/tiles");
+  const TestedKernel kernel = tested_kernel("backward/tiles");
   const Shape shape{61, 83, 22};
   constexpr Index kM = 16384;
-  const Problem problem = [&] {
-    Problem made = make_problem(kernel, shape, 1);
+  const TestProblem problem = [&] {
+    TestProblem made = make_problem(kernel, shape, 1);
     add_forward(made);
     return made;
   }();
@@ -216,7 +217,7 @@ TEST(Plan, OfTilesGivesTheSameBitsWithAnyBlocks) {
 
 TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
   int phases = 0;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (const Shape& shape : {Shape{1, 1, 1}, Shape{12, 12, 3}, Shape{7, 15, 4}, Shape{16, 5, 5},
                                Shape{11, 11, 11}, Shape{2, 13, 8}}) {
       const auto [n, m, d] = shape;
@@ -243,7 +244,7 @@ TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
 // Every size of Br, with Bc = 1 so that as many rows as possible fit: Algorithm 8 at the
 // size worth a closer look.
 TEST(Plan, OfBackwardLargeIsBestAtTheDemonstratedSize) {
-  const Kernel& kernel = find_kernel("backward/large");
+  const TestedKernel kernel = tested_kernel("backward/large");
   const Shape shape{2000, 2000, 32};
   const Plan plan = kernel.plan(shape, 8192);
   for (const char* phase : {"phase1", "phase2"}) {
@@ -275,14 +276,14 @@ TEST(Plan, OfBackwardLargeIsBestAtTheDemonstratedSize) {
 // Largest fitting squares: one larger would not fit three (matmul) or four (small) of them.
 TEST(Plan, OfSquareBlocksTakesThePrescribedSide) {
   for (Index M = 3; M < 3000; ++M) {
-    const Index three = find_kernel("matmul/blocked").plan({50, 50, 50}, M).blocks["B"];
+    const Index three = tested_kernel("matmul/blocked").plan({50, 50, 50}, M).blocks["B"];
     EXPECT_LE(3 * three * three, M);
     EXPECT_GT(3 * (three + 1) * (three + 1), M);
     if (M < 5) {
       continue;
     }
     for (const char* name : {"forward/small", "backward/small"}) {
-      const Index four = find_kernel(name).plan({50, 50, 50}, M).blocks["B"];
+      const Index four = tested_kernel(name).plan({50, 50, 50}, M).blocks["B"];
       EXPECT_LE(4 * four * four, M);
       EXPECT_GT(4 * (four + 1) * (four + 1), M);
     }

@@ -22,7 +22,7 @@ TEST(Caller, NeedsADozenLinesFromOwnBuffersToG) {
   const Index n = 20;
   const Index m = 15;
   const Index d = 4;
-  const Problem problem = make_problem(find_kernel("backward/small"), {n, m, d}, 1);
+  const TestProblem problem = make_problem(tested_kernel("backward/small"), {n, m, d}, 1);
   const Buffer a1 = problem.given.at("A1");
   const Buffer a2 = problem.given.at("A2");
   const Buffer a3 = problem.given.at("A3");
@@ -38,11 +38,11 @@ TEST(Caller, NeedsADozenLinesFromOwnBuffersToG) {
   const SlowMatrix Y = borrow("Y", y.data(), d, d);
   const SlowMatrix dO = borrow("dO", d_o.data(), n, d);
   SlowMatrix g = borrow("g", gradient.data(), d, d);
-  const Kernel& kernel = find_kernel("backward/small");
+  const TestedKernel kernel = tested_kernel("backward/small");
   Machine machine(64);
   RamWorkspace workspace;
   const Plan plan = kernel.plan({n, m, d}, machine.capacity());
-  kernel.run(machine, plan, {{&A1, &A2, &A3, &X, &Y, &dO}, {&g}}, workspace);
+  kernel.kernel->run(machine, plan, {{&A1, &A2, &A3, &X, &Y, &dO}, {&g}}, workspace);
   // ----
   const Verified verdict = verify(kernel, plan, problem, {{"g", gradient}});
   EXPECT_TRUE(verdict.ok) << verdict.text;
@@ -53,7 +53,7 @@ TEST(Caller, NeedsADozenLinesFromOwnBuffersToG) {
 // Each operand in turn missing, too long, too wide, of no use; nothing has moved by then.
 TEST(Caller, IsRefusedBeforeAnyWordMoves) {
   const Shape shape{5, 7, 3};
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     const Plan plan = kernel.plan(shape, 10000);
     std::vector<Signature> all = kernel.given;
     all.insert(all.end(), kernel.returns.begin(), kernel.returns.end());
@@ -82,7 +82,7 @@ TEST(Caller, IsRefusedBeforeAnyWordMoves) {
         RamWorkspace workspace;
         const std::string operand(all[wrong].name);
         try {
-          kernel.run(machine, plan, io, workspace);
+          kernel.kernel->run(machine, plan, io, workspace);
           ADD_FAILURE() << kernel.name << " ran with a wrong " << operand;
         } catch (const ShapeMismatch& error) {
           EXPECT_NE(std::string(error.what()).find("operand " + operand), std::string::npos)
@@ -96,30 +96,31 @@ TEST(Caller, IsRefusedBeforeAnyWordMoves) {
 }
 
 TEST(Caller, CannotRunAPlanOfAnotherKernel) {
-  const Kernel& kernel = find_kernel("forward/small");
-  const Plan plan = find_kernel("forward/flash").plan({4, 4, 4}, 1000);
+  const TestedKernel kernel = tested_kernel("forward/small");
+  const Plan plan = tested_kernel("forward/flash").plan({4, 4, 4}, 1000);
   Machine machine(1000);
   RamWorkspace workspace;
-  EXPECT_THROW(kernel.run(machine, plan, {}, workspace), ShapeMismatch);
+  EXPECT_THROW(kernel.kernel->run(machine, plan, {}, workspace), ShapeMismatch);
   EXPECT_EQ(total(machine.phases()), PhaseTotal{});
 }
 
 // A plan for more than the machine has is found out by the machine, which says what is
 // missing and ends with nothing live.
 TEST(Caller, WithAPlanTooLargeForTheMachineGetsAnOverflow) {
-  const Kernel& kernel = find_kernel("matmul/blocked");
+  const TestedKernel kernel = tested_kernel("matmul/blocked");
   const SlowMatrix A("A", 9, 9);
   const SlowMatrix B("B", 9, 9);
   SlowMatrix C("C", 9, 9);
   Machine machine(242);
   RamWorkspace workspace;
-  EXPECT_THROW(kernel.run(machine, kernel.plan({9, 9, 9}, 243), {{&A, &B}, {&C}}, workspace),
-               FastMemoryOverflow);
+  EXPECT_THROW(
+      kernel.kernel->run(machine, kernel.plan({9, 9, 9}, 243), {{&A, &B}, {&C}}, workspace),
+      FastMemoryOverflow);
   EXPECT_EQ(machine.live(), 0);
 }
 
 TEST(Caller, CannotPlanForNothing) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     EXPECT_THROW(static_cast<void>(kernel.plan({4, 4, 4}, 0)), ShapeMismatch) << kernel.name;
     EXPECT_THROW(static_cast<void>(kernel.plan({4, 4, 4}, -7)), ShapeMismatch) << kernel.name;
     for (const Shape& shape : {Shape{0, 4, 4}, Shape{4, 0, 4}, Shape{4, 4, 0}, Shape{-1, 4, 4}}) {
@@ -129,11 +130,12 @@ TEST(Caller, CannotPlanForNothing) {
 }
 
 TEST(Registry, FindsKernelsByTheirNames) {
-  for (const Kernel& kernel : kernels()) {
-    EXPECT_EQ(&find_kernel(kernel.name), &kernel);
+  for (const TestedKernel& kernel : tested_kernels()) {
+    EXPECT_EQ(tested_kernel(kernel.name).kernel, kernel.kernel);
+    EXPECT_EQ(tested_kernel(kernel.name).sharing, kernel.sharing);
     EXPECT_FALSE(kernel.summary.empty());
   }
-  EXPECT_THROW(static_cast<void>(find_kernel("backward/smal")), std::out_of_range);
+  EXPECT_THROW(static_cast<void>(tested_kernel("backward/smal")), std::out_of_range);
   const char* const names[] = {
       "matmul/blocked",        "matmul/stationary-a",   "matmul/stationary-b",
       "matmul/stationary-c",   "forward/naive",         "forward/small",
@@ -145,9 +147,9 @@ TEST(Registry, FindsKernelsByTheirNames) {
       "backward/columns",      "backward/tiles",        "backward/tiles-sq",
       "backward/tiles-sqp",    "backward/tiles-shared", "forward/rows-resident",
       "backward/rows-resident"};
-  EXPECT_GE(kernels().size(), std::size(names));
+  EXPECT_GE(tested_kernels().size(), std::size(names));
   for (const char* name : names) {
-    EXPECT_NO_THROW(static_cast<void>(find_kernel(name))) << name;
+    EXPECT_NO_THROW(static_cast<void>(tested_kernel(name))) << name;
   }
 }
 
@@ -161,7 +163,7 @@ TEST(Blocks, AreFoundAndSetByName) {
 }
 
 TEST(Plan, PrintsOnOneLine) {
-  const Plan plan = find_kernel("backward/small").plan({20, 15, 4}, 64);
+  const Plan plan = tested_kernel("backward/small").plan({20, 15, 4}, 64);
   EXPECT_EQ(to_string(plan), "backward/small n=20 m=15 d=4 M=64: B=4");
 }
 

@@ -32,7 +32,7 @@ std::vector<MovedPhase> rows_of(const Result& result) {
 }
 
 TEST(BackwardSmall, CountsAreTheTableOfAlgorithm6) {
-  const Kernel& kernel = find_kernel("backward/small");
+  const TestedKernel kernel = tested_kernel("backward/small");
   const std::tuple<Shape, Index> problems[] = {
       {{1000, 1000, 48}, 1024}, {{257, 129, 33}, 500}, {{129, 257, 33}, 500}, {{1, 1, 1}, 5},
       {{7, 1, 3}, 16},          {{64, 64, 64}, 4096},  {{100, 3, 8}, 100000}, {{5, 90, 2}, 19}};
@@ -48,7 +48,7 @@ TEST(BackwardSmall, CountsAreTheTableOfAlgorithm6) {
 }
 
 TEST(BackwardSmall, TotalsAreTheContracts) {
-  const Kernel& kernel = find_kernel("backward/small");
+  const TestedKernel kernel = tested_kernel("backward/small");
   const PhaseCost square = total(kernel.plan({1000, 1000, 48}, 1024).phases);
   EXPECT_EQ(square.reads.value(), 23'986'304);
   EXPECT_EQ(square.writes.value(), 4'146'304);
@@ -58,10 +58,10 @@ TEST(BackwardSmall, TotalsAreTheContracts) {
 }
 
 TEST(BackwardSmall, MovesTheTableWhenItRuns) {
-  const Kernel& kernel = find_kernel("backward/small");
+  const TestedKernel kernel = tested_kernel("backward/small");
   const Shape shape{257, 129, 33};
   const Plan plan = kernel.plan(shape, 500);
-  const Problem problem = make_problem(kernel, shape, 1);
+  const TestProblem problem = make_problem(kernel, shape, 1);
   const Result result = run_kernel(kernel, plan, problem);
   EXPECT_EQ(rows_of(result), small_table(shape, 11));
   EXPECT_EQ(result.all.io, (IoCount{877'836, 150'696}));
@@ -71,7 +71,7 @@ TEST(BackwardSmall, MovesTheTableWhenItRuns) {
 
 // Algorithm 8 moves 4nd + n + 2md T + d^2, T row blocks.
 TEST(BackwardLarge, Phase2IsTheCountOfAlgorithm8) {
-  const Kernel& kernel = find_kernel("backward/large");
+  const TestedKernel kernel = tested_kernel("backward/large");
   for (const Shape& shape : {Shape{2000, 2000, 32}, Shape{300, 70, 16}, Shape{70, 300, 16}}) {
     const auto [n, m, d] = shape;
     for (const Index M : {Index{512}, Index{2048}, Index{8192}, Index{1000000}}) {
@@ -88,14 +88,14 @@ TEST(BackwardLarge, Phase2IsTheCountOfAlgorithm8) {
 // The paper's own block sizes need more than M: 2.3, 2.0, 1.25 and 1.02 times as much where
 // h_j is freed after use.
 TEST(BackwardLarge, PrintedBlocksOverflowAsDerived) {
-  const Kernel& kernel = find_kernel("backward/large");
-  ASSERT_NE(kernel.printed, nullptr);
+  const TestedKernel kernel = tested_kernel("backward/large");
+  ASSERT_NE(kernel.kernel->fitting.printed, nullptr);
   const Shape shape{4096, 4096, 64};
   const std::tuple<Index, double, double> expected[] = {
       {1 << 12, 2.3, 0.05}, {1 << 14, 2.0, 0.05}, {1 << 16, 1.25, 0.005}, {1 << 20, 1.02, 0.005}};
   for (const auto& [M, ratio, digits] : expected) {
     const Index c = (M + 255) / 256;
-    const Blocks blocks = kernel.printed(shape, M);
+    const Blocks blocks = kernel.kernel->fitting.printed(kernel.problem(shape), M);
     EXPECT_EQ(blocks["phase2.Bc"], c);
     EXPECT_EQ(blocks["phase2.Br"], std::min<Index>(c, 64));
     const Plan plan = kernel.plan(shape, M, blocks);
@@ -111,7 +111,7 @@ TEST(BackwardLarge, PrintedBlocksOverflowAsDerived) {
 
 // The core of FlashAttention's backward: T(4nd + 2n) + 3nd for n = m, v 2nd + n more.
 TEST(BackwardFlash, CoreIsTheCountOfFlashAttention) {
-  const Kernel& kernel = find_kernel("backward/flash");
+  const TestedKernel kernel = tested_kernel("backward/flash");
   for (const Index n : {Index{64}, Index{511}, Index{4096}}) {
     for (const Index M : {Index{500}, Index{2048}, Index{20000}}) {
       const Index d = 32;
@@ -130,7 +130,7 @@ TEST(BackwardFlash, CoreIsTheCountOfFlashAttention) {
 
 // Every kernel's total, against formulas that were written down apart from the code.
 TEST(EveryKernelsTotal, IsTheContracts) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (const Shape& shape : {Shape{100, 100, 16}, Shape{257, 129, 33}, Shape{61, 200, 7},
                                Shape{1, 1, 1}, Shape{13, 1, 5}}) {
       const Index least = kernel.least_M(shape);
@@ -162,11 +162,11 @@ TEST(EveryKernelsFlops, AreItsProducts) {
       {"backward/flash", projections + 5 * pair + 2 * n * d * d},
   };
   for (const auto& [name, flops] : expected) {
-    const Kernel& kernel = find_kernel(name);
+    const TestedKernel kernel = tested_kernel(name);
     EXPECT_EQ(total(kernel.plan({n, m, d}, 100000).phases).flops.value(), flops) << name;
   }
   // Algorithm 8 adds T A2 to g for each of its T row blocks.
-  const Kernel& large = find_kernel("backward/large");
+  const TestedKernel large = tested_kernel("backward/large");
   const Plan plan = large.plan({n, m, d}, 1000);
   const Index T = ceil_div(n, plan.blocks["phase2.Br"]);
   EXPECT_GT(T, 1);
@@ -180,7 +180,7 @@ TEST(SmallAndFlash, CrossNearDSquared) {
     const Shape shape{n, n, 64};
     const auto io = [&](const char* name, double share) {
       const auto M = static_cast<Index>(share * 64 * 64);
-      const PhaseCost all = total(find_kernel(name).plan(shape, M).phases);
+      const PhaseCost all = total(tested_kernel(name).plan(shape, M).phases);
       return (all.reads + all.writes).value();
     };
     for (const double share : {0.25, 0.4, 0.5, 0.6}) {

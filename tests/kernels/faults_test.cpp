@@ -2,7 +2,8 @@
 // knows, ends in the bits that it has in memory, or in an error that names the file, the place and
 // the cause. It never ends in a wrong result; nothing is left of it; every byte is accounted for.
 //
-//   REDBLUE_FAULT_TABLE=1 redblue_kernels_tests --gtest_filter='*FaultsInARun*'   # all kernels, a table
+//   REDBLUE_FAULT_TABLE=1 redblue_kernels_tests --gtest_filter='*FaultsInARun*'   # all kernels, a
+//   table
 
 #include <algorithm>
 #include <array>
@@ -93,7 +94,7 @@ bool names(const std::string& message, const std::vector<std::string>& any_of) {
 class FaultsInARun : public testing::TestWithParam<Case> {
  protected:
   FaultsInARun()
-      : kernel_(find_kernel(GetParam().kernel)),
+      : kernel_(tested_kernel(GetParam().kernel)),
         problem_(make_problem(kernel_, kShape, 20240607)),
         path_(directory_ / "store") {}
 
@@ -114,7 +115,7 @@ class FaultsInARun : public testing::TestWithParam<Case> {
     const bool many = GetParam().in_flight;
     const int depth = many ? 8 : 2;
     // A ring for each thread that reads ahead would take its time to come and go.
-    const bool rings = many && !streams(kernel_) && unavailable(Engine::uring).empty();
+    const bool rings = many && !kernel_.streams_keys() && unavailable(Engine::uring).empty();
     const Engine engine = rings ? Engine::uring : Engine::threads;
     return {.engine = engine,
             .granule_bytes = many ? kSector : 2 * kSector,
@@ -125,7 +126,7 @@ class FaultsInARun : public testing::TestWithParam<Case> {
 
   // In flight: reads that go on while the kernel computes, where it streams its keys.
   [[nodiscard]] Plan plan(Index words) const {
-    const Index prefetch = GetParam().in_flight && streams(kernel_) ? 3 : 1;
+    const Index prefetch = GetParam().in_flight && kernel_.streams_keys() ? 3 : 1;
     return kernel_.plan(kShape, kernel_.least_M(kShape, prefetch) + words, Objective::words,
                         prefetch);
   }
@@ -185,7 +186,7 @@ class FaultsInARun : public testing::TestWithParam<Case> {
       StoreWorkspace workspace(store);
       store.ledger().begin(Purpose::kernel);
       try {
-        kernel_.run(machine, plan, io, workspace);
+        kernel_.kernel->run(machine, plan, io, workspace);
       } catch (...) {
         EXPECT_EQ(machine.live(), 0);
         throw;
@@ -250,8 +251,8 @@ class FaultsInARun : public testing::TestWithParam<Case> {
     std::cout << line.str() << '\n';
   }
 
-  const Kernel& kernel_;
-  const Problem problem_;
+  const TestedKernel kernel_;
+  const TestProblem problem_;
   const TemporaryDirectory directory_{TemporaryDirectory::in_memory()};
   const fs::path path_;
   static inline std::array<Ends, kFaults.size()> table_;
@@ -325,7 +326,7 @@ std::vector<Case> cases() {
             {"backward/small", false}, {"backward/rows", false}, {"backward/tiles", false}};
   }
   std::vector<Case> all;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     all.push_back({std::string(kernel.name), false});
     all.push_back({std::string(kernel.name), true});
   }

@@ -24,7 +24,7 @@ constexpr const char* kAccept = "REDBLUE_ACCEPT_GOLDEN";
 // suits most, or the least where that is more.
 std::vector<std::string> run_the_grid() {
   std::vector<std::string> lines = {"kernel,n,m,d,M,phase,reads,writes,peak,flops,elementwise"};
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (const auto& [shape, M] :
          {std::pair(Shape{50, 37, 11}, Index{512}), std::pair(Shape{96, 96, 16}, Index{1024})}) {
       const Plan plan = kernel.plan(shape, std::max(M, kernel.least_M(shape)));

@@ -26,10 +26,11 @@ Buffer integers(std::mt19937& random, Index count, int largest) {
 // and 1 of A2 are all 5, 5 and -5: s_00 = 10^4, s_01 = -10^4. Or, one-sided, A2 is positive
 // and row 1 of A1 all -5: in row 0 every score is at least 2000, in row 1 at most -2000, where
 // a maximum that started at 0 would leave a sum of 0.
-Problem large_scores(const Kernel& kernel, const Shape& shape, unsigned seed, bool one_sided) {
+TestProblem large_scores(const TestedKernel& kernel, const Shape& shape, unsigned seed,
+                         bool one_sided) {
   const auto [n, m, d] = shape;
   std::mt19937 random(seed);
-  Problem problem{shape, {}};
+  TestProblem problem{shape, {}};
   Buffers& given = problem.given;
   given["A1"] = integers(random, n * d, 5);
   given["A2"] = integers(random, m * d, 5);
@@ -56,7 +57,7 @@ Problem large_scores(const Kernel& kernel, const Shape& shape, unsigned seed, bo
   return problem;
 }
 
-double largest_score(const Problem& problem) {
+double largest_score(const TestProblem& problem) {
   const auto [n, m, d] = problem.shape;
   const auto row_sum = [width = d](const Buffer& words, Index i) {
     double sum = 0;
@@ -77,14 +78,14 @@ double largest_score(const Problem& problem) {
 
 TEST(LargeScores, GiveFiniteVerifiedResultsInEveryKernel) {
   int kernels_run = 0;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     if (kernel.given.front().name != "A1") {
       continue;  // no attention
     }
     ++kernels_run;
     for (unsigned seed = 1; seed <= 4; ++seed) {
       for (const Shape& shape : {Shape{23, 17, 4}, Shape{12, 30, 4}}) {
-        const Problem problem = large_scores(kernel, shape, seed, seed % 2 == 0);
+        const TestProblem problem = large_scores(kernel, shape, seed, seed % 2 == 0);
         ASSERT_EQ(largest_score(problem), 10000);
         const Index least = kernel.least_M(shape);
         for (const Index M : {least, least + 40, least + 300, least + 5000}) {

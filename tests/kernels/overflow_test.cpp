@@ -32,17 +32,17 @@ void expect_exact(Words computed, Wide expected, int& exact, int& refused,
 TEST(HugeShapes, AreCountedExactlyOrRefused) {
   int exact = 0;
   int refused = 0;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (Index n = 10'000'000; n <= 1'000'000'000'000; n *= 10) {
       for (const Index m : {n, n / 7 + 1, Index{1000}}) {
         for (const Index d : {Index{1}, Index{128}, Index{1000}}) {
           for (const Index M : {Index{65536}, Index{1} << 24, Index{1} << 40}) {
             const Shape shape{n, m, d};
-            const Blocks blocks = kernel.fit(shape, M);
+            const Blocks blocks =
+                kernel.kernel->fitting.fit(kernel.problem(shape), M, Objective::words);
             const PhaseCost cost = total(kernel.cost(shape, blocks));
             const auto expected = moved_by_contract<Wide>(kernel.name, shape, blocks);
-            const std::string what =
-                to_string(Plan{std::string(kernel.name), shape, M, blocks, {}});
+            const std::string what = to_string(Plan{kernel.name, Problem(shape), M, blocks, {}});
             expect_exact(cost.reads, expected.reads, exact, refused, what);
             expect_exact(cost.writes, expected.writes, exact, refused, what);
           }
@@ -56,7 +56,7 @@ TEST(HugeShapes, AreCountedExactlyOrRefused) {
 
 TEST(HugeShapes, ArePlannedOrRefusedWithoutAWrongNumber) {
   const Shape shape{1'000'000'000'000, 1'000'000'000'000, 1'000'000};
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     // Either least M is itself beyond counting, or M is too small for it, or the plan's
     // count is; none of them is a number that wrapped.
     try {
@@ -74,7 +74,7 @@ TEST(HugeShapes, ArePlannedOrRefusedWithoutAWrongNumber) {
 // "count" answers at once for n = 10^7 and beyond: a plan walks nothing.
 TEST(HugeShapes, ArePlannedAtOnce) {
   const auto start = std::chrono::steady_clock::now();
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     if (kernel.least_M({10'000'000, 10'000'000, 128}) <= 65536) {
       static_cast<void>(kernel.plan({10'000'000, 10'000'000, 128}, 65536));
     }

@@ -27,22 +27,22 @@ constexpr Index kPrefetches[] = {2, 3, 5};
 constexpr Shape kShapes[] = {{1, 1, 1},   {1, 2, 1},   {2, 1, 3},   {7, 3, 5},
                              {13, 17, 2}, {31, 37, 4}, {64, 48, 8}, {5, 101, 3}};
 
-std::vector<const Kernel*> streaming() {
-  std::vector<const Kernel*> found;
-  for (const Kernel& kernel : kernels()) {
-    if (streams(kernel)) {
-      found.push_back(&kernel);
+std::vector<TestedKernel> streaming() {
+  std::vector<TestedKernel> found;
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (kernel.streams_keys()) {
+      found.push_back(kernel);
     }
   }
   return found;
 }
 
-Index sources(const Kernel& kernel) {
+Index sources(const TestedKernel& kernel) {
   return takes(kernel, "A3") ? 2 : 1;
 }
 
 // From the least M to more than the whole problem.
-std::vector<Index> some_M(const Kernel& kernel, const Shape& shape, Index prefetch) {
+std::vector<Index> some_M(const TestedKernel& kernel, const Shape& shape, Index prefetch) {
   const auto [n, m, d] = shape;
   const Index least = kernel.least_M(shape, prefetch);
   const Index everything = least + 4 * (n * d + m * d + d * d + n * m);
@@ -50,18 +50,18 @@ std::vector<Index> some_M(const Kernel& kernel, const Shape& shape, Index prefet
 }
 
 TEST(Prefetch, IsOfTheKernelsThatPassOverKeysOnce) {
-  std::vector<std::string_view> names;
-  for (const Kernel* kernel : streaming()) {
-    names.push_back(kernel->name);
+  std::vector<std::string> names;
+  for (const TestedKernel& kernel : streaming()) {
+    names.push_back(kernel.name);
   }
   EXPECT_EQ(names,
-            (std::vector<std::string_view>{"forward/rows", "backward/rows", "backward/rows-onepass",
-                                           "forward/rows-shared", "backward/rows-shared",
-                                           "backward/rows-onepass-shared"}));
+            (std::vector<std::string>{"forward/rows", "backward/rows", "backward/rows-onepass",
+                                      "forward/rows-shared", "backward/rows-shared",
+                                      "backward/rows-onepass-shared"}));
 }
 
 TEST(Prefetch, OfOneIsNone) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     const Shape shape{13, 11, 4};
     const Index M = 3 * kernel.least_M(shape);
     const Plan plan = kernel.plan(shape, M, Objective::words, 1);
@@ -74,9 +74,9 @@ TEST(Prefetch, OfOneIsNone) {
 
 TEST(Prefetch, IsRefusedWhereNoKeysAreStreamed) {
   const Shape shape{13, 11, 4};
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     EXPECT_THROW(static_cast<void>(kernel.plan(shape, 10000, Objective::words, 0)), ShapeMismatch);
-    if (streams(kernel)) {
+    if (kernel.streams_keys()) {
       continue;
     }
     EXPECT_THROW(static_cast<void>(kernel.plan(shape, 10000, Objective::words, 2)), ShapeMismatch);
@@ -84,7 +84,7 @@ TEST(Prefetch, IsRefusedWhereNoKeysAreStreamed) {
     Plan plan = kernel.plan(shape, 10000);
     plan.blocks.add(std::string(kPrefetch), 2);
     EXPECT_THROW(static_cast<void>(kernel.plan(shape, 10000, plan.blocks)), ShapeMismatch);
-    const Problem problem = make_problem(kernel, shape, 1);
+    const TestProblem problem = make_problem(kernel, shape, 1);
     try {
       static_cast<void>(run_kernel(kernel, plan, problem));
       ADD_FAILURE() << kernel.name << " runs with a prefetch";
@@ -97,17 +97,17 @@ TEST(Prefetch, IsRefusedWhereNoKeysAreStreamed) {
 // To the word, from formulas that were written down apart from the code; and every phase but the
 // core moves and holds what it does without.
 TEST(Prefetch, ChangesThePeakOfTheCoreAlone) {
-  for (const Kernel* kernel : streaming()) {
+  for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kShapes) {
       const auto [n, m, d] = shape;
       for (const Index prefetch : kPrefetches) {
-        for (const Index M : some_M(*kernel, shape, prefetch)) {
-          const Plan plan = kernel->plan(shape, M, Objective::words, prefetch);
+        for (const Index M : some_M(kernel, shape, prefetch)) {
+          const Plan plan = kernel.plan(shape, M, Objective::words, prefetch);
           SCOPED_TRACE(to_string(plan));
-          const Plan in_turn = kernel->plan(shape, M, without_prefetch(plan.blocks));
+          const Plan in_turn = kernel.plan(shape, M, without_prefetch(plan.blocks));
           ASSERT_EQ(plan.phases.size(), in_turn.phases.size());
           const Index c = plan.blocks["Bc"];
-          const Index more = sources(*kernel) * d * (std::min(prefetch * c, m) - std::min(c, m));
+          const Index more = sources(kernel) * d * (std::min(prefetch * c, m) - std::min(c, m));
           for (std::size_t k = 0; k < plan.phases.size(); ++k) {
             const PhaseCost& ahead = plan.phases[k];
             const PhaseCost& alone = in_turn.phases[k];
@@ -117,7 +117,7 @@ TEST(Prefetch, ChangesThePeakOfTheCoreAlone) {
             EXPECT_EQ(ahead.flops, alone.flops);
             EXPECT_EQ(ahead.peak.value(), alone.peak.value() + (ahead.path == "core" ? more : 0));
           }
-          const auto expected = moved_by_contract<Index>(kernel->name, shape, plan.blocks);
+          const auto expected = moved_by_contract<Index>(kernel.name, shape, plan.blocks);
           EXPECT_EQ(total(plan.phases).reads.value(), expected.reads);
           EXPECT_EQ(total(plan.phases).writes.value(), expected.writes);
         }
@@ -128,14 +128,14 @@ TEST(Prefetch, ChangesThePeakOfTheCoreAlone) {
 
 // Beside one query and one key of each matrix, the others that are to be there.
 TEST(Prefetch, OfTheLeastMIsOneKeyABlock) {
-  for (const Kernel* kernel : streaming()) {
+  for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kShapes) {
       for (const Index prefetch : kPrefetches) {
-        EXPECT_EQ(kernel->least_M(shape, prefetch),
-                  kernel->least_M(shape) +
-                      sources(*kernel) * shape.d * (std::min(prefetch, shape.m) - 1));
+        EXPECT_EQ(
+            kernel.least_M(shape, prefetch),
+            kernel.least_M(shape) + sources(kernel) * shape.d * (std::min(prefetch, shape.m) - 1));
         EXPECT_NO_THROW(static_cast<void>(
-            kernel->plan(shape, kernel->least_M(shape, prefetch), Objective::words, prefetch)));
+            kernel.plan(shape, kernel.least_M(shape, prefetch), Objective::words, prefetch)));
       }
     }
   }
@@ -143,12 +143,12 @@ TEST(Prefetch, OfTheLeastMIsOneKeyABlock) {
 
 // Of each matrix a sixteenth of M for keys, and then as few row blocks as that leaves room for.
 TEST(Prefetch, TakesTheLargestRowBlocksBesideASixteenthOfM) {
-  for (const Kernel* kernel : streaming()) {
+  for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kShapes) {
       const auto [n, m, d] = shape;
       for (const Index prefetch : kPrefetches) {
-        for (const Index M : some_M(*kernel, shape, prefetch)) {
-          const Plan plan = kernel->plan(shape, M, Objective::words, prefetch);
+        for (const Index M : some_M(kernel, shape, prefetch)) {
+          const Plan plan = kernel.plan(shape, M, Objective::words, prefetch);
           SCOPED_TRACE(to_string(plan));
           const Index c = plan.blocks["Bc"];
           EXPECT_TRUE(c == 1 || prefetch * c * d * 16 <= M);
@@ -159,11 +159,11 @@ TEST(Prefetch, TakesTheLargestRowBlocksBesideASixteenthOfM) {
           tried.set("Bw", 1);
           for (Index r = 1; r <= n; ++r) {
             tried.set("Br", r);
-            if (total(kernel->cost(shape, tried)).peak <= Words(M)) {
+            if (total(kernel.cost(shape, tried)).peak <= Words(M)) {
               EXPECT_LE(T, (n + r - 1) / r);
             }
           }
-          EXPECT_EQ(kernel->plan(shape, M, Objective::time, prefetch).blocks, plan.blocks);
+          EXPECT_EQ(kernel.plan(shape, M, Objective::time, prefetch).blocks, plan.blocks);
         }
       }
     }
@@ -198,7 +198,7 @@ TEST(Prefetch, PlansAsPublished) {
   };
   for (const Published& row : published) {
     const Plan plan =
-        find_kernel(row.kernel).plan({600, 600, 16}, 4096, Objective::words, row.prefetch);
+        tested_kernel(row.kernel).plan({600, 600, 16}, 4096, Objective::words, row.prefetch);
     EXPECT_EQ(plan.blocks,
               (Blocks{{"Br", row.Br}, {"Bc", row.Bc}, {"Bw", row.Bw}, {"prefetch", row.prefetch}}));
     const PhaseCost all = total(plan.phases);
@@ -254,35 +254,35 @@ class LateBacking final : public Backing {
 // It runs as its formulas say, to the bits of the same blocks without, whether the store brings
 // words at once or late; and all reads that have room are begun before one is waited for.
 TEST(Prefetch, RunsAsItsFormulasSayToTheSameBits) {
-  for (const Kernel* kernel : streaming()) {
+  for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kShapes) {
-      const Problem problem = make_problem(*kernel, shape, 17);
+      const TestProblem problem = make_problem(kernel, shape, 17);
       for (const Index prefetch : kPrefetches) {
-        for (const Index M : some_M(*kernel, shape, prefetch)) {
-          const Plan plan = kernel->plan(shape, M, Objective::words, prefetch);
+        for (const Index M : some_M(kernel, shape, prefetch)) {
+          const Plan plan = kernel.plan(shape, M, Objective::words, prefetch);
           SCOPED_TRACE(to_string(plan));
-          const Result result = run_kernel(*kernel, plan, problem);
+          const Result result = run_kernel(kernel, plan, problem);
           EXPECT_EQ(without_elementwise(result.phases), as_counted(plan.phases));
           EXPECT_LE(result.all.peak, M);
           EXPECT_EQ(result.live, 0);
-          const Verified verdict = verify(*kernel, plan, problem, result.returned);
+          const Verified verdict = verify(kernel, plan, problem, result.returned);
           EXPECT_TRUE(verdict.ok) << verdict.text;
 
           Ways ways;
           const Result late = run_kernel(
-              *kernel, plan, problem, [&](std::string_view, std::unique_ptr<Backing> words) {
+              kernel, plan, problem, [&](std::string_view, std::unique_ptr<Backing> words) {
                 return std::make_unique<LateBacking>(std::move(words), ways);
               });
           EXPECT_EQ(late.phases, result.phases);
           EXPECT_TRUE(same_bits(late.returned, result.returned));
           const Index key_blocks = ceil_div(shape.m, plan.blocks["Bc"]);
           const Index row_blocks = ceil_div(shape.n, plan.blocks["Br"]);
-          EXPECT_EQ(ways.most, sources(*kernel) * std::min(prefetch, key_blocks));
-          EXPECT_EQ(ways.all, sources(*kernel) * key_blocks * row_blocks);
+          EXPECT_EQ(ways.most, sources(kernel) * std::min(prefetch, key_blocks));
+          EXPECT_EQ(ways.all, sources(kernel) * key_blocks * row_blocks);
           EXPECT_EQ(ways.now, 0);
 
-          const Plan in_turn = kernel->plan(shape, M, without_prefetch(plan.blocks));
-          const Result alone = run_kernel(*kernel, in_turn, problem);
+          const Plan in_turn = kernel.plan(shape, M, without_prefetch(plan.blocks));
+          const Result alone = run_kernel(kernel, in_turn, problem);
           EXPECT_EQ(alone.all.io, result.all.io);
           EXPECT_EQ(alone.all.operations, result.all.operations);
           EXPECT_TRUE(same_bits(alone.returned, result.returned));
@@ -293,7 +293,7 @@ TEST(Prefetch, RunsAsItsFormulasSayToTheSameBits) {
 }
 
 TEST(Prefetch, IsPartOfThePlansText) {
-  const Plan plan = find_kernel("backward/rows").plan({600, 600, 16}, 4096, Objective::words, 2);
+  const Plan plan = tested_kernel("backward/rows").plan({600, 600, 16}, 4096, Objective::words, 2);
   EXPECT_EQ(to_string(plan), "backward/rows n=600 m=600 d=16 M=4096: Br=55 Bc=8 Bw=16 prefetch=2");
 }
 

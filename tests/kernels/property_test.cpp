@@ -163,10 +163,10 @@ struct Witnessed {
   bool sound = false;
 };
 
-Witnessed run_witnessed(const Kernel& kernel, const Plan& plan, const Problem& problem) {
+Witnessed run_witnessed(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem) {
   Witnessed run;
   run.given = problem.given;
-  run.returned = fresh_results(kernel, plan.shape);
+  run.returned = fresh_results(kernel, plan.problem.shape);
   Machine machine(plan.M);
   Audit audit(run.tally);
   machine.listen(audit);
@@ -175,8 +175,8 @@ Witnessed run_witnessed(const Kernel& kernel, const Plan& plan, const Problem& p
     std::deque<SlowMatrix> matrices;
     Operands io;
     const auto metered = [&](const Signature& operand, Buffers& buffers) -> SlowMatrix& {
-      const Index rows = operand.rows_of(plan.shape);
-      const Index cols = operand.cols_of(plan.shape);
+      const Index rows = operand.rows_of(plan.problem.shape);
+      const Index cols = operand.cols_of(plan.problem.shape);
       std::string name(operand.name);
       Buffer& words = buffers.at(name);
       return matrices.emplace_back(std::move(name), rows, cols,
@@ -188,7 +188,7 @@ Witnessed run_witnessed(const Kernel& kernel, const Plan& plan, const Problem& p
     for (const Signature& operand : kernel.returns) {
       io.take(metered(operand, run.returned));
     }
-    kernel.run(machine, plan, io, workspace);
+    kernel.kernel->run(machine, plan, io, workspace);
   }
   run.counted = total(machine.phases()).io;
   run.peak = total(machine.phases()).peak;
@@ -199,8 +199,8 @@ Witnessed run_witnessed(const Kernel& kernel, const Plan& plan, const Problem& p
 
 // --------------------------------------------------------------------------------- one case
 
-void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, double scale) {
-  const Problem problem = make_problem(kernel, plan.shape, seed, scale);
+void check_case(const TestedKernel& kernel, const Plan& plan, std::uint64_t seed, double scale) {
+  const TestProblem problem = make_problem(kernel, plan.problem.shape, seed, scale);
   const Result result = run_kernel(kernel, plan, problem);
 
   // Counts and peaks are the formulas', phase by phase, in their order.
@@ -213,7 +213,7 @@ void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, doub
   // Nothing is left behind; the store held the intermediates and no more.
   EXPECT_EQ(result.live, 0);
   EXPECT_EQ(result.workspace_live, 0);
-  EXPECT_EQ(result.workspace_peak, kernel.intermediates(plan.shape, plan.blocks).value());
+  EXPECT_EQ(result.workspace_peak, kernel.kernel->intermediates(plan).value());
 
   // Every word is written, and is what it should be.
   for (const auto& [name, words] : result.returned) {
@@ -234,7 +234,7 @@ void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, doub
 
   // What is fetched ahead is what would have been read.
   if (prefetch_of(plan.blocks) > 1) {
-    const Plan in_turn = kernel.plan(plan.shape, plan.M, without_prefetch(plan.blocks));
+    const Plan in_turn = kernel.plan(plan.problem.shape, plan.M, without_prefetch(plan.blocks));
     const Result other = run_kernel(kernel, in_turn, problem);
     EXPECT_EQ(other.all.io, result.all.io);
     EXPECT_EQ(other.all.operations, result.all.operations);
@@ -243,7 +243,7 @@ void check_case(const Kernel& kernel, const Plan& plan, std::uint64_t seed, doub
 }
 
 // One word less, and the plan is refused with the least M in its message.
-void check_refusal(const Kernel& kernel, const Shape& shape, Index prefetch) {
+void check_refusal(const TestedKernel& kernel, const Shape& shape, Index prefetch) {
   const Index least = kernel.least_M(shape, prefetch);
   ASSERT_GE(least, 2);
   try {
@@ -284,7 +284,7 @@ Index draw_extent(Random& random) {
 }
 
 // The least M, a little more, between that and everything resident, or more than everything.
-Index draw_M(Random& random, const Kernel& kernel, const Shape& shape, Index prefetch) {
+Index draw_M(Random& random, const TestedKernel& kernel, const Shape& shape, Index prefetch) {
   const auto& [n, m, d] = shape;
   const Index least = kernel.least_M(shape, prefetch);
   const Index everything = least + 4 * (n * d + m * d + d * d + n * m);
@@ -303,14 +303,14 @@ Index draw_M(Random& random, const Kernel& kernel, const Shape& shape, Index pre
 }
 
 // Of a kernel that streams keys, half of the plans fetch ahead.
-Index draw_prefetch(Random& random, const Kernel& kernel) {
+Index draw_prefetch(Random& random, const TestedKernel& kernel) {
   static constexpr Index kDepths[] = {1, 1, 1, 2, 3, 5};
-  return streams(kernel) ? kDepths[below(random, std::size(kDepths))] : 1;
+  return kernel.streams_keys() ? kDepths[below(random, std::size(kDepths))] : 1;
 }
 
 // Mostly what a kernel plans for fewest words; else for least time; or any blocks at all, larger
 // than the problem too, with just the M that they take.
-Plan draw_plan(Random& random, const Kernel& kernel, const Shape& shape) {
+Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
   const Index prefetch = draw_prefetch(random, kernel);
   const auto M = [&] { return draw_M(random, kernel, shape, prefetch); };
   switch (below(random, 6)) {
@@ -334,7 +334,7 @@ class EveryKernel : public testing::TestWithParam<std::string> {};
 TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
   constexpr int kCases = 3000;
   constexpr Index kMostWords = 60000;  // of one run, so that the test takes seconds
-  const Kernel& kernel = find_kernel(GetParam());
+  const TestedKernel kernel = tested_kernel(GetParam());
   Random random(20240607);
   int runs = 0;
   int at_least = 0;
@@ -376,7 +376,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     }
   }
   EXPECT_GE(at_least, kCases / 20);
-  EXPECT_GE(ahead, streams(kernel) ? kCases / 3 : 0);
+  EXPECT_GE(ahead, kernel.streams_keys() ? kCases / 3 : 0);
   RecordProperty("shapes", kCases);
   RecordProperty("runs", runs);
   RecordProperty("differences", differences);
@@ -387,7 +387,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     all.emplace_back(kernel.name);
   }
   return all;

@@ -63,13 +63,13 @@ class SimdKernels : public testing::TestWithParam<std::string> {};
 TEST_P(SimdKernels, ComputeAndCountTheSame) {
   const UseSimd use(GetParam());
   ASSERT_TRUE(use.known());
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (const Shape& shape : {Shape{37, 23, 11}, Shape{50, 67, 35}}) {
       for (const bool least : {true, false}) {
         const Index M = kernel.least_M(shape);
         const Plan plan = kernel.plan(shape, least ? M : 2 * M + 777);
         SCOPED_TRACE(to_string(plan) + " in " + GetParam());
-        const Problem problem = make_problem(kernel, shape, 7);
+        const TestProblem problem = make_problem(kernel, shape, 7);
         const Result result = run_kernel(kernel, plan, problem);
         EXPECT_EQ(simd_target(), GetParam());
         const Verified verdict = verify(kernel, plan, problem, result.returned);

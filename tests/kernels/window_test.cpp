@@ -78,14 +78,14 @@ void count(const std::vector<Move>& moves, Index rows, Index cols, Window window
 // At least half of the words: what moves in two ways once each may be laid out for either.
 TEST(Windows, OfOperandsAreThoseInWhichMostWordsMove) {
   int narrow = 0;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.window == nullptr) {
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (kernel.kernel->fitting.window == nullptr) {
       continue;
     }
     for (const Shape& shape : {Shape{96, 96, 16}, Shape{96, 192, 8}, Shape{130, 17, 33}}) {
       const auto [n, m, d] = shape;
       const Index least = kernel.least_M(shape);
-      const Problem problem = make_problem(kernel, shape, 5);
+      const TestProblem problem = make_problem(kernel, shape, 5);
       const Index everything = least + 4 * (n * d + m * d + d * d + n * m);
       for (const Index M : {least, 2 * least, 4 * least, 12 * least, everything}) {
         for (const Objective objective : {Objective::words, Objective::time}) {
@@ -101,7 +101,7 @@ TEST(Windows, OfOperandsAreThoseInWhichMostWordsMove) {
           for (const Signature& operand : operands) {
             const Index rows = operand.rows_of(shape);
             const Index cols = operand.cols_of(shape);
-            const Window window = kernel.window(operand, shape, plan.blocks);
+            const Window window = kernel.kernel->fitting.window(operand, plan.problem, plan.blocks);
             EXPECT_TRUE(0 < window.rows && window.rows <= rows);
             EXPECT_TRUE(0 < window.cols && window.cols <= cols);
             const Moves& moves = all[std::string(operand.name)];
@@ -141,11 +141,11 @@ class RecordingWorkspace final : public Workspace {
 };
 
 TEST(Windows, OfIntermediatesAreThoseInWhichTheyAreRead) {
-  std::map<std::string_view, std::set<std::string>> named;
-  for (const Kernel& kernel : kernels()) {
+  std::map<std::string, std::set<std::string>> named;
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (const Shape& shape : {Shape{96, 96, 16}, Shape{96, 192, 8}, Shape{130, 17, 33}}) {
       const Index least = kernel.least_M(shape);
-      const Problem problem = make_problem(kernel, shape, 5);
+      const TestProblem problem = make_problem(kernel, shape, 5);
       for (const Index M : {least, 2 * least, 4 * least, 12 * least}) {
         const Plan plan = kernel.plan(shape, M);
         RecordingWorkspace workspace;

@@ -23,7 +23,7 @@ std::span<const float> find(const Buffers& buffers, std::string_view name) {
   return found == buffers.end() ? std::span<const float>() : found->second;
 }
 
-AttentionInput attention(const Problem& problem) {
+AttentionInput attention(const TestProblem& problem) {
   const Buffers& given = problem.given;
   const char* const values = given.contains("A3") ? "A3" : "A2";  // who has no A3 has A3 = A2
   return {problem.shape,       find(given, "A1"), find(given, "A2"),
@@ -45,13 +45,14 @@ Bounded exact(std::string_view name, const Reference& reference) {
 
 }  // namespace
 
-bool takes(const Kernel& kernel, std::string_view operand) {
+bool takes(const TestedKernel& kernel, std::string_view operand) {
   return std::ranges::any_of(kernel.given,
                              [&](const Signature& given) { return given.name == operand; });
 }
 
-Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed, double scale) {
-  Problem problem{shape, {}};
+TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
+                         double scale) {
+  TestProblem problem{shape, {}};
   for (const Signature& operand : kernel.given) {
     if (operand.name == "O" || operand.name == "L") {
       continue;
@@ -66,7 +67,7 @@ Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t see
   return problem;
 }
 
-void add_forward(Problem& problem) {
+void add_forward(TestProblem& problem) {
   problem.given.erase("O");
   problem.given.erase("L");
   AttentionInput input = attention(problem);
@@ -83,7 +84,7 @@ void add_forward(Problem& problem) {
   problem.given["L"] = rounded(forward.L);
 }
 
-Buffers fresh_results(const Kernel& kernel, const Shape& shape) {
+Buffers fresh_results(const TestedKernel& kernel, const Shape& shape) {
   Buffers results;
   for (const Signature& operand : kernel.returns) {
     results.emplace(operand.name,
@@ -100,23 +101,23 @@ bool same_bits(const Buffers& a, const Buffers& b) {
   });
 }
 
-Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
+Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
                   const InStore& store, Workspace* workspace) {
   Result result;
-  result.returned = fresh_results(kernel, plan.shape);
+  result.returned = fresh_results(kernel, plan.problem.shape);
   Machine machine(plan.M);
   RamWorkspace in_ram;
   {
     std::deque<SlowMatrix> matrices;  // which stay where they are
     Operands io;
     const auto stored = [&](const Signature& operand, auto* words) -> SlowMatrix& {
-      const Index cols = operand.cols_of(plan.shape);
+      const Index cols = operand.cols_of(plan.problem.shape);
       std::unique_ptr<Backing> backing = std::make_unique<BorrowedBacking>(words, cols);
       if (store) {
         backing = store(operand.name, std::move(backing));
       }
-      return matrices.emplace_back(std::string(operand.name), operand.rows_of(plan.shape), cols,
-                                   std::move(backing));
+      return matrices.emplace_back(std::string(operand.name), operand.rows_of(plan.problem.shape),
+                                   cols, std::move(backing));
     };
     for (const Signature& operand : kernel.given) {
       io.give(stored(operand, problem.given.at(std::string(operand.name)).data()));
@@ -124,7 +125,7 @@ Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem
     for (const Signature& operand : kernel.returns) {
       io.take(stored(operand, result.returned.at(std::string(operand.name)).data()));
     }
-    kernel.run(machine, plan, io, workspace == nullptr ? in_ram : *workspace);
+    kernel.kernel->run(machine, plan, io, workspace == nullptr ? in_ram : *workspace);
   }
   result.phases = leaves(machine.phases());
   result.all = total(machine.phases());
@@ -153,9 +154,9 @@ std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases) {
   return phases;
 }
 
-Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
                 const Buffers& returned) {
-  const auto& [n, m, d] = plan.shape;
+  const auto& [n, m, d] = plan.problem.shape;
   Verified verdict;
   const auto hold = [&](const std::string& name, const Bounded& exact_value) {
     const Deviation worst = compare(returned.at(name), exact_value);
@@ -171,14 +172,14 @@ Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
   }
   const auto number = [&](auto function) {
     return function == nullptr ? 0.0
-                               : static_cast<double>(function(plan.shape, plan.blocks).value());
+                               : static_cast<double>(function(plan.problem, plan.blocks).value());
   };
-  const Reference reference =
-      evaluate(attention(problem), {.g = number(kernel.chain),
-                                    .rescales = number(kernel.rescales),
-                                    .X_meets_keys = kernel.X_meets_keys,
-                                    .Y_meets_rows = kernel.Y_meets_rows,
-                                    .recentred_blocks = number(kernel.recentred_blocks)});
+  const Reference reference = evaluate(
+      attention(problem), {.g = number(kernel.kernel->numerics.chain),
+                           .rescales = number(kernel.kernel->numerics.rescales),
+                           .X_meets_keys = kernel.kernel->numerics.X_meets_keys,
+                           .Y_meets_rows = kernel.kernel->Y_meets_rows(plan.problem),
+                           .recentred_blocks = number(kernel.kernel->numerics.recentred_blocks)});
   for (const Signature& operand : kernel.returns) {
     hold(std::string(operand.name), exact(operand.name, reference));
   }

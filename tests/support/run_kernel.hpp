@@ -14,27 +14,28 @@
 #include "memsim/phase.hpp"
 #include "memsim/workspace.hpp"
 #include "runtime/theory/reference.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 
 using Buffer = std::vector<float>;
 using Buffers = std::map<std::string, Buffer, std::less<>>;  // by operand
 
-struct Problem {
+struct TestProblem {
   Shape shape;
   Buffers given;
 };
 
-bool takes(const Kernel& kernel, std::string_view operand);
+bool takes(const TestedKernel& kernel, std::string_view operand);
 
 // What the kernel is given, from a seed.
-Problem make_problem(const Kernel& kernel, const Shape& shape, std::uint64_t seed,
-                     double scale = 1);
+TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
+                         double scale = 1);
 // Adds O and L, rounded from their double-precision evaluation.
-void add_forward(Problem& problem);
+void add_forward(TestProblem& problem);
 
 // NaN for every word that the kernel returns.
-Buffers fresh_results(const Kernel& kernel, const Shape& shape);
+Buffers fresh_results(const TestedKernel& kernel, const Shape& shape);
 bool same_bits(const Buffers& a, const Buffers& b);
 
 struct Result {
@@ -51,7 +52,7 @@ struct Result {
 // intermediates in main memory, or in the caller's workspace.
 using InStore = std::function<std::unique_ptr<Backing>(std::string_view operand,
                                                        std::unique_ptr<Backing> borrowed)>;
-Result run_kernel(const Kernel& kernel, const Plan& plan, const Problem& problem,
+Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
                   const InStore& store = {}, Workspace* workspace = nullptr);
 
 // The formulas as a run of the plan counts them; and what it counts without the operations that
@@ -64,7 +65,7 @@ struct Verified {
   bool ok = true;
   std::string text;
 };
-Verified verify(const Kernel& kernel, const Plan& plan, const Problem& problem,
+Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
                 const Buffers& returned);
 
 // The same blocks with the default prefetch.

@@ -14,6 +14,7 @@
 #include "runtime/run/buffers.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/npy_bytes.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -269,7 +270,7 @@ TEST_F(BadInput, CachesForM) {
 
 TEST_F(BadInput, FastMemoryBelowTheLeast) {
   const Shape shape{17, 13, 5};
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (const std::string command : {"count ", "run "}) {
       const Index least = kernel.least_M(shape);
       const std::string problem = command + std::string(kernel.name) + " --n 17 --m 13 --d 5 --M ";
@@ -559,15 +560,15 @@ TEST_F(BadInput, Heads) {
 TEST_F(BadInput, Threads) {
   std::string who;
   for (const Kernel& kernel : kernels()) {
-    who += kernel.split ? (who.empty() ? "" : ", ") + std::string(kernel.name) : "";
+    who += kernel.schedule.split ? (who.empty() ? "" : ", ") + std::string(kernel.name) : "";
   }
   EXPECT_NE(who, "");
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     for (const std::string command : {"run ", "count "}) {
       const std::string line = command + std::string(kernel.name) + " --n 4 --d 3 --M 999";
       SCOPED_TRACE(line);
       EXPECT_EQ(redblue(line + " --threads 1").code, 0);
-      if (kernel.split) {
+      if (kernel.split()) {
         EXPECT_EQ(redblue(line + " --threads 2").code, 0);
       } else {
         expect_refused(process(line + " --threads 2"), 2,

@@ -17,6 +17,7 @@
 #include "tests/kernels/contract.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/npy_bytes.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -96,14 +97,14 @@ Json without_the_run(Json document) {
 class Command : public Cli {
  protected:
   // Neither square nor a multiple of anything, with some more than the least M.
-  static std::string ragged(const Kernel& kernel) {
+  static std::string ragged(const TestedKernel& kernel) {
     const Index least = kernel.least_M({37, 23, 11});
     return fmt::format("{} --n 37 --m 23 --d 11 --M {}", kernel.name, least + least / 3 + 5);
   }
 };
 
 TEST_F(Command, EveryKeyOfARun) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     SCOPED_TRACE(kernel.name);
     const bool takes_forward = std::ranges::any_of(
         kernel.given, [](const Signature& operand) { return operand.name == "O"; });
@@ -147,7 +148,7 @@ TEST_F(Command, EveryKeyOfARun) {
       ASSERT_EQ(keys(run["forward"]), (Keys{"kernel", "blocks", "phases", "total", "formula"}));
       // The usual one, or where that does not fit, the one for small caches.
       const bool shared = kernel.name.ends_with("-shared");
-      const Kernel& usual = find_kernel(shared ? "forward/rows-shared" : "forward/flash");
+      const TestedKernel usual = tested_kernel(shared ? "forward/rows-shared" : "forward/flash");
       EXPECT_EQ(run["forward"]["kernel"], run["M"] >= usual.least_M({37, 23, 11}) ? usual.name
                                           : shared ? "forward/tiles-shared"
                                                    : "forward/small");
@@ -167,7 +168,7 @@ TEST_F(Command, EveryKeyOfARun) {
 }
 
 TEST_F(Command, CountHasTheKeysAndTheNumbersOfARun) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     SCOPED_TRACE(kernel.name);
     const Json count = json("count " + ragged(kernel));
     expect_part(count, false);
@@ -214,7 +215,7 @@ TEST_F(Command, CountsAreExactIn64Bits) {
 
 TEST_F(Command, CountsAtOnce) {
   const Shape shape{10'000'000, 10'000'000, 128};
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     double seconds = 1;
     // The rest of the machine may be in the way of one, not of ten.
     for (int i = 0; i < 10; ++i) {
@@ -228,7 +229,7 @@ TEST_F(Command, CountsAtOnce) {
 }
 
 TEST_F(Command, CsvIsStrictAndAddsUp) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     const std::vector<CsvRow> run = parse_csv(data("run " + ragged(kernel) + " --format csv"));
     const std::vector<CsvRow> count = parse_csv(data("count " + ragged(kernel) + " --format csv"));
     const Json expected = json("run " + ragged(kernel));
@@ -520,12 +521,12 @@ TEST_F(Command, ListNamesEveryKernel) {
   const Json plain = json("list");
   const Json sized = json("list --n 37 --m 23 --d 11");
   const std::vector<CsvRow> csv = parse_csv(data("list --n 37 --m 23 --d 11 --format csv"));
-  ASSERT_EQ(plain["kernels"].size(), kernels().size());
-  ASSERT_EQ(sized["kernels"].size(), kernels().size());
-  ASSERT_EQ(csv.size(), kernels().size());
+  ASSERT_EQ(plain["kernels"].size(), tested_kernels().size());
+  ASSERT_EQ(sized["kernels"].size(), tested_kernels().size());
+  ASSERT_EQ(csv.size(), tested_kernels().size());
   EXPECT_EQ(plain["schema"], 1);
-  for (std::size_t i = 0; i < kernels().size(); ++i) {
-    const Kernel& kernel = kernels()[i];
+  for (std::size_t i = 0; i < tested_kernels().size(); ++i) {
+    const TestedKernel kernel = tested_kernels()[i];
     EXPECT_EQ(plain["kernels"][i]["name"], kernel.name);
     EXPECT_FALSE(plain["kernels"][i].contains("least_M"));
     EXPECT_EQ(sized["kernels"][i]["least_M"], kernel.least_M({37, 23, 11}));
@@ -546,7 +547,7 @@ TEST_F(Command, InfoSaysWhatThisIs) {
 
 // What a run says is what was asked for, by flag or by twin; the flag wins; and only bits change.
 TEST_F(Command, RunsInTheInstructionSetThatIsAskedFor) {
-  const std::string run = "run " + ragged(find_kernel("forward/flash")) + " --verify ";
+  const std::string run = "run " + ragged(tested_kernel("forward/flash")) + " --verify ";
   const std::vector<std::string> targets = simd_targets();
   for (const std::string& target : targets) {
     SCOPED_TRACE(target);

@@ -14,6 +14,7 @@
 #include "runtime/system/npy.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/npy_bytes.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -27,7 +28,7 @@ constexpr Index kThreads[] = {1, 2, 3};
 class Heads : public Cli {
  protected:
   static constexpr Shape kShape{19, 14, 6};
-  static std::string problem(const Kernel& kernel) {
+  static std::string problem(const TestedKernel& kernel) {
     return fmt::format("{} --n 19 --m 14 --d 6 --M {}", kernel.name,
                        kernel.least_M(kShape) * 3 / 2);
   }
@@ -35,7 +36,7 @@ class Heads : public Cli {
     return Json::parse(data(line + " --format json"));
   }
   // --out for all that the kernel returns, below a directory of its own.
-  [[nodiscard]] std::string outputs(const Kernel& kernel, const std::string& where) const {
+  [[nodiscard]] std::string outputs(const TestedKernel& kernel, const std::string& where) const {
     std::filesystem::create_directory(directory_ / where);
     std::string flags;
     for (const Signature& operand : kernel.returns) {
@@ -68,12 +69,12 @@ Index io(const Json& counts) {
 // Counted is the formula, phase by phase, and H times one head, with the peak of one; the busiest
 // worker has ceil(H / threads) heads.
 TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     const Json one = json("count " + problem(kernel));
     EXPECT_EQ(one["heads"], 1);
     for (const Index heads : kHeads) {
       for (const Index threads : kThreads) {
-        if (heads == 1 && threads > 1 && !kernel.split) {
+        if (heads == 1 && threads > 1 && !kernel.split()) {
           continue;
         }
         const std::string line =
@@ -128,7 +129,7 @@ TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
 // Head h of seed s is the one problem of seed s + h, in every kernel, for any number of workers,
 // idle ones among them.
 TEST_F(Heads, EachIsWhatItIsAlone) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     const std::string run = "run " + problem(kernel);
     std::map<std::string_view, Words32> alone;
     for (const int seed : {7, 8, 9}) {
@@ -162,7 +163,7 @@ TEST_F(Heads, SeedsGoOnBeyond64BitsFromZero) {
 // Nothing says n, m, d and the heads but the files; of every form.
 TEST_F(Heads, FromFilesOfEveryForm) {
   constexpr Index kCount = 3;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     std::string run = fmt::format("run {} --M 4000", kernel.name);
     std::map<std::string_view, Words32> inputs, expected;
     for (const Signature& operand : kernel.given) {

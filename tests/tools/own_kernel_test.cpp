@@ -20,7 +20,7 @@
 #include "memsim/errors.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
-#include "runtime/observe/sanitized.hpp"
+#include "runtime/system/sanitized.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/process.hpp"

@@ -8,6 +8,7 @@
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/json.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -83,7 +84,7 @@ TEST_F(PlanCommand, AutoRunsThePlan) {
   }
   // Of several threads' kernels, one that splits.
   const Json run = json("run backward/auto --n 90 --d 6 --M 2000 --threads 2 --verify");
-  EXPECT_TRUE(find_kernel(run["kernel"].get<std::string>()).split);
+  EXPECT_TRUE(tested_kernel(run["kernel"].get<std::string>()).split());
   EXPECT_TRUE(run["lower_bound"].is_null()) << "of one machine";
 }
 
@@ -109,7 +110,7 @@ TEST_F(PlanCommand, LeastTime) {
     EXPECT_EQ(done["total_from_nothing"], plan["plan"]["words"]);
   }
   const Json two = json("run backward/auto " + size + " --objective time --threads 2 --verify");
-  EXPECT_TRUE(find_kernel(two["kernel"].get<std::string>()).split);
+  EXPECT_TRUE(tested_kernel(two["kernel"].get<std::string>()).split());
   EXPECT_TRUE(two["error"]["ok"].get<bool>());
 
   const Json words = json("plan " + size);
@@ -155,7 +156,7 @@ TEST_F(PlanCommand, DevicesAgreeWithCountAndPlan) {
       EXPECT_EQ(line["lower_bound"], plan["lower_bound"]);
       const Index small = json("count backward/small " + size)["total"]["io"];
       EXPECT_EQ(line["paper"]["small"]["words"], small);
-      const bool fits = M >= find_kernel("backward/large").least_M({200, 90, d});
+      const bool fits = M >= tested_kernel("backward/large").least_M({200, 90, d});
       ASSERT_EQ(line["paper"]["large"].is_object(), fits) << size;
       Index fewer = small;
       if (fits) {

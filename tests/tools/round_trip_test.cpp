@@ -11,6 +11,7 @@
 #include "runtime/system/npy.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/npy_bytes.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -22,8 +23,8 @@ std::size_t words_of(const Signature& operand, const Shape& shape) {
 }
 
 // What a kernel returns for these inputs, without files or a command.
-Numbers computed(const Kernel& kernel, const Plan& plan, Numbers inputs) {
-  const Shape& shape = plan.shape;
+Numbers computed(const TestedKernel& kernel, const Plan& plan, Numbers inputs) {
+  const Shape& shape = plan.problem.shape;
   std::vector<SlowMatrix> matrices;
   matrices.reserve(kernel.given.size() + kernel.returns.size());
   Operands io;
@@ -41,7 +42,7 @@ Numbers computed(const Kernel& kernel, const Plan& plan, Numbers inputs) {
   }
   Machine machine(plan.M);
   RamWorkspace workspace;
-  kernel.run(machine, plan, io, workspace);
+  kernel.kernel->run(machine, plan, io, workspace);
   return results;
 }
 
@@ -61,7 +62,7 @@ class RoundTrip : public Cli {
   }
 
   // --in for each operand in one form of file.
-  std::string write_inputs(const Kernel& kernel, const Numbers& inputs, NpyForm form) const {
+  std::string write_inputs(const TestedKernel& kernel, const Numbers& inputs, NpyForm form) const {
     std::string flags;
     for (const Signature& operand : kernel.given) {
       const std::string name(operand.name);
@@ -72,7 +73,7 @@ class RoundTrip : public Cli {
     }
     return flags;
   }
-  static std::string output_flags(const Kernel& kernel, const std::string& prefix) {
+  static std::string output_flags(const TestedKernel& kernel, const std::string& prefix) {
     std::string flags;
     for (const Signature& operand : kernel.returns) {
       flags += " --out " + std::string(operand.name) + "=" + prefix + std::string(operand.name);
@@ -89,7 +90,7 @@ class RoundTrip : public Cli {
 
 // Nothing says n, m and d but the files.
 TEST_F(RoundTrip, EveryKernelFromFilesOfEveryForm) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     Numbers inputs;
     for (const Signature& operand : kernel.given) {
       inputs[std::string(operand.name)] = numbers(operand);
@@ -110,7 +111,7 @@ TEST_F(RoundTrip, EveryKernelFromFilesOfEveryForm) {
 }
 
 TEST_F(RoundTrip, TheLibraryWritesTheSameFiles) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     data("run " + std::string(kernel.name) + " --n 19 --m 14 --d 6 --M 4000 --seed 5 --scale 0.5" +
          output_flags(kernel, "tool_"));
     Request request;
@@ -212,7 +213,7 @@ TEST_F(RoundTrip, LargeScoresInEveryKernel) {
   directory_.write("A1.npy", npy_bytes(n, d, rows));
   directory_.write("A2.npy", npy_bytes(n, d, signs));
   directory_.write("X.npy", npy_bytes(d, d, unit));
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     if (kernel.name.starts_with("matmul/")) {
       continue;
     }

@@ -9,6 +9,7 @@
 #include "kernels/kernel.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/json.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -95,7 +96,7 @@ TEST_F(SuiteCommand, Ranges) {
 
 TEST_F(SuiteCommand, GlobsCommentsAndDuplicates) {
   Names all;
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     if (kernel.name.starts_with("backward/rows")) {
       all.push_back(std::string(kernel.name) + " n=4 d=2 M=100");
     }
@@ -325,7 +326,7 @@ TEST_F(SuiteCommand, APointThatDoesNotFitHasItsLeastM) {
   EXPECT_EQ(none["fits"], false);
   EXPECT_FALSE(none.contains("total"));
   const Index least = none["least_M"];
-  EXPECT_EQ(least, find_kernel("backward/large").least_M({9, 9, 5}));
+  EXPECT_EQ(least, tested_kernel("backward/large").least_M({9, 9, 5}));
   EXPECT_EQ(at(least - 1)["fits"], false);
   EXPECT_GT(at(least)["total"]["reads"], 0);
   EXPECT_LE(at(least)["total"]["peak"], least);

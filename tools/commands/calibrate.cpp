@@ -172,8 +172,8 @@ MemoryClaim memory_for(const Shape& shape) {
 void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& status,
           Kept& kept) {
   const Kernel& kernel = find_kernel(kTimedKernel);
-  const Index least = kernel.least_M(shape);
-  Trial trial(kernel, shape);
+  const Index least = kernel.least_M(Problem(shape));
+  Trial trial({&kernel}, shape);
   std::vector<MeasuredShare*> shares;
   for (CalibratedCache& cache : caches) {
     for (MeasuredShare& share : cache.shares) {
@@ -214,18 +214,20 @@ struct TimedPlan {
 
 // Those for some width: with three quarters of each cache; where none is enough, with twice the
 // least M, at which some kernels do their work over and over.
-std::vector<TimedPlan> plans_for_rates(Trial& trial, const Kernel& kernel, const Shape& shape,
+std::vector<TimedPlan> plans_for_rates(Trial& trial, const KernelName& name, const Shape& shape,
                                        const std::vector<CalibratedCache>& caches) {
-  const Index least = kernel.least_M(shape);
+  const Kernel& kernel = *name.kernel;
+  const Problem problem(shape, name.sharing);
+  const Index least = kernel.least_M(problem);
   std::vector<TimedPlan> plans;
   for (const CalibratedCache& cache : caches) {
     const auto M = static_cast<Index>(kRateShare * static_cast<double>(cache.bytes) / 4);
     if (M >= least) {
-      plans.push_back({&trial, kernel.plan(shape, M, Objective::time)});
+      plans.push_back({&trial, kernel.plan(problem, M, Objective::time)});
     }
   }
   if (plans.empty()) {
-    plans.push_back({&trial, kernel.plan(shape, 2 * least, Objective::time)});
+    plans.push_back({&trial, kernel.plan(problem, 2 * least, Objective::time)});
   }
   return plans;
 }
@@ -238,16 +240,16 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
   if (const Cache* nearest = topology.cache(caches.front().level); nearest->line) {
     all.granule = std::max(Index{1}, *nearest->line / Index{sizeof(float)});
   }
-  for (const Kernel& kernel : kernels()) {
-    all.kernels.push_back({std::string(kernel.name), {}});
+  for (const KernelName& name : kernel_names()) {
+    all.kernels.push_back({name.text(), {}});
   }
   for (const Index d : kRateWidths) {
     const Shape shape{n, n, d};
     std::vector<std::unique_ptr<Trial>> trials;
     std::vector<TimedPlan> plans;
-    for (const Kernel& kernel : kernels()) {
-      trials.push_back(std::make_unique<Trial>(kernel, shape));
-      std::ranges::move(plans_for_rates(*trials.back(), kernel, shape, caches),
+    for (const KernelName& name : kernel_names()) {
+      trials.push_back(std::make_unique<Trial>(name, shape));
+      std::ranges::move(plans_for_rates(*trials.back(), name, shape, caches),
                         std::back_inserter(plans));
     }
     begin(status, fmt::format("timing all {} with d = {}, {} rounds",
@@ -272,7 +274,7 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
     }
     for (TimedPlan& timed : plans) {
       const auto flops = static_cast<double>(total(timed.plan.phases).flops.value());
-      add_sample(*std::ranges::find(all.kernels, timed.plan.kernel, &KernelRates::kernel),
+      add_sample(*std::ranges::find(all.kernels, spelled(timed.plan), &KernelRates::kernel),
                  {words_per_flop(timed.plan, all.granule),
                   *std::ranges::min_element(timed.seconds) / flops});
     }

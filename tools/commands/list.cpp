@@ -25,13 +25,14 @@ std::vector<std::string> names(const std::vector<Signature>& operands) {
 
 std::string list_json(const std::optional<Shape>& shape) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const Kernel& kernel : kernels()) {
-    nlohmann::ordered_json entry = {{"name", kernel.name},
-                                    {"given", names(kernel.given)},
+  for (const KernelName& name : kernel_names()) {
+    const Kernel& kernel = *name.kernel;
+    nlohmann::ordered_json entry = {{"name", name.text()},
+                                    {"given", names(name.given())},
                                     {"returns", names(kernel.returns)},
-                                    {"summary", kernel.summary}};
+                                    {"summary", name.summary()}};
     if (shape) {
-      entry["least_M"] = kernel.least_M(*shape);
+      entry["least_M"] = kernel.least_M(Problem(*shape, name.sharing));
     }
     all.push_back(std::move(entry));
   }
@@ -51,10 +52,11 @@ std::string list_text(const std::optional<Shape>& shape, Format format) {
   };
   std::string text = csv ? fmt::format("kernel,given,returns,{}summary\n", shape ? "least_M," : "")
                          : line("kernel", "given", "returns", "least M", "summary");
-  for (const Kernel& kernel : kernels()) {
-    text += line(kernel.name, fmt::format("{}", fmt::join(names(kernel.given), " ")),
+  for (const KernelName& name : kernel_names()) {
+    const Kernel& kernel = *name.kernel;
+    text += line(name.text(), fmt::format("{}", fmt::join(names(name.given()), " ")),
                  fmt::format("{}", fmt::join(names(kernel.returns), " ")),
-                 shape ? kernel.least_M(*shape) : 0, kernel.summary);
+                 shape ? kernel.least_M(Problem(*shape, name.sharing)) : 0, name.summary());
   }
   return text;
 }

@@ -80,7 +80,7 @@ int inside_callgrind(const Request& request, const char* cache_bytes) {
   const auto bytes = static_cast<std::uint64_t>(parse_size(cache_bytes, kInsideCallgrind));
   const Report report =
       run(request, Topology(), [bytes](Machine& machine, const Plan& plan, const auto& go) {
-        const CallgrindPhases phases(machine, plan.kernel, bytes);
+        const CallgrindPhases phases(machine, spelled(plan), bytes);
         go();
       });
   print(report, Format::json);

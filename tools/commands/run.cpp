@@ -76,7 +76,7 @@ Action add_run(CLI::App& app) {
             return is_standard_output(out.second);
           })));
     if (request.in.contains("O") && std::ranges::find(report.given, "O") == report.given.end()) {
-      say(fmt::format("O and L are not used: {} makes its own", report.kernel.plan.kernel));
+      say(fmt::format("O and L are not used: {} makes its own", spelled(report.kernel.plan)));
     }
     // CSV has no room for the verdict; and what is not as it should be is said in any case.
     constexpr double kUsual = 1e-3;

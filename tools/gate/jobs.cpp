@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/gate/baseline.hpp"
+#include "runtime/system/sanitized.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
 
@@ -22,7 +23,9 @@ JobsOption::JobsOption(CLI::App& app)
 unsigned JobsOption::get() const {
   const auto given = jobs_.get();
   if (!given) {
-    return std::max(1U, std::thread::hardware_concurrency());
+    // A kernel of a user's runs in a forked child (runtime/gate/isolated.hpp). glibc's malloc comes
+    // through a fork while other threads allocate; a sanitizer's may leave its locks taken.
+    return kSanitized ? 1 : std::max(1U, std::thread::hardware_concurrency());
   }
   const Index jobs = parse_size(given->text, given->from);
   if (jobs > kMostJobs) {

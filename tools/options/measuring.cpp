@@ -27,7 +27,8 @@ std::vector<std::string> without_twins() {
 }
 
 MeasuredPart measured_part(const Part& part, std::size_t events) {
-  MeasuredPart measured{part.plan.kernel, part.plan.shape, part.plan.M, part.plan.blocks, {}, {}};
+  MeasuredPart measured{
+      spelled(part.plan), part.plan.problem.shape, part.plan.M, part.plan.blocks, {}, {}};
   for (const PhaseTotal& phase : part.counted->phases) {
     measured.phases.push_back({phase.path, phase.io, std::vector<std::int64_t>(events)});
   }
@@ -55,7 +56,7 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
       run(request, Topology(), [&](Machine& machine, const Plan& plan, const auto& go) {
         const PhaseCounters phases(machine, counters);
         go();
-        Read& of = read[plan.kernel];
+        Read& of = read[spelled(plan)];
         of.total = phases.total();
         for (const PhaseCost& phase : plan.phases) {
           of.phases[phase.path] = phases.of(phase.path);

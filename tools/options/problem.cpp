@@ -28,10 +28,11 @@ std::optional<Index> size_of(const TextOption& option, Request& request) {
 }
 
 void check_kernel(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const Kernel& kernel : kernels()) {
-    names.push_back(kernel.name);
+  std::vector<std::string> spellings;
+  for (const KernelName& known : kernel_names()) {
+    spellings.push_back(known.text());
   }
+  std::vector<std::string_view> names(spellings.begin(), spellings.end());
   names.insert(names.end(), std::begin(kAuto), std::end(kAuto));
   if (std::ranges::find(names, name) == names.end()) {
     throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,

@@ -97,7 +97,7 @@ int main() {
   SlowMatrix C("C", n, 8);
   HostAccess::put(B, std::vector<float>(static_cast<std::size_t>(m * 8), 2.0F));
   const Kernel& product = find_kernel("matmul/blocked");
-  const Plan plan = product.plan({.n = n, .m = 8, .d = m}, 300);
+  const Plan plan = product.plan({n, 8, m}, 300);
   Machine larger(300);
   RamWorkspace workspace;
   product.run(larger, plan, {{&A, &B}, {&C}}, workspace);

@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/observe/sanitized.hpp"
+#include "runtime/system/sanitized.hpp"
 
 namespace redblue {
 namespace {

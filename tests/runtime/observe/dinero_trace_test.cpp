@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/tested_kernel.hpp"
 #include "tests/support/traced_runs.hpp"
 
 namespace redblue {
@@ -67,7 +68,7 @@ TEST(DineroTrace, IsALineForEachWord) {
     EXPECT_EQ(found.written, found.part.counted->total.io.io());
     EXPECT_EQ(found.all, found.written);
     // Every operand as a whole, word by word.
-    for (const Signature& given : find_kernel(request.kernel).given) {
+    for (const Signature& given : tested_kernel(request.kernel).given) {
       const auto placed = std::ranges::find(found.matrices, given.name, &DineroTrace::Placed::name);
       ASSERT_NE(placed, found.matrices.end()) << given.name;
       for (Index word = 0; word < placed->rows * placed->cols; ++word) {

@@ -23,7 +23,7 @@ Report off_by_one() {
   report.asked = "some/kernel";
   Part& part = report.kernel;
   part.plan.kernel = "some/kernel";
-  part.plan.shape = {3, 4, 5};
+  part.plan.problem.shape = {3, 4, 5};
   part.plan.M = 100;
   part.plan.blocks = {{"B", 2}};
   part.plan.phases = {

@@ -19,6 +19,7 @@
 #include "runtime/theory/planner.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -29,7 +30,7 @@ Request request_for(std::string_view kernel, Index n = 9, Index m = 7, Index d =
   request.n = n;
   request.m = m;
   request.d = d;
-  request.M = 2 * find_kernel(kernel).least_M({n, m, d});
+  request.M = 2 * tested_kernel(kernel).least_M({n, m, d});
   return request;
 }
 
@@ -106,16 +107,16 @@ TEST(Experiment, WhatIsThrownForWhat) {
 TEST(Experiment, KeysAreQueriesWhereNobodySaysElse) {
   Request request = request_for("backward/small");
   request.m.reset();
-  EXPECT_EQ(count(request).kernel.plan.shape, (Shape{9, 9, 4}));
+  EXPECT_EQ(count(request).kernel.plan.problem.shape, (Shape{9, 9, 4}));
   // A file does say else.
   const TemporaryDirectory directory;
   request.in["A2"] = directory.write("a2.npy", npy_bytes(7, 4, std::vector<float>(28, 1)));
   request.seed = 1;
-  EXPECT_EQ(run(request).kernel.plan.shape, (Shape{9, 7, 4}));
+  EXPECT_EQ(run(request).kernel.plan.problem.shape, (Shape{9, 7, 4}));
 }
 
 TEST(Experiment, ARunAsCounted) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     Request request = request_for(kernel.name, 23, 17, 6);
     request.verify = true;
     const Report report = run(request);

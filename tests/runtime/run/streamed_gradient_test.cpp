@@ -18,9 +18,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "runtime/observe/sanitized.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/system/npy.hpp"
+#include "runtime/system/sanitized.hpp"
 #include "runtime/theory/reference.hpp"
 #include "tests/programs/normal_exp.hpp"
 #include "tests/support/json.hpp"

@@ -133,7 +133,8 @@ TEST(Workers, LetWhatOneThrowsOutAsItIs) {
 // Matrices in buffers; fails at the k-th read of the store where asked to.
 class Store {
  public:
-  Store(const Kernel& kernel, const Problem& problem, std::atomic<int>* reads_left = nullptr)
+  Store(const TestedKernel& kernel, const TestProblem& problem,
+        std::atomic<int>* reads_left = nullptr)
       : returned_(fresh_results(kernel, problem.shape)) {
     for (const Signature& operand : kernel.given) {
       const Buffer& words = problem.given.at(std::string(operand.name));
@@ -183,12 +184,14 @@ constexpr Case kCases[] = {
 
 class Teams : public testing::TestWithParam<std::string> {
  protected:
-  const Kernel& kernel_ = find_kernel(GetParam());
+  const TestedKernel kernel_ = tested_kernel(GetParam());
   [[nodiscard]] Plan plan_of(const Case& tested) const {
     const Index least = kernel_.least_M(tested.shape);
     return kernel_.plan(tested.shape, least + least * tested.spare / 100);
   }
-  static Index units_of(const Plan& plan) { return ceil_div(plan.shape.n, plan.blocks["Br"]); }
+  static Index units_of(const Plan& plan) {
+    return ceil_div(plan.problem.shape.n, plan.blocks["Br"]);
+  }
 };
 
 // For any number of workers: the bits of one worker's results; the counts of the formulas, phase
@@ -198,7 +201,7 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   bool more_blocks_than_workers = false;
   for (const Case& tested : kCases) {
     const Plan plan = plan_of(tested);
-    const Problem problem = make_problem(kernel_, tested.shape, 3);
+    const TestProblem problem = make_problem(kernel_, tested.shape, 3);
     Buffers of_one;
     Index elementwise = 0;
     for (const Index workers : kTeams) {
@@ -241,7 +244,7 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
 
 TEST_P(Teams, ComputeTheSameBitsEachTime) {
   const Plan plan = plan_of(kCases[0]);
-  const Problem problem = make_problem(kernel_, plan.shape, 5);
+  const TestProblem problem = make_problem(kernel_, plan.problem.shape, 5);
   const Store first(kernel_, problem);
   static_cast<void>(run_on_team(kernel_, plan, {.workers = 1}, {first.io()}, Topology()));
   for (const Index workers : {Index{2}, Index{7}}) {
@@ -265,9 +268,9 @@ TEST_P(Teams, CostsAddUp) {
     EXPECT_EQ(partials_of(kernel_, plan, alone), Words(0));
     for (const Index workers : {Index{2}, Index{7}, Index{100}}) {
       const Team team{.workers = workers, .heads = 1};
-      const Index d = plan.shape.d;
+      const Index d = plan.problem.shape.d;
       EXPECT_EQ(partials_of(kernel_, plan, team),
-                kernel_.split->reduce == nullptr ? Words(0) : Words(units_of(plan)) * d * d);
+                kernel_.split()->reduce == nullptr ? Words(0) : Words(units_of(plan)) * d * d);
       Words sum;
       Words most;
       for (Index worker = 0; worker < workers; ++worker) {
@@ -286,7 +289,7 @@ TEST_P(Teams, CostsAddUp) {
 // What breaks on one worker's machine comes out, and ends nobody else's.
 TEST_P(Teams, LetAFailingStoreOut) {
   const Plan plan = plan_of(kCases[0]);
-  const Problem problem = make_problem(kernel_, plan.shape, 5);
+  const TestProblem problem = make_problem(kernel_, plan.problem.shape, 5);
   for (const Index workers : kTeams) {
     for (const int at : {1, 2, 10}) {
       std::atomic<int> reads_left = at;
@@ -316,12 +319,13 @@ TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
    private:
     std::string phase_;
   };
-  const Kernel& kernel = find_kernel("forward/flash");
+  const TestedKernel kernel = tested_kernel("forward/flash");
   const Plan plan = kernel.plan({16, 16, 4}, 1000);
+  const TestProblem problem = make_problem(kernel, plan.problem.shape, 1);
   std::deque<Store> stores;
   std::vector<Operands> heads;
-  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-    heads.push_back(stores.emplace_back(kernel, make_problem(kernel, plan.shape, seed)).io());
+  for (int head = 0; head < 2; ++head) {
+    heads.push_back(stores.emplace_back(kernel, problem).io());
   }
   std::atomic<int> machines = 0;
   const Counted counted = run_on_team(kernel, plan, {.workers = 2, .heads = 2}, heads, Topology(),
@@ -341,15 +345,16 @@ TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
 TEST_P(Teams, TakeHeadsWhole) {
   const Plan plan = plan_of(kCases[1]);
   constexpr Index kHeads = 5;
-  std::vector<Problem> problems;
+  std::vector<TestProblem> problems;
   for (Index head = 0; head < kHeads; ++head) {
-    problems.push_back(make_problem(kernel_, plan.shape, 11 + static_cast<std::uint64_t>(head)));
+    problems.push_back(
+        make_problem(kernel_, plan.problem.shape, 11 + static_cast<std::uint64_t>(head)));
   }
   for (const Index workers : {Index{1}, Index{2}, Index{7}}) {
     const Team team{.workers = workers, .heads = kHeads};
     std::deque<Store> stores;
     std::vector<Operands> heads;
-    for (const Problem& problem : problems) {
+    for (const TestProblem& problem : problems) {
       heads.push_back(stores.emplace_back(kernel_, problem).io());
     }
     const Counted counted = run_on_team(kernel_, plan, team, heads, Topology());
@@ -369,8 +374,8 @@ TEST_P(Teams, TakeHeadsWhole) {
 
 std::vector<std::string> split_kernels() {
   std::vector<std::string> names;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.split) {
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (kernel.split()) {
       names.emplace_back(kernel.name);
     }
   }

@@ -11,6 +11,7 @@
 #include "runtime/sweep/kernel_subjects.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/tested_kernel.hpp"
 #include "tests/support/thrown.hpp"
 
 namespace redblue {
@@ -35,7 +36,7 @@ TEST(Sweep, HasTheWordsOfTheKernelAndItsFormula) {
   for (const std::string kernel : {"backward/small", "backward/rows", "forward/flash"}) {
     const Point point = point_of(kernel, 37, 23, 7, 600);
     const Swept swept = sweep_point(point, How::run, false);
-    const Plan plan = find_kernel(kernel).plan({37, 23, 7}, 600);
+    const Plan plan = tested_kernel(kernel).plan({37, 23, 7}, 600);
     ASSERT_TRUE(swept.fits);
     EXPECT_EQ(swept.kernel, kernel);
     ASSERT_EQ(swept.phases.size(), plan.phases.size());

@@ -21,6 +21,7 @@
 #include "runtime/theory/planner.hpp"
 #include "tests/runtime/theory/product_pebbles.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
@@ -106,7 +107,7 @@ Pass pass_of(std::string_view kernel) {
 
 // Reports take of a kernel what these tests do.
 TEST(Bounds, OfAKernelsKindAreThoseItMeets) {
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     const Schedule schedule = schedule_of(kernel.name);
     const Schedule reported = redblue::schedule_of(kernel, schedule.sharing);
     if (kernel.name.starts_with("backward/") && kernel.name != "backward/naive") {
@@ -125,7 +126,7 @@ TEST(Bounds, AreBelowWhatEveryKernelMoves) {
       shape.m = shape.n;
     }
     const Index M = 2 + sizes(4e7);
-    for (const Kernel& kernel : kernels()) {
+    for (const TestedKernel& kernel : tested_kernels()) {
       Plan plan;
       try {
         plan = kernel.plan(shape, M);
@@ -270,7 +271,7 @@ TEST(Bounds, AreBelowTheLeastThatASearchFinds) {
     const Task task{.pass = Pass::product, .shape = shape, .M = M};
     const Index least = ProductPebbles(shape).least(M);
     expect_below(task, {}, least, "search");
-    const PhaseCost blocked = total(find_kernel("matmul/blocked").plan(shape, M).phases);
+    const PhaseCost blocked = total(tested_kernel("matmul/blocked").plan(shape, M).phases);
     EXPECT_LE(least, (blocked.reads + blocked.writes).value()) << words_of(task);
     return least;
   };
@@ -359,7 +360,7 @@ TEST(Bounds, Compulsory) {
   EXPECT_EQ(compulsory(Pass::backward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 9);
   // Naive kernels move them and no more.
   for (const char* name : {"forward/naive", "backward/naive"}) {
-    const Kernel& kernel = find_kernel(name);
+    const TestedKernel kernel = tested_kernel(name);
     const PhaseCost naive = total(kernel.plan(shape, kernel.least_M(shape)).phases);
     EXPECT_EQ((naive.reads + naive.writes).value(), compulsory(pass_of(name), shape)) << name;
   }

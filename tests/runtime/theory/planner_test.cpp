@@ -24,7 +24,7 @@ Index io(const Plan& plan) {
 
 // What a kernel moves for this task, by the rules of planner.hpp spelled out once more; the largest
 // Index where it does not solve it or does not fit.
-Index words_for(const Kernel& kernel, const Task& task, Index forward) {
+Index words_for(const TestedKernel& kernel, const Task& task, Index forward) {
   constexpr Index kNever = std::numeric_limits<Index>::max();
   const char* const result = task.pass == Pass::product   ? "C"
                              : task.pass == Pass::forward ? "O"
@@ -48,7 +48,7 @@ Index fewest(const Task& task) {
     forward = fewest(before);
   }
   Index least = std::numeric_limits<Index>::max();
-  for (const Kernel& kernel : kernels()) {
+  for (const TestedKernel& kernel : tested_kernels()) {
     least = std::min(least, words_for(kernel, task, forward));
   }
   return least;
@@ -102,8 +102,9 @@ TEST(Planner, WhatItChoseMovesThatAndIsRight) {
     Index moved = 0;
     for (const Plan& plan :
          best.forward ? std::vector{*best.forward, best.plan} : std::vector{best.plan}) {
-      const Kernel& kernel = find_kernel(plan.kernel);
-      const Problem problem = make_problem(kernel, plan.shape, static_cast<std::uint64_t>(trial));
+      const TestedKernel kernel = tested_kernel(spelled(plan));
+      const TestProblem problem =
+          make_problem(kernel, plan.problem.shape, static_cast<std::uint64_t>(trial));
       const Result result = run_kernel(kernel, plan, problem);
       moved += result.all.io.io();
       EXPECT_LE(result.all.peak, task.M) << to_string(plan);
@@ -180,7 +181,7 @@ TEST(Planner, ChargesTheMaximaOfRows) {
     EXPECT_EQ(best.blocks["Br"], 163);
     EXPECT_EQ(io(best), 30'303'168);
     const Plan fewer =
-        find_kernel(best.kernel).plan(shape, kM, {{"Br", 168}, {"Bc", 1}, {"Bw", 1}});
+        tested_kernel(best.kernel).plan(shape, kM, {{"Br", 168}, {"Bc", 1}, {"Bw", 1}});
     EXPECT_EQ(io(fewer), 29'515'328);
     // S, G, U and Z; maximum, sum and mean; two keys; four strips of 8 queries and one key.
     constexpr Index kPeak = 4 * 168 * 64 + 3 * 168 + 2 * 64 + 4 * 8;
@@ -203,7 +204,7 @@ TEST(Planner, ChargesTheMaximaOfRows) {
       blocks.set(std::string(phase) + ".cols", 1);
       blocks.set(std::string(phase) + ".piece", 1);
     }
-    const Plan fewer = find_kernel(best.kernel).plan(shape, kM, blocks);
+    const Plan fewer = tested_kernel(best.kernel).plan(shape, kM, blocks);
     // S or dO, two words a row and a score of each, and one word that passes. With e stored as it
     // is there is one word a row, and L is not read for q.
     for (const char* const phase : {"s", "q"}) {
@@ -241,7 +242,8 @@ TEST(Planner, LeastTimeByTheRates) {
     const std::vector<Choice> makers = choices(before, {.rates = &rates});
     for (const Choice& choice : found) {
       const Plan& plan = choice.plan;
-      EXPECT_EQ(plan.blocks, find_kernel(plan.kernel).blocks(task.shape, task.M, Objective::time));
+      EXPECT_EQ(plan.blocks,
+                tested_kernel(spelled(plan)).blocks(task.shape, task.M, Objective::time));
       EXPECT_LE(total(plan.phases).peak.value(), task.M) << to_string(plan);
       double expected = seconds(plan, rates);
       Index words = io(plan);
@@ -262,7 +264,7 @@ TEST(Planner, RatesDecide) {
   const Task task{.shape = {500, 500, 32}, .M = 20000, .known = Known::nothing};
   for (const char* const fast : {"backward/small", "backward/flash", "backward/rows"}) {
     Rates rates{.origin = "made up", .kernels = {}};
-    for (const Kernel& kernel : kernels()) {
+    for (const TestedKernel& kernel : tested_kernels()) {
       rates.kernels.push_back({std::string(kernel.name), {{0.01, kernel.name == fast ? 1 : 100.}}});
     }
     const Choice alone = choices(task, {.rates = &rates}).front();

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/shape.hpp"
+#include "kernels/problem.hpp"
 
 namespace redblue {
 

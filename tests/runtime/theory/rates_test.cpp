@@ -6,13 +6,14 @@
 #include <gtest/gtest.h>
 
 #include "kernels/kernel.hpp"
+#include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
 
 Plan plan(const char* kernel, Index words, Index flops, Blocks blocks = {}) {
   return {.kernel = kernel,
-          .shape = {100, 100, 40},
+          .problem = {100, 100, 40},
           .M = 1000,
           .blocks = std::move(blocks),
           .phases = {{.path = "a", .reads = words, .writes = 0, .peak = 9, .flops = flops / 2},
@@ -61,9 +62,9 @@ TEST(Rates, SamplesComeInOrder) {
 
 // Renaming a kernel must not leave it without rates, silently.
 TEST(Rates, TheDefaultsAreOfTheKernelsThatThereAre) {
-  EXPECT_EQ(default_rates().kernels.size(), kernels().size());
+  EXPECT_EQ(default_rates().kernels.size(), tested_kernels().size());
   for (const auto& [kernel, samples] : default_rates().kernels) {
-    EXPECT_EQ(find_kernel(kernel).name, kernel);
+    EXPECT_EQ(tested_kernel(kernel).name, kernel);
     ASSERT_FALSE(samples.empty());
     for (std::size_t k = 0; k < samples.size(); ++k) {
       EXPECT_GT(samples[k].seconds_per_flop, 0);

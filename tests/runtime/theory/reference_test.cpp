@@ -26,7 +26,7 @@ using Size = std::size_t;
 
 // ---------------------------------------------------------------------------------- inputs
 
-struct Problem {
+struct ReferenceProblem {
   Shape shape;
   Floats A1, A2, A3, X, Y, dO, O, L;
 
@@ -56,7 +56,7 @@ Floats integers(std::mt19937& random, Index count, Index largest) {
 }
 
 // Scores of about `scale` in size, everything else of about 1.
-Problem ordinary(std::mt19937& random, Shape shape, double scale = 1) {
+ReferenceProblem ordinary(std::mt19937& random, Shape shape, double scale = 1) {
   const auto [n, m, d] = shape;
   const double root = std::sqrt(3.0);
   const double width = std::sqrt(static_cast<double>(d));
@@ -72,22 +72,22 @@ Problem ordinary(std::mt19937& random, Shape shape, double scale = 1) {
 }
 
 // Scores up to 10^4 that float32 holds exactly, whatever the order of the sums.
-Problem large_scores(std::mt19937& random, Shape shape) {
+ReferenceProblem large_scores(std::mt19937& random, Shape shape) {
   const auto [n, m, d] = shape;
-  Problem problem{shape,
-                  integers(random, n * d, 5),
-                  integers(random, m * d, 5),
-                  integers(random, m * d, 3),
-                  integers(random, d * d, std::max<Index>(1, 400 / (d * d))),
-                  integers(random, d * d, 3),
-                  integers(random, n * d, 3),
-                  {},
-                  {}};
+  ReferenceProblem problem{shape,
+                           integers(random, n * d, 5),
+                           integers(random, m * d, 5),
+                           integers(random, m * d, 3),
+                           integers(random, d * d, std::max<Index>(1, 400 / (d * d))),
+                           integers(random, d * d, 3),
+                           integers(random, n * d, 3),
+                           {},
+                           {}};
   return problem;
 }
 
 // The same, with a q whose rows have large means: h_j = h_0 + something of about 1.
-Problem with_offset(std::mt19937& random, Problem problem, double offset) {
+ReferenceProblem with_offset(std::mt19937& random, ReferenceProblem problem, double offset) {
   const Floats common = centred(random, problem.shape.d, offset);
   for (Size k = 0; k < problem.A3.size(); ++k) {
     problem.A3[k] += common[k % common.size()];
@@ -136,7 +136,7 @@ auto by_columns(const Words& words, Index cols) {
       [&words, cols](Index i, Index j) -> Real { return words[static_cast<Size>(j * cols + i)]; };
 }
 
-Exact literally(const Problem& in) {
+Exact literally(const ReferenceProblem& in) {
   const auto [n, m, d] = in.shape;
   const auto S = times(n, d, d, by_rows(in.A1, d), by_rows(in.X, d));
   const auto s = times(n, d, m, by_rows(S, d), by_columns(in.A2, d));
@@ -208,7 +208,7 @@ TEST(Reference, EvaluatesTheDefinitions) {
                                      {7, 11, 5}, {13, 3, 17}, {9, 17, 2}, {3, 300, 2}};
   for (const Shape shape : shapes) {
     for (const double scale : {0.01, 1.0, 30.0}) {
-      const Problem problem = ordinary(random, shape, scale);
+      const ReferenceProblem problem = ordinary(random, shape, scale);
       const Exact exact = literally(problem);
       const Reference found = evaluate(problem.input(), {problem.g_chain()});
       expect_same(exact.O, found.O, "O");
@@ -221,7 +221,7 @@ TEST(Reference, EvaluatesTheDefinitions) {
 // O and L that are given are data, also where they are not those of the inputs.
 TEST(Reference, TakesGivenOAndLAsTheyAre) {
   std::mt19937 random(2);
-  Problem problem = ordinary(random, {6, 7, 5});
+  ReferenceProblem problem = ordinary(random, {6, 7, 5});
   problem.O = centred(random, 30, 1);
   problem.L = centred(random, 6, 1);
   const Exact exact = literally(problem);
@@ -233,7 +233,7 @@ TEST(Reference, TakesGivenOAndLAsTheyAre) {
 
 TEST(Reference, ForwardAloneNeedsNoGradient) {
   std::mt19937 random(3);
-  Problem problem = ordinary(random, {4, 5, 3});
+  ReferenceProblem problem = ordinary(random, {4, 5, 3});
   const Reference both = evaluate(problem.input(), {problem.g_chain()});
   problem.dO.clear();
   const Reference forward = evaluate(problem.input(), {});
@@ -250,7 +250,7 @@ TEST(Reference, EvaluatesTheDefinitionsForEverySchedule) {
   std::mt19937 random(27);
   for (const Shape shape : {Shape{1, 1, 1}, Shape{7, 11, 5}, Shape{13, 3, 17}, Shape{3, 300, 2}}) {
     for (const bool given : {false, true}) {
-      Problem problem = with_offset(random, ordinary(random, shape), 100);
+      ReferenceProblem problem = with_offset(random, ordinary(random, shape), 100);
       if (given) {
         problem.O = centred(random, shape.n * shape.d, 1);
         problem.L = centred(random, shape.n, 1);
@@ -288,7 +288,7 @@ TEST(Reference, EvaluatesTheDefinitionsForEverySchedule) {
 // With one key f = 1, p = f(q - v) = 0 and no score matters.
 TEST(Reference, OneKeyHasNoGradient) {
   std::mt19937 random(4);
-  const Problem problem = ordinary(random, {5, 1, 4});
+  const ReferenceProblem problem = ordinary(random, {5, 1, 4});
   const Reference found = evaluate(problem.input(), {problem.g_chain()});
   EXPECT_EQ(found.g.value, std::vector<double>(16, 0.0));
   EXPECT_EQ(found.dV.value.size(), 4U);
@@ -298,12 +298,12 @@ TEST(Reference, OneKeyHasNoGradient) {
 // Q: central differences of the literal evaluation.
 TEST(Reference, GradientIsTheDerivativeOfTheLoss) {
   std::mt19937 random(5);
-  Problem problem = ordinary(random, {5, 7, 3});
+  ReferenceProblem problem = ordinary(random, {5, 7, 3});
   for (float& x : problem.X) {
     x = std::round(x * 1024) / 1024;
   }
   const Reference found = evaluate(problem.input(), {problem.g_chain()});
-  const auto loss = [](const Problem& at) {
+  const auto loss = [](const ReferenceProblem& at) {
     const Exact exact = literally(at);
     Real sum = 0;
     for (Size i = 0; i < exact.O.size(); ++i) {
@@ -312,10 +312,11 @@ TEST(Reference, GradientIsTheDerivativeOfTheLoss) {
     return sum;
   };
   constexpr float kStep = 0x1p-12F;
-  const auto expect_derivative = [&](Floats Problem::*with_respect_to, const Bounded& gradient) {
+  const auto expect_derivative = [&](Floats ReferenceProblem::*with_respect_to,
+                                     const Bounded& gradient) {
     for (Size i = 0; i < gradient.value.size(); ++i) {
-      Problem above = problem;
-      Problem below = problem;
+      ReferenceProblem above = problem;
+      ReferenceProblem below = problem;
       float& high = (above.*with_respect_to)[i];
       float& low = (below.*with_respect_to)[i];
       high += kStep;
@@ -324,16 +325,16 @@ TEST(Reference, GradientIsTheDerivativeOfTheLoss) {
       EXPECT_NEAR(static_cast<double>((loss(above) - loss(below)) / step), gradient.value[i], 1e-5);
     }
   };
-  expect_derivative(&Problem::X, found.g);
-  expect_derivative(&Problem::A2, found.dK);
+  expect_derivative(&ReferenceProblem::X, found.g);
+  expect_derivative(&ReferenceProblem::A2, found.dK);
 
   // With X = Y = I, Q = A1 and V = A3.
   for (Size i = 0; i < 9; ++i) {
     problem.X[i] = problem.Y[i] = i % 4 == 0 ? 1.0F : 0.0F;
   }
   const Reference plain = evaluate(problem.input(), {problem.g_chain()});
-  expect_derivative(&Problem::A1, plain.dQ);
-  expect_derivative(&Problem::A3, plain.dV);
+  expect_derivative(&ReferenceProblem::A1, plain.dQ);
+  expect_derivative(&ReferenceProblem::A3, plain.dV);
 }
 
 // ------------------------------------------------------------ kernels, as wrong as allowed
@@ -383,7 +384,7 @@ struct Computed {
 
 class Kernel {
  public:
-  Kernel(const Problem& in, Variant variant, unsigned seed)
+  Kernel(const ReferenceProblem& in, Variant variant, unsigned seed)
       : in_(in),
         n_(in.shape.n),
         m_(in.shape.m),
@@ -692,7 +693,7 @@ class Kernel {
     }
   }
 
-  const Problem& in_;
+  const ReferenceProblem& in_;
   const Index n_, m_, d_;
   Variant variant_;
   std::mt19937 random_;
@@ -730,7 +731,8 @@ Variant random_schedule(std::mt19937& random, Index keys) {
   return variant;
 }
 
-testing::Message description(const Problem& problem, double scale, const Variant& variant) {
+testing::Message description(const ReferenceProblem& problem, double scale,
+                             const Variant& variant) {
   testing::Message text;
   text << problem.shape.n << ' ' << problem.shape.m << ' ' << problem.shape.d << " scale " << scale
        << " arithmetic " << static_cast<int>(variant.arithmetic) << " order "
@@ -777,7 +779,7 @@ bool expect_within(const Computed& computed, Reference exact, double& closest) {
   return explained;
 }
 
-Chains chains(const Problem& problem, const Variant& variant) {
+Chains chains(const ReferenceProblem& problem, const Variant& variant) {
   Chains result{problem.g_chain()};
   if (variant.softmax == Softmax::online) {
     result.rescales = static_cast<double>(ceil_div(problem.shape.m, variant.block) - 1);
@@ -793,7 +795,8 @@ Chains chains(const Problem& problem, const Variant& variant) {
 }
 
 // The same of a run with that seed.
-bool expect_within(const Problem& problem, const Variant& variant, unsigned seed, double& closest) {
+bool expect_within(const ReferenceProblem& problem, const Variant& variant, unsigned seed,
+                   double& closest) {
   return expect_within(Kernel(problem, variant, seed).run(),
                        evaluate(problem.input(), chains(problem, variant)), closest);
 }
@@ -805,7 +808,7 @@ void expect_reached(double closest, double least, const std::string& what = "clo
 }
 
 // Its O and L are those of a run.
-void give_forward(Problem& problem, unsigned seed) {
+void give_forward(ReferenceProblem& problem, unsigned seed) {
   Computed forward = Kernel(problem, {}, seed).run();
   problem.O = forward.O;
   problem.L = forward.L;
@@ -816,7 +819,7 @@ TEST(Bound, HoldsForEveryOrderAndArithmetic) {
   double closest = 0;
   for (unsigned trial = 0; trial < 600 && !HasFailure(); ++trial) {
     const double scale = std::exp2(20 * uniform(random) - 12);
-    Problem problem = ordinary(random, random_shape(random, 24, 12), scale);
+    ReferenceProblem problem = ordinary(random, random_shape(random, 24, 12), scale);
     if (trial % 4 == 3) {
       give_forward(problem, trial);
     }
@@ -831,12 +834,12 @@ TEST(Bound, HoldsForEveryOrderAndArithmetic) {
 
 // Depth 1 and ones where ones can be. Scores rise from key to key by the slope; where it is 0, all
 // are 0.
-Problem sloping(std::mt19937& random, double slope) {
+ReferenceProblem sloping(std::mt19937& random, double slope) {
   const Shape shape = random_shape(random, 80, 1);
   const auto [n, m, d] = shape;
   const Floats one = {1};
   const Floats ones(static_cast<Size>(n), 1);
-  Problem problem{shape, ones, {}, integers(random, m, 9), one, one, ones, {}, {}};
+  ReferenceProblem problem{shape, ones, {}, integers(random, m, 9), one, one, ones, {}, {}};
   for (Index j = 0; j < m; ++j) {
     problem.A2.push_back(static_cast<float>(slope * static_cast<double>(j)));
   }
@@ -856,7 +859,7 @@ TEST(Bound, HoldsForTheSoftmaxAlone) {
   double closest = 0;
   for (const double slope : kSlopes) {
     for (int trial = 0; trial < 200; ++trial) {
-      Problem problem = sloping(random, slope);
+      ReferenceProblem problem = sloping(random, slope);
       if (trial % 2 == 0) {
         problem.A3.assign(problem.A3.size(), trial % 4 == 0 ? 1.0F : -1.0F);
         problem.A3[0] *= 3;
@@ -875,7 +878,7 @@ TEST(Bound, HoldsForTheSoftmaxAlone) {
 // p = -f v of one query and one key, with f = 1 and v = dO . O of depth 40.
 TEST(Bound, HoldsForARowSumOfGivenO) {
   std::mt19937 random(14);
-  Problem problem = ordinary(random, {1, 1, 40});
+  ReferenceProblem problem = ordinary(random, {1, 1, 40});
   problem.A3.assign(40, 0);
   problem.X.assign(1600, 0);
   problem.L = {0};
@@ -895,7 +898,7 @@ TEST(Bound, HoldsForLargeExactScores) {
   double closest = 0;
   double largest = 0;
   for (unsigned trial = 0; trial < 300 && !HasFailure(); ++trial) {
-    const Problem problem = large_scores(random, random_shape(random, 20, 12));
+    const ReferenceProblem problem = large_scores(random, random_shape(random, 20, 12));
     const Variant variant = random_variant(random);
     if (variant.arithmetic != Arithmetic::float32 && variant.arithmetic != Arithmetic::flushing) {
       continue;  // the others err where float32 cannot
@@ -926,7 +929,7 @@ TEST(Bound, HoldsWhereFloat32Underflows) {
   std::mt19937 random(9);
   double closest = 0;
   for (unsigned trial = 0; trial < 200 && !HasFailure(); ++trial) {
-    Problem problem = ordinary(random, random_shape(random, 12, 6), 100);
+    ReferenceProblem problem = ordinary(random, random_shape(random, 12, 6), 100);
     shrink(random, {&problem.A1, &problem.dO, &problem.A3, &problem.Y});
     Variant variant = random_variant(random);
     variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
@@ -938,7 +941,7 @@ TEST(Bound, ProductsInAnyOrder) {
   std::mt19937 random(10);
   for (unsigned trial = 0; trial < 100; ++trial) {
     const auto [n, m, d] = random_shape(random, 12, 40);
-    Problem unused;
+    ReferenceProblem unused;
     Variant variant = random_variant(random);
     const bool whole = trial % 2 == 0;
     const Floats A = whole ? integers(random, n * d, 100) : centred(random, n * d, 1);
@@ -970,7 +973,7 @@ TEST(Bound, HoldsForEverySchedule) {
   double closest[2] = {};
   for (unsigned trial = 0; trial < 900 && !HasFailure(); ++trial) {
     const double scale = std::exp2(20 * uniform(random) - 12);
-    Problem problem = ordinary(random, random_shape(random, 24, 12), scale);
+    ReferenceProblem problem = ordinary(random, random_shape(random, 24, 12), scale);
     if (trial % 3 == 1) {
       problem = with_offset(random, problem, std::exp2(24 * uniform(random)));
     }
@@ -1001,7 +1004,7 @@ TEST(Bound, HoldsForTheRunningMeanAlone) {
   double closest = 0;
   for (const double slope : kSlopes) {
     for (int trial = 0; trial < 200 && !HasFailure(); ++trial) {
-      Problem problem = sloping(random, slope);
+      ReferenceProblem problem = sloping(random, slope);
       if (trial % 3 == 1) {
         problem = with_offset(random, problem, 0x1p14);
       }
@@ -1024,7 +1027,7 @@ TEST(Bound, HoldsForRoundingsThatAreChosen) {
   for (int trial = 0; trial < 60 && !HasFailure(); ++trial) {
     const bool plain = trial % 2 == 0;
     const Index m = 2 + static_cast<Index>(random() % 8);
-    Problem problem = ordinary(random, {1, m, plain ? 1 : 2});
+    ReferenceProblem problem = ordinary(random, {1, m, plain ? 1 : 2});
     if (plain) {
       problem.A1 = problem.X = problem.Y = problem.dO = {1};
       problem.A2 = integers(random, m, 2);
@@ -1064,7 +1067,7 @@ TEST(Bound, HoldsForLargeExactScoresInEverySchedule) {
   std::mt19937 random(23);
   double closest = 0;
   for (unsigned trial = 0; trial < 400 && !HasFailure(); ++trial) {
-    const Problem problem = large_scores(random, random_shape(random, 20, 12));
+    const ReferenceProblem problem = large_scores(random, random_shape(random, 20, 12));
     Variant variant = random_schedule(random, problem.shape.m);
     variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
     SCOPED_TRACE(description(problem, 0, variant));
@@ -1076,7 +1079,7 @@ TEST(Bound, HoldsForSchedulesThatUnderflow) {
   std::mt19937 random(24);
   double closest = 0;
   for (unsigned trial = 0; trial < 400 && !HasFailure(); ++trial) {
-    Problem problem = ordinary(random, random_shape(random, 12, 6), 100);
+    ReferenceProblem problem = ordinary(random, random_shape(random, 12, 6), 100);
     shrink(random, {&problem.A1, &problem.dO, &problem.A3, &problem.Y, &problem.A2});
     Variant variant = random_schedule(random, problem.shape.m);
     variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
@@ -1088,7 +1091,7 @@ TEST(Bound, HoldsForSchedulesThatUnderflow) {
 // Integers stop being exact at 2^24, and below 2^-126 nothing is.
 TEST(Bound, ExactOnlyWhereFloat32Is) {
   std::mt19937 random(15);
-  Problem unused;
+  ReferenceProblem unused;
   for (unsigned trial = 0; trial < 100; ++trial) {
     for (const double scale : {1.0, 0x1p-30, 0x1p-75}) {
       const Index d = 1 + trial % 9;
@@ -1121,7 +1124,7 @@ TEST(Expected, HoldsForIndependentRoundings) {
   double closest = 0;
   for (unsigned trial = 0; trial < 60 && !HasFailure(); ++trial) {
     const double scale = std::exp2(12 * uniform(random) - 8);
-    Problem problem = ordinary(random, random_shape(random, 120, 20), scale);
+    ReferenceProblem problem = ordinary(random, random_shape(random, 120, 20), scale);
     if (trial % 4 == 3) {
       give_forward(problem, trial);
     }
@@ -1140,7 +1143,7 @@ TEST(Expected, HoldsForIndependentRoundingsOfEverySchedule) {
   double closest = 0;
   for (unsigned trial = 0; trial < 100 && !HasFailure(); ++trial) {
     const double scale = std::exp2(12 * uniform(random) - 8);
-    Problem problem = ordinary(random, random_shape(random, 120, 20), scale);
+    ReferenceProblem problem = ordinary(random, random_shape(random, 120, 20), scale);
     if (trial % 3 == 1) {
       problem = with_offset(random, problem, std::exp2(20 * uniform(random)));
     }
@@ -1160,7 +1163,7 @@ TEST(Expected, HoldsForLongSums) {
   std::mt19937 random(20);
   double closest = 0;
   for (const Shape shape : {Shape{20000, 1, 1}, Shape{1, 20000, 1}}) {
-    Problem problem = ordinary(random, shape, 1e-3);
+    ReferenceProblem problem = ordinary(random, shape, 1e-3);
     for (Floats* words : {&problem.A1, &problem.A2, &problem.A3, &problem.dO, &problem.X}) {
       std::transform(words->begin(), words->end(), words->begin(),
                      [](float x) { return std::abs(x); });
@@ -1178,7 +1181,7 @@ TEST(Expected, HoldsForLongSums) {
 // Measured: the bound is 6 percent of the largest element of g, expected is 0.13 percent.
 TEST(Expected, IsSmallWhereTheBoundIsNot) {
   std::mt19937 random(17);
-  const Problem problem = ordinary(random, {1000, 1000, 48});
+  const ReferenceProblem problem = ordinary(random, {1000, 1000, 48});
   const Bounded g = evaluate(problem.input(), {problem.g_chain(), 0}).g;
   const auto largest = [](const std::vector<double>& words) {
     double result = 0;
@@ -1211,7 +1214,7 @@ TEST(Expected, IsNoBoundForRepeatedWords) {
   std::mt19937 random(18);
   double closest = 0;
   for (unsigned trial = 0; trial < 20; ++trial) {
-    Problem problem = ordinary(random, {200, 100, 8});
+    ReferenceProblem problem = ordinary(random, {200, 100, 8});
     for (Floats* rows : {&problem.A1, &problem.dO}) {
       for (Size i = 8; i < rows->size(); ++i) {
         (*rows)[i] = (*rows)[i - 8];
@@ -1234,7 +1237,7 @@ class GradientOf {
  public:
   using Formula = std::function<Real(Index i, Index j, Real f, Real q, Real v)>;
 
-  explicit GradientOf(const Problem& in) : in_(in) {
+  explicit GradientOf(const ReferenceProblem& in) : in_(in) {
     const auto [n, m, d] = in.shape;
     const auto S = times(n, d, d, by_rows(in.A1, d), by_rows(in.X, d));
     const auto h = times(m, d, d, by_rows(in.A3, d), by_rows(in.Y, d));
@@ -1270,14 +1273,14 @@ class GradientOf {
   }
 
  private:
-  const Problem& in_;
+  const ReferenceProblem& in_;
   std::vector<Real> f_, q_, v_;
 };
 
 class Refuses : public testing::Test {
  protected:
-  static const Problem& problem() {
-    static const Problem instance = [] {
+  static const ReferenceProblem& problem() {
+    static const ReferenceProblem instance = [] {
       std::mt19937 random(11);
       return ordinary(random, {257, 257, 33});
     }();
@@ -1329,7 +1332,7 @@ TEST_F(Refuses, ATransposedGradient) {
 // Measured: the largest errors are 3 to 8 times what is expected.
 TEST(Expected, WarnsOfAWrongPThatTheBoundLetsThrough) {
   std::mt19937 random(19);
-  const Problem problem = ordinary(random, {500, 500, 48});
+  const ReferenceProblem problem = ordinary(random, {500, 500, 48});
   const Bounded exact = evaluate(problem.input(), {problem.g_chain(), 0}).g;
   const GradientOf gradient(problem);
   const auto check = [&](const GradientOf::Formula& p_of) {
@@ -1466,7 +1469,7 @@ TEST(Compare, WarnsOfWhatIndependentRoundingsDoNotExplain) {
 // Scores of 10^12 that are not exact have errors far beyond what exp can carry.
 TEST(Bound, IsInfiniteWhereNothingCanBeStated) {
   std::mt19937 random(12);
-  const Problem problem = ordinary(random, {4, 6, 5}, 1e12);
+  const ReferenceProblem problem = ordinary(random, {4, 6, 5}, 1e12);
   const Reference found = evaluate(problem.input(), {problem.g_chain()});
   for (const Bounded* each : {&found.O, &found.g, &found.dQ, &found.dK, &found.dV}) {
     EXPECT_TRUE(std::none_of(each->bound.begin(), each->bound.end(),
@@ -1477,20 +1480,20 @@ TEST(Bound, IsInfiniteWhereNothingCanBeStated) {
 
 TEST(Reference, RefusesSizesThatDoNotFit) {
   std::mt19937 random(13);
-  const Problem good = ordinary(random, {4, 6, 5});
-  const auto refuses = [&](Floats Problem::*which, Index size) {
-    Problem bad = good;
+  const ReferenceProblem good = ordinary(random, {4, 6, 5});
+  const auto refuses = [&](Floats ReferenceProblem::*which, Index size) {
+    ReferenceProblem bad = good;
     (bad.*which).resize(static_cast<Size>(size));
     EXPECT_THROW(static_cast<void>(evaluate(bad.input(), {})), ShapeMismatch);
   };
-  refuses(&Problem::A1, 19);
-  refuses(&Problem::A2, 20);
-  refuses(&Problem::A3, 31);
-  refuses(&Problem::X, 24);
-  refuses(&Problem::Y, 0);
-  refuses(&Problem::dO, 30);
-  refuses(&Problem::O, 20);  // without L
-  refuses(&Problem::L, 4);   // without O
+  refuses(&ReferenceProblem::A1, 19);
+  refuses(&ReferenceProblem::A2, 20);
+  refuses(&ReferenceProblem::A3, 31);
+  refuses(&ReferenceProblem::X, 24);
+  refuses(&ReferenceProblem::Y, 0);
+  refuses(&ReferenceProblem::dO, 30);
+  refuses(&ReferenceProblem::O, 20);  // without L
+  refuses(&ReferenceProblem::L, 4);   // without O
   EXPECT_THROW(static_cast<void>(evaluate_product(2, 2, 2, good.A1, good.A2)), ShapeMismatch);
 }
 

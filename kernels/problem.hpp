@@ -1,0 +1,37 @@
+#pragma once
+// The mathematics that is asked for: how large, and which operands are one.
+
+#include <cstdint>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// n queries, m keys, width d.
+struct Shape {
+  Index n = 1;
+  Index m = 1;
+  Index d = 1;
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+// kv: A3 is A2, whose rows are keys and values at once. self: A1 is the same matrix, too, which
+// bounds know, and kernels read as two.
+enum class Sharing : std::uint8_t { none, kv, self };
+
+struct Problem {
+  Problem() = default;
+  explicit Problem(const Shape& of, Sharing by = Sharing::none) : shape(of), sharing(by) {}
+  Problem(Index n, Index m, Index d, Sharing by = Sharing::none) : shape{n, m, d}, sharing(by) {}
+
+  Shape shape;
+  Sharing sharing = Sharing::none;
+
+  // The matrices that a key is read from: A2 and A3, or one for both.
+  [[nodiscard]] Index key_sources() const { return sharing == Sharing::none ? 2 : 1; }
+
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+}  // namespace redblue

@@ -1,0 +1,63 @@
+#pragma once
+// Each kernel as it is tested: under each of its spellings, which is to say with keys of its own
+// and, where it can, with shared ones; so that a shape is all that a test asks for.
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+
+namespace redblue {
+
+struct TestedKernel {
+  TestedKernel(const KernelName& of)  // NOLINT: a spelling is a kernel to test
+      : name(of.text()),
+        given(of.given()),
+        returns(of.kernel->returns),
+        summary(of.summary()),
+        kernel(of.kernel),
+        sharing(of.sharing) {}
+
+  std::string name;
+  std::vector<Signature> given, returns;
+  std::string summary;
+  const Kernel* kernel;
+  Sharing sharing;
+
+  operator const Kernel&() const { return *kernel; }  // NOLINT: what is asked of any of them
+
+  [[nodiscard]] Problem problem(const Shape& shape) const { return Problem(shape, sharing); }
+  [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective,
+                              Index prefetch = 1) const {
+    return kernel->blocks(problem(shape), M, objective, prefetch);
+  }
+  [[nodiscard]] Plan plan(const Shape& shape, Index M, Objective objective = Objective::words,
+                          Index prefetch = 1) const {
+    return kernel->plan(problem(shape), M, objective, prefetch);
+  }
+  [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const {
+    return kernel->plan(problem(shape), M, blocks);
+  }
+  [[nodiscard]] Index least_M(const Shape& shape, Index prefetch = 1) const {
+    return kernel->least_M(problem(shape), prefetch);
+  }
+  [[nodiscard]] std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) const {
+    return kernel->formula.cost(problem(shape), blocks);
+  }
+  [[nodiscard]] bool streams_keys() const { return kernel->streams_keys(); }
+  [[nodiscard]] const std::optional<RowSplit>& split() const { return kernel->schedule.split; }
+};
+
+inline std::vector<TestedKernel> tested_kernels() {
+  return {kernel_names().begin(), kernel_names().end()};
+}
+inline TestedKernel tested_kernel(std::string_view name) {
+  const auto found = parse_kernel_name(name);
+  return found ? TestedKernel(*found)
+               : throw std::out_of_range("no kernel is called " + std::string(name));
+}
+
+}  // namespace redblue
