@@ -3,7 +3,6 @@
 // block is found by bisection. And the windows that blocks make of an operand.
 
 #include <algorithm>
-#include <vector>
 
 #include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"

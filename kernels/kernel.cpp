@@ -38,7 +38,7 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   require(n > 0 && m > 0 && d > 0, "n, m and d are at least 1");
   require(M > 0, "M is at least 1");
   if (problem.sharing != Sharing::none && !kernel.shares_keys) {
-    throw ShapeMismatch(std::string(kernel.name) + " takes A3 as a matrix of its own");
+    throw ShapeMismatch(std::string(kernel.name) + " does not share keys");
   }
 }
 
@@ -59,12 +59,8 @@ SlowMatrix& Operands::out(std::string_view name) const {
   return by_name(returned_, name);
 }
 
-bool Operands::gives(std::string_view name) const {
-  return std::ranges::any_of(given_,
-                             [&](const SlowMatrix* matrix) { return matrix->name() == name; });
-}
-
 Blocks Kernel::blocks(const Problem& problem, Index M, Objective objective, Index prefetch) const {
+  check_problem(*this, problem, M);
   require(prefetch > 0, "a prefetch is at least 1");
   check_prefetch(*this, problem, prefetch);
   return prefetch > 1 ? fitting.fit_ahead(problem, M, prefetch)

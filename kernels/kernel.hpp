@@ -27,7 +27,7 @@ namespace redblue {
 class Machine;
 class Workspace;
 
-// M is below the least M of the kernel for this shape.
+// M is below the least M of the kernel for this problem.
 class FastMemoryTooSmall : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -46,7 +46,6 @@ class Operands {
   // Throws: ShapeMismatch naming the operand that is missing.
   [[nodiscard]] const SlowMatrix& in(std::string_view name) const;
   [[nodiscard]] SlowMatrix& out(std::string_view name) const;
-  [[nodiscard]] bool gives(std::string_view name) const;
 
  private:
   std::vector<const SlowMatrix*> given_;
@@ -195,7 +194,7 @@ const Signature* find_operand(const std::vector<Signature>& operands, std::strin
 
 // All kernels, in the order in which `redblue list` shows them.
 const std::vector<Kernel>& kernels();
-// Throws: std::out_of_range.
+// By its registered name; a spelling is for parse_kernel_name(). Throws: std::out_of_range.
 const Kernel& find_kernel(std::string_view name);
 
 // A kernel and how it is asked to share: NAME-shared is another spelling of NAME where A3 is A2.

@@ -2,6 +2,7 @@
 // Everything about a run that is decided before it starts, as values: the blocks, and the
 // closed form of what each phase will move and hold.
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -16,8 +16,8 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// kv: A3 is A2, whose rows are keys and values at once. self: A1 is the same matrix, too, which
-// bounds know, and kernels read as two.
+// kv: A3 is A2, whose rows are keys and values at once. self: A1 is A2 as well, and n = m; bounds
+// use it, a kernel reads A1 and A2 apart.
 enum class Sharing : std::uint8_t { none, kv, self };
 
 struct Problem {

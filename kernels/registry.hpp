@@ -1,6 +1,7 @@
 #pragma once
-// What makes each kernel: a line here, and one in the list of registry.cpp. A kernel's name is its
-// path: backward/rows is in kernels/backward/rows.cpp, and the members of its family beside it.
+// What makes each kernel: a line here, and one in the list of registry.cpp. backward/rows-q is in
+// kernels/backward/rows_q.cpp. A variant without a file is in that of the name it extends: rows-w
+// in rows.cpp, stationary-a in stationary.cpp.
 
 #include "kernels/kernel.hpp"
 

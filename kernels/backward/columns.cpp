@@ -9,7 +9,6 @@
 #include "kernels/parts/columns.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "kernels/attention.hpp"
 #include "kernels/registry.hpp"

@@ -6,8 +6,6 @@
 //
 // With all keys resident, or T = 1, that is each word once.
 
-#include <utility>
-
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/resident.hpp"

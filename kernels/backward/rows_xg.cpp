@@ -35,9 +35,9 @@ Index resident_keys(const Problem& problem, const Blocks& blocks) {
 // Some keys with their values, transposed. Where A3 is A2, in one tile.
 class TransposedKeys {
  public:
-  TransposedKeys(Machine& machine, const Operands& io, Range J)
+  TransposedKeys(Machine& machine, const Problem& problem, const Operands& io, Range J)
       : a2_(machine.read(transposed(io.in("A2").row_block(J)))) {
-    if (io.gives("A3")) {
+    if (problem.sharing == Sharing::none) {
       own_a3_ = machine.read(transposed(io.in("A3").row_block(J)));
     }
   }
@@ -88,7 +88,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   }
   const Range passing{passing_from, m};
   for (const Range J : blocks(passing.size(), by.keys)) {
-    const TransposedKeys of_J(machine, io, part_of(passing, J));
+    const TransposedKeys of_J(machine, by.problem, io, part_of(passing, J));
     meet(of_J.a2(), of_J.a3());
   }
 }
@@ -105,7 +105,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     x = machine.read(io.in("X").row_block({0, d}));
     gradient_t = machine.initialize("g", d, d);
     for (const Range J : blocks(resident_to, by.keys)) {
-      resident.emplace_back(machine, io, J);
+      resident.emplace_back(machine, plan.problem, io, J);
     }
   }
   for (const Range I : by.units()) {

@@ -6,7 +6,6 @@
 // With all keys resident, or T = 1, that is each word once.
 
 #include <algorithm>
-#include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"

@@ -45,7 +45,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     scores_phase(machine, "s", by, S, io.in("A2"), measured, s);
   }
   SlowMatrix h = workspace.matrix("h", m, d);
-  product_phase(machine, "h", by, io.in(io.gives("A3") ? "A3" : "A2"), io.in("Y"), h);
+  product_phase(machine, "h", by, io.in(plan.problem.sharing == Sharing::none ? "A3" : "A2"),
+                io.in("Y"), h);
   made_product(
       machine, "O", by, h, io.out("O"),
       [&](Range I) { return machine.read(std::as_const(L).row_block(I)); },

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/attention.hpp"
 namespace redblue {
 
 Words ResidentPlan::resident_words() const {
@@ -29,7 +28,7 @@ Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
 }
 
 std::optional<Tile> Resident::own_values(Range J) const {
-  if (!io_.gives("A3")) {
+  if (by_.problem.sharing != Sharing::none) {
     return std::nullopt;
   }
   return machine_.read(io_.in("A3").row_block(J));

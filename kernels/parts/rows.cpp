@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -87,7 +88,7 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
 KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io)
     : ranges_(by.problem.shape.m, by.keys),
       a2_(machine, io.in("A2").row_blocks(by.keys), Orientation::straight, by.prefetch) {
-  if (io.gives("A3")) {
+  if (by.problem.sharing == Sharing::none) {
     own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), Orientation::straight, by.prefetch);
   }
 }

@@ -17,10 +17,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/kernel.hpp"
 #include "memsim/slow_matrix.hpp"

@@ -1,5 +1,7 @@
 #include "kernels/parts/stages.hpp"
 
+#include <utility>
+
 namespace redblue {
 
 Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost) {

@@ -240,7 +240,7 @@ std::string to_json(const BoundReport& report) {
     json["best"] = {
         {"kernel", spelled(best.plan)}, {"words", best.words.value()}, {"ratio", report.ratio()}};
     if (best.forward) {
-      json["best"]["forward"] = best.forward->kernel;
+      json["best"]["forward"] = spelled(*best.forward);
     }
   }
   if (task.pass != Pass::product) {

@@ -53,7 +53,7 @@ std::string sources(const DeviceReport& report) {
 
 Json choice_json(const std::optional<Choice>& choice) {
   return choice ? Json{{"kernel", spelled(choice->plan)},
-                       {"forward", choice->forward ? Json(choice->forward->kernel) : Json()},
+                       {"forward", choice->forward ? Json(spelled(*choice->forward)) : Json()},
                        {"words", choice->words.value()},
                        {"lower_bound", bound_json(choice->bound)},
                        {"ratio", over_bound(*choice)}}
@@ -182,7 +182,7 @@ std::string to_csv(const DeviceReport& report) {
                         choice.task.M, to_string(choice.task.sharing), to_string(choice.task.known),
                         choice.by_rule(), words(choice.small), words(choice.large),
                         best ? spelled(best->plan) : "",
-                        best && best->forward ? best->forward->kernel : "", words(best),
+                        best && best->forward ? spelled(*best->forward) : "", words(best),
                         best ? fmt::format("{}", best->bound.words) : "", choice.bound.words);
   }
   return text;

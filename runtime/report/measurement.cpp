@@ -238,7 +238,12 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
     measurement.events.push_back({name});
   }
   const Index line = simulation.outer.line;
-  measurement.kernel = simulated_part(document, document, document["kernel"], profile, line);
+  // As the run labels its events.
+  const auto asked = parse_kernel_name(document["kernel"].get<std::string>());
+  const bool shared = document.contains("sharing");
+  measurement.kernel = simulated_part(
+      document, document, spelled(asked.value().kernel->name, shared ? Sharing::kv : Sharing::none),
+      profile, line);
   for (const auto& [name, origin] : document["operands"].items()) {
     measurement.operands[name] = parse_origin(origin.get<std::string>());
   }

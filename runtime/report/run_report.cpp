@@ -1,10 +1,8 @@
 #include "runtime/report/run_report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -375,6 +373,9 @@ std::string to_json(const Report& report) {
     for (const auto& [name, origin] : report.operands) {
       json["operands"][name] = to_string(origin);
     }
+  }
+  if (plan.problem.sharing != Sharing::none) {
+    json["sharing"] = to_string(plan.problem.sharing);
   }
   json["threads"] = report.kernel.team.workers;
   json.update(part_json(report.kernel));

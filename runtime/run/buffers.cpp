@@ -1,6 +1,5 @@
 #include "runtime/run/buffers.hpp"
 
-#include <algorithm>
 #include <memory>
 
 namespace redblue {

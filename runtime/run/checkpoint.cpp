@@ -1,7 +1,6 @@
 #include "runtime/run/checkpoint.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -122,8 +121,8 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   checkpoint.units = json["units"];
   checkpoint.counted = counted_of(json["counted"]);
   checkpoint.sum.resize(json["sum"].get<std::size_t>());
-  std::memcpy(checkpoint.sum.data(), content.data() + line + 1,
-              checkpoint.sum.size() * sizeof(float));
+  const auto sum = std::as_writable_bytes(std::span(checkpoint.sum));
+  std::ranges::copy(std::as_bytes(std::span(content)).subspan(line + 1, sum.size()), sum.begin());
   return checkpoint;
 }
 

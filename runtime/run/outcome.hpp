@@ -1,5 +1,5 @@
 #pragma once
-// What a run or a count found, as values; runtime/run/outcome.hpp writes them down.
+// What a run or a count found, as values; runtime/report/run_report.hpp writes them down.
 
 #include <array>
 #include <cstdint>

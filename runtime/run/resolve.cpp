@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/attention.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/theory/planner.hpp"
@@ -140,8 +141,8 @@ KernelName kernel_of(const Request& request) {
   if (request.sharing != Sharing::none) {
     if (!name->kernel->shares_keys) {
       throw RequestError(
-          fmt::format("{} {}: {} takes A3 as a matrix of its own; {} share keys",
-                      request.said("--sharing"), to_string(request.sharing), request.kernel,
+          fmt::format("{} {}: {} does not share keys; {} do", request.said("--sharing"),
+                      to_string(request.sharing), request.kernel,
                       names_of([](const Kernel& other) { return other.shares_keys; })));
     }
     name->sharing = request.sharing;
@@ -175,7 +176,7 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
   for (const Signature& operand : find_kernel(plan.kernel).given(plan.problem.sharing)) {
     const std::string name(operand.name);
     const bool stored = std::ranges::find(found, name) != found.end();
-    if ((name == "O" || name == "L") && !readers.contains(name) && !stored) {
+    if (made_by_forward(name) && !readers.contains(name) && !stored) {
       continue;  // the forward kernel makes them
     }
     const Origin origin = readers.contains(name)        ? Origin::file
@@ -331,8 +332,8 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// Who makes O and L: the first of these that fits; for a kernel that has A2 for A3, of those that
-// have, too. The last has the least M.
+// The forward kernels tried for O and L, in this order; with shared keys, kernels that take them.
+// The last has the least M.
 std::vector<std::string_view> forwards_of(const Problem& problem) {
   using Names = std::vector<std::string_view>;
   return problem.sharing != Sharing::none
@@ -372,7 +373,8 @@ Plans choose(const Request& request, const Size& size, bool has_forward) {
   const bool shared = request.threads > 1 && heads == 1;
   const bool must_split = shared || resumes(request);
   const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
-                  .workers = shared ? request.threads : std::min(request.threads, heads)};
+                  .workers = shared ? request.threads : std::min(request.threads, heads),
+                  .shared_only = true};
   const auto ahead = [&](Plan plan) {
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
@@ -382,8 +384,7 @@ Plans choose(const Request& request, const Size& size, bool has_forward) {
   };
   for (Choice& choice : choices(task, goal)) {
     Plan plan = ahead(std::move(choice.plan));
-    const bool does = plan.problem == size.problem &&
-                      (!must_split || splits(find_kernel(plan.kernel))) &&
+    const bool does = (!must_split || splits(find_kernel(plan.kernel))) &&
                       (request.prefetch == 1 || plan.blocks.contains(kPrefetch));
     if (does) {
       std::optional<Plan> forward;

@@ -30,7 +30,7 @@ struct Stored {
 
 // The kernel that is asked for.
 KernelName kernel_of(const Request& request);
-// In which O and L of the kernel's sources can be made.
+// The least M in which a forward pass of this problem fits.
 Index least_M_of_forward(const Problem& problem);
 Readers open_inputs(const Request& request, const KernelName& kernel);
 Size size_of(const Request& request, const KernelName& kernel, const Readers& readers,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/attention.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/stored_run.hpp"
@@ -63,7 +64,7 @@ Buffers make_inputs(const Request& request, const Kernel& kernel, const Readers&
   const Index heads = size.heads.value_or(1);
   for (const Signature& operand : kernel.given(size.problem.sharing)) {
     const auto reader = readers.find(operand.name);
-    if (reader == readers.end() && (operand.name == "O" || operand.name == "L")) {
+    if (reader == readers.end() && made_by_forward(operand.name)) {
       continue;  // the forward kernel makes them
     }
     std::vector<float>& buffer = inputs[std::string(operand.name)];
@@ -116,7 +117,8 @@ Report run(const Request& request, const Topology& topology, const Around& aroun
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
   set_origins(report, request, readers);
   const MemoryClaim memory(request.memory, memory_needed(report, kernel, request.verify),
-                           kernel.name, "take smaller n, m or d, fewer heads, or use count");
+                           spelled(report.kernel.plan),
+                           "take smaller n, m or d, fewer heads, or use count");
   // An output that cannot be written is known before the work is done.
   Writers writers = open_outputs(request, kernel, size);
 

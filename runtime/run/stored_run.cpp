@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "kernels/arithmetic/simd.hpp"
+#include "kernels/attention.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/store/store.hpp"
 #include "runtime/run/buffers.hpp"
@@ -144,8 +145,8 @@ void StoredRun::open_found(const Readers& readers) {
         return operand.name == "dO" || operands_.contains(operand.name);
       });
   if (!of_these) {
-    for (const char* name : {"O", "L"}) {
-      operands_.erase(name);
+    for (const std::string_view name : {kO.name, kL.name}) {
+      operands_.erase(std::string(name));
       std::erase(found_, name);
     }
   } else if (has_O) {
@@ -161,7 +162,7 @@ void StoredRun::refuse_older_results() const {
   const auto made = std::min(written("O"), written("L"));
   for (const Signature& operand : asked_.given()) {
     const std::string name(operand.name);
-    if (name != "dO" && name != "O" && name != "L" && written(name) > made) {
+    if (name != "dO" && !made_by_forward(name) && written(name) > made) {
       throw RequestError(fmt::format(
           "{}: {} has O and L from before {} came: remove O.rb and L.rb, or import them anew",
           request_.said("--store"), store_.directory().string(), name));
@@ -300,7 +301,7 @@ File StoredRun::bring(const Signature& operand, const Plan& plan, const Readers&
 
 void StoredRun::bring_inputs(const Report& report, const Readers& readers) {
   for (const Signature& operand : given_of(report.kernel.plan)) {
-    const bool made_later = (operand.name == "O" || operand.name == "L") && report.forward;
+    const bool made_later = made_by_forward(operand.name) && report.forward;
     if (!made_later && !operands_.contains(operand.name)) {
       operands_[std::string(operand.name)] = bring(operand, report.kernel.plan, readers);
     }
@@ -418,8 +419,8 @@ Files StoredRun::run_part(Part& part, bool is_forward) {
 void StoredRun::run_forward(Part& forward) {
   if (from_checkpoint_ && checkpoint_.forward_done) {
     forward.counted = checkpoint_.forward;
-    for (const char* name : {"O", "L"}) {
-      operands_[name] = store_.open(temporary(name));
+    for (const std::string_view name : {kO.name, kL.name}) {
+      operands_[std::string(name)] = store_.open(temporary(std::string(name)));
     }
     return;
   }
@@ -523,7 +524,7 @@ Report StoredRun::run() {
   const Kernel& kernel = find_kernel(report.kernel.plan.kernel);
   set_origins(report, request_, readers, found_);
   const MemoryClaim memory(
-      request_.memory, memory_needed(report, kernel), kernel.name,
+      request_.memory, memory_needed(report, kernel), spelled(report.kernel.plan),
       request_.verify ? "run without --verify, which holds all matrices" : "take a smaller M");
   if (!from_checkpoint_) {
     remove_left();

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
+#include "kernels/attention.hpp"
 #include "runtime/observe/fma_peak.hpp"
 #include "runtime/run/inputs.hpp"
 
 namespace redblue {
 
-Trial::Trial(const KernelName& kernel, const Shape& shape)
+TimedProblem::TimedProblem(const KernelName& kernel, const Shape& shape)
     : kernel_(*kernel.kernel), problem_(shape, kernel.sharing) {
   bool forward = false;
   for (const Signature& operand : kernel.given()) {
-    if (operand.name == "O" || operand.name == "L") {
+    if (made_by_forward(operand.name)) {
       forward = true;
       continue;
     }
@@ -29,17 +30,17 @@ Trial::Trial(const KernelName& kernel, const Shape& shape)
   }
 }
 
-double Trial::seconds(const Plan& plan) {
+double TimedProblem::seconds(const Plan& plan) {
   return run(kernel_, plan, returned_).total_seconds;
 }
 
-double Trial::of_peak(Index M) {
+double TimedProblem::of_peak(Index M) {
   const Counted counted = run(kernel_, kernel_.plan(problem_, M, Objective::time), returned_);
   const auto flops = static_cast<double>(counted.total.operations.flops);
   return 1e-9 * flops / counted.total_seconds / fma_peak(1, Topology());
 }
 
-Counted Trial::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
+Counted TimedProblem::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
   const KernelMatrices bound(kernel, problem_, 1, given_, results);
   return run_on_team(kernel, plan, {}, bound.heads(), Topology());
 }

@@ -8,12 +8,12 @@
 
 namespace redblue {
 
-class Trial {
+class TimedProblem {
  public:
   // Inputs are those of seed 1; O and L, where the kernel is given them, are made here.
-  Trial(const KernelName& kernel, const Shape& shape);
+  TimedProblem(const KernelName& kernel, const Shape& shape);
 
-  // Runs it once. Requires: a plan of this kernel and this shape.
+  // Runs it once. Requires: a plan of this kernel and this problem.
   double seconds(const Plan& plan);
   // The same with M words and the blocks that are planned for least time: GF/s over what
   // multiply-adds reach just after. Throws: FastMemoryTooSmall.

@@ -78,10 +78,10 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
     if (report.forward) {
       const Kernel& maker = find_kernel(report.forward->plan.kernel);
       if (chains.X_meets_keys != maker.numerics.X_meets_keys ||
-          chains.Y_meets_rows != maker.Y_meets_rows(plan.problem)) {
+          chains.Y_meets_rows != maker.Y_meets_rows(report.forward->plan.problem)) {
         // O and L were made in one way and p in another: the roundings of both together.
         chains.X_meets_keys = maker.numerics.X_meets_keys;
-        chains.Y_meets_rows = maker.Y_meets_rows(plan.problem);
+        chains.Y_meets_rows = maker.Y_meets_rows(report.forward->plan.problem);
         const Reference other = evaluate(problem, chains);
         widen(reference.g, other.g);
         widen(reference.dQ, other.dQ);

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/kernel.hpp"
-#include "runtime/run/buffers.hpp"
+#include "runtime/sweep/kernel_subjects.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/rates.hpp"
@@ -33,7 +33,7 @@ bool has_as_many_keys(const Swept* swept) {
 // Whether it reads A2 and A3 as one.
 bool shares(const Swept* swept) {
   const auto name = parse_kernel_name(swept->point.subject);
-  return name && name->sharing != Sharing::none;
+  return shares_keys(swept->point.arguments) || (name && name->sharing != Sharing::none);
 }
 
 // What no algorithm moves fewer words than that reads as much as one.
@@ -45,10 +45,10 @@ Index bound_of(const Swept& swept) {
   return largest(lower_bounds(task)).words;
 }
 
-// What nobody needs to be told: one thread, one head, the memory.
+// What goes without saying: one thread, one head, the memory, nothing shared.
 bool is_usual(std::string_view name, const Value& value) {
   const bool shape = name == "n" || name == "m" || name == "d";
-  return (value == Value(Index{1}) && !shape) || value == Value("memory");
+  return (value == Value(Index{1}) && !shape) || value == Value("memory") || value == Value("none");
 }
 
 // By size.

@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kGiven = "given";
 constexpr std::string_view kOL = "OL";
 constexpr std::string_view kDisk = "disk";
+constexpr std::string_view kSharing = "sharing";
 
 Request request_of(const std::string& kernel, const Arguments& arguments) {
   Request request;
@@ -25,6 +26,9 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
   request.threads = arguments["threads"];
   request.prefetch = arguments["prefetch"];
   request.forward_in_more_M = given_forward(arguments);
+  if (shares_keys(arguments)) {
+    request.sharing = Sharing::kv;
+  }
   if (arguments["heads"] > 1) {
     request.heads = arguments["heads"];
   }
@@ -62,7 +66,9 @@ std::vector<PhaseCost> formula_of(const Report& report, const Arguments& argumen
   return phases;
 }
 
-Subject subject(const std::string& name, const std::string& summary, MemoryBudget* memory) {
+// `shares`: the subject has a parameter `sharing`.
+Subject subject(const std::string& name, const std::string& summary, bool shares,
+                MemoryBudget* memory) {
   Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};
   made.parameters = {{.name = "n", .help = "queries"},
                      {.name = "m", .help = "keys", .same_as = "n"},
@@ -83,6 +89,12 @@ Subject subject(const std::string& name, const std::string& summary, MemoryBudge
                                .otherwise = std::string(kOL),
                                .words = {std::string(kOL), "nothing"}});
   }
+  if (shares) {
+    made.parameters.push_back({.name = std::string(kSharing),
+                               .help = "kv: A3 is A2",
+                               .otherwise = "none",
+                               .words = {"none", "kv"}});
+  }
   made.run = [name, memory](const Arguments& arguments) {
     return tally_of(run_subject(name, arguments, false, memory), arguments);
   };
@@ -96,6 +108,10 @@ Subject subject(const std::string& name, const std::string& summary, MemoryBudge
 
 bool given_forward(const Arguments& arguments) {
   return arguments.contains(kGiven) && arguments.value(kGiven) == Value(std::string(kOL));
+}
+
+bool shares_keys(const Arguments& arguments) {
+  return arguments.contains(kSharing) && arguments.value(kSharing) == Value("kv");
 }
 
 Report count_subject(const std::string& kernel, const Arguments& arguments) {
@@ -129,9 +145,11 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
   std::vector<Subject> subjects;
   for (const KernelName& name : kernel_names()) {
     const Kernel& kernel = *name.kernel;
-    subjects.push_back(subject(name.text(), name.summary(), memory));
+    subjects.push_back(subject(name.text(), name.summary(),
+                               kernel.shares_keys && name.sharing == Sharing::none, memory));
     subjects.back().least_M = [&kernel, sharing = name.sharing](const Arguments& arguments) {
-      const Problem problem(arguments["n"], arguments["m"], arguments["d"], sharing);
+      const Problem problem(arguments["n"], arguments["m"], arguments["d"],
+                            shares_keys(arguments) ? Sharing::kv : sharing);
       const Index least = kernel.least_M(problem, arguments["prefetch"]);
       return kernel.needs_forward() && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(problem))
@@ -146,7 +164,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
   }
   for (const std::string_view name : kAuto) {
     subjects.push_back(
-        subject(std::string(name), "the kernel of fewest words, as `plan` has it", memory));
+        subject(std::string(name), "the kernel of fewest words, as `plan` has it", true, memory));
   }
   return subjects;
 }

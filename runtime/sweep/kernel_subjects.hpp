@@ -1,6 +1,6 @@
 #pragma once
 // redblue's kernels as subjects of a gate or a sweep: n, m, d, M, threads, heads, prefetch, where
-// the slow store is, and, of backward, whether O and L are given.
+// the slow store is, of backward whether O and L are given, and whether keys are shared.
 
 #include <functional>
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace redblue {
 
-// In the order of kernels(), then forward/auto and backward/auto. Who runs several at a time gives
-// the memory that they share, which outlives them.
+// In the order of kernel_names(), then forward/auto and backward/auto. Who runs several at a time
+// gives the memory that they share, which outlives them.
 std::vector<Subject> kernel_subjects(MemoryBudget* memory = nullptr);
 
 // What a subject's run and formula are made of. Requires (both): complete arguments of the kernel.
@@ -25,5 +25,6 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
 bool on_disk(const Arguments& arguments);
 Report count_subject(const std::string& kernel, const Arguments& arguments);
 bool given_forward(const Arguments& arguments);
+bool shares_keys(const Arguments& arguments);
 
 }  // namespace redblue

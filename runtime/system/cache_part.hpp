@@ -1,4 +1,5 @@
 #pragma once
+// A level of cache, and a part of it as fast memory: L2, L2*0.5.
 
 #include <array>
 #include <cstddef>

@@ -167,9 +167,9 @@ std::vector<double> even(double least, double most, double finest) {
 }
 
 // The power of ten below it.
-// Of 0, which no axis has as its least or most, that of 1.
+// Of what is above 0; 0 for the length of an axis without points, or with one.
 int exponent(double number) {
-  if (number == 0) {
+  if (!(number > 0) || std::isinf(number)) {
     return 0;
   }
   return static_cast<int>(std::floor(std::log10(number) + 1e-9));

@@ -1,6 +1,7 @@
 #pragma once
 // How few words can a problem move? Lower bounds on reads + writes in a fast memory of M words,
-// each with what it assumes of an algorithm; bounds.md proves them, under the same names.
+// each with what it assumes of an algorithm; docs/theory/bounds.md proves them, under the same
+// names.
 //
 //   const auto bounds = lower_bounds({.shape = {n, m, d}, .M = M});
 //   largest(bounds).words;                              // of all algorithms
@@ -61,8 +62,8 @@ struct Schedule {
   Sharing sharing = Sharing::none;  // which sources it reads as one
 };
 
-// In the order of bounds.md. Words are rounded down. Throws: ShapeMismatch for extents below 1 and
-// for self with n != m; CountOverflow.
+// In the order of docs/theory/bounds.md. Words are rounded down. Throws: ShapeMismatch for extents
+// below 1 and for self with n != m; CountOverflow.
 std::vector<Bound> lower_bounds(const Task& task);
 
 // Whether an algorithm is of the kind that a bound is for.

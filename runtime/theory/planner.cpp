@@ -26,7 +26,8 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     Task before = task;
     before.pass = Pass::forward;
     try {
-      const std::vector<Choice> makers = choices(before, {.rates = goal.rates});
+      const std::vector<Choice> makers =
+          choices(before, {.rates = goal.rates, .shared_only = goal.shared_only});
       if (!makers.empty()) {
         forward = makers.front().plan;
       }
@@ -39,7 +40,8 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     const Kernel& kernel = *named;
     const bool needs_forward = kernel.needs_forward() && task.known == Known::nothing;
     if (kernel.pass != task.pass || (needs_forward && !forward) ||
-        (sharing != Sharing::none && task.sharing == Sharing::none)) {
+        (sharing != Sharing::none && task.sharing == Sharing::none) ||
+        (goal.shared_only && sharing != task.sharing)) {
       continue;
     }
     try {

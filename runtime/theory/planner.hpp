@@ -30,6 +30,8 @@ struct Goal {
   const Rates* rates = nullptr;  // least time by these; null: fewest words
   // That share the kernel; who makes O and L is alone.
   Index workers = 1;
+  // Where the task shares keys: only kernels that read them once, the forward one, too.
+  bool shared_only = false;
 };
 
 // Like is compared with like: a kernel that has A2 for A3 only where they are one matrix; one that

@@ -22,6 +22,7 @@
 
 #include "memsim/errors.hpp"
 #include "memsim/events.hpp"
+#include "runtime/system/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/run_kernel.hpp"
 
@@ -332,7 +333,7 @@ Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
 class EveryKernel : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
-  constexpr int kCases = 3000;
+  constexpr int kCases = kSanitized ? 600 : 3000;
   constexpr Index kMostWords = 60000;  // of one run, so that the test takes seconds
   const TestedKernel kernel = tested_kernel(GetParam());
   Random random(20240607);

@@ -1,4 +1,5 @@
 #pragma once
+// Arguments from a list, for tests of gates.
 
 #include <string>
 #include <utility>

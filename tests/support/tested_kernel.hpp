@@ -1,6 +1,5 @@
 #pragma once
-// Each kernel as it is tested: under each of its spellings, which is to say with keys of its own
-// and, where it can, with shared ones; so that a shape is all that a test asks for.
+// Each kernel under each of its spellings. A test then needs a shape alone.
 
 #include <optional>
 #include <stdexcept>

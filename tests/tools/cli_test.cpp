@@ -114,7 +114,8 @@ TEST_F(Command, EveryKeyOfARun) {
                                "M",      "seed",        "threads", "blocks",
                                "phases", "total",       "formula", "total_from_nothing",
                                "error",  "lower_bound", "ratio",   "operands"} +
-                          (takes_forward ? Keys{"forward"} : Keys{});
+                          (takes_forward ? Keys{"forward"} : Keys{}) +
+                          (kernel.sharing == Sharing::kv ? Keys{"sharing"} : Keys{});
     ASSERT_EQ(keys(run), expected);
     EXPECT_EQ(run["schema"], 1);
     EXPECT_EQ(run["context"]["redblue"], build_info::kVersion);
@@ -211,6 +212,50 @@ TEST_F(Command, CountsAreExactIn64Bits) {
   EXPECT_EQ(f["reads"].get<Index>(), n * m);
   EXPECT_EQ(f["writes"].get<Index>(), n * m);
   expect_part(count, false);
+}
+
+// NAME-shared is NAME where A3 is A2: the same words, the same bits; and the planner takes part.
+TEST_F(Command, SharedKeysAreAnOptionOfTheProblem) {
+  const std::string sizes = " --n 37 --m 23 --d 11 --M 5000";
+  for (const Kernel& kernel : kernels()) {
+    const std::string name(kernel.name);
+    if (!kernel.shares_keys) {
+      expect_refused(process("count " + name + sizes + " --sharing kv"), 2,
+                     "--sharing kv: " + name + " does not share keys; .*backward/rows.* do");
+      continue;
+    }
+    SCOPED_TRACE(name);
+    const std::string out = kernel.pass == Pass::forward ? " --out O=" : " --out g=";
+    Json asked = json("run " + name + sizes + " --sharing kv" + out + "asked.npy");
+    Json spelled = json("run " + name + "-shared" + sizes + out + "spelled.npy");
+    EXPECT_EQ(content_of(directory_ / "asked.npy"), content_of(directory_ / "spelled.npy"));
+    EXPECT_EQ(asked["kernel"], name);
+    EXPECT_EQ(spelled["kernel"], name + "-shared");
+    EXPECT_EQ(asked["sharing"], "kv");
+    for (Json* run : {&asked, &spelled}) {
+      for (Json& phase : (*run)["phases"]) {
+        phase.erase("seconds");
+      }
+    }
+    for (const char* key : {"given", "phases", "formula", "sharing", "blocks", "lower_bound"}) {
+      EXPECT_EQ(asked[key], spelled[key]) << key;
+    }
+    EXPECT_EQ(std::ranges::count(asked["given"], "A3"), 0);
+    EXPECT_FALSE(json("count " + name + sizes + " --sharing none").contains("sharing"));
+  }
+  const Json chosen = json("run backward/auto --verify --sharing kv" + sizes);
+  EXPECT_EQ(chosen["sharing"], "kv");
+  EXPECT_EQ(chosen["asked"], "backward/auto");
+  // From nothing, at an M where the forward pass is one by tiles, and where it is one by rows.
+  for (const char* M : {"400", "4000"}) {
+    const Json both =
+        json("run backward/auto --verify --sharing kv --n 200 --d 48 --M " + std::string(M));
+    EXPECT_TRUE(both["error"]["ok"].get<bool>());
+  }
+  expect_refused(process("count backward/rows-shared --sharing none" + sizes), 2,
+                 "--sharing none: backward/rows-shared shares keys");
+  expect_refused(process("count backward/rows --sharing self" + sizes), 2,
+                 "--sharing 'self': expected none or kv");
 }
 
 TEST_F(Command, CountsAtOnce) {

@@ -1,6 +1,7 @@
-// What the README shows of a command is what it prints, to the letter; but for times, speeds and
-// roundings, which are the machine's, and where all of it is about the machine.
+// What the README and the pages show of a command is what it prints, to the letter; but for times,
+// speeds and roundings, which are the machine's, and where all of it is about the machine.
 
+#include <filesystem>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -15,12 +16,11 @@ struct Shown {
   std::string command, output;
 };
 
-// The commands of the README's consoles.
-std::vector<Shown> shown() {
-  std::istringstream readme(content_of(REDBLUE_SOURCE_DIR "/README.md"));
-  std::vector<Shown> all;
+// The commands of a page's consoles.
+void add_shown(const std::filesystem::path& page, std::vector<Shown>& all) {
+  std::istringstream lines(content_of(page));
   bool console = false;
-  for (std::string line; std::getline(readme, line);) {
+  for (std::string line; std::getline(lines, line);) {
     const std::string prompt = "$ redblue ";
     if (line.starts_with("```")) {
       console = line == "```console";
@@ -29,6 +29,17 @@ std::vector<Shown> shown() {
       all.push_back({line.substr(prompt.size()), ""});
     } else if (console && !all.empty()) {
       all.back().output += line + "\n";
+    }
+  }
+}
+
+std::vector<Shown> shown() {
+  const std::filesystem::path root = REDBLUE_SOURCE_DIR;
+  std::vector<Shown> all;
+  add_shown(root / "README.md", all);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "docs")) {
+    if (entry.path().extension() == ".md") {
+      add_shown(entry.path(), all);
     }
   }
   return all;
@@ -55,7 +66,7 @@ TEST_F(Readme, ShowsWhatCommandsPrint) {
       ++compared;
     }
   }
-  EXPECT_GE(compared, 5) << "the README is read";
+  EXPECT_GE(compared, 5) << "the pages are read";
 }
 
 }  // namespace

@@ -234,6 +234,25 @@ TEST_F(SuiteCommand, IsAFileOrAPipe) {
   expect_refused(process("diff - -"), 2, "standard input is one recording");
 }
 
+// A suite takes `sharing`, too. A point recorded as NAME-shared keeps that name.
+TEST_F(SuiteCommand, SharesKeysAsAsked) {
+  const auto recorded = [&](const std::string& kernel, const std::string& more) {
+    directory_.write("suite.json", R"({"how": "run", "points": [{"kernel": ")" + kernel +
+                                       R"(", "n": 17, "d": 4, "M": 2000)" + more + "}]}");
+    return Json::parse(redblue("record suite.json").out)["points"].at(0);
+  };
+  const Json option = recorded("backward/rows", R"(, "sharing": "kv")");
+  const Json spelling = recorded("backward/rows-shared", "");
+  const Json apart = recorded("backward/rows", R"(, "sharing": "none")");
+  EXPECT_EQ(option["total"], spelling["total"]);
+  EXPECT_EQ(option["phases"], spelling["phases"]);
+  EXPECT_EQ(option["least_M"], spelling["least_M"]);
+  EXPECT_EQ(option["arguments"]["sharing"], "kv");
+  EXPECT_EQ(spelling["kernel"], "backward/rows-shared");
+  EXPECT_NE(option["total"], apart["total"]);
+  EXPECT_FALSE(apart["arguments"].contains("sharing")) << "as it was recorded before";
+}
+
 // Those that a pattern matches are left out where they do not take what is given.
 TEST_F(SuiteCommand, APatternMeansThoseThatTakeIt) {
   const auto entry = [](const std::string& kernels, const std::string& more) {

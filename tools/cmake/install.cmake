@@ -1,4 +1,4 @@
-# `cmake --install`: the redblue command, and memsim and kernels with what find_package and
+# `cmake --install`: the redblue command, and memsim, store and kernels with what find_package and
 # pkg-config need. The result can be moved: nothing in it names its prefix.
 
 include(CMakePackageConfigHelpers)

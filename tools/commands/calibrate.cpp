@@ -173,7 +173,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
           Kept& kept) {
   const Kernel& kernel = find_kernel(kTimedKernel);
   const Index least = kernel.least_M(Problem(shape));
-  Trial trial({&kernel}, shape);
+  TimedProblem trial({&kernel}, shape);
   std::vector<MeasuredShare*> shares;
   for (CalibratedCache& cache : caches) {
     for (MeasuredShare& share : cache.shares) {
@@ -206,7 +206,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
 
 // One of the plans that a kernel's rates are from.
 struct TimedPlan {
-  Trial* trial;
+  TimedProblem* trial;
   Plan plan;
   std::vector<double> seconds = {};
   double spent = 0;
@@ -214,7 +214,8 @@ struct TimedPlan {
 
 // Those for some width: with three quarters of each cache; where none is enough, with twice the
 // least M, at which some kernels do their work over and over.
-std::vector<TimedPlan> plans_for_rates(Trial& trial, const KernelName& name, const Shape& shape,
+std::vector<TimedPlan> plans_for_rates(TimedProblem& trial, const KernelName& name,
+                                       const Shape& shape,
                                        const std::vector<CalibratedCache>& caches) {
   const Kernel& kernel = *name.kernel;
   const Problem problem(shape, name.sharing);
@@ -245,10 +246,10 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
   }
   for (const Index d : kRateWidths) {
     const Shape shape{n, n, d};
-    std::vector<std::unique_ptr<Trial>> trials;
+    std::vector<std::unique_ptr<TimedProblem>> trials;
     std::vector<TimedPlan> plans;
     for (const KernelName& name : kernel_names()) {
-      trials.push_back(std::make_unique<Trial>(name, shape));
+      trials.push_back(std::make_unique<TimedProblem>(name, shape));
       std::ranges::move(plans_for_rates(*trials.back(), name, shape, caches),
                         std::back_inserter(plans));
     }

@@ -261,7 +261,8 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       prefetch_(app, "--prefetch",
                 "blocks of keys in fast memory at a time, so that a disk brings the next while one "
                 "is computed with; 1",
-                "NUMBER") {}
+                "NUMBER"),
+      sharing_(app, "--sharing", "none; kv: A3 is A2, and is read once; none", "WHICH") {}
 
 void ProblemOptions::fill(Request& request) const {
   check_kernel(kernel_.get());
@@ -285,6 +286,17 @@ void ProblemOptions::fill(Request& request) const {
   }
   for (const Given& given : blocks_.all()) {
     fill_blocks(given, request);
+  }
+  if (const auto sharing = sharing_.get()) {
+    request.said_as[sharing_.flag()] = sharing->from;
+    if (sharing->text != "none" && sharing->text != "kv") {
+      throw UsageError(fmt::format("{} '{}': expected none or kv", sharing->from, sharing->text));
+    }
+    request.sharing = sharing->text == "kv" ? Sharing::kv : Sharing::none;
+    const auto name = parse_kernel_name(request.kernel);
+    if (request.sharing == Sharing::none && name && name->sharing != Sharing::none) {
+      throw UsageError(fmt::format("{} none: {} shares keys", sharing->from, request.kernel));
+    }
   }
 }
 

@@ -99,7 +99,7 @@ class ProblemOptions {
   FastMemoryOption M_;
   TextOption blocks_;
   ObjectiveOption objective_;
-  TextOption threads_, prefetch_;
+  TextOption threads_, prefetch_, sharing_;
 };
 
 // Operands, intermediates and results on disk.
