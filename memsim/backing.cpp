@@ -55,7 +55,8 @@ void gather_tile(const float* __restrict matrix, Index width, Range rows, Range 
                   [=](Index i, Index j, Index at, Index words) {
                     fetch_ahead(from + i * width + j);
                     for_line(words, [=](auto count) {
-                      std::memcpy(to + at, from + i * width + j, count * sizeof(float));
+                      std::memcpy(to + at, from + i * width + j,
+                                  static_cast<std::size_t>(count) * sizeof(float));
                     });
                   });
   } else {
@@ -79,7 +80,8 @@ void scatter_tile(const float* __restrict from, float* __restrict matrix, Index 
     for_tile_runs(rows.size(), columns.size(), all_rows, all_columns,
                   [=](Index i, Index j, Index at, Index words) {
                     for_line(words, [=](auto count) {
-                      std::memcpy(to + i * width + j, from + at, count * sizeof(float));
+                      std::memcpy(to + i * width + j, from + at,
+                                  static_cast<std::size_t>(count) * sizeof(float));
                     });
                   });
   } else {

@@ -327,8 +327,8 @@ const std::vector<ComparisonForm>& comparison_forms() {
 
 std::string verdict(const Comparison& comparison) {
   const std::size_t failing = comparison.failing();
-  const std::size_t hidden = comparison.hidden();
-  const std::size_t all = comparison.points.size();
+  const auto hidden = static_cast<Index>(comparison.hidden());
+  const auto all = std::ssize(comparison.points);
   std::string text = failing != 0
                          ? fmt::format("DIFFERENT, {} of {}", failing, counted(all, "point"))
                      : all == 1 ? "same, the only point"

@@ -107,8 +107,8 @@ Curves curves_of(const Slice& slice) {
   Curves curves;
   std::map<Index, Index> bounds;
   std::vector<std::string> subjects = subjects_of(slice.points);
-  std::ranges::stable_partition(subjects,
-                                [](const std::string& name) { return name.ends_with("/auto"); });
+  std::stable_partition(subjects.begin(), subjects.end(),
+                        [](const std::string& name) { return name.ends_with("/auto"); });
   for (const std::string& subject : subjects) {
     std::string lines;
     const Points points =
@@ -485,9 +485,9 @@ Picture roofline_picture(const Points& points) {
 
 std::vector<Picture> figures_of(const Sweep& sweep, std::size_t phases) {
   Points all = points_of(sweep);
-  const auto [others, end] = std::ranges::stable_partition(all, has_as_many_keys);
+  const auto others = std::stable_partition(all.begin(), all.end(), has_as_many_keys);
   std::vector<Slice> best = best_slices({all.begin(), others});
-  std::ranges::move(best_slices({others, end}), std::back_inserter(best));
+  std::ranges::move(best_slices({others, all.end()}), std::back_inserter(best));
   std::vector<Picture> figures;
   for (const Slice& slice : best) {
     const Slice backward{

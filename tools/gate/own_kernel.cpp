@@ -224,7 +224,9 @@ void naming(const Point& point, const Work& work) {
 Action add_own_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>(app);
   return [options] {
-    const auto [subject, arguments] = options->point.get();
+    const auto point = options->point.get();
+    const Subject* const subject = point.subject;  // clang 14 captures no parts of a value
+    const Arguments& arguments = point.arguments;
     const Format format = parse_format(options->format);
     OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
     naming(report.point, [&] {
@@ -247,7 +249,9 @@ Action add_own_run(CLI::App& app) {
 Action add_own_count(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>(app);
   return [options] {
-    const auto [subject, arguments] = options->point.get();
+    const auto point = options->point.get();
+    const Subject* const subject = point.subject;
+    const Arguments& arguments = point.arguments;
     const Format format = parse_format(options->format);
     if (!subject->formula) {
       throw UsageError(subject->name + " has no formula: run it");
