@@ -9,7 +9,7 @@
 // rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. Chains tells
 // of others: Y may meet the rows, X the keys, and q a running mean in place of v. It
 // assumes round to nearest, exp and log of relative error at most 2^-22, and no overflow; underflow
-// may be gradual or flushed. The derivation opens reference.cpp.
+// may be gradual or flushed. docs/theory/reference.md has the derivation.
 //
 // A bound may be infinite (scores of an error beyond what exp can carry). Then nothing is
 // stated about the element, and compare() does not accept it.
@@ -68,9 +68,9 @@ struct Chains {
   // sums of e A3 that l divides before Y or after.
   bool Y_meets_rows = false;
   // Where not 0, the kernel is one pass over at most so many blocks of keys with a running mean
-  // of q, as "A running mean" in reference.cpp has it: W = U / l, g = A1^T W, dQ = W. It takes
-  // no O and L and gives no dK and dV, which stay empty. `g` is then from a word of W to one of
-  // g, and `rescales` is not read: it is the blocks less one.
+  // of q, as "A running mean" in docs/theory/reference.md has it: W = U / l, g = A1^T W, dQ = W. It
+  // takes no O and L and gives no dK and dV, which stay empty. `g` is then from a word of W to one
+  // of g, and `rescales` is not read: it is the blocks less one.
   double recentred_blocks = 0;
 };
 
