@@ -6,7 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/system/sanitized.hpp"
+
 namespace redblue {
+
+// A program of clang 14's thread sanitizer maps a file as it starts, and ends by SIGBUS where files
+// may not grow that far: `largest_file` is for others.
+inline constexpr bool kFilesAreLimited = !kThreadSanitized;
 
 // What a command line came to.
 struct Outcome {

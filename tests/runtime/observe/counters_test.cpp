@@ -14,9 +14,9 @@ namespace {
 
 constexpr Index kPages = 300;
 constexpr Index kStray = 30;  // faults of the bookkeeping around
-// A sanitizer of addresses keeps a byte of its own for each eight.
+// A sanitizer of addresses keeps a byte for each eight, one of threads two words for each.
 constexpr Index most_faults(Index pages) {
-  return pages + kStray + (kSanitized ? pages / 8 : 0);
+  return pages + kStray + (kThreadSanitized ? 2 * pages : kSanitized ? pages / 8 : 0);
 }
 
 // Pages that nobody has touched yet, each of its own.
