@@ -75,7 +75,7 @@ using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& 
 
 // Of a kernel whose row blocks (of Br queries: the units) know nothing of each other, so that
 // several machines may work on different ones. What they return is in disjoint rows; or is g, and
-// then each writes a partial g of its own, d rows of `partials`, and the partials are added in the
+// then each writes one partial g, d rows of `partials`, and the partials are added in the
 // order of the units, whatever rows of g a machine has.
 struct RowSplit {
   // Without partials: adds to g, as the whole kernel on one machine does.
