@@ -12,6 +12,7 @@
 // were. Tiles, phases and streams that outlive their machine own nothing: such a tile is 0 x 0.
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,12 @@ namespace redblue {
 // For a tile whose every word is computed before it is read.
 struct Unset {};
 inline constexpr Unset kUnset;
+
+// A step of arithmetic. Views are good while it is told.
+struct Arithmetic {
+  Operations operations;
+  std::initializer_list<ConstView> results, operands;
+};
 
 class Machine {
  public:
@@ -55,8 +62,9 @@ class Machine {
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
   [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
-  // Arithmetic reports what it did.
-  void computed(Operations operations) { phase_->operations += operations; }
+  // Arithmetic reports what it did: how many operations made which parts of tiles of which.
+  void computed(const Arithmetic& done) { phase_->operations += done.operations; }
+  void computed(Operations operations) { computed({operations, {}, {}}); }
 
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return live_; }

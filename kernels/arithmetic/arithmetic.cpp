@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <type_traits>
 
@@ -702,12 +703,18 @@ void check_product(const ConstView& c, Index rows, Index depth, const ConstView&
   require(depth == b.rows() && c.rows() == rows && c.cols() == b.cols(), what);
 }
 
-void report_product(const View& c, Index depth) {
-  c.machine().computed({.flops = 2 * c.words() * depth});
+// Where every function of this file ends: how many operations made what of what.
+void account(Operations operations, std::initializer_list<ConstView> results,
+             std::initializer_list<ConstView> operands) {
+  results.begin()->machine().computed({operations, results, operands});
 }
 
-void report(const View& changed, Index operations) {
-  changed.machine().computed({.elementwise = operations});
+Operations product(const View& c, Index depth, Index elementwise = 0) {
+  return {.flops = 2 * c.words() * depth, .elementwise = elementwise * c.words()};
+}
+
+Operations elementwise(Index operations) {
+  return {.elementwise = operations};
 }
 
 }  // namespace
@@ -715,25 +722,25 @@ void report(const View& changed, Index operations) {
 void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
   check_product(c, a.rows(), a.cols(), b, "c += a b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_add)(a, b, c);
-  report_product(c, a.cols());
+  account(product(c, a.cols()), {c}, {a, b, c});
 }
 
 void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
   check_product(c, a.of.cols(), a.of.rows(), b, "c += a^T b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_add_transposed)(a.of, b, c);
-  report_product(c, a.of.rows());
+  account(product(c, a.of.rows()), {c}, {a.of, b, c});
 }
 
 void multiply(const ConstView& a, const ConstView& b, const View& c) {
   check_product(c, a.rows(), a.cols(), b, "c = a b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply)(a, b, c);
-  report_product(c, a.cols());
+  account(product(c, a.cols()), {c}, {a, b});
 }
 
 void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
   check_product(c, a.of.cols(), a.of.rows(), b, "c = a^T b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_transposed)(a.of, b, c);
-  report_product(c, a.of.rows());
+  account(product(c, a.of.rows()), {c}, {a.of, b});
 }
 
 void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
@@ -741,8 +748,7 @@ void exponentiated_product(const ConstView& a, const ConstView& b, const ConstVi
   check_product(f_t, a.rows(), a.cols(), b, "f^T = exp(a b - L): the tiles conform");
   require(is_column_of(L, f_t.cols()), "f^T = exp(a b - L): one L a column");
   HWY_DYNAMIC_DISPATCH(exponentiated_product)(a, b, L, f_t);
-  report_product(f_t, a.cols());
-  report(f_t, 2 * f_t.words());
+  account(product(f_t, a.cols(), 2), {f_t}, {a, b, L});
 }
 
 void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
@@ -750,8 +756,7 @@ void shifted_product(const ConstView& a, const ConstView& b, const ConstView& sh
   check_product(c, a.rows(), a.cols(), b, "c = a b - shift: the tiles conform");
   require(is_column_of(shift, c.cols()), "c = a b - shift: one shift a column");
   HWY_DYNAMIC_DISPATCH(shifted_product)(a, b, shift, c);
-  report_product(c, a.cols());
-  report(c, c.words());
+  account(product(c, a.cols(), 1), {c}, {a, b, shift});
 }
 
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
@@ -761,53 +766,50 @@ void softmax_gradient_product(const ConstView& a, const ConstView& b, const Cons
   require(home.words() >= std::min(kHomeWords, f_t.words()),
           "p^T = f^T (a b - v): the sums in registers have a home");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
-  report_product(f_t, a.cols());
-  report(f_t, 2 * f_t.words());
+  account(product(f_t, a.cols(), 2), {f_t, home}, {a, b, v, f_t});
 }
 
 void raise_maximum(const ConstView& s, const View& maximum) {
   require(is_column_of(maximum, s.rows()), "one maximum a row");
   HWY_DYNAMIC_DISPATCH(raise_maximum)(s, maximum);
-  report(maximum, s.words());
+  account(elementwise(s.words()), {maximum}, {s, maximum});
 }
 
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum) {
   require(is_column_of(maximum, s_t.of.cols()), "one maximum a row");
   HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum);
-  report(maximum, s_t.of.words());
-}
-
-template <class Scores>
-static void raise_and_rescale(const Scores& s, const View& maximum, const View& rescale) {
-  std::copy_n(Unchecked(maximum).at(0, 0), maximum.rows(), Unchecked(rescale).at(0, 0));
-  raise_maximum(s, maximum);
-  HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
-  report(rescale, 2 * rescale.words());
+  account(elementwise(s_t.of.words()), {maximum}, {s_t.of, maximum});
 }
 
 void raise_maximum(const ConstView& s, const View& maximum, const View& rescale) {
   require(is_column_of(maximum, s.rows()) && is_column_of(rescale, s.rows()),
           "one maximum and factor a row");
-  raise_and_rescale(s, maximum, rescale);
+  std::copy_n(Unchecked(maximum).at(0, 0), maximum.rows(), Unchecked(rescale).at(0, 0));
+  HWY_DYNAMIC_DISPATCH(raise_maximum)(s, maximum);
+  HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
+  account(elementwise(s.words() + 2 * rescale.words()), {maximum, rescale}, {s, maximum});
 }
 
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale) {
   require(is_column_of(maximum, s_t.of.cols()) && is_column_of(rescale, s_t.of.cols()),
           "one maximum and factor a row");
-  raise_and_rescale(s_t, maximum, rescale);
+  std::copy_n(Unchecked(maximum).at(0, 0), maximum.rows(), Unchecked(rescale).at(0, 0));
+  HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum);
+  HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
+  account(elementwise(s_t.of.words() + 2 * rescale.words()), {maximum, rescale}, {s_t.of, maximum});
 }
 
 void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   require(is_column_of(row, s.rows()) && same_shape(f, s), "f = exp(s - row): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponentiate)(s, row, f);
-  report(f, 2 * f.words());
+  account(elementwise(2 * f.words()), {f}, {s, row});
 }
 
 void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum) {
   require(is_column_of(row, s_t.of.cols()) && is_column_of(sum, s_t.of.cols()),
           "f = exp(s - row), sum += rowsum(f): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponentiate_transposed)(s_t.of, row, sum);
-  report(s_t.of, 3 * s_t.of.words());
+  account(elementwise(3 * s_t.of.words()), {s_t.of, sum}, {s_t.of, row, sum});
 }
 
 void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum,
@@ -816,20 +818,20 @@ void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View&
               is_column_of(dots, s_t.of.cols()) && same_shape(q_t.of, s_t.of),
           "f = exp(s - row), dots += rowsum(f * q): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponentiate_and_dot)(s_t.of, row, sum, q_t.of, dots);
-  report(s_t.of, 5 * s_t.of.words());
+  account(elementwise(5 * s_t.of.words()), {s_t.of, sum, dots}, {s_t.of, row, sum, q_t.of, dots});
 }
 
 void add_row_sums(const ConstView& a, const View& sum) {
   require(is_column_of(sum, a.rows()), "one sum a row");
   HWY_DYNAMIC_DISPATCH(add_row_sums)(a, sum);
-  report(sum, a.words());
+  account(elementwise(a.words()), {sum}, {a, sum});
 }
 
 void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
   require(same_shape(a, b) && is_column_of(sum, a.rows()),
           "sum += rowsum(a * b): the tiles conform");
   HWY_DYNAMIC_DISPATCH(add_row_dots)(a, b, sum);
-  report(sum, 2 * a.words());
+  account(elementwise(2 * a.words()), {sum}, {a, b, sum});
 }
 
 void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,
@@ -837,50 +839,50 @@ void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>&
   require(same_shape(a_t.of, b_t.of) && is_column_of(sum, a_t.of.cols()),
           "sum += rowsum(a * b): the tiles conform");
   HWY_DYNAMIC_DISPATCH(add_row_dots_transposed)(a_t.of, b_t.of, sum);
-  report(sum, 2 * a_t.of.words());
+  account(elementwise(2 * a_t.of.words()), {sum}, {a_t.of, b_t.of, sum});
 }
 
 void scale_rows(const View& a, const ConstView& factor) {
   require(is_column_of(factor, a.rows()), "one factor a row");
   HWY_DYNAMIC_DISPATCH(scale_rows)(a, factor);
-  report(a, a.words());
+  account(elementwise(a.words()), {a}, {a, factor});
 }
 
 void multiply_words(const View& a, const ConstView& b) {
   require(same_shape(a, b), "a *= b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_words)(a, b);
-  report(a, a.words());
+  account(elementwise(a.words()), {a}, {a, b});
 }
 
 void subtract_rows(const View& a, const ConstView& row) {
   require(is_column_of(row, a.rows()), "a -= row: one word a row");
   HWY_DYNAMIC_DISPATCH(subtract_rows)(a, row);
-  report(a, a.words());
+  account(elementwise(a.words()), {a}, {a, row});
 }
 
 void subtract_rows(const Transposed<View>& a_t, const ConstView& row) {
   require(is_column_of(row, a_t.of.cols()), "a -= row: one word a row");
   HWY_DYNAMIC_DISPATCH(subtract_rows_transposed)(a_t.of, row);
-  report(a_t.of, a_t.of.words());
+  account(elementwise(a_t.of.words()), {a_t.of}, {a_t.of, row});
 }
 
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
   require(is_column_of(factor, a.rows()) && same_shape(a, b), "a -= factor b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(subtract_scaled_rows)(a, factor, b);
-  report(a, 2 * a.words());
+  account(elementwise(2 * a.words()), {a}, {a, factor, b});
 }
 
 void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
   require(is_column_of(divisor, a.rows()) && same_shape(f, a),
           "f = a / divisor: the tiles conform");
   HWY_DYNAMIC_DISPATCH(divide_rows)(a, divisor, f);
-  report(f, f.words());
+  account(elementwise(f.words()), {f}, {a, divisor});
 }
 
 void add(const View& a, const ConstView& b) {
   require(same_shape(a, b), "a += b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(add)(a, b);
-  report(a, a.words());
+  account(elementwise(a.words()), {a}, {a, b});
 }
 
 void add_logarithm(const View& maximum, const ConstView& sum) {
@@ -888,14 +890,14 @@ void add_logarithm(const View& maximum, const ConstView& sum) {
   for (Index i = 0; i < sum.rows(); ++i) {
     *Unchecked(maximum).at(i, 0) += std::log(*Unchecked(sum).at(i, 0));
   }
-  report(maximum, 2 * maximum.words());
+  account(elementwise(2 * maximum.words()), {maximum}, {maximum, sum});
 }
 
 void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p) {
   require(same_shape(f, q) && same_shape(p, q) && is_column_of(v, q.rows()),
           "p = f (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(softmax_gradient)(f, q, v, p);
-  report(p, 2 * p.words());
+  account(elementwise(2 * p.words()), {p}, {f, q, v});
 }
 
 void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
@@ -903,7 +905,7 @@ void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
   require(same_shape(f_t.of, q_t.of) && is_column_of(v, q_t.of.cols()),
           "p = f (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_transposed)(f_t.of, v, q_t.of);
-  report(q_t.of, 2 * q_t.of.words());
+  account(elementwise(2 * q_t.of.words()), {q_t.of}, {f_t.of, v, q_t.of});
 }
 
 void transpose(const ConstView& a, const View& t) {
@@ -915,6 +917,7 @@ void transpose(const ConstView& a, const View& t) {
       }
     }
   }
+  account({}, {t}, {a});
 }
 
 }  // namespace redblue

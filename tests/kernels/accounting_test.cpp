@@ -1,0 +1,47 @@
+// Arithmetic that nobody accounts for is in no flops and reaches no listener: each function that
+// arithmetic.hpp declares ends in account(), with what it changed and of what.
+
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+namespace {
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(std::string(REDBLUE_SOURCE_DIR) + "/kernels/arithmetic/" + file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(Accounting, EveryFunctionOnTilesEndsInIt) {
+  const std::string header = text_of("arithmetic.hpp");
+  const std::regex declared("\nvoid (\\w+)\\(");
+  const auto declarations =
+      std::distance(std::sregex_iterator(header.begin(), header.end(), declared), {});
+  ASSERT_GT(declarations, 20);
+
+  const std::string source = text_of("arithmetic.cpp");
+  const std::string once = source.substr(source.find("#if HWY_ONCE"));
+  // Definitions follow the helpers, which are in a namespace without a name.
+  const std::string defined = once.substr(once.find("\n}  // namespace\n"));
+  const std::regex definition("\nvoid (\\w+)\\([^{]*\\{\n([^]*?)\n\\}\n");
+  Index found = 0;
+  for (std::sregex_iterator at(defined.begin(), defined.end(), definition), end; at != end; ++at) {
+    const std::string body = (*at)[2];
+    const std::size_t last = body.rfind(";", body.size() - 2) + 1;
+    EXPECT_NE(body.find("  account(", last), std::string::npos) << (*at)[1] << ": " << body;
+    ++found;
+  }
+  EXPECT_EQ(found, declarations) << "functions of arithmetic.hpp, and of arithmetic.cpp";
+}
+
+}  // namespace
+}  // namespace redblue
