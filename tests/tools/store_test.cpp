@@ -296,7 +296,7 @@ TEST_F(StoreCommand, EndsCleanlyAtASignal) {
   for (const bool resume : {false, true}) {
     const std::string line = resume ? kLong : kLong.substr(0, kLong.find(" --resume"));
     for (const char* signal : {"TERM", "INT", "HUP"}) {
-      EXPECT_EQ(signalled(line, signal, 0.7 * kSlowdown).err,
+      EXPECT_EQ(signalled(line, signal, kSanitized ? 4 : 0.7).err,
                 fmt::format("redblue: ended by SIG{}\n", signal));
       EXPECT_EQ(names().empty(), !resume);
     }
@@ -308,7 +308,7 @@ TEST_F(StoreCommand, EndsCleanlyAtASignal) {
 // A checkpoint is of its operands: with others the run does not go on, and loses nothing.
 TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
   std::vector<std::string> left;
-  for (double seconds = 1.5 * kSlowdown; seconds < 60; seconds *= 2) {
+  for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
     EXPECT_EQ(signalled(kLong, "TERM", seconds).err, "redblue: ended by SIGTERM\n");
     left = names();
     if (std::ranges::find(left, "redblue.checkpoint") != left.end()) {

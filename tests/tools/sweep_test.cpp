@@ -276,13 +276,13 @@ TEST_F(SweepCommand, AnInterruptionSaysWhatIsKept) {
                          {"kernel": "matmul/blocked", "n": 4000, "d": 1500, "M": 27}]})");
   Process ended = process("sweep suite.json -o swept --jobs 1");
   ended.words.insert(ended.words.begin(),
-                     {"/usr/bin/timeout", "--foreground", "-s", "INT", kSanitized ? "20" : "3"});
+                     {"/usr/bin/timeout", "--foreground", "-s", "INT", kSanitized ? "8" : "3"});
   const Outcome outcome = ended.run();
   EXPECT_EQ(outcome.code, 124) << "as timeout has it";
   EXPECT_EQ(outcome.err,
             "redblue: ended by SIGINT: 3 of 4 points are kept in swept; the same command "
             "continues\n");
-  EXPECT_LT(outcome.seconds, kSanitized ? 60 : 20);
+  EXPECT_LT(outcome.seconds, kSanitized ? 48 : 20);
 }
 
 // Every kind, as SVG and as PNG, with the command below it.
