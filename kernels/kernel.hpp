@@ -146,11 +146,11 @@ struct Numerics {
 enum class Pass : std::uint8_t { product, forward, backward };
 
 struct Kernel {
-  std::string_view name;
-  std::string_view summary;
+  std::string_view name = {};
+  std::string_view summary = {};
   Pass pass = Pass::product;
-  std::vector<Signature> operands;  // of a problem in which none are shared
-  std::vector<Signature> returns;
+  std::vector<Signature> operands = {};  // of a problem in which none are shared
+  std::vector<Signature> returns = {};
   // Takes problems in which A3 is A2, and reads it once.
   bool shares_keys = false;
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -30,6 +31,12 @@ struct Problem {
 
   // The matrices that a key is read from: A2 and A3, or one for both.
   [[nodiscard]] Index key_sources() const { return sharing == Sharing::none ? 2 : 1; }
+
+  // The keys that some queries meet; and the pairs of a query with a key that it meets.
+  [[nodiscard]] Range keys(Range) const { return {0, shape.m}; }
+  [[nodiscard]] Words pairs(Range queries) const {
+    return Words(queries.size()) * keys(queries).size();
+  }
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };

@@ -1,11 +1,19 @@
 #pragma once
 // What makes each kernel: a line here, and one in the list of registry.cpp. backward/rows-q is in
 // kernels/backward/rows_q.cpp. A variant without a file is in that of the name it extends: rows-w
-// in rows.cpp, stationary-a in stationary.cpp.
+// in rows.cpp, stationary-a in stationary.cpp. The points of a family are lines of the list alone.
+
+#include <cstdint>
+#include <string_view>
 
 #include "kernels/kernel.hpp"
 
 namespace redblue {
+
+// The axes of the rows family: whether O and L are given; and whether A1_I^T W_I is added to g as
+// row blocks pass, or W is stored.
+enum class Start : std::uint8_t { given, nothing };
+enum class Sink : std::uint8_t { gradient, stored };
 
 Kernel matmul_blocked();
 Kernel matmul_stationary_a();
@@ -22,15 +30,12 @@ Kernel backward_naive();
 Kernel backward_small();
 Kernel backward_large();
 Kernel backward_flash();
-Kernel backward_rows();
-Kernel backward_rows_w();
-Kernel backward_rows_onepass();
+Kernel backward_rows(std::string_view name, std::string_view summary, Start start, Sink sink);
 Kernel backward_score_rows();
 Kernel backward_rows_xg();
 Kernel backward_rows_resident();
 Kernel backward_columns();
-Kernel backward_rows_q();
-Kernel backward_rows_q_onepass();
+Kernel backward_rows_q(Start start);
 Kernel backward_tiles();
 Kernel backward_tiles_sqp();
 Kernel backward_tiles_sq();

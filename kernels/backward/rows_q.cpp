@@ -17,6 +17,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/made_rows.hpp"
+#include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/stages.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -89,9 +90,8 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
   const Index d = by.problem.shape.d;
   Tile U = machine.initialize("U", I.size(), d);
   Tile Z = machine.initialize("Z", I.size(), d);
-  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
-  Tile sum = machine.initialize("sum", I.size());
-  Tile mean = machine.initialize("mean", I.size());
+  OnlineSoftmax softmax(machine, I.size());
+  RunningMean mean(machine, I.size());
   for (const Range J : blocks(by.problem.shape.m, by.keys)) {
     const Tile a2 = machine.read(io.in("A2").row_block(J));
     for (const Range K : blocks(I.size(), kNarrow)) {
@@ -99,39 +99,32 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
       multiply(a2, s_t.part({0, d}, K), e_t);
       {
         Tile rescale = machine.initialize("rescale", K.size());
-        raise_maximum(transposed(std::as_const(e_t)), maximum.part(K), rescale);
-        scale_rows(sum.part(K), rescale);
-        scale_rows(U.part(K), rescale);
-        scale_rows(Z.part(K), rescale);
+        softmax.raise(transposed(std::as_const(e_t)), K, rescale, {U.part(K), Z.part(K)});
       }
       Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
-      subtract_rows(transposed(q_t), mean.part(K));
+      subtract_rows(transposed(q_t), mean.of(K));
       Tile delta = machine.initialize("delta", K.size());
-      exponentiate(transposed(e_t), maximum.part(K), sum.part(K), transposed(std::as_const(q_t)),
-                   delta);
-      divide_rows(delta, sum.part(K), delta);
-      add(mean.part(K), delta);
-      subtract_scaled_rows(U.part(K), delta, Z.part(K));
-      softmax_gradient(transposed(std::as_const(e_t)), delta, transposed(q_t));
+      mean.follow(softmax, K, e_t, q_t, delta, U.part(K), Z.part(K));
       multiply_add(transposed(e_t), a2, Z.part(K));
       multiply_add(transposed(q_t), a2, U.part(K));
     }
   }
-  divide_rows(U, sum, U);
+  softmax.divide(U);
   return U;
 }
 
 // S and W, and g = A1^T W.
-template <auto core>
 void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Operands& io,
-              const SlowMatrix& q, Workspace& workspace) {
+              const SlowMatrix& q, Start start, Workspace& workspace) {
   SlowMatrix W = workspace.matrix("W", by.problem.shape.n, by.problem.shape.d);
   {
     const MadeRows S(machine, by, plan.blocks, "S", io.in("A1"), io.in("X"), workspace);
     for (const Range I : by.units()) {
       Tile s_t = S.read(machine, I);
       const Phase phase(machine, "W");
-      machine.write(core(machine, by, io, q, I, std::move(s_t)), W.row_block(I));
+      machine.write(start == Start::given ? core(machine, by, io, q, I, std::move(s_t))
+                                          : core_onepass(machine, by, io, q, I, std::move(s_t)),
+                    W.row_block(I));
     }
   }
   product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
@@ -270,7 +263,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     Centred centred(io.in("O"), v ? &*v : nullptr);
     scores_phase(machine, "q", by, dO, h, centred, q);
   }
-  gradient<core>(machine, plan, row_plan(plan.problem, by), io, q, workspace);
+  gradient(machine, plan, row_plan(plan.problem, by), io, q, Start::given, workspace);
 }
 
 // q with h and v, then with W and perhaps S.
@@ -289,7 +282,7 @@ void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Worksp
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
     product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
   }
-  gradient<core_onepass>(machine, plan, row_plan(plan.problem, by), io, q, workspace);
+  gradient(machine, plan, row_plan(plan.problem, by), io, q, Start::nothing, workspace);
 }
 
 Words intermediates_onepass(const Problem& problem, const Blocks& blocks) {
@@ -303,18 +296,17 @@ Words recentred_blocks(const Problem& problem, const Blocks& blocks) {
 
 }  // namespace
 
-Kernel backward_rows_q() {
-  return {.name = "backward/rows-q",
-          .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
-          .pass = Pass::backward,
-          .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
-          .returns = {kg},
-          .schedule = {.code = code},
-          .formula = {.cost = cost_of(stages), .intermediates = intermediates},
-          .fitting = fitting_of(stages)};
-}
-
-Kernel backward_rows_q_onepass() {
+Kernel backward_rows_q(Start start) {
+  if (start == Start::given) {
+    return {.name = "backward/rows-q",
+            .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
+            .pass = Pass::backward,
+            .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+            .returns = {kg},
+            .schedule = {.code = code},
+            .formula = {.cost = cost_of(stages), .intermediates = intermediates},
+            .fitting = fitting_of(stages)};
+  }
   return {.name = "backward/rows-q-onepass",
           .summary = "backward/rows-q from nothing: q relative to its running mean, two sums stay",
           .pass = Pass::backward,

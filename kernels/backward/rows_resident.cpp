@@ -9,7 +9,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/resident.hpp"
-#include "kernels/parts/running_sums.hpp"
+#include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 

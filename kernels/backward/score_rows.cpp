@@ -7,6 +7,7 @@
 //   reads and writes   (3 m - Bc) d T + 4 d^2 T - d^2 + 3 n d,   T = ceil(n / Br), Bc <= m
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -71,6 +72,15 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   return W;
 }
 
+void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+          SlowMatrix* partials) {
+  const Range I = by.units()[unit];
+  auto [s_t, a1_t] = row_scores(machine, by, io, I);
+  Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
+  const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
+  add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
+}
+
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units,
                                  bool partials) {
   const auto [n, m, d] = problem.shape;
@@ -127,7 +137,7 @@ Blocks fit(const Problem& problem, Index M) {
 }  // namespace
 
 Kernel backward_score_rows() {
-  Kernel kernel = row_kernel(gradient_unit(core), part_cost, Pass::backward);
+  Kernel kernel = row_kernel(unit, part_cost, Pass::backward);
   kernel.name = "backward/score-rows";
   kernel.summary =
       "from nothing in three products: row blocks of e and q stay whole, keys pass twice";

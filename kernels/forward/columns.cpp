@@ -8,6 +8,7 @@
 #include "kernels/parts/columns.hpp"
 
 #include "kernels/attention.hpp"
+#include "kernels/parts/online_softmax.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/workspace.hpp"
 
@@ -34,28 +35,24 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
       const Tile a1 = machine.read(io.in("A1").row_block(I));
       multiply(a1, k, e);
     }
-    Tile maximum =
-        first ? machine.initialize("max", I.size(), 1, kNoMaximum) : machine.read(L.row_block(I));
-    Tile sum = first ? machine.initialize("sum", I.size()) : machine.read(sums.row_block(I));
+    OnlineSoftmax softmax =
+        first ? OnlineSoftmax(machine, I.size()) : OnlineSoftmax(machine, L, sums, I);
     Tile o = first ? machine.initialize("O", I.size(), by.problem.shape.d)
                    : machine.read(O.row_block(I));
+    const Range all{0, I.size()};
     {
       Tile rescale = machine.initialize("rescale", I.size());
-      raise_maximum(e, maximum, rescale);
-      scale_rows(sum, rescale);
-      scale_rows(o, rescale);
+      softmax.raise(e, all, rescale, {o});
     }
-    exponentiate(e, maximum, e);
-    add_row_sums(e, sum);
+    softmax.add(e, all);
     multiply_add(e, h, o);
     if (J.end < by.problem.shape.m) {
-      machine.write(sum, sums.row_block(I));
+      softmax.write(machine, L, sums, I);
     } else {
-      divide_rows(o, sum, o);
-      add_logarithm(maximum, sum);
+      softmax.divide(o);
+      machine.write(softmax.log_sum_exp(), L.row_block(I));
     }
     machine.write(o, O.row_block(I));
-    machine.write(maximum, L.row_block(I));
   }
 }
 

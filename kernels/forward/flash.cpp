@@ -7,6 +7,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/project.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -20,8 +21,8 @@ void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowM
   for (const Range I : blocks(S.rows(), Br)) {
     const Tile s_i = machine.read(S.row_block(I));
     Tile o_i = machine.initialize("O", I.size(), O.cols());
-    Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
-    Tile sum = machine.initialize("sum", I.size());
+    OnlineSoftmax softmax(machine, I.size());
+    const Range all{0, I.size()};
     for (const Range J : blocks(A2.rows(), Bc)) {
       Tile e = machine.initialize("e", I.size(), J.size());
       {
@@ -30,19 +31,15 @@ void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowM
       }
       {
         Tile rescale = machine.initialize("rescale", I.size());
-        raise_maximum(e, maximum, rescale);
-        scale_rows(sum, rescale);
-        scale_rows(o_i, rescale);
+        softmax.raise(e, all, rescale, {o_i});
       }
-      exponentiate(e, maximum, e);
-      add_row_sums(e, sum);
+      softmax.add(e, all);
       const Tile h_j = machine.read(h.row_block(J));
       multiply_add(e, h_j, o_i);
     }
-    divide_rows(o_i, sum, o_i);
-    add_logarithm(maximum, sum);
+    softmax.divide(o_i);
     machine.write(o_i, O.row_block(I));
-    machine.write(maximum, L.row_block(I));
+    machine.write(softmax.log_sum_exp(), L.row_block(I));
   }
 }
 

@@ -11,7 +11,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/parts/running_sums.hpp"
+#include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t) {
   const Phase phase(machine, "core");
   ValueSums sums(machine, by, I.size());
-  for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) {
+  for (const auto& [J, a2, a3] : KeyStream(machine, by, io, I)) {
     sums.add(a2, a3, {0, J.size()}, s_t);
   }
   return sums.take();
@@ -31,13 +31,10 @@ ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Ra
 void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, SlowMatrix*) {
   const Range I = by.units()[unit];
   Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
-  auto [Z, maximum, sum] = core(machine, by, io, I, std::move(s_t));
+  auto [Z, softmax] = core(machine, by, io, I, std::move(s_t));
   const Phase phase(machine, "O");
-  divide_rows(Z, sum, Z);
-  add_logarithm(maximum, sum);
-  sum.reset();
-  machine.write(maximum, io.out("L").row_block(I));
-  maximum.reset();
+  softmax.divide(Z);
+  machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
   const SlowMatrix& Y = io.in("Y");
   for (const Range J : blocks(Y.cols(), by.weights)) {
     const Tile y = machine.read(Y.block({0, Y.rows()}, J));
@@ -48,7 +45,7 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, S
 }
 
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units, bool) {
-  const auto [n, m, d] = problem.shape;
+  const Index d = problem.shape.d;
   const RowPlan by(problem, blocks);
   const Index T = units.size();
   const Words rows = by.rows_of(units);
@@ -58,10 +55,10 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
       rows_times_cost("S", by, units),
       // S beside the sums; A2_J and A3_J.
       {.path = "core",
-       .reads = problem.key_sources() * Words(m) * d * T,
+       .reads = problem.key_sources() * by.keys_of(units) * d,
        .writes = 0,
        .peak = r * d + ValueSums::words(by, r) + by.key_words(),
-       .flops = 4 * rows * m * d},
+       .flops = 4 * by.pairs_of(units) * d},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",
        .reads = Words(d) * d * T,

@@ -10,7 +10,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/resident.hpp"
-#include "kernels/parts/running_sums.hpp"
+#include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
@@ -38,14 +38,11 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
       const Tile a1_t = machine.read(transposed(io.in("A1").row_block(I)));
       multiply(transposed(resident.X()), a1_t, s_t);
     }
-    auto [Z, maximum, sum] = core(machine, by, resident, s_t);
+    auto [Z, softmax] = core(machine, by, resident, s_t);
     s_t.reset();
     const Phase phase(machine, "O");
-    divide_rows(Z, sum, Z);
-    add_logarithm(maximum, sum);
-    sum.reset();
-    machine.write(maximum, io.out("L").row_block(I));
-    maximum.reset();
+    softmax.divide(Z);
+    machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
     Tile o = machine.initialize("O", I.size(), d);
     multiply(Z, resident.Y(), o);
     machine.write(o, io.out("O").row_block(I));

@@ -1,52 +1,72 @@
 #pragma once
-// What a block of queries sums up from nothing, one block of keys after the other: relative to the
-// largest score so far, and rescaled where that rises. Scores live in strips of some queries.
+// What rows of scores are summed up into while their keys come in blocks: relative to the largest
+// score so far, and rescaled where that rises.
 
-#include <utility>
+#include <initializer_list>
 
-#include "kernels/parts/rows.hpp"
+#include "memsim/layout.hpp"
+#include "memsim/range.hpp"
+#include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
 
 namespace redblue {
 
 class Machine;
 
-// Z = sum of e_j A3_j with e = exp(s - maximum), and the sum of e.
-class ValueSums {
+// The maximum of each row's scores and the sum of e = exp(s - maximum), over the keys so far.
+class OnlineSoftmax {
  public:
-  ValueSums(Machine& machine, const RowPlan& by, Index rows);
-  // The rows `keys` of a2, with those of a3 for values; s_t is S^T of the queries. Requires: at
-  // most Bc keys.
-  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t);
-  // Z, maximum and sum, without the strip.
-  struct Sums {
-    Tile Z, maximum, sum;
-  };
-  [[nodiscard]] Sums take() { return std::move(sums_); }
-  // All that it holds for r queries.
-  static Words words(const RowPlan& by, Words r);
+  static constexpr Index kWords = 2;  // of each row
+
+  // Of no keys.
+  OnlineSoftmax(Machine& machine, Index rows);
+  // Of the rows I as write() left them.
+  OnlineSoftmax(Machine& machine, const SlowMatrix& maxima, const SlowMatrix& sums, Range I);
+
+  // The rows K meet scores s: their maximum rises to the largest of them, and their sum and the
+  // accumulators (rows K of sums with weights e) are rescaled. `rescale` is a word for each row.
+  void raise(const ConstView& s, Range K, const View& rescale,
+             std::initializer_list<View> accumulators = {});
+  void raise(const Transposed<ConstView>& s_t, Range K, const View& rescale,
+             std::initializer_list<View> accumulators = {});
+  // The scores become e, and the sum grows by them. Requires: raise() has met them.
+  void add(const View& s, Range K);
+  void add(const Transposed<View>& s_t, Range K);
+  // The same, and dots_i += sum_j e_ij q_ij.
+  void add(const Transposed<View>& s_t, Range K, const Transposed<ConstView>& q_t,
+           const View& dots);
+
+  // column_i /= the sum of row i, for the rows K, or all.
+  void divide(const View& column, Range K) const;
+  void divide(Tile& accumulator) const;
+  // L, where the maximum was; nothing is left of the sum.
+  [[nodiscard]] Tile log_sum_exp();
+  void write(Machine& machine, SlowMatrix& maxima, SlowMatrix& sums, Range I);
 
  private:
-  Index queries_;
-  Sums sums_;
-  Tile strip_, factors_;
+  void rescale(Range K, const View& by, std::initializer_list<View> accumulators);
+
+  Tile maximum_, sum_;
 };
 
-// W = p A2 by two sums: of e_j (q_j - mean) A2_j, and of e_j A2_j, which takes the running mean of
-// q out of the first where it changes.
-class GradientSums {
+// The mean of q_i over the keys so far, with weights e. W = sum e (q - v) A2 cancels where all q of
+// a row have much in common; so U = sum e (q - mean) A2 is kept, which follows the mean as that
+// moves by delta: U -= delta Z, with Z = sum e A2. After the last key the mean is v, and W = U /
+// sum.
+class RunningMean {
  public:
-  GradientSums(Machine& machine, const RowPlan& by, Index rows);
-  // As above; g_t is G^T of the queries.
-  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t, const Tile& g_t);
-  // Requires: all keys were added.
-  [[nodiscard]] Tile take();
-  static Words words(const RowPlan& by, Words r);
+  static constexpr Index kWords = 1;  // of each row
+
+  RunningMean(Machine& machine, Index rows);
+  // Of the rows K.
+  [[nodiscard]] ConstView of(Range K) const { return mean_.part(K); }
+  // The scores become e, q - mean becomes e (q - mean) with the new mean, and U follows it; `delta`
+  // is a word for each row, 0 at first. Requires: the softmax was raised by these scores.
+  void follow(OnlineSoftmax& softmax, Range K, const View& s_t, const View& q_t, const View& delta,
+              const View& U, const ConstView& Z);
 
  private:
-  Machine& machine_;
-  Index queries_;
-  Tile U_, Z_, maximum_, sum_, mean_, e_strip_, q_strip_, factors_;
+  Tile mean_;
 };
 
 }  // namespace redblue

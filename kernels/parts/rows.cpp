@@ -35,6 +35,16 @@ Index RowPlan::largest_of(Range which) const {
   return std::min(rows, rows_of(which));
 }
 
+Words RowPlan::keys_of(Range which) const {
+  return Words(problem.shape.m) * which.size();
+}
+
+Words RowPlan::pairs_of(Range which) const {
+  return which.size() <= 0
+             ? Words(0)
+             : problem.pairs({units()[which.begin].begin, units()[which.end - 1].end});
+}
+
 // (A W)^T = W^T A^T, by columns of W.
 Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, const SlowMatrix& A,
                 Range I, const SlowMatrix& W) {
@@ -85,8 +95,8 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
   return cost;
 }
 
-KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io)
-    : ranges_(by.problem.shape.m, by.keys),
+KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
+    : ranges_(by.problem.keys(I).size(), by.keys),
       a2_(machine, io.in("A2").row_blocks(by.keys), Orientation::straight, by.prefetch) {
   if (by.problem.sharing == Sharing::none) {
     own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), Orientation::straight, by.prefetch);
@@ -392,17 +402,6 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const Index w =
       even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
   return RowPlan(problem, best_r, best_c, w).blocks();
-}
-
-RowUnit gradient_unit(const GradientCore& core) {
-  return [core](Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-                SlowMatrix* partials) {
-    const Range I = by.units()[unit];
-    auto [s_t, a1_t] = row_scores(machine, by, io, I);
-    Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
-    const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
-    add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
-  };
 }
 
 CostOfBlocks whole_cost(const decltype(RowSplit::part_cost)& part_cost) {

@@ -54,6 +54,9 @@ struct RowPlan {
   // The queries of the row blocks `units`, and of the largest of them.
   [[nodiscard]] Index rows_of(Range units) const;
   [[nodiscard]] Index largest_of(Range units) const;
+  // The keys that they meet, those of one block after those of another; and the pairs.
+  [[nodiscard]] Words keys_of(Range units) const;
+  [[nodiscard]] Words pairs_of(Range units) const;
 };
 
 // (A W)^T for the rows I of A; and (A W^T)^T: the tile and the phase that makes it have one name.
@@ -79,9 +82,9 @@ struct KeyTiles {
   const Tile &a2, &a3;
 };
 
-// One key block after the other:
+// The keys of the queries I, one block after the other:
 //
-//   for (const auto& [J, a2, a3] : KeyStream(machine, by, io)) { ... }
+//   for (const auto& [J, a2, a3] : KeyStream(machine, by, io, I)) { ... }
 //
 // The reads of all blocks that are to be there begin before one of them is waited for.
 class [[nodiscard]] KeyStream {
@@ -103,7 +106,7 @@ class [[nodiscard]] KeyStream {
     BlockRanges::iterator J_;
   };
 
-  KeyStream(Machine& machine, const RowPlan& by, const Operands& io);
+  KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I);
   iterator begin() {
     advance();
     return {this, ranges_};
@@ -161,14 +164,9 @@ Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
 Window row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 Window forward_row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 
-// W_I of S_I^T and G_I^T.
-using GradientCore = std::function<Tile(Machine& machine, const RowPlan& by, const Operands& io,
-                                        Range I, Tile s_t, Tile g_t)>;
 // What a kernel does with one row block.
 using RowUnit = std::function<void(Machine& machine, const RowPlan& by, const Operands& io,
                                    Index unit, SlowMatrix* partials)>;
-// What it adds to g from nothing.
-RowUnit gradient_unit(const GradientCore& core);
 
 // A kernel from what it does with one row block and what some of them cost; it sums into g, or
 // returns O and L. The caller names it and what it is given.

@@ -203,31 +203,25 @@ void Exponentiated::use(Machine&, Tile& s, Range part, Range, Range, OfRows& of,
 }
 
 ScoreUse::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
-  if (J.begin == 0) {
-    return {machine.initialize("max", I.size(), 1, kNoMaximum),
-            machine.initialize("sum", I.size())};
-  }
-  Tile maximum = machine.read(L_.row_block(I));
-  return {std::move(maximum), machine.read(sums_.row_block(I))};
+  J.begin == 0 ? softmax_.emplace(machine, I.size()) : softmax_.emplace(machine, L_, sums_, I);
+  return {};
 }
 
-void Measured::use(Machine& machine, Tile& scores, Range part, Range I, Range, OfRows& of,
+void Measured::use(Machine& machine, Tile& scores, Range part, Range I, Range, OfRows&,
                    Range within) {
   Tile rescale = machine.initialize("rescale", I.size());
   const View s = scores.part(part);
-  raise_maximum(s, of.first.part(within), rescale);
-  scale_rows(of.second.part(within), rescale);
-  exponentiate(s, of.first.part(within), s);
-  add_row_sums(s, of.second.part(within));
+  softmax_->raise(s, within, rescale);
+  softmax_->add(s, within);
 }
 
-void Measured::leave(Machine& machine, OfRows& of, Range I, Range J) {
+void Measured::leave(Machine& machine, OfRows&, Range I, Range J) {
   if (J.end < columns_) {
-    machine.write(of.second, sums_.row_block(I));
+    softmax_->write(machine, L_, sums_, I);
   } else {
-    add_logarithm(of.first, of.second);
+    machine.write(softmax_->log_sum_exp(), L_.row_block(I));
   }
-  machine.write(of.first, L_.row_block(I));
+  softmax_.reset();
 }
 
 Words rescales_by_tiles(const Problem& problem, const Blocks& blocks) {

@@ -6,9 +6,11 @@
 // rows, or a multiple of kPanel. What the use must know of a row (L, v) stays with its rows; beside
 // a tile there is no room, and it comes again for each.
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/stationary.hpp"
 #include "memsim/tile.hpp"
 
@@ -124,6 +126,7 @@ class Measured : public ScoreUse {
   Index columns_;
   SlowMatrix& L_;
   SlowMatrix& sums_;
+  std::optional<OnlineSoftmax> softmax_;  // of the rows that are entered
 };
 // How often it rescales a row's sum, as a phase s.
 Words rescales_by_tiles(const Problem& problem, const Blocks& blocks);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/online_softmax.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -17,8 +18,8 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
   SlowMatrix s = workspace.matrix("s", f.rows(), f.cols());
 
   for (const Range I : blocks(S.rows(), B)) {
-    Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
-    Tile sum = machine.initialize("sum", I.size());
+    OnlineSoftmax softmax(machine, I.size());
+    const Range all{0, I.size()};
     {
       const Phase phase(machine, score_phase);
       for (const Range J : blocks(A2.rows(), B)) {
@@ -29,18 +30,14 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
           multiply_add(s_ik, a_jk, s_ij);
         }
         Tile rescale = machine.initialize("rescale", I.size());
-        raise_maximum(s_ij, maximum, rescale);
-        scale_rows(sum, rescale);
+        softmax.raise(s_ij, all, rescale);
         machine.write(s_ij, s.block(I, J));
-        exponentiate(s_ij, maximum, s_ij);  // only now that the raw scores are written
-        add_row_sums(s_ij, sum);
+        softmax.add(s_ij, all);  // only now that the raw scores are written
       }
     }
     {
       const Phase phase(machine, "f");
-      add_logarithm(maximum, sum);
-      sum.reset();
-      const Tile& log_sum_exp = maximum;
+      const Tile log_sum_exp = softmax.log_sum_exp();
       if (L != nullptr) {
         machine.write(log_sum_exp, L->row_block(I));
       }

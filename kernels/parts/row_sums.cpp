@@ -1,0 +1,102 @@
+#include "kernels/parts/row_sums.hpp"
+
+#include <algorithm>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+
+ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
+    : queries_(by.strip()),
+      sums_{machine.initialize("Z", rows, by.problem.shape.d), OnlineSoftmax(machine, rows)},
+      strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
+                                std::min(by.strip(), rows))),
+      factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
+
+void ValueSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t) {
+  auto& [Z, softmax] = sums_;
+  for (const Range K : blocks(s_t.cols(), queries_)) {
+    const View e_t = strip_.part({0, keys.size()}, {0, K.size()});
+    multiply(a2.part(keys), s_t.part({0, s_t.rows()}, K), e_t);
+    softmax.raise(transposed(e_t), K, factors_.part({0, K.size()}), {Z.part(K)});
+    softmax.add(transposed(e_t), K);
+    multiply_add(transposed(e_t), a3.part(keys), Z.part(K));
+  }
+}
+
+// Z and the softmax; a strip and its factors.
+Words ValueSums::words(const RowPlan& by, Words r) {
+  const Words c = std::min(by.keys, by.problem.shape.m);
+  const Words strip = std::min(r, Words(by.strip()));
+  return r * by.problem.shape.d + OnlineSoftmax::kWords * r + c * strip + strip;
+}
+
+GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
+    : machine_(machine),
+      queries_(by.strip()),
+      U_(machine.initialize("U", rows, by.problem.shape.d)),
+      Z_(machine.initialize("Z", rows, by.problem.shape.d)),
+      softmax_(machine, rows),
+      mean_(machine, rows),
+      e_strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
+                                  std::min(by.strip(), rows))),
+      q_strip_(machine.initialize("q", std::min(by.keys, by.problem.shape.m),
+                                  std::min(by.strip(), rows))),
+      factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
+
+void GradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
+                       const Tile& g_t) {
+  for (const Range K : blocks(s_t.cols(), queries_)) {
+    Tile delta = machine_.initialize("delta", K.size());
+    const View e_t = e_strip_.part({0, keys.size()}, {0, K.size()});
+    const View q_t = q_strip_.part({0, keys.size()}, {0, K.size()});
+    multiply(a2.part(keys), s_t.part({0, s_t.rows()}, K), e_t);
+    shifted_product(a3.part(keys), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
+    softmax_.raise(transposed(e_t), K, factors_.part({0, K.size()}), {U_.part(K), Z_.part(K)});
+    mean_.follow(softmax_, K, e_t, q_t, delta, U_.part(K), Z_.part(K));
+    multiply_add(transposed(e_t), a2.part(keys), Z_.part(K));
+    multiply_add(transposed(q_t), a2.part(keys), U_.part(K));
+  }
+}
+
+Tile GradientSums::take() {
+  softmax_.divide(U_);
+  return std::move(U_);
+}
+
+// U and Z, the softmax and the mean; two strips, factors and delta.
+Words GradientSums::words(const RowPlan& by, Words r) {
+  const Words c = std::min(by.keys, by.problem.shape.m);
+  const Words strip = std::min(r, Words(by.strip()));
+  return 2 * r * by.problem.shape.d + (OnlineSoftmax::kWords + RunningMean::kWords) * r +
+         2 * c * strip + 2 * strip;
+}
+
+KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L, Tile v)
+    : queries_(by.strip()),
+      L_(std::move(L)),
+      v_(std::move(v)),
+      W_(machine.initialize("W", L_.rows(), by.problem.shape.d)),
+      strip_(machine.initialize("p", std::min(by.keys, by.problem.shape.m),
+                                std::min(by.strip(), L_.rows()))),
+      home_(machine.initialize("q", std::min(kHomeWords, strip_.words()))) {}
+
+void KnownGradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
+                            const Tile& g_t) {
+  for (const Range K : blocks(s_t.cols(), queries_)) {
+    const View p_t = strip_.part({0, keys.size()}, {0, K.size()});
+    exponentiated_product(a2.part(keys), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
+    softmax_gradient_product(a3.part(keys), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t, home_);
+    multiply_add(transposed(p_t), a2.part(keys), W_.part(K));
+  }
+}
+
+// W, L and v; a strip, and what a product keeps in registers.
+Words KnownGradientSums::words(const RowPlan& by, Words r) {
+  const Words c = std::min(by.keys, by.problem.shape.m);
+  const Words strip = std::min(r, Words(by.strip()));
+  return r * by.problem.shape.d + 2 * r + c * strip + std::min(c * strip, Words(kHomeWords));
+}
+
+}  // namespace redblue

@@ -1,0 +1,73 @@
+#pragma once
+// What a block of queries sums up while its keys pass. Scores live in strips of by.strip()
+// queries, one strip at a time.
+
+#include <utility>
+
+#include "kernels/parts/online_softmax.hpp"
+#include "kernels/parts/rows.hpp"
+#include "memsim/tile.hpp"
+
+namespace redblue {
+
+class Machine;
+
+// Z = sum of e_j A3_j.
+class ValueSums {
+ public:
+  ValueSums(Machine& machine, const RowPlan& by, Index rows);
+  // The rows `keys` of a2, with those of a3 for values; s_t is S^T of the queries. Requires: at
+  // most Bc keys.
+  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t);
+  // Without the strip.
+  struct Sums {
+    Tile Z;
+    OnlineSoftmax softmax;
+  };
+  [[nodiscard]] Sums take() { return std::move(sums_); }
+  // All that it holds for r queries.
+  static Words words(const RowPlan& by, Words r);
+
+ private:
+  Index queries_;
+  Sums sums_;
+  Tile strip_, factors_;
+};
+
+// W = p A2 with neither O nor L known: four products of n m d.
+class GradientSums {
+ public:
+  static constexpr Index kProducts = 4;
+
+  GradientSums(Machine& machine, const RowPlan& by, Index rows);
+  // As above; g_t is G^T of the queries.
+  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t, const Tile& g_t);
+  // Requires: all keys were added.
+  [[nodiscard]] Tile take();
+  static Words words(const RowPlan& by, Words r);
+
+ private:
+  Machine& machine_;
+  Index queries_;
+  Tile U_, Z_;
+  OnlineSoftmax softmax_;
+  RunningMean mean_;
+  Tile e_strip_, q_strip_, factors_;
+};
+
+// W = p A2 with L and v known: three products of n m d.
+class KnownGradientSums {
+ public:
+  static constexpr Index kProducts = 3;
+
+  KnownGradientSums(Machine& machine, const RowPlan& by, Tile L, Tile v);
+  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t, const Tile& g_t);
+  [[nodiscard]] Tile take() { return std::move(W_); }
+  static Words words(const RowPlan& by, Words r);
+
+ private:
+  Index queries_;
+  Tile L_, v_, W_, strip_, home_;
+};
+
+}  // namespace redblue
