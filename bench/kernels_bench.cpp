@@ -46,7 +46,7 @@ void bench(benchmark::State& state, const KernelName& name, const Size& size) {
   const Kernel& kernel = *name.kernel;
   const BenchProblem problem(name, size.shape);
   const Plan plan = kernel.plan(Problem(size.shape, name.sharing), size.M, Objective::time);
-  PhaseTotal counted;
+  PhaseCounts counted;
   for ([[maybe_unused]] auto _ : state) {
     Machine machine(plan.M);
     RamWorkspace workspace;

@@ -95,8 +95,10 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
                     static_cast<int>(threads));
     }
   };
-  Counted counted;
-  const auto by_us = [&] { counted = run_on_team(kernel, plan, team, {problem.io()}, topology); };
+  RunCounts counts;
+  const auto by_us = [&] {
+    counts = run_on_team(kernel, plan, team, {problem.io()}, topology).counts;
+  };
 
   // Given O and L, a kernel has less to do than the peer: only its share of the peak is told.
   const bool like = !kernel.needs_forward();
@@ -115,7 +117,7 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
       theirs.push_back(seconds(by_peer));
       ratios.push_back(theirs.back() / ours.back());
     }
-    const auto flops = static_cast<double>(counted.total.operations.flops);
+    const auto flops = static_cast<double>(counts.total.operations.flops);
     rest();
     shares.push_back(100 * flops / ours.back() / fma_peak(threads, topology) * 1e-9);
     state.SetIterationTime(ours.back());
@@ -128,7 +130,7 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
     state.counters["ratio_75"] = quantile(ratios, 0.75);
   }
   state.counters["%peak"] = quantile(shares, 0.5);
-  state.counters["words"] = static_cast<double>(counted.total.io.io());
+  state.counters["words"] = static_cast<double>(counts.total.io.io());
   state.counters["M"] = static_cast<double>(M);
 }
 

@@ -7,7 +7,7 @@
 namespace redblue {
 namespace {
 
-void collect(const PhaseNode& node, std::vector<PhaseTotal>& into) {
+void collect(const PhaseNode& node, std::vector<PhaseCounts>& into) {
   const bool own = node.io != IoCount{} || node.operations != Operations{};
   if (own || (node.children.empty() && node.parent != nullptr)) {
     into.push_back({node.path(), node.io, node.operations, node.peak});
@@ -26,19 +26,23 @@ std::string PhaseNode::path() const {
   return parent->parent == nullptr ? name : parent->path() + "/" + name;
 }
 
-std::vector<PhaseTotal> leaves(const PhaseNode& root) {
-  std::vector<PhaseTotal> found;
+PhaseCounts& PhaseCounts::operator+=(const PhaseCounts& other) {
+  io += other.io;
+  operations += other.operations;
+  peak = std::max(peak, other.peak);
+  return *this;
+}
+
+std::vector<PhaseCounts> leaves(const PhaseNode& root) {
+  std::vector<PhaseCounts> found;
   collect(root, found);
   return found;
 }
 
-PhaseTotal total(const PhaseNode& root) {
-  PhaseTotal sum{"", root.io, root.operations, root.peak};
+PhaseCounts total(const PhaseNode& root) {
+  PhaseCounts sum{"", root.io, root.operations, root.peak};
   for (const auto& child : root.children) {
-    const PhaseTotal part = total(*child);
-    sum.io += part.io;
-    sum.operations += part.operations;
-    sum.peak = std::max(sum.peak, part.peak);
+    sum += total(*child);
   }
   return sum;
 }

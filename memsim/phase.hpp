@@ -5,6 +5,7 @@
 //   const Phase phase(machine, "S");
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,21 +28,43 @@ struct PhaseNode {
   [[nodiscard]] std::string path() const;  // "phase1/S"; empty for the root
 };
 
-// What one phase came to.
-struct PhaseTotal {
+// The counts of one phase, or of several taken together.
+struct PhaseCounts {
   std::string path;
   IoCount io;
   Operations operations;
   Index peak = 0;
 
-  friend bool operator==(const PhaseTotal&, const PhaseTotal&) = default;
+  // Sums words and operations and takes the larger peak. The path stays.
+  PhaseCounts& operator+=(const PhaseCounts& other);
+  friend bool operator==(const PhaseCounts&, const PhaseCounts&) = default;
+};
+
+// The counts of a run, on one machine or on several together. A member without a value is unknown
+// to the code that counted.
+struct RunCounts {
+  // By the clock of that code; memsim has none.
+  struct Seconds {
+    std::vector<double> phases;  // in the order of RunCounts::phases, at most `total` together
+    double total = 0;
+
+    friend bool operator==(const Seconds&, const Seconds&) = default;
+  };
+
+  std::vector<PhaseCounts> phases;              // no two with the same path
+  PhaseCounts total;                            // its path is empty
+  std::optional<Index> largest = std::nullopt;  // the most words that one machine moved
+  std::optional<Index> span = std::nullopt;     // the largest Machine::span()
+  std::optional<Seconds> seconds = std::nullopt;
+
+  friend bool operator==(const RunCounts&, const RunCounts&) = default;
 };
 
 // The phases in the order of first entry: all that have no phase within, and those that
 // moved or computed something outside the phases within. Their sum is the sum of the tree.
-std::vector<PhaseTotal> leaves(const PhaseNode& root);
+std::vector<PhaseCounts> leaves(const PhaseNode& root);
 // The whole tree as one: path empty, peak the largest.
-PhaseTotal total(const PhaseNode& root);
+PhaseCounts total(const PhaseNode& root);
 
 // Requires: phases end in the reverse order of their beginning. The end of one whose machine has
 // died is booked nowhere.

@@ -26,18 +26,18 @@ using Json = nlohmann::ordered_json;
 constexpr int kRecordingSchema = 1;
 constexpr std::string_view kKind = "recording";
 
-// `path` as a phase's: what is outside of all phases has a name, too, so that no line is of
-// nothing.
-Moved moved(const PhaseTotal& counted, const std::string& path) {
-  return {path, counted.io.reads, counted.io.writes, counted.peak};
+// What a recording holds of a phase. `path` is not always the phase's: the moves outside all phases
+// have a name, too, so that no line of a recording is without one.
+PhaseCounts recorded_phase(const PhaseCounts& phase, const std::string& path) {
+  return {.path = path, .io = phase.io, .operations = {}, .peak = phase.peak};
 }
 
-Json json_of(const Moved& moved, bool with_path) {
+Json json_of(const PhaseCounts& phase, bool with_path) {
   Json json = Json::object();
   if (with_path) {
-    json["path"] = moved.path;
+    json["path"] = phase.path;
   }
-  json.update(Json{{"reads", moved.reads}, {"writes", moved.writes}, {"peak", moved.peak}});
+  json.update(Json{{"reads", phase.io.reads}, {"writes", phase.io.writes}, {"peak", phase.peak}});
   return json;
 }
 
@@ -93,15 +93,17 @@ class Field {
   std::string place_;
 };
 
-Moved moved_of(const Field& field, std::string path) {
-  return {std::move(path), field["reads"].words(), field["writes"].words(), field["peak"].words()};
+PhaseCounts counts_of(const Field& field, std::string path) {
+  return {.path = std::move(path),
+          .io = {.reads = field["reads"].words(), .writes = field["writes"].words()},
+          .operations = {},
+          .peak = field["peak"].words()};
 }
 
-Recorded recorded_of(const Field& field) {
-  Recorded recorded{.point = {field["kernel"].text(), field["arguments"].arguments()},
-                    .least_M = std::nullopt,
-                    .total = {},
-                    .phases = {}};
+RecordedPoint point_of(const Field& field) {
+  RecordedPoint recorded{.point = {field["kernel"].text(), field["arguments"].arguments()},
+                         .least_M = std::nullopt,
+                         .counts = {}};
   if (field.has("least_M")) {
     recorded.least_M = field["least_M"].words();
   }
@@ -109,9 +111,9 @@ Recorded recorded_of(const Field& field) {
     recorded.fits = false;
     return recorded;
   }
-  recorded.total = moved_of(field["total"], "");
+  recorded.counts.total = counts_of(field["total"], "");
   for (const Field& phase : field["phases"].items()) {
-    recorded.phases.push_back(moved_of(phase, phase["path"].text()));
+    recorded.counts.phases.push_back(counts_of(phase, phase["path"].text()));
   }
   return recorded;
 }
@@ -119,13 +121,13 @@ Recorded recorded_of(const Field& field) {
 // Of two that are the same, one would be held against the other's words.
 void check_once(const Recording& recording, const std::string& from) {
   std::set<PointKey> points;
-  for (const Recorded& recorded : recording.points) {
+  for (const RecordedPoint& recorded : recording.points) {
     const std::string point = fmt::format("{}, {}", from, to_string(recorded.point));
     if (!points.insert(key_of(recorded.point)).second) {
       throw InputError(point + " is there twice");
     }
     std::set<std::string> phases;
-    for (const Moved& phase : recorded.phases) {
+    for (const PhaseCounts& phase : recorded.counts.phases) {
       if (!phases.insert(phase.path).second) {
         throw InputError(fmt::format("{}: the phase {} is there twice", point, phase.path));
       }
@@ -134,9 +136,9 @@ void check_once(const Recording& recording, const std::string& from) {
 }
 
 // A formula need not know what M is.
-void check_peaks(const Tally& tally, Index M) {
-  const auto largest = std::ranges::max_element(tally.phases, {}, &PhaseTotal::peak);
-  if (tally.total.peak > M) {
+void check_peaks(const RunCounts& counts, Index M) {
+  const auto largest = std::ranges::max_element(counts.phases, {}, &PhaseCounts::peak);
+  if (counts.total.peak > M) {
     throw FastMemoryTooSmall(fmt::format("by its formula {} holds {} words, and M = {}",
                                          largest->path, largest->peak, M));
   }
@@ -161,14 +163,14 @@ std::string to_json(const Recording& recording) {
       fmt::format("{{\n\"schema\": {},\n\"redblue\": \"{}\",\n\"how\": \"{}\",\n\"points\": [",
                   kRecordingSchema, kKind, to_string(recording.how));
   const char* between = "\n";
-  for (const Recorded& recorded : recording.points) {
+  for (const RecordedPoint& recorded : recording.points) {
     Json head = {{"kernel", recorded.point.subject},
                  {"arguments", arguments_json(recorded.point.arguments)}};
     if (recorded.least_M) {
       head["least_M"] = *recorded.least_M;
     }
     if (recorded.fits) {
-      head["total"] = json_of(recorded.total, false);
+      head["total"] = json_of(recorded.counts.total, false);
     } else {
       head["fits"] = false;
     }
@@ -177,7 +179,7 @@ std::string to_json(const Recording& recording) {
       line.back() = ',';
       line += "\"phases\":[";
       const char* comma = "\n  ";
-      for (const Moved& phase : recorded.phases) {
+      for (const PhaseCounts& phase : recorded.counts.phases) {
         line += comma + json_of(phase, true).dump();
         comma = ",\n  ";
       }
@@ -217,7 +219,7 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   }
   recording.how = how == to_string(How::run) ? How::run : How::count;
   for (const Field& point : top["points"].items()) {
-    recording.points.push_back(recorded_of(point));
+    recording.points.push_back(point_of(point));
   }
   if (recording.points.empty()) {
     throw InputError(from + " has no points: there is nothing to watch");
@@ -226,18 +228,18 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   return recording;
 }
 
-Recorded recorded(const Point& point, const Tally& counted) {
-  Recorded recorded{
-      .point = point, .least_M = std::nullopt, .total = moved(counted.total, ""), .phases = {}};
-  for (const PhaseTotal& phase : counted.phases) {
-    recorded.phases.push_back(moved(phase, phase.path.empty() ? kOutside : phase.path));
+RecordedPoint recorded(const Point& point, const RunCounts& counts) {
+  RecordedPoint recorded{.point = point, .least_M = std::nullopt, .counts = {}};
+  recorded.counts.total = recorded_phase(counts.total, "");
+  for (const PhaseCounts& phase : counts.phases) {
+    recorded.counts.phases.push_back(
+        recorded_phase(phase, phase.path.empty() ? kOutside : phase.path));
   }
   return recorded;
 }
 
-Recorded record(const Subject& subject, const Arguments& arguments, How how) {
-  Recorded recorded{
-      .point = {subject.name, arguments}, .least_M = std::nullopt, .total = {}, .phases = {}};
+RecordedPoint record(const Subject& subject, const Arguments& arguments, How how) {
+  RecordedPoint recorded{.point = {subject.name, arguments}, .least_M = std::nullopt, .counts = {}};
   if (subject.least_M) {
     recorded.least_M = subject.least_M(arguments);
   }
@@ -245,7 +247,7 @@ Recorded record(const Subject& subject, const Arguments& arguments, How how) {
     recorded.why = error.what();
     return std::nullopt;
   };
-  const auto counted = [&]() -> std::optional<Tally> {
+  const auto counts = [&]() -> std::optional<RunCounts> {
     try {
       if (how == How::run) {
         return subject.run(arguments);
@@ -253,20 +255,18 @@ Recorded record(const Subject& subject, const Arguments& arguments, How how) {
       if (!subject.formula) {
         throw std::logic_error(subject.name + " has no formula: it can only run");
       }
-      Tally tally = predicted(subject.formula(arguments));
-      check_peaks(tally, arguments["M"]);
-      return tally;
+      RunCounts formula = predicted(subject.formula(arguments));
+      check_peaks(formula, arguments["M"]);
+      return formula;
     } catch (const FastMemoryTooSmall& error) {
       return too_large(error);
     } catch (const FastMemoryOverflow& error) {
       return too_large(error);
     }
   }();
-  recorded.fits = counted.has_value();
-  if (counted) {
-    Recorded made = redblue::recorded(recorded.point, *counted);
-    made.least_M = recorded.least_M;
-    return made;
+  recorded.fits = counts.has_value();
+  if (counts) {
+    recorded.counts = redblue::recorded(recorded.point, *counts).counts;
   }
   return recorded;
 }

@@ -32,30 +32,20 @@ PointKey key_of(const Point& point);
 // "backward/small n=64 m=64 d=16 M=1024"
 std::string to_string(const Point& point);
 
-// What one phase, or all of them, moved and held.
-struct Moved {
-  std::string path;  // empty: all
-  Index reads = 0;
-  Index writes = 0;
-  Index peak = 0;
-
-  friend bool operator==(const Moved&, const Moved&) = default;
-};
-
-struct Recorded {
+// What one point moved.
+struct RecordedPoint {
   Point point;
   std::optional<Index> least_M;  // where it is known
   bool fits = true;              // in the point's M; else nothing moved
   std::string why = {};          // it does not fit; no part of a recording's text
-  Moved total;
-  std::vector<Moved> phases;
+  RunCounts counts;              // words and peaks alone
 
-  friend bool operator==(const Recorded&, const Recorded&) = default;
+  friend bool operator==(const RecordedPoint&, const RecordedPoint&) = default;
 };
 
 struct Recording {
   How how = How::run;
-  std::vector<Recorded> points;
+  std::vector<RecordedPoint> points;
 };
 
 // A line a phase, so that a change of a baseline is read where it is reviewed.
@@ -67,11 +57,11 @@ Recording parse_recording(std::string_view text, const std::string& from);
 // What tables and recordings call the moves that are in no phase.
 inline const std::string kOutside = "(outside)";
 
-Recorded recorded(const Point& point, const Tally& counted);
+RecordedPoint recorded(const Point& point, const RunCounts& counts);
 
 // What one point moves now. Throws: what the subject does, but for a fast memory that is too small;
 // std::logic_error where it has no formula, and one is asked for.
-Recorded record(const Subject& subject, const Arguments& arguments, How how);
+RecordedPoint record(const Subject& subject, const Arguments& arguments, How how);
 // Calls work(k) for k below `count`, on so many threads, and told(how many are done) after each, on
 // one thread at a time. Throws what the first of them to fail threw, when all that had begun ended.
 void in_any_order(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,

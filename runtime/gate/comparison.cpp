@@ -18,10 +18,13 @@ constexpr std::string_view kLeastM = "least_M";
 const std::string kTotal = "total";
 struct Metric {
   std::string_view name;
-  Index Moved::*words;
+  Index (*of)(const PhaseCounts& counts);
+  bool adds_up;  // over phases; else the largest is the total's
 };
 constexpr Metric kMetrics[] = {
-    {"reads", &Moved::reads}, {"writes", &Moved::writes}, {"peak", &Moved::peak}};
+    {"reads", [](const PhaseCounts& counts) { return counts.io.reads; }, true},
+    {"writes", [](const PhaseCounts& counts) { return counts.io.writes; }, true},
+    {"peak", [](const PhaseCounts& counts) { return counts.peak; }, false}};
 
 template <class Number>
 bool parse_all(std::string_view text, Number& number) {
@@ -55,48 +58,49 @@ bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
          *tolerance.percent * static_cast<double>(difference.before) * kRounded;
 }
 
-void compare_moved(const Moved& before, const Moved& now, std::vector<Difference>& found) {
-  for (const auto& [name, words] : kMetrics) {
-    if (before.*words != now.*words) {
+void compare_counts(const PhaseCounts& before, const PhaseCounts& now,
+                    std::vector<Difference>& found) {
+  for (const Metric& metric : kMetrics) {
+    if (metric.of(before) != metric.of(now)) {
       found.push_back({.phase = now.path,
-                       .metric = std::string(name),
-                       .before = before.*words,
-                       .after = now.*words});
+                       .metric = std::string(metric.name),
+                       .before = metric.of(before),
+                       .after = metric.of(now)});
     }
   }
 }
 
-std::vector<Difference> phase_differences(const std::vector<Moved>& before,
-                                          const std::vector<Moved>& now) {
+std::vector<Difference> phase_differences(const std::vector<PhaseCounts>& before,
+                                          const std::vector<PhaseCounts>& now) {
   std::vector<Difference> found;
-  for (const Moved& old : before) {
-    const auto same = std::ranges::find(now, old.path, &Moved::path);
+  for (const PhaseCounts& old : before) {
+    const auto same = std::ranges::find(now, old.path, &PhaseCounts::path);
     if (same == now.end()) {
       found.push_back({.kind = Difference::Kind::phase_gone,
                        .phase = old.path,
-                       .before = sum(old.reads, old.writes)});
+                       .before = sum(old.io.reads, old.io.writes)});
     } else {
-      compare_moved(old, *same, found);
+      compare_counts(old, *same, found);
     }
   }
-  for (const Moved& fresh : now) {
-    if (std::ranges::find(before, fresh.path, &Moved::path) == before.end()) {
+  for (const PhaseCounts& fresh : now) {
+    if (std::ranges::find(before, fresh.path, &PhaseCounts::path) == before.end()) {
       found.push_back({.kind = Difference::Kind::phase_new,
                        .phase = fresh.path,
-                       .after = sum(fresh.reads, fresh.writes)});
+                       .after = sum(fresh.io.reads, fresh.io.writes)});
     }
   }
   return found;
 }
 
 // The tolerances that let phases pass let the total pass, too, where it changed by theirs alone.
-void pass_total(const Recorded& before, const Recorded& now, std::vector<Difference>& found) {
+void pass_total(const RunCounts& before, const RunCounts& now, std::vector<Difference>& found) {
   for (Difference& of_total : found) {
     const auto* metric = std::ranges::find(kMetrics, of_total.metric, &Metric::name);
     if (!of_total.phase.empty() || !of_total.hidden_by.empty() || metric == std::end(kMetrics)) {
       continue;
     }
-    const auto hidden = [&](const Moved& phase) {
+    const auto hidden = [&](const PhaseCounts& phase) {
       return std::ranges::find_if(found, [&](const Difference& each) {
         return !each.phase.empty() && each.phase == phase.path && each.metric == metric->name &&
                !each.hidden_by.empty();
@@ -104,18 +108,18 @@ void pass_total(const Recorded& before, const Recorded& now, std::vector<Differe
     };
     Index all = 0, without = 0;  // now, and with the baseline's words where they are let pass
     std::string by;
-    for (const Moved& phase : now.phases) {
+    for (const PhaseCounts& phase : now.phases) {
       const auto passed = hidden(phase);
       const auto add = [&](Index& to, Index words) {
-        to = metric->words == &Moved::peak ? std::max(to, words) : sum(to, words);
+        to = metric->adds_up ? sum(to, words) : std::max(to, words);
       };
-      add(all, phase.*metric->words);
-      add(without, passed == found.end() ? phase.*metric->words : passed->before);
+      add(all, metric->of(phase));
+      add(without, passed == found.end() ? metric->of(phase) : passed->before);
       if (passed != found.end() && by.find(passed->hidden_by) == std::string::npos) {
         by += (by.empty() ? "" : ",") + passed->hidden_by;
       }
     }
-    if (all == now.total.*metric->words && without == before.total.*metric->words) {
+    if (all == metric->of(now.total) && without == metric->of(before.total)) {
       of_total.hidden_by = by;
     }
   }
@@ -127,9 +131,9 @@ double change_of(const Compared& compared) {
   if (compared.differences.empty()) {
     return -1;
   }
-  const auto io = [](const std::optional<Recorded>& recorded) {
-    return recorded && recorded->fits ? static_cast<double>(recorded->total.reads) +
-                                            static_cast<double>(recorded->total.writes)
+  const auto io = [](const std::optional<RecordedPoint>& recorded) {
+    return recorded && recorded->fits ? static_cast<double>(recorded->counts.total.io.reads) +
+                                            static_cast<double>(recorded->counts.total.io.writes)
                                       : 0.0;
   };
   const double before = io(compared.before);
@@ -236,7 +240,7 @@ std::size_t Comparison::hidden() const {
   return hidden;
 }
 
-std::vector<Difference> differences(const Recorded& before, const Recorded& now,
+std::vector<Difference> differences(const RecordedPoint& before, const RecordedPoint& now,
                                     const std::vector<Tolerance>& tolerances) {
   std::vector<Difference> found;
   if (before.least_M.has_value() != now.least_M.has_value()) {
@@ -252,9 +256,9 @@ std::vector<Difference> differences(const Recorded& before, const Recorded& now,
                  {.kind = now.fits ? Difference::Kind::fits_now : Difference::Kind::no_longer_fits,
                   .why = now.why});
   } else if (before.fits) {
-    std::vector<Difference> phases = phase_differences(before.phases, now.phases);
+    std::vector<Difference> phases = phase_differences(before.counts.phases, now.counts.phases);
     std::ranges::stable_sort(phases, std::greater<>(), distance);
-    compare_moved(before.total, now.total, phases);
+    compare_counts(before.counts.total, now.counts.total, phases);
     found.insert(found.begin(), phases.begin(), phases.end());
   }
   for (Difference& difference : found) {
@@ -264,7 +268,7 @@ std::vector<Difference> differences(const Recorded& before, const Recorded& now,
       difference.hidden_by = tolerance->text;
     }
   }
-  pass_total(before, now, found);
+  pass_total(before.counts, now.counts, found);
   std::stable_partition(found.begin(), found.end(),
                         [](const Difference& difference) { return difference.hidden_by.empty(); });
   return found;
@@ -274,9 +278,11 @@ std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
                               const Comparison& comparison) {
   std::vector<std::string> texts;
   for (const Tolerance& tolerance : tolerances) {
-    const auto has = [&](const std::optional<Recorded>& recorded) {
-      return recorded && std::ranges::find(recorded->phases, tolerance.phase, &Moved::path) !=
-                             recorded->phases.end();
+    const auto has = [&](const std::optional<RecordedPoint>& recorded) {
+      return recorded &&
+             std::ranges::any_of(recorded->counts.phases, [&](const PhaseCounts& phase) {
+               return phase.path == tolerance.phase;
+             });
     };
     if (!tolerance.phase.empty() && tolerance.phase != kTotal &&
         std::ranges::none_of(comparison.points, [&](const Compared& compared) {
@@ -304,15 +310,15 @@ Comparison compare(const Recording& before, const Recording& now,
   }
   Comparison comparison{.before = {}, .now = {}, .how = now.how, .points = {}};
   const auto index = [](const Recording& recording) {
-    std::map<PointKey, const Recorded*> points;
-    for (const Recorded& recorded : recording.points) {
+    std::map<PointKey, const RecordedPoint*> points;
+    for (const RecordedPoint& recorded : recording.points) {
       points.emplace(key_of(recorded.point), &recorded);
     }
     return points;
   };
   const auto points_before = index(before);
   const auto points_now = index(now);
-  for (const Recorded& old : before.points) {
+  for (const RecordedPoint& old : before.points) {
     Compared compared{.point = old.point, .before = old, .now = std::nullopt, .differences = {}};
     const auto same = points_now.find(key_of(old.point));
     if (same == points_now.end()) {
@@ -323,7 +329,7 @@ Comparison compare(const Recording& before, const Recording& now,
     }
     comparison.points.push_back(std::move(compared));
   }
-  for (const Recorded& fresh : now.points) {
+  for (const RecordedPoint& fresh : now.points) {
     if (!points_before.contains(key_of(fresh.point))) {
       comparison.points.push_back({.point = fresh.point,
                                    .before = std::nullopt,

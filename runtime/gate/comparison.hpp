@@ -54,7 +54,7 @@ std::string to_words(const Difference& difference);
 // then the total; and then what a tolerance lets pass.
 struct Compared {
   Point point;
-  std::optional<Recorded> before, now;
+  std::optional<RecordedPoint> before, now;
   std::vector<Difference> differences;
 
   [[nodiscard]] bool fails() const;  // by what no tolerance hides
@@ -69,7 +69,7 @@ struct Comparison {
   [[nodiscard]] std::size_t hidden() const;  // differences that a tolerance lets pass
 };
 
-std::vector<Difference> differences(const Recorded& before, const Recorded& now,
+std::vector<Difference> differences(const RecordedPoint& before, const RecordedPoint& now,
                                     const std::vector<Tolerance>& tolerances);
 
 // Tolerances of a phase that no point has. Perhaps a slip: nothing that they could let pass.

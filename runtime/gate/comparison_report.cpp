@@ -30,8 +30,8 @@ std::string_view name_of(Kind kind) {
 }
 
 // Both at once: also beyond 63 bits, where only a damaged file has been.
-std::uint64_t words_of(const Moved& total) {
-  return static_cast<std::uint64_t>(total.reads) + static_cast<std::uint64_t>(total.writes);
+std::uint64_t words_of(const IoCount& io) {
+  return static_cast<std::uint64_t>(io.reads) + static_cast<std::uint64_t>(io.writes);
 }
 
 // Calls `line` with each point that differs and each of its differences.
@@ -286,15 +286,16 @@ template <class Item>
 void each_total(const Comparison& comparison, const Item& item) {
   for (const Compared& compared : comparison.points) {
     if (compared.now && compared.now->fits) {
-      item(to_string(compared.point), compared.now->total);
+      item(to_string(compared.point), compared.now->counts.total);
     }
   }
 }
 
 std::string smaller_is_better_text(const Comparison& comparison) {
   Json entries = Json::array();
-  each_total(comparison, [&](const std::string& name, const Moved& total) {
-    entries.push_back({{"name", name + ": moved"}, {"unit", "words"}, {"value", words_of(total)}});
+  each_total(comparison, [&](const std::string& name, const PhaseCounts& total) {
+    entries.push_back(
+        {{"name", name + ": moved"}, {"unit", "words"}, {"value", words_of(total.io)}});
     entries.push_back({{"name", name + ": peak"}, {"unit", "words"}, {"value", total.peak}});
   });
   return entries.dump(2) + "\n";
@@ -302,9 +303,9 @@ std::string smaller_is_better_text(const Comparison& comparison) {
 
 std::string bmf_text(const Comparison& comparison) {
   Json benchmarks = Json::object();
-  each_total(comparison, [&](const std::string& name, const Moved& total) {
-    benchmarks[name] = {{"reads", {{"value", total.reads}}},
-                        {"writes", {{"value", total.writes}}},
+  each_total(comparison, [&](const std::string& name, const PhaseCounts& total) {
+    benchmarks[name] = {{"reads", {{"value", total.io.reads}}},
+                        {"writes", {{"value", total.io.writes}}},
                         {"peak", {{"value", total.peak}}}};
   });
   return benchmarks.dump(2) + "\n";

@@ -21,6 +21,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/system/system_call.hpp"
+#include "runtime/text/counts_json.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 
@@ -38,30 +39,8 @@ Words words_of(const Json& json) {
   return json.is_null() ? Words(kMost) + 1 : Words(json.get<Index>());
 }
 
-Json to_json(const PhaseTotal& phase) {
-  return {phase.path, phase.io.reads,         phase.io.writes,
-          phase.peak, phase.operations.flops, phase.operations.elementwise};
-}
-PhaseTotal phase_of(const Json& json) {
-  return {.path = json.at(0),
-          .io = {.reads = json.at(1), .writes = json.at(2)},
-          .operations = {.flops = json.at(4), .elementwise = json.at(5)},
-          .peak = json.at(3)};
-}
-
-Json to_json(const Tally& tally) {
-  Json phases = Json::array();
-  for (const PhaseTotal& phase : tally.phases) {
-    phases.push_back(to_json(phase));
-  }
-  return {{"phases", std::move(phases)}, {"total", to_json(tally.total)}};
-}
-Tally tally_of(const Json& json) {
-  Tally tally{.phases = {}, .total = phase_of(json.at("total"))};
-  for (const Json& phase : json.at("phases")) {
-    tally.phases.push_back(phase_of(phase));
-  }
-  return tally;
+Json to_json(const RunCounts& counts) {
+  return counts_json(counts);
 }
 
 Json to_json(const std::vector<PhaseCost>& phases) {
@@ -209,7 +188,7 @@ Json in_a_child(const Work& work) {
 
 Subject isolated(Subject subject) {
   subject.run = [run = std::move(subject.run)](const Arguments& arguments) {
-    return tally_of(in_a_child([&] { return run(arguments); }));
+    return parse_run_counts(in_a_child([&] { return run(arguments); }));
   };
   if (subject.formula) {
     subject.formula = [formula = std::move(subject.formula)](const Arguments& arguments) {

@@ -55,7 +55,7 @@ std::string to_string(const Arguments& arguments) {
   return text;
 }
 
-Tally tally(const Machine& machine) {
+RunCounts final_counts(const Machine& machine) {
   if (machine.live() != 0) {
     throw std::logic_error(
         fmt::format("{} words are still in fast memory at the end ({}): a tile outlives the work",
@@ -65,9 +65,9 @@ Tally tally(const Machine& machine) {
     throw std::logic_error(
         fmt::format("phase {} is still open at the end: it outlives the work", phase));
   }
-  Tally tally{leaves(machine.phases()), total(machine.phases())};
+  RunCounts counts{.phases = leaves(machine.phases()), .total = total(machine.phases())};
   std::set<std::string_view> paths;
-  for (const PhaseTotal& phase : tally.phases) {
+  for (const PhaseCounts& phase : counts.phases) {
     if (!is_utf8(phase.path)) {  // which no recording could hold
       throw std::logic_error(
           fmt::format("the phase {} has a name that is not UTF-8", printable(phase.path)));
@@ -77,7 +77,7 @@ Tally tally(const Machine& machine) {
           fmt::format("two phases are {}: one of that name, and one within another", phase.path));
     }
   }
-  return tally;
+  return counts;
 }
 
 Subject subject_of(std::string name, std::function<void(Machine&, const Arguments&)> work,
@@ -90,7 +90,7 @@ Subject subject_of(std::string name, std::function<void(Machine&, const Argument
   subject.run = [work = std::move(work)](const Arguments& arguments) {
     Machine machine(arguments["M"]);
     work(machine, arguments);
-    return tally(machine);
+    return final_counts(machine);
   };
   return subject;
 }
@@ -150,18 +150,18 @@ Arguments brief(const Subject& subject, const Arguments& complete) {
   return said;
 }
 
-Tally predicted(const std::vector<PhaseCost>& phases) {
+RunCounts predicted(const std::vector<PhaseCost>& phases) {
   const auto of = [](const PhaseCost& cost) {
-    return PhaseTotal{.path = cost.path,
-                      .io = {cost.reads.value(), cost.writes.value()},
-                      .operations = {},
-                      .peak = cost.peak.value()};
+    return PhaseCounts{.path = cost.path,
+                       .io = {cost.reads.value(), cost.writes.value()},
+                       .operations = {},
+                       .peak = cost.peak.value()};
   };
-  Tally tally{.phases = {}, .total = of(total(phases))};
+  RunCounts counts{.phases = {}, .total = of(total(phases))};
   for (const PhaseCost& phase : phases) {
-    tally.phases.push_back(of(phase));
+    counts.phases.push_back(of(phase));
   }
-  return tally;
+  return counts;
 }
 
 }  // namespace redblue

@@ -48,21 +48,16 @@ struct Parameter {
   std::vector<std::string> words = {};  // all that it may be; none: it is a size
 };
 
-// What a computation moved.
-struct Tally {
-  std::vector<PhaseTotal> phases;
-  PhaseTotal total;
-};
-// Of a machine that has done its work. Throws: std::logic_error where tiles are still alive, a
-// phase is still open, or two phases have the same path ("a/b", and b within a).
-Tally tally(const Machine& machine);
+// The counts of a machine that has done its work. Throws: std::logic_error where tiles are still
+// alive, a phase is still open, or two phases have the same path ("a/b", and b within a).
+RunCounts final_counts(const Machine& machine);
 
 struct Subject {
   std::string name;
   std::string summary;
   std::vector<Parameter> parameters;  // M is one of them
   // Throws: FastMemoryTooSmall or FastMemoryOverflow where it does not fit in M.
-  std::function<Tally(const Arguments&)> run;
+  std::function<RunCounts(const Arguments&)> run;
   // What run() will count, phase by phase; null where nobody knows. Throws: FastMemoryTooSmall.
   std::function<std::vector<PhaseCost>(const Arguments&)> formula = nullptr;
   // The least M for these arguments, whatever their M is; null where nobody knows.
@@ -84,6 +79,6 @@ Arguments complete(const Subject& subject, const Arguments& given);
 Arguments brief(const Subject& subject, const Arguments& complete);
 
 // A formula as a run would count it. Throws: CountOverflow.
-Tally predicted(const std::vector<PhaseCost>& phases);
+RunCounts predicted(const std::vector<PhaseCost>& phases);
 
 }  // namespace redblue

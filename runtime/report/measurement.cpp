@@ -31,13 +31,21 @@ void add(MeasuredPhase& to, const MeasuredPhase& more) {
 
 using Dumps = CallgrindProfile::mapped_type;  // of one kernel
 
+// The keys of a phase and of the total in the document of a run.
+PhaseCounts counts_of(const Json& json, const std::string& path) {
+  return {.path = path,
+          .io = {.reads = json["reads"], .writes = json["writes"]},
+          .operations = {.flops = json["flops"], .elementwise = json["elementwise"]},
+          .peak = json["peak"]};
+}
+
 MeasuredPhase simulated_phase(const Dumps& dumps, const std::string& path, Index line) {
   const auto found = dumps.find(path);
   if (found == dumps.end()) {
     throw std::runtime_error("callgrind dumped nothing of phase " + path);
   }
   MeasuredPhase phase;
-  phase.path = path;
+  phase.counted.path = path;
   phase.traffic = traffic(found->second, line);
   for (const char* name : kOuterEvents) {
     phase.events.push_back(found->second.find(name)->second);
@@ -59,14 +67,14 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     throw std::runtime_error("callgrind dumped nothing of " + kernel);
   }
   const Dumps& dumps = of->second;
-  measured.total.counted = {part["total"]["reads"], part["total"]["writes"]};
+  measured.total.counted = counts_of(part["total"], "");
   const auto put = [&](MeasuredPhase phase) {
     add(measured.total, phase);
     measured.phases.push_back(std::move(phase));
   };
   for (const Json& counted : part["phases"]) {
     MeasuredPhase phase = simulated_phase(dumps, counted["path"], line);
-    phase.counted = {counted["reads"], counted["writes"]};
+    phase.counted = counts_of(counted, counted["path"]);
     put(std::move(phase));
   }
   // Phases that only enclose others move nothing, but their code takes up room in a cache.
@@ -79,7 +87,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     }
   }
   if (outside.traffic && outside.traffic->io() > 0) {
-    outside.path = kOutside;
+    outside.counted.path = kOutside;
     put(std::move(outside));
   }
   // What came in then was to empty the cache.
@@ -91,7 +99,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
 }
 
 Json ratio(const MeasuredPhase& phase) {
-  const Index counted = phase.counted.io();
+  const Index counted = phase.counted.io.io();
   return phase.traffic && counted > 0
              ? Json(static_cast<double>(phase.traffic->io()) / static_cast<double>(counted))
              : Json();
@@ -102,7 +110,7 @@ Json cache_json(const SimulatedCache& cache) {
 }
 
 Json phase_json(const Measurement& measurement, const MeasuredPhase& phase) {
-  Json json = {{"reads", phase.counted.reads}, {"writes", phase.counted.writes}};
+  Json json = {{"reads", phase.counted.io.reads}, {"writes", phase.counted.io.writes}};
   if (phase.traffic) {
     json["traffic"] = {{"in", phase.traffic->in}, {"out", phase.traffic->out}};
     json["ratio"] = ratio(phase);
@@ -120,7 +128,7 @@ Json part_json(const Measurement& measurement, const MeasuredPart& part) {
   }
   Json phases = Json::array();
   for (const MeasuredPhase& phase : part.phases) {
-    Json entry = {{"path", phase.path}};
+    Json entry = {{"path", phase.counted.path}};
     entry.update(phase_json(measurement, phase));
     phases.push_back(std::move(entry));
   }
@@ -194,10 +202,10 @@ std::string table(const Measurement& measurement, const MeasuredPart& part) {
   };
   row("phase", "reads", "writes", heads(measurement));
   for (const MeasuredPhase& phase : part.phases) {
-    row(phase.path, grouped(phase.counted.reads), grouped(phase.counted.writes),
+    row(phase.counted.path, grouped(phase.counted.io.reads), grouped(phase.counted.io.writes),
         cells(measurement, phase));
   }
-  row("total", grouped(part.total.counted.reads), grouped(part.total.counted.writes),
+  row("total", grouped(part.total.counted.io.reads), grouped(part.total.counted.io.writes),
       cells(measurement, part.total));
   return table.text();
 }
@@ -208,8 +216,9 @@ std::string title(const MeasuredPart& part) {
 
 void append_csv(std::string& text, const MeasuredPart& part, const std::string& operands) {
   const auto row = [&](const std::string& name, const MeasuredPhase& phase) {
-    text += fmt::format("{},{},{},{},{},{},{},{},", part.kernel, part.shape.n, part.shape.m,
-                        part.shape.d, part.M, name, phase.counted.reads, phase.counted.writes);
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},", part.kernel, part.shape.n, part.shape.m,
+                    part.shape.d, part.M, name, phase.counted.io.reads, phase.counted.io.writes);
     const Json of = ratio(phase);
     text += phase.traffic ? fmt::format("{},{},{}", phase.traffic->in, phase.traffic->out,
                                         of.is_null() ? "" : of.dump())
@@ -220,7 +229,7 @@ void append_csv(std::string& text, const MeasuredPart& part, const std::string& 
     text += "," + operands + "\n";
   };
   for (const MeasuredPhase& phase : part.phases) {
-    row(phase.path, phase);
+    row(phase.counted.path, phase);
   }
   row("total", part.total);
 }
@@ -272,7 +281,7 @@ std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel l
       }
     }
   }
-  const Index counted = total.counted.io();
+  const Index counted = total.counted.io.io();
   return moved && counted > 0
              ? std::optional(static_cast<double>(*moved) / static_cast<double>(counted))
              : std::nullopt;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/plan.hpp"
-#include "memsim/io_count.hpp"
+#include "memsim/phase.hpp"
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/report/run_report.hpp"
 
@@ -21,8 +21,7 @@ struct MeasuredEvent {
 };
 
 struct MeasuredPhase {
-  std::string path;
-  IoCount counted;
+  PhaseCounts counted;
   std::vector<std::int64_t> events;         // in the order of Measurement::events
   std::optional<LineTraffic> traffic = {};  // words; where both directions are known
 };

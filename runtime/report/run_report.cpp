@@ -32,7 +32,7 @@ Json formula_json(const PhaseCost& cost, bool whole) {
 }
 
 // The keys that a phase and the total share.
-Json counts_json(const PhaseTotal& counted, bool whole) {
+Json counts_json(const PhaseCounts& counted, bool whole) {
   Json json = {{"reads", counted.io.reads}, {"writes", counted.io.writes}};
   if (whole) {
     json["io"] = counted.io.io();
@@ -43,7 +43,7 @@ Json counts_json(const PhaseTotal& counted, bool whole) {
 }
 
 // Without a run, what the formula says.
-PhaseTotal predicted(const PhaseCost& cost) {
+PhaseCounts predicted(const PhaseCost& cost) {
   return {.path = cost.path,
           .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
           .operations = {.flops = cost.flops.overflowed() ? kTooMany : cost.flops.value()},
@@ -56,24 +56,23 @@ void each_row(const Part& part, Row row) {
   for (std::size_t i = 0; i < part.formula.size(); ++i) {
     const PhaseCost& cost = part.formula[i];
     row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
-        part.counted ? part.counted->seconds[i] : 0);
+        part.counted ? part.counted->seconds->phases[i] : 0);
   }
   const PhaseCost formula = total(part.formula);
   row("total", part.counted ? part.counted->total : predicted(formula), formula,
-      part.counted ? part.counted->total_seconds : 0);
+      part.counted ? part.counted->seconds->total : 0);
 }
 
 // Of the whole run, copies and all; 0 for a run too short for the clock.
 double gflops(const Part& part) {
-  const double seconds = part.counted->total_seconds;
+  const double seconds = part.counted->seconds->total;
   return seconds > 0 ? 1e-9 * static_cast<double>(part.counted->total.operations.flops) / seconds
                      : 0;
 }
 
 // What the phases lack of the total: making matrices, starting workers, waiting for the last.
-double seconds_outside(const Counted& counted) {
-  return counted.total_seconds -
-         std::accumulate(counted.seconds.begin(), counted.seconds.end(), 0.0);
+double seconds_outside(const RunCounts::Seconds& seconds) {
+  return seconds.total - std::accumulate(seconds.phases.begin(), seconds.phases.end(), 0.0);
 }
 
 Json part_json(const Part& part) {
@@ -86,10 +85,10 @@ Json part_json(const Part& part) {
     const PhaseCost& cost = part.formula[i];
     Json phase = {{"path", cost.path}};
     if (part.counted) {
-      const PhaseTotal& counted = part.counted->phases[i];
+      const PhaseCounts& counted = part.counted->phases[i];
       phase.update(counts_json(counted, false));
       phase["elementwise"] = counted.operations.elementwise;
-      phase["seconds"] = part.counted->seconds[i];
+      phase["seconds"] = part.counted->seconds->phases[i];
     } else {
       phase.update(counts_json(predicted(cost), false));
     }
@@ -100,8 +99,8 @@ Json part_json(const Part& part) {
   Json sum = counts_json(part.counted ? part.counted->total : predicted(formula), true);
   if (part.counted) {
     sum["elementwise"] = part.counted->total.operations.elementwise;
-    sum["seconds"] = part.counted->total_seconds;
-    sum["span"] = part.counted->span;
+    sum["seconds"] = part.counted->seconds->total;
+    sum["span"] = *part.counted->span;
     if (part.peak_gflops > 0) {
       sum["gflops"] = gflops(part);
       sum["peak_gflops"] = part.peak_gflops;
@@ -109,7 +108,7 @@ Json part_json(const Part& part) {
     }
   }
   if (part.team.workers > 1) {
-    sum["largest_worker"] = {{"io", part.counted ? part.counted->largest : part.largest.value()},
+    sum["largest_worker"] = {{"io", part.counted ? *part.counted->largest : part.largest.value()},
                              {"formula", part.largest.value()}};
   }
   return {{"blocks", std::move(blocks)},
@@ -132,7 +131,7 @@ std::string table(const Part& part) {
     heads.insert(heads.end(), {"formula", "difference", "seconds"});
   }
   table.add(std::move(heads));
-  const auto row = [&](const std::string& name, const PhaseTotal& counted, const PhaseCost& cost,
+  const auto row = [&](const std::string& name, const PhaseCounts& counted, const PhaseCost& cost,
                        double seconds) {
     std::vector<std::string> cells = {
         name,
@@ -170,13 +169,12 @@ std::string speed(const Part& part) {
       "{:.1f} GF/s, {:.0f}% of the {:.1f} that multiply-adds reach ({})\n", gflops(part),
       100 * gflops(part) / part.peak_gflops, part.peak_gflops, simd_target());
   if (workers > 1) {
-    text += fmt::format(
-        "{} workers, the busiest moved {} words (formula {}){}\n", workers,
-        grouped(part.counted->largest), grouped(part.largest.value()),
-        part.counted->unpinned.empty() ? "" : "; not pinned: " + part.counted->unpinned);
+    text += fmt::format("{} workers, the busiest moved {} words (formula {}){}\n", workers,
+                        grouped(*part.counted->largest), grouped(part.largest.value()),
+                        part.unpinned.empty() ? "" : "; not pinned: " + part.unpinned);
     text += fmt::format(
         "seconds of a phase are the mean of the workers; outside all phases they spent {:.4f}\n",
-        seconds_outside(*part.counted));
+        seconds_outside(*part.counted->seconds));
   }
   return text;
 }
@@ -282,7 +280,7 @@ void append_csv(std::string& text, const Part& part, const std::string& operands
   const auto& [shape, sharing] = of;
   const std::string problem =
       fmt::format("{},{},{},{},{}", spelled(kernel, sharing), shape.n, shape.m, shape.d, M);
-  each_row(part, [&](const std::string& phase, const PhaseTotal& counted, const PhaseCost& cost,
+  each_row(part, [&](const std::string& phase, const PhaseCounts& counted, const PhaseCost& cost,
                      double seconds) {
     text += fmt::format(
         "{},{},{},{},{},{},", problem, phase, counted.io.reads, counted.io.writes, counted.peak,

@@ -9,6 +9,7 @@
 
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/counts_json.hpp"
 #include "runtime/text/parse_json.hpp"
 
 namespace redblue {
@@ -28,44 +29,6 @@ std::uint64_t checksum_of(std::string_view bytes) {
   return sum;
 }
 
-Json to_json(const PhaseTotal& phase) {
-  return {phase.path, phase.io.reads,         phase.io.writes,
-          phase.peak, phase.operations.flops, phase.operations.elementwise};
-}
-
-PhaseTotal phase_of(const Json& json) {
-  return {.path = json[0],
-          .io = {.reads = json[1], .writes = json[2]},
-          .operations = {.flops = json[4], .elementwise = json[5]},
-          .peak = json[3]};
-}
-
-Json to_json(const Counted& counted) {
-  Json phases = Json::array();
-  for (const PhaseTotal& phase : counted.phases) {
-    phases.push_back(to_json(phase));
-  }
-  return {{"phases", std::move(phases)},
-          {"seconds", counted.seconds},
-          {"total", to_json(counted.total)},
-          {"largest", counted.largest},
-          {"total_seconds", counted.total_seconds},
-          {"span", counted.span}};
-}
-
-Counted counted_of(const Json& json) {
-  Counted counted;
-  for (const Json& phase : json["phases"]) {
-    counted.phases.push_back(phase_of(phase));
-  }
-  counted.seconds = json["seconds"].get<std::vector<double>>();
-  counted.total = phase_of(json["total"]);
-  counted.largest = json["largest"];
-  counted.total_seconds = json["total_seconds"];
-  counted.span = json["span"];
-  return counted;
-}
-
 }  // namespace
 
 // A line with the checksum of what follows, a line of JSON, and the words of the sum.
@@ -76,9 +39,9 @@ Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
       {"operands", checkpoint.operands},
       {"origins", checkpoint.origins},
       {"forward_done", checkpoint.forward_done},
-      {"forward", checkpoint.forward ? to_json(*checkpoint.forward) : Json()},
+      {"forward", checkpoint.forward ? counts_json(*checkpoint.forward) : Json()},
       {"units", checkpoint.units},
-      {"counted", to_json(checkpoint.counted)},
+      {"counted", counts_json(checkpoint.counted)},
       {"sum", checkpoint.sum.size()},
   };
   std::string body = json.dump() + "\n";
@@ -116,10 +79,10 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   checkpoint.origins = json["origins"].get<std::map<std::string, std::string>>();
   checkpoint.forward_done = json["forward_done"];
   if (!json["forward"].is_null()) {
-    checkpoint.forward = counted_of(json["forward"]);
+    checkpoint.forward = parse_run_counts(json["forward"]);
   }
   checkpoint.units = json["units"];
-  checkpoint.counted = counted_of(json["counted"]);
+  checkpoint.counted = parse_run_counts(json["counted"]);
   checkpoint.sum.resize(json["sum"].get<std::size_t>());
   const auto sum = std::as_writable_bytes(std::span(checkpoint.sum));
   std::ranges::copy(std::as_bytes(std::span(content)).subspan(line + 1, sum.size()), sum.begin());

@@ -2,13 +2,14 @@
 // What a run that goes on row block by row block needs to go on: a small file that appears whole,
 // and tells when it is not what was written.
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/run/workers.hpp"
+#include "memsim/phase.hpp"
 
 namespace redblue {
 
@@ -21,11 +22,12 @@ struct Checkpoint {
   std::map<std::string, std::string> origins;
   // O and L are there, or nobody needs them; and what was counted for them.
   bool forward_done = false;
-  std::optional<Counted> forward;
+  std::optional<RunCounts> forward;
   // Of the kernel that is at work: row blocks that are done, what was counted, and the sum so far
   // where there is one.
   Index units = 0;
-  Counted counted;
+  RunCounts counted{
+      .phases = {}, .total = {}, .largest = 0, .span = 0, .seconds = RunCounts::Seconds()};
   std::vector<float> sum;
 };
 

@@ -27,8 +27,9 @@ struct Part {
   Plan plan;
   Team team;
   std::vector<PhaseCost> formula;
-  Words largest;  // the most words that one worker moves
-  std::optional<Counted> counted;
+  Words largest;                     // the most words that one worker moves
+  std::optional<RunCounts> counted;  // with seconds, where it ran
+  std::string unpinned;              // why its workers' threads were not pinned; empty: they were
   double peak_gflops = 0;  // what multiply-adds reached beside it, by as many workers; or 0
 
   // Words moved: as counted, else by the formula.

@@ -92,7 +92,8 @@ void Progress::during(const Part& part,
 }
 
 void count_part(Part& part, const Topology& topology, const Around& around,
-                const Progress* progress, const std::function<Counted(const Around& around)>& run) {
+                const Progress* progress,
+                const std::function<RunCounts(const Around& around)>& run) {
   const auto work = [&](const Around& on_each) { part.counted = run(on_each); };
   if (progress != nullptr) {
     progress->during(part, work);

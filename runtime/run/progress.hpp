@@ -34,6 +34,7 @@ class Progress {
 // machine (not both). And how fast multiply-adds are beside it, but where it is measured: a
 // measured run has no speed of its own.
 void count_part(Part& part, const Topology& topology, const Around& around,
-                const Progress* progress, const std::function<Counted(const Around& around)>& run);
+                const Progress* progress,
+                const std::function<RunCounts(const Around& around)>& run);
 
 }  // namespace redblue

@@ -52,7 +52,9 @@ void count_run(Part& part, const Buffers& inputs, Buffers& outputs, const Topolo
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const KernelMatrices bound(kernel, part.plan.problem, part.team.heads, inputs, outputs);
   count_part(part, topology, around, progress, [&](const Around& on_each) {
-    return run_on_team(kernel, part.plan, part.team, bound.heads(), topology, on_each);
+    TeamRun ran = run_on_team(kernel, part.plan, part.team, bound.heads(), topology, on_each);
+    part.unpinned = std::move(ran.unpinned);
+    return std::move(ran.counts);
   });
   check_finite(part, outputs);
 }

@@ -386,11 +386,11 @@ Files StoredRun::run_part(Part& part, bool is_forward) {
     }
   }
   if (in_steps) {
-    steps.after = [&](Index done, const Counted& counted) {
+    steps.after = [&](Index done, const RunCounts& counts) {
       store_.ledger().begin(Purpose::checkpoints);
       checkpoint_.forward_done = !is_forward;
       checkpoint_.units = done;
-      checkpoint_.counted = counted;
+      checkpoint_.counted = counts;
       checkpoint_.sum.clear();
       for (const auto& [name, file] : results) {
         if (sums) {

@@ -31,18 +31,18 @@ TimedProblem::TimedProblem(const KernelName& kernel, const Shape& shape)
 }
 
 double TimedProblem::seconds(const Plan& plan) {
-  return run(kernel_, plan, returned_).total_seconds;
+  return run(kernel_, plan, returned_).seconds->total;
 }
 
 double TimedProblem::of_peak(Index M) {
-  const Counted counted = run(kernel_, kernel_.plan(problem_, M, Objective::time), returned_);
-  const auto flops = static_cast<double>(counted.total.operations.flops);
-  return 1e-9 * flops / counted.total_seconds / fma_peak(1, Topology());
+  const RunCounts counts = run(kernel_, kernel_.plan(problem_, M, Objective::time), returned_);
+  const auto flops = static_cast<double>(counts.total.operations.flops);
+  return 1e-9 * flops / counts.seconds->total / fma_peak(1, Topology());
 }
 
-Counted TimedProblem::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
+RunCounts TimedProblem::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
   const KernelMatrices bound(kernel, problem_, 1, given_, results);
-  return run_on_team(kernel, plan, {}, bound.heads(), Topology());
+  return run_on_team(kernel, plan, {}, bound.heads(), Topology()).counts;
 }
 
 }  // namespace redblue

@@ -20,7 +20,7 @@ class TimedProblem {
   double of_peak(Index M);
 
  private:
-  Counted run(const Kernel& kernel, const Plan& plan, Buffers& results);
+  RunCounts run(const Kernel& kernel, const Plan& plan, Buffers& results);
 
   const Kernel& kernel_;
   Problem problem_;

@@ -37,49 +37,43 @@ double seconds_since(Clock::time_point start) {
 }
 
 // Of each phase of the formulas, nothing so far.
-Counted nothing(const std::vector<PhaseCost>& phases) {
-  Counted counted;
+RunCounts nothing(const std::vector<PhaseCost>& phases) {
+  RunCounts counts{.phases = {}, .total = {}, .largest = 0, .span = 0};
   for (const PhaseCost& phase : phases) {
-    counted.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
-    counted.seconds.push_back(0);
+    counts.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
   }
-  return counted;
+  counts.seconds = RunCounts::Seconds{.phases = std::vector<double>(phases.size())};
+  return counts;
 }
 
-void add(const PhaseTotal& part, PhaseTotal& sum) {
-  sum.io += part.io;
-  sum.operations += part.operations;
-  sum.peak = std::max(sum.peak, part.peak);
-}
-
-// What a machine counted beside others at the same time, one of so many.
+// Adds the counts of one of `workers` machines that worked at the same time.
 void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,
-         Counted& counted) {
-  const PhaseTotal all = total(machine.phases());
-  add(all, counted.total);
-  counted.largest = std::max(counted.largest, all.io.io());
-  counted.span = std::max(counted.span, machine.span());
-  for (const PhaseTotal& phase : leaves(machine.phases())) {
-    const auto sum = std::ranges::find(counted.phases, phase.path, &PhaseTotal::path);
-    if (sum == counted.phases.end()) {
+         RunCounts& counts) {
+  const PhaseCounts all = total(machine.phases());
+  counts.total += all;
+  counts.largest = std::max(*counts.largest, all.io.io());
+  counts.span = std::max(*counts.span, machine.span());
+  for (const PhaseCounts& phase : leaves(machine.phases())) {
+    const auto sum = std::ranges::find(counts.phases, phase.path, &PhaseCounts::path);
+    if (sum == counts.phases.end()) {
       throw std::logic_error(spelled(plan) + " has other phases than its formulas: " + phase.path);
     }
-    add(phase, *sum);
-    counted.seconds[static_cast<std::size_t>(sum - counted.phases.begin())] +=
+    *sum += phase;
+    counts.seconds->phases[static_cast<std::size_t>(sum - counts.phases.begin())] +=
         clock.seconds(phase.path) / static_cast<double>(workers);
   }
 }
 
-// What one machine counted before. Requires: the same phases.
-void add(const Counted& before, Counted& counted) {
-  for (std::size_t k = 0; k < counted.phases.size(); ++k) {
-    add(before.phases[k], counted.phases[k]);
-    counted.seconds[k] += before.seconds[k];
+// Adds what one machine counted before. Requires: the same phases, and all of `before` known.
+void add(const RunCounts& before, RunCounts& counts) {
+  for (std::size_t k = 0; k < counts.phases.size(); ++k) {
+    counts.phases[k] += before.phases[k];
+    counts.seconds->phases[k] += before.seconds->phases[k];
   }
-  add(before.total, counted.total);
-  counted.largest += before.largest;
-  counted.span = std::max(counted.span, before.span);
-  counted.total_seconds += before.total_seconds;
+  counts.total += before.total;
+  *counts.largest += *before.largest;
+  counts.span = std::max(*counts.span, *before.span);
+  counts.seconds->total += before.seconds->total;
 }
 
 // One worker: its machine and clock come into being on its own thread, near its core.
@@ -146,7 +140,7 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
   return Words(Kernel::row_blocks(plan)) * plan.problem.shape.d * plan.problem.shape.d;
 }
 
-Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
                     const Around& around) {
   const auto start = Clock::now();
@@ -164,7 +158,7 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
     }
   };
 
-  Counted counted = nothing(cost_of_team(kernel, plan, team));
+  TeamRun run{.counts = nothing(cost_of_team(kernel, plan, team)), .unpinned = {}};
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const RowSplit& split = *kernel.schedule.split;
@@ -175,7 +169,7 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                                   plan.problem.shape.d);
     }
     const auto in_parts = [&](Index total, const auto& code) {
-      counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+      run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
         const Range part = share_of(total, worker, team.workers);
         if (part.size() > 0) {
           on_worker(worker, [&](Worker& own) { code(own.machine, part); });
@@ -191,7 +185,7 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
       });
     }
   } else {
-    counted.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
+    run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
       const Range own = share_of(team.heads, worker, team.workers);
       for (Index head = own.begin; head < own.end; ++head) {
         on_worker(worker, [&](Worker& its) {
@@ -200,29 +194,29 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
       }
     });
   }
-  counted.total_seconds = seconds_since(start);
+  run.counts.seconds->total = seconds_since(start);
   for (const auto& worker : workers) {
     if (worker != nullptr) {  // else it had nothing to do
-      add(worker->machine, worker->clock, plan, team.workers, counted);
+      add(worker->machine, worker->clock, plan, team.workers, run.counts);
     }
   }
-  return counted;
+  return run;
 }
 
-Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Workspace& workspace,
-                  const Around& around, const Steps& steps) {
+RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
+                    Workspace& workspace, const Around& around, const Steps& steps) {
   const auto start = Clock::now();
   Machine machine(plan.M);
   const PhaseClock clock(machine);
   // With what was counted before, in which seconds add up.
   const auto so_far = [&] {
-    Counted counted = nothing(cost_of_team(kernel, plan, {}));
-    add(machine, clock, plan, 1, counted);
-    counted.total_seconds = seconds_since(start);
+    RunCounts counts = nothing(cost_of_team(kernel, plan, {}));
+    add(machine, clock, plan, 1, counts);
+    counts.seconds->total = seconds_since(start);
     if (steps.before) {
-      add(*steps.before, counted);
+      add(*steps.before, counts);
     }
-    return counted;
+    return counts;
   };
   const auto go = [&] {
     if (!steps.after && !steps.before) {

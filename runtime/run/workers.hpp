@@ -4,6 +4,7 @@
 // order of any sum depends on how many workers there are, and so no bit of a result does.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,16 +33,11 @@ Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team);
 // Words of the store for partial results.
 Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team);
 
-// What a run counted, its workers together.
-struct Counted {
-  std::vector<PhaseTotal> phases;  // summed by path, in the order of the formulas; largest peak
-  // Of each phase, the mean of the workers: together at most total_seconds.
-  std::vector<double> seconds;
-  PhaseTotal total;
-  Index largest = 0;  // the most words that one worker moved
-  double total_seconds = 0;
-  Index span = 0;
-  std::string unpinned;
+// A run of a team: what its workers counted together, with phases in the order of the formulas and
+// the mean of the workers' seconds in each.
+struct TeamRun {
+  RunCounts counts;
+  std::string unpinned;  // why the workers' threads were not pinned; empty where they were
 };
 
 // Stands around the code on one machine: for those who measure it. Calls `go` once.
@@ -50,7 +46,7 @@ using Around =
 
 // Runs the kernel on the operands of each head, with intermediates in main memory. Throws: what the
 // kernel throws; std::logic_error when counts and formulas name other phases.
-Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
+TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
                     const Around& around = nullptr);
 
@@ -58,14 +54,14 @@ Counted run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
 // each of them hears how many are done, and what was counted so far.
 struct Steps {
   Index first = 0;
-  std::optional<Counted> before = std::nullopt;
-  std::function<void(Index done, const Counted& counted)> after = nullptr;
+  std::optional<RunCounts> before = std::nullopt;
+  std::function<void(Index done, const RunCounts& counts)> after = nullptr;
 };
 
 // Runs the kernel on one machine, with intermediates in the caller's workspace: as a whole, or,
 // where somebody wants to hear of steps or goes on from one, in these, which are the same moves in
 // the same order. Requires: a kernel that splits, for steps. Throws: as run_on_team().
-Counted run_alone(const Kernel& kernel, const Plan& plan, const Operands& io, Workspace& workspace,
-                  const Around& around = nullptr, const Steps& steps = {});
+RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
+                    Workspace& workspace, const Around& around = nullptr, const Steps& steps = {});
 
 }  // namespace redblue

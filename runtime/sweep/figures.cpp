@@ -116,9 +116,9 @@ Curves curves_of(const Slice& slice) {
     for (const Swept* swept : points) {
       const Index at = swept->size(slice.over);
       const Index bound = bounds.try_emplace(at, bound_of(*swept)).first->second;
-      const auto words = static_cast<double>(swept->total.io());
+      const auto words = static_cast<double>(swept->total.counts.io.io());
       const double ratio = words / static_cast<double>(bound);
-      lines += fmt::format("{} {} {}\n", at, swept->total.io(), ratio);
+      lines += fmt::format("{} {} {}\n", at, swept->total.counts.io.io(), ratio);
       curves.most_words = std::max(curves.most_words, words);
       curves.most_ratio = std::max(curves.most_ratio, ratio);
     }
@@ -215,7 +215,7 @@ std::string x_range(double least, double most, std::size_t most_tics) {
 
 // The roof is one thread's.
 bool on_roofline(const Swept* swept) {
-  return swept->speed && swept->total.flops > 0 && is_one(*swept, "threads");
+  return swept->speed && swept->total.counts.operations.flops > 0 && is_one(*swept, "threads");
 }
 
 std::size_t sizes_of(const Slice& slice) {
@@ -382,8 +382,8 @@ Picture phases_picture(const Slice& slice) {
   std::vector<std::string> names;
   for (const Swept* swept : points) {
     for (const SweptPhase& phase : swept->phases) {
-      if (std::ranges::find(names, phase.path) == names.end()) {
-        names.push_back(phase.path);
+      if (std::ranges::find(names, phase.counts.path) == names.end()) {
+        names.push_back(phase.counts.path);
       }
     }
   }
@@ -402,15 +402,16 @@ Picture phases_picture(const Slice& slice) {
     lines += fmt::format("{} {} {} 0", points[k]->size(slice.over), sizes[k] / box, sizes[k] * box);
     Index words = 0;
     for (const std::string& name : names) {
-      const auto phase = std::ranges::find(points[k]->phases, name, &SweptPhase::path);
-      words += phase == points[k]->phases.end() ? 0 : phase->io();
+      const auto phase = std::ranges::find_if(
+          points[k]->phases, [&](const SweptPhase& each) { return each.counts.path == name; });
+      words += phase == points[k]->phases.end() ? 0 : phase->counts.io.io();
       lines += fmt::format(" {}", words);
     }
     lines += "\n";
   }
   const double least = sizes.front() / box;
   const double most = sizes.back() * box;
-  const auto words = [](const Swept* swept) { return swept->total.io(); };
+  const auto words = [](const Swept* swept) { return swept->total.counts.io.io(); };
   const Index largest = words(*std::ranges::max_element(points, {}, words));
   Picture picture{
       .title = fmt::format("Where the words of {} go: {}", subjects.front(), text_of(slice.common)),
@@ -443,8 +444,8 @@ Picture roofline_picture(const Points& points) {
     if (!on_roofline(swept)) {
       continue;
     }
-    const double words_a_flop =
-        static_cast<double>(swept->total.io()) / static_cast<double>(swept->total.flops);
+    const double words_a_flop = static_cast<double>(swept->total.counts.io.io()) /
+                                static_cast<double>(swept->total.counts.operations.flops);
     lines[swept->point.subject] += fmt::format("{} {}\n", words_a_flop, swept->speed->gflops);
     peaks.push_back(swept->speed->peak_gflops);
     reads.push_back(swept->speed->words_per_second);

@@ -63,13 +63,16 @@ std::string name_of(const Swept& swept, const Varying& varying) {
 
 struct Compared {
   const char* what;
-  Index SweptPhase::*count;
-  Index SweptPhase::*formula;
+  Index (*count)(const SweptPhase& phase);
+  Index (*formula)(const SweptPhase& phase);
 };
 constexpr std::array kCompared = {
-    Compared{"words read", &SweptPhase::reads, &SweptPhase::formula_reads},
-    Compared{"words written", &SweptPhase::writes, &SweptPhase::formula_writes},
-    Compared{"words of peak", &SweptPhase::peak, &SweptPhase::formula_peak}};
+    Compared{"words read", [](const SweptPhase& phase) { return phase.counts.io.reads; },
+             [](const SweptPhase& phase) { return phase.formula.reads; }},
+    Compared{"words written", [](const SweptPhase& phase) { return phase.counts.io.writes; },
+             [](const SweptPhase& phase) { return phase.formula.writes; }},
+    Compared{"words of peak", [](const SweptPhase& phase) { return phase.counts.peak; },
+             [](const SweptPhase& phase) { return phase.formula_peak; }}};
 
 std::string with_sign(Index number) {
   return (number > 0 ? "+" : "") + grouped(number);
@@ -79,12 +82,14 @@ std::string with_sign(Index number) {
 std::vector<std::string> differences(const Swept& swept) {
   std::vector<std::string> found;
   const auto compare = [&](const SweptPhase& phase) {
-    for (const auto& [what, count, formula] : kCompared) {
-      if (phase.*count != phase.*formula) {
+    for (const Compared& one : kCompared) {
+      const Index count = one.count(phase);
+      const Index formula = one.formula(phase);
+      if (count != formula) {
         found.push_back(fmt::format("{}: {} {}, by the formula {} ({})",
-                                    phase.path.empty() ? "in all" : phase.path,
-                                    grouped(phase.*count), what, grouped(phase.*formula),
-                                    with_sign(phase.*count - phase.*formula)));
+                                    phase.counts.path.empty() ? "in all" : phase.counts.path,
+                                    grouped(count), one.what, grouped(formula),
+                                    with_sign(count - formula)));
       }
     }
   };
@@ -100,14 +105,14 @@ std::string number(Index count) {
 // Words read, written, both, and the peak.
 std::string counts(const SweptPhase& phase) {
   const auto compared = [&](const Compared& one) {
-    const Index count = phase.*one.count;
-    const Index formula = phase.*one.formula;
+    const Index count = one.count(phase);
+    const Index formula = one.formula(phase);
     return count == formula ? html_cell(grouped(count))
                             : fmt::format("<td class=\"differs\">{}<small>formula {}</small></td>",
                                           grouped(count), grouped(formula));
   };
-  return compared(kCompared[0]) + compared(kCompared[1]) + html_cell(grouped(phase.io())) +
-         compared(kCompared[2]);
+  return compared(kCompared[0]) + compared(kCompared[1]) +
+         html_cell(grouped(phase.counts.io.io())) + compared(kCompared[2]);
 }
 
 // The peak as a part of M.
@@ -156,9 +161,9 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
     return html + fmt::format("<td class=\"text\" colspan=\"{}\">{}</td></tr>\n", with_time ? 9 : 6,
                               html_text(why));
   }
-  html += counts(swept.total) + part_of_M(swept, swept.total.peak);
+  html += counts(swept.total) + part_of_M(swept, swept.total.counts.peak);
   html += html_cell(swept.bound && *swept.bound > 0
-                        ? fmt::format("{:.3f}", static_cast<double>(swept.total.io()) /
+                        ? fmt::format("{:.3f}", static_cast<double>(swept.total.counts.io.io()) /
                                                     static_cast<double>(*swept.bound))
                         : kNothing);
   return html + (with_time ? speeds(swept) : "") + "</tr>\n";
@@ -203,10 +208,10 @@ std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
   }
   const auto row = [&](const SweptPhase& phase) {
     return fmt::format("<tr><th scope=\"row\">{}</th>",
-                       phase.path.empty() ? "in all" : html_text(phase.path)) +
-           counts(phase) + part_of_M(swept, phase.peak) + number(phase.flops) +
-           number(phase.elementwise) + (swept.total.seconds ? seconds(phase.seconds) : "") +
-           "</tr>\n";
+                       phase.counts.path.empty() ? "in all" : html_text(phase.counts.path)) +
+           counts(phase) + part_of_M(swept, phase.counts.peak) +
+           number(phase.counts.operations.flops) + number(phase.counts.operations.elementwise) +
+           (swept.total.seconds ? seconds(phase.seconds) : "") + "</tr>\n";
   };
   std::string rows;
   for (const SweptPhase& phase : swept.phases) {

@@ -41,18 +41,16 @@ Report planned_for(const Request& request, const Arguments& arguments) {
 }
 
 // The kernel's phases; and where it starts from nothing those of the one before it, as forward/...
-Tally tally_of(const Report& report, const Arguments& arguments) {
-  Tally tally{.phases = report.kernel.counted->phases, .total = report.kernel.counted->total};
+RunCounts counts_of(const Report& report, const Arguments& arguments) {
+  RunCounts counts{.phases = report.kernel.counted->phases, .total = report.kernel.counted->total};
   if (report.forward && !given_forward(arguments)) {
-    const Counted& forward = *report.forward->counted;
-    for (PhaseTotal phase : forward.phases) {
+    for (PhaseCounts phase : report.forward->counted->phases) {
       phase.path = "forward/" + phase.path;
-      tally.phases.push_back(std::move(phase));
+      counts.phases.push_back(std::move(phase));
     }
-    tally.total.io += forward.total.io;
-    tally.total.peak = std::max(tally.total.peak, forward.total.peak);
+    counts.total += report.forward->counted->total;
   }
-  return tally;
+  return counts;
 }
 
 std::vector<PhaseCost> formula_of(const Report& report, const Arguments& arguments) {
@@ -96,7 +94,7 @@ Subject subject(const std::string& name, const std::string& summary, bool shares
                                .words = {"none", "kv"}});
   }
   made.run = [name, memory](const Arguments& arguments) {
-    return tally_of(run_subject(name, arguments, false, memory), arguments);
+    return counts_of(run_subject(name, arguments, false, memory), arguments);
   };
   made.formula = [name](const Arguments& arguments) {
     return formula_of(count_subject(name, arguments), arguments);

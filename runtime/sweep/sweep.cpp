@@ -57,47 +57,35 @@ Index words_or_none(const Words& words) {
 }
 
 SweptPhase predicted_phase(const PhaseCost& cost) {
-  SweptPhase phase{.path = cost.path, .flops = words_or_none(cost.flops)};
-  phase.reads = phase.formula_reads = cost.reads.value();
-  phase.writes = phase.formula_writes = cost.writes.value();
-  phase.peak = phase.formula_peak = cost.peak.value();
-  return phase;
-}
-
-void set_counted(const PhaseTotal& counted, SweptPhase& phase) {
-  phase.reads = counted.io.reads;
-  phase.writes = counted.io.writes;
-  phase.peak = counted.peak;
-  phase.flops = counted.operations.flops;
-  phase.elementwise = counted.operations.elementwise;
+  const IoCount io{.reads = cost.reads.value(), .writes = cost.writes.value()};
+  const Index peak = cost.peak.value();
+  return {.counts = {.path = cost.path,
+                     .io = io,
+                     .operations = {.flops = words_or_none(cost.flops)},
+                     .peak = peak},
+          .formula = io,
+          .formula_peak = peak};
 }
 
 void add_part(const Part& part, const std::string& prefix, bool timed, Swept& swept) {
   for (std::size_t k = 0; k < part.formula.size(); ++k) {
     SweptPhase phase = predicted_phase(part.formula[k]);
     if (part.counted) {
-      set_counted(part.counted->phases[k], phase);
+      phase.counts = part.counted->phases[k];
       if (timed) {
-        phase.seconds = part.counted->seconds[k];
+        phase.seconds = part.counted->seconds->phases[k];
       }
     }
-    phase.path = prefix + phase.path;
+    phase.counts.path = prefix + phase.counts.path;
     swept.phases.push_back(std::move(phase));
   }
-  SweptPhase total = predicted_phase(redblue::total(part.formula));
-  if (part.counted) {
-    set_counted(part.counted->total, total);
-  }
+  const SweptPhase total = predicted_phase(redblue::total(part.formula));
   SweptPhase& sum = swept.total;
-  for (Index SweptPhase::*count :
-       {&SweptPhase::reads, &SweptPhase::writes, &SweptPhase::flops, &SweptPhase::elementwise,
-        &SweptPhase::formula_reads, &SweptPhase::formula_writes}) {
-    sum.*count += total.*count;
-  }
-  sum.peak = std::max(sum.peak, total.peak);
+  sum.counts += part.counted ? part.counted->total : total.counts;
+  sum.formula += total.formula;
   sum.formula_peak = std::max(sum.formula_peak, total.formula_peak);
   if (timed) {
-    sum.seconds = sum.seconds.value_or(0) + part.counted->total_seconds;
+    sum.seconds = sum.seconds.value_or(0) + part.counted->seconds->total;
   }
 }
 
@@ -124,25 +112,28 @@ Swept swept_of(const Point& point, const Report& report,
   add_part(report.kernel, "", timed, swept);
   if (timed) {
     const double seconds = *swept.total.seconds;
-    swept.speed =
-        Speed{.gflops = seconds > 0 ? 1e-9 * static_cast<double>(swept.total.flops) / seconds : 0,
-              .peak_gflops = report.kernel.peak_gflops,
-              .words_per_second = *words_per_second};
+    swept.speed = Speed{
+        .gflops = seconds > 0
+                      ? 1e-9 * static_cast<double>(swept.total.counts.operations.flops) / seconds
+                      : 0,
+        .peak_gflops = report.kernel.peak_gflops,
+        .words_per_second = *words_per_second};
   }
   return swept;
 }
 
 Json json_of(const SweptPhase& phase) {
+  const PhaseCounts& counts = phase.counts;
   Json json = Json::object();
-  if (!phase.path.empty()) {
-    json["path"] = phase.path;
+  if (!counts.path.empty()) {
+    json["path"] = counts.path;
   }
-  json.update(Json{{"reads", phase.reads},
-                   {"writes", phase.writes},
-                   {"peak", phase.peak},
-                   {"flops", phase.flops},
-                   {"elementwise", phase.elementwise},
-                   {"formula", {phase.formula_reads, phase.formula_writes, phase.formula_peak}}});
+  json.update(Json{{"reads", counts.io.reads},
+                   {"writes", counts.io.writes},
+                   {"peak", counts.peak},
+                   {"flops", counts.operations.flops},
+                   {"elementwise", counts.operations.elementwise},
+                   {"formula", {phase.formula.reads, phase.formula.writes, phase.formula_peak}}});
   if (phase.seconds) {
     json["seconds"] = *phase.seconds;
   }
@@ -150,15 +141,14 @@ Json json_of(const SweptPhase& phase) {
 }
 
 SweptPhase phase_of(const Json& json) {
-  SweptPhase phase{.path = json.value("path", ""),
-                   .reads = json.at("reads"),
-                   .writes = json.at("writes"),
-                   .peak = json.at("peak"),
-                   .flops = json.at("flops"),
-                   .elementwise = json.at("elementwise"),
-                   .formula_reads = json.at("formula").at(0),
-                   .formula_writes = json.at("formula").at(1),
-                   .formula_peak = json.at("formula").at(2)};
+  const Json& formula = json.at("formula");
+  SweptPhase phase{
+      .counts = {.path = json.value("path", ""),
+                 .io = {.reads = json.at("reads"), .writes = json.at("writes")},
+                 .operations = {.flops = json.at("flops"), .elementwise = json.at("elementwise")},
+                 .peak = json.at("peak")},
+      .formula = {.reads = formula.at(0), .writes = formula.at(1)},
+      .formula_peak = formula.at(2)};
   if (json.contains("seconds")) {
     phase.seconds = json.at("seconds").get<double>();
   }
@@ -325,12 +315,13 @@ std::string to_csv(const Sweep& sweep) {
     }
     head += fmt::format(",yes,{},{}", swept.kernel, swept.blocks);
     const auto row = [&](const SweptPhase& phase) {
-      const bool whole = phase.path.empty();
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", head, whole ? "total" : phase.path,
-                          phase.reads, phase.writes, phase.peak,
-                          phase.flops == 0 ? "" : std::to_string(phase.flops),
-                          phase.elementwise == 0 ? "" : std::to_string(phase.elementwise),
-                          phase.formula_reads, phase.formula_writes, phase.formula_peak,
+      const auto& [path, io, operations, peak] = phase.counts;
+      const bool whole = path.empty();
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", head, whole ? "total" : path,
+                          io.reads, io.writes, peak,
+                          operations.flops == 0 ? "" : std::to_string(operations.flops),
+                          operations.elementwise == 0 ? "" : std::to_string(operations.elementwise),
+                          phase.formula.reads, phase.formula.writes, phase.formula_peak,
                           whole && swept.bound ? std::to_string(*swept.bound) : "",
                           phase.seconds ? fmt::format("{}", *phase.seconds) : "");
       text += whole && swept.speed

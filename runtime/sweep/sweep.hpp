@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/plan.hpp"
+#include "memsim/phase.hpp"
 #include "runtime/gate/baseline.hpp"
 #include "runtime/gate/subject.hpp"
 #include "runtime/observe/topology.hpp"
@@ -18,17 +19,14 @@
 
 namespace redblue {
 
-// What a phase, or all of them, did; `formula` what it should have. What only a run knows is 0
-// where nothing ran.
+// What a phase, or all of them, did, and beside it what the formula says. Elementwise operations
+// are 0 where nothing ran, flops where they are beyond 63 bits.
 struct SweptPhase {
-  std::string path;  // empty: all
-  Index reads = 0, writes = 0, peak = 0;
-  Index flops = 0;  // 0: beyond 63 bits
-  Index elementwise = 0;
-  Index formula_reads = 0, formula_writes = 0, formula_peak = 0;
+  PhaseCounts counts;  // path empty: all
+  IoCount formula;
+  Index formula_peak = 0;
   std::optional<double> seconds = std::nullopt;
 
-  [[nodiscard]] Index io() const { return reads + writes; }
   friend bool operator==(const SweptPhase&, const SweptPhase&) = default;
 };
 

@@ -88,7 +88,7 @@ TEST(Caller, IsRefusedBeforeAnyWordMoves) {
           EXPECT_NE(std::string(error.what()).find("operand " + operand), std::string::npos)
               << error.what();
         }
-        EXPECT_EQ(total(machine.phases()), PhaseTotal{}) << kernel.name << ' ' << operand;
+        EXPECT_EQ(total(machine.phases()), PhaseCounts{}) << kernel.name << ' ' << operand;
         EXPECT_EQ(workspace.peak(), 0);
       }
     }
@@ -101,7 +101,7 @@ TEST(Caller, CannotRunAPlanOfAnotherKernel) {
   Machine machine(1000);
   RamWorkspace workspace;
   EXPECT_THROW(kernel.kernel->run(machine, plan, {}, workspace), ShapeMismatch);
-  EXPECT_EQ(total(machine.phases()), PhaseTotal{});
+  EXPECT_EQ(total(machine.phases()), PhaseCounts{});
 }
 
 // A plan for more than the machine has is found out by the machine, which says what is

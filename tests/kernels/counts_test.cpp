@@ -25,7 +25,7 @@ std::vector<MovedPhase> rows_of(const Plan& plan) {
 
 std::vector<MovedPhase> rows_of(const Result& result) {
   std::vector<MovedPhase> rows;
-  for (const PhaseTotal& phase : result.phases) {
+  for (const PhaseCounts& phase : result.phases) {
     rows.push_back({phase.path, phase.io.reads, phase.io.writes});
   }
   return rows;

@@ -29,7 +29,7 @@ std::vector<std::string> run_the_grid() {
          {std::pair(Shape{50, 37, 11}, Index{512}), std::pair(Shape{96, 96, 16}, Index{1024})}) {
       const Plan plan = kernel.plan(shape, std::max(M, kernel.least_M(shape)));
       const Result result = run_kernel(kernel, plan, make_problem(kernel, shape, 1));
-      for (const PhaseTotal& phase : result.phases) {
+      for (const PhaseCounts& phase : result.phases) {
         std::ostringstream line;
         line << kernel.name << ',' << shape.n << ',' << shape.m << ',' << shape.d << ',' << plan.M
              << ',' << phase.path << ',' << phase.io.reads << ',' << phase.io.writes << ','

@@ -20,8 +20,8 @@ namespace {
 
 // All that a machine tells about its past.
 struct Snapshot {
-  std::vector<PhaseTotal> leaves;
-  PhaseTotal all;
+  std::vector<PhaseCounts> leaves;
+  PhaseCounts all;
   std::size_t phases;
   Index live;
 

@@ -27,12 +27,12 @@ TEST(Phase, BooksOnTheInnermostOpenOne) {
     const Phase other(machine, "other");
     const Tile a = machine.read(A.block({0, 1}, {0, 5}));
   }
-  const std::vector<PhaseTotal> expected = {
+  const std::vector<PhaseCounts> expected = {
       {"outer/inner", {6, 6}, {4, 1}, 6},
       {"outer/other", {5, 0}, {}, 5},
   };
   EXPECT_EQ(leaves(machine.phases()), expected);
-  EXPECT_EQ(total(machine.phases()), (PhaseTotal{"", {11, 6}, {4, 1}, 6}));
+  EXPECT_EQ(total(machine.phases()), (PhaseCounts{"", {11, 6}, {4, 1}, 6}));
 }
 
 TEST(Phase, EnteredAgainAccumulates) {
@@ -47,7 +47,7 @@ TEST(Phase, EnteredAgainAccumulates) {
     const Phase phase(machine, "write");
     machine.write(machine.initialize("w", I.size(), 1), A.block(I, {0, 1}));
   }
-  const std::vector<PhaseTotal> expected = {
+  const std::vector<PhaseCounts> expected = {
       {"strip/read", {100, 0}, {}, 40},
       {"strip/write", {0, 10}, {}, 4},
   };
@@ -63,7 +63,7 @@ TEST(Phase, IsKnownByItsPath) {
     machine.computed({.flops = 1});
   }
   const Phase x(machine, "x");
-  const std::vector<PhaseTotal> found = leaves(machine.phases());
+  const std::vector<PhaseCounts> found = leaves(machine.phases());
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].path, "a/x");
   EXPECT_EQ(found[1].path, "b/x");
@@ -84,7 +84,7 @@ TEST(Phase, ShowsWordsBookedDirectlyOnANodeWithPhasesWithin) {
     }
     static_cast<void>(machine.read(A.block({0, 1}, {0, 1})));
   }
-  const std::vector<PhaseTotal> expected = {
+  const std::vector<PhaseCounts> expected = {
       {"", {16, 0}, {}, 16},
       {"outer", {9, 0}, {}, 8},
       {"outer/inner", {4, 0}, {}, 4},
@@ -92,7 +92,7 @@ TEST(Phase, ShowsWordsBookedDirectlyOnANodeWithPhasesWithin) {
   EXPECT_EQ(leaves(machine.phases()), expected);
 
   IoCount sum;
-  for (const PhaseTotal& leaf : leaves(machine.phases())) {
+  for (const PhaseCounts& leaf : leaves(machine.phases())) {
     sum += leaf.io;
   }
   EXPECT_EQ(sum, total(machine.phases()).io);
@@ -114,7 +114,7 @@ TEST(Phase, PeakIsAllThatIsLiveWhileInIt) {
     const Phase second(machine, "second");
     const Tile a = machine.initialize("a", 7);
   }
-  const std::vector<PhaseTotal> found = leaves(machine.phases());
+  const std::vector<PhaseCounts> found = leaves(machine.phases());
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].peak, 10);
   EXPECT_EQ(found[1].peak, 60);
@@ -135,7 +135,7 @@ TEST(Phase, PeakCountsWhatAPhaseWithinLeftBehind) {
     }
     machine.write(kept, A.whole());
   }
-  const std::vector<PhaseTotal> expected = {
+  const std::vector<PhaseCounts> expected = {
       {"outer", {0, 10}, {}, 10},
       {"outer/inner", {0, 0}, {}, 10},
   };
@@ -156,7 +156,7 @@ TEST(Phase, ThatOutlivesItsMachineEndsWithoutIt) {
 TEST(Phase, OfAMachineThatDidNothingIsNone) {
   const Machine machine(1);
   EXPECT_TRUE(leaves(machine.phases()).empty());
-  EXPECT_EQ(total(machine.phases()), PhaseTotal{});
+  EXPECT_EQ(total(machine.phases()), PhaseCounts{});
   EXPECT_EQ(machine.phases().path(), "");
   EXPECT_EQ(machine.open_phase(), "");
 }

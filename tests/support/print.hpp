@@ -15,7 +15,7 @@ inline void PrintTo(const Range& range, std::ostream* out) {  // NOLINT: GoogleT
 inline void PrintTo(const IoCount& io, std::ostream* out) {  // NOLINT
   *out << io.reads << " read, " << io.writes << " written";
 }
-inline void PrintTo(const PhaseTotal& phase, std::ostream* out) {  // NOLINT
+inline void PrintTo(const PhaseCounts& phase, std::ostream* out) {  // NOLINT
   *out << '"' << phase.path << "\" " << phase.io.reads << " read, " << phase.io.writes
        << " written, " << phase.operations.flops << " flops, " << phase.operations.elementwise
        << " elementwise, peak " << phase.peak;

@@ -136,8 +136,8 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
   return result;
 }
 
-std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs) {
-  std::vector<PhaseTotal> all;
+std::vector<PhaseCounts> as_counted(const std::vector<PhaseCost>& costs) {
+  std::vector<PhaseCounts> all;
   for (const PhaseCost& cost : costs) {
     all.push_back({cost.path,
                    {cost.reads.value(), cost.writes.value()},
@@ -147,8 +147,8 @@ std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs) {
   return all;
 }
 
-std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases) {
-  for (PhaseTotal& phase : phases) {
+std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases) {
+  for (PhaseCounts& phase : phases) {
     phase.operations.elementwise = 0;
   }
   return phases;

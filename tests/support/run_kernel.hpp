@@ -40,8 +40,8 @@ bool same_bits(const Buffers& a, const Buffers& b);
 
 struct Result {
   Buffers returned;
-  std::vector<PhaseTotal> phases;
-  PhaseTotal all;
+  std::vector<PhaseCounts> phases;
+  PhaseCounts all;
   Index span = 0;
   Index live = 0;  // when all is over
   Index workspace_live = 0;
@@ -57,8 +57,8 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
 
 // The formulas as a run of the plan counts them; and what it counts without the operations that
 // have no formula (tests/golden holds them).
-std::vector<PhaseTotal> as_counted(const std::vector<PhaseCost>& costs);
-std::vector<PhaseTotal> without_elementwise(std::vector<PhaseTotal> phases);
+std::vector<PhaseCounts> as_counted(const std::vector<PhaseCost>& costs);
+std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases);
 
 // Whether each returned matrix is within its bound of the double-precision evaluation.
 struct Verified {

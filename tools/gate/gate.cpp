@@ -141,7 +141,7 @@ How how_of(const std::string& text) {
   return text == to_string(How::run) ? How::run : How::count;
 }
 
-Recorded record_point(const Subject& subject, const Arguments& arguments, How how) {
+RecordedPoint record_point(const Subject& subject, const Arguments& arguments, How how) {
   try {
     return record(subject, arguments, how);
   } catch (const std::bad_alloc&) {
@@ -153,7 +153,8 @@ Recorded record_point(const Subject& subject, const Arguments& arguments, How ho
 }
 
 // A baseline is no place for a kernel that contradicts its formula.
-void check_formula(const Subject& subject, const Arguments& arguments, const Recorded& recorded) {
+void check_formula(const Subject& subject, const Arguments& arguments,
+                   const RecordedPoint& recorded) {
   if (!subject.formula) {
     return;
   }
@@ -181,7 +182,7 @@ Recording record_suite(const Suite& suite, unsigned jobs) {
   return recording;
 }
 
-Compared check_point(const Recorded& before, How how, const std::vector<Subject>& subjects,
+Compared check_point(const RecordedPoint& before, How how, const std::vector<Subject>& subjects,
                      const std::vector<Tolerance>& tolerances) {
   Compared compared{
       .point = before.point, .before = before, .now = std::nullopt, .differences = {}};
@@ -241,7 +242,7 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
     } else {
       print(to_json(recording));
     }
-    const auto unfit = std::ranges::count(recording.points, false, &Recorded::fits);
+    const auto unfit = std::ranges::count(recording.points, false, &RecordedPoint::fits);
     say(fmt::format("{} recorded{}", counted(std::ssize(recording.points), "point"),
                     unfit == 0 ? ""
                                : fmt::format("; {} of them {} not fit in M", unfit,

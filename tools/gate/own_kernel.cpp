@@ -51,24 +51,25 @@ const std::vector<Subject>& own_kernels() {
 // What ran, what its formula says, or both.
 struct OwnReport {
   Point point;
-  std::optional<Tally> counted;
+  std::optional<RunCounts> counted;
   std::optional<std::vector<PhaseCost>> formula;
 
   // Calls `row` with a name, what was counted (else what the formula says), and what the formula
   // says of it, for each phase and then the total.
   template <class Row>
   void each_row(const Row& row) const {
-    const std::optional<Tally> said = formula ? std::optional(predicted(*formula)) : std::nullopt;
-    const Tally& shown = counted ? *counted : *said;
-    for (const PhaseTotal& phase : shown.phases) {
-      const auto same = said ? std::ranges::find(said->phases, phase.path, &PhaseTotal::path)
-                             : std::vector<PhaseTotal>::const_iterator();
+    const std::optional<RunCounts> said =
+        formula ? std::optional(predicted(*formula)) : std::nullopt;
+    const RunCounts& shown = counted ? *counted : *said;
+    for (const PhaseCounts& phase : shown.phases) {
+      const auto same = said ? std::ranges::find(said->phases, phase.path, &PhaseCounts::path)
+                             : std::vector<PhaseCounts>::const_iterator();
       row(phase.path, phase, said && same != said->phases.end() ? &*same : nullptr);
     }
     if (counted && said) {  // what the formula has, and nobody entered
-      for (const PhaseTotal& phase : said->phases) {
-        if (std::ranges::find(shown.phases, phase.path, &PhaseTotal::path) == shown.phases.end()) {
-          row(phase.path, PhaseTotal{.path = phase.path, .io = {}, .operations = {}}, &phase);
+      for (const PhaseCounts& phase : said->phases) {
+        if (std::ranges::find(shown.phases, phase.path, &PhaseCounts::path) == shown.phases.end()) {
+          row(phase.path, PhaseCounts{.path = phase.path, .io = {}, .operations = {}}, &phase);
         }
       }
     }
@@ -84,7 +85,7 @@ std::string to_table(const OwnReport& report) {
     heads.insert(heads.end(), {"formula", "difference"});
   }
   table.add(std::move(heads));
-  report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal* said) {
+  report.each_row([&](const std::string& name, const PhaseCounts& phase, const PhaseCounts* said) {
     std::vector<std::string> cells = {name.empty() ? kOutside : name, grouped(phase.io.reads),
                                       grouped(phase.io.writes), grouped(phase.peak)};
     if (both) {
@@ -96,7 +97,7 @@ std::string to_table(const OwnReport& report) {
   return fmt::format("{}   (all in words)\n\n{}", to_string(report.point), table.text());
 }
 
-Json counts(const PhaseTotal& phase) {
+Json counts(const PhaseCounts& phase) {
   return {{"reads", phase.io.reads}, {"writes", phase.io.writes}, {"peak", phase.peak}};
 }
 
@@ -106,7 +107,7 @@ std::string to_json(const OwnReport& report) {
     json[name] = std::get<Index>(value);
   }
   Json rows = Json::array();
-  report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal* said) {
+  report.each_row([&](const std::string& name, const PhaseCounts& phase, const PhaseCounts* said) {
     Json row = {{"path", name}};
     row.update(counts(phase));
     if (report.counted) {
@@ -134,7 +135,7 @@ std::string to_csv(const OwnReport& report) {
     values += "," + to_string(value);
   }
   std::string text = "kernel" + names + ",phase,reads,writes,peak\n";
-  report.each_row([&](const std::string& name, const PhaseTotal& phase, const PhaseTotal*) {
+  report.each_row([&](const std::string& name, const PhaseCounts& phase, const PhaseCounts*) {
     text += fmt::format("{}{},{},{},{},{}\n", csv_cell(report.point.subject), values,
                         csv_cell(name), phase.io.reads, phase.io.writes, phase.peak);
   });

@@ -268,7 +268,7 @@ void add_entry(const Json& entry, const std::string& place, const std::vector<Su
 Suite again(const Recording& recording, const std::string& path,
             const std::vector<Subject>& subjects) {
   Suite suite{.how = std::string(to_string(recording.how)), .points = {}};
-  for (const Recorded& recorded : recording.points) {
+  for (const RecordedPoint& recorded : recording.points) {
     try {
       const Subject& subject = find_subject(subjects, recorded.point.subject);
       suite.points.push_back({&subject, complete(subject, recorded.point.arguments)});

@@ -29,10 +29,10 @@ std::vector<std::string> without_twins() {
 MeasuredPart measured_part(const Part& part, std::size_t events) {
   MeasuredPart measured{
       spelled(part.plan), part.plan.problem.shape, part.plan.M, part.plan.blocks, {}, {}};
-  for (const PhaseTotal& phase : part.counted->phases) {
-    measured.phases.push_back({phase.path, phase.io, std::vector<std::int64_t>(events)});
+  for (const PhaseCounts& phase : part.counted->phases) {
+    measured.phases.push_back({phase, std::vector<std::int64_t>(events)});
   }
-  measured.total = {"", part.counted->total.io, {}};
+  measured.total = {part.counted->total, {}};
   return measured;
 }
 
@@ -79,7 +79,7 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
     MeasuredPart measured = measured_part(counted, measurement.events.size());
     const Read& of = read.at(measured.kernel);
     for (MeasuredPhase& phase : measured.phases) {
-      phase.events = of.phases.at(phase.path);
+      phase.events = of.phases.at(phase.counted.path);
     }
     measured.total.events = of.total;
     return measured;

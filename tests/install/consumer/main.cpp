@@ -56,7 +56,7 @@ int main() {
 
   Machine machine(6 * 10);
   column_sums(machine, 5, 10, A, sum);
-  const PhaseTotal all = total(machine.phases());
+  const PhaseCounts all = total(machine.phases());
   expect(all.io == IoCount{n * m, m}, "every word is read once, every sum written once");
   expect(all.operations == Operations{0, n * m}, "one addition a word");
   expect(all.peak == 60 && machine.live() == 0, "a block and a strip of sums are live, then none");

@@ -83,7 +83,7 @@ Walk walk(const Sequence& blocks, Index depth, Index M, Index most) {
       }
     }
   }
-  const PhaseTotal all = total(machine.phases());
+  const PhaseCounts all = total(machine.phases());
   seen.io = all.io;
   seen.peak = all.peak;
   seen.live = machine.live();

@@ -16,6 +16,7 @@
 #include "memsim/tile.hpp"
 #include "runtime/sweep/kernel_subjects.hpp"
 #include "tests/support/arguments.hpp"
+#include "tests/support/phase_counts.hpp"
 #include "tests/support/thrown.hpp"
 
 namespace redblue {
@@ -27,18 +28,15 @@ Recording three_points() {
   recording.points.push_back(
       {.point = {"sum/pairs", arguments({{"n", Index{4}}, {"M", Index{9}}, {"store", "disk"}})},
        .least_M = 5,
-       .total = {"", 30, 12, 9},
-       .phases = {{"a/b", 10, 0, 9}, {"c", 20, 12, 7}}});
+       .counts = run_counts({phase_counts("a/b", 10, 0, 9), phase_counts("c", 20, 12, 7)})});
   recording.points.push_back({.point = {"sum/pairs", arguments({{"n", Index{4}}, {"M", Index{1}}})},
                               .least_M = 5,
                               .fits = false,
-                              .total = {},
-                              .phases = {}});
+                              .counts = {}});
   recording.points.push_back(
       {.point = {"\"quoted\", \\ \n é", arguments({{"n", INT64_MAX}, {"M", Index{9}}})},
        .least_M = std::nullopt,
-       .total = {"", INT64_MAX, 0, 0},
-       .phases = {{"", INT64_MAX, 0, 0}}});
+       .counts = run_counts({phase_counts("", INT64_MAX, 0, 0)})});
   return recording;
 }
 
@@ -154,7 +152,7 @@ TEST(Recording, HasNumbersOfWordsWhereTheyBelong) {
   }
   const Recording largest =
       parse_recording(edited("\"reads\": 3", "\"reads\": 9223372036854775807"), "base.json");
-  EXPECT_EQ(largest.points[0].total.reads, INT64_MAX);
+  EXPECT_EQ(largest.points[0].counts.total.io.reads, INT64_MAX);
 }
 
 TEST(Recording, SaysWhereItIsWrong) {
@@ -204,8 +202,8 @@ TEST(Recording, MayHoldWhatLaterProgramsAdd) {
     EXPECT_EQ(more.points, plain.points) << place;
   }
   EXPECT_EQ(
-      parse_recording(edited("\"least_M\": 5", "\"fits\": true"), "base.json").points[0].total,
-      plain.points[0].total);
+      parse_recording(edited("\"least_M\": 5", "\"fits\": true"), "base.json").points[0].counts,
+      plain.points[0].counts);
 }
 
 // What fits at the least M that is recorded, and not a word below it; which is no failure. Of
@@ -227,19 +225,18 @@ TEST(Record, APointThatDoesNotFitHasItsLeastM) {
         }
         given.set("M", Index{1});
         SCOPED_TRACE(subject.name + " " + to_string(given) + " " + std::string(to_string(how)));
-        const Recorded none = record(subject, given, how);
+        const RecordedPoint none = record(subject, given, how);
         EXPECT_FALSE(none.fits);
-        EXPECT_EQ(none.total, Moved());
-        EXPECT_TRUE(none.phases.empty());
+        EXPECT_EQ(none.counts, RunCounts());
         ASSERT_TRUE(none.least_M);
 
         given.set("M", *none.least_M);
-        const Recorded fits = record(subject, given, how);
+        const RecordedPoint fits = record(subject, given, how);
         EXPECT_TRUE(fits.fits);
         EXPECT_EQ(fits.least_M, none.least_M);
         EXPECT_EQ(fits.point, (Point{subject.name, given}));
-        EXPECT_GT(fits.total.reads, 0);
-        EXPECT_LE(fits.total.peak, *none.least_M);
+        EXPECT_GT(fits.counts.total.io.reads, 0);
+        EXPECT_LE(fits.counts.total.peak, *none.least_M);
 
         given.set("M", *none.least_M - 1);
         EXPECT_FALSE(record(subject, given, how).fits);

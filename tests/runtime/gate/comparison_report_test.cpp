@@ -13,6 +13,7 @@
 
 #include "tests/support/csv.hpp"
 #include "tests/support/json.hpp"
+#include "tests/support/phase_counts.hpp"
 #include "tests/support/thrown.hpp"
 #include "tests/support/xml.hpp"
 
@@ -40,14 +41,10 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-Recorded recorded(const std::string& kernel, Index n, const std::vector<Moved>& phases) {
-  Recorded recorded{.point = {kernel, {}}, .least_M = std::nullopt, .total = {}, .phases = phases};
+RecordedPoint recorded(const std::string& kernel, Index n, const std::vector<PhaseCounts>& phases) {
+  RecordedPoint recorded{
+      .point = {kernel, {}}, .least_M = std::nullopt, .counts = run_counts(phases)};
   recorded.point.arguments.set("n", n);
-  for (const Moved& phase : phases) {
-    recorded.total.reads += phase.reads;
-    recorded.total.writes += phase.writes;
-    recorded.total.peak = std::max(recorded.total.peak, phase.peak);
-  }
   return recorded;
 }
 
@@ -63,7 +60,7 @@ Comparison compared(const Recording& before, const Recording& now,
   return comparison;
 }
 
-Comparison one(const Recorded& before, const Recorded& now,
+Comparison one(const RecordedPoint& before, const RecordedPoint& now,
                const std::vector<std::string>& tolerances = {}) {
   return compared({.how = How::run, .points = {before}}, {.how = How::run, .points = {now}},
                   tolerances);
@@ -73,12 +70,18 @@ Comparison one(const Recorded& before, const Recorded& now,
 // new, one of which a tolerance lets two words pass, one that fits no longer, and one as it was.
 Comparison all_kinds() {
   Recording before{.how = How::run, .points = {}}, now;
-  before.points = {recorded("x", 1, {{"p", 1000, 20, 30}}), recorded("x", 2, {{"p", 10, 0, 3}}),
-                   recorded("y", 3, {{"p", 10, 20, 30}}),   recorded("z", 4, {{"p", 10, 20, 30}}),
-                   recorded("z", 5, {{"p", 10, 20, 30}}),   recorded("z", 6, {{"p", 10, 20, 30}})};
-  now.points = {recorded("x", 1, {{"p", 1001, 20, 30}}), recorded("x", 2, {{"q", 10, 0, 3}}),
-                recorded("z", 4, {{"p", 10, 22, 30}}),   before.points[4],
-                recorded("z", 6, {{"p", 10, 20, 30}}),   recorded("w", 7, {{"p", 1, 2, 3}})};
+  before.points = {recorded("x", 1, {phase_counts("p", 1000, 20, 30)}),
+                   recorded("x", 2, {phase_counts("p", 10, 0, 3)}),
+                   recorded("y", 3, {phase_counts("p", 10, 20, 30)}),
+                   recorded("z", 4, {phase_counts("p", 10, 20, 30)}),
+                   recorded("z", 5, {phase_counts("p", 10, 20, 30)}),
+                   recorded("z", 6, {phase_counts("p", 10, 20, 30)})};
+  now.points = {recorded("x", 1, {phase_counts("p", 1001, 20, 30)}),
+                recorded("x", 2, {phase_counts("q", 10, 0, 3)}),
+                recorded("z", 4, {phase_counts("p", 10, 22, 30)}),
+                before.points[4],
+                recorded("z", 6, {phase_counts("p", 10, 20, 30)}),
+                recorded("w", 7, {phase_counts("p", 1, 2, 3)})};
   now.points[3].fits = false;
   now.points[3].why = "fast memory overflow in phase p: a asks for 9 words: 5 words are missing";
   return compared(before, now, {"writes=2"});
@@ -89,23 +92,24 @@ const std::string kBadName = "a&b<c>\"d\"|e,f:g%h\\i\nj'k`l*m_n\r\x01";
 const std::string kShown = "a&b<c>\"d\"|e,f:g%h\\i\\x0aj'k`l*m_n\\x0d\\x01";  // to people
 
 Comparison bad_names() {
-  Comparison comparison = one(recorded(kBadName, 1, {{kBadName, 1, 2, 3}}),
-                              recorded(kBadName, 1, {{kBadName, 2, 2, 3}}));
+  Comparison comparison = one(recorded(kBadName, 1, {phase_counts(kBadName, 1, 2, 3)}),
+                              recorded(kBadName, 1, {phase_counts(kBadName, 2, 2, 3)}));
   return comparison;
 }
 
 TEST(Verdict, CountsPointsAndWhatIsHidden) {
   EXPECT_EQ(verdict(all_kinds()), "DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances");
-  const Recorded same = recorded("x", 1, {{"p", 1, 1, 1}});
+  const RecordedPoint same = recorded("x", 1, {phase_counts("p", 1, 1, 1)});
   EXPECT_EQ(verdict(one(same, same)), "same, the only point");
-  EXPECT_EQ(verdict(one(same, recorded("x", 1, {{"p", 1, 1, 2}}))), "DIFFERENT, 1 of 1 point");
-  Recorded least = same;
+  EXPECT_EQ(verdict(one(same, recorded("x", 1, {phase_counts("p", 1, 1, 2)}))),
+            "DIFFERENT, 1 of 1 point");
+  RecordedPoint least = same;
   least.least_M = 2;
-  Recorded more = same;
+  RecordedPoint more = same;
   more.least_M = 3;
   EXPECT_EQ(verdict(one(least, more, {"least_M=1"})),
             "same, the only point; 1 difference hidden by tolerances");
-  Recording two{.how = How::run, .points = {same, recorded("y", 1, {{"p", 1, 1, 1}})}};
+  Recording two{.how = How::run, .points = {same, recorded("y", 1, {phase_counts("p", 1, 1, 1)})}};
   EXPECT_EQ(verdict(compared(two, two)), "same, all 2 points");
 }
 
@@ -130,7 +134,7 @@ TEST(ComparisonTable, HasTheCulpritFirstAndNoTrailingBlanks) {
   for (const std::string& line : lines_of(text)) {
     EXPECT_FALSE(line.ends_with(" ")) << line;
   }
-  const Recorded same = recorded("x", 1, {{"p", 1, 1, 1}});
+  const RecordedPoint same = recorded("x", 1, {phase_counts("p", 1, 1, 1)});
   EXPECT_EQ(text_of("table", one(same, same)),
             "this program\nagainst base.json: same, the only point\n");
 }
@@ -138,8 +142,10 @@ TEST(ComparisonTable, HasTheCulpritFirstAndNoTrailingBlanks) {
 TEST(ComparisonTable, EndsAndSaysSo) {
   Recording before{.how = How::run, .points = {}}, now;
   for (Index n = 1; n <= 61; ++n) {
-    before.points.push_back(recorded("x", n, {{"p", 1, 1, 1}, {"q", 1, 1, 9}}));
-    now.points.push_back(recorded("x", n, {{"p", 1, 1, 2}, {"q", 1, 1, 9}}));
+    before.points.push_back(
+        recorded("x", n, {phase_counts("p", 1, 1, 1), phase_counts("q", 1, 1, 9)}));
+    now.points.push_back(
+        recorded("x", n, {phase_counts("p", 1, 1, 2), phase_counts("q", 1, 1, 9)}));
   }
   const Lines lines = lines_of(text_of("table", compared(before, now)));
   EXPECT_EQ(lines.size(), 4U + 60U + 1U);
@@ -231,7 +237,7 @@ TEST(ComparisonMarkdown, IsATableOfEightColumns) {
   EXPECT_PRED2(contains, bad, "\\<c");
   EXPECT_PRED2(contains, bad, "h\\\\i\\\\x0aj");
   EXPECT_PRED2(contains, bad, "\\`l\\*m\\_n");
-  const Recorded same = recorded("x", 1, {{"p", 1, 1, 1}});
+  const RecordedPoint same = recorded("x", 1, {phase_counts("p", 1, 1, 1)});
   EXPECT_EQ(text_of("markdown", one(same, same)),
             "### redblue: same, the only point\n\nthis program against base.json\n");
 }
@@ -351,8 +357,8 @@ TEST(ComparisonBenchmarks, HaveWhatWasCountedNow) {
 
 // A file with as many words as there are is damaged; its report is none the less one.
 TEST(ComparisonBenchmarks, OfAsManyWordsAsThereAre) {
-  Recorded most = recorded("x", 1, {{"p", 1, 1, 1}});
-  most.total = {"", INT64_MAX, INT64_MAX, INT64_MAX};
+  RecordedPoint most = recorded("x", 1, {phase_counts("p", 1, 1, 1)});
+  most.counts.total = phase_counts("", INT64_MAX, INT64_MAX, INT64_MAX);
   EXPECT_EQ(Json::parse(text_of("customSmallerIsBetter", one(most, most)))[0]["value"],
             18446744073709551614U);
 }

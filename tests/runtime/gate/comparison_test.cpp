@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/phase_counts.hpp"
 #include "tests/support/thrown.hpp"
 
 namespace redblue {
@@ -18,10 +19,12 @@ using Kind = Difference::Kind;
 
 struct Metric {
   std::string name;
-  Index Moved::*words;
+  Index& (*of)(PhaseCounts& counts);
 };
 const std::vector<Metric> kMetrics = {
-    {"reads", &Moved::reads}, {"writes", &Moved::writes}, {"peak", &Moved::peak}};
+    {"reads", [](PhaseCounts& counts) -> Index& { return counts.io.reads; }},
+    {"writes", [](PhaseCounts& counts) -> Index& { return counts.io.writes; }},
+    {"peak", [](PhaseCounts& counts) -> Index& { return counts.peak; }}};
 
 Point point(const std::string& kernel, Index n = 4) {
   Point point{kernel, {}};
@@ -30,27 +33,22 @@ Point point(const std::string& kernel, Index n = 4) {
   return point;
 }
 
-// Its total is what the phases come to.
-Recorded recorded(const std::vector<Moved>& phases, const std::string& kernel = "k") {
-  Recorded recorded{.point = point(kernel), .least_M = 7, .total = {}, .phases = phases};
-  for (const Moved& phase : phases) {
-    recorded.total.reads += phase.reads;
-    recorded.total.writes += phase.writes;
-    recorded.total.peak = std::max(recorded.total.peak, phase.peak);
-  }
-  return recorded;
+RecordedPoint recorded(const std::vector<PhaseCounts>& phases, const std::string& kernel = "k") {
+  return {.point = point(kernel), .least_M = 7, .counts = run_counts(phases)};
 }
 
-Recorded baseline() {
-  return recorded({{"a", 1000, 100, 90}, {"b", 200, 300, 80}, {"c/d", 0, 50, 70}});
+RecordedPoint baseline() {
+  return recorded({phase_counts("a", 1000, 100, 90), phase_counts("b", 200, 300, 80),
+                   phase_counts("c/d", 0, 50, 70)});
 }
 
-Recorded without_fit() {
-  return {.point = point("k"), .least_M = 700, .fits = false, .total = {}, .phases = {}};
+RecordedPoint without_fit() {
+  return {.point = point("k"), .least_M = 700, .fits = false, .counts = {}};
 }
 
-std::vector<Difference> found(const Recorded& now, const std::vector<std::string>& tolerances = {},
-                              const Recorded& before = baseline()) {
+std::vector<Difference> found(const RecordedPoint& now,
+                              const std::vector<std::string>& tolerances = {},
+                              const RecordedPoint& before = baseline()) {
   std::vector<Tolerance> parsed;
   for (const std::string& tolerance : tolerances) {
     parsed.push_back(parse_tolerance(tolerance));
@@ -83,15 +81,15 @@ TEST(Differences, AWordMoreOrFewerInAnyPhase) {
   for (const Metric& metric : kMetrics) {
     for (std::size_t k = 0; k < 3; ++k) {
       for (const Index change : {Index{1}, Index{-1}}) {
-        Recorded now = baseline();
-        if (now.phases[k].*metric.words + change < 0) {
+        RecordedPoint now = baseline();
+        if (metric.of(now.counts.phases[k]) + change < 0) {
           continue;
         }
-        now.phases[k].*metric.words += change;
+        metric.of(now.counts.phases[k]) += change;
         const std::vector<Difference> differences = found(now);
         ASSERT_EQ(differences.size(), 1U);
         EXPECT_EQ(differences[0].kind, Kind::words);
-        EXPECT_EQ(differences[0].phase, now.phases[k].path);
+        EXPECT_EQ(differences[0].phase, now.counts.phases[k].path);
         EXPECT_EQ(differences[0].metric, metric.name);
         EXPECT_EQ(differences[0].after - differences[0].before, change);
         EXPECT_TRUE(fails(differences));
@@ -103,8 +101,8 @@ TEST(Differences, AWordMoreOrFewerInAnyPhase) {
 TEST(Differences, AWordInTheTotalAlone) {
   for (const Metric& metric : kMetrics) {
     for (const Index change : {Index{1}, Index{-1}}) {
-      Recorded now = baseline();
-      now.total.*metric.words += change;
+      RecordedPoint now = baseline();
+      metric.of(now.counts.total) += change;
       const std::vector<Difference> differences = found(now);
       ASSERT_EQ(differences.size(), 1U);
       EXPECT_EQ(differences[0].phase, "");
@@ -116,44 +114,44 @@ TEST(Differences, AWordInTheTotalAlone) {
 
 TEST(Differences, InTheLeastM) {
   for (const Index least : {Index{6}, Index{8}}) {
-    Recorded now = baseline();
+    RecordedPoint now = baseline();
     now.least_M = least;
     EXPECT_EQ(said(found(now)), Said{least == 8 ? "total least_M 7 -> 8 words (+1, +14.3%)"
                                                 : "total least_M 7 -> 6 words (-1, -14.3%)"});
-    Recorded none = without_fit();
+    RecordedPoint none = without_fit();
     none.least_M = 700 + least;
     EXPECT_EQ(found(none, {}, without_fit()).size(), 1U) << "also where the point does not fit";
   }
   // News, too: nobody knew it, or nobody knows it any more.
-  Recorded unknown = baseline();
+  RecordedPoint unknown = baseline();
   unknown.least_M.reset();
   EXPECT_EQ(said(found(unknown)), Said{"its least M is no longer known"});
   EXPECT_EQ(said(found(baseline(), {}, unknown)), Said{"its least M is known now"});
 }
 
 TEST(Differences, OfPhases) {
-  Recorded fewer = baseline();
-  fewer.phases.pop_back();
+  RecordedPoint fewer = baseline();
+  fewer.counts.phases.pop_back();
   EXPECT_EQ(said(found(fewer)), Said{"c/d: the phase is gone, and its 50 words"});
   EXPECT_EQ(said(found(baseline(), {}, fewer)), Said{"c/d: the phase is new, and its 50 words"});
 
-  Recorded renamed = baseline();
-  renamed.phases[1].path = "B";
+  RecordedPoint renamed = baseline();
+  renamed.counts.phases[1].path = "B";
   EXPECT_EQ(said(found(renamed)), (Said{"b: the phase is gone, and its 500 words",
                                         "B: the phase is new, and its 500 words"}));
 
-  Recorded nothing_moved = baseline();
-  nothing_moved.phases.push_back({"empty", 0, 0, 0});
+  RecordedPoint nothing_moved = baseline();
+  nothing_moved.counts.phases.push_back(phase_counts("empty", 0, 0, 0));
   EXPECT_TRUE(fails(found(nothing_moved))) << "also a phase in which nothing moves";
 
-  Recorded other_order = baseline();
-  std::swap(other_order.phases[0], other_order.phases[2]);
+  RecordedPoint other_order = baseline();
+  std::swap(other_order.counts.phases[0], other_order.counts.phases[2]);
   EXPECT_EQ(said(found(other_order)), Said());
 }
 
 TEST(Differences, FromNothing) {
-  Recorded now = baseline();
-  now.phases[2].reads = 1;
+  RecordedPoint now = baseline();
+  now.counts.phases[2].io.reads = 1;
   EXPECT_EQ(said(found(now)), Said{"c/d reads 0 -> 1 words (+1)"});
   EXPECT_EQ(said(found(now, {"reads=1000000%"})), Said{"c/d reads 0 -> 1 words (+1)"})
       << "of nothing, no share is one word";
@@ -173,7 +171,9 @@ TEST(Differences, WhatFits) {
 
 // Phases by the words that they moved more or fewer, the total after them.
 TEST(Differences, TheCulpritIsFirst) {
-  const Recorded now = recorded({{"a", 1001, 100, 90}, {"b", 200, 250, 95}, {"c/d", 0, 50, 70}});
+  const RecordedPoint now =
+      recorded({phase_counts("a", 1001, 100, 90), phase_counts("b", 200, 250, 95),
+                phase_counts("c/d", 0, 50, 70)});
   EXPECT_EQ(said(found(now)),
             (Said{"b writes 300 -> 250 words (-50, -16.7%)", "b peak 80 -> 95 words (+15, +18.8%)",
                   "a reads 1,000 -> 1,001 words (+1, +0.1%)",
@@ -186,10 +186,10 @@ TEST(Differences, TheCulpritIsFirst) {
 
 // Two of 2^63 - 1 words are a damaged file, and no overflow.
 TEST(Differences, OfAsManyWordsAsThereAre) {
-  Recorded before = baseline(), now = baseline();
-  before.phases[0] = {"a", INT64_MAX, INT64_MAX, INT64_MAX};
-  before.total = {"", INT64_MAX, INT64_MAX, INT64_MAX};
-  now.phases.erase(now.phases.begin());
+  RecordedPoint before = baseline(), now = baseline();
+  before.counts.phases[0] = phase_counts("a", INT64_MAX, INT64_MAX, INT64_MAX);
+  before.counts.total = phase_counts("", INT64_MAX, INT64_MAX, INT64_MAX);
+  now.counts.phases.erase(now.counts.phases.begin());
   EXPECT_EQ(said(found(now, {}, before)).front(),
             "a: the phase is gone, and its 9,223,372,036,854,775,807 words");
   Recording one{.how = How::run, .points = {before}};
@@ -215,7 +215,7 @@ TEST(ToShare, IsReadByPeople) {
 TEST(Compare, PointByPointInAnyOrder) {
   Recording before{.how = How::run, .points = {}}, now;
   for (const char* kernel : {"x", "y", "z"}) {
-    before.points.push_back(recorded({{"a", 1000, 0, 9}}, kernel));
+    before.points.push_back(recorded({phase_counts("a", 1000, 0, 9)}, kernel));
   }
   now.points = {before.points[2], before.points[0], before.points[1]};
   EXPECT_EQ(compare(before, now, {}).failing(), 0U);
@@ -234,9 +234,9 @@ TEST(Compare, PointByPointInAnyOrder) {
 }
 
 TEST(Compare, PointsGoneAndAdded) {
-  const Recording one{.how = How::count, .points = {recorded({{"a", 1, 2, 3}}, "x")}};
+  const Recording one{.how = How::count, .points = {recorded({phase_counts("a", 1, 2, 3)}, "x")}};
   Recording two = one;
-  two.points.push_back(recorded({{"a", 1, 2, 3}}, "y"));
+  two.points.push_back(recorded({phase_counts("a", 1, 2, 3)}, "y"));
   const Comparison added = compare(one, two, {});
   ASSERT_EQ(added.points.size(), 2U);
   EXPECT_EQ(added.failing(), 1U);
@@ -262,8 +262,8 @@ TEST(Compare, OnlyWhatWasMadeAlike) {
 TEST(Compare, ThePointThatChangedMostIsFirst) {
   Recording before{.how = How::run, .points = {}}, now;
   const auto add = [&](const char* kernel, Index reads, Index reads_now, Index peak_now) {
-    before.points.push_back(recorded({{"a", reads, 0, 9}}, kernel));
-    now.points.push_back(recorded({{"a", reads_now, 0, peak_now}}, kernel));
+    before.points.push_back(recorded({phase_counts("a", reads, 0, 9)}, kernel));
+    now.points.push_back(recorded({phase_counts("a", reads_now, 0, peak_now)}, kernel));
   };
   add("same", 1000, 1000, 9);
   add("large words", 1'000'000, 1'000'900, 9);

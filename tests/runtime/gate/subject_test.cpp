@@ -133,52 +133,53 @@ TEST(SubjectOf, CountsWhatTheFunctionMoves) {
                    machine.write(all, to.block({0, given["n"]}, {0, 3}));
                  },
                  {"n"});
-  const Tally tally = subject.run(arguments({{"n", Index{4}}, {"M", Index{12}}}));
-  ASSERT_EQ(tally.phases.size(), 1U);
-  EXPECT_EQ(tally.phases[0].path, "move");
-  EXPECT_EQ(tally.phases[0].io, (IoCount{12, 12}));
-  EXPECT_EQ(tally.total.io, (IoCount{12, 12}));
-  EXPECT_EQ(tally.total.peak, 12);
+  const RunCounts counts = subject.run(arguments({{"n", Index{4}}, {"M", Index{12}}}));
+  ASSERT_EQ(counts.phases.size(), 1U);
+  EXPECT_EQ(counts.phases[0].path, "move");
+  EXPECT_EQ(counts.phases[0].io, (IoCount{12, 12}));
+  EXPECT_EQ(counts.total.io, (IoCount{12, 12}));
+  EXPECT_EQ(counts.total.peak, 12);
   EXPECT_THROW(subject.run(arguments({{"n", Index{4}}, {"M", Index{11}}})), FastMemoryOverflow);
 }
 
 // A tile that outlives the work is a word that somebody still holds.
-TEST(Tally, NothingIsLiveAtTheEnd) {
+TEST(FinalCounts, NothingIsLiveAtTheEnd) {
   Machine machine(10);
   const Tile kept = machine.initialize("kept", 2, 3);
-  EXPECT_PRED2(contains, thrown<std::logic_error>([&] { tally(machine); }),
+  EXPECT_PRED2(contains, thrown<std::logic_error>([&] { final_counts(machine); }),
                "6 words are still in fast memory at the end (kept 6): a tile outlives the work");
 }
 
-TEST(Tally, NoPhaseIsOpenAtTheEnd) {
+TEST(FinalCounts, NoPhaseIsOpenAtTheEnd) {
   Machine machine(10);
   const Phase outer(machine, "outer");
   const Phase inner(machine, "inner");
-  EXPECT_PRED2(contains, thrown<std::logic_error>([&] { tally(machine); }),
+  EXPECT_PRED2(contains, thrown<std::logic_error>([&] { final_counts(machine); }),
                "phase outer/inner is still open at the end");
 }
 
 // Else a gate would hold one of them to the other's words.
-TEST(Tally, NoTwoPhasesOfOnePath) {
+TEST(FinalCounts, NoTwoPhasesOfOnePath) {
   Machine machine(10);
   { const Phase flat(machine, "a/b"); }
-  EXPECT_NO_THROW(tally(machine));
+  EXPECT_NO_THROW(final_counts(machine));
   {
     const Phase outer(machine, "a");
     const Phase inner(machine, "b");
   }
-  EXPECT_PRED2(contains, thrown<std::logic_error>([&] { tally(machine); }), "two phases are a/b");
+  EXPECT_PRED2(contains, thrown<std::logic_error>([&] { final_counts(machine); }),
+               "two phases are a/b");
 }
 
 TEST(Predicted, IsTheSumOfItsPhasesAndTheLargestPeak) {
-  const Tally tally = predicted({{"a", 3, 4, 50, 0}, {"b", 10, 20, 30, 0}});
-  ASSERT_EQ(tally.phases.size(), 2U);
-  EXPECT_EQ(tally.phases[1].path, "b");
-  EXPECT_EQ(tally.phases[1].io, (IoCount{10, 20}));
-  EXPECT_EQ(tally.phases[1].peak, 30);
-  EXPECT_EQ(tally.total.path, "");
-  EXPECT_EQ(tally.total.io, (IoCount{13, 24}));
-  EXPECT_EQ(tally.total.peak, 50);
+  const RunCounts counts = predicted({{"a", 3, 4, 50, 0}, {"b", 10, 20, 30, 0}});
+  ASSERT_EQ(counts.phases.size(), 2U);
+  EXPECT_EQ(counts.phases[1].path, "b");
+  EXPECT_EQ(counts.phases[1].io, (IoCount{10, 20}));
+  EXPECT_EQ(counts.phases[1].peak, 30);
+  EXPECT_EQ(counts.total.path, "");
+  EXPECT_EQ(counts.total.io, (IoCount{13, 24}));
+  EXPECT_EQ(counts.total.peak, 50);
   EXPECT_THROW(predicted({{"a", Words(INT64_MAX) + 1, 0, 0, 0}}), CountOverflow);
 }
 

@@ -82,7 +82,7 @@ TEST(ChromeTrace, HoldsWhatTheMachineCounted) {
   for (const Request& request : requests()) {
     SCOPED_TRACE(request.kernel);
     const auto [json, text, part, written, all] = trace(request);
-    const PhaseTotal& total = part.counted->total;
+    const PhaseCounts& total = part.counted->total;
 
     // Moves follow each other word by word.
     std::map<std::string, Index> moved;
@@ -128,9 +128,9 @@ TEST(ChromeTrace, HoldsWhatTheMachineCounted) {
       EXPECT_EQ(args["reads"].get<Index>() + args["writes"].get<Index>(), phase["dur"]);
       phases[args["path"]] += IoCount{args["reads"], args["writes"]};
     }
-    for (const PhaseTotal& phase : part.counted->phases) {
+    for (const PhaseCounts& phase : part.counted->phases) {
       IoCount inside;  // of phases within, which are booked on their own
-      for (const PhaseTotal& other : part.counted->phases) {
+      for (const PhaseCounts& other : part.counted->phases) {
         if (other.path.starts_with(phase.path + "/")) {
           inside += other.io;
         }

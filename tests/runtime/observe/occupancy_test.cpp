@@ -117,7 +117,7 @@ TEST(Occupancy, EqualsARecount) {
         const Occupancy occupancy(machine, most);
         const States states(machine);
         go();
-        const PhaseTotal all = total(machine.phases());
+        const PhaseCounts all = total(machine.phases());
         occupancy.check();
         EXPECT_EQ(occupancy.moved(), all.io.io());
         expect_recounted(occupancy, states, most, all.peak);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/csv.hpp"
+#include "tests/support/phase_counts.hpp"
 
 namespace redblue {
 namespace {
@@ -21,8 +22,8 @@ Measurement of_lines() {
   measurement.kernel.kernel = "some/kernel";
   measurement.kernel.shape = {3, 4, 5};
   measurement.kernel.M = 100;
-  measurement.kernel.phases = {{"S", {1000, 20}, {150, 7}}};
-  measurement.kernel.total = {"", {1000, 20}, {160, 8}};
+  measurement.kernel.phases = {{phase_counts("S", 1000, 20, 50), {150, 7}}};
+  measurement.kernel.total = {phase_counts("", 1000, 20, 50), {160, 8}};
   return measurement;
 }
 
@@ -62,8 +63,9 @@ TEST(Measurement, TheRatioOfALevel) {
 constexpr const char* kRun =
     R"({"context": {"simd": "SSE4"}, "kernel": "matmul/blocked", "n": 8, "m": 8, "d": 8, "M": 48,
         "seed": 3, "operands": {"A": "file", "B": "seed"}, "blocks": {"B": 4},
-        "phases": [{"path": "C", "reads": 256, "writes": 64}],
-        "total": {"reads": 256, "writes": 64}})";
+        "phases": [{"path": "C", "reads": 256, "writes": 64, "peak": 48, "flops": 1024,
+                    "elementwise": 0}],
+        "total": {"reads": 256, "writes": 64, "peak": 48, "flops": 1024, "elementwise": 0}})";
 
 CallgrindEvents misses(std::int64_t reads, std::int64_t writes, std::int64_t dirty) {
   return {{"DLmr", reads}, {"DLmw", writes}, {"ILdmr", 0}, {"DLdmr", dirty}, {"DLdmw", 0}};
@@ -82,12 +84,12 @@ TEST(Measurement, OfASimulation) {
   EXPECT_EQ(parse_csv(to_csv(measurement)).front().at("operands"), "A=file B=seed");
   const auto& phases = measurement.kernel.phases;
   ASSERT_EQ(phases.size(), 3U);
-  EXPECT_EQ(phases[0].path, "C");
+  EXPECT_EQ(phases[0].counted, (PhaseCounts{"C", {256, 64}, {1024, 0}, 48}));
   EXPECT_EQ(phases[0].traffic->in, 15 * 16);
   EXPECT_EQ(phases[0].traffic->out, 2 * 16);
-  EXPECT_EQ(phases[1].path, "(outside)");
+  EXPECT_EQ(phases[1].counted.path, "(outside)");
   EXPECT_EQ(phases[1].traffic->in, 2 * 16);
-  EXPECT_EQ(phases[2].path, "(left)");
+  EXPECT_EQ(phases[2].counted.path, "(left)");
   EXPECT_EQ(phases[2].traffic->in, 0);
   EXPECT_EQ(phases[2].traffic->out, 3 * 16);
   EXPECT_EQ(measurement.kernel.total.traffic->in, 17 * 16);

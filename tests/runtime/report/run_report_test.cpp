@@ -32,14 +32,13 @@ Report off_by_one() {
   };
   part.formula = part.plan.phases;
   part.peak_gflops = 100;
-  Counted counted;
+  RunCounts counted;
   counted.phases = {
       {.path = "one", .io = {1000, 200}, .operations = {7, 8}, .peak = 50},
       {.path = "two/deep", .io = {301, 0}, .operations = {0, 9}, .peak = 40},
   };
-  counted.seconds = {0.25, 0.125};
+  counted.seconds = RunCounts::Seconds{.phases = {0.25, 0.125}, .total = 0.5};
   counted.total = {.path = "", .io = {1301, 200}, .operations = {7, 17}, .peak = 50};
-  counted.total_seconds = 0.5;
   counted.span = 64;
   part.counted = counted;
   report.given = {"A", "B"};

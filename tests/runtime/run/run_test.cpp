@@ -122,20 +122,21 @@ TEST(Experiment, ARunAsCounted) {
     const Report report = run(request);
     SCOPED_TRACE(kernel.name);
     ASSERT_TRUE(report.kernel.counted);
-    const Counted& counted = *report.kernel.counted;
+    const RunCounts& counted = *report.kernel.counted;
     const Plan& plan = report.kernel.plan;
     ASSERT_EQ(counted.phases.size(), plan.phases.size());
-    ASSERT_EQ(counted.seconds.size(), plan.phases.size());
+    ASSERT_TRUE(counted.seconds && counted.span);
+    ASSERT_EQ(counted.seconds->phases.size(), plan.phases.size());
     double seconds = 0;
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
       EXPECT_EQ(counted.phases[i].path, plan.phases[i].path);
       EXPECT_EQ(counted.phases[i].operations.flops, plan.phases[i].flops.value());
-      EXPECT_GT(counted.seconds[i], 0);
-      seconds += counted.seconds[i];
+      EXPECT_GT(counted.seconds->phases[i], 0);
+      seconds += counted.seconds->phases[i];
     }
-    EXPECT_GE(counted.total_seconds, seconds);
+    EXPECT_GE(counted.seconds->total, seconds);
     EXPECT_LE(counted.total.peak, request.M);
-    EXPECT_LE(static_cast<double>(counted.span),
+    EXPECT_LE(static_cast<double>(*counted.span),
               1.125 * static_cast<double>(request.M) + 64 * 1024 / 4);
     ASSERT_TRUE(report.error);
     EXPECT_TRUE(report.error->ok);

@@ -210,7 +210,7 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
       more_blocks_than_workers |= units_of(plan) > workers && workers > 1;
       const Team team{.workers = workers, .heads = 1};
       const Store store(kernel_, problem);
-      const Counted counted = run_on_team(kernel_, plan, team, {store.io()}, Topology());
+      const RunCounts counted = run_on_team(kernel_, plan, team, {store.io()}, Topology()).counts;
 
       EXPECT_EQ(without_elementwise(counted.phases), as_counted(cost_of_team(kernel_, plan, team)));
       const PhaseCost all = total(cost_of_team(kernel_, plan, team));
@@ -220,10 +220,11 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
       EXPECT_LE(counted.total.peak, plan.M);
       EXPECT_GE(counted.span, counted.total.peak);
       EXPECT_EQ(counted.largest, largest_io(kernel_, plan, team).value());
-      EXPECT_EQ(counted.seconds.size(), counted.phases.size());
-      for (const double seconds : counted.seconds) {
+      ASSERT_TRUE(counted.seconds);
+      EXPECT_EQ(counted.seconds->phases.size(), counted.phases.size());
+      for (const double seconds : counted.seconds->phases) {
         EXPECT_GE(seconds, 0);
-        EXPECT_LE(seconds, counted.total_seconds);
+        EXPECT_LE(seconds, counted.seconds->total);
       }
 
       const Verified verdict = verify(kernel_, plan, problem, store.returned());
@@ -328,17 +329,19 @@ TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
     heads.push_back(stores.emplace_back(kernel, problem).io());
   }
   std::atomic<int> machines = 0;
-  const Counted counted = run_on_team(kernel, plan, {.workers = 2, .heads = 2}, heads, Topology(),
-                                      [&](Machine& machine, const Plan&, const auto& go) {
-                                        SlowIn slow(machines++ == 0 ? "S" : "core");
-                                        machine.listen(slow);
-                                        go();
-                                        machine.silence(slow);
-                                      });
-  ASSERT_EQ(counted.phases.size(), 3U);
-  EXPECT_GE(counted.seconds[0], 0.05);
-  EXPECT_GE(counted.seconds[2], 0.05);
-  EXPECT_LE(counted.seconds[0] + counted.seconds[1] + counted.seconds[2], counted.total_seconds);
+  const TeamRun run = run_on_team(kernel, plan, {.workers = 2, .heads = 2}, heads, Topology(),
+                                  [&](Machine& machine, const Plan&, const auto& go) {
+                                    SlowIn slow(machines++ == 0 ? "S" : "core");
+                                    machine.listen(slow);
+                                    go();
+                                    machine.silence(slow);
+                                  });
+  ASSERT_TRUE(run.counts.seconds);
+  const auto& [seconds, total] = *run.counts.seconds;
+  ASSERT_EQ(seconds.size(), 3U);
+  EXPECT_GE(seconds[0], 0.05);
+  EXPECT_GE(seconds[2], 0.05);
+  EXPECT_LE(seconds[0] + seconds[1] + seconds[2], total);
 }
 
 // Heads go out whole: each is what it is alone, whoever has it; some have none.
@@ -357,7 +360,7 @@ TEST_P(Teams, TakeHeadsWhole) {
     for (const TestProblem& problem : problems) {
       heads.push_back(stores.emplace_back(kernel_, problem).io());
     }
-    const Counted counted = run_on_team(kernel_, plan, team, heads, Topology());
+    const RunCounts counted = run_on_team(kernel_, plan, team, heads, Topology()).counts;
     EXPECT_EQ(without_elementwise(counted.phases), as_counted(cost_of_team(kernel_, plan, team)));
     EXPECT_EQ(counted.largest, largest_io(kernel_, plan, team).value());
     const PhaseCost one = total(plan.phases);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/theory/bounds.hpp"
+#include "tests/support/phase_counts.hpp"
 
 namespace redblue {
 namespace {
@@ -18,10 +19,12 @@ Swept swept(const std::string& subject, const Shape& shape, Index M, Index words
              .kernel = subject,
              .blocks = "B=1",
              .fits = fits,
-             .total = {.path = {}, .reads = words, .flops = 10 * words},
-             .phases = {{.path = "a", .reads = words - 3}, {.path = "b", .reads = 3}},
+             .total = {.counts = phase_counts("", words, 0, 0), .formula = {}},
+             .phases = {{.counts = phase_counts("a", words - 3, 0, 0), .formula = {}},
+                        {.counts = phase_counts("b", 3, 0, 0), .formula = {}}},
              .bound = 1,
              .speed = std::nullopt};
+  made.total.counts.operations.flops = 10 * words;
   for (const auto& [name, value] :
        {std::pair("n", shape.n), {"m", shape.m}, {"d", shape.d}, {"M", M}, {"threads", Index{1}}}) {
     made.point.arguments.set(name, value);

@@ -41,7 +41,8 @@ std::size_t times(std::string_view text, std::string_view part) {
 
 std::string cells(const SweptPhase& phase) {
   std::string html;
-  for (const Index count : {phase.reads, phase.writes, phase.io(), phase.peak}) {
+  const PhaseCounts& counts = phase.counts;
+  for (const Index count : {counts.io.reads, counts.io.writes, counts.io.io(), counts.peak}) {
     html += html_cell(grouped(count));
   }
   return html;
@@ -56,7 +57,7 @@ TEST(HtmlReport, SaysEveryCountOfTheSweep) {
     ASSERT_TRUE(point.fits);
     EXPECT_EQ(times(html, cells(point.total)), 2U) << "among the points and below its phases";
     for (const SweptPhase& phase : point.phases) {
-      EXPECT_GE(times(html, "<th scope=\"row\">" + phase.path + "</th>" + cells(phase)), 1U);
+      EXPECT_GE(times(html, "<th scope=\"row\">" + phase.counts.path + "</th>" + cells(phase)), 1U);
     }
   }
   EXPECT_EQ(times(html, kDiffer), 0U);
@@ -93,12 +94,12 @@ TEST(HtmlReport, SaysWhatDoesNotFit) {
 TEST(HtmlReport, IsLoudWhereFormulaAndCountDiffer) {
   Sweep sweep = sweep_of({swept(200), swept(3000)});
   SweptPhase& phase = sweep.points[1].phases.front();
-  phase.formula_writes = phase.writes + 1000;
-  sweep.points[1].total.peak += 5;
+  phase.formula.writes = phase.counts.io.writes + 1000;
+  sweep.points[1].total.counts.peak += 5;
   const std::string html = to_html(sweep, {});
   EXPECT_EQ(times(html, "Formula and count differ at 1 of 2 points."), 1U);
   EXPECT_EQ(times(html, "agree"), 0U);
-  EXPECT_EQ(times(html, "by the formula " + grouped(phase.formula_writes) + " (-1,000)"), 1U);
+  EXPECT_EQ(times(html, "by the formula " + grouped(phase.formula.writes) + " (-1,000)"), 1U);
   EXPECT_EQ(times(html, "words of peak, by the formula"), 1U);
   EXPECT_EQ(times(html, "<td class=\"differs\">"), 3U) << "the peak is in both tables";
   // Counted by formulas alone nothing agrees, and nothing is claimed to.
@@ -116,14 +117,14 @@ TEST(HtmlReport, TextsAreHarmless) {
   sweep.context = {{bad, bad}};
   for (Swept& point : sweep.points) {
     point.point.subject = point.kernel = point.blocks = bad;
-    point.point.arguments.set(bad, bad + std::to_string(point.total.reads));
+    point.point.arguments.set(bad, bad + std::to_string(point.total.counts.io.reads));
     for (SweptPhase& phase : point.phases) {
-      phase.path = bad;
+      phase.counts.path = bad;
     }
   }
   sweep.points[0].kernel += "2";
-  sweep.points[0].total.reads += 1;
-  sweep.points[0].phases[0].reads += 1;
+  sweep.points[0].total.counts.io.reads += 1;
+  sweep.points[0].phases[0].counts.io.reads += 1;
   const std::string html = to_html(sweep, {{bad, "<svg>"}});
   EXPECT_EQ(times(html, "<script"), 0U);
   EXPECT_EQ(times(html, "</pre>"), 1U);

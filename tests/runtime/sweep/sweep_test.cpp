@@ -42,22 +42,27 @@ TEST(Sweep, HasTheWordsOfTheKernelAndItsFormula) {
     ASSERT_EQ(swept.phases.size(), plan.phases.size());
     for (std::size_t k = 0; k < plan.phases.size(); ++k) {
       const SweptPhase& phase = swept.phases[k];
-      EXPECT_EQ(phase.path, plan.phases[k].path);
-      EXPECT_EQ(phase.reads, plan.phases[k].reads.value());
-      EXPECT_EQ(phase.formula_reads, plan.phases[k].reads.value());
-      EXPECT_EQ(phase.writes, plan.phases[k].writes.value());
-      EXPECT_EQ(phase.formula_writes, plan.phases[k].writes.value());
+      const IoCount formula{plan.phases[k].reads.value(), plan.phases[k].writes.value()};
+      EXPECT_EQ(phase.counts.path, plan.phases[k].path);
+      EXPECT_EQ(phase.counts.io, formula);
+      EXPECT_EQ(phase.formula, formula);
+      EXPECT_EQ(phase.counts.peak, plan.phases[k].peak.value());
+      EXPECT_EQ(phase.formula_peak, plan.phases[k].peak.value());
     }
-    EXPECT_EQ(swept.total.io(), (total(plan.phases).reads + total(plan.phases).writes).value());
-    EXPECT_EQ(swept.total.flops, total(plan.phases).flops.value());
+    EXPECT_EQ(swept.total.counts.io.io(),
+              (total(plan.phases).reads + total(plan.phases).writes).value());
+    EXPECT_EQ(swept.total.counts.operations.flops, total(plan.phases).flops.value());
     EXPECT_FALSE(swept.total.seconds || swept.speed) << "nobody asked how long it took";
 
     Swept counted = sweep_point(point, How::count, false);
     for (SweptPhase& phase : counted.phases) {
-      const auto ran = std::ranges::find(swept.phases, phase.path, &SweptPhase::path);
-      phase.elementwise = ran->elementwise;  // which no formula says
+      const auto ran = std::ranges::find_if(swept.phases, [&](const SweptPhase& other) {
+        return other.counts.path == phase.counts.path;
+      });
+      // No formula says how many these are.
+      phase.counts.operations.elementwise = ran->counts.operations.elementwise;
     }
-    counted.total.elementwise = swept.total.elementwise;
+    counted.total.counts.operations.elementwise = swept.total.counts.operations.elementwise;
     EXPECT_EQ(counted, swept);
   }
 }
@@ -68,9 +73,10 @@ TEST(Sweep, FromNothingHasTheForwardPassToo) {
   const Swept nothing =
       sweep_point(point_of("backward/rows", 37, 23, 7, 600, "nothing"), How::run, false);
   const Swept forward = sweep_point(point_of("forward/flash", 37, 23, 7, 600), How::run, false);
-  EXPECT_EQ(nothing.total.io(), given.total.io() + forward.total.io());
+  EXPECT_EQ(nothing.total.counts.io.io(),
+            given.total.counts.io.io() + forward.total.counts.io.io());
   EXPECT_EQ(nothing.phases.size(), given.phases.size() + forward.phases.size());
-  EXPECT_EQ(nothing.phases.front().path, "forward/" + forward.phases.front().path);
+  EXPECT_EQ(nothing.phases.front().counts.path, "forward/" + forward.phases.front().counts.path);
 }
 
 TEST(Sweep, SaysThatAPointDoesNotFit) {
@@ -85,8 +91,8 @@ TEST(Sweep, IsTimedWhereAskedFor) {
   ASSERT_TRUE(swept.speed && swept.total.seconds);
   EXPECT_GT(*swept.total.seconds, 0);
   EXPECT_NEAR(swept.speed->gflops * 1e9 * *swept.total.seconds,
-              static_cast<double>(swept.total.flops),
-              1e-6 * static_cast<double>(swept.total.flops));
+              static_cast<double>(swept.total.counts.operations.flops),
+              1e-6 * static_cast<double>(swept.total.counts.operations.flops));
   EXPECT_GT(swept.speed->peak_gflops, 0);
   EXPECT_GT(swept.speed->words_per_second, 0);
   EXPECT_EQ(parse_line(to_line(swept), "line"), swept) << "a double lost bits";

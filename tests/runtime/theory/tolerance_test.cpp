@@ -8,20 +8,18 @@
 #include <gtest/gtest.h>
 
 #include "runtime/gate/comparison.hpp"
+#include "tests/support/phase_counts.hpp"
 #include "tests/support/thrown.hpp"
 
 namespace redblue {
 namespace {
 
 // A point of two phases; the total is theirs.
-Recorded recorded(const Moved& a, const Moved& b) {
-  return {.point = {"k", {}},
-          .least_M = 100,
-          .total = {"", a.reads + b.reads, a.writes + b.writes, std::max(a.peak, b.peak)},
-          .phases = {a, b}};
+RecordedPoint recorded(const PhaseCounts& a, const PhaseCounts& b) {
+  return {.point = {"k", {}}, .least_M = 100, .counts = run_counts({a, b})};
 }
 
-std::vector<Difference> found(const Recorded& before, const Recorded& now,
+std::vector<Difference> found(const RecordedPoint& before, const RecordedPoint& now,
                               const std::vector<std::string>& tolerances) {
   std::vector<Tolerance> parsed;
   for (const std::string& tolerance : tolerances) {
@@ -31,7 +29,7 @@ std::vector<Difference> found(const Recorded& before, const Recorded& now,
 }
 
 // "a reads" of each that fails, and "(total reads)" of each that does not.
-std::string outcome(const Recorded& before, const Recorded& now,
+std::string outcome(const RecordedPoint& before, const RecordedPoint& now,
                     const std::vector<std::string>& tolerances) {
   std::string text;
   for (const Difference& each : found(before, now, tolerances)) {
@@ -42,9 +40,9 @@ std::string outcome(const Recorded& before, const Recorded& now,
 }
 
 bool passes(Index before, Index now, const std::string& tolerance) {
-  const Moved none{"b", 0, 0, 0};
-  const auto all =
-      found(recorded({"a", before, 0, 0}, none), recorded({"a", now, 0, 0}, none), {tolerance});
+  const PhaseCounts none = phase_counts("b", 0, 0, 0);
+  const auto all = found(recorded(phase_counts("a", before, 0, 0), none),
+                         recorded(phase_counts("a", now, 0, 0), none), {tolerance});
   EXPECT_EQ(all.size(), 2U) << "what is let pass is still there";
   return all.at(0).hidden_by == tolerance && all.at(1).hidden_by == tolerance;
 }
@@ -86,8 +84,9 @@ TEST(Tolerance, OfAShareIsExactAtItsEdge) {
 }
 
 TEST(Tolerance, IsOfItsMetricAlone) {
-  const Recorded before = recorded({"a", 100, 100, 100}, {"b", 10, 10, 10});
-  Recorded now = recorded({"a", 101, 101, 101}, {"b", 10, 10, 10});
+  const RecordedPoint before =
+      recorded(phase_counts("a", 100, 100, 100), phase_counts("b", 10, 10, 10));
+  RecordedPoint now = recorded(phase_counts("a", 101, 101, 101), phase_counts("b", 10, 10, 10));
   now.least_M = 101;
   EXPECT_EQ(outcome(before, now, {"reads=5"}),
             "a writes, a peak, total writes, total peak, total least_M, (a reads), (total reads)");
@@ -104,48 +103,56 @@ TEST(Tolerance, IsOfItsMetricAlone) {
 
 // Of a phase it lets the total pass with that phase, but not with a word from elsewhere.
 TEST(Tolerance, OfAPhaseIsOfItAndOfWhatItAddsToTheTotal) {
-  const Recorded before = recorded({"a", 100, 100, 100}, {"b", 50, 50, 50});
-  const Recorded a = recorded({"a", 103, 100, 100}, {"b", 50, 50, 50});
+  const RecordedPoint before =
+      recorded(phase_counts("a", 100, 100, 100), phase_counts("b", 50, 50, 50));
+  const RecordedPoint a = recorded(phase_counts("a", 103, 100, 100), phase_counts("b", 50, 50, 50));
   EXPECT_EQ(outcome(before, a, {"a:reads=3"}), "(a reads), (total reads)");
   EXPECT_EQ(outcome(before, a, {"a:reads=2"}), "a reads, total reads");
   EXPECT_EQ(outcome(before, a, {"b:reads=3"}), "a reads, total reads");
   EXPECT_EQ(outcome(before, a, {"a:writes=3"}), "a reads, total reads");
 
-  const Recorded both = recorded({"a", 103, 100, 100}, {"b", 51, 50, 50});
+  const RecordedPoint both =
+      recorded(phase_counts("a", 103, 100, 100), phase_counts("b", 51, 50, 50));
   EXPECT_EQ(outcome(before, both, {"a:reads=3"}), "b reads, total reads, (a reads)");
   EXPECT_EQ(outcome(before, both, {"a:reads=3", "b:reads=1"}),
             "(a reads), (b reads), (total reads)");
   EXPECT_EQ(found(before, both, {"a:reads=3", "b:reads=1"}).back().hidden_by,
             "a:reads=3,b:reads=1");
 
-  Recorded total_too = a;
-  ++total_too.total.reads;
+  RecordedPoint total_too = a;
+  ++total_too.counts.total.io.reads;
   EXPECT_EQ(outcome(before, total_too, {"a:reads=3"}), "total reads, (a reads)");
 }
 
 TEST(Tolerance, OfAPhasesPeakIsOfTheTotalsWhereItIsThatPhases) {
-  const Recorded before = recorded({"a", 1, 1, 100}, {"b", 1, 1, 90});
-  EXPECT_EQ(outcome(before, recorded({"a", 1, 1, 104}, {"b", 1, 1, 90}), {"a:peak=4"}),
+  const RecordedPoint before = recorded(phase_counts("a", 1, 1, 100), phase_counts("b", 1, 1, 90));
+  EXPECT_EQ(outcome(before, recorded(phase_counts("a", 1, 1, 104), phase_counts("b", 1, 1, 90)),
+                    {"a:peak=4"}),
             "(a peak), (total peak)");
-  EXPECT_EQ(outcome(before, recorded({"a", 1, 1, 96}, {"b", 1, 1, 90}), {"a:peak=4"}),
+  EXPECT_EQ(outcome(before, recorded(phase_counts("a", 1, 1, 96), phase_counts("b", 1, 1, 90)),
+                    {"a:peak=4"}),
             "(a peak), (total peak)");
-  EXPECT_EQ(outcome(before, recorded({"a", 1, 1, 104}, {"b", 1, 1, 103}), {"a:peak=4"}),
+  EXPECT_EQ(outcome(before, recorded(phase_counts("a", 1, 1, 104), phase_counts("b", 1, 1, 103)),
+                    {"a:peak=4"}),
             "b peak, total peak, (a peak)");
 }
 
 TEST(Tolerance, OfTheTotal) {
-  const Recorded before = recorded({"a", 100, 100, 100}, {"b", 50, 50, 50});
-  const Recorded now = recorded({"a", 103, 100, 100}, {"b", 50, 50, 50});
+  const RecordedPoint before =
+      recorded(phase_counts("a", 100, 100, 100), phase_counts("b", 50, 50, 50));
+  const RecordedPoint now =
+      recorded(phase_counts("a", 103, 100, 100), phase_counts("b", 50, 50, 50));
   EXPECT_EQ(outcome(before, now, {"total:reads=3"}), "a reads, (total reads)");
-  Recorded least = before;
+  RecordedPoint least = before;
   least.least_M = 101;
   EXPECT_EQ(outcome(before, least, {"total:least_M=1"}), "(total least_M)");
 }
 
 // Phases that come and go are no matter of a few words.
 TEST(Tolerance, LetsNoPhaseComeOrGo) {
-  const Recorded before = recorded({"a", 100, 0, 10}, {"b", 1, 0, 10});
-  const Recorded renamed = recorded({"a", 100, 0, 10}, {"c", 1, 0, 10});
+  const RecordedPoint before = recorded(phase_counts("a", 100, 0, 10), phase_counts("b", 1, 0, 10));
+  const RecordedPoint renamed =
+      recorded(phase_counts("a", 100, 0, 10), phase_counts("c", 1, 0, 10));
   EXPECT_EQ(found(before, renamed, {"reads=100%", "b:reads=100%", "c:reads=100%"}).size(), 2U);
   for (const Difference& each : found(before, renamed, {"reads=100%", "b:reads=1", "c:reads=1"})) {
     EXPECT_EQ(each.hidden_by, "");
@@ -153,8 +160,8 @@ TEST(Tolerance, LetsNoPhaseComeOrGo) {
 }
 
 TEST(Tolerance, TheFirstThatLetsItPassIsSaid) {
-  const Recorded before = recorded({"a", 100, 0, 0}, {"b", 0, 0, 0});
-  const Recorded now = recorded({"a", 105, 0, 0}, {"b", 0, 0, 0});
+  const RecordedPoint before = recorded(phase_counts("a", 100, 0, 0), phase_counts("b", 0, 0, 0));
+  const RecordedPoint now = recorded(phase_counts("a", 105, 0, 0), phase_counts("b", 0, 0, 0));
   EXPECT_EQ(found(before, now, {"reads=1", "reads=5", "reads=5%"}).front().hidden_by, "reads=5");
 }
 
