@@ -19,8 +19,8 @@ constexpr Index kHugePageWords = kHugePage / sizeof(float);
 constexpr Index kManyWords = Index{32} * 1024;
 constexpr Index kMostWords = std::numeric_limits<Index>::max() / 8;  // whose bytes can be counted
 
-// A tile of at least 128 words starts on a cache line and so wastes less than an eighth of
-// its size; smaller ones lie anywhere. That keeps the span within 9/8 of the capacity.
+// A tile of at least 128 words starts on a cache line and so wastes less than an eighth of its
+// size; smaller tiles lie anywhere. That keeps the span within 9/8 of the capacity.
 constexpr Index aligned(Index offset, Index words) {
   return words < 8 * kCacheLine ? offset : ceil_div(offset, kCacheLine) * kCacheLine;
 }
@@ -32,10 +32,10 @@ Arena::Arena(Index capacity) {
   const bool addressable = limit <= Words(kMostWords);
   if (addressable) {
     limit_ = limit.value();
-    // Whole huge pages, and one more to begin with a whole one.
+    // Whole huge pages, and one more, so that the first can be aligned.
     const auto pages = static_cast<std::size_t>(ceil_div(limit_, kHugePageWords));
     mapping_bytes_ = (pages + 1) * kHugePage;
-    // Pages come into being when they are touched: a generous M costs address space alone.
+    // Pages are allocated when they are first touched: a generous M costs address space only.
     mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
@@ -47,10 +47,9 @@ Arena::Arena(Index capacity) {
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
   const std::size_t lead = (kHugePage - start % kHugePage) % kHugePage;
   base_ = reinterpret_cast<float*>(static_cast<char*>(mapping_) + lead);
-  // Small pages lie anywhere in physical memory, and some of those of an arena as large as a
-  // cache would meet in the same lines of it; the words of one huge page do not. It is a wish:
-  // there is nothing to do if it is refused. An arena for an L1, which goes by virtual addresses,
-  // has nothing to gain.
+  // Small pages lie anywhere in physical memory: some pages of an arena as large as a cache would
+  // compete for the same lines. The words of one huge page do not. The call is a hint, and its
+  // failure is harmless. An arena for an L1, which is indexed by virtual addresses, gains nothing.
   if (capacity >= kManyWords) {
     madvise(base_, mapping_bytes_ - kHugePage, MADV_HUGEPAGE);
   }
@@ -60,7 +59,7 @@ Arena::~Arena() {
   munmap(mapping_, mapping_bytes_);
 }
 
-// The lowest of them.
+// The lowest hole that is large enough; else the place behind the last tile.
 Arena::Hole Arena::hole_for(Index words) const {
   Index end = 0;
   std::size_t position = 0;
@@ -81,7 +80,7 @@ Arena::Slot* Arena::place(std::string_view name, Index words) {
     slide_together();
     hole = hole_for(words);
   }
-  // Room beforehand, so that release() cannot fail.
+  // Reserved in advance, so that release() cannot fail.
   if (living_.size() == living_.capacity()) {
     living_.reserve(2 * living_.size() + 16);
     spare_.reserve(living_.capacity());

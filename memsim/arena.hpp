@@ -1,10 +1,10 @@
 #pragma once
-// The fast memory itself: one contiguous, aligned piece of address space, in which tiles are
-// placed. It holds any set of tiles of at most `capacity` words in sum, whatever was placed
-// and released before: where no hole is large enough, the living tiles slide together. So an
-// address is good until the next placement only.
+// The fast memory: one contiguous, aligned range of addresses, in which tiles are placed. Any set
+// of tiles of at most `capacity` words in sum fits, whatever was placed and released before: if no
+// hole is large enough, the living tiles slide together. An address is therefore valid only until
+// the next placement.
 //
-// It trusts its caller (Machine) to keep the sum within the capacity.
+// Requires: the caller (Machine) keeps the sum within the capacity.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,28 +26,28 @@ class Arena {
     std::uint64_t id = 0;  // never used twice by one arena
     Index words = 0;
     Index offset = 0;
-    Tile* tile = nullptr;  // the owner, which keeps this up to date
+    Tile* tile = nullptr;  // the owner, which updates this when it is moved
   };
 
-  // Throws: std::system_error when the address space cannot be had.
+  // Throws: std::system_error if the address space cannot be reserved.
   explicit Arena(Index capacity);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   [[nodiscard]] Slot* place(std::string_view name, Index words);
-  // Whether to place so many words would slide the living tiles together now.
+  // Whether placing this number of words would slide the living tiles together.
   [[nodiscard]] bool slides_for(Index words) const { return !hole_for(words).fits; }
   void release(Slot* slot) noexcept;
 
   [[nodiscard]] float* address(const Slot& slot) const { return base_ + slot.offset; }
-  // The living slots in the order of their addresses.
+  // The living slots in ascending order of addresses.
   [[nodiscard]] const std::vector<Slot*>& living() const { return living_; }
-  // The farthest word ever in use: at most capacity + capacity / 8 + 16384.
+  // The words up to the farthest one ever in use: at most capacity + capacity / 8 + 16384.
   [[nodiscard]] Index span() const { return span_; }
 
  private:
-  // Where a tile would begin, and which of living_ comes after it.
+  // A place for a tile, and the position in living_ of the slot that follows it.
   struct Hole {
     Index offset;
     std::size_t position;
@@ -60,7 +60,7 @@ class Arena {
   float* base_ = nullptr;
   void* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;
-  std::deque<Slot> slots_;  // stable addresses; dead ones wait in spare_
+  std::deque<Slot> slots_;  // at stable addresses; spare_ holds the released ones
   std::vector<Slot*> spare_;
   std::vector<Slot*> living_;
   std::uint64_t next_id_ = 0;

@@ -22,8 +22,7 @@ void scatter(const float* from, float* matrix, Index width, Range rows, Range co
   }
 }
 
-// copy(words) with a number of words that the compiler knows where it is that of a whole line of
-// a panel.
+// Calls copy(words). The number is a compile-time constant for a whole row of a panel.
 template <class Copy>
 void for_line(Index words, const Copy& copy) {
   if (words == kPanel) {
@@ -33,9 +32,9 @@ void for_line(Index words, const Copy& copy) {
   }
 }
 
-// Processors fetch ahead by themselves, but not into the next page: so two pages ahead, and not
-// into the nearest cache, which has no room for them. A number, and no pointer, may lie behind the
-// matrix.
+// Processors prefetch by themselves, but not into the next page. This prefetches two pages ahead,
+// and into the second cache, since the first has no room. The address is computed as a number:
+// unlike a pointer it may lie behind the matrix.
 void fetch_ahead(const float* word) {
   constexpr std::uintptr_t kAhead = 2048 * sizeof(float);
   constexpr int kForReading = 0;
@@ -44,7 +43,7 @@ void fetch_ahead(const float* word) {
                      kForReading, kSecondCache);
 }
 
-// No tile shares words with a slow matrix.
+// __restrict holds: no tile shares words with a slow matrix.
 void gather_tile(const float* __restrict matrix, Index width, Range rows, Range columns,
                  Orientation orientation, float* __restrict to) {
   const float* const from = matrix + rows.begin * width + columns.begin;
@@ -96,7 +95,7 @@ void scatter_tile(const float* __restrict from, float* __restrict matrix, Index 
   }
 }
 
-// The windows whose row-major words are those of the tile, one after the other.
+// Visits the windows whose row-major words, one after the other, are those of the tile.
 template <class Visit>
 void for_windows(Range rows, Range columns, Orientation orientation, const Visit& visit) {
   if (orientation == Orientation::straight) {

@@ -1,7 +1,6 @@
 #pragma once
-// Where the words of a slow matrix live. A backing is asked for windows of rows and columns
-// and knows nothing of tiles or counts; a new kind of store is a new backing, and no kernel
-// changes.
+// The storage of a slow matrix. A backing reads and writes windows of rows and columns and knows
+// neither tiles nor counts. A new kind of store is a new backing; kernels stay as they are.
 
 #include <memory>
 #include <span>
@@ -13,16 +12,16 @@
 
 namespace redblue {
 
-// A read that goes on while its caller computes.
+// A read in flight while its caller computes.
 class Fetch {
  public:
   Fetch() = default;
   Fetch(const Fetch&) = delete;
   Fetch& operator=(const Fetch&) = delete;
-  virtual ~Fetch() = default;  // when it has ended
+  virtual ~Fetch() = default;  // Requires: the read has ended.
 
   virtual void wait() noexcept = 0;
-  // Waits. Throws: what the read threw.
+  // Waits for the end. Throws: what the read threw.
   virtual void finish() = 0;
 };
 
@@ -33,20 +32,20 @@ class Backing {
   Backing& operator=(const Backing&) = delete;
   virtual ~Backing() = default;
 
-  // The words of the window, row after row. Requires: a window inside the matrix, and
-  // exactly its number of words.
+  // The words of the window, row by row. Requires: a window inside the matrix, and a span of
+  // exactly its words.
   virtual void read(Range rows, Range columns, std::span<float> to) const = 0;
   virtual void write(Range rows, Range columns, std::span<const float> from) = 0;
 
-  // The same window with its words in the order of a tile (memsim/layout.hpp) that is the
-  // window or its transpose. Unless a backing knows better: a panel, or a line, at a time.
+  // The same window with its words in the order of a tile (memsim/layout.hpp) that is the window or
+  // its transpose. The default moves a panel at a time; transposed, a row of a panel.
   virtual void read_tile(Range rows, Range columns, Orientation orientation,
                          std::span<float> to) const;
   virtual void write_tile(Range rows, Range columns, Orientation orientation,
                           std::span<const float> from);
 
-  // Begins a read_tile(), for which `to` stays where it is. Null where a backing gains nothing by
-  // it: then it is read when it is needed.
+  // Begins a read_tile(). Requires: `to` is valid until the fetch has ended. Null if the backing
+  // gains nothing by it; the caller then calls read_tile().
   [[nodiscard]] virtual std::unique_ptr<Fetch> fetch_tile(Range /* rows */, Range /* columns */,
                                                           Orientation /* orientation */,
                                                           std::span<float> /* to */) const {
@@ -54,7 +53,7 @@ class Backing {
   }
 };
 
-// A caller's own row-major buffer, without a copy; it must outlive the backing.
+// A caller's row-major buffer, used without a copy. The buffer must outlive the backing.
 class BorrowedBacking : public Backing {
  public:
   BorrowedBacking(float* words, Index columns)
@@ -63,7 +62,7 @@ class BorrowedBacking : public Backing {
   void read(Range rows, Range columns, std::span<float> to) const override;
   void read_tile(Range rows, Range columns, Orientation orientation,
                  std::span<float> to) const override;
-  // Throw (both): std::logic_error when the buffer was lent for reading only.
+  // Throw (both): std::logic_error for a buffer that was lent for reading only.
   void write(Range rows, Range columns, std::span<const float> from) override;
   void write_tile(Range rows, Range columns, Orientation orientation,
                   std::span<const float> from) override;
@@ -76,7 +75,8 @@ class BorrowedBacking : public Backing {
   Index columns_;
 };
 
-// Words in main memory, NaN until they are written: reading what nobody wrote shows.
+// Words in main memory. They are NaN until they are written, so that a read of unwritten words
+// shows.
 class RamBacking : public BorrowedBacking {
  public:
   RamBacking(Index rows, Index columns);

@@ -1,6 +1,6 @@
 #pragma once
-// Stops an older standard with one clear line. The headers that include no other header of redblue
-// include this one, so that it comes before any code of redblue.
+// Rejects an older standard with one clear line. Headers that include no other header of redblue
+// include this one, so that it precedes all code of redblue.
 
 #if __cplusplus < 202002L
 #error redblue needs C++20: compile with -std=c++20

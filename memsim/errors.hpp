@@ -1,6 +1,5 @@
 #pragma once
-// What can go wrong in the counted machine. Every message is one line that names the
-// culprit.
+// Errors of the counted machine. Every message is one line that names the culprit.
 
 #include <stdexcept>
 #include <string>
@@ -9,19 +8,19 @@
 
 namespace redblue {
 
-// The caller's blocks, tiles or matrices do not fit together.
+// Blocks, tiles or matrices of a caller do not fit together.
 class ShapeMismatch : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// More fast memory was asked for than is free. The machine is as it was before the request.
+// A request exceeds the free fast memory. The machine is as it was before the request.
 class FastMemoryOverflow : public std::runtime_error {
  public:
   FastMemoryOverflow(const std::string& message, Index missing_words)
       : std::runtime_error(message), missing_(missing_words) {}
 
-  // By how many words M would have to grow for this request to pass.
+  // The words by which M would have to grow for this request to pass.
   [[nodiscard]] Index missing() const { return missing_; }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
-// What a machine tells those who listen: every move, in order, with its names. Phase clocks,
-// traces, cache replay and pebble-game checks are listeners; without one, a move costs one
-// test of an empty list more.
+// The events of a machine: every move, in order, with its names. Phase clocks, traces, cache replay
+// and pebble-game checks are listeners. Without a listener an event costs one test of an empty
+// list.
 
 #include <cstdint>
 #include <string_view>
@@ -14,12 +14,12 @@ struct Event {
   enum class Kind { read, write, initialize, remove, enter_phase, leave_phase };
 
   Kind kind;
-  std::string_view name;   // of the tile, or of the phase; good during the call
-  std::uint64_t tile = 0;  // which tile; never used twice by one machine
+  std::string_view name;   // of the tile or the phase; valid during the call
+  std::uint64_t tile = 0;  // the tile's number, never used twice by one machine
   Index rows = 0;          // of the tile
   Index cols = 0;
   const ConstBlock* block = nullptr;  // the slow side of a read or a write
-  Index live = 0;  // words in fast memory after the move, tiles whose read goes on among them
+  Index live = 0;  // words in fast memory after the move, with those of reads in flight
 };
 
 class Listener {
@@ -29,7 +29,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
   virtual ~Listener() = default;
 
-  // Called after the move is counted. It may neither move words nor listen or silence.
+  // Called after the move is counted. Must neither move words nor add or remove listeners.
   virtual void on(const Event& event) noexcept = 0;
 };
 

@@ -1,7 +1,6 @@
 #pragma once
-// The uncounted door for host programs: it fills and fetches slow matrices, whole or by row
-// ranges (a matrix may be larger than memory). Kernels cannot include this header; a test
-// holds them to it.
+// The uncounted access of host programs to slow matrices, whole or by row ranges (a matrix may be
+// larger than memory). Kernels must not include this header; a test checks that.
 
 #include <span>
 
@@ -11,7 +10,8 @@ namespace redblue {
 
 class HostAccess {
  public:
-  // Row after row. Throws: ShapeMismatch unless `words` has exactly the words of the rows.
+  // Row by row. Throws: ShapeMismatch unless the rows are the matrix's and `words` has exactly
+  // theirs.
   static void put(SlowMatrix& matrix, Range rows, std::span<const float> words);
   static void get(const SlowMatrix& matrix, Range rows, std::span<float> words);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a run moved and what it computed, as values.
+// Counts of moved words and of operations. Values.
 
 #include "memsim/words.hpp"
 
@@ -26,8 +26,8 @@ struct IoCount {
   friend constexpr bool operator==(const IoCount&, const IoCount&) = default;
 };
 
-// Arithmetic: flops are those of matrix products, two a multiply-add; elementwise is every
-// other operation (a sum, a maximum, a division, an exponential), one each.
+// Counts of arithmetic. `flops` are those of matrix products, two a multiply-add. `elementwise` is
+// every other operation (a sum, a maximum, a division, an exponential), one each.
 struct Operations {
   Index flops = 0;
   Index elementwise = 0;

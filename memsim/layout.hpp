@@ -1,9 +1,9 @@
 #pragma once
-// How the words of a tile lie in fast memory: in panels of kPanel columns, each row-major and
-// contiguous, the last one as narrow as the columns that are left. A tile of at most kPanel
-// columns is plain row-major. So a row of a panel is a cache line, whatever the size of the
-// tile; no word is spent on padding; and a walk down a panel is a walk through memory, where
-// rows of a power of two of words would all fall on the same few lines of a cache.
+// The layout of a tile in fast memory: panels of kPanel columns, each row-major and contiguous. The
+// last panel is as narrow as the columns that are left; a tile of at most kPanel columns is plain
+// row-major. A row of a panel is a cache line, whatever the size of the tile, and no word is
+// padding. A walk down a panel is a walk through consecutive addresses: long rows of a power of two
+// of words would compete for the same few lines of a cache.
 
 #include <algorithm>
 #include <concepts>
@@ -18,7 +18,7 @@ inline constexpr Index kPanel = 16;
 
 class Machine;
 
-// Names the transpose of a tile, of a block or of a slow matrix, without making it.
+// The transpose of a tile, of a block or of a slow matrix, as a name: no word is moved.
 template <class Matrix>
 struct Transposed {
   Matrix of;
@@ -28,11 +28,11 @@ struct Transposed {
   operator Transposed<Other>() const { return {of}; }
 };
 
-// A block is laid out in a tile as it is, or transposed on its way.
+// The layout of a block in a tile: as it is, or transposed.
 enum class Orientation { straight, transposed };
 
-// Walks some rows and columns of a height x width block together with the tile that it is:
-// visit(row, column, place in the tile, words) for each run that is contiguous in both.
+// Walks the given rows and columns of a height x width block and of its tile. Calls visit(row,
+// column, offset in the tile, words) for each run that is contiguous in both.
 template <class Visit>
 void for_tile_runs(Index height, Index width, Range rows, Range columns, const Visit& visit) {
   for (Index i = rows.begin; i < rows.end; ++i) {
@@ -45,8 +45,8 @@ void for_tile_runs(Index height, Index width, Range rows, Range columns, const V
   }
 }
 
-// The same for the tile that is the block's transpose: a run goes down a column of the block, and
-// is contiguous in the tile. A panel takes kPanel rows of the block.
+// The same for the tile that is the block's transpose. A run goes down a column of the block and is
+// contiguous in the tile. A panel takes kPanel rows of the block.
 template <class Visit>
 void for_transposed_runs(Index height, Index width, Range rows, Range columns, const Visit& visit) {
   for (Index i = rows.begin; i < rows.end;) {
@@ -60,10 +60,9 @@ void for_transposed_runs(Index height, Index width, Range rows, Range columns, c
   }
 }
 
-// A rectangle of a tile, for arithmetic: some rows of some columns, beginning with a whole
-// panel or within a single one. It is good for as long as addresses in the arena are: until the
-// next tile is made. Every index is checked in every build; the arithmetic of kernels/ goes through
-// memsim/unchecked.hpp.
+// A rectangle of a tile, for arithmetic. Its columns begin with a panel or lie within one. A view
+// is valid as long as addresses in the arena: until the next tile is made. Indices are checked in
+// every build; the arithmetic of kernels/ uses memsim/unchecked.hpp.
 template <class Word>
 class BasicView {
  public:
@@ -88,18 +87,18 @@ class BasicView {
     check("panel", p, panels());
     return first_of(i, p);
   }
-  // The columns of panel p that belong to the view.
+  // The number of the view's columns in panel p.
   [[nodiscard]] Index panel_cols(Index p) const {
     check("panel", p, panels());
     return cols_of(p);
   }
-  // From one row of panel p to the next.
+  // The words from one row of panel p to the next.
   [[nodiscard]] Index stride(Index p) const {
     check("panel", p, panels());
     return stride_of(p);
   }
 
-  // Where arithmetic on the tile reports its operations.
+  // The machine to which arithmetic on the tile reports its operations.
   [[nodiscard]] Machine& machine() const { return *machine_; }
 
  private:

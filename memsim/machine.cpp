@@ -71,7 +71,7 @@ void Machine::begin_read(Stream::Held& held, Orientation orientation, bool ahead
     held.tile = read(block, orientation);
     return;
   }
-  fetches_.reserve(fetches_.size() + 1);  // nothing may fail once the read goes on
+  fetches_.reserve(fetches_.size() + 1);  // nothing may fail once the read is in flight
   held.tile = tile_of(block, orientation, [&](std::span<float> to) {
     const Backing& store = *block.matrix().backing_;
     held.fetch = store.fetch_tile(block.row_range(), block.column_range(), orientation, to);

@@ -1,7 +1,7 @@
 #pragma once
-// The two-level machine: a fast memory of exactly M words, and the four moves that join it
-// to the slow store. read and write are counted, word by word; initialize and the deletion
-// of a tile are free. At no time do living tiles hold more than M words.
+// The two-level machine: a fast memory of exactly M words, and the four moves that join it to the
+// slow store. read and write are counted, word by word; initialize and the deletion of a tile are
+// free. Living tiles never hold more than M words.
 //
 //   Machine machine(M);
 //   Tile s = machine.initialize("S", I.size(), J.size());
@@ -28,7 +28,7 @@
 
 namespace redblue {
 
-// For a tile whose every word is computed before it is read.
+// A tag for tiles of which every word is computed before it is read.
 struct Unset {};
 inline constexpr Unset kUnset;
 
@@ -46,37 +46,38 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
   ~Machine();  // waits for reads in flight
 
-  // Throw (all of them): FastMemoryOverflow, ShapeMismatch, CountOverflow for a tile of
-  // more words than can be counted; read and write also what the store throws.
+  // The moves. Throw (all): FastMemoryOverflow; ShapeMismatch; CountOverflow for a tile of more
+  // words than can be counted; read and write also what the store throws.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0);
-  // Takes no time; where assertions are on, the words are NaN, which shows who reads them first.
+  // Takes no time. With assertions on the words are NaN, so that a read before the write shows.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value);
   [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name
   void write(const Tile& tile, const Block& block);
-  // The same words, with the tile the transpose of the block.
+  // The same words; the tile is the transpose of the block.
   [[nodiscard]] Tile read(const Transposed<ConstBlock>& block);
   void write(const Tile& tile, const Transposed<Block>& block);
 
-  // Reads the blocks one after the other; `depth` of them are in fast memory at a time (and
-  // charged), so that a store may fetch ahead.
+  // Reads the blocks one after the other. Up to `depth` of them are in fast memory at a time, and
+  // charged, so that a store may fetch ahead.
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
   [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
-  // Arithmetic reports what it did: how many operations made which parts of tiles of which.
+  // Adds to the innermost open phase. Arithmetic calls this with the parts of tiles that it read and
+  // changed.
   void computed(const Arithmetic& done) { phase_->operations += done.operations; }
   void computed(Operations operations) { computed({operations, {}, {}}); }
 
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return live_; }
   [[nodiscard]] Index span() const { return arena_.span(); }
-  // The living tiles and their words: "A 81, b 9". Empty where there are none.
+  // The living tiles and their words: "A 81, b 9"; empty if none lives.
   [[nodiscard]] std::string contents() const;
-  // The path of the innermost open phase; empty where there is none.
+  // The path of the innermost open phase; empty if none is open.
   [[nodiscard]] std::string open_phase() const { return phase_->path(); }
-  // Counts so far, as a tree of phases; leaves() and total() read it.
+  // The counts so far as a tree of phases, for leaves() and total().
   [[nodiscard]] const PhaseNode& phases() const { return root_; }
 
-  // From now on `listener` hears every move, until it is silenced. It must outlive that.
+  // `listener` is told every event until silence(), and must live until then.
   void listen(Listener& listener) { listeners_.push_back(&listener); }
   void silence(Listener& listener) { std::erase(listeners_, &listener); }
 
@@ -89,22 +90,23 @@ class Machine {
   void enter(Phase& phase, std::string_view name);
   void leave(Phase& phase) noexcept;
   [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation);
-  // A read of held.block into a tile that is charged at once. `ahead`, it may go on until
-  // end_read(), which counts it. Throw (both): what read() does; the tile is given back.
+  // A read of held.block into a tile that is charged at once. With `ahead` it may be in flight
+  // until end_read(), which counts it. Throw (both): what read() throws; the tile is then given
+  // back.
   void begin_read(Stream::Held& held, Orientation orientation, bool ahead);
   void end_read(Stream::Held& held);
   void count_read(const Tile& tile, const ConstBlock& block);
   void write(const Tile& tile, const Block& block, Orientation orientation);
-  // A tile for the block; fill(its words) may also begin to fill them and return.
+  // A tile for the block, filled by fill(words), which may also return before it has filled them.
   template <class Fill>
   [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, const Fill& fill);
   [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols);
   [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols);
   void remove(Tile& tile) noexcept;
-  void forget(Tile& tile) noexcept;  // one that no listener has heard of
+  void forget(Tile& tile) noexcept;  // removes one that no listener was told of
   [[nodiscard]] std::string refusal(std::string_view name, Index words, Index missing) const;
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
-  [[nodiscard]] std::string name_at(const float* word) const;  // of the tile that it is of
+  [[nodiscard]] std::string name_at(const float* word) const;  // of the tile that holds it
   void tell(Event::Kind kind, const Tile& tile, const ConstBlock* block = nullptr) {
     if (!listeners_.empty()) {
       tell({kind, tile.slot_->name, tile.slot_->id, tile.rows(), tile.cols(), block, live_});
@@ -123,7 +125,7 @@ class Machine {
   PhaseNode* phase_ = &root_;
   std::vector<Phase*> open_;
   std::vector<Stream*> streams_;
-  std::vector<Fetch*> fetches_;  // those that may go on: until they end, no tile may slide
+  std::vector<Fetch*> fetches_;  // reads in flight: until they end, no tile may slide
   std::vector<Listener*> listeners_;
 };
 

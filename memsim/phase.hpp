@@ -1,6 +1,6 @@
 #pragma once
-// Named phases of a computation. A phase is a scope; phases nest; every word and operation
-// is booked on the innermost open one. A phase entered again accumulates.
+// Named phases of a computation. A phase is a scope; phases nest. Every word and operation is added
+// to the innermost open phase. A phase that is entered again accumulates.
 //
 //   const Phase phase(machine, "S");
 
@@ -16,14 +16,14 @@ namespace redblue {
 
 class Machine;
 
-// A node of the phase tree: what was booked on it alone, without its children.
+// A node of the phase tree. Its counts do not include those of its children.
 struct PhaseNode {
   std::string name;
   PhaseNode* parent = nullptr;
   std::vector<std::unique_ptr<PhaseNode>> children;  // in the order of first entry
   IoCount io;
   Operations operations;
-  Index peak = 0;  // the most words live, whoever owns them, while it was innermost
+  Index peak = 0;  // the most words live while it was innermost, those of outer phases included
 
   [[nodiscard]] std::string path() const;  // "phase1/S"; empty for the root
 };
@@ -60,14 +60,14 @@ struct RunCounts {
   friend bool operator==(const RunCounts&, const RunCounts&) = default;
 };
 
-// The phases in the order of first entry: all that have no phase within, and those that
-// moved or computed something outside the phases within. Their sum is the sum of the tree.
+// The phases without inner phases, and those that moved or computed something outside of their
+// inner phases, in the order of first entry. Their sum is the sum of the tree.
 std::vector<PhaseCounts> leaves(const PhaseNode& root);
-// The whole tree as one: path empty, peak the largest.
+// The sum of the tree, with an empty path and the largest peak.
 PhaseCounts total(const PhaseNode& root);
 
-// Requires: phases end in the reverse order of their beginning. The end of one whose machine has
-// died is booked nowhere.
+// The scope of a phase. Requires: phases end in the reverse order of their beginning. A phase whose
+// machine has died ends without effect.
 class [[nodiscard]] Phase {
  public:
   [[nodiscard]] Phase(Machine& machine, std::string_view name);
@@ -77,7 +77,7 @@ class [[nodiscard]] Phase {
 
  private:
   friend class Machine;
-  Machine* machine_;  // null once it has died
+  Machine* machine_;  // null after its death
 };
 
 }  // namespace redblue

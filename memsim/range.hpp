@@ -19,7 +19,7 @@ struct Range {
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
-// A part of a range, counted from its beginning, as a range of the whole.
+// `part`, which counts from the beginning of `range`, as a range of the whole.
 constexpr Range part_of(Range range, Range part) {
   return {range.begin + part.begin, range.begin + part.end};
 }
@@ -33,7 +33,7 @@ constexpr bool inside(Index i, Index extent) {
   return static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(extent);
 }
 
-// Some rows of some columns.
+// The extents of a rectangle of a matrix.
 struct Window {
   Index rows, cols;
 };

@@ -1,11 +1,10 @@
 #pragma once
-// A matrix in the slow store. It gives no pointer and no element: all that can be had of it
-// are blocks, and all that can be done with a block is to hand it to Machine::read or
-// Machine::write, which count. (Host programs fill and fetch matrices through
-// memsim/host_access.hpp, which kernels cannot include.)
+// A matrix in the slow store. It gives neither a pointer nor an element, only blocks. A block can
+// only be handed to Machine::read or Machine::write, which count. (Host programs fill and fetch
+// matrices through memsim/host_access.hpp, which kernels must not include.)
 //
-// A block refers to its matrix, which must outlive it and stay where it is. Reading from
-// several threads at once is safe where the backing's read is.
+// A block refers to its matrix, which must outlive it and must not be moved. Reads by several
+// threads at once are safe if the backing's reads are.
 
 #include <memory>
 #include <string>
@@ -36,7 +35,7 @@ class ConstBlock {
   Range rows_, columns_;
 };
 
-// A window that may also be written. Only a matrix that is not const gives one.
+// A window that may also be written. A const matrix gives none.
 class Block {
  public:
   operator ConstBlock()
@@ -52,7 +51,7 @@ class Block {
   Range rows_, columns_;
 };
 
-// The block as its transpose, for reading and writing: the same words, laid out transposed.
+// The transpose of the block, for reads and writes: the same words, laid out transposed.
 inline Transposed<ConstBlock> transposed(const ConstBlock& block) {
   return {block};
 }
@@ -87,7 +86,8 @@ class [[nodiscard]] SlowMatrix {
  public:
   // Fresh words in main memory, NaN until written.
   SlowMatrix(std::string name, Index rows, Index cols);
-  // Any backing that holds rows x cols words.
+  // Requires: the backing holds rows x cols words. Throw (both): ShapeMismatch for an extent
+  // below 1.
   SlowMatrix(std::string name, Index rows, Index cols, std::unique_ptr<Backing> backing);
   SlowMatrix(SlowMatrix&&) noexcept = default;
   SlowMatrix& operator=(SlowMatrix&&) noexcept = default;
@@ -96,7 +96,7 @@ class [[nodiscard]] SlowMatrix {
   [[nodiscard]] Index rows() const { return rows_; }
   [[nodiscard]] Index cols() const { return cols_; }
 
-  // Throws: ShapeMismatch when a range leaves the matrix.
+  // Throw (all): ShapeMismatch if a range leaves the matrix.
   [[nodiscard]] ConstBlock block(Range rows, Range columns) const;
   [[nodiscard]] Block block(Range rows, Range columns);
   [[nodiscard]] ConstBlock row_block(Range rows) const { return block(rows, {0, cols_}); }
@@ -104,7 +104,7 @@ class [[nodiscard]] SlowMatrix {
   [[nodiscard]] ConstBlock whole() const { return row_block({0, rows_}); }
   [[nodiscard]] Block whole() { return row_block({0, rows_}); }
 
-  // All columns, `step` rows at a time; or `step` columns at a time of the given rows.
+  // Whole rows, `step` at a time; columns of the given rows, `step` at a time.
   [[nodiscard]] BlockSequence row_blocks(Index step) const;
   [[nodiscard]] BlockSequence column_blocks(Range rows, Index step) const;
 
@@ -118,8 +118,8 @@ class [[nodiscard]] SlowMatrix {
   std::unique_ptr<Backing> backing_;
 };
 
-// A caller's own row-major buffer of rows * cols words as a slow matrix, without a copy. The
-// buffer must outlive the matrix.
+// A caller's row-major buffer of rows * cols words as a slow matrix, without a copy. The buffer
+// must outlive the matrix.
 SlowMatrix borrow(std::string name, float* words, Index rows, Index cols);
 const SlowMatrix borrow(std::string name, const float* words, Index rows, Index cols);
 

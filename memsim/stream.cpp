@@ -20,7 +20,7 @@ Stream::~Stream() {
   for (Held& held : held_) {
     try {
       machine_->end_read(held);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): nobody needs the tile of a read that failed
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the tile of a failed read is not needed
     }
   }
 }
@@ -29,7 +29,7 @@ bool Stream::begin_read() {
   if (next_ == blocks_.size() || static_cast<Index>(held_.size()) == depth_) {
     return false;
   }
-  // Its place first: nothing may fail between the beginning of a read and its being held.
+  // The place comes first: nothing may fail between the beginning of a read and its entry in held_.
   held_.push_back({blocks_[next_], Tile(), nullptr});
   ++next_;
   machine().begin_read(held_.back(), orientation_, depth_ > 1);

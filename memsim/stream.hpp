@@ -1,14 +1,15 @@
 #pragma once
-// The blocks of a sequence, one after the other, as tiles:
+// The blocks of a sequence as tiles, one after the other:
 //
 //   for (const Tile& k : machine.stream(A2.row_blocks(B))) { ... }
 //
-// Up to `depth` tiles are in fast memory at a time, the present one and those after it. A
-// tile is deleted before the read of the block behind the last one held begins. With a depth of 1
-// that read is over when it returns; else a store may go on with it while the caller computes, and
-// it is waited for, and counted, when its tile becomes the present one. Whoever leaves a stream
-// waits for the reads that go on, and they count. Single pass; a stream that has thrown is over.
-// One whose machine has died reads no more.
+// Up to `depth` tiles are in fast memory at a time: the present one and those that follow. The
+// present tile is deleted before the next read begins. With a depth of 1 a read ends before it
+// returns. With more a store may read while the caller computes; such a read is waited for, and
+// counted, when its tile becomes the present one. The destructor waits for the reads in flight and
+// counts them.
+//
+// Single pass. A stream that has thrown is over; one whose machine has died reads no more.
 
 #include <deque>
 #include <iterator>
@@ -50,10 +51,10 @@ class [[nodiscard]] Stream {
   }
   static std::default_sentinel_t end() { return {}; }
 
-  // The steps of the walk, for streams that go side by side, all of which begin their reads before
-  // any is waited for: drop(), begin_read() until it returns false, await(), present().
-  [[nodiscard]] bool begin_read();  // of one block; false where there is none, or no room
-  void await();                     // the present tile, if there is one
+  // The steps of the walk, for streams side by side that all begin their reads before the first
+  // wait: drop(), begin_read() until it returns false, await(), present().
+  [[nodiscard]] bool begin_read();  // of the next block; false after the last, or with depth held
+  void await();                     // waits for the present tile, if any
   [[nodiscard]] bool over() const { return held_.empty(); }
   [[nodiscard]] const Tile& present() const { return held_.front().tile; }
   void drop() { held_.pop_front(); }
@@ -63,7 +64,7 @@ class [[nodiscard]] Stream {
   struct Held {
     ConstBlock block;
     Tile tile;
-    std::unique_ptr<Fetch> fetch;  // until its read has ended
+    std::unique_ptr<Fetch> fetch;  // null once the read has ended
   };
   void advance() {
     while (begin_read()) {
@@ -71,7 +72,7 @@ class [[nodiscard]] Stream {
     await();
   }
 
-  [[nodiscard]] Machine& machine() const;  // Throws: ShapeMismatch where it has died.
+  [[nodiscard]] Machine& machine() const;  // Throws: ShapeMismatch after its death.
 
   Machine* machine_;
   BlockSequence blocks_;

@@ -1,9 +1,9 @@
 #pragma once
 // A matrix in fast memory, in the panels of memsim/layout.hpp. It owns rows * cols words of its
-// machine's M and gives them back when it dies. When the machine dies first, what is left of the
-// tile is 0 x 0. Not shared between threads.
+// machine's M and gives them back when it dies. If the machine dies first, the tile becomes 0 x 0.
+// Not shared between threads.
 //
-// Addresses hold until the next tile is made (the arena may slide its tiles together), so
+// Addresses are valid until the next tile is made, since the arena may slide its tiles together:
 // take them for one computation and do not keep them.
 
 #include <utility>
@@ -19,7 +19,7 @@ class Machine;
 
 class [[nodiscard]] Tile {
  public:
-  Tile() = default;            // holds nothing, 0 x 0
+  Tile() = default;            // empty: 0 x 0
   Tile(const Tile&) = delete;  // a copy would need fast memory that nobody asked for
   Tile& operator=(const Tile&) = delete;
   Tile(Tile&& other) noexcept { *this = std::move(other); }
@@ -38,7 +38,7 @@ class [[nodiscard]] Tile {
   }
   ~Tile() { reset(); }
 
-  // Deletes the tile before its scope ends; what is left is 0 x 0.
+  // Deletes the tile before its scope ends. It is then 0 x 0.
   void reset() noexcept;
 
   [[nodiscard]] Index rows() const { return rows_; }
@@ -49,18 +49,19 @@ class [[nodiscard]] Tile {
   [[nodiscard]] float& operator()(Index i, Index j) { return word(i, j); }
   [[nodiscard]] float operator()(Index i, Index j) const { return word(i, j); }
 
-  // What arithmetic works on: all of it, or some rows of some columns.
-  // Throw: ShapeMismatch for a tile that holds nothing.
+  // Views for arithmetic, of the whole tile or a part. Throw (both): ShapeMismatch for an empty
+  // tile.
   operator View();
   operator ConstView() const;
-  // Throws: ShapeMismatch unless the columns begin with a panel and all lies in the tile.
+  // Throw (all): ShapeMismatch unless the part lies in the tile and is not empty, and its columns
+  // begin with a panel or lie within one.
   [[nodiscard]] View part(Range rows, Range columns);
   [[nodiscard]] ConstView part(Range rows, Range columns) const;
   [[nodiscard]] View part(Range rows) { return part(rows, {0, cols_}); }
   [[nodiscard]] ConstView part(Range rows) const { return part(rows, {0, cols_}); }
 
-  // Where arithmetic on this tile reports its operations. Throws: ShapeMismatch for a tile that
-  // holds nothing.
+  // The machine to which arithmetic on this tile reports its operations. Throws: ShapeMismatch for
+  // an empty tile.
   [[nodiscard]] Machine& machine() const {
     if (machine_ == nullptr) {
       refuse_nothing();

@@ -1,6 +1,6 @@
 #pragma once
-// A view without a check of the index, for the arithmetic of kernels/, which compares shapes once
-// for a whole tile. Not installed: an index in a user's code is always checked.
+// A view that does not check indices, for the arithmetic of kernels/, which compares shapes once a
+// tile. Not installed: indices in a user's code are always checked.
 
 #include "memsim/layout.hpp"
 

@@ -1,9 +1,8 @@
 #pragma once
 // Sizes and counts of words. A word is one float32.
 //
-// Index is a size or a coordinate. Words is an exact count that knows when it has left
-// 64 bits: sums and products saturate instead of wrapping, so closed forms can be written
-// down as they are read and asked for their value() once, at the end.
+// Index is a size or a coordinate. Words is an exact count. Its sums and products saturate instead
+// of wrapping, so that a closed form is written as it reads and checked once, by value().
 
 #include <compare>
 #include <cstdint>
@@ -22,7 +21,7 @@ class Words {
   constexpr Words(Index n) : count_(static_cast<std::uint64_t>(n)) {}
 
   [[nodiscard]] constexpr bool overflowed() const { return count_ == kOverflow; }
-  // Throws: CountOverflow when the exact count does not fit 63 bits.
+  // Throws: CountOverflow if the exact count does not fit 63 bits.
   [[nodiscard]] Index value() const;
 
   constexpr Words& operator+=(Words other) {

@@ -1,7 +1,6 @@
 #pragma once
-// Hands a kernel the slow matrices for its intermediates (S, f, q ...), which die with the
-// kernel's scope. A kernel creates none of them itself, so the same code runs on whatever
-// store its caller chose.
+// A source of slow matrices for a kernel's intermediates (S, f, q ...), which die with the kernel's
+// scope. A kernel creates none itself, so that it runs on any store that its caller chooses.
 
 #include <memory>
 #include <optional>
@@ -18,18 +17,19 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   virtual ~Workspace() = default;
 
-  // `mostly`: the windows that it will be read in; else those that it is written in first.
+  // `mostly`: the windows in which it will be read, for a store that lays it out by them. Without
+  // it such a store takes the windows of the first write.
   virtual SlowMatrix matrix(std::string name, Index rows, Index cols,
                             std::optional<Window> mostly = std::nullopt) = 0;
 };
 
-// Intermediates in main memory. It must outlive the matrices that it gave.
+// Intermediates in main memory. Must outlive the matrices that it makes.
 class RamWorkspace : public Workspace {
  public:
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly = std::nullopt) override;
 
-  // Words of the store in use by intermediates: now, and at most so far.
+  // Words that intermediates take: now, and the most so far.
   [[nodiscard]] Index live() const { return live_; }
   [[nodiscard]] Index peak() const { return peak_; }
 
