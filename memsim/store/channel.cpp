@@ -68,8 +68,7 @@ void Channel::start(Buffer& buffer, Transfer::Kind kind, int file,
   ++in_flight_;
 }
 
-// A request that moved less than it should goes on at the last whole sector, as direct requests
-// must.
+// A request that moved too little continues at the last whole sector, as direct requests must.
 void Channel::end_one() {
   auto& buffer = static_cast<Buffer&>(queue_->wait());
   --in_flight_;
@@ -92,7 +91,7 @@ void Channel::end_one() {
   if (error != 0 && !interrupted) {
     fail(buffer, error);
   }
-  // The end of a file, or a device that takes no more.
+  // No progress means the end of a file, or a device that takes no more.
   buffer.tries = whole > 0 ? 0 : buffer.tries + 1;
   if (buffer.result == 0 || buffer.tries > kMostTries) {
     fail(buffer, error != 0 ? error : buffer.kind == Transfer::Kind::read ? ENODATA : ENOSPC);
@@ -118,7 +117,7 @@ void Channel::abandon() noexcept {
   for (; in_flight_ > 0; --in_flight_) {
     queue_->wait();
   }
-  free_.clear();  // it has room for all
+  free_.clear();  // the vector has room for all of them
   for (Buffer& buffer : buffers_) {
     free_.push_back(&buffer);
   }

@@ -1,7 +1,7 @@
 #pragma once
-// Requests of one thread to the files of a store, from a few aligned buffers of its own: what was
-// cut short is continued, what was interrupted is repeated, and who fails names file, offset and
-// cause.
+// The requests of one thread to the files of a store, through a few aligned buffers. A request that
+// was cut short is continued; an interrupted one is repeated. The error of a failed request names
+// file, offset and cause.
 
 #include <filesystem>
 #include <functional>
@@ -15,7 +15,7 @@ namespace redblue {
 
 class Channel {
  public:
-  // Requires: buffers of whole sectors, and two or more.
+  // Requires: buffer_bytes is a multiple of a sector, and depth is 2 or more.
   Channel(const MakeQueue& make, int depth, Index buffer_bytes, Ledger& ledger);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -27,19 +27,20 @@ class Channel {
     std::span<std::byte> all;
     int tries = 0;
     const std::filesystem::path* path = nullptr;
-    std::function<void()> then;  // when it has ended well
+    std::function<void()> then;  // called when the request has succeeded
   };
 
-  // One that is free, once a request has ended where all are in flight. It is the caller's until it
-  // is started. Throws: std::system_error of the request that ended.
+  // A free buffer; where all are in flight, waits for a request to end. The buffer is the caller's
+  // until start(). Throws: std::system_error of the request that ended, or what its `then` threw.
   Buffer& free_buffer();
-  // The first `size` bytes of the buffer, at `offset` of the file.
+  // Moves the first `size` bytes of the buffer, at `offset` of the file. `path` must outlive the
+  // request.
   void start(Buffer& buffer, Transfer::Kind kind, int file, const std::filesystem::path& path,
              std::int64_t offset, Index size, std::function<void()> then = nullptr);
-  // All that was started has ended. Throws: as free_buffer(), what the first to fail threw, when
-  // nothing is in flight any more.
+  // Waits for all requests in flight. Throws: as free_buffer(), the first failure, once no request
+  // is in flight any more.
   void finish();
-  // Waits for what is in flight, and forgets how it ended. All buffers are free.
+  // Waits for all requests in flight and discards their results. All buffers are free afterwards.
   void abandon() noexcept;
 
  private:

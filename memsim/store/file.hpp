@@ -1,5 +1,5 @@
 #pragma once
-// Files of the operating system: a descriptor that is closed when it dies, and how calls fail.
+// Files of the operating system: a descriptor that closes itself, and the errors of calls.
 
 #include <cerrno>
 #include <cstdint>
@@ -36,7 +36,8 @@ class Descriptor {
   int fd_;
 };
 
-// Takes room for the first bytes of a file. Returns 0 or the errno of fallocate(2).
+// Reserves disk space for the first `bytes` bytes of a file. Returns 0 or the errno of
+// fallocate(2).
 inline int allocate(int file, std::int64_t bytes) {
   int result = -1;
   do {
@@ -50,7 +51,7 @@ inline int allocate(int file, std::int64_t bytes) {
   throw std::system_error(error, std::generic_category(), "cannot " + what + " " + path.string());
 }
 
-// Forces the name of a file to disk: it is in its directory. Throws: std::system_error.
+// Forces the name of a file, an entry of its directory, to disk. Throws: std::system_error.
 inline void force_name(const std::filesystem::path& file) {
   const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
   const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

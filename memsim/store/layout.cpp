@@ -5,11 +5,12 @@ namespace redblue {
 StoreLayout StoreLayout::for_blocks(Index rows, Index cols, Window block, Index granule_bytes,
                                     Index least) {
   require(rows > 0 && cols > 0, "a matrix has at least one row and one column");
-  static_cast<void>((Words(rows) * cols * Index{sizeof(float)}).value());  // or it is too large
+  // Throws for a matrix that is too large.
+  static_cast<void>((Words(rows) * cols * Index{sizeof(float)}).value());
   const Index words = granule_bytes / Index{sizeof(float)};
   Index r = std::clamp<Index>(block.rows, 1, rows);
   Index c = std::clamp<Index>(block.cols, 1, cols);
-  if (r * c < least) {  // of rows first
+  if (r * c < least) {  // joins rows first
     r = std::min(rows, r * (least / (r * c)));
     c = std::min(cols, c * std::max<Index>(least / (r * c), 1));
   }

@@ -1,8 +1,9 @@
 #pragma once
-// How a matrix lies in a file. It is cut into blocks, as it will be read and written, and each of
-// them into granules, the least that is read or written: a granule's words lie row after row in a
-// slot of its own, and the slots of a block lie together. So a block is a few large requests, and
-// rows of a matrix that is as wide as its blocks follow each other as in memory.
+// The layout of a matrix in a file. The matrix is cut into blocks, the windows in which it will be
+// read and written. Each block is cut into granules, the smallest units that are read or written.
+// The words of a granule lie row after row in its slot; the slots of a block lie together. A block
+// therefore takes a few large requests, and the rows of a matrix that is as wide as its blocks
+// follow each other as in memory.
 
 #include <algorithm>
 
@@ -10,17 +11,17 @@
 
 namespace redblue {
 
-// An extent cut into blocks of `block`, each of them into pieces of `piece`.
+// An extent cut into blocks of `block`, and each block into pieces of `piece`.
 struct Cut {
   Index extent = 1, block = 1, piece = 1;
 
   struct Piece {
-    Index block;   // which block
-    Index within;  // which piece of it
+    Index block;   // the number of the block
+    Index within;  // the number of the piece in that block
     Range range;
   };
   [[nodiscard]] Index blocks() const { return ceil_div(extent, block); }
-  // Of a whole block; of one of them; of all.
+  // The pieces of a whole block; of block `which`; of all blocks.
   [[nodiscard]] Index pieces() const { return ceil_div(block, piece); }
   [[nodiscard]] Index pieces_of(Index which) const {
     return ceil_div(std::min(block, extent - which * block), piece);
@@ -37,7 +38,7 @@ struct Cut {
 };
 
 struct Granule {
-  Index number = 0;  // its slot's place in the file
+  Index number = 0;  // of its slot in the file
   Range rows, columns;
 
   [[nodiscard]] Index words() const { return rows.size() * columns.size(); }
@@ -46,31 +47,31 @@ struct Granule {
 struct StoreLayout {
   Cut rows, columns;
 
-  // Multiples of this are what direct requests are made of.
+  // Direct requests begin and end at multiples of this many bytes.
   static constexpr Index kSector = 4096;
 
   [[nodiscard]] Index granules() const { return rows.all_pieces() * columns.all_pieces(); }
   [[nodiscard]] Index slot_bytes() const {
     return ceil_div(rows.piece * columns.piece * Index{sizeof(float)}, kSector) * kSector;
   }
-  // visit(const Granule&) for all that a window meets, in the order of their slots within each
-  // block.
+  // Calls visit(const Granule&) for each granule that a window meets, in the order of their slots
+  // within each block.
   template <class Visit>
   void for_granules(Range window_rows, Range window_columns, const Visit& visit) const;
 
-  // Blocks as they are given, but where they have less than `least` words: then several in one.
-  // Granules of about `granule_bytes`, and as wide as a block where they can be. Throws (both):
-  // ShapeMismatch without a word; CountOverflow with more bytes than can be counted.
+  // Blocks as given; those of fewer than `least` words are joined, rows first. A granule has about
+  // `granule_bytes` bytes and is as wide as its block where possible. Throws (both): ShapeMismatch
+  // for a matrix without words; CountOverflow for more bytes than can be counted.
   static StoreLayout for_blocks(Index rows, Index cols, Window block, Index granule_bytes,
                                 Index least = kSector / Index{sizeof(float)});
-  // Rows, as many to a granule as it takes.
+  // Blocks of whole rows, as many to a block as a granule holds.
   static StoreLayout row_major(Index rows, Index cols, Index granule_bytes);
 };
 
 template <class Visit>
 void StoreLayout::for_granules(Range window_rows, Range window_columns, const Visit& visit) const {
   const Index all_columns = columns.all_pieces();
-  // A block's rows, then its columns, then the pieces of both.
+  // The blocks row by row, and the pieces of each block row by row.
   for (Index i = window_rows.begin; i < window_rows.end;) {
     const Index I = rows.at(i).block;
     const Index rows_end = std::min(window_rows.end, (I + 1) * rows.block);

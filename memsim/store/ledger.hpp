@@ -1,5 +1,6 @@
 #pragma once
-// What the files of a store really moved, itemised, so that counted words can be held against it:
+// The bytes that the files of a store moved, itemised, so that counted words can be held against
+// them:
 //
 //   moved = words + whole_granules + padding + checksums + headers + repeated - at_hand
 
@@ -10,17 +11,17 @@
 
 namespace redblue {
 
-// Bytes, in one direction.
+// Requests and bytes in one direction.
 struct StoreBytes {
   Index requests = 0;
   Index moved = 0;           // as the requests returned
-  Index words = 0;           // of windows: 4 for each word that is counted
-  Index whole_granules = 0;  // words that moved because their granule did
-  Index padding = 0;         // to whole sectors
-  Index checksums = 0;       // tables of them
+  Index words = 0;           // of windows: 4 for each counted word
+  Index whole_granules = 0;  // words that moved only because their granule did
+  Index padding = 0;         // up to whole sectors
+  Index checksums = 0;       // tables of checksums
   Index headers = 0;
-  Index repeated = 0;  // of requests that were cut short
-  Index at_hand = 0;   // words that needed no request: the granule was there, or was never written
+  Index repeated = 0;  // moved again after a request was cut short
+  Index at_hand = 0;   // words that needed no request: their granule was cached, or never written
 
   [[nodiscard]] Index itemised() const {
     return words + whole_granules + padding + checksums + headers + repeated - at_hand;
@@ -28,7 +29,7 @@ struct StoreBytes {
   StoreBytes& operator+=(const StoreBytes& other);
 };
 
-// Why bytes move: to bring inputs, for a kernel's moves, to hand over results, to keep a
+// The reason why bytes move: to bring inputs, for a kernel's moves, to hand over results, to keep a
 // checkpoint.
 enum class Purpose { inputs, kernel, results, checkpoints };
 inline constexpr std::array kPurposes = {Purpose::inputs, Purpose::kernel, Purpose::results,
@@ -39,13 +40,13 @@ struct StoreTraffic {
   StoreBytes read, written;
 };
 
-// Shared between threads.
+// Safe to use from several threads.
 class Ledger {
  public:
   enum class Direction { read, write };
 
   void add(Direction direction, const StoreBytes& bytes);
-  // What is added from now on is for this.
+  // The purpose of all bytes that are added from now on.
   void begin(Purpose purpose);
   [[nodiscard]] StoreTraffic of(Purpose purpose) const;
 

@@ -114,8 +114,8 @@ StoredMatrix& StoreFile::laid_out_for(Window window) {
   if (matrix_ == nullptr) {
     Window block = use_.mostly.value_or(window);
     if (block.cols >= cols_) {
-      // It makes no difference to who reads whole rows; who writes parts of rows writes all parts
-      // of some, and shares their granules with no others.
+      // Readers of whole rows do not mind more rows to a block. A writer of parts of rows writes
+      // all parts of some rows, and their granules are shared with no other rows.
       block.rows = std::max(block.rows, window.rows);
     }
     matrix_ = store_.create(
@@ -135,7 +135,7 @@ void StoreFile::stay_as(const std::string& file) {
   const std::filesystem::path to = store_.path(file);
   try {
     matrix_->rename(to);
-  } catch (...) {  // it may have the name, and only that be not forced to disk
+  } catch (...) {  // renamed, perhaps, but not forced to disk
     life_ = matrix_->path() == to ? Life::lasting : life_;
     throw;
   }
@@ -252,7 +252,7 @@ void Store::note(const StoredMatrix& matrix) {
 
 void Store::reserve(Words bytes) {
   const std::lock_guard lock(mutex_);
-  reserve_ = Descriptor();  // what is left of a former one is free again
+  reserve_ = Descriptor();  // frees the rest of an earlier reservation
   reserved_ = 0;
   struct statvfs status {};
   if (::statvfs(directory_.c_str(), &status) != 0) {
@@ -268,15 +268,15 @@ void Store::reserve(Words bytes) {
                                 std::to_string(free.value()) + " bytes free and needs " + missing +
                                 " for this run");
   }
-  // A file without a name: gone when the process is. Where there is no such thing, the look at
-  // what is free has to do.
+  // A file without a name vanishes with its process. Where the file system offers none, the check
+  // of free bytes must do.
   reserve_ = Descriptor(::open(directory_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
   if (reserve_.get() >= 0 && bytes > Words(0)) {
     const int error = allocate(reserve_.get(), bytes.value());
     if (error == 0) {
       reserved_ = bytes.value();
     } else {
-      reserve_ = Descriptor();  // it may have taken a part
+      reserve_ = Descriptor();  // it may hold a part
       if (error != EOPNOTSUPP) {
         fail(error, "reserve " + std::to_string(bytes.value()) + " bytes in", directory_);
       }

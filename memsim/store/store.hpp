@@ -1,8 +1,8 @@
 #pragma once
-// A slow store on disk: matrices in the files of a directory (memsim/store/stored_matrix.hpp),
-// which belongs to one process at a time. In memory are a few buffers for each thread that moves
-// words at the same time, and for each open matrix some tables and two granules, whatever the
-// matrices' size.
+// A slow store on disk: matrices in the files of a directory (memsim/store/stored_matrix.hpp). The
+// directory belongs to one process at a time. Memory holds a few buffers for each of the threads
+// that move words at the same time, and some tables and two granules for each open matrix, whatever
+// the size of the matrices.
 //
 //   Store store("scratch");
 //   const auto file = store.create("A1.rb", StoreLayout::row_major(n, d, store.granule_bytes()),
@@ -11,8 +11,8 @@
 //   StoreWorkspace workspace(store);
 //   kernel.run(machine, plan, {{&A1, ...}, {&g}}, workspace);
 //
-// It outlives its matrices. Its functions may be called from several threads, but for the first
-// access to a matrix that is laid out as it is accessed.
+// The store must outlive its matrices. Its functions may be called from several threads. One
+// exception: no other access to a fresh matrix may run beside its first write, which lays it out.
 
 #include <filesystem>
 #include <functional>
@@ -32,32 +32,33 @@
 namespace redblue {
 
 struct StoreOptions {
-  std::optional<Engine> engine = std::nullopt;  // else io_uring, where the system offers it
-  bool direct = true;  // requests pass by the system's cache, where they can
+  // By default io_uring where the system offers it, else threads.
+  std::optional<Engine> engine = std::nullopt;
+  bool direct = true;  // requests bypass the system's cache where they can
   Index granule_bytes = Index{64} * 1024;
-  // Requests in flight of each thread that moves words, each with a buffer of its own, and reads
-  // that go on ahead at the same time: 2 or more.
+  // The requests in flight of each thread that moves words, each with a buffer, and the number of
+  // reads ahead at the same time. Requires: 2 or more.
   int depth = 8;
-  Index buffer_bytes = Index{512} * 1024;  // at least a granule's
-  MakeQueue queue = nullptr;               // in place of the engine's
-  // Before each window moves, also from threads that read ahead; throws to stop.
+  Index buffer_bytes = Index{512} * 1024;  // raised to granule_bytes
+  MakeQueue queue = nullptr;               // replaces the engine's queue
+  // Called before each window moves, also by threads that read ahead. An exception stops the move.
   std::function<void()> before_each = nullptr;
 };
 
 class Store;
 
-// A matrix of a store: one that is there; or a fresh one, laid out when it is first written.
+// A matrix of a store: an existing one, or a fresh one that its first write lays out.
 class StoreFile {
  public:
-  // When it dies, it is removed or left as it is.
+  // The destructor removes a temporary file and leaves a lasting one.
   enum class Life { temporary, lasting };
 
-  // How a fresh one will be used.
+  // The expected use of a fresh matrix.
   struct Use {
-    // The windows that it will be read in; else those that it is written in first. Small ones, and
-    // such as take whole rows, share a granule.
+    // The windows in which it will be read; by default those of its first write. Small windows, and
+    // windows of whole rows, share granules.
     std::optional<Window> mostly = std::nullopt;
-    // Each in granules of its own: then who is killed while it writes one harms no other.
+    // No two windows share a granule: a process that is killed while it writes one harms no other.
     bool apart = false;
   };
 
@@ -70,13 +71,13 @@ class StoreFile {
   [[nodiscard]] Store& store() const { return store_; }
   [[nodiscard]] Index rows() const { return rows_; }
   [[nodiscard]] Index cols() const { return cols_; }
-  // Null while nothing was written.
+  // Null until the first write.
   [[nodiscard]] StoredMatrix* matrix() const { return matrix_.get(); }
-  // For a window that is to be written.
+  // The matrix. A fresh one is laid out for `window`, which is about to be written.
   StoredMatrix& laid_out_for(Window window);
-  // Closes it, and reads back that it is what was written. Throws: as StoredMatrix.
+  // Closes the file, and verifies by reading back. Throws: as StoredMatrix.
   void seal();
-  // The name by which it stays.
+  // Renames the file to `file`, where it stays.
   void stay_as(const std::string& file);
 
  private:
@@ -94,8 +95,8 @@ class Store {
   static constexpr std::string_view kTemporarySuffix = ".run.rb";
   static constexpr std::string_view kKeptSuffix = ".kept.rb";
 
-  // Makes the directory where there is none. Requires: granules of whole sectors. Throws:
-  // StoreError where another process, or another Store, has it; std::system_error.
+  // Makes the directory if it is missing. Requires: granules of whole sectors. Throws: StoreError
+  // if another process, or another Store, holds the directory; std::system_error.
   explicit Store(std::filesystem::path directory, StoreOptions options = {});
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -105,17 +106,17 @@ class Store {
   [[nodiscard]] Index granule_bytes() const { return options_.granule_bytes; }
   [[nodiscard]] Ledger& ledger() { return channels_.ledger(); }
   [[nodiscard]] Engine engine() const { return engine_; }
-  // Empty, or why it is not io_uring; why requests are not direct.
+  // Empty, or the reason: why the engine is not io_uring; why requests are not direct.
   [[nodiscard]] const std::string& no_uring() const { return no_uring_; }
   [[nodiscard]] std::string indirect() const;
 
-  // The names of the matrices that stay, without suffix, in order.
+  // The names of the lasting matrices, without suffix, sorted.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::filesystem::path path(std::string_view file) const {
     return directory_ / file;
   }
-  // For who reads in such windows, some of them at the same time if `ahead`: then no two that take
-  // whole rows share a granule, which would come for each of them.
+  // The layout for reading in such windows. `ahead` means that several windows are read at the same
+  // time: then no two windows of whole rows share a granule, which would be read for each.
   [[nodiscard]] StoreLayout layout(Index rows, Index cols, Window window, bool ahead) const;
   // Throw: as StoredMatrix.
   [[nodiscard]] std::shared_ptr<StoreFile> create(const std::string& file,
@@ -124,13 +125,13 @@ class Store {
       const std::string& file, StoredMatrix::Expect expect = StoredMatrix::Expect::closed);
   [[nodiscard]] std::shared_ptr<StoreFile> fresh(const std::string& file, Index rows, Index cols,
                                                  StoreFile::Life life, StoreFile::Use use = {});
-  // For Machines and HostAccess.
+  // The matrix for Machine and HostAccess.
   [[nodiscard]] SlowMatrix matrix(std::string name, std::shared_ptr<StoreFile> file);
 
-  // Takes the room now, for files that come later: of those that are created from now on, each
-  // takes its part of it. Throws: std::system_error that says how much is missing.
+  // Reserves room now for files that are created later; each of these takes its part of it. Throws:
+  // std::system_error that says how much is missing.
   void reserve(Words bytes);
-  // Files that a run which was killed left.
+  // Removes the files that a killed run left.
   void remove_temporaries();
 
  private:
@@ -143,22 +144,23 @@ class Store {
   Engine engine_;
   std::string no_uring_;
   Descriptor lock_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards indirect_, reserve_ and reserved_
   std::string indirect_;
   Descriptor reserve_;
   std::int64_t reserved_ = 0;
   Channels channels_;
-  Threads fetchers_;  // each with a channel while it reads
+  Threads fetchers_;  // each has a channel while it reads
 };
 
-// Intermediates in a store, which must outlive it, and the matrices that it gave: they are removed
-// when they die; or are kept.
+// Intermediates in a store. The store must outlive the workspace and its matrices. An intermediate
+// is removed when its matrix dies, unless it is kept.
 class StoreWorkspace : public Workspace {
  public:
   explicit StoreWorkspace(Store& store, bool keep = false) : store_(store), keep_(keep) {}
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly = std::nullopt) override;
-  // Those that are to be kept are whole, and stay under names that say so. Throws: as StoredMatrix.
+  // Closes the matrices that are kept, and renames them to end in kKeptSuffix. Throws: as
+  // StoredMatrix.
   void finish();
 
  private:

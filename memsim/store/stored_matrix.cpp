@@ -23,7 +23,8 @@ using FilePath = std::filesystem::path;
 static_assert(std::endian::native == std::endian::little, "files hold little-endian words");
 
 constexpr Index kSector = StoreLayout::kSector;
-constexpr Index kChecksums = kSector / Index{sizeof(std::uint64_t)} - 1;  // and the table's own
+// Of granules in a table, whose last entry is the checksum of the table itself.
+constexpr Index kChecksums = kSector / Index{sizeof(std::uint64_t)} - 1;
 constexpr std::size_t kMostPages = 8;
 
 struct Header {
@@ -36,8 +37,8 @@ struct Header {
   std::uint32_t element = kFloat32;
   Index rows = 0, cols = 0, block_rows = 0, block_cols = 0, granule_rows = 0, granule_cols = 0;
   std::uint64_t closed = 0;
-  std::uint64_t tables = 0;    // their checksums' checksum, once it is closed
-  std::uint64_t checksum = 0;  // of all before; behind it are zeros
+  std::uint64_t tables = 0;    // the checksum of their checksums; 0 until the file is closed
+  std::uint64_t checksum = 0;  // of all members before; zeros fill the sector
 };
 
 using Sector = std::array<std::byte, kSector>;
@@ -48,21 +49,21 @@ Sector sector_of(const Header& header) {
   return sector;
 }
 
-// No table lies between them.
+// The two slots are adjacent: no table lies between them.
 bool follows(const Granule& granule, const Granule& before) {
   return granule.number == before.number + 1 && granule.number % kChecksums != 0;
 }
 
 std::uint64_t checksum_of(std::span<const std::byte> bytes, std::uint64_t place) {
   const std::uint64_t sum = XXH3_64bits_withSeed(bytes.data(), bytes.size(), place);
-  return sum == 0 ? 1 : sum;  // 0 stands for none
+  return sum == 0 ? 1 : sum;  // 0 means none
 }
 
 std::uint64_t checksum_of(const Header& header) {
   return checksum_of(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum)), 0);
 }
 
-// Without tables it is not closed.
+// A file whose `tables` is 0 is not closed.
 Sector header_of(const StoreLayout& layout, std::uint64_t tables) {
   Header header{.rows = layout.rows.extent,
                 .cols = layout.columns.extent,
@@ -80,7 +81,7 @@ Range relative(Range range, Index begin) {
   return {range.begin - begin, range.end - begin};
 }
 
-// A window's words in memory, and the part of it that a granule has.
+// The words of a window in memory, and the part of them that a granule holds.
 struct InMemory {
   Range rows, columns;
   WordOrder order;
@@ -92,7 +93,7 @@ struct InMemory {
   [[nodiscard]] Index words_of(const Granule& granule) const {
     return common(rows, granule.rows).size() * common(columns, granule.columns).size();
   }
-  // visit(word of the granule's slot, word in memory, words that follow each other in both)
+  // Calls visit(word of the granule's slot, word in memory, words that are contiguous in both).
   template <class Visit>
   void for_runs(const Granule& granule, const Visit& visit) const {
     const Range I = relative(common(rows, granule.rows), rows.begin);
@@ -147,7 +148,7 @@ constexpr Index kWord = sizeof(float);
 Channels::Lease Channels::lend() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    free_.reserve(all_.size() + 1);  // so that a return cannot fail
+    free_.reserve(all_.size() + 1);  // so that returning a channel cannot fail
     all_.push_back(std::make_unique<Channel>(make_, depth_, buffer_bytes_, ledger_));
     free_.push_back(all_.back().get());
   }
@@ -162,7 +163,7 @@ void Channels::Return::operator()(Channel* channel) const noexcept {
   from->free_.push_back(channel);
 }
 
-// ---- What is in memory -------------------------------------------------------------------
+// ---- Caches ------------------------------------------------------------------------------
 
 struct StoredMatrix::Page {
   Index which = 0;
@@ -181,7 +182,7 @@ struct StoredMatrix::Page {
 struct StoredMatrix::AtHand {
   explicit AtHand(Index slot_bytes) : slot(static_cast<std::size_t>(slot_bytes)) {}
   std::optional<Granule> granule;
-  bool changed = false;  // since the file had it
+  bool changed = false;  // since it was last written to the file
   std::vector<std::byte> slot;
 
   [[nodiscard]] bool is(const Granule& other) const {
@@ -215,7 +216,8 @@ StoredMatrix::StoredMatrix(FilePath path, const StoreLayout& layout, bool direct
   open(O_RDWR | O_CREAT | O_TRUNC, direct);
   try {
     const std::int64_t size = file_bytes(layout_).value();
-    // Room now rather than none later; where the file system cannot say, the writes will tell.
+    // A file without room fails here rather than later. A file system that cannot reserve room
+    // fails at a write.
     if (const int error = allocate(file_.get(), size); error != 0 && error != EOPNOTSUPP) {
       fail(error, "make room for " + std::to_string(size) + " bytes in", path_);
     }
@@ -280,7 +282,7 @@ std::int64_t StoredMatrix::offset(Index granule) const {
   return page_offset(granule / kChecksums) + kSector + granule % kChecksums * layout_.slot_bytes();
 }
 
-// One request, waited for.
+// Makes one request and waits for it.
 void StoredMatrix::transfer(Channel& channel, Transfer::Kind kind, std::int64_t offset,
                             std::span<std::byte> bytes) {
   Channel::Buffer& buffer = channel.free_buffer();
@@ -363,7 +365,7 @@ void StoredMatrix::read_header(Expect expect) {
   read_ = std::make_unique<AtHand>(layout_.slot_bytes());
   written_ = std::make_unique<AtHand>(layout_.slot_bytes());
   table_checksums_.resize(static_cast<std::size_t>(ceil_div(layout_.granules(), kChecksums)));
-  // While nobody knows what the tables' checksums should be, each table's own stands for it.
+  // The right checksums of the tables are not known yet: each table's own is taken for right.
   trusted_ = false;
   for (std::size_t k = 0; k < table_checksums_.size(); ++k) {
     table_checksums_[k] = page(static_cast<Index>(k), *channel).checksums.back();
@@ -435,7 +437,7 @@ void StoredMatrix::check(Index granule, std::uint64_t expected,
 
 // ---- Words -------------------------------------------------------------------------------
 
-// Granules that follow each other in the file come together.
+// Reads granules in one request where they follow each other in the file.
 template <class Arrived>
 void StoredMatrix::bring(Channel& channel, const std::vector<Member>& members,
                          const Arrived& arrived) const {
@@ -463,8 +465,8 @@ void StoredMatrix::bring(Channel& channel, const std::vector<Member>& members,
   channel.finish();
 }
 
-// What is at hand is there at once; the rest comes without the lock, so that several threads can
-// have requests in flight.
+// Cached granules are copied under the lock. The others are read without it, so that several
+// threads can have requests in flight.
 void StoredMatrix::read(Range rows, Range columns, WordOrder order, std::span<float> to) {
   const InMemory window{rows, columns, order};
   const Channels::Lease channel = channels_.lend();
@@ -517,7 +519,7 @@ void StoredMatrix::write(Range rows, Range columns, WordOrder order, std::span<c
   ++writes_;
   StoreBytes bytes{.words = kWord * rows.size() * columns.size()};
   Run run;
-  if (fingerprint_ != 0) {  // no longer what was closed
+  if (fingerprint_ != 0) {  // the header must not say closed any more
     write_header(false, *channel);
   }
 
@@ -532,7 +534,7 @@ void StoredMatrix::write(Range rows, Range columns, WordOrder order, std::span<c
   layout_.for_granules(rows, columns, [&](const Granule& granule) {
     if (!window.covers(granule)) {
       if (!written_->is(granule)) {
-        start();  // so that a buffer is free
+        start();  // so that no buffer is held back
         channel->finish();
         take_in_hand(granule, *channel);
       }
@@ -570,7 +572,7 @@ void StoredMatrix::write(Range rows, Range columns, WordOrder order, std::span<c
   channels_.ledger().add(Ledger::Direction::write, bytes);
 }
 
-// For writing: the granule as it is or, never written, full of NaN.
+// Caches a granule for writing: as the file has it or, if it was never written, full of NaN.
 void StoredMatrix::take_in_hand(const Granule& granule, Channel& channel) {
   send_written(channel);
   if (read_->is(granule)) {
@@ -615,7 +617,7 @@ StoredMatrix::Verified StoredMatrix::verify() {
   read_->drop();
   written_->drop();
   pages_.clear();
-  if (!indirect_.empty()) {  // nor what the system has in memory, as far as it lets go
+  if (!indirect_.empty()) {  // the system's cache must not answer either, as far as it lets go
     static_cast<void>(::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_DONTNEED));
   }
   check_header(*channel);
@@ -634,7 +636,7 @@ StoredMatrix::Verified StoredMatrix::verify() {
     } else {
       members.push_back({{granule, {}, {}}, expected});
     }
-    // Many, because the disk is idle between them.
+    // Large batches, because the disk is idle between them.
     if (static_cast<Index>(members.size()) == Index{kMostPages} * kChecksums) {
       bring_them();
     }

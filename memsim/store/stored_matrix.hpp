@@ -3,14 +3,14 @@
 //
 //   header, then groups of: a table with the checksums of the next granules, and these granules.
 //
-// A checksum is of a slot as it was last written, and tells of torn, flipped, misplaced and stale
-// ones, because it lies elsewhere; those of the tables stay in memory while the file is open (8
-// bytes for each 511 granules), and a checksum of them all is in the header once it is closed. What
-// was never written is NaN, and costs nothing.
+// A checksum covers a slot as it was last written. It lies apart from the slot, and so reveals a
+// slot that is torn, flipped, misplaced or stale. The checksums of the tables stay in memory while
+// the file is open (8 bytes for each 511 granules); the header of a closed file has a checksum of
+// them all. Words that were never written are NaN, and cost nothing.
 //
-// Beside its tables, of which a few are in memory, a file has two granules at hand: those of which
-// parts were read last, and written last. May be read and written from several threads, but a
-// granule only by one of them while it is written.
+// Each open file caches up to 8 tables and two granules: the last one partly read and the last one
+// partly written. Several threads may read and write a matrix, but only one thread may use a
+// granule that is being written.
 
 #include <filesystem>
 #include <memory>
@@ -27,16 +27,17 @@
 
 namespace redblue {
 
-// What a file holds is not what was written, or not a matrix; or the store is in use. One line.
+// The content of a file is not what was written, or not a matrix; or the store is in use. One line.
 class StoreError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The words of a window in memory: row after row, or a tile that is the window or its transpose.
+// The order of a window's words in memory: row after row, or a tile that is the window or its
+// transpose.
 enum class WordOrder { rows, tile, transposed_tile };
 
-// Lends channels to threads. It outlives the files.
+// Lends channels to threads. It must outlive the files.
 class Channels {
  public:
   Channels(MakeQueue make, int depth, Index buffer_bytes)
@@ -63,11 +64,11 @@ class Channels {
 
 class StoredMatrix {
  public:
-  // A fresh file, in place of what lies there. Throws (all): std::system_error, with the file and
-  // where in it; StoreError.
+  // A fresh file, which replaces any at that path. Throws (all): std::system_error with the file
+  // and the offset; StoreError.
   StoredMatrix(std::filesystem::path path, const StoreLayout& layout, bool direct,
                Channels& channels);
-  // A file that was closed; or, to go on with, one that was not.
+  // A file that was closed; or, to continue it, one that was left open.
   enum class Expect { closed, left_open };
   StoredMatrix(std::filesystem::path path, bool direct, Channels& channels,
                Expect expect = Expect::closed);
@@ -79,26 +80,26 @@ class StoredMatrix {
   [[nodiscard]] const StoreLayout& layout() const { return layout_; }
   [[nodiscard]] Index rows() const { return layout_.rows.extent; }
   [[nodiscard]] Index cols() const { return layout_.columns.extent; }
-  // Empty, or why requests go through the system's cache.
+  // Empty, or the reason why requests go through the system's cache.
   [[nodiscard]] const std::string& indirect() const { return indirect_; }
-  // Of all that was written; of a file that is closed.
+  // A checksum of all that was written; 0 unless the file is closed.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
   void read(Range rows, Range columns, WordOrder order, std::span<float> to);
   void write(Range rows, Range columns, WordOrder order, std::span<const float> from);
-  // Reads it all back: header, tables and granules are what was written. Returns how many granules
-  // there are, and were never written.
+  // Reads everything back and checks that header, tables and granules are what was written. Returns
+  // the numbers of all granules and of those that were never written.
   struct Verified {
     Index granules = 0, unwritten = 0;
   };
   Verified verify();
 
-  // Whatever is in memory goes to the file, and that to the disk.
+  // Writes what is cached to the file, and forces the file to disk.
   void flush();
-  // The same, and says in the header that all is there.
+  // As flush(); then marks the file as complete in its header.
   void close();
   void rename(const std::filesystem::path& to);
-  // The bytes that a file of this layout takes.
+  // The size of a file of this layout.
   static Words file_bytes(const StoreLayout& layout);
 
  private:
@@ -136,12 +137,12 @@ class StoredMatrix {
   Channels& channels_;
   Descriptor file_;
   std::string indirect_;
-  std::mutex mutex_;                            // of what follows
+  std::mutex mutex_;                            // guards what follows
   std::vector<std::uint64_t> table_checksums_;  // 0: never written
-  bool trusted_ = true;  // they are those of the tables on disk; not of a file left open
-  std::vector<std::unique_ptr<Page>> pages_;  // in memory; the last was used last
-  std::unique_ptr<AtHand> read_, written_;    // at hand
-  std::uint64_t writes_ = 0;  // so far: what was read before the last of them may be old
+  bool trusted_ = true;                         // false only while read_header() collects them
+  std::vector<std::unique_ptr<Page>> pages_;    // cached; the last was used last
+  std::unique_ptr<AtHand> read_, written_;      // cached
+  std::uint64_t writes_ = 0;  // so far; a granule that was read before the last one may be stale
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -12,15 +12,15 @@ Threads::~Threads() {
   }
 }
 
-// Each task has somebody called or made for it, unless all there may be are at work: these look for
-// more before they are idle.
+// Each task calls an idle thread or starts one. At the limit the busy threads take it: they look
+// for more tasks before they become idle.
 void Threads::give(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   if (idle_.empty() && threads_.size() < most_) {
-    idle_.reserve(threads_.size() + 1);  // so that to be idle cannot fail
+    idle_.reserve(threads_.size() + 1);  // so that becoming idle cannot fail
     threads_.emplace_back([this] { serve(); });
   }
-  tasks_.push_back(std::move(task));  // once there is somebody who does it
+  tasks_.push_back(std::move(task));  // after the thread, whose start may throw
   if (!idle_.empty()) {
     call_one();
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Threads that do what they are given, in the order in which it is given: as many as there is to do
-// at the same time, but at most so many.
+// Threads that run tasks in the order in which they are given. A thread is started when no other is
+// idle, up to a limit.
 
 #include <condition_variable>
 #include <cstddef>
@@ -20,16 +20,16 @@ class Threads {
   explicit Threads(std::size_t most = std::numeric_limits<std::size_t>::max()) : most_(most) {}
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
-  // When all is done.
+  // Waits until all tasks are done.
   ~Threads();
 
-  // Requires: the task does not throw. Throws: std::system_error where there is no thread for it,
-  // and then it is not given.
+  // Requires: the task does not throw. Throws: std::system_error if no thread can be started; the
+  // task is then not taken.
   void give(std::function<void()> task);
 
  private:
-  // Who waits has a condition of its own: where several wait on one, glibc may wake none of them
-  // (its bug 25847).
+  // Each waiter has its own condition variable; with a shared one glibc can lose a wake-up (bug
+  // 25847).
   struct Idle {
     std::condition_variable woken;
     bool called = false;
@@ -40,9 +40,10 @@ class Threads {
   std::size_t most_;
   std::mutex mutex_;
   std::deque<std::function<void()>> tasks_;
-  std::vector<Idle*> idle_;  // and not called yet
+  std::vector<Idle*> idle_;  // not called yet
   bool ending_ = false;
-  std::vector<std::jthread> threads_;  // the first to die: they use the rest
+  // Declared last and so destroyed first: the threads use the other members.
+  std::vector<std::jthread> threads_;
 };
 
 }  // namespace redblue

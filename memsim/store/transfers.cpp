@@ -48,7 +48,7 @@ class ThreadQueue final : public TransferQueue {
   std::mutex mutex_;
   std::condition_variable ended_;
   std::deque<Transfer*> done_;
-  Threads threads_;  // the first to die: they use the rest
+  Threads threads_;  // declared last and so destroyed first: the threads use the other members
 };
 
 #ifdef REDBLUE_WITH_URING
@@ -85,7 +85,7 @@ class Uring final : public TransferQueue {
   }
 
  private:
-  // The ring's own failures, none of which a request can cause.
+  // Repeats a call that was interrupted. Other failures are the ring's; no request causes them.
   template <class Call>
   static void retry(const Call& call) {
     int result = call();

@@ -1,6 +1,6 @@
 #pragma once
-// Requests to files that are in flight at the same time: through io_uring, or from threads that
-// call pread and pwrite.
+// Requests to files, several in flight at the same time: through io_uring, or by threads that call
+// pread and pwrite.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Transfer {
   int file = -1;
   std::int64_t offset = 0;
   std::span<std::byte> bytes;
-  std::int64_t result = 0;  // bytes that moved, perhaps fewer; or a negative errno
+  std::int64_t result = 0;  // the bytes that moved, perhaps fewer; or a negative errno
 };
 
-// Belongs to one thread, as whoever makes it may have requests of it alone.
+// Used by one thread at a time; all its requests are that thread's.
 class TransferQueue {
  public:
   TransferQueue() = default;
@@ -30,15 +30,16 @@ class TransferQueue {
   TransferQueue& operator=(const TransferQueue&) = delete;
   virtual ~TransferQueue() = default;
 
-  // It stays where it is until it was waited for. Requires: fewer than `depth` are in flight.
+  // The transfer must stay in place until wait() returns it. Requires: fewer than `depth` are in
+  // flight.
   virtual void submit(Transfer& transfer) = 0;
-  // One that has ended. Requires: one is in flight.
+  // Waits for a request to end. Requires: one is in flight.
   virtual Transfer& wait() = 0;
 };
 
 enum class Engine { uring, threads };
 const char* to_string(Engine engine);
-// Empty, or why there is none.
+// Empty, or the reason why the engine is unavailable.
 std::string unavailable(Engine engine);
 
 using MakeQueue = std::function<std::unique_ptr<TransferQueue>()>;
