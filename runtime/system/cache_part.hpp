@@ -1,5 +1,5 @@
 #pragma once
-// A level of cache, and a part of it as fast memory: L2, L2*0.5.
+// Levels of cache, and a part of one as fast memory.
 
 #include <array>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace redblue {
 
-enum class CacheLevel { L1, L2, L3 };  // L1 is the one for data
+enum class CacheLevel { L1, L2, L3 };  // L1 is the data cache
 inline constexpr std::array kCacheLevels = {CacheLevel::L1, CacheLevel::L2, CacheLevel::L3};
 constexpr std::string_view to_string(CacheLevel level) {
   constexpr std::array kNames = {"L1", "L2", "L3"};

@@ -4,7 +4,7 @@
 
 namespace redblue {
 
-// The content of an input is bad. One line: the file, what is wrong, what was expected.
+// The content of an input is bad. The message is one line: the file, the fault, what was expected.
 struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -71,7 +71,7 @@ void Journal::append(std::string_view line) {
     const ssize_t put = retry([&] { return ::write(file_.get(), line.data(), line.size()); });
     if (put < 0) {
       const int error = errno;
-      // So that whoever appends next does not go on in the middle of this line.
+      // The next line must not begin in the middle of this one.
       static_cast<void>(::ftruncate(file_.get(), begin));
       fail(error, "write", path_);
     }

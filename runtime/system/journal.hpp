@@ -1,6 +1,6 @@
 #pragma once
-// Lines that survive the process that wrote them: what is there is read back, a line that a kill
-// cut is forgotten, and new ones go to the end. The file belongs to one process at a time.
+// Lines that survive the process that wrote them. Existing lines are read back, a line that a kill
+// cut short is dropped, and new lines are appended. The file belongs to one process at a time.
 
 #include <filesystem>
 #include <string>
@@ -13,17 +13,17 @@ namespace redblue {
 
 class Journal {
  public:
-  // A new file where there is none. Throws (all): std::system_error; std::runtime_error where
-  // another process has it.
+  // Creates the file if it is missing. Throws (all): std::system_error; std::runtime_error if
+  // another process has the file, if it is no regular file, or if it is too large to be a journal.
   explicit Journal(std::filesystem::path path);
 
-  // What was there at the beginning, without the ends of lines.
+  // The lines at the beginning, without their newlines.
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
-  // Requires: one line, with its end.
+  // Requires: `line` is one line that ends in a newline.
   void append(std::string_view line);
-  // Forgets all lines.
+  // Removes all lines.
   void clear();
-  // The file is no more. Requires: nobody appends any more.
+  // Removes the file. Requires: no append follows.
   void remove();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

@@ -16,7 +16,7 @@ namespace {
 
 using std::filesystem::path;
 
-// What the two versions of cgroups call the same things.
+// The names that either version of cgroups has for the same quantities.
 struct Names {
   const char* limit;
   const char* usage;
@@ -25,7 +25,7 @@ struct Names {
 constexpr Names kV2 = {"memory.max", "memory.current", "inactive_file"};
 constexpr Names kV1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 
-// The number in a file that holds one; nothing for "max".
+// The number that a file holds; nothing for "max".
 std::optional<std::uint64_t> number_in(const path& file) {
   std::ifstream in(file);
   std::uint64_t value = 0;
@@ -56,8 +56,8 @@ std::optional<std::uint64_t> left_in(const path& cgroup, const Names& names) {
   return *limit - std::min(held, *limit);
 }
 
-// A limit holds for all below it: this cgroup and each above. In a container the path may be
-// the host's and its lower end not be mounted; then what there is of it counts.
+// A limit holds for all cgroups below it: this cgroup and each above it count. In a container the
+// path may be the host's and its lower end not mounted; then the mounted part counts.
 void collect(const path& mount, path cgroup, const Names& names,
              std::vector<std::uint64_t>& bounds) {
   cgroup = ("/" / cgroup).lexically_normal().relative_path();
@@ -102,7 +102,7 @@ std::uint64_t memory_available(const path& root) {
   const long page = ::sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0
              ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
-             : std::numeric_limits<std::uint64_t>::max();  // nobody knows: refuse nothing
+             : std::numeric_limits<std::uint64_t>::max();  // unknown: refuses nothing
 }
 
 MemoryClaim::MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,

@@ -1,6 +1,5 @@
 #pragma once
-// How much memory this process may still take, so that a run larger than that is refused
-// before it starts.
+// The memory that this process may still take, so that a larger run is refused before it starts.
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,18 +13,18 @@
 
 namespace redblue {
 
-// Bytes: the least of what the system calls available (MemAvailable) and what is left under
-// the memory limit of each cgroup around the process (v2 and v1; page cache that the kernel
-// can drop counts as left). `root` is where /proc and /sys/fs/cgroup are looked for: files
-// made up by a test. What is missing or makes no sense there is passed over; with nothing
-// at all, sysconf answers.
+// Bytes: the least of what the system calls available (MemAvailable) and what is left under the
+// memory limit of each cgroup around the process (v2 and v1; page cache that the kernel can drop
+// counts as left). /proc and /sys/fs/cgroup are read below `root`, where a test makes up its files.
+// A file that is missing or makes no sense is passed over; without any of them sysconf answers.
 std::uint64_t memory_available(const std::filesystem::path& root = "/");
 
-// What several runs at a time share; it outlives them. What there is of it is looked at when nobody
-// holds any: the system knows of a word only when it is touched. From any thread.
+// The memory that several runs at a time share. It must outlive their claims. The available bytes
+// are read when there is no claim, because the system knows of a word only once it is touched. Safe
+// to use from any thread.
 class MemoryBudget {
  public:
-  // `root` as of memory_available().
+  // `root` is that of memory_available().
   explicit MemoryBudget(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
  private:
@@ -37,13 +36,13 @@ class MemoryBudget {
   int claims_ = 0;
 };
 
-// What a run is going to take, for as long as this lives. One that finds too little beside others
-// of the same budget waits until enough of them are gone. Requires: the thread holds no other of
-// that budget, for which it would wait.
+// The memory of a run, claimed while this lives. A claim that does not fit beside others of the
+// same budget waits until enough of them have ended. Requires: the thread holds no other claim of
+// that budget, which it would wait for.
 class MemoryClaim {
  public:
-  // Null: nobody shares. Throws: std::runtime_error where `bytes` are more than there are available
-  // at all; it says that `who` needs them, and the remedy.
+  // A null `shared` is a budget for this claim alone. Throws: std::runtime_error if `bytes` exceed
+  // the available memory even without other claims; it says that `who` needs them, and the remedy.
   MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,
               std::string_view remedy);
   MemoryClaim(const MemoryClaim&) = delete;
@@ -56,10 +55,10 @@ class MemoryClaim {
   Index bytes_ = 0;
 };
 
-// The most that this process had in memory so far.
+// The most memory that this process has had resident so far.
 std::uint64_t resident_bytes(const std::filesystem::path& root = "/");
 
-// Three figures or so for people: "512 B", "3.2 GiB".
+// A few figures for people: "512 B", "3.2 GiB".
 std::string format_bytes(std::uint64_t bytes);
 
 }  // namespace redblue

@@ -30,7 +30,7 @@ using std::filesystem::path;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMagicAndVersion = 8;
-constexpr std::size_t kLongestHeader = 65535;  // all that format 1.0 can say
+constexpr std::size_t kLongestHeader = 65535;  // the limit of format 1.0
 constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 constexpr std::string_view kNativeFloat =
     std::endian::native == std::endian::little ? "<f4" : ">f4";
@@ -39,7 +39,8 @@ constexpr std::string_view kNativeFloat =
   throw InputError(fmt::format("{}: {}", file.string(), why));
 }
 
-// Fills `out` from `offset` on; less only where the file ends. Returns the bytes read.
+// Fills `out` from `offset` on, and stops short only at the end of the file. Returns the bytes
+// read.
 std::size_t read_at(int fd, std::span<std::byte> out, std::int64_t offset, const path& file) {
   std::size_t done = 0;
   while (done < out.size()) {
@@ -58,7 +59,7 @@ std::size_t read_at(int fd, std::span<std::byte> out, std::int64_t offset, const
   return done;
 }
 
-// What a header says, not yet judged.
+// The content of a header, not yet checked.
 struct Header {
   std::int64_t bytes = 0;  // from the start of the file to its data
   std::string descr;
@@ -66,8 +67,8 @@ struct Header {
   std::vector<Index> shape;
 };
 
-// One pass over the Python literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }
-// without going back: keys in any order, each once, spaces anywhere, either kind of quotes.
+// Parses the Python literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), } in one
+// pass: keys in any order, each once, spaces anywhere, either kind of quotes.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const path& file) : text_(text), file_(file) {}
@@ -193,7 +194,7 @@ class HeaderParser {
       malformed("a size");
     }
     at_ += static_cast<std::size_t>(end - begin);
-    if (text_.substr(at_).starts_with('L')) {  // Python 2 wrote its long integers so
+    if (text_.substr(at_).starts_with('L')) {  // a long integer of Python 2
       ++at_;
     }
     return value;
@@ -260,7 +261,7 @@ std::string numpy_header(const std::vector<Index>& shape) {
   return header + dict;
 }
 
-// Words of a row: of all that shares its first coordinate.
+// The words of a row: all that share its first coordinate.
 Words row_words(const std::vector<Index>& shape) {
   Words words = 1;
   for (std::size_t i = 1; i < shape.size(); ++i) {
@@ -273,7 +274,7 @@ Words row_words(const std::vector<Index>& shape) {
 
 NpyReader::NpyReader(std::filesystem::path path)
     : path_(std::move(path)),
-      // Not to wait for the other end of a pipe, which is refused just below.
+      // Opening must not wait for the other end of a pipe, which is refused just below.
       file_(retry([&] { return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); })) {
   struct stat status {};
   if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0) {
@@ -332,8 +333,9 @@ void NpyReader::read_rows(Range range, std::span<float> out) const {
 template <typename Bits>
 void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
   using Number = std::conditional_t<sizeof(Bits) == sizeof(float), float, double>;
-  // Element e in the file's order. In Fortran order the rows run fastest; of three dimensions the
-  // second runs faster than the third, which in a row is the other way round.
+  // e counts elements in the file's order. In Fortran order the rows run fastest. Of three
+  // dimensions the second then runs faster than the third, which in a row of `out` is the other way
+  // round.
   const auto size = static_cast<Index>(out.size());
   const Index count = size / cols_;
   const Index inner = shape_.back();
@@ -345,7 +347,7 @@ void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
     const Index column = e / count;
     return fortran_ ? column % middle * inner + column / middle + e % count * cols_ : e;
   };
-  // So many are neighbours in the file: all, or where rows are left out, those of a column.
+  // Elements that are adjacent in the file: all, or those of a column where rows are left out.
   const Index run = fortran_ && count < rows() ? count : size;
   std::vector<Bits> buffer(std::min(static_cast<std::size_t>(run), kBufferBytes / sizeof(Bits)));
 
@@ -360,7 +362,8 @@ void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
     for (const Bits bits : std::span(buffer).first(next)) {
       const auto value = std::bit_cast<Number>(swapped_ ? byte_swapped(bits) : bits);
       const Index to = in_out(e);
-      // Negated, so that it catches NaN too; before the cast, which has no meaning for more.
+      // The negation catches NaN too. The check precedes the cast, which is undefined beyond the
+      // range.
       if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
         refuse(path_, fmt::format("{} at {}; expected finite float32 numbers", value,
                                   place_of(begin + to / cols_, to % cols_)));
@@ -377,7 +380,7 @@ std::string NpyReader::place_of(Index row, Index col) const {
                             : fmt::format("row {}, column {}", row, col);
 }
 
-// The file and how far it is.
+// The file and its progress.
 struct NpyWriter::Pending {
   explicit Pending(path target) : file(std::move(target)) {}
   WholeFile file;

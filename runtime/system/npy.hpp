@@ -1,13 +1,13 @@
 #pragma once
-// NumPy .npy files: how matrices of float32 come in and go out.
+// NumPy .npy files, in which matrices of float32 come in and go out.
 //
-// NpyReader checks on opening all that the header and the file's size can tell, then hands
-// out ranges of rows, so that a matrix larger than memory can pass through. NpyWriter takes
-// the rows in order; its file appears under its name whole or not at all.
+// NpyReader checks header and file size on opening. It then hands out ranges of rows, so that a
+// matrix larger than memory can pass through. NpyWriter takes the rows in order; its file appears
+// whole or not at all.
 //
-// A row is all that shares the first coordinate: of a 1-D array one word, of a 3-D one, heads
-// first, a whole matrix. Heads, rows and columns in messages count from 0, as in NumPy. Failing
-// system calls throw std::system_error with the path.
+// A row is all words that share the first coordinate: one word of a 1-D array, a whole matrix of a
+// 3-D array, whose first coordinate is the head. Heads, rows and columns in messages count from 0,
+// as in NumPy. Failing system calls throw std::system_error with the path.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@ class NpyReader {
   [[nodiscard]] Index cols() const { return cols_; }  // words of a row
   [[nodiscard]] bool is_float32() const { return item_bytes_ == sizeof(float); }
 
-  // These rows in C order, float64 rounded to nearest.
+  // The rows of the range in C order, float64 rounded to nearest.
   // Requires: the range lies in [0, rows()) and out.size() == range.size() * cols().
   // Throws: InputError at a NaN, an infinity or a number too large for float32.
   void read_rows(Range range, std::span<float> out) const;
@@ -62,20 +62,20 @@ class NpyReader {
 // shared between threads.
 class NpyWriter {
  public:
-  // Fails as WholeFile does, and where the disk says at once that it has no room for so many words.
+  // Throws: as WholeFile; also if the disk reports at once that it has no room for the array.
   // Requires: at least one extent, and each >= 1.
   NpyWriter(std::filesystem::path path, const std::vector<Index>& shape);
   NpyWriter(NpyWriter&&) noexcept;
   NpyWriter& operator=(NpyWriter&&) noexcept;
   ~NpyWriter();
 
-  // The next rows. The append of the last one also finishes the file, as WholeFile does.
-  // After a failure the writer can only die.
+  // Appends the next rows. The append of the last row also finishes the file, as
+  // WholeFile::finish(). After a failure the writer can only be destroyed.
   // Requires: a whole number of rows, not more than are missing.
   void append(std::span<const float> values);
 
-  // Puts the file in its place, over an older one: a single rename, so that of several outputs
-  // either all or none appear as nearly as POSIX can do it.
+  // Puts the file in its place, over an older one. A single rename does it, so that several outputs
+  // appear all or none, as nearly as POSIX permits.
   // Throws: std::logic_error unless all rows were appended; also when called again.
   void commit();
 

@@ -49,7 +49,7 @@ std::string read_text(const std::string& path, std::size_t most) {
     if (::stat(path.c_str(), &status) != 0) {
       cannot_read(errno, path);
     }
-    check_kind(status, -1, path);  // some devices do something when they are opened
+    check_kind(status, -1, path);  // opening a device may have an effect
     opened = Descriptor(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
     if (opened.get() < 0) {
       cannot_read(errno, path);

@@ -1,6 +1,6 @@
 #pragma once
-// Whether this is built with a sanitizer of addresses or threads: then it is slow, and valgrind
-// cannot run it.
+// Whether this build has an address or thread sanitizer. Such a build is slow, and valgrind cannot
+// run it.
 
 namespace redblue {
 

@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// The present environment, with those variables in place of older ones of their names.
+// The present environment, with `variables` in place of older ones of the same names.
 std::vector<std::string> environment_with(std::vector<std::string> variables) {
   const auto replaced = [names = variables](std::string_view old) {
     return std::ranges::any_of(names, [old](const std::string& variable) {
@@ -39,7 +39,7 @@ std::string content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// These signals are held back while it lives, so that they can be waited for.
+// Holds these signals back while it lives, so that wait() can receive them.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -64,14 +64,14 @@ class HeldSignals {
   sigset_t before_{};
 };
 
-// In the child, where only what is safe in a signal handler may be called.
+// Runs in the child, where only functions that are safe in a signal handler may be called.
 [[noreturn]] void become(char* const* words, char* const* environment, const sigset_t& signals,
                          int out, int err) {
   constexpr int kCannotStart = 127;
   const int in = ::open("/dev/null", O_RDONLY);
   if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
       ::dup2(err, STDERR_FILENO) >= 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-      ::signal(SIGPIPE, SIG_DFL) != SIG_ERR &&  // whatever this process made of it
+      ::signal(SIGPIPE, SIG_DFL) != SIG_ERR &&  // this process may ignore it
       ::pthread_sigmask(SIG_SETMASK, &signals, nullptr) == 0) {
     ::execve(words[0], words, environment);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Another program, run to its end, with its output caught; and a directory for what it leaves.
+// Another program, run to its end with its output caught; and a directory for its files.
 
 #include <filesystem>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace redblue {
 
-// A fresh directory, removed with all that is in it.
+// A fresh directory, removed with its content.
 class ScratchDirectory {
  public:
   // Throws: std::system_error.
@@ -24,22 +24,22 @@ class ScratchDirectory {
   std::filesystem::path path_;
 };
 
-// The program that a shell would take: `search` is a PATH. Nothing where there is none.
+// The program that a shell would run; `search` is a PATH. Nothing if the PATH does not have it.
 std::optional<std::filesystem::path> find_program(std::string_view name, std::string_view search);
 
 struct Ended {
-  int code = 0;    // its exit code, where no signal ended it
-  int signal = 0;  // the one that ended it, else 0
+  int code = 0;    // the exit code; 0 after a signal
+  int signal = 0;  // the signal that ended it, else 0
   std::string out, err;
-  // SIGINT, SIGTERM or SIGHUP that this process got meanwhile, and passed on; else 0. Whoever
-  // called should clean up and end by it.
+  // The last SIGINT, SIGTERM or SIGHUP that this process received meanwhile and passed on, else 0.
+  // The caller should clean up and end by it.
   int interrupted = 0;
 };
 
-// Waits for its end. `words` begins with the program's path, `variables` (NAME=VALUE) are added to
-// the environment. The child's locale is C.UTF-8, whatever this process has: what it prints is
-// read here. Output is caught in files in `scratch`. The child does not survive this process.
-// Throws: std::system_error.
+// Waits for the program's end. `words` begins with the program's path; `variables` (NAME=VALUE) are
+// added to the environment. The child's locale is C.UTF-8, whatever this process has, because its
+// output is parsed here. Files in `scratch` catch the output. The child does not survive this
+// process. Throws: std::system_error.
 Ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& variables,
                   const std::filesystem::path& scratch);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Calls of the operating system: what they take, signals that end them, and how they fail.
+// Calls of the operating system: their arguments, interruptions by signals, and failures.
 
 #include <cerrno>
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace redblue {
 
-// With errno, as the call left it.
+// Throws errno as the call left it.
 [[noreturn]] inline void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Words or an environment as exec takes them. Requires: the strings outlive them.
+// Words or an environment in the form that exec takes. Requires: the strings outlive the pointers.
 inline std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> all;
   all.reserve(strings.size() + 1);
@@ -26,7 +26,7 @@ inline std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return all;
 }
 
-// Calls until it is not a signal that ended the call.
+// Repeats the call as long as a signal interrupts it.
 template <typename Call>
 auto retry(Call call) {
   auto result = call();

@@ -1,6 +1,6 @@
 #pragma once
-// A long text, written piece by piece, that appears whole or not at all
-// (runtime/system/whole_file.hpp). Only a chunk of it is in memory. Not shared between threads.
+// A long text that is written piece by piece and appears whole or not at all
+// (runtime/system/whole_file.hpp). Memory holds only a chunk of it. Not shared between threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ class TextFile {
       flush();
     }
   }
-  // In place of as much text that was appended, from `offset` on.
+  // Overwrites appended text, from `offset` on.
   void replace(std::int64_t offset, std::string_view text);
 
   void finish();

@@ -22,10 +22,10 @@ namespace {
 
 using std::filesystem::path;
 
-// Where a name leads.
+// The place that a name leads to.
 struct Place {
   path file;            // links followed
-  int descriptor = -1;  // of this process, where it is an open file
+  int descriptor = -1;  // an open file of this process, else -1
 };
 
 // The number N of /proc/self/fd/N.
@@ -42,14 +42,14 @@ std::optional<int> open_file(const path& file) {
              : std::nullopt;
 }
 
-// A link to an open file of this process, as /dev/stdout is, is not followed to the file itself:
-// what was written there before stays.
+// A link to an open file of this process, such as /dev/stdout, is not followed to the file itself:
+// its earlier content stays.
 Place follow(const path& target) {
   if (target == "-") {
     return {target, STDOUT_FILENO};
   }
   path file = target;
-  constexpr int kMostLinks = 40;  // as the system has it
+  constexpr int kMostLinks = 40;  // the system's limit
   for (int i = 0; i < kMostLinks; ++i) {
     if (const auto number = open_file(file)) {
       return {file, *number};
@@ -67,8 +67,8 @@ Place follow(const path& target) {
   fail(ELOOP, "write", target);
 }
 
-// A descriptor of a device or a pipe, to be written to; none for a file, or where there is nothing
-// yet.
+// A descriptor for writing to an open file of this process, a device or a pipe; none for another
+// file, or if none exists yet.
 Descriptor open_stream(const Place& place, const path& target) {
   if (place.descriptor >= 0) {
     constexpr int kBeyondTheUsual = 3;
@@ -148,8 +148,8 @@ WholeFile::WholeFile(path target) : target_(std::move(target)) {
   if (error) {
     fail(error.value(), "find the directory for temporary files, to write", target_);
   }
-  // Where it can be, the file has no name until it is complete: then a process that is killed
-  // leaves nothing behind.
+  // A file without a name leaves nothing behind when its process is killed. finish() needs /proc to
+  // name it.
   if (::access("/proc/self/fd", X_OK) == 0) {
     file_ = Descriptor(retry([&] {
       return ::open(directory_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);  // & ~umask
@@ -170,7 +170,7 @@ WholeFile::~WholeFile() {
   }
 }
 
-// A name of its own kind, not the target's with something added, which may be too long.
+// A short name, because the target's with a suffix may be too long.
 template <class Make>
 void WholeFile::name_temporary(Make make) {
   constexpr int kTries = 10000;
@@ -224,7 +224,7 @@ void WholeFile::put(std::int64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
-// All that was appended, to the stream.
+// Writes all appended bytes to the stream.
 void WholeFile::pour() {
   std::vector<std::byte> chunk(std::size_t{1} << 20);
   for (std::int64_t offset = 0;;) {
