@@ -20,7 +20,7 @@ namespace redblue {
 #ifdef REDBLUE_WITH_VALGRIND
 namespace {
 
-// With an empty cache.
+// The cache is empty when instrumentation starts.
 void start() {
   CALLGRIND_START_INSTRUMENTATION;
 }
@@ -71,7 +71,7 @@ CallgrindPhases::~CallgrindPhases() {
   toggle();
   dump(phase_.path());
   toggle();
-  // With least recently used replacement these lines take the place of all others.
+  // With least recently used replacement these lines replace all others.
   constexpr std::size_t kShortestLine = 16;
   const volatile char* const at = other_bytes_.data();
   for (std::size_t i = 0; i < other_bytes_.size(); i += kShortestLine) {
@@ -84,7 +84,7 @@ CallgrindPhases::~CallgrindPhases() {
 
 void CallgrindPhases::on(const Event& event) noexcept {
   if (PhasePath::changes(event)) {
-    toggle();  // what happens here is no phase's
+    toggle();  // the listener's work belongs to no phase
     dump(phase_.path());
     phase_.follow(event);
     toggle();
@@ -104,7 +104,7 @@ SimulatedCache simulated(const Cache& cache) {
   const auto bytes = static_cast<Index>(cache.bytes);
   const Index lines = bytes / line;
   const Index ways = std::clamp(cache.ways.value_or(8), Index{1}, lines);
-  // The most sets, not more than the machine's, that divide the lines.
+  // The most sets that divide the lines, and no more than the machine's.
   auto sets = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(lines / ways)));
   while (lines % sets != 0) {
     sets /= 2;
@@ -148,7 +148,7 @@ CallgrindProfile parse_callgrind(std::string_view text) {
       std::istringstream words(line.substr(kEvents.size()));
       names.assign(std::istream_iterator<std::string>(words), {});
     } else if (line.starts_with(kTotals) && labelled) {
-      // Zeros at the end are left out.
+      // Callgrind omits zeros at the end.
       CallgrindEvents& events = profile[kernel][phase];
       std::istringstream words(line.substr(kTotals.size()));
       for (const std::string& name : names) {
@@ -180,8 +180,8 @@ LineTraffic traffic(const CallgrindEvents& events, Index line) {
     }
     return sum;
   };
-  // m: misses; dm: those that put a written line out. Of instructions only the latter, for it
-  // is data that goes.
+  // m: misses; dm: misses that put a written line out. Of instructions only the latter count,
+  // because the line that goes out is data.
   return {words({"DLmr", "DLmw"}), words({"ILdmr", "DLdmr", "DLdmw"})};
 }
 
@@ -194,7 +194,7 @@ Simulated simulate(const std::filesystem::path& valgrind, const Simulation& cach
   const std::filesystem::path log = scratch.path() / "log";
   std::vector<std::string> words = {
       valgrind.string(),
-      "--command-line-only=yes",  // nobody's .valgrindrc
+      "--command-line-only=yes",  // ignores every .valgrindrc
       "--vgdb=no",                // leaves no pipes
       "--quiet",
       "--log-file=" + log.string(),

@@ -1,7 +1,7 @@
 #pragma once
-// What a real cache would do with a kernel, simulated by Valgrind's callgrind: the same binary
-// runs again under valgrind, and its caches are those of a topology. Only what runs between two
-// machine events inside a kernel is collected, phase by phase.
+// The simulation of a real cache under a kernel, by Valgrind's callgrind. The same binary runs
+// again under valgrind, with the caches of a topology. Only the code between two machine events
+// inside a kernel is collected, phase by phase.
 //
 // The simulated cache is empty when a kernel starts. It is set-associative with least recently
 // used replacement, allocates on writes (a line that is written comes in first) and writes back.
@@ -21,13 +21,14 @@
 
 namespace redblue {
 
-// The version of the header that this was built with, or nothing; and why there is no simulation
-// by this binary, or an empty string.
+// The version of the header that this was built with, or nothing. The reason why this binary cannot
+// be simulated, or an empty string.
 std::optional<std::string> valgrind_version();
 std::string callgrind_unavailable();
 
-// Inside: dumps the counts of each phase of one kernel and then empties the cache, so that every
-// written line is written back. Listens while it lives; without valgrind it does nothing.
+// Runs inside the simulation. Dumps the counts of each phase of one kernel and then empties the
+// cache, so that every written line is written back. Listens while it lives; does nothing without
+// valgrind.
 class CallgrindPhases final : public Listener {
  public:
   // `kernel` labels the dumps; `cache_bytes` is the size of the simulated cache.
@@ -39,11 +40,11 @@ class CallgrindPhases final : public Listener {
   void dump(const std::string& phase) const;
   Machine& machine_;
   std::string kernel_;
-  std::vector<char> other_bytes_;  // as many as it takes to empty the cache
+  std::vector<char> other_bytes_;  // enough to empty the cache
   PhasePath phase_;
 };
 
-// A cache as valgrind takes it: a power of two of sets.
+// A cache as valgrind takes it: the number of sets is a power of two.
 struct SimulatedCache {
   Index bytes = 0;
   Index ways = 0;
@@ -52,30 +53,30 @@ struct SimulatedCache {
   [[nodiscard]] std::string text() const;  // "32768,8,64"
   friend bool operator==(const SimulatedCache&, const SimulatedCache&) = default;
 };
-// Of the same size; with other ways where those of the machine make no power of two of sets, and
-// 8 and lines of 64 bytes where they are unknown. Requires: bytes of at least two lines.
+// A cache of the same size. The number of ways differs where the machine's gives no power of two of
+// sets; unknown ways are 8, and unknown lines have 64 bytes. Requires: bytes of at least two lines.
 SimulatedCache simulated(const Cache& cache);
 
-// The two caches of a simulation. Traffic is that of the outer one, the only one that callgrind
-// writes back from.
+// The two caches of a simulation. Traffic is that of the outer one, the only one from which
+// callgrind writes back.
 struct Simulation {
   CacheLevel level = CacheLevel::L1;
   SimulatedCache inner, outer;
 };
-// The cache of that level below the machine's L1, or where it is L1: below as small a one as
-// valgrind allows, two lines. Nothing where its size is unknown.
+// The cache of that level behind the machine's L1. Where the level is L1, the inner cache is the
+// smallest that valgrind allows: two lines. Nothing if the size is unknown.
 std::optional<Simulation> simulation(const Topology& topology, CacheLevel level);
 
-// Callgrind's counts, by kernel and phase. "" is outside of phases; kLeft what was written back
-// when the cache was emptied.
+// Callgrind's counts, by kernel and phase. "" is outside of all phases; kLeft is the traffic of
+// emptying the cache.
 inline constexpr std::string_view kLeft = "(left)";
 using CallgrindEvents = std::map<std::string, std::int64_t, std::less<>>;  // DLmr, DLdmw, ...
 using CallgrindProfile =
     std::map<std::string, std::map<std::string, CallgrindEvents, std::less<>>, std::less<>>;
-// The text of a file of several dumps; equal labels are added. Throws: std::runtime_error.
+// Parses the text of a file of several dumps; equal labels are added. Throws: std::runtime_error.
 CallgrindProfile parse_callgrind(std::string_view text);
 
-// Words of whole lines that came in, for a read or for a write, and that were written back.
+// The words of whole lines that came in, for a read or a write, and that were written back.
 struct LineTraffic {
   Index in = 0;
   Index out = 0;
@@ -85,7 +86,7 @@ LineTraffic traffic(const CallgrindEvents& events, Index line);
 
 struct Simulated {
   Ended program;
-  std::string complaint;  // valgrind's own last line, where it failed
+  std::string complaint;  // valgrind's last line, if it failed
   std::string version;    // "callgrind-3.19.0"
   CallgrindProfile profile;
 };

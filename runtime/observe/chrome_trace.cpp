@@ -1,6 +1,6 @@
-// The format: "Trace Event Format" (Chromium). A counter has in chrome://tracing no other series
-// than its first event names, and one that an event does not name is 0 there, but as before in
-// Perfetto. So every event names all so far, and the first one, with nothing in fast memory, is
+// The format is "Trace Event Format" (Chromium). In chrome://tracing a counter has only the series
+// that its first event names. A series that an event omits is 0 there, but unchanged in Perfetto.
+// So every event names all series so far, and the first event, with an empty fast memory, is
 // written last, into a space that is kept for it.
 
 #include "runtime/observe/chrome_trace.hpp"
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kBegin = "{\"traceEvents\":[\n";
 constexpr std::size_t kSpace = 4096;
-// Viewers that take slices in the order of the file cannot tell which of two that begin together
-// is the outer one: each level of phases has a track of its own, and so have the moves.
+// Viewers that take slices in the order of the file cannot tell which of two that begin together is
+// the outer one. So each level of phases has a track, and so have the moves.
 constexpr Index kPhases = 1;
 constexpr Index kMoves = 100;
 
@@ -34,7 +34,7 @@ ChromeTrace::ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Ind
 void ChromeTrace::begin() {
   file_.append(kBegin);
   file_.append(std::string(kSpace, ' '));
-  written_ = all_ = 1;  // what will be in the space
+  written_ = all_ = 1;  // the event that will be in the space
   if (room()) {
     put(fmt::format(R"({{"name":"process_name","ph":"M","pid":1,"args":{{"name":{}}}}})",
                     literal(to_string(plan_))));
@@ -75,7 +75,7 @@ void ChromeTrace::enter(const Event& event) {
     ++levels_;
   }
   path_.follow(event);
-  if (room()) {  // its slice comes when it ends, and room() keeps a place for it
+  if (room()) {  // its slice is written when it ends; room() keeps a place for it
     open_.push_back({path_.path(), literal(event.name), level_, clock(), io_});
   }
   ++level_;
@@ -168,7 +168,7 @@ std::string ChromeTrace::empty_memory() const {
     const std::string next =
         fmt::format("{}{}:0", &series == &series_.front() ? "" : ",", series.json);
     if (event.size() + next.size() + kEnd.size() > kSpace) {
-      break;  // of hundreds of names, the first
+      break;  // of hundreds of names, the first ones
     }
     event += next;
   }

@@ -3,11 +3,11 @@
 // reads and writes as slices, and the words in fast memory as a counter with a series for each
 // tile name.
 //
-// memsim has no clock, and a trace is the same on every machine: one microsecond is one word
-// moved. A tile is in fast memory from the beginning of its read on; what is free takes no time.
+// memsim has no clock, and a trace is the same on every machine: one microsecond is one word moved.
+// A tile is in fast memory from the beginning of its read. Free operations take no time.
 //
-// Only names and open phases are in memory, however long the trace. It has no more than so many
-// events: then it is cut, and the phases that are open end there.
+// Memory holds only names and open phases, however long the trace. At the limit of events the trace
+// is cut, and the open phases end there.
 
 #include <string>
 #include <vector>
@@ -23,21 +23,21 @@ inline constexpr Index kMostTraceEvents = 1'000'000;
 
 class ChromeTrace final : public Follower {
  public:
-  // Listens while it lives. The machine has moved nothing yet; the file is empty.
-  // Requires: most >= 1.
+  // Listens while it lives. Requires: the machine has moved nothing yet, the file is empty,
+  // most >= 1.
   ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Index most = kMostTraceEvents);
 
-  // The rest of the text, with the totals. Throws: what writing threw, then or before.
+  // Writes the rest of the text, with the totals. Throws: a failure of writing, now or earlier.
   void end();
-  // Events in the file, and those that there would be without a limit.
+  // The events in the file, and those of a trace without a limit.
   [[nodiscard]] Index written() const { return written_; }
   [[nodiscard]] Index all() const { return all_; }
 
  private:
-  // Words of fast memory under one tile name.
+  // The words of fast memory under one tile name.
   struct Series {
     std::string name;
-    std::string json;  // the same as a literal
+    std::string json;  // the name as a literal
     Index live = 0;
   };
   struct Open {
@@ -52,7 +52,7 @@ class ChromeTrace final : public Follower {
   void leave(const Event& event);
   void move(const Event& event, const char* kind);
   void live(const Event& event, Index words);
-  // Whether there is room for one event more; if not, the trace is cut here.
+  // Whether one more event has room. If not, the trace is cut here.
   bool room();
   void put(const std::string& event);
   void put_phase(const Open& phase);
@@ -72,8 +72,8 @@ class ChromeTrace final : public Follower {
   PhasePath path_;
   std::vector<Open> open_;  // outermost first
   Index level_ = 0;         // of the next phase
-  Index levels_ = 0;        // so far
-  bool moved_ = false;      // so far
+  Index levels_ = 0;        // with a track so far
+  bool moved_ = false;      // a move has been seen
   std::vector<Series> series_;
 };
 

@@ -18,11 +18,11 @@ namespace redblue {
 #ifdef REDBLUE_WITH_PAPI
 namespace {
 
-// Events that count the lines a cache takes in; the first that is there and believed is used.
+// Events that count the lines a cache takes in. The first that is present and believed is used.
 struct Candidates {
   CacheLevel level;
   std::vector<std::string> names;
-  std::uint64_t usual_bytes;  // of the cache, where the topology does not know it
+  std::uint64_t usual_bytes;  // of the cache, if the topology does not know it
 };
 const std::vector<Candidates>& candidates() {
   static const std::vector<Candidates> all = {
@@ -32,7 +32,7 @@ const std::vector<Candidates>& candidates() {
   return all;
 }
 
-// PAPI's sets of events. What it has to complain about comes back as text; empty is good.
+// A set of PAPI's events. Errors come back as text; an empty text means success.
 std::string complaint(int error) {
   return error == PAPI_OK ? "" : PAPI_strerror(error);
 }
@@ -77,7 +77,7 @@ std::string start_library() {
   return "";
 }
 
-// Where not even cycles are to be had, who is to blame; else empty.
+// The reason why not even cycles can be counted; else empty.
 std::string why_no_hardware_counters() {
   if (EventSet().add("perf::CYCLES").empty()) {
     return "";
@@ -104,8 +104,8 @@ std::string why_no_hardware_counters() {
   return "PAPI finds no hardware counters in this processor";
 }
 
-// One byte of each line of a buffer of that size, after a pass that is not counted. Returns
-// lines touched and what the running event counted meanwhile.
+// Reads one byte of each line of a buffer of that size, after a pass that is not counted. Returns
+// the lines touched and the count of the running event.
 std::pair<Index, Index> count_reads(int set, std::uint64_t bytes, Index line, int passes) {
   const std::vector<char> buffer(bytes, 1);
   const volatile char* const at = buffer.data();
@@ -126,7 +126,7 @@ std::pair<Index, Index> count_reads(int set, std::uint64_t bytes, Index line, in
   return {passes * lines, after - before};
 }
 
-// Empty where the event is there and counts the lines into that cache.
+// Empty if the event is present and counts the lines into that cache; else the problem.
 std::string try_event(const std::string& name, const Candidates& cache, const Topology& topology) {
   const EventSet alone;
   std::string problem = alone.add(name);
@@ -306,7 +306,7 @@ void PhaseCounters::on(const Event& event) noexcept {
   }
   phase_.follow(event);
   try {
-    last_ = counters_.read();  // its own work is no phase's
+    last_ = counters_.read();  // the listener's work belongs to no phase
   } catch (const std::runtime_error& error) {
     failure_ = error.what();
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Devices whose fast memory is documented, for the question which algorithm is for which of them.
+// Devices whose fast memory is documented, for the choice of an algorithm for each of them.
 
 #include <string>
 #include <vector>
@@ -10,8 +10,9 @@ namespace redblue {
 
 struct Device {
   std::string name;
-  Index bytes = 0;          // of fast memory, for one worker: an SM, a compute unit, a core
-  std::string source = {};  // what memory that is, and who says so; or where the size was given
+  Index bytes = 0;  // of fast memory, for one worker: an SM, a compute unit, a core
+  // The memory and the document that describes it; or the origin of the size.
+  std::string source = {};
 };
 
 // Smallest first.

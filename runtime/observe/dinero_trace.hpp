@@ -1,15 +1,15 @@
 #pragma once
-// The slow side of a machine's moves in the format "din" of the cache simulator Dinero: a line for
-// each word, its label (0: read, 1: write) and its address in hexadecimal.
+// The slow side of a machine's moves in the format "din" of the cache simulator Dinero: one line a
+// word, with its label (0: read, 1: write) and its address in hexadecimal.
 //
 //   0 1000
 //   0 1004
 //   1 5000
 //
-// The words of a block come row by row. A word is 4 bytes; each slow matrix lies row by row from an
-// address of its own on, a multiple of a page, in the order in which they are met. The format has
-// no comments: matrices() says which lies where. A matrix that dies, and is made again, lies where
-// it lay.
+// The words of a block come row by row. A word is 4 bytes. Each slow matrix lies row by row from an
+// address that is a multiple of a page, in the order in which the matrices are met. The format has
+// no comments; matrices() has the addresses. A matrix that dies and is made again keeps its
+// address.
 
 #include <string>
 #include <vector>
@@ -32,10 +32,10 @@ class DineroTrace final : public Follower {
     Index address = 0;
   };
 
-  // Listens while it lives; the file gets no more than `most` lines.
+  // Listens while it lives. The file gets at most `most` lines.
   DineroTrace(Machine& machine, TextFile& file, Index most = kMostDineroWords);
 
-  // Lines in the file, and those that there would be without a limit.
+  // The lines in the file, and those of a trace without a limit.
   [[nodiscard]] Index written() const { return written_; }
   [[nodiscard]] Index all() const { return all_; }
   [[nodiscard]] const std::vector<Placed>& matrices() const { return matrices_; }
@@ -50,7 +50,7 @@ class DineroTrace final : public Follower {
   Index written_ = 0;
   Index all_ = 0;
   std::vector<Placed> matrices_;
-  Index next_ = kPage;  // address 0 is nobody's
+  Index next_ = kPage;  // address 0 belongs to no matrix
 };
 
 }  // namespace redblue

@@ -20,13 +20,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Enough independent chains for two units of latency four, and few enough for 16 registers.
-// Returns the flops that it did.
+// Enough independent chains for two units of latency four, and few enough for 16 registers. Returns
+// the number of flops.
 double multiply_adds(Index rounds, float* sink) {
   constexpr hn::CappedTag<float, 16> kLanes;
   const auto factor = hn::Set(kLanes, 0.999F);
   const auto term = hn::Set(kLanes, 0.001F);
-  // Unlike starts, or the compiler makes one chain of them all.
+  // Different starts, or the compiler makes one chain of them all.
   const auto start = [&](float x) HWY_ATTR { return hn::Set(kLanes, x); };
   auto a = start(1), b = start(2), c = start(3), d = start(4), e = start(5), f = start(6);
   auto g = start(7), h = start(8), i = start(9), j = start(10), k = start(11), l = start(12);
@@ -75,7 +75,7 @@ double fma_peak(Index threads, const Topology& topology) {
     std::atomic<Index> waiting = threads;
     static_cast<void>(in_parallel(threads, topology, [&](Index worker) {
       const auto w = static_cast<std::size_t>(worker);
-      // All begin together, if there is a core for each of them.
+      // All workers begin together if each has a core.
       --waiting;
       const auto patience = Clock::now() + std::chrono::milliseconds(1);
       while (waiting > 0 && Clock::now() < patience) {
@@ -84,7 +84,7 @@ double fma_peak(Index threads, const Topology& topology) {
       starts[w] = Clock::now();
       flops[w] = HWY_DYNAMIC_DISPATCH(multiply_adds)(kRounds, &sink);
       ends[w] = Clock::now();
-      // Kept from the optimiser by being looked at.
+      // This use of the result keeps the optimiser from removing the loop.
       if (sink < 0) {
         flops[w] = 0;
       }

@@ -1,6 +1,6 @@
 #pragma once
-// What multiply-adds out of registers reach on this machine, in the instruction set that the
-// arithmetic uses: the 100% that a kernel's flops are held against.
+// The speed of multiply-adds out of registers on this machine, in the instruction set of the
+// arithmetic: the 100% that a kernel's flops are held against.
 
 #include "memsim/words.hpp"
 #include "runtime/observe/topology.hpp"
@@ -8,7 +8,8 @@
 namespace redblue {
 
 // GF/s of that many threads at the same time, placed as workers are: the best of several
-// measurements of some 0.2 ms. Clocks drift: measure beside what is compared.
+// measurements of some 0.2 ms. Clocks drift, so the peak is measured beside the run that is
+// compared.
 double fma_peak(Index threads, const Topology& topology);
 
 }  // namespace redblue

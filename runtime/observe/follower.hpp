@@ -1,6 +1,6 @@
 #pragma once
-// A listener that follows one machine while it lives, and may fail: a machine's moves throw nothing
-// of it, and the failure comes out when the run is over.
+// A listener that follows one machine while it lives, and may fail. A failure does not reach the
+// machine's moves; check() throws it after the run.
 
 #include <exception>
 
@@ -12,7 +12,7 @@ class Follower : public Listener {
  public:
   ~Follower() override { machine_.silence(*this); }
 
-  // After a failure nothing more is followed.
+  // A failure ends the following.
   void on(const Event& event) noexcept final {
     try {
       if (failure_ == nullptr) {
@@ -22,7 +22,7 @@ class Follower : public Listener {
       failure_ = std::current_exception();
     }
   }
-  // Throws: what following threw.
+  // Throws: the failure of follow().
   void check() const {
     if (failure_ != nullptr) {
       std::rethrow_exception(failure_);

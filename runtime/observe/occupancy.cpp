@@ -52,7 +52,7 @@ void Occupancy::move(Index words) {
   while (ceil_div(moved_, width_) > static_cast<Index>(most_)) {
     halve();
   }
-  // The move may end in the column in which it begins, or fill some.
+  // The move may end in the column in which it begins, or fill several.
   const auto last = static_cast<std::size_t>(ceil_div(moved_, width_)) - 1;
   for (std::size_t k = static_cast<std::size_t>((moved_ - words) / width_); k <= last; ++k) {
     columns_.resize(std::max(columns_.size(), k + 1));

@@ -1,10 +1,10 @@
 #pragma once
-// What is in fast memory in the course of a run: the live words of each tile name over the words
-// moved so far, in no more columns than a picture has.
+// The content of fast memory in the course of a run: the live words of each tile name over the
+// words moved so far, in no more columns than a picture has.
 //
-// A column stands for equally many words moved (the last may be cut short), and holds the state in
-// which most words were live meanwhile; so no peak is lost, however narrow. What is free takes no
-// words: it belongs to the move before. A tile is live from the beginning of its read on.
+// All columns cover equally many words moved (the last may be shorter). A column holds its state
+// with the most live words, so that no peak is lost, however narrow. Free operations take no words:
+// they belong to the move before. A tile is live from the beginning of its read.
 
 #include <string>
 #include <vector>
@@ -18,26 +18,26 @@ class Occupancy final : public Follower {
  public:
   struct Column {
     Index live = 0;
-    std::vector<Index> words;  // by name, as far as there were names; their sum is `live`
+    std::vector<Index> words;  // by name, for the names known then; their sum is `live`
   };
-  // A phase while it is the innermost one, in words moved.
+  // A stretch of words moved during which one phase is the innermost.
   struct Span {
-    std::string path;  // "" outside of all
+    std::string path;  // "" outside of all phases
     Index begin = 0;
     Index end = 0;
   };
 
-  // Listens while it lives. The machine has moved nothing yet. Requires: most >= 1.
+  // Listens while it lives. Requires: the machine has moved nothing yet, and most >= 1.
   Occupancy(Machine& machine, Index most_columns);
 
-  // In the order in which they first appeared.
+  // In the order of their first appearance.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-  // Column k is about the words from k * width() to (k + 1) * width().
+  // Column k covers the words from k * width() to (k + 1) * width().
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   [[nodiscard]] Index width() const { return width_; }
   [[nodiscard]] Index moved() const { return moved_; }
   [[nodiscard]] Index peak() const { return peak_; }
-  // In order, without those in which nothing moved; neighbours are of different paths.
+  // In order, without empty spans; adjacent spans have different paths.
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
 
  private:
@@ -45,7 +45,7 @@ class Occupancy final : public Follower {
   void change(const Event& event, Index words);
   void move(Index words);
   void note(std::size_t column);
-  void halve();  // the columns
+  void halve();  // the number of columns
 
   std::size_t most_;
   Index width_ = 1;

@@ -8,7 +8,7 @@
 namespace redblue {
 
 Range share_of(Index total, Index worker, Index workers) {
-  // No overflow: the whole part and the rest apart.
+  // The whole part and the rest are computed apart, so that nothing overflows.
   const auto bound = [&](Index w) { return total / workers * w + total % workers * w / workers; };
   return {bound(worker), bound(worker + 1)};
 }

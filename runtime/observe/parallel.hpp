@@ -10,14 +10,15 @@
 
 namespace redblue {
 
-// More than any machine has; a slip of the finger is refused.
+// More than any machine has; a typing error is refused.
 inline constexpr Index kMostWorkers = 4096;
 
 Range share_of(Index total, Index worker, Index workers);
 
 // Calls work(w) for each worker, at the same time. The first worker runs on the calling thread; its
-// CPU affinity is restored afterwards. One worker alone is not pinned. Returns why threads are not
-// pinned; empty where they are. Throws what the first of them to fail threw, when all have ended.
+// CPU affinity is restored afterwards. One worker alone is not pinned. Returns the reason why
+// threads are not pinned; else an empty string. Throws: the first failure of a worker, when all
+// workers have ended.
 std::string in_parallel(Index workers, const Topology& topology,
                         const std::function<void(Index worker)>& work);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Seconds per phase, by listening to a machine: the time during which a phase is the
-// innermost one, accumulated over its entries.
+// The seconds of each phase of a machine: the time during which the phase is the innermost one,
+// over all its entries.
 //
 //   PhaseClock clock(machine);   // listens while it lives; the machine must outlive it
 
@@ -20,7 +20,7 @@ class PhaseClock final : public Listener {
 
   // By path; 0 for a phase that was not entered.
   [[nodiscard]] double seconds(const std::string& path) const;
-  // Since construction, phases or not.
+  // Since construction, in phases or not.
   [[nodiscard]] double total() const;
 
   void on(const Event& event) noexcept override;

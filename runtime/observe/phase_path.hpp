@@ -1,5 +1,5 @@
 #pragma once
-// For listeners that book something on phases: the path of the innermost open one.
+// The path of the innermost open phase, for listeners that assign something to phases.
 
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@ class PhasePath {
  public:
   // "phase1/S"; empty outside of all phases.
   [[nodiscard]] const std::string& path() const { return open_.back(); }
-  // Whether the innermost phase is another one after this event; then book what there was so
-  // far, and follow it.
+  // Whether the event changes the innermost phase. The listener then books its figures so far, and
+  // calls follow().
   static bool changes(const Event& event) {
     return event.kind == Event::Kind::enter_phase || event.kind == Event::Kind::leave_phase;
   }

@@ -27,7 +27,7 @@ class Hwloc {
       hwloc_topology_destroy(topology_);
     }
   }
-  // As hwloc's functions: 0 is good.
+  // `set` returns 0 for success, as hwloc's functions do.
   template <class Set>
   [[nodiscard]] bool load(Set set) {
     return good_ && set(topology_) == 0 && hwloc_topology_load(topology_) == 0;
@@ -63,7 +63,7 @@ std::string source_of(hwloc_topology_t topology) {
   return fmt::format("hwloc {}, {}", info(root, "hwlocVersion"), from);
 }
 
-// Why a thread of this process cannot be put on any core it likes.
+// The reason why a thread of this process cannot be pinned to every core; else empty.
 std::string unpinnable(hwloc_topology_t topology) {
   if (hwloc_topology_is_thissystem(topology) == 0) {
     return "the topology is not of this system";
@@ -88,7 +88,7 @@ std::vector<Cache> caches_of(hwloc_topology_t topology, hwloc_obj_type_t type,
   for (const hwloc_obj_t object : objects(topology, type)) {
     const auto& attributes = object->attr->cache;
     if (attributes.size == 0) {
-      continue;  // hwloc's word for unknown
+      continue;  // hwloc's value for unknown
     }
     Cache& cache = found.emplace_back();
     cache.bytes = attributes.size;
@@ -224,7 +224,7 @@ std::optional<FastMemoryPart> fast_memory(const Topology& topology, const CacheP
   const std::vector<Cache>& caches = topology.caches[static_cast<std::size_t>(part.level)];
   std::optional<FastMemoryPart> least;
   const auto consider = [&](const Cache& cache, std::size_t sharers) {
-    // 0.29 of 100 words are 29, whatever becomes of 0.29 in binary.
+    // The factor absorbs roundings: 0.29 of 100 words are 29, whatever 0.29 is in binary.
     constexpr double kRoundings = 1 + 4 * std::numeric_limits<double>::epsilon();
     const double words = static_cast<double>(cache.bytes) / sizeof(float) /
                          static_cast<double>(sharers) * part.share * kRoundings;
@@ -235,7 +235,7 @@ std::optional<FastMemoryPart> fast_memory(const Topology& topology, const CacheP
   };
   for (const Cache& cache : caches) {
     if (topology.cores.empty()) {
-      consider(cache, workers);  // nobody knows who shares it: perhaps all
+      consider(cache, workers);  // the sharing is unknown: perhaps by all workers
       continue;
     }
     std::size_t sharers = 0;

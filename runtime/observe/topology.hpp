@@ -1,8 +1,7 @@
 #pragma once
-// The machine under us as plain values: its caches, who shares them, its cores and its
-// processor, as hwloc tells them. hwloc itself follows HWLOC_SYNTHETIC and HWLOC_XMLFILE, so a
-// topology may be that of another machine: `source` and `this_system` say so. What is not
-// known is not there; nothing is 0 that stands for unknown.
+// A machine as plain values: its caches, the sharing of these, its cores and its processor, as
+// hwloc reports them. hwloc follows HWLOC_SYNTHETIC and HWLOC_XMLFILE, so that a topology may be
+// that of another machine: `source` and `this_system` say so. Unknown values are absent, never 0.
 
 #include <array>
 #include <cstdint>
@@ -21,40 +20,40 @@ struct Cache {
   std::uint64_t bytes = 0;
   std::optional<Index> line;  // bytes
   std::optional<Index> ways;
-  std::vector<std::size_t> cores;  // that share it: places in Topology::cores
+  std::vector<std::size_t> cores;  // that share it, as places in Topology::cores
 };
 
 struct Topology {
-  std::string unavailable = {};  // why there is nothing here; empty where there is something
+  std::string unavailable = {};  // the reason why the topology is empty, else ""
   std::string source = {};       // "hwloc 2.9.0, this system"
   bool this_system = false;
   std::optional<std::string> model = {};  // of the first processor
-  // Each core's processing units by the operating system's numbers; empty where unknown.
+  // The processing units of each core, by the operating system's numbers; empty if unknown.
   std::vector<std::vector<int>> cores = {};
-  std::array<std::vector<Cache>, 3> caches = {};  // by level; none where unknown
-  std::string unpinnable = {};                    // why threads cannot be pinned; else empty
+  std::array<std::vector<Cache>, 3> caches = {};  // by level; empty if unknown
+  std::string unpinnable = {};  // the reason why threads cannot be pinned, else ""
 
   [[nodiscard]] std::size_t units() const;  // processing units
-  // The cache of that level that the first core has; null where unknown.
+  // The cache of that level that the first core has; null if unknown.
   [[nodiscard]] const Cache* cache(CacheLevel level) const;
 };
 
-// As hwloc finds it, from this process's place: cores that it is not allowed to use are not
-// there. Without hwloc, or where hwloc fails: an empty topology with its reason.
+// This system as hwloc sees it from this process: without the cores that the process may not use.
+// Without hwloc, or if hwloc fails, an empty topology with its reason.
 Topology read_topology();
-// From a description, in hwloc's language: "pack:1 l3:1(size=8388608) l2:2 ... core:1 pu:1";
-// or from a file as lstopo writes it.
+// A topology from a description in hwloc's language:
+// "pack:1 l3:1(size=8388608) l2:2 ... core:1 pu:1"; or from a file as lstopo writes it.
 Topology synthetic_topology(const std::string& description);
 Topology topology_of_xml(const std::filesystem::path& file);
 
-// hwloc's version, or nothing where this was built without.
+// hwloc's version, or nothing if this was built without hwloc.
 std::optional<std::string> hwloc_version();
 
-// Binds the calling thread to a core, counted around where there are fewer cores than workers.
-// Returns why not, where it did nothing; else an empty string.
+// Pins the calling thread to a core; worker w takes core w modulo the number of cores. Returns the
+// reason if the thread is not pinned; else an empty string.
 std::string pin_this_thread(const Topology& topology, std::size_t worker);
 
-// Where an M came from, for reports.
+// The origin of an M, for reports.
 struct FastMemoryOrigin {
   std::string text;  // as it was typed
   CachePart part;
@@ -64,9 +63,9 @@ struct FastMemoryOrigin {
   std::optional<std::string> file = {};  // of the calibration that chose the part
 };
 
-// The words of M that each of the workers has when the first core has the first worker, and so
-// on: a cache that several of them share is divided among them; of unlike caches the smallest
-// part counts. Nothing where the cache is unknown; `words` may be 0.
+// The words of M of each worker, if the first worker runs on the first core, and so on. A cache
+// that several workers share is divided among them; of unlike caches the smallest part counts.
+// Nothing if the cache is unknown; `words` may be 0.
 struct FastMemoryPart {
   Index words = 0;
   std::uint64_t bytes = 0;
