@@ -24,14 +24,14 @@ Index rounded_down(Real words) {
   return words > 0 ? static_cast<Index>(words) : 0;
 }
 
-// gain - cost, rounded down. The gain gives up more than all its roundings come to.
+// gain - cost, rounded down. The gain is lowered by more than all its roundings.
 Index below(Real gain, Real cost) {
   return rounded_down(gain * (1 - 0x1p-50L) - cost);
 }
 
-// The largest f(T) over lengths T of a phase. Any length gives a bound. These, 16 to the octave,
-// are the same for all M, so that a maximum over bounds that fall with M falls with M; and next to
-// the best length a bound is flat.
+// The largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16 to the
+// octave, are the same for all M, so that a maximum over bounds that fall with M falls with M. Next
+// to the best length a bound is flat.
 template <class F>
 Real over_lengths(F f) {
   static const auto lengths = [] {
@@ -48,9 +48,9 @@ Real over_lengths(F f) {
   return best;
 }
 
-// Lemma 1: the events of a run with `work` products, of which B words at hand allow
-// kappa (B/3)^(3/2). Where `per_creation` is not 0, in phases long enough that their average event
-// brings at most d / per_creation products.
+// Lemma 1: the events of a run with `work` products, of which B words at hand allow kappa
+// (B/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
+// most d / per_creation products.
 struct Products {
   Real work;
   Real kappa = 1;
@@ -77,7 +77,7 @@ Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
   });
 }
 
-// Words that must be touched, each once.
+// The words that must be touched, each once.
 Words compulsory(const Task& task) {
   const auto [n, m, d] = task.shape;
   const Words queries = Words(n) * d;
@@ -154,7 +154,7 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Real nm = real(n) * real(m);
   const Real work = nm * real(d);
   const Real g = real(d) * real(d);
-  const Real sums = real(std::max(n, m)) * real(d);  // as many words as W or T has
+  const Real sums = real(std::max(n, m)) * real(d);  // the words of the larger of W and T
   const Products scores{.work = 2 * work, .kappa = k.two};
   const Products weights{.work = 2 * real(std::min(n, m)) * g};
   const auto three = [&](Real kappa, Real per_creation) {
@@ -180,8 +180,8 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
                     .recomputation = false});
 }
 
-// The paper's two expressions, each without its constant; n m in place of n^2, and in place of n
-// the smaller of the two. Nothing where one passes 63 bits: no bound of a count rests on it.
+// The paper's two expressions, each without its constant, with n m in place of n^2 and min(n, m) in
+// place of n. Nothing if an expression passes 63 bits: no bound of a count rests on it.
 struct Asymptotic {
   std::optional<Index> large, small;
 };

@@ -1,13 +1,13 @@
 #pragma once
-// How few words can a problem move? Lower bounds on reads + writes in a fast memory of M words,
-// each with what it assumes of an algorithm; docs/theory/bounds.md proves them, under the same
-// names.
+// Lower bounds on the words that a problem moves: on reads + writes in a fast memory of M words.
+// Each bound says what it assumes of an algorithm; docs/theory/bounds.md proves them, under the
+// same names.
 //
 //   const auto bounds = lower_bounds({.shape = {n, m, d}, .M = M});
 //   largest(bounds).words;                              // of all algorithms
 //   largest(bounds, {.order = Order::two_step}).words;  // of those that sum p A2 before g
 //
-// Values and functions of values: from any thread.
+// Values and functions of values: safe to use from any thread.
 
 #include <string_view>
 #include <vector>
@@ -16,8 +16,8 @@
 
 namespace redblue {
 
-// What backward may use beside its operands. The bounds are those of O_and_L, which hold from
-// nothing as well: who is given less moves no less.
+// The knowledge that backward may use beside its operands. The bounds are those of O_and_L. They
+// hold from nothing as well: an algorithm that is given less moves no less.
 enum class Known { nothing, O_and_L };
 
 struct Task {
@@ -28,15 +28,15 @@ struct Task {
   Known known = Known::O_and_L;
 };
 
-// Of g = A1^T p A2: in any order; or with W = p A2, or T = A1^T p, summed over all keys, or all
-// queries, before g. Forward and the product have but one order.
+// The order of g = A1^T p A2: any; or with W = p A2, or T = A1^T p, summed over all keys, or all
+// queries, before g. Forward and the product have only one order.
 enum class Order { any, two_step };
 
 enum class Status {
   proven,
   cited,      // proven elsewhere
-  numerical,  // proven but for a constant, a maximum that was searched for
-  asymptotic  // up to a constant that nobody says, taken as 1: no bound on words
+  numerical,  // proven except for a constant: a maximum that was searched for
+  asymptotic  // up to an unknown constant, taken as 1: no bound on words
 };
 
 struct Bound {
@@ -44,26 +44,26 @@ struct Bound {
   Index words = 0;
   Status status = Status::proven;
   Order order = Order::any;
-  // Also where partial sums of W, or T, are made more than once.
+  // Whether it also holds if partial sums of W, or T, are made more than once.
   bool recomputation = true;
-  // The most that an algorithm may be given, and may read as one.
+  // The most that an algorithm may be given, and the most that it may read as one.
   Known known = Known::O_and_L;
   Sharing sharing = Sharing::none;
-  // Of an asymptotic one: the M that it is for.
+  // The range of M of an asymptotic bound, and whether the task's M is in it.
   std::string_view regime = {};
   bool in_regime = true;
 };
 
-// What is known of an algorithm. The default is of all.
+// The known properties of an algorithm. The default holds for all algorithms.
 struct Schedule {
   Order order = Order::any;
   bool recomputes = true;
   Known known = Known::O_and_L;
-  Sharing sharing = Sharing::none;  // which sources it reads as one
+  Sharing sharing = Sharing::none;  // the sources that it reads as one
 };
 
-// In the order of docs/theory/bounds.md. Words are rounded down. Throws: ShapeMismatch for extents
-// below 1 and for self with n != m; CountOverflow.
+// The bounds in the order of docs/theory/bounds.md, in words rounded down. Throws: ShapeMismatch
+// for extents or M below 1 and for self with n != m; CountOverflow.
 std::vector<Bound> lower_bounds(const Task& task);
 
 // Whether an algorithm is of the kind that a bound is for.
@@ -73,10 +73,10 @@ bool meets(const Schedule& schedule, const Bound& bound);
 // Requires: bounds of a task that shares as much as the schedule does.
 const Bound& largest(const std::vector<Bound>& bounds, const Schedule& schedule = {});
 
-// Where the paper divides large caches from small ones: d^2.
+// The M at which the paper divides small caches from large ones: d^2.
 Words dividing_point(const Shape& shape);
 // The paper's Theta of this pass without its constant, rounded down (Theorem 1.1; forward: without
-// the terms of X).
+// the terms of X). Throws: CountOverflow.
 Index asymptotic_words(const Task& task);
 
 std::string_view to_string(Pass pass);

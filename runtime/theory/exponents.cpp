@@ -17,7 +17,7 @@ double dot(const Column& a, const Column& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// Takes the mean away and returns it.
+// Subtracts the mean and returns it.
 double centre(Column& column) {
   const double mean =
       std::accumulate(column.begin(), column.end(), 0.0) / static_cast<double>(column.size());
@@ -50,9 +50,9 @@ PowerLaw fit_power_law(const std::vector<Sample>& samples) {
   for (std::size_t k = 0; k <= kSizes; ++k) {
     means[k] = centre(columns[k]);
   }
-  // Gram-Schmidt: each column loses what it has of those before it, and in the end the words have
-  // lost all that a power law can say of them. Logarithms are known to 1e-14 octaves; of a size
-  // that moves a millionth of one on its own there is nothing to learn.
+  // Gram-Schmidt: each column loses its components along the columns before it. In the end the
+  // words have lost all that a power law explains. Logarithms are known to 1e-14 octaves; a size
+  // that moves less than a millionth of an octave independently of the others determines nothing.
   constexpr double kLeastMove = 1e-6;
   std::array<std::array<double, kSizes + 1>, kSizes> share{};
   for (std::size_t k = 0; k < kSizes; ++k) {

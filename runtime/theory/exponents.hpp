@@ -1,6 +1,6 @@
 #pragma once
-// The power law c n^a d^b M^e that counted words follow: ordinary least squares in logarithms.
-// Functions of values: from any thread.
+// The power law c n^a d^b M^e of counted words, by ordinary least squares in logarithms. Functions
+// of values: safe to use from any thread.
 
 #include <vector>
 
@@ -24,7 +24,7 @@ struct Sample {
 struct PowerLaw {
   double constant = 0;
   Exponents exponents;
-  double residual = 0;  // by how many octaves the law misses the sample that it misses by most
+  double residual = 0;  // the largest miss of a sample, in octaves
 };
 
 // Throws: ShapeMismatch for sizes or words that are not positive, and for samples that determine no

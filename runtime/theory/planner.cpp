@@ -31,7 +31,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
       if (!makers.empty()) {
         forward = makers.front().plan;
       }
-    } catch (const CountOverflow&) {  // from nothing in one pass may move fewer
+    } catch (const CountOverflow&) {  // a kernel without a forward pass may move fewer
       overflowed = true;
     }
   }
@@ -50,13 +50,13 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
       choice.words = needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan);
-      if (choice.words.overflowed()) {  // the next may move fewer
+      if (choice.words.overflowed()) {  // the next kernel may move fewer
         overflowed = true;
         continue;
       }
       found.push_back(std::move(choice));
-    } catch (const FastMemoryTooSmall&) {  // the next may fit
-    } catch (const CountOverflow&) {       // nor does this, and its least M passes 63 bits
+    } catch (const FastMemoryTooSmall&) {  // the next kernel may fit
+    } catch (const CountOverflow&) {       // nor does this one fit: its least M passes 63 bits
     }
   }
   if (found.empty() && overflowed) {

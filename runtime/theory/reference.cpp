@@ -1,6 +1,6 @@
 #include "runtime/theory/reference.hpp"
 
-// docs/theory/reference.md derives what is evaluated here; names are those of that page.
+// docs/theory/reference.md derives the formulas evaluated here; names are those of that page.
 
 #include <algorithm>
 #include <bit>
@@ -18,21 +18,21 @@ constexpr double kU = 0x1p-24 * (1 + 1e-6);  // exceeds u/(1 - u), and 4 kU exce
 constexpr double kTiny = 0x1p-122;
 constexpr double kSlack = 1 + 1e-6;
 constexpr double kLambda = 8;          // exceeded with a probability of 2 exp(-32)
-constexpr double kExp = 4;             // roundings that an exp or a log counts for
+constexpr double kExp = 4;             // roundings of an exp or a log
 constexpr double kRescale = kExp + 1;  // an exp and a product
-constexpr Index kRows = 8;             // query rows that go through the keys together
+constexpr Index kRows = 8;             // query rows that pass through the keys together
 constexpr Index kKeys = 256;           // keys that stay in a real cache meanwhile
 
 double rho(double k) {
   return std::expm1(k * kU);
 }
 
-// rho' of the derivation, rho for independent roundings.
+// rho' of the derivation: rho for independent roundings.
 double independent(double k) {
   return kLambda * 0x1p-24 * std::sqrt(k);
 }
 
-// At least e^x - 1, and next to it.
+// A close upper bound of e^x - 1.
 double growth(double x) {
   return x < 0.125 ? x * (1 + x) : std::expm1(x);
 }
@@ -93,7 +93,7 @@ void axpy(double a, const double* __restrict x, double* __restrict y, Index coun
   }
 }
 
-// The same, with the largest |y_k| there has been.
+// The same; `peak` keeps the largest |y_k| so far.
 void axpy(double a, const double* __restrict x, double* __restrict y, double* __restrict peak,
           Index count) {
   for (Index k = 0; k < count; ++k) {
@@ -102,8 +102,8 @@ void axpy(double a, const double* __restrict x, double* __restrict y, double* __
   }
 }
 
-// C += A B, by pieces of C's columns when C is wide and of B's rows when it is not; with the
-// peaks of |C| if wanted.
+// C += A B, in pieces of C's columns if C is wide, and of B's rows if it is not; `peak` keeps the
+// peaks of |C|.
 void add_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
   for (Index j = 0; j < C.cols; j += kKeys) {
     const Index width = std::min(kKeys, C.cols - j);
@@ -122,7 +122,7 @@ void add_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nul
   }
 }
 
-// C += A^T B, by pieces of C's rows; with the peaks of |C| if wanted.
+// C += A^T B, in pieces of C's rows; `peak` keeps the peaks of |C|.
 void add_transposed_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
   for (Index first = 0; first < A.cols; first += kKeys) {
     const Index last = std::min(first + kKeys, A.cols);
@@ -152,7 +152,7 @@ double dot(const double* x, const double* y, Index count) {
   return sum;
 }
 
-// The largest power of two that divides every element; infinite when all are zero.
+// The largest power of two that divides every element; infinite if all are zero.
 double unit(std::span<const float> words) {
   double smallest = std::numeric_limits<double>::infinity();
   for (const float word : words) {
@@ -166,12 +166,12 @@ double unit(std::span<const float> words) {
   return smallest;
 }
 
-// Are products of multiples of `unit` with this sum of absolute values added without error?
+// Whether products of multiples of `unit` with this sum of absolute values add up without error.
 bool exact(double sum_of_absolutes, double unit) {
   return unit >= 0x1p-126 && sum_of_absolutes <= 0x1p24 * unit;
 }
 
-// A product of depth d, its absolute counterpart |A||B| and the error of a float32 one.
+// A product of depth d, and the bound of the error of a float32 one.
 struct Product {
   Product() = default;
   Product(const Matrix& A, const Matrix& B, double unit)
@@ -188,8 +188,7 @@ struct Product {
   bool is_exact = true;
 };
 
-// The factor that B's side takes in |fl(A^ B^) - A B|, when |A^ - A| <= error:
-// error + rho(k)(|A| + error).
+// The factor of B's side in |fl(A^ B^) - A B|, if |A^ - A| <= error: error + rho(k)(|A| + error).
 Matrix carried(const Matrix& value, const Matrix& error, double k) {
   return map(value, error, [r = rho(k)](double x, double e) { return e + r * (std::abs(x) + e); });
 }
@@ -230,7 +229,7 @@ std::vector<double> independent_rows(const Product& product, double d) {
   return factors;
 }
 
-// K of a product (A B) K^T with all keys.
+// The keys K of products (A B) K^T.
 struct Keys {
   explicit Keys(const Matrix& K)
       : T(transposed(K)), abs_T(abs(T)), maxima(column_maxima(K)), rows(K.rows) {
@@ -245,7 +244,7 @@ struct Keys {
   Index rows = 0;
 };
 
-// h = B W, for (rows) h^T with all keys.
+// h = B W, for products (rows) h^T with all keys.
 struct KeyProduct {
   KeyProduct(const Matrix& B, const Matrix& W, double unit, double d)
       : h(B, W, unit),
@@ -260,14 +259,14 @@ struct KeyProduct {
   std::vector<double> maxima, factors;
 };
 
-// Such a product for a block of rows, with the bound of its error and [it].
+// A product of a block of rows with all keys, the bound of its error, and [it].
 struct Scores {
   Scores(Index count, Index keys) : value(count, keys), error(count, keys), dev(count, keys) {}
 
   Matrix value, error, dev;
 };
 
-// Sum of |row_k| maxima_k: no sum of absolute products of this row exceeds it.
+// Sum of |row_k| maxima_k, which no sum of absolute products of this row exceeds.
 double largest_sum(const double* row, const std::vector<double>& maxima) {
   double sum = 0;
   for (std::size_t k = 0; k < maxima.size(); ++k) {
@@ -298,17 +297,17 @@ bool has(std::span<const float> words, Index count) {
   return static_cast<Index>(words.size()) == count;
 }
 
-// What one query row knows of its softmax besides f and a. The dev_ are the [] above.
+// The softmax of one query row, besides f and a. The dev_ are the [] of the derivation.
 struct Row {
   double L = 0, dL = 0, dev_L = 0;
   double beta = 0, dev_b = 0;       // of b_i
   double dev_b_y = 0, dev_v_y = 0;  // of b_i and v by the errors of y
   double v = 0, dv = 0;
-  double dev_v = 0, dev_v_h = 0;  // without the errors of h, and by them
-  double lost = 0;                // of a word of W, if recentred: by underflow
+  double dev_v = 0, dev_v_h = 0;  // without the errors of h, and by these
+  double lost = 0;                // of a word of W by underflow, if recentred
 };
 
-// What a block of rows knows of f: f^ = f (1 + a)(1 + b), |a| <= e^alpha - 1.
+// The softmax of a block of rows: f^ = f (1 + a)(1 + b), |a| <= e^alpha - 1.
 struct Rows {
   Rows(Index rows, Index cols)
       : f(rows, cols), alpha(rows, cols), dev_a(rows, cols), row(static_cast<std::size_t>(rows)) {}
@@ -320,9 +319,9 @@ struct Rows {
   std::vector<Row> row;
 };
 
-// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error; dev_r without the errors of h,
-// dev_by_h by them. Where O is given, r = error = dev_r = 0. Where Y meets the rows, r is made of
-// what is wrong with the weights, with the words of f A3 besides (`chain`), and with their product
+// A block of rows of O: O^ = (1 + b)(O + r), |O^ - O| <= error. dev_r is without the errors of h,
+// dev_by_h by these. Where O is given, r = error = dev_r = 0. Where Y meets the rows, r has the
+// errors of the weights, those of the words of f A3 besides (`chain`), and those of their product
 // with Y.
 struct Output {
   Output(Index rows, Index cols)
@@ -438,7 +437,7 @@ class Evaluation {
     }
   }
 
-  // (A B) K^T for a block of rows, S = A B.
+  // (A B) K^T for a block of rows; S = A B.
   Scores times_keys(const Product& S, const Keys& keys, double unit) const {
     const Index count = S.value.rows;
     Matrix E = carried(S.value, S.error, d_);
@@ -468,7 +467,7 @@ class Evaluation {
     return s;
   }
 
-  // dO h^T, for a block of rows; or what has its form.
+  // dO h^T for a block of rows, or a product of that form.
   Scores times_product(const Matrix& dO, const KeyProduct& with, double unit) const {
     Scores q(dO.rows, keys_);
     add_product(dO, with.T, q.value);
@@ -523,7 +522,7 @@ class Evaluation {
     }
   }
 
-  // [a], [L] and [b] of one row. That l^ is a sum of e^(s - mu) counts as in the bound.
+  // [a], [L] and [b] of one row. l^ as a sum of e^(s - mu) counts as in the bound.
   void independent_softmax(const double* s, const double* dev_s, Rows& block, Index r) const {
     Row& row = block[r];
     const double* f = block.f[r];
@@ -565,7 +564,7 @@ class Evaluation {
     }
   }
 
-  // f h.
+  // O = f h.
   void sum_h(const Rows& block, Output& output) {
     const Matrix& f = block.f;
     Matrix off(f.rows, keys_), grown(f.rows, keys_), dev_off(f.rows, keys_);
@@ -588,7 +587,7 @@ class Evaluation {
     output.dev_by_h = map(by_h, [this](double x) { return per_depth_ * x; });
   }
 
-  // (f A3) Y.
+  // O = (f A3) Y.
   void sum_then_Y(const Rows& block, Output& output) const {
     const Matrix& f = block.f;
     Matrix off(f.rows, keys_), common(f.rows, keys_), grown(f.rows, keys_);
@@ -631,7 +630,7 @@ class Evaluation {
     add_product(dev_common, abs_h_, output.dev_r);
   }
 
-  // v of one row, and what it may be off by. G is null where it is not formed.
+  // v of one row, and the bound of its error. G is null if it is not formed.
   void row_sum(Row& row, const double* f, const double* a, const Scores& scores, const double* dO,
                const double* G, const Output& output, Index r) const {
     const double* O = output.O[r];
@@ -704,8 +703,7 @@ class Evaluation {
     row.dev_v_h = std::sqrt(by_h);
   }
 
-  // What either way to W knows of a block of rows of p: p, c and D of the derivation, and what
-  // U takes of p.
+  // A block of rows of p, for either way to W: p, c and D of the derivation, and the part of U.
   struct Gradient {
     Gradient(Index rows, Index cols)
         : p(rows, cols), c(rows, cols), D(rows, cols), shared(rows, cols) {}
@@ -802,7 +800,7 @@ class Evaluation {
   void independent_recentred_weights(const Row& row, const double* f, const double* dev_a,
                                      const double* q, const double* dev_q, const Sizes& sizes,
                                      const double* p, double* D) const {
-    // First the mean of the keys up to each, then the furthest from there on.
+    // First the distance of the mean of the keys up to each; then the largest from there on.
     double sum_f = 0;
     double sum_p = 0;
     for (Index j = 0; j < keys_; ++j) {
@@ -827,7 +825,7 @@ class Evaluation {
                 const Output& output) {
     const Matrix& f = block.f;
     const Index count = f.rows;
-    const Index formed = recentred_ ? 0 : count;  // rows of p that there ever are
+    const Index formed = recentred_ ? 0 : count;  // rows of p that are formed
     const double rho_2 = rho(2);
     const double rho_n = rho(n_);
     const double to_dQ = rho(m_);
@@ -909,7 +907,7 @@ class Evaluation {
         const double size = std::abs(W[r][k]);
         const double size_f = std::abs(fA2[r][k]);
         const double dW = at.beta * size + (1 + at.beta) * (at.dv * size_f + cA2[r][k] + at.lost);
-        // What the chains to dQ and g add up: p A2, or W itself.
+        // The chains to dQ and g add up p A2, or W itself.
         const double summed = recentred_ ? 0 : PA2[r][k];
         bound_W[r][k] = dW + to_g * (recentred_ ? size + dW : summed);
         by_keys[r][k] = (at.dev_v_h + at.dev_v_y) * size_f + at.dev_b_y * size;
@@ -961,7 +959,7 @@ class Evaluation {
     }
   }
 
-  // The products and sums of the last matrix products that underflow.
+  // The underflow of products and sums in the last matrix products.
   void add_underflow() {
     const auto add = [](Result& to, double x) {
       for (std::size_t k = 0; k < to.bound.words.size(); ++k) {
@@ -969,7 +967,7 @@ class Evaluation {
         to.expected.words[k] += x;
       }
     };
-    // (p A2) lost 2 m tiny and met A1; (A1^T p) lost 2 n tiny and met A2; then g's own.
+    // (p A2) lost 2 m tiny and met A1; (A1^T p) lost 2 n tiny and met A2; then follow g's sums.
     for (Index a = 0; a < width_; ++a) {
       double column_A1 = 0;
       for (Index i = 0; i < rows_; ++i) {
@@ -1003,9 +1001,9 @@ class Evaluation {
   Matrix X_, A2_, abs_A2_;
   Keys A2_keys_;
   Matrix abs_h_;
-  KeyProduct h_;  // where it is formed
-  KeyProduct y_;  // where X meets the keys
-  // Where Y meets the rows.
+  KeyProduct h_;  // if it is formed
+  KeyProduct y_;  // if X meets the keys
+  // If Y meets the rows.
   Matrix A3_, abs_A3_, Y_, abs_Y_, Y_T_;
   Keys A3_keys_;
   Result O_, L_, g_, dQ_, dK_, dV_;
@@ -1032,8 +1030,8 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   return Evaluation(input, chains).run();
 }
 
-// Values, bounds and what is expected, their squares and transposes: as measured over thin, wide
-// and square problems.
+// Values, bounds and expected errors, their squares and transposes, as measured over thin, wide and
+// square problems.
 Words evaluation_bytes(const Shape& shape) {
   const auto [n, m, d] = shape;
   const Words doubles =

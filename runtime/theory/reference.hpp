@@ -1,27 +1,27 @@
 #pragma once
-// What a float32 kernel should have computed, and how far from it any order of its
-// operations may have ended: a double-precision evaluation of attention and of its
-// gradient, each element with a forward error bound that is derived, not measured.
+// The result that a float32 kernel should have computed, and how far from it any order of its
+// operations may end: a double-precision evaluation of attention and of its gradient, each element
+// with a forward error bound that is derived, not measured.
 //
-// The bound holds for every kernel that forms S = A1 X, s = S A2^T, h = A3 Y and
-// q = dO h^T in these associations, sums in any order, keeps the row maximum (at once or
-// online, with rescaling), and has f as exp(s - L) or as e / l; v as rowsum(f o q) or as
-// rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. Chains tells
-// of others: Y may meet the rows, X the keys, and q a running mean in place of v. It
+// The bound holds for every kernel of the following kind. It forms S = A1 X, s = S A2^T, h = A3 Y
+// and q = dO h^T in these associations, and sums in any order. It keeps the row maximum (at once or
+// online, with rescaling). It has f as exp(s - L) or as e / l; v as rowsum(f o q) or as
+// rowsum(dO o O); p as f o (q - v) or as f o q - f o v; g in either association. Chains describes
+// other kernels: Y may meet the rows, X the keys, and a running mean of q may replace v. The bound
 // assumes round to nearest, exp and log of relative error at most 2^-22, and no overflow; underflow
 // may be gradual or flushed. docs/theory/reference.md has the derivation.
 //
-// A bound may be infinite (scores of an error beyond what exp can carry). Then nothing is
-// stated about the element, and compare() does not accept it.
+// A bound may be infinite (scores of an error beyond what exp can carry). Nothing is then stated
+// about the element, and compare() does not accept it.
 //
-// Beside the bound stands what independent roundings explain. The bound adds up roundings as
-// if all conspired, and for g of some thousand rows it says little; `expected` takes each one
-// as u xi, with independent xi of mean zero, |xi| <= 1, to first order in u. An error then
-// exceeds 8 u ||c||_2, c its sensitivities to the single roundings, with probability below
-// 3e-14 (Hoeffding; see Higham and Mary, SIAM J. Sci. Comput. 41 (2019) A2815). For g it also
-// takes kernels to pass through rows and keys in order. It is no theorem about a kernel: equal
-// rows, constant matrices or words that are all rounded the same way make roundings depend on
-// each other. Above `expected` is a warning; above `bound` is a verdict.
+// `expected` is the error that independent roundings explain. The bound adds up roundings as if all
+// conspired, and for g of some thousand rows it says little. `expected` takes each rounding as
+// u xi, with independent xi of mean zero, |xi| <= 1, to first order in u. An error then exceeds
+// 8 u ||c||_2, c its sensitivities to the single roundings, with probability below 3e-14
+// (Hoeffding; see Higham and Mary, SIAM J. Sci. Comput. 41 (2019) A2815). For g it also assumes
+// that kernels pass through rows and keys in order. It is no theorem about a kernel: equal rows,
+// constant matrices or words that are all rounded the same way make roundings depend on each other.
+// An error above `expected` is a warning; an error above `bound` is a verdict.
 //
 // O(n m d) time on one thread, O((n + m) d) memory.
 
@@ -34,9 +34,8 @@
 
 namespace redblue {
 
-// All row-major. dO, O and L may be empty. O and L come together, and are data where they
-// come: f = exp(s - L), v = rowsum(dO o O), without an error of their own. Give them only
-// for kernels that use them.
+// All row-major. dO, O and L may be empty. O and L come together, and count as exact data:
+// f = exp(s - L), v = rowsum(dO o O). They are for kernels that use them, and for no others.
 struct AttentionInput {
   Shape shape;
   std::span<const float> A1, A2, A3, X, Y;  // n x d, m x d, m x d, d x d, d x d
@@ -50,34 +49,35 @@ struct Bounded {
 };
 
 struct Reference {
-  Bounded O, L;           // empty where O and L are given
-  Bounded g, dQ, dK, dV;  // empty where dO is not
+  Bounded O, L;           // empty if O and L are given
+  Bounded g, dQ, dK, dV;  // empty if dO is not given
 };
 
-// How long a kernel's chains of roundings are, where the shape does not tell.
+// The lengths of a kernel's chains of roundings that the shape does not determine.
 struct Chains {
-  // At most this many roundings lie between one p_ij and one word of g, where more than the
-  // n + m of (A1^T p) A2 and A1^T (p A2): where partial products are added into g.
+  // The most roundings between one p_ij and one word of g, where these are more than the n + m of
+  // (A1^T p) A2 and A1^T (p A2): where partial products are added into g.
   double g = 0;
-  // At most this many times are a row's sum and accumulators rescaled: the number of key
-  // blocks less one, 0 if the maximum is known first. m - 1 is always enough.
+  // The most rescales of a row's sum and accumulators: the number of key blocks less one, 0 if the
+  // maximum is known first. m - 1 is always enough.
   double rescales = std::numeric_limits<double>::infinity();
-  // X meets the keys, S = A1 X is never formed: s = A1 (X A2^T).
+  // X meets the keys, and S = A1 X is never formed: s = A1 (X A2^T).
   bool X_meets_keys = false;
-  // Y meets the rows, h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from
+  // Y meets the rows, and h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from
   // sums of e A3 that l divides before Y or after.
   bool Y_meets_rows = false;
-  // Where not 0, the kernel is one pass over at most so many blocks of keys with a running mean
-  // of q, as "A running mean" in docs/theory/reference.md has it: W = U / l, g = A1^T W, dQ = W. It
-  // takes no O and L and gives no dK and dV, which stay empty. `g` is then from a word of W to one
-  // of g, and `rescales` is not read: it is the blocks less one.
+  // If not 0, the kernel is one pass over at most this many blocks of keys with a running mean of
+  // q, see "A running mean" in docs/theory/reference.md: W = U / l, g = A1^T W, dQ = W. It takes no
+  // O and L and gives no dK and dV, which stay empty. `g` then counts from a word of W to one of g.
+  // `rescales` is not read: it is the blocks less one.
   double recentred_blocks = 0;
 };
 
-// Throws: ShapeMismatch when a span does not have its size; for O and L where q is recentred.
+// Throws: ShapeMismatch if a span does not have its size, or if O and L are given where q is
+// recentred.
 [[nodiscard]] Reference evaluate(const AttentionInput& input, Chains chains);
 
-// About the most memory that evaluate() takes for its own matrices and the reference.
+// About the most memory, in bytes, that evaluate() takes for its matrices and the reference.
 [[nodiscard]] Words evaluation_bytes(const Shape& shape);
 
 // A (n x d) times B (d x m), summed in any order.
@@ -89,13 +89,13 @@ struct Deviation {
   double error = 0;
   double bound = 0;
   double expected = 0;
-  Index index = -1;  // -1: nothing was compared
-  // Every element is finite, has a finite bound, and keeps it; and there is an element.
+  Index index = -1;  // -1 if nothing was compared
+  // True if there are elements, and each is finite, has a finite bound and keeps it.
   bool ok = false;
-  // The same of `expected`: false without a false `ok` is a warning.
+  // The same for `expected`: false without a false `ok` is a warning.
   bool explained = false;
   double largest = 0;   // of all |value|
-  double relative = 0;  // the largest of all errors in units of it; 0 if there is no error
+  double relative = 0;  // the largest of all errors in units of `largest`; 0 without an error
 };
 
 // Throws: ShapeMismatch when the sizes differ.
