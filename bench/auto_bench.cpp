@@ -1,8 +1,9 @@
-// What `--objective time` chooses beside all that it might have chosen, interleaved: an iteration
-// times every kernel that fits, from nothing (with the forward pass where it needs one), the
-// planner's choice first. By the machine's calibration where there is one. The benchmark's own time
-// is the choice's; counters hold medians over the iterations: its ms, those of the fastest other,
-// and the quartiles of the ratio of that one's time to the choice's, iteration by iteration.
+// The choice of `--objective time` beside all its alternatives, interleaved. An iteration times
+// every kernel that fits, from nothing (with the forward pass where it needs one), the planner's
+// choice first. Rates are the machine's calibration if there is one. The time of the benchmark is
+// the choice's. Counters hold medians over the iterations: the choice's ms, those of the fastest
+// alternative, and the quartiles of the ratio of that one's time to the choice's, iteration by
+// iteration.
 //
 //   redblue_bench --benchmark_filter=auto/ --benchmark_counters_tabular=true
 
@@ -27,7 +28,7 @@ namespace redblue {
 namespace {
 
 constexpr int kIterations = 9;
-constexpr double kHopeless = 3;  // times what the choice takes: not run again
+constexpr double kHopeless = 3;  // times the time of the choice: not run again
 
 double quantile(std::vector<double> values, double at) {
   std::ranges::sort(values);

@@ -1,7 +1,6 @@
-// How fast each kernel runs, and what it moves: one benchmark a kernel, shape and M. An
-// iteration is a whole run on a fresh machine. Counters: the words as counted and as the
-// formula says, the peak, the flops, GF/s, and GF/s in percent of what multiply-adds out of
-// registers reach.
+// The speed of each kernel, and the words it moves: one benchmark a kernel, shape and M. An
+// iteration is a whole run on a fresh machine. Counters: the words counted and those of the
+// formula, the peak, the flops, GF/s, and GF/s in percent of multiply-adds out of registers.
 //
 //   redblue_bench --benchmark_filter=backward/ --benchmark_counters_tabular=true
 
@@ -22,7 +21,7 @@ struct Size {
   Shape shape;
   Index M;
 };
-// M around d^2, well above it, and with room for everything; then nothing that divides.
+// M around d^2, well above it, and with room for everything; then sizes that no block divides.
 constexpr Size kSizes[] = {
     {{512, 512, 64}, 4096},
     {{512, 512, 64}, 32768},

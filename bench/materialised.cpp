@@ -23,7 +23,7 @@ constexpr hn::CappedTag<float, 16> kLanes;
 using Vector = hn::Vec<decltype(kLanes)>;
 constexpr Index kWidth = hn::MaxLanes(kLanes);
 
-// Whole vectors, then the rest with what lies behind it masked.
+// Calls `body` for whole vectors, then for the rest of the row, which it must mask.
 template <class Body>
 HWY_INLINE void for_row(Index words, const Body& body) {
   Index j = 0;
@@ -102,7 +102,7 @@ HWY_EXPORT(exponentiate_row);
 HWY_EXPORT(gradient_row);
 HWY_EXPORT(scale_row);
 
-// C (rows x cols) = A B, with either factor transposed.
+// C (rows x cols) = A B, where either factor may be transposed.
 void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, Index rows, Index cols, Index depth,
              const float* A, const float* B, float* C) {
   const auto lda = static_cast<int>(a == CblasNoTrans ? depth : rows);
@@ -117,7 +117,8 @@ std::size_t size(Index rows, Index cols) {
 
 }  // namespace
 
-// Of whole vectors: a store into the end of a row would touch the next one, another thread's.
+// Rows are whole vectors: a store into the end of a row would touch the next one, which is another
+// thread's.
 Materialised::Materialised(const Shape& shape)
     : O((require(shape.m % 16 == 0 && shape.d % 16 == 0, "m and d are multiples of 16"),
          size(shape.n, shape.d))),

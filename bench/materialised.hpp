@@ -1,8 +1,8 @@
 #pragma once
-// What one would write without redblue: OpenBLAS products with n x m matrices in main memory,
-// and one vectorised pass over each row between them. Everything is allocated beforehand, no
-// pass is made that is not needed (1 / l is applied where p is made, or to O), and what a
-// later product needs is kept: g from nothing takes three n m d products.
+// Attention as one would write it without redblue: OpenBLAS products with n x m matrices in main
+// memory, and one vectorised pass over each row between them. Everything is allocated beforehand.
+// No pass is superfluous (1 / l is applied where p is made, or to O). Words that a later product
+// needs are kept: g from nothing takes three n m d products.
 
 #include <vector>
 
@@ -14,7 +14,7 @@ class Materialised {
  public:
   explicit Materialised(const Shape& shape);
 
-  // Row-major, of the shapes that the kernels take; `threads` for OpenBLAS and for the rows.
+  // Row-major, of the shapes that the kernels take. `threads` is for OpenBLAS and for the rows.
   void forward(const float* A1, const float* A2, const float* A3, const float* X, const float* Y,
                int threads);
   void gradient(const float* A1, const float* A2, const float* A3, const float* X, const float* Y,

@@ -1,7 +1,7 @@
-// redblue beside what one would write without it, interleaved: an iteration times the kernel,
-// the same problem by OpenBLAS with materialised matrices, both after a rest and a run that is not
-// timed, and multiply-adds out of registers, one after the other. The benchmark's own time is the
-// kernel's; counters hold medians over the iterations and the quartiles of the ratio of one
+// redblue beside an implementation without it, interleaved. An iteration times the kernel, the same
+// problem by OpenBLAS with materialised matrices, and multiply-adds out of registers, one after the
+// other. The first two run after a rest and a run that is not timed. The time of the benchmark is
+// the kernel's. Counters hold medians over the iterations, and the quartiles of the ratio of one
 // iteration's two times.
 //
 //   redblue_bench --benchmark_filter=peer/ --benchmark_counters_tabular=true
@@ -26,7 +26,7 @@ namespace redblue {
 namespace {
 
 constexpr int kIterations = 15;
-// The fast memory of a kernel, and its words where the cache is not known.
+// The fast memory of a kernel, and its words if the cache is not known.
 struct Peer {
   const char* kernel;
   CachePart cache;
@@ -45,13 +45,13 @@ double quantile(std::vector<double> values, double at) {
   return values[static_cast<std::size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-// Threads that have done their part of either side spin before they sleep, and would take from the
-// time of what comes next.
+// Threads that have done their part of either side spin before they sleep, and would slow down the
+// next timing.
 void rest() {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
-// Of a second run: the other side's words are in the caches before the first.
+// The time of a second run: the other side's words are in the caches before the first.
 template <class Work>
 double seconds(const Work& work) {
   rest();
@@ -100,7 +100,7 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
     counts = run_on_team(kernel, plan, team, {problem.io()}, topology).counts;
   };
 
-  // Given O and L, a kernel has less to do than the peer: only its share of the peak is told.
+  // Given O and L, a kernel has less to do than the peer: only its share of the peak is reported.
   const bool like = !kernel.needs_forward();
   by_us();
   if (like) {

@@ -1,5 +1,5 @@
 #pragma once
-// A problem in buffers of its own, for benchmarks: all that a kernel is given and returns.
+// A problem in buffers, for benchmarks: all that a kernel is given and returns.
 
 #include <map>
 #include <span>
@@ -12,7 +12,7 @@ namespace redblue {
 
 class BenchProblem {
  public:
-  // From seed 1; O and L, where the kernel is given them, by forward/rows.
+  // Operands are from seed 1; O and L, if the kernel is given them, are from forward/rows.
   BenchProblem(const KernelName& kernel, const Shape& shape);
 
   [[nodiscard]] const Operands& io() const { return io_; }
