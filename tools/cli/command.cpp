@@ -20,12 +20,12 @@ std::string upper(std::string name) {
   return name;
 }
 
-// REDBLUE_BLOCKS for --blocks. REDBLUE_M is the twin of --M, so that of --m keeps its case.
+// REDBLUE_BLOCKS for --blocks. The twin of --m keeps its case, because REDBLUE_M is that of --M.
 std::string twin_of(const CLI::App& app, const std::string& flag, Twin twin) {
   const std::string name = flag.substr(2);
   std::string command;
   if (twin == Twin::of_command) {
-    const CLI::App* top = &app;  // plot, of its kinds of pictures
+    const CLI::App* top = &app;  // plot, for its kinds of pictures
     while (top->get_parent()->get_parent() != nullptr) {
       top = top->get_parent();
     }
@@ -38,7 +38,7 @@ std::string with_twin(const std::string& help, const std::string& twin) {
   return help + " [" + twin + "]";
 }
 
-// The help names it, and is where an option keeps it.
+// The option's help text holds the name of its twin.
 std::string twin_of(const CLI::Option& option) {
   const std::string help = option.get_description();
   const std::size_t from = help.rfind('[') + 1;
@@ -73,7 +73,7 @@ std::vector<Given> given_to(const CLI::Option& option) {
   return given;
 }
 
-// As a shell takes it.
+// A word in the form that a shell takes.
 std::string quoted(const std::string& word) {
   const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
     return std::isalnum(c) != 0 ||
@@ -127,7 +127,7 @@ std::vector<Given> TextOption::all() const {
 std::vector<Given> TextOption::items() const {
   std::vector<Given> items;
   for (const Given& given : all()) {
-    std::istringstream list(given.text + ',');  // so that an empty last item is one
+    std::istringstream list(given.text + ',');  // so that an empty last item counts
     for (std::string text; std::getline(list, text, ',');) {
       items.push_back({text, given.from});
     }

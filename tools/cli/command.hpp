@@ -1,5 +1,5 @@
 #pragma once
-// The frame of the `redblue` command: what all subcommands share.
+// The frame of the `redblue` command, shared by all subcommands.
 
 #include <functional>
 #include <map>
@@ -14,11 +14,11 @@ class Option;
 
 namespace redblue {
 
-// One of a command's, with --help and --version as all have them.
+// Adds a subcommand with the --help and --version of all commands.
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& help);
 
-// The text of an option and where it came from, for messages: the flag, or its environment
-// twin (REDBLUE_N for --n). The flag wins.
+// The text of an option and its origin, for messages: the flag, or its environment twin (REDBLUE_N
+// for --n). The flag wins.
 struct Given {
   std::string text;
   std::string from;
@@ -26,26 +26,27 @@ struct Given {
 
 // The commands that read an environment twin.
 enum class Twin {
-  shared,     // each that has the flag: REDBLUE_N for --n
-  of_command  // one: REDBLUE_RECORD_OUT for --out of record. For files that are written, and
-              // where a flag has another meaning than in other commands.
+  shared,  // each command with the flag: REDBLUE_N for --n
+  // One command: REDBLUE_RECORD_OUT for --out of record. For files that are written, and for a flag
+  // that has another meaning in other commands.
+  of_command
 };
 
 // An option of a subcommand with its environment twin. Options are taken as text and parsed
 // by their subcommand, so that a message can name the culprit.
 class TextOption {
  public:
-  // `flags` is "--out", or with a short one before it "-o,--out".
+  // `flags` is "--out", or "-o,--out" with a short flag in front.
   TextOption(CLI::App& app, const std::string& flags, const std::string& help,
              const std::string& type, Twin twin = Twin::shared);
 
   [[nodiscard]] const std::string& flag() const { return flag_; }
-  // For messages: the flag, or its twin where that is what there is.
+  // For messages: the flag, or its twin if that is what was given.
   [[nodiscard]] std::string said() const;
   [[nodiscard]] std::optional<Given> get() const;
-  // For an option that may be given several times. Its twin holds a list, comma between.
+  // For an option that may be given several times. Its twin holds a list, separated by commas.
   [[nodiscard]] std::vector<Given> all() const;
-  // For one that holds such a list as a flag, too; given several times, all their items.
+  // For an option whose flag holds such a list, too: the items of all its occurrences.
   [[nodiscard]] std::vector<Given> items() const;
 
  private:
@@ -58,14 +59,14 @@ class Switch {
  public:
   Switch(CLI::App& app, const std::string& flag, const std::string& help);
   [[nodiscard]] bool get() const { return from().has_value(); }
-  // What sets it, for messages; nothing where it is not set.
+  // The flag or twin that sets it, for messages; nothing if it is not set.
   [[nodiscard]] std::optional<std::string> from() const;
 
  private:
   CLI::Option* option_;
 };
 
-// A word that a subcommand must have, without a flag: its kernel, its file.
+// A word that a subcommand requires, without a flag: its kernel, its file.
 class Argument {
  public:
   Argument(CLI::App& app, const std::string& name, const std::string& help);
@@ -75,8 +76,8 @@ class Argument {
   CLI::Option* option_;
 };
 
-// The words that ask for the same, from the subcommand's name on, with nothing left to the
-// environment. Flags of `instead` have these values, where they have any.
+// The words that ask for the same without the environment, from the subcommand's name on. A flag
+// that has a value, and is in `instead`, has the value there.
 std::vector<std::string> command_words(const CLI::App& app,
                                        const std::map<std::string, std::string>& instead = {});
 // The same as a shell takes it, on one line, after the program's name: the command that made a
@@ -87,8 +88,8 @@ enum class Format { table, json, csv };
 // Throws: UsageError.
 Format parse_format(const TextOption& option);
 
-// Each adds its subcommand to the application; the action runs once all is parsed, prints its
-// data on standard output and returns the exit code.
+// Each adds its subcommand to the application. The action runs once all is parsed, prints its data
+// on standard output and returns the exit code.
 using Action = std::function<int()>;
 Action add_list(CLI::App& app);
 Action add_info(CLI::App& app);

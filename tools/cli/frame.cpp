@@ -21,7 +21,7 @@
 namespace redblue {
 namespace {
 
-// Those of `app`, and within one of these its own.
+// Throws: UsageError for a word that is no subcommand of `app`, or of the subcommand before it.
 void check_subcommands(const CLI::App& app, std::span<char* const> words) {
   const std::vector<const CLI::App*> subcommands = app.get_subcommands(nullptr);
   if (subcommands.empty() || words.empty() || words.front()[0] == '-') {
@@ -60,7 +60,7 @@ int execute(int argc, char** argv, const std::string& name, const std::string& d
     app.exit(asked_for_words, words, words);
     print(words.str());
     return 0;
-  } catch (const CLI::ExtrasError&) {  // whose own text has them in the reverse order
+  } catch (const CLI::ExtrasError&) {  // its text has the arguments in reverse order
     constexpr bool kOfSubcommandsToo = true;
     const std::vector<std::string> extras = app.remaining(kOfSubcommandsToo);
     throw UsageError(fmt::format("The following argument{} not expected: {} ({} --help)",
@@ -72,7 +72,7 @@ int execute(int argc, char** argv, const std::string& name, const std::string& d
   return action();
 }
 
-// "filesystem error: cannot create directories: Not a directory [x]" as we say it.
+// "filesystem error: cannot create directories: Not a directory [x]" in the form of our messages.
 std::string said_of(const std::filesystem::filesystem_error& error) {
   constexpr std::string_view kHead = "filesystem error: ";
   const std::string reason = error.code().message();
@@ -94,9 +94,9 @@ int complain(const std::string& what, int code) {
 
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::vector<Subcommand>& subcommands) {
-  // A closed pipe is said, as a full disk is, and does not end the process without a word.
+  // A closed pipe is reported, as a full disk is, and does not end the process without a word.
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long says so itself
+  std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long fails
   try {
     return execute(argc, argv, name, description, subcommands);
   } catch (const UsageError& error) {

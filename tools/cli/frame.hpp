@@ -1,6 +1,6 @@
 #pragma once
-// What all commands have in common that are made of subcommands: theirs, --help, --version, and how
-// failures end.
+// The frame of all commands that have subcommands: their --help, their --version, and the messages
+// and exit codes of failures.
 
 #include <functional>
 #include <string>
@@ -17,7 +17,7 @@ struct Subcommand {
 };
 
 // Exit codes: 0 done; 1 failed: an input's content, a file, the memory, a verification; 2 usage:
-// the command line asks for what there is not; 3 a difference from a baseline.
+// the command line asks for something that does not exist; 3 a difference from a baseline.
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::vector<Subcommand>& subcommands);
 

@@ -21,8 +21,8 @@ std::time_t now() {
   return time.tv_sec;
 }
 
-// timeout(1) sends its signal twice, to the process and to its group; an impatient person sends it
-// again.
+// A signal soon after the first does nothing: timeout(1) sends its signal to the process and again
+// to its group. A later one is an impatient person's.
 extern "C" void note(int signal) {
   if (came == 0) {
     at = now();

@@ -1,6 +1,6 @@
 #pragma once
-// Signals that ask a run to end: it ends as at an error, so that it leaves nothing behind, or what
-// it needs to go on.
+// Signals that ask a run to end. The run ends as after an error, so that it leaves nothing behind,
+// or what it needs to continue.
 
 #include <functional>
 #include <stdexcept>
@@ -8,18 +8,19 @@
 
 namespace redblue {
 
-// What was asked to end, did: "ended by SIGINT".
+// A run was asked to end, and did: "ended by SIGINT".
 struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The message of such an end where one is asked for; else empty. Requires: stop_if_asked() was
-// called before.
+// The message of such an end if one was asked for; else empty. Requires: stop_if_asked() was called
+// before.
 std::string interruption();
 
-// From now on SIGINT, SIGTERM and SIGHUP are noted, and what this returns throws Interrupted when
-// one was: to be called now and then, from any thread. One that comes two seconds after the first,
-// or later, ends the process at once; and what the process was told to ignore stays so.
+// Notes SIGINT, SIGTERM and SIGHUP from now on. The returned function throws Interrupted if one has
+// come; it is called now and then, from any thread. A signal that comes two seconds after the
+// first, or later, ends the process at once. Signals that the process was told to ignore stay
+// ignored.
 std::function<void()> stop_if_asked();
 
 }  // namespace redblue

@@ -1,5 +1,5 @@
 #pragma once
-// For "unknown kernel": what the person may have meant.
+// For "unknown kernel": the names that the person may have meant.
 
 #include <span>
 #include <string>

@@ -19,7 +19,7 @@ void print(std::string_view text, std::FILE* stream) {
 
 void say(std::string_view line) noexcept {
   try {
-    constexpr std::size_t kMost = 2000;  // whatever names a file is made of
+    constexpr std::size_t kMost = 2000;  // however long the names of files in it are
     const std::string text = shortened(line, kMost);
     std::fprintf(stderr, "redblue: %s\n", text.c_str());
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,6 @@
 #pragma once
-// Data to standard output, and only whole: a full disk or a closed pipe is a failure. Words to
-// standard error.
+// Data go to standard output, and only whole: a full disk or a closed pipe is a failure. Words go
+// to standard error.
 
 #include <cstdio>
 #include <string_view>
@@ -15,12 +15,12 @@ namespace redblue {
 // Throws: std::system_error.
 void print(std::string_view text, std::FILE* stream = stdout);
 
-// Where a report goes: where a file that was asked for goes to standard output, to standard error.
+// The stream of a report: standard error if a file that was asked for goes to standard output.
 inline std::FILE* beside(bool data_on_standard_output) {
   return data_on_standard_output ? stderr : stdout;
 }
 
-// A report of any kind, which has these three forms.
+// A report of any kind that has these three forms.
 template <class Report>
 void print(const Report& report, Format format, std::FILE* stream = stdout) {
   print(format == Format::table  ? printable_lines(to_table(report))
@@ -29,12 +29,12 @@ void print(const Report& report, Format format, std::FILE* stream = stdout) {
         stream);
 }
 
-// A line to standard error, "redblue: " in front, printable and not endless. Where that cannot be
-// written, nothing can be said about it either.
+// Writes a line to standard error, after "redblue: ", printable and not endless. A failure to write
+// it cannot be reported.
 void say(std::string_view line) noexcept;
 
-// A line on standard error that is rewritten in place, and gone in the end; only where that is a
-// terminal.
+// A line on standard error that is rewritten in place, and removed in the end. It is shown only on
+// a terminal.
 class StatusLine {
  public:
   StatusLine() = default;
@@ -44,7 +44,7 @@ class StatusLine {
 
   [[nodiscard]] bool visible() const { return terminal_; }
   void show(std::string_view line) noexcept;  // "": no line
-  void clear() noexcept;                      // also one that another StatusLine shows
+  void clear() noexcept;                      // also a line that another StatusLine shows
 
  private:
   const bool terminal_ = ::isatty(STDERR_FILENO) == 1;

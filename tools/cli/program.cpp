@@ -11,7 +11,7 @@
 namespace redblue {
 namespace {
 
-// This program, and what of redblue it has from shared libraries.
+// The files of this program and of redblue's shared libraries that it uses.
 std::vector<std::string> program_files() {
   std::vector<std::string> files = {"/proc/self/exe"};
   ::dl_iterate_phdr(

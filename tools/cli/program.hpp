@@ -1,12 +1,12 @@
 #pragma once
-// Which program this is: what another build measured or counted may be another number.
+// The identity of this program: another build may measure or count other numbers.
 
 #include <string>
 
 namespace redblue {
 
-// Of the bytes of the command and of what it has from shared libraries of redblue.
-// Throws: std::system_error.
+// A hash of the bytes of the command and of redblue's shared libraries that it uses. Throws:
+// std::system_error.
 std::string program_fingerprint();
 
 }  // namespace redblue

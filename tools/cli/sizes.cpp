@@ -19,7 +19,7 @@ struct Unit {
   std::string_view suffix;
   Index size;
 };
-// A word has 4 bytes, so all whole KiB are whole words.
+// A word has 4 bytes, so that whole KiB are whole words.
 constexpr Unit kUnits[] = {{"", 1},
                            {"K", Index{1} << 10},
                            {"M", Index{1} << 20},
@@ -45,7 +45,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// For 64kb, 64KB, 64Ki and their like: what was probably meant. Else "".
+// For 64kb, 64KB, 64Ki and their like: the probable meaning. Else "".
 std::string guess(std::string_view digits, std::string_view suffix, std::span<const Unit> units) {
   const auto known = [&](std::string_view unit) {
     return std::ranges::find(units, unit, &Unit::suffix) != units.end();

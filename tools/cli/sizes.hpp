@@ -1,7 +1,7 @@
 #pragma once
-// Numbers as people type them: 1000, 4K, 64KiB, 0.5. What is not clearly one is refused.
+// Numbers as people type them: 1000, 4K, 64KiB, 0.5. A text that is not clearly one is refused.
 //
-// `what` names where the text came from ("--n", "REDBLUE_N") and begins the message.
+// `what` is the origin of the text ("--n", "REDBLUE_N"), and begins the message.
 
 #include <cstdint>
 #include <stdexcept>
@@ -13,20 +13,21 @@
 
 namespace redblue {
 
-// A command line that asks for what there is not. One line: where, the text, the remedy.
+// A command line that asks for something that does not exist. One line: where, the text, the
+// remedy.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// None of these takes a sign or spaces; all throw UsageError for what they do not take, and
+// None of these takes a sign or spaces. All throw UsageError for a text that they do not take and
 // for a number out of range.
 
 // A positive count: 1000, or K, M, G for 2^10, 2^20, 2^30.
 Index parse_size(std::string_view text, std::string_view what);
 
-// Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB; 64KiB is 16K words. Or a
-// cache of the machine or a share of it, whose words the topology knows: L1, L2*0.5. Or auto: the
-// part that a calibration chose.
+// Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB; 64KiB is 16K words. Or a cache of
+// the machine or a share of it, whose size the topology has: L1, L2*0.5. Or auto: the part that a
+// calibration chose.
 struct Auto {};
 using FastMemory = std::variant<Index, CachePart, Auto>;
 FastMemory parse_fast_memory(std::string_view text, std::string_view what);

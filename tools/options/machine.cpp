@@ -13,8 +13,8 @@
 namespace redblue {
 
 Topology machine_topology() {
-  // What hwloc cannot find out, the topology does not have; hwloc's own words about it would
-  // stand beside ours on standard error. Whoever wants them has set this otherwise.
+  // A value that hwloc cannot find out is absent from the topology. hwloc's messages about it would
+  // mix with ours on standard error. A user who wants them has set this variable otherwise.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   Topology topology = read_topology();
   // A description may be declared to be this system's.
@@ -43,7 +43,7 @@ std::vector<std::string> counter_names() {
 
 namespace {
 
-// Nothing where the environment does not say.
+// Nothing if the environment has neither place.
 std::optional<std::filesystem::path> calibration_place() {
   const auto variable = [](const char* name) -> std::filesystem::path {
     const char* text = std::getenv(name);

@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// Empty values for all twins that are set: they are set to nothing.
+// An empty value for each twin that is set; an empty twin counts as not set.
 std::vector<std::string> without_twins() {
   std::vector<std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -113,7 +113,7 @@ Measurement measure_by_callgrind(const std::vector<std::string>& command, const 
   if (program.interrupted != 0) {
     std::raise(program.interrupted);
   }
-  // Its own message, where it has one.
+  // The message of the process, if it has one.
   constexpr std::string_view kSays = "redblue: ";
   const bool speaks = std::string_view(program.err).starts_with(kSays);
   const std::string message =

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures, and the files that they go to: what all kinds of `redblue plot` share.
+// Pictures and their files, shared by all kinds of `redblue plot`.
 
 #include <filesystem>
 #include <functional>
@@ -12,13 +12,14 @@
 
 namespace redblue {
 
-// The gnuplot that a shell would take.
+// The gnuplot that a shell would run.
 class Gnuplot {
  public:
-  // Throws: std::runtime_error where there is none.
+  // Throws: std::runtime_error if the PATH has none.
   Gnuplot();
-  // The bytes of the picture. A signal meanwhile ends the process, after `before` that: who ends so
-  // leaves nothing. Throws: std::runtime_error with what gnuplot says, std::system_error.
+  // The bytes of the picture. A signal meanwhile ends the process, after a call of `before`, which
+  // lets the process leave nothing behind. Throws: std::runtime_error with gnuplot's message;
+  // std::system_error.
   [[nodiscard]] std::string draw(const Picture& picture, PictureFormat format,
                                  const std::function<void()>& before) const;
 
@@ -26,7 +27,7 @@ class Gnuplot {
   std::filesystem::path program_;
 };
 
-// What every kind of picture is asked.
+// The options of every kind of picture.
 struct PictureOptions {
   explicit PictureOptions(CLI::App& app);
   TextOption out;
@@ -35,11 +36,11 @@ struct PictureOptions {
 
 class PictureFile {
  public:
-  // Opened before the work is done, so that what is wrong with it is known.
-  // Throws: UsageError without a name, or for one that does not end as a picture's;
-  // std::runtime_error without gnuplot; std::system_error.
+  // Opens the file before the work is done, so that a bad file is known early. Throws: UsageError
+  // without a name, or for one that does not end as a picture's; std::runtime_error without
+  // gnuplot; std::system_error.
   explicit PictureFile(const PictureOptions& asked);
-  // Below it is the command that made it; bare, there is neither that nor a title.
+  // Below the picture is the command that made it; a bare picture has neither that nor a title.
   // Throws: as Gnuplot::draw().
   void draw(Picture picture, const CLI::App& command);
 

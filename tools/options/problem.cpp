@@ -40,7 +40,7 @@ void check_kernel(const std::string& name) {
   }
 }
 
-// The part of a cache that a calibration chose; `file` becomes where it lies.
+// The part of a cache that a calibration chose; `file` becomes the path of the calibration.
 CachePart by_calibration(const Given& given, const Topology& topology,
                          std::optional<std::string>& file) {
   if (!topology.unavailable.empty()) {
@@ -164,7 +164,7 @@ void FastMemoryOption::fill(Request& request) const {
 
 namespace {
 
-// NAME=VALUE.
+// Splits NAME=VALUE.
 std::pair<std::string, std::string> named(const Given& given, const char* expected) {
   const std::size_t equals = given.text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
@@ -173,7 +173,7 @@ std::pair<std::string, std::string> named(const Given& given, const char* expect
   return {given.text.substr(0, equals), given.text.substr(equals + 1)};
 }
 
-// Each name once.
+// Refuses a name that was given before.
 template <class Value>
 void put(const Given& given, const std::string& name, const Value& value,
          std::map<std::string, Value>& values) {
@@ -309,7 +309,7 @@ std::filesystem::path store_directory(const Given& given) {
 }
 
 Index parse_granule(const Given& given) {
-  const Index most = StoreOptions().buffer_bytes;  // what every command can open
+  const Index most = StoreOptions().buffer_bytes;  // every command can open these
   const Index bytes = parse_bytes(given.text, given.from);
   if (bytes % StoreLayout::kSector != 0 || bytes > most) {
     throw UsageError(fmt::format("{} '{}'{}: expected a multiple of 4KiB, at most 512KiB",

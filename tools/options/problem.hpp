@@ -1,6 +1,6 @@
 #pragma once
-// The options that say which kernel works on which problem with which M: shared by the
-// subcommands that plan or run.
+// The options that choose a kernel, its problem and its M, shared by the subcommands that plan or
+// run.
 
 #include <filesystem>
 #include <map>
@@ -17,7 +17,7 @@ class ShapeOptions {
   explicit ShapeOptions(CLI::App& app);
   // Throws (all): UsageError.
   void fill(Request& request) const;
-  // All but the width, of which there may be several.
+  // All lengths but the width, of which there may be several.
   void fill_lengths(Request& request) const;
   [[nodiscard]] std::vector<Index> widths() const;
 
@@ -36,11 +36,11 @@ class HeadsOption {
   TextOption heads_;
 };
 
-// --M. Requires, of a request to fill: its threads.
+// --M. Requires: the request to fill has its threads.
 class FastMemoryOption {
  public:
   explicit FastMemoryOption(CLI::App& app);
-  // Throws: UsageError, also where M is missing.
+  // Throws: UsageError, also if M is missing.
   void fill(Request& request) const;
   [[nodiscard]] const TextOption& option() const { return M_; }
 
@@ -71,11 +71,11 @@ class InputOptions {
   TextOption seed_, scale_;
 };
 
-// NAME=FILE, each name once. Throws: UsageError.
+// Fills `files` from NAME=FILE, each name once. Throws: UsageError.
 void fill_files(const TextOption& option, Request& request,
                 std::map<std::string, std::filesystem::path>& files);
 
-// --objective: words where left out. `what` is for the fewest, or for least time.
+// --objective, by default words. `what` begins the help: what is for the fewest, or for least time.
 class ObjectiveOption {
  public:
   ObjectiveOption(CLI::App& app, const std::string& what);
@@ -90,7 +90,7 @@ class ObjectiveOption {
 class ProblemOptions {
  public:
   explicit ProblemOptions(CLI::App& app);
-  // Throws: UsageError, for an unknown kernel with the names nearest to it.
+  // Throws: UsageError; for an unknown kernel it has the names nearest to it.
   void fill(Request& request) const;
 
  private:

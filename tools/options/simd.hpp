@@ -1,5 +1,5 @@
 #pragma once
-// The option that says in which instruction set the arithmetic runs: --simd NAME.
+// The option for the instruction set of the arithmetic: --simd NAME.
 
 #include <optional>
 #include <string>
@@ -11,7 +11,8 @@ namespace redblue {
 class SimdOption {
  public:
   explicit SimdOption(CLI::App& app);
-  // Uses it, where it is given, and returns it. Throws: UsageError, with the names that there are.
+  // Uses the instruction set, if one is given, and returns its name. Throws: UsageError, with the
+  // names of those available.
   std::optional<std::string> apply() const;
 
  private:

@@ -7,12 +7,13 @@
 
 namespace redblue {
 
-// The files of it.
-inline constexpr const char* kPointsFile = "points.jsonl";  // what is done so far
+// Its files.
+inline constexpr const char* kPointsFile = "points.jsonl";  // the points done so far
 inline constexpr const char* kTableFile = "sweep.csv";
 inline constexpr const char* kDocumentFile = "sweep.json";
 
-// What `redblue sweep` left there. Throws: InputError; std::runtime_error where it is not done.
+// The document that `redblue sweep` left there. Throws: InputError; std::runtime_error if there is
+// none yet.
 Sweep read_sweep(const std::filesystem::path& directory);
 
 }  // namespace redblue

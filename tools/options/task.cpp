@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// The value of that name; `otherwise` where nothing is given.
+// The value of that name; `otherwise` if nothing is given.
 template <class Value>
 Value choose(const TextOption& option, std::initializer_list<Value> values, Value otherwise) {
   const auto given = option.get();
@@ -30,7 +30,7 @@ Value choose(const TextOption& option, std::initializer_list<Value> values, Valu
   throw UsageError(fmt::format("{} '{}': expected {}", given->from, given->text, names));
 }
 
-// An option that this problem has nothing to do with.
+// Refuses an option that has no meaning for this problem.
 void refuse(const TextOption& option, std::string_view why) {
   if (const auto given = option.get()) {
     throw UsageError(fmt::format("{} '{}': {}", given->from, given->text, why));
@@ -41,7 +41,7 @@ Index required(const std::optional<Index>& size, std::string_view flag) {
   return size ? *size : throw UsageError(fmt::format("{} is missing", flag));
 }
 
-// Requires: the task's shape.
+// Requires: the task has its shape.
 void check_lengths(const Task& task, const Request& request) {
   if (task.sharing == Sharing::self && task.shape.m != task.shape.n) {
     throw UsageError(

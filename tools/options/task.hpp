@@ -1,6 +1,5 @@
 #pragma once
-// The options that say what is to be computed, by whatever kernel: shared by the subcommands that
-// bound and plan.
+// The options that describe a task, for any kernel, shared by the subcommands that bound and plan.
 
 #include <vector>
 
@@ -13,14 +12,14 @@ namespace redblue {
 class TaskOptions {
  public:
   explicit TaskOptions(CLI::App& app);
-  // The request gets where M came from. Throws: UsageError.
+  // The task. The request receives the origin of M. Throws: UsageError.
   [[nodiscard]] Task task(Request& request) const;
-  // A backward task for each width that --d lists, n as here where it is left out, M to be filled
-  // in: `caches`, an option, says it, and not --M. Throws: UsageError.
+  // A backward task for each width that --d lists. Without --n, n is this one. M is left to fill
+  // in: the option `caches` replaces --M. Throws: UsageError.
   [[nodiscard]] std::vector<Task> tasks_of_widths(Index n, const TextOption& caches) const;
 
  private:
-  // All but shape and M.
+  // The task without shape and M.
   [[nodiscard]] Task kind() const;
 
   ShapeOptions shape_;
