@@ -23,7 +23,8 @@ bool is_standard_output(const std::filesystem::path& target);
 // Whether data go to an open file of this process, a device or a pipe.
 bool is_stream(const std::filesystem::path& target);
 // The canonical path of the place that data go to, whether or not the file exists; where none can
-// be found, the path with its links followed. Used to refuse overwriting an input.
+// be found, the path with its links followed. Used to refuse overwriting an input or another
+// output.
 std::filesystem::path place_of(const std::filesystem::path& target);
 
 class WholeFile {
