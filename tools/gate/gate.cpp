@@ -1,4 +1,4 @@
-// record, check, diff: what kernels move, written down and held against what they move now.
+// record, check, diff: the words that kernels move, recorded and compared with a later program's.
 
 #include "tools/gate/gate.hpp"
 
@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kDifferent = 3;
 
-// A comparison in a form, and in more of them to files.
+// A comparison in one form on standard output, and in others in files.
 class FormOptions {
  public:
   explicit FormOptions(CLI::App& app)
@@ -62,7 +62,7 @@ class FormOptions {
     return tolerances;
   }
 
-  // Where it all goes, asked for before the work. Throws: UsageError, std::system_error.
+  // The destinations, opened before the work. Throws: UsageError, std::system_error.
   class Outputs {
    public:
     // Returns the exit code.
@@ -84,11 +84,11 @@ class FormOptions {
    private:
     friend class FormOptions;
     const ComparisonForm* form_ = nullptr;
-    std::string tolerance_;  // what it was given by
+    std::string tolerance_;  // the flag or twin that gave tolerances
     bool data_on_standard_output_ = false;
     std::vector<std::pair<const ComparisonForm*, std::unique_ptr<WholeFile>>> files_;
   };
-  // Not over what is compared.
+  // A file that is compared is no destination.
   [[nodiscard]] Outputs outputs(const std::vector<std::string>& compared) const {
     Outputs outputs;
     outputs.tolerance_ = tolerance_.said();
@@ -152,7 +152,7 @@ RecordedPoint record_point(const Subject& subject, const Arguments& arguments, H
   }
 }
 
-// A baseline is no place for a kernel that contradicts its formula.
+// A kernel that contradicts its formula has no place in a baseline.
 void check_formula(const Subject& subject, const Arguments& arguments,
                    const RecordedPoint& recorded) {
   if (!subject.formula) {
@@ -191,7 +191,7 @@ Compared check_point(const RecordedPoint& before, How how, const std::vector<Sub
   try {
     subject = &find_subject(subjects, before.point.subject);
     arguments = complete(*subject, before.point.arguments);
-  } catch (const std::invalid_argument& error) {  // the kernel, or one of its arguments, is no more
+  } catch (const std::invalid_argument& error) {  // the kernel, or one of its arguments, is gone
     compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
     return compared;
   }
@@ -199,7 +199,7 @@ Compared check_point(const RecordedPoint& before, How how, const std::vector<Sub
     compared.now = record(*subject, arguments, how);
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& error) {  // one that cannot run does not hide what others move
+  } catch (const std::exception& error) {  // a failure does not hide the words of other points
     compared.differences = {{.kind = Difference::Kind::failed, .why = error.what()}};
     return compared;
   }
@@ -232,7 +232,8 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
     std::ranges::for_each(suite.notes, say);
     std::optional<WholeFile> file;
     if (out) {
-      file.emplace(out->text);  // what cannot be written is known before the work
+      // Opened first, so that a file that cannot be written is known before the work.
+      file.emplace(out->text);
     }
     const Recording recording = record_suite(suite, jobs);
     if (file) {

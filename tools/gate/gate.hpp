@@ -8,7 +8,7 @@
 
 namespace redblue {
 
-// Requires: subjects that outlive the command.
+// Requires: the subjects outlive the command.
 std::vector<Subcommand> gate_subcommands(const std::vector<Subject>& subjects);
 
 }  // namespace redblue

@@ -1,4 +1,4 @@
-// main() of a command for kernels of a user's own: see tools/gate/own_kernel.hpp.
+// main() of a command for a user's kernels: see tools/gate/own_kernel.hpp.
 
 #include "tools/gate/own_kernel.hpp"
 

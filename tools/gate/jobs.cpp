@@ -23,8 +23,8 @@ JobsOption::JobsOption(CLI::App& app)
 unsigned JobsOption::get() const {
   const auto given = jobs_.get();
   if (!given) {
-    // A kernel of a user's runs in a forked child (runtime/gate/isolated.hpp). glibc's malloc comes
-    // through a fork while other threads allocate; a sanitizer's may leave its locks taken.
+    // A user's kernel runs in a forked child (runtime/gate/isolated.hpp). glibc's malloc survives a
+    // fork while other threads allocate; a sanitizer's may keep its locks taken.
     return kSanitized ? 1 : std::max(1U, std::thread::hardware_concurrency());
   }
   const Index jobs = parse_size(given->text, given->from);

@@ -1,5 +1,5 @@
 #pragma once
-// Points of a suite at the same time: --jobs.
+// --jobs: points of a suite at the same time.
 
 #include <cstddef>
 #include <functional>
@@ -13,7 +13,7 @@ namespace redblue {
 class JobsOption {
  public:
   explicit JobsOption(CLI::App& app);
-  // As many as there are processors where left out. Throws: UsageError.
+  // By default the number of processors; 1 with a sanitizer. Throws: UsageError.
   [[nodiscard]] unsigned get() const;
   [[nodiscard]] bool given() const { return jobs_.get().has_value(); }
   [[nodiscard]] std::string said() const { return jobs_.said(); }
@@ -22,8 +22,8 @@ class JobsOption {
   TextOption jobs_;
 };
 
-// Calls work(k) for each k below `count`, so many at a time; on a terminal a line says how many are
-// "recorded". Throws what the first of them to fail threw.
+// Calls work(k) for each k below `count`, up to `jobs` at a time. On a terminal a line says how
+// many are "recorded", or what `done` is. Throws: the first failure of a call.
 void each_point(std::size_t count, unsigned jobs, std::string_view done,
                 const std::function<void(std::size_t k)>& work);
 

@@ -30,13 +30,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kOwnSchema = 1;
 
-// Whoever registers does so before main() begins.
+// Registrations precede main().
 std::vector<Subject>& registered() {
   static std::vector<Subject> subjects;
   return subjects;
 }
 
-// Those that were registered. Nobody knows them: what one does ends its own point alone.
+// The registered kernels, isolated: a crash of an unknown kernel ends only its point.
 const std::vector<Subject>& own_kernels() {
   static const std::vector<Subject> kernels = [] {
     std::vector<Subject> all;
@@ -48,14 +48,14 @@ const std::vector<Subject>& own_kernels() {
   return kernels;
 }
 
-// What ran, what its formula says, or both.
+// A run, the values of its formula, or both.
 struct OwnReport {
   Point point;
   std::optional<RunCounts> counted;
   std::optional<std::vector<PhaseCost>> formula;
 
-  // Calls `row` with a name, what was counted (else what the formula says), and what the formula
-  // says of it, for each phase and then the total.
+  // Calls `row` for each phase and then the total, with a name, the counts (without a run, those of
+  // the formula), and the formula's counts of it.
   template <class Row>
   void each_row(const Row& row) const {
     const std::optional<RunCounts> said =
@@ -66,7 +66,7 @@ struct OwnReport {
                              : std::vector<PhaseCounts>::const_iterator();
       row(phase.path, phase, said && same != said->phases.end() ? &*same : nullptr);
     }
-    if (counted && said) {  // what the formula has, and nobody entered
+    if (counted && said) {  // phases of the formula that the run did not enter
       for (const PhaseCounts& phase : said->phases) {
         if (std::ranges::find(shown.phases, phase.path, &PhaseCounts::path) == shown.phases.end()) {
           row(phase.path, PhaseCounts{.path = phase.path, .io = {}, .operations = {}}, &phase);
@@ -142,7 +142,7 @@ std::string to_csv(const OwnReport& report) {
   return text;
 }
 
-// A kernel and what it is given, as options of all the sizes that any kernel has.
+// A kernel and its arguments: an option for each size that any kernel has.
 class PointOptions {
  public:
   explicit PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel of `list`") {
@@ -201,7 +201,7 @@ std::vector<Difference> off_formula(const Subject& subject, const Arguments& arg
                         : std::vector<Difference>();
 }
 
-// What this throws names the point.
+// Names the point in what `work` throws.
 template <class Work>
 void naming(const Point& point, const Work& work) {
   const auto named = [&](const std::exception& error) {
@@ -211,13 +211,13 @@ void naming(const Point& point, const Work& work) {
     work();
   } catch (const FastMemoryOverflow& error) {  // M is too small
     throw UsageError(named(error));
-  } catch (const FastMemoryTooSmall& error) {  // and a kernel of the library says so itself
+  } catch (const FastMemoryTooSmall& error) {  // a kernel of the library checks M beforehand
     throw UsageError(named(error));
   } catch (const CountOverflow& error) {
     throw UsageError(named(error));
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& error) {  // not the person's fault, but the kernel's
+  } catch (const std::exception& error) {  // the kernel's fault, not the user's
     throw std::runtime_error(named(error));
   }
 }
@@ -226,7 +226,7 @@ Action add_own_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>(app);
   return [options] {
     const auto point = options->point.get();
-    const Subject* const subject = point.subject;  // clang 14 captures no parts of a value
+    const Subject* const subject = point.subject;  // clang 14 does not capture structured bindings
     const Arguments& arguments = point.arguments;
     const Format format = parse_format(options->format);
     OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
@@ -282,7 +282,7 @@ Action add_own_list(CLI::App&) {
   };
 }
 
-// Names that suites and options could not have.
+// The reason why suites and options could not have the subject's names; else empty.
 std::string wrong_with(const Subject& subject) {
   const auto plain = [](const std::string& name) {
     return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {

@@ -1,5 +1,5 @@
 #pragma once
-// A command for kernels of your own: list, run, count, record, check and diff. Link
+// A command for a user's kernels: list, run, count, record, check and diff. Link
 // redblue::gate_main, which has main(), and register functions of a machine of M words:
 //
 //   void transpose(redblue::Machine& machine, const redblue::Arguments& given) {
@@ -8,10 +8,10 @@
 //   }
 //   REDBLUE_KERNEL("transpose/tiles", transpose, "n", "m").formula(words);
 //
-// Sizes are options then (--n, --m, and --M for all), and keys of a suite. Where a formula is
-// given, `run` and `record` fail unless it says exactly what was counted. Each point runs in a
-// child of the command, so that a crash is a failure of its point alone; gdb follows it after
-// `set follow-fork-mode child`.
+// Sizes become options (--n, --m, and --M for all) and keys of a suite. With a formula `run` and
+// `record` fail unless it gives exactly the counts of the run. Each point runs in a child of the
+// command, so that a crash is a failure of its point alone; gdb follows it after `set
+// follow-fork-mode child`.
 
 #include <functional>
 #include <string>
@@ -26,9 +26,9 @@ class Registration {
   using Work = std::function<void(Machine& machine, const Arguments& given)>;
   using Formula = std::function<std::vector<PhaseCost>(const Arguments& given)>;
 
-  // Until the process ends. Two of one name: the command refuses.
+  // Lasts until the process ends. The command refuses two of one name.
   Registration(const std::string& name, const Work& work, const std::vector<std::string>& sizes);
-  // What stays in fast memory, what passes: a line of `list`.
+  // A line of `list`: the operands that stay in fast memory, and those that pass.
   Registration& summary(const std::string& text);
   Registration& formula(const Formula& formula);
 

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostPoints = 100'000;
-constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may stand in its place
+constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may replace a suite
 
 bool matches(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find('*');
@@ -81,7 +81,8 @@ std::vector<Asked> asked_by(const Json& entry, const std::string& place,
   return found;
 }
 
-// A size as a number or as text. M may be in bytes, but no cache's: a suite is for all machines.
+// A size as a number or as text. M may be in bytes, but no part of a cache: a suite is for all
+// machines.
 Index size_of(const Json& json, const std::string& place, bool is_M) {
   if (json.is_number_unsigned() && json > 0 && json.get<std::uint64_t>() <= INT64_MAX) {
     return json.get<Index>();
@@ -106,7 +107,7 @@ Index size_of(const Json& json, const std::string& place, bool is_M) {
   }
 }
 
-// From, from * times, ... or from, from + step, ... to the last that is not beyond.
+// from, from * times, ... or from, from + step, ... up to `to`.
 std::vector<Value> range_of(const Json& json, const std::string& place, bool is_M) {
   const bool grows = json.contains("times");
   if (json.size() != 3 || !json.contains("from") || !json.contains("to") ||
@@ -162,7 +163,7 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
   return values;
 }
 
-// All combinations of an entry's values, the last key's fastest.
+// All combinations of an entry's values; the last key varies fastest.
 std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
                                const std::string& place) {
   std::vector<Arguments> grid(1);
@@ -171,7 +172,7 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
       continue;
     }
     const auto parameter = std::ranges::find(subject.parameters, key, &Parameter::name);
-    // complete() has a word for one that there is not.
+    // complete() refuses a parameter that does not exist.
     const std::vector<Value> values =
         parameter == subject.parameters.end()
             ? std::vector<Value>{Value(Index{1})}
@@ -191,7 +192,7 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
   return grid;
 }
 
-// The argument of an entry that this kernel has not at all; empty where it has them all.
+// The first argument of an entry that this kernel does not take at all; empty if it takes all.
 std::string not_taken(const Json& entry, const Subject& subject) {
   for (const auto& [key, value] : entry.items()) {
     if (key != "kernel" &&
@@ -202,8 +203,8 @@ std::string not_taken(const Json& entry, const Subject& subject) {
   return "";
 }
 
-// Kernels that a pattern matches, and what they do not take of what an entry gives: they are left
-// out, so that a pattern can mean all that can.
+// Kernels that a pattern matches but that do not take what an entry gives. They are left out, so
+// that a pattern can mean all kernels that take it.
 class LeftOut {
  public:
   void add(const std::string& argument, const std::string& kernel) {
@@ -302,7 +303,7 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
                  const std::vector<std::string>& hows) {
   const std::string text = read_text(file, kMostBytesOfSuite);
   const std::string path = input_name(file);
-  if (!is_utf8(text)) {  // comments, too, which the parser does not look at: a sweep keeps the text
+  if (!is_utf8(text)) {  // checks comments too, which the parser skips: a sweep keeps the text
     throw InputError(path + " is not UTF-8");
   }
   const Json document = parse_json(text, path, Comments::yes);

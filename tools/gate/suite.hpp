@@ -1,13 +1,12 @@
 #pragma once
-// A suite: a small file of kernels and grids of what they are given; JSON, // comments allowed.
+// A suite: a small file of kernels and grids of their arguments; JSON, // comments allowed.
 //
 //   {"how": "run",
 //    "points": [{"kernel": ["backward/small", "backward/rows*"],
 //                "n": [64, 129], "d": 16, "M": {"from": "1K", "to": "16K", "times": 2}}]}
 //
-// An entry is all combinations of its values. Of the kernels that a `*` matches those are left out,
-// with a note, that do not take what the entry gives. A recording may stand in its place: then its
-// points are meant.
+// An entry is all combinations of its values. Kernels that match a `*` but do not take what the
+// entry gives are left out, with a note. A recording in place of a suite stands for its points.
 
 #include <string>
 #include <vector>
@@ -23,18 +22,18 @@ struct SuitePoint {
 };
 
 struct Suite {
-  std::string how;                      // "run" where it says nothing
+  std::string how;                      // by default "run", or the first that is allowed
   std::vector<SuitePoint> points;       // each once
   std::string text = {};                // of the file
-  std::vector<std::string> notes = {};  // what a person should know of it
+  std::vector<std::string> notes = {};  // for a person: kernels that were left out
 };
 
-// Of a file, or of standard input: "-". Throws: InputError naming it, the entry and the culprit;
-// std::system_error for the file.
+// Reads a file, or standard input: "-". Throws: InputError with the file, the entry and the
+// culprit; std::system_error for the file.
 Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
                  const std::vector<std::string>& hows);
 
-// The subject of this name. Throws: std::invalid_argument with the names nearest to it.
+// The subject of this name. Throws: std::invalid_argument with the nearest names.
 const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name);
 
 }  // namespace redblue
