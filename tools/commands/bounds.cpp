@@ -1,4 +1,4 @@
-// redblue bounds: how few words a problem can move, and how near our kernels come.
+// redblue bounds: lower bounds on the words of a problem, and the distance of our kernels to them.
 
 #include <memory>
 

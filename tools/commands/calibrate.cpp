@@ -1,6 +1,6 @@
-// redblue calibrate: which share of L1 and of L2 makes the fastest M on this machine, and with
-// which the words that are counted are those that the cache moves; and how long each kernel takes.
-// Into a file for --M auto and --objective time.
+// redblue calibrate: the share of L1 and of L2 that makes the fastest M on this machine, the shares
+// at which the counted words are those that the cache moves, and the time of each kernel. The file
+// is for --M auto and --objective time.
 
 #include <algorithm>
 #include <array>
@@ -45,23 +45,23 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
 constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
-constexpr Index kQueries = 2048;  // some 50 ms a run
+constexpr Index kQueries = 2048;  // about 50 ms a run
 constexpr Index kWidth = 64;
 constexpr Index kRounds = 15;
-// For the rates of all kernels, of which some are slow: at most that many queries, rounds, and
-// seconds for one plan.
+// The rates cover all kernels, some of them slow: limits on queries, rounds, and the seconds of one
+// plan.
 constexpr Index kRateQueries = 1024;
 constexpr Index kRateRounds = 9;
 constexpr double kRateSeconds = 0.3;
 constexpr std::array kRateWidths = {Index{64}, Index{128}};
 constexpr double kRateShare = 0.75;
 
-// What was measured, piece by piece, in a journal beside the file that it is for. After an
-// interruption the next call of the same program on the same machine continues from it.
+// Measurements, piece by piece, in a journal beside the target. After an interruption the next call
+// of the same program on the same machine continues from it.
 class Kept {
  public:
   Kept(const std::filesystem::path& target, const Json& head) {
-    if (is_stream(target)) {  // beside which there is no place
+    if (is_stream(target)) {  // a stream has no place beside it
       return;
     }
     journal_.emplace(target.string() + ".part");
@@ -78,7 +78,7 @@ class Kept {
     say(fmt::format("{} measured before: continuing", counted(std::ssize(pieces_), "piece")));
   }
 
-  // What `measure` returned for this piece, now or before. Throws: Interrupted.
+  // The measurement of this piece, by `measure` now or in an earlier call. Throws: Interrupted.
   template <class Measure>
   Json operator()(const std::string& piece, const Measure& measure) {
     if (const auto known = pieces_.find(piece); known != pieces_.end()) {
@@ -86,13 +86,13 @@ class Kept {
     }
     stop();
     Json measured = measure();
-    stop();  // what a signal disturbed is no measurement
+    stop();  // a signal disturbs a measurement
     if (journal_) {
       journal_->append(Json{piece, measured}.dump() + "\n");
     }
     return measured;
   }
-  // Throws: Interrupted, saying what is kept.
+  // Throws: Interrupted, with the place of what is kept.
   void stop() const {
     try {
       stop_();
@@ -103,7 +103,7 @@ class Kept {
                                  : asked.what());
     }
   }
-  // Once it is all in the file.
+  // Requires: the target has all of it.
   void remove() {
     if (journal_) {
       journal_->remove();
@@ -116,7 +116,7 @@ class Kept {
   std::map<std::string, Json> pieces_;
 };
 
-// Where there is no terminal for a line that says how far it is.
+// Reports progress where no terminal shows a status line.
 void begin(const StatusLine& status, const std::string& part) {
   if (!status.visible()) {
     say(part);
@@ -168,7 +168,7 @@ MemoryClaim memory_for(const Shape& shape) {
           fmt::format("calibrate with n = {}", shape.n), "take a smaller n"};
 }
 
-// Shares in turn, round after round: what else the machine does meanwhile meets them all alike.
+// The shares take turns, round after round, so that other work of the machine meets them all alike.
 void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& status,
           Kept& kept) {
   const Kernel& kernel = find_kernel(kTimedKernel);
@@ -204,7 +204,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
   }
 }
 
-// One of the plans that a kernel's rates are from.
+// One of the plans whose times become a kernel's rates.
 struct TimedPlan {
   TimedProblem* trial;
   Plan plan;
@@ -212,8 +212,8 @@ struct TimedPlan {
   double spent = 0;
 };
 
-// Those for some width: with three quarters of each cache; where none is enough, with twice the
-// least M, at which some kernels do their work over and over.
+// The plans of one width, with three quarters of each cache. Where neither is enough, twice the
+// least M is used, because at the least M some kernels repeat their work.
 std::vector<TimedPlan> plans_for_rates(TimedProblem& trial, const KernelName& name,
                                        const Shape& shape,
                                        const std::vector<CalibratedCache>& caches) {
@@ -233,8 +233,8 @@ std::vector<TimedPlan> plans_for_rates(TimedProblem& trial, const KernelName& na
   return plans;
 }
 
-// Kernels and caches in turn, as above. The fastest round tells: few are too few for a median, and
-// whatever disturbs only adds.
+// Kernels and caches take turns, as above. The fastest round counts: the rounds are too few for a
+// median, and disturbances only add time.
 Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology, Index n,
             StatusLine& status, Kept& kept) {
   Rates all;
@@ -283,7 +283,7 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
   return all;
 }
 
-// The command that measures it under callgrind.
+// The command that measures this request under callgrind.
 std::vector<std::string> under_callgrind(const Request& request) {
   return {"measure", request.kernel,
           "--n",     std::to_string(*request.n),
@@ -292,7 +292,7 @@ std::vector<std::string> under_callgrind(const Request& request) {
           "--via",   "callgrind"};
 }
 
-// Three square matrices, each as large as the cache, and three blocks that fill M.
+// Three square matrices, each as large as the cache, and blocks of which three fill M.
 Request product(const CalibratedCache& cache, const MeasuredShare& share) {
   Request request;
   request.kernel = kTrafficKernel;
@@ -301,7 +301,7 @@ Request product(const CalibratedCache& cache, const MeasuredShare& share) {
   return request;
 }
 
-// By counters where they are believed, else by callgrind where that is there.
+// By counters if they are believed, else by callgrind if it is available.
 void measure_traffic(CalibratedCache& cache, const Topology& topology, const Counters& counters,
                      StatusLine& status, Kept& kept) {
   const double words = static_cast<double>(cache.bytes) / sizeof(float);
@@ -346,7 +346,7 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
     } catch (const Interrupted&) {
       throw;
     } catch (const std::runtime_error& error) {
-      kept.stop();  // it may have failed by the signal
+      kept.stop();  // the failure may be the signal's
       cache.no_traffic = error.what();
       for (MeasuredShare& all : cache.shares) {
         all.ratio.reset();
@@ -407,7 +407,7 @@ Action add_calibrate(CLI::App& app) {
                             .rates_n = std::min(queries, kRateQueries)};
     calibration.levels = caches_of(calibration.topology);
     const MemoryClaim memory = memory_for(shape);
-    // A file that cannot be written is known before the work is done.
+    // The file is opened before the work, so that one that cannot be written is known at once.
     const std::filesystem::path path = target(options->out);
     WholeFile file(path);
     Kept kept(path, {{"program", program_fingerprint()},

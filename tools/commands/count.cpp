@@ -1,4 +1,4 @@
-// redblue count: what a kernel will move, from its formulas, at once.
+// redblue count: the words that a kernel will move, from its formulas, at once.
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-// redblue info: what this binary is, and what the machine offers it.
+// redblue info: the properties of this binary, and what the machine offers it.
 
 #include <memory>
 #include <optional>
@@ -86,7 +86,7 @@ std::string info_json(const Topology& topology, const Counters& counters) {
   return json.dump(2) + "\n";
 }
 
-// "512.0 KiB, lines of 64 bytes, 8 ways, 2 of them, each for 1 core". Of unlike ones the first.
+// "512.0 KiB, lines of 64 bytes, 8 ways, 2 of them, each for 1 core". Of unlike caches the first.
 std::string words(const std::vector<Cache>& caches) {
   if (caches.empty()) {
     return "unknown";

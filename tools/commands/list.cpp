@@ -1,4 +1,4 @@
-// redblue list: the kernels, what they are given and return, and the least M of each.
+// redblue list: the kernels, their operands and results, and the least M of each.
 
 #include <memory>
 

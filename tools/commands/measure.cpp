@@ -1,5 +1,5 @@
-// redblue measure: runs a kernel, counted, and puts beside the words what a cache did: the
-// processor's own, by its event counters, or a simulated one, by callgrind.
+// redblue measure: a counted run, and beside its words the traffic of a cache: the processor's, by
+// its event counters, or a simulated one's, by callgrind.
 
 #include <cstdlib>
 #include <memory>
@@ -20,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// The cache that M stands for: the one it was said to be a part of, or the smallest that holds it.
+// The cache that M stands for: the one that M was given as a part of, or the smallest that holds M.
 CacheLevel level_of(const Request& request, const Topology& topology,
                     const std::optional<Given>& given) {
   if (given) {
@@ -44,8 +44,8 @@ CacheLevel level_of(const Request& request, const Topology& topology,
       fmt::format("--level is missing: no cache that is known here holds M = {} words", request.M));
 }
 
-// `app` is what was typed. The child has the M that was found here: a cache, and what calibrate
-// found, are this process's to look up.
+// `app` holds the words that were typed. The child is given the M found here, because only this
+// process can look up a cache or a calibration.
 int by_callgrind(const CLI::App& app, const Request& request,
                  const std::optional<Given>& given_level, Format format) {
   if (const std::string why = callgrind_unavailable(); !why.empty()) {
@@ -75,7 +75,7 @@ int by_callgrind(const CLI::App& app, const Request& request,
   }
 }
 
-// What happens under callgrind: the run, its phases dumped, and its document.
+// The child's part, under callgrind: the run, the dumps of its phases, and its document.
 int inside_callgrind(const Request& request, const char* cache_bytes) {
   const auto bytes = static_cast<std::uint64_t>(parse_size(cache_bytes, kInsideCallgrind));
   const Report report =
@@ -121,7 +121,7 @@ Action add_measure(CLI::App& app) {
     if (via && via->text != "papi" && via->text != "callgrind") {
       throw UsageError(fmt::format("{} '{}': expected papi or callgrind", via->from, via->text));
     }
-    // Counters and simulation see one thread, and one machine that is its own.
+    // Counters and simulation see one thread, with a machine that no other thread uses.
     if (request.threads > 1) {
       throw UsageError(request.said("--threads") + ": a measurement has one");
     }

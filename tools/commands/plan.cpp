@@ -1,5 +1,5 @@
-// redblue plan: which kernel moves the fewest words, or takes the least time, and how near the
-// others come; with --cache, which of the paper's two algorithms is for which device.
+// redblue plan: the kernel that moves the fewest words, or takes the least time, and how near the
+// others come; with --cache, the better of the paper's two algorithms for each device.
 
 #include <algorithm>
 #include <cctype>
@@ -22,7 +22,7 @@
 namespace redblue {
 namespace {
 
-constexpr Index kQueries = 4096;  // of --cache, where --n is left out
+constexpr Index kQueries = 4096;  // of --cache without --n
 
 std::vector<std::string> device_names() {
   std::vector<std::string> names;
@@ -32,7 +32,7 @@ std::vector<std::string> device_names() {
   return names;
 }
 
-// Sizes and names, or all.
+// Sizes, names of devices, or "all".
 std::vector<Device> devices_of(const TextOption& option) {
   std::vector<Device> found;
   for (const Given& given : option.items()) {

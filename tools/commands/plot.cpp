@@ -1,5 +1,5 @@
 // redblue plot: pictures of what kernels do. A kind of picture is one function, which adds its
-// options to a subcommand of its own and draws.
+// options to its subcommand and draws.
 
 #include <algorithm>
 #include <cctype>
@@ -55,7 +55,7 @@ Action occupancy(CLI::App& app) {
   };
 }
 
-// A few of them: "64, 128, 256, ...".
+// The first few: "64, 128, 256, ...".
 std::string some_of(std::vector<std::string> values) {
   constexpr std::size_t kSome = 3;
   if (values.size() > kSome) {
@@ -65,7 +65,7 @@ std::string some_of(std::vector<std::string> values) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-// A sweep, and which of its points.
+// A sweep, and the choice of its points.
 class SweepOptions {
  public:
   explicit SweepOptions(CLI::App& app)
@@ -76,7 +76,7 @@ class SweepOptions {
 
   [[nodiscard]] const PictureOptions& picture() const { return picture_; }
   [[nodiscard]] Sweep sweep() const { return read_sweep(directory_.get()); }
-  // Throws: UsageError where no point is so.
+  // Throws: UsageError if no point matches.
   [[nodiscard]] Points points(const Sweep& sweep) const {
     std::map<std::string, std::string> where;
     for (const Given& given : where_.items()) {
@@ -115,14 +115,14 @@ class SweepOptions {
   PictureOptions picture_;
 };
 
-// And over which of their sizes.
+// The choice of points and of the axis to draw them over.
 class SliceOptions : public SweepOptions {
  public:
   explicit SliceOptions(CLI::App& app)
       : SweepOptions(app),
         over_(app, "--over", "the axis; the one of them that varies where left out", kOver) {}
 
-  // All of these points. Throws: UsageError where they differ in more than the axis.
+  // All of these points. Throws: UsageError if they differ in more than the axis.
   [[nodiscard]] Slice slice(const Points& points) const {
     const std::vector<Differing> all = differing(points);
     const std::vector<std::string> axes = axes_of(all);
@@ -135,7 +135,7 @@ class SliceOptions : public SweepOptions {
       if (found.size() <= 1) {
         return found.empty() ? Slice{.over = axis, .common = {}, .points = {}} : found.front();
       }
-      // One of the slices, and not one of a few points where there are others.
+      // The example names a slice with the most points.
       const Slice& most = *std::ranges::max_element(
           found, {}, [](const Slice& slice) { return slice.points.size(); });
       std::string fixed;
@@ -153,7 +153,7 @@ class SliceOptions : public SweepOptions {
   }
 
  private:
-  // Over which points that differ so can be drawn: at least one.
+  // The axes over which points that differ so can be drawn: at least one.
   [[nodiscard]] std::vector<std::string> axes_of(const std::vector<Differing>& all) const {
     if (const auto over = over_.get()) {
       if (std::ranges::find(kAxes, over->text) == kAxes.end()) {
@@ -174,7 +174,7 @@ class SliceOptions : public SweepOptions {
   TextOption over_;
 };
 
-// Draws what `picture` makes of the sweep and its options.
+// Draws the picture that `picture` makes of the options and the sweep.
 template <class Options, class Make>
 Action drawn(CLI::App& app, Make picture) {
   const auto options = std::make_shared<Options>(app);

@@ -37,11 +37,11 @@ int report(const std::filesystem::path& directory, const std::filesystem::path& 
            const std::string& command) {
   Sweep sweep = read_sweep(directory);
   sweep.context.emplace_back("this page", command);
-  std::optional<WholeFile> page(target);  // what is wrong with it is known before it takes time
+  std::optional<WholeFile> page(target);  // opened first, so that an error shows before the work
   std::vector<ReportFigure> figures;
   if (const std::optional<Gnuplot> gnuplot = gnuplot_if_any()) {
     for (Picture& picture : figures_of(sweep, kSubjectsWithPhases)) {
-      const std::string title = std::exchange(picture.title, "");  // the page has it
+      const std::string title = std::exchange(picture.title, "");  // the page has the title
       figures.push_back(
           {title, gnuplot->draw(picture, PictureFormat::svg, [&page] { page.reset(); })});
     }

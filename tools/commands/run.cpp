@@ -1,4 +1,4 @@
-// redblue run: runs a kernel on inputs from files or from a seed, counted.
+// redblue run: a counted run of a kernel on inputs from files or from a seed.
 
 #include "runtime/run/run.hpp"
 
@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// On a terminal a line says how far it is.
+// On a terminal a line shows the progress.
 Report run_shown(const Request& request, const Topology& topology) {
   StatusLine status;
   if (!status.visible()) {
@@ -69,7 +69,7 @@ Action add_run(CLI::App& app) {
     const Format format = parse_format(options->format);
     options->simd.apply();
 
-    // Where threads go is asked only where there are several.
+    // A single thread is not pinned and needs no topology.
     const Topology topology = request.threads > 1 ? machine_topology() : Topology();
     const Report report = run_shown(request, topology);
     print(report, format, beside(std::ranges::any_of(request.out, [](const auto& out) {
@@ -78,7 +78,7 @@ Action add_run(CLI::App& app) {
     if (request.in.contains("O") && std::ranges::find(report.given, "O") == report.given.end()) {
       say(fmt::format("O and L are not used: {} makes its own", spelled(report.kernel.plan)));
     }
-    // CSV has no room for the verdict; and what is not as it should be is said in any case.
+    // CSV has no room for the verdict; a bad one is reported in any format.
     constexpr double kUsual = 1e-3;
     if (report.error) {
       const Verdict& error = *report.error;

@@ -1,4 +1,4 @@
-// redblue store: the matrices of a store on disk, seen, verified, brought in and taken out.
+// redblue store: the matrices of a store on disk: listed, verified, imported and exported.
 
 #include "memsim/store/store.hpp"
 
@@ -41,7 +41,7 @@ StoreOptions options_of(Index granule_bytes) {
   return options;
 }
 
-// Names that are no path, and that no file of a run has.
+// A name is no path, and no file of a run has it.
 void check_name(const std::string& name, const std::string& item) {
   const bool good = std::ranges::all_of(name, [](unsigned char letter) {
     return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
@@ -67,12 +67,12 @@ void check_directory(const Path& directory) {
   }
 }
 
-// DIR, or file:DIR as for a run.
+// DIR, or file:DIR as a run has it.
 Path directory_of(const std::string& text) {
   return text.starts_with("file:") ? store_directory({text, "directory"}) : Path(text);
 }
 
-// Of those that are asked for, or all.
+// The matrices that are asked for, or all.
 Items chosen(const Store& store, const Items& asked) {
   const Items all = store.names();
   if (all.empty()) {
@@ -90,7 +90,7 @@ Items chosen(const Store& store, const Items& asked) {
   return asked.empty() ? all : asked;
 }
 
-// A matrix that is there once it is whole.
+// Makes a matrix, which has its name only once it is whole.
 template <class Fill>
 void make(Store& store, const std::string& name, Index rows, Index cols, const Fill& fill) {
   const auto file = store.create(name + std::string(Store::kTemporarySuffix),
@@ -167,7 +167,7 @@ int verify(const Path& directory, const Items& asked) {
                         unwritten == 0   ? ""
                         : unwritten == 1 ? ", 1 never was"
                                          : fmt::format(", {} never were", unwritten)));
-    } catch (const StoreError& error) {  // the others may be whole
+    } catch (const StoreError& error) {  // other matrices may be whole
       say(error.what());
       code = 1;
     }
@@ -200,7 +200,7 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
   return 0;
 }
 
-// The operands of attention, or some of them, as a run without files would make them.
+// Generates operands of attention, those of a run without files.
 int generate(const Path& directory, const Items& asked, const Request& request, const Shape& shape,
              Index granule_bytes) {
   std::vector<Signature> operands;
@@ -247,7 +247,7 @@ int export_files(const Path& directory, const Items& items) {
     const auto file = store.open(file_of(name));
     const Index rows = file->rows();
     const Index cols = file->cols();
-    // L has one dimension, as for a run.
+    // L has one dimension, as in a run.
     NpyWriter writer(path,
                      name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
     export_rows(*file, writer);
@@ -284,7 +284,7 @@ Action add_store(CLI::App& app) {
     command->add_option("items", options->items, items)->required(required)->option_text(" ");
     return command;
   };
-  // An action is given the options: one that held them would keep them alive for ever.
+  // An action is given the options: a copy in it would keep them alive for ever.
   const auto runs = [options](CLI::App* command, std::function<int(const Options&)> action) {
     command->final_callback([options, action] { options->action = action; });
   };

@@ -1,5 +1,5 @@
-// redblue sweep: the points of a suite, each counted or timed, into a directory that figures and
-// reports are made from.
+// redblue sweep: the points of a suite, each counted or timed, in a directory from which figures
+// and reports are made.
 
 #include "runtime/sweep/sweep.hpp"
 
@@ -49,7 +49,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kTime = "time";
 
-// The first line of a journal: what its points are of, and by whom.
+// The first line of a journal: the suite, program and machine of its points.
 Json head_of(const Suite& suite, const Topology& topology) {
   Json head = {{"suite", suite.text}, {"program", program_fingerprint()}};
   if (suite.how == kTime) {
@@ -58,7 +58,7 @@ Json head_of(const Suite& suite, const Topology& topology) {
   return head;
 }
 
-// What was done before, by the names of points.
+// The points done before, by name.
 std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
                                          const std::string& directory, const std::string& path) {
   std::map<std::string, Swept> done;
@@ -69,7 +69,7 @@ std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
   const Json found = [&] {
     try {
       return parse_json(journal.lines().front(), path);
-    } catch (const InputError&) {  // of whatever suite it was, it is not this one
+    } catch (const InputError&) {  // the journal of some other suite
       return Json();
     }
   }();
@@ -93,8 +93,8 @@ void write(const std::filesystem::path& path, const std::string& text) {
   file.commit();
 }
 
-// A point that does not run says why, in its place; and whether it would say so again: what was
-// asked of it is known to fail, while a disk that is full may have room tomorrow.
+// The result of a point, and whether it is final. A point that fails has the reason in place of
+// counts. A request that cannot be met fails again; a full disk may have room tomorrow.
 template <class Work>
 std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
   const auto failed = [&](const char* why, bool lasts) {
@@ -117,8 +117,8 @@ std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
   }
 }
 
-// Names the first of the points that failed. Whether some of them may run another time, as they are
-// not among those that are `kept`.
+// Names the first of the points that failed. Returns whether some points may succeed another time,
+// which is why they are not among the `kept`.
 bool say_failures(const std::vector<Swept>& points, std::size_t kept) {
   const auto failed = std::ranges::count(points, true, &Swept::failed);
   if (failed > 0) {
@@ -144,9 +144,8 @@ class AtWork {
   int one_;
 };
 
-// Points in memory may take minutes more when the process is asked to end, and leave nothing
-// behind: after a second it ends without them, but not before those `on_disks` have removed their
-// files.
+// Ends the process a second after a signal. Points in memory may take minutes more and leave
+// nothing behind, so that they are not waited for; those `on_disks` first remove their files.
 std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<int>& on_disks) {
   return std::jthread([ending = std::move(ending), &on_disks](const std::stop_token& done) {
     using Clock = std::chrono::steady_clock;
@@ -173,7 +172,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   const std::vector<Subject> subjects = kernel_subjects();
   const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTime});
   std::ranges::for_each(suite.notes, say);
-  // What is timed has the machine to itself.
+  // A timed point has the machine to itself.
   if (suite.how == kTime && jobs.given()) {
     throw UsageError(jobs.said() + ": points that are timed run one at a time");
   }

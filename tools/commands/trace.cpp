@@ -1,4 +1,4 @@
-// redblue trace: runs a kernel, and writes down its moves for other programs to look at.
+// redblue trace: a run of a kernel, with its moves written down for other programs.
 
 #include <memory>
 #include <optional>
@@ -20,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// A file, where one is asked for, and the most that goes into it.
+// A file, if one is asked for, and the limit of its content.
 class Target {
  public:
   Target(const TextOption& file, const TextOption& limit, Index most) : limit_(limit), most_(most) {
@@ -40,7 +40,7 @@ class Target {
   [[nodiscard]] bool asked() const { return text_.has_value(); }
   TextFile& text() { return *text_; }
   [[nodiscard]] Index most() const { return most_; }
-  // What there is to say when the file is there.
+  // The note to print once the file is there.
   void note_cut(Index written, Index all, const char* what, std::vector<std::string>& notes) const {
     if (written < all) {
       notes.push_back(fmt::format("{} is cut: it has the first {} of {} {} ({} {} for all)",
@@ -109,7 +109,7 @@ Action add_trace(CLI::App& app) {
     if (out && din && place_of(out->text) == place_of(din->text)) {
       throw UsageError(fmt::format("{} and {} name one file: {}", out->from, din->from, out->text));
     }
-    // A file that cannot be written is known before the work is done.
+    // The files are opened before the work, so that one that cannot be written is known at once.
     Target json(options->out, options->events, kMostTraceEvents);
     Target words(options->din, options->din_words, kMostDineroWords);
 
