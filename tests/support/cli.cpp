@@ -30,8 +30,8 @@ Process Cli::process(const std::string& line) const {
   Process process{.words = {REDBLUE_COMMAND}, .environment = command.assignments};
   process.words.insert(process.words.end(), command.words.begin(), command.words.end());
   process.directory = directory_.path();
-  // What the sanitizers and a coverage build of the command need; and the instruction set
-  // that the tests are to run in, unless this one says which.
+  // The variables that sanitizers and a coverage build of the command need, and the instruction set
+  // of the tests, unless the line sets them.
   for (const char* name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
                            "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "GCOV_PREFIX", "REDBLUE_SIMD"}) {
     if (line.find(std::string(name) + "=") != std::string::npos) {

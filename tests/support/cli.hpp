@@ -1,6 +1,6 @@
 #pragma once
-// The built redblue command in a directory of its own, with nothing in its environment that
-// a test did not put there.
+// The built redblue command in a fresh directory, in an environment that has only what the test
+// sets.
 
 #include <filesystem>
 #include <map>
@@ -15,26 +15,26 @@
 
 namespace redblue {
 
-// How much slower than else a command may be here.
+// The factor by which a command may be slower in this build.
 inline constexpr double kSlowdown = kSanitized ? 20 : 1;
 
-// For a command's environment: a machine of six cores, whose L1 has 48 KiB.
+// An environment for a command: a machine of six cores, whose L1 has 48 KiB.
 inline const std::string kSixCores =
     "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/observe/six_cores.xml ";
 
 class Cli : public ::testing::Test {
  protected:
-  // `line` without the command's name: "REDBLUE_N=4 count backward/small --d 3".
+  // `line` is without the command's name: "REDBLUE_N=4 count backward/small --d 3".
   [[nodiscard]] Process process(const std::string& line) const;
   [[nodiscard]] Outcome redblue(const std::string& line) const { return process(line).run(); }
 
-  // Standard output of a command that must succeed and have nothing to say.
+  // Standard output of a command that succeeds with an empty standard error.
   std::string data(const std::string& line) const;
-  // The same as a document.
+  // The same, parsed.
   [[nodiscard]] Json json(const std::string& line) const;
 
-  // A command that ends with this code, one line on standard error that matches, nothing on
-  // standard output, and the directory as it was.
+  // Expects this exit code, one line on standard error that matches, nothing on standard output,
+  // and an unchanged directory.
   void expect_refused(const Process& process, int code, const std::string& message) const;
 
   // All files below the directory, with their content.

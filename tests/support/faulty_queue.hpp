@@ -1,7 +1,7 @@
 #pragma once
-// Requests of which one goes wrong, as a disk's may: it fails, or says that it went well and did
-// not. Which one and how is said beforehand, and what is left to chance comes from a seed, so that
-// it can be had again.
+// Requests of which one goes wrong, as a disk's may: it fails, or reports success falsely. The test
+// chooses the request and the fault; random choices come from a seed, so that a run can be
+// repeated.
 //
 //   Faults faults({.kind = Fault::torn, .which = 17, .seed = 1});
 //   Store store(directory, {.queue = faults.around([] { return make_queue(...); })});
@@ -31,17 +31,17 @@ struct Fault {
     eintr,
     short_read,
     short_write,
-    torn,           // only some of its first sectors reach the file, and it says that all did
-    flipped_read,   // a bit of what it returns
-    flipped_write,  // a bit of what reaches the file
-    stale           // it says that it went well, and never happened
+    torn,           // only some of its first sectors reach the file, but all are reported
+    flipped_read,   // a bit of the result flips
+    flipped_write,  // a bit of what reaches the file flips
+    stale           // success is reported, but nothing happened
   };
   enum class Of { reads, writes, both };
 
   Kind kind = eio;
-  Index which = -1;  // from 0 on, of the requests that it may strike; none
+  Index which = -1;  // of the requests that the fault may strike, from 0; -1: none
   std::uint64_t seed = 0;
-  Of of = Of::both;  // eio and eintr strike either; the others have their own
+  Of of = Of::both;  // for eio and eintr; the other kinds imply it
 
   [[nodiscard]] bool strikes(Transfer::Kind request) const {
     const bool read = request == Transfer::Kind::read;
@@ -69,12 +69,12 @@ inline const char* to_string(Fault::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-// Shared by the queues of all threads, which it outlives.
+// Shared by the queues of all threads; it must outlive them.
 class Faults {
  public:
   explicit Faults(Fault fault = {}) : fault_(fault), random_(fault.seed) {}
 
-  // Of those that it may strike; and how many it did: 0 or 1.
+  // The requests that the fault may strike; and the number that it struck: 0 or 1.
   [[nodiscard]] Index requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -99,7 +99,7 @@ class Faults {
   struct Request : Transfer {
     Transfer* asked = nullptr;
     bool struck = false;
-    std::size_t part = 0;  // how many bytes it is cut to, or the bit that is flipped
+    std::size_t part = 0;  // the bytes that it is cut to, or the bit that flips
   };
 
   class Queue final : public TransferQueue {
@@ -138,10 +138,10 @@ class Faults {
     Faults& faults_;
     std::unique_ptr<TransferQueue> inner_;
     std::list<Request> requests_;
-    std::deque<Request*> ended_;  // without having been begun
+    std::deque<Request*> ended_;  // without having begun
   };
 
-  // Whether it is the one that is struck.
+  // Whether the fault strikes this request.
   bool next(Request& request) {
     const std::lock_guard lock(mutex_);
     if (!fault_.strikes(request.kind) || requests_++ != fault_.which) {
@@ -174,7 +174,7 @@ class Faults {
   }
   std::size_t below(std::size_t limit) { return limit == 0 ? 0 : random_() % limit; }
 
-  // Whether it is to be asked of the file at all.
+  // Whether the file is asked at all.
   [[nodiscard]] bool begin(Request& request) const {
     switch (fault_.kind) {
       case Fault::eio:
@@ -189,7 +189,7 @@ class Faults {
       case Fault::stale:
         request.result = static_cast<std::int64_t>(request.bytes.size());
         return false;
-      case Fault::short_read:  // direct requests are of whole sectors
+      case Fault::short_read:  // direct requests are whole sectors
         request.bytes = request.bytes.first(
             std::min(request.bytes.size(), (request.part + kSector - 1) / kSector * kSector));
         return true;
@@ -215,7 +215,7 @@ class Faults {
       return;
     }
     switch (fault_.kind) {
-      case Fault::short_read:  // and what lies behind it is anything
+      case Fault::short_read:  // the rest of the buffer is arbitrary
         request.result = std::min(request.result, static_cast<std::int64_t>(request.part));
         std::ranges::fill(request.asked->bytes.subspan(static_cast<std::size_t>(request.result)),
                           std::byte{0x5a});
@@ -227,7 +227,7 @@ class Faults {
         request.result = static_cast<std::int64_t>(request.asked->bytes.size());
         break;
       case Fault::flipped_read:
-      case Fault::flipped_write:  // back again: who writes keeps what it had
+      case Fault::flipped_write:  // restored, because the buffer is the writer's
         flip(request);
         break;
       default:
@@ -240,7 +240,7 @@ class Faults {
   }
 
   Fault fault_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::mt19937_64 random_;
   Index requests_ = 0;
   Index injected_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// The JSON that the command prints, taken apart.
+// The JSON that the command prints, and its keys.
 
 #include <set>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// .npy files made by hand, good and bad, independent of runtime/npy.
+// .npy files made by hand, good and bad, independently of runtime/system/npy.
 
 #include <bit>
 #include <cstdint>

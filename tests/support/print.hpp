@@ -1,5 +1,5 @@
 #pragma once
-// How a failing test shows the values of memsim.
+// The form in which a failing test shows the values of memsim.
 
 #include <ostream>
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kCannotStart = 127;
 constexpr unsigned kNobody = 65534;
-// How the variables begin that the command reads, or a library for it.
+// The beginnings of variables that the command, or a library of it, reads.
 constexpr std::array kVariables = {"REDBLUE_", "HWLOC_", "PAPI_",  "XDG_",
                                    "HOME=",    "PATH=",  "TMPDIR="};
 
@@ -52,7 +52,7 @@ std::string content(std::FILE* file) {
   return text;
 }
 
-// A terminal: what is written to one end is read from the other, as it is.
+// A terminal: bytes written to one end are read from the other, unchanged.
 struct Terminal {
   Descriptor ours, theirs;
 };
@@ -75,7 +75,7 @@ Terminal open_terminal() {
   return terminal;
 }
 
-// Until nobody has the other end open any more.
+// Reads until every descriptor of the other end is closed.
 std::string content(const Descriptor& terminal) {
   std::string text;
   std::array<char, 4096> buffer{};
@@ -89,7 +89,7 @@ std::string content(const Descriptor& terminal) {
   }
 }
 
-// In the child, where only what is safe in a signal handler may be called.
+// Runs in the child, where only functions that are safe in a signal handler may be called.
 void become(const Process& process, char* const* words, char* const* environment, int out,
             int err) {
   bool ok = ::chdir(process.directory.c_str()) == 0;

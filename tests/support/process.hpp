@@ -1,5 +1,5 @@
 #pragma once
-// Runs a program as a person would: with its own streams, environment and directory.
+// Runs a program as a person would: with its streams, its environment and its directory.
 
 #include <filesystem>
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace redblue {
 
-// A program of clang 14's thread sanitizer maps a file as it starts, and ends by SIGBUS where files
-// may not grow that far: `largest_file` is for others.
+// A program with clang 14's thread sanitizer maps a file at its start, and ends by SIGBUS if files
+// may not grow that far: `largest_file` is for other builds.
 inline constexpr bool kFilesAreLimited = !kThreadSanitized;
 
-// What a command line came to.
+// The result of a command line.
 struct Outcome {
-  int code = -1;  // 128 + the signal's number where a signal ended it, as in a shell
+  int code = -1;  // 128 + the signal's number after a signal, as in a shell
   std::string out;
   std::string err;
   double seconds = 0;
@@ -24,19 +24,19 @@ struct Outcome {
 
 struct Process {
   std::vector<std::string> words;        // the program first
-  std::vector<std::string> environment;  // NAME=VALUE; all that there is
+  std::vector<std::string> environment;  // NAME=VALUE; the whole environment
   std::filesystem::path directory = ".";
-  std::string standard_output = {};  // a file in place of a capture, /dev/full for example
+  std::string standard_output = {};  // a file in place of a capture, such as /dev/full
   std::optional<long> largest_file = {};
-  bool without_root = false;  // as nobody, when the test is root
-  bool terminal = false;      // standard error is one, that changes nothing of what is written
+  bool without_root = false;  // as nobody, if the test is root
+  bool terminal = false;      // standard error is one, which changes no byte
 
-  // Waits for its end. Throws: std::system_error when it cannot be started.
+  // Waits for the program's end. Throws: std::system_error if it cannot be started.
   [[nodiscard]] Outcome run() const;
 };
 
-// "REDBLUE_N=4 count backward/small --d ''" as a shell would take it apart: words at the
-// spaces, '' an empty word, assignments at the front. Nothing else of a shell's.
+// "REDBLUE_N=4 count backward/small --d ''" in parts: words between spaces, '' for an empty word,
+// assignments at the front. Nothing else of a shell.
 struct CommandLine {
   std::vector<std::string> words;
   std::vector<std::string> assignments;

@@ -25,7 +25,7 @@ std::span<const float> find(const Buffers& buffers, std::string_view name) {
 
 AttentionInput attention(const TestProblem& problem) {
   const Buffers& given = problem.given;
-  const char* const values = given.contains("A3") ? "A3" : "A2";  // who has no A3 has A3 = A2
+  const char* const values = given.contains("A3") ? "A3" : "A2";  // a kernel without A3 has A3 = A2
   return {problem.shape,       find(given, "A1"), find(given, "A2"),
           find(given, values), find(given, "X"),  find(given, "Y"),
           find(given, "dO"),   find(given, "O"),  find(given, "L")};
@@ -108,7 +108,7 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
   Machine machine(plan.M);
   RamWorkspace in_ram;
   {
-    std::deque<SlowMatrix> matrices;  // which stay where they are
+    std::deque<SlowMatrix> matrices;  // a deque, whose elements stay in place
     Operands io;
     const auto stored = [&](const Signature& operand, auto* words) -> SlowMatrix& {
       const Index cols = operand.cols_of(plan.problem.shape);

@@ -1,5 +1,5 @@
 #pragma once
-// Problems in a caller's own buffers, and runs of any kernel of the registry on them.
+// Problems in a caller's buffers, and runs of any kernel of the registry on them.
 
 #include <cstdint>
 #include <functional>
@@ -28,7 +28,7 @@ struct TestProblem {
 
 bool takes(const TestedKernel& kernel, std::string_view operand);
 
-// What the kernel is given, from a seed.
+// The operands of the kernel, from a seed.
 TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
                          double scale = 1);
 // Adds O and L, rounded from their double-precision evaluation.
@@ -43,20 +43,20 @@ struct Result {
   std::vector<PhaseCounts> phases;
   PhaseCounts all;
   Index span = 0;
-  Index live = 0;  // when all is over
+  Index live = 0;  // after the run
   Index workspace_live = 0;
   Index workspace_peak = 0;
 };
 
-// On a machine of plan.M words, with every matrix borrowed from a buffer, or in a store around it;
-// intermediates in main memory, or in the caller's workspace.
+// Runs on a machine of plan.M words. Every matrix is borrowed from a buffer, or is in a store
+// around it; intermediates are in main memory, or in the caller's workspace.
 using InStore = std::function<std::unique_ptr<Backing>(std::string_view operand,
                                                        std::unique_ptr<Backing> borrowed)>;
 Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
                   const InStore& store = {}, Workspace* workspace = nullptr);
 
-// The formulas as a run of the plan counts them; and what it counts without the operations that
-// have no formula (tests/golden holds them).
+// The formulas as a run of the plan counts them; and counts without the operations that have no
+// formula (tests/golden has these).
 std::vector<PhaseCounts> as_counted(const std::vector<PhaseCost>& costs);
 std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases);
 
@@ -71,7 +71,7 @@ Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem&
 // The same blocks with the default prefetch.
 Blocks without_prefetch(const Blocks& blocks);
 
-// A kernel's name with nothing that GoogleTest refuses in a test's: backward_rows_onepass.
+// A kernel's name without the characters that GoogleTest refuses: backward_rows_onepass.
 std::string test_name(std::string kernel);
 
 }  // namespace redblue

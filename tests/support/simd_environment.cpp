@@ -1,5 +1,5 @@
-// REDBLUE_SIMD=SSE4 ctest --preset dev: all tests in the instruction set of that name, those of
-// the command included (tests/support/cli.hpp hands it on).
+// REDBLUE_SIMD=SSE4 ctest --preset dev: all tests in that instruction set, including those of the
+// command (tests/support/cli.hpp passes it on).
 
 #include <cstdlib>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
-// A fresh directory for one test, removed with all that is in it.
+// A fresh directory for one test, removed with its content.
 //
-// Where many small files are forced to disk, memory will do: in_memory().
+// A test that forces many small files to disk may have it in memory: in_memory().
 
 #include <cerrno>
 #include <cstdlib>
@@ -25,7 +25,7 @@ class TemporaryDirectory {
     }
     path_ = name;
   }
-  // One of a file system in memory, or else any that is temporary.
+  // A directory in a file system in memory; without one, the usual temporary directory.
   static std::filesystem::path in_memory() {
     const char* const kMemory = "/dev/shm";
     return ::access(kMemory, W_OK) == 0 ? kMemory : ::testing::TempDir();

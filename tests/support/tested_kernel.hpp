@@ -1,5 +1,5 @@
 #pragma once
-// Each kernel under each of its spellings. A test then needs a shape alone.
+// Each kernel under each of its names, so that a test needs only a shape.
 
 #include <optional>
 #include <stdexcept>

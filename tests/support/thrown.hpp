@@ -1,5 +1,5 @@
 #pragma once
-// What a call throws, its type and its message.
+// The type and the message of what a call throws.
 
 #include <exception>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace redblue {
 
-// The message of the Exception, of no class derived from it, that `call` throws.
+// The message of what `call` throws, which must be an Exception and of no derived class.
 template <class Exception, class Call>
 std::string thrown(const Call& call) {
   try {

@@ -22,7 +22,7 @@ inline Request request(const std::string& kernel, const Shape& shape, Index M, I
   return request;
 }
 
-// Ragged sizes everywhere.
+// Sizes that no block divides.
 inline std::vector<Request> requests() {
   return {
       request("backward/small", {37, 29, 11}, 100), request("backward/small", {7, 5, 3}, 20),
@@ -31,7 +31,7 @@ inline std::vector<Request> requests() {
       request("backward/rows-q", {40, 33, 9}, 300), request("matmul/blocked", {13, 17, 10}, 50)};
 }
 
-// A run that is followed into a file: its kernel's part, and the file's text.
+// A run that is followed into a file: the part of its kernel, and the text of the file.
 template <class Follow>
 std::pair<Part, std::string> followed(const Request& request, const Follow& follow) {
   const TemporaryDirectory directory(TemporaryDirectory::in_memory());

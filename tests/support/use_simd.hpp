@@ -1,5 +1,5 @@
 #pragma once
-// The instruction set in use, for the length of a scope: whatever was in use before comes back.
+// The instruction set in use within a scope, which restores the one before it.
 
 #include <string>
 
@@ -9,7 +9,7 @@ namespace redblue {
 
 class UseSimd {
  public:
-  UseSimd() = default;  // may be changed inside of the scope
+  UseSimd() = default;  // for changes within the scope
   explicit UseSimd(const std::string& target) : known_(use_simd_target(target)) {}
   UseSimd(const UseSimd&) = delete;
   UseSimd& operator=(const UseSimd&) = delete;

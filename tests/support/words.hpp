@@ -1,5 +1,5 @@
 #pragma once
-// Words to fill a matrix with, and numbers drawn for it.
+// Words for matrices, and random numbers.
 
 #include <bit>
 #include <cstddef>
@@ -29,7 +29,7 @@ inline Range draw_range(Random& random, Index extent) {
   return {begin, between(random, begin + 1, extent)};
 }
 
-// Any bits at all.
+// Arbitrary bits.
 inline Buffer draw_words(Random& random, Index count) {
   Buffer words(static_cast<std::size_t>(count));
   for (float& word : words) {

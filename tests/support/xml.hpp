@@ -1,5 +1,5 @@
 #pragma once
-// A strict reader of what XML reports and pictures hold: elements, attributes, text, the five named
+// A strict reader of the XML in reports and pictures: elements, attributes, text, the five named
 // entities and a declaration at the start; no comments, no CDATA, nothing after the root.
 
 #include <algorithm>
