@@ -1,7 +1,7 @@
-// The rooms depend on each other one way only, and some things do not belong in some rooms:
-// a kernel that could allocate, read a clock or see the host's door to slow memory could move
-// words that nobody counts. Checked on the text of the sources, by include lines and
-// identifiers; comments and literals do not count.
+// The rooms depend on each other one way only, and some things are banned from some rooms: a kernel
+// that could allocate, read a clock or reach slow memory through the host could move words that are
+// not counted. The tests read the include lines and identifiers of the sources; comments and
+// literals do not count.
 
 #include <algorithm>
 #include <cctype>

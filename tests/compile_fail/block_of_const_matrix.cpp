@@ -1,5 +1,5 @@
 // expect: conversion from .* to non-scalar type|no viable conversion
-// Nor can such a block be turned into one to write.
+// Such a block does not convert to one that may be written.
 #include "memsim/slow_matrix.hpp"
 
 #ifdef CONTROL

@@ -1,5 +1,5 @@
 // expect: discards qualifiers|no matching function for call
-// Nor does a product, in any of its forms.
+// No form of a product changes a tile that is const.
 #include "kernels/arithmetic/arithmetic.hpp"
 
 #ifdef CONTROL

@@ -1,5 +1,5 @@
 // expect: no match for call to|does not provide a call operator
-// Nor does it give a word.
+// A slow matrix gives no word.
 #include "memsim/machine.hpp"
 
 float element(redblue::Machine& machine, const redblue::SlowMatrix& A) {

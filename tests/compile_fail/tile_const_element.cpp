@@ -1,5 +1,5 @@
 // expect: lvalue required as left operand|expression is not assignable
-// Nor element by element.
+// No element of a const tile can be assigned.
 #include "memsim/machine.hpp"
 
 #ifdef CONTROL

@@ -1,5 +1,5 @@
 // expect: discards qualifiers|no viable conversion from
-// What was read as const is not changed by arithmetic.
+// Arithmetic does not change a tile that was read as const.
 #include "memsim/machine.hpp"
 
 #ifdef CONTROL

@@ -1,5 +1,5 @@
 // expect: use of deleted function|overload resolution selected deleted operator
-// Nor can a tile be assigned from one that stays.
+// A tile cannot be assigned from one that stays.
 #include "memsim/machine.hpp"
 
 void copy(redblue::Tile& tile, redblue::Tile& other) {

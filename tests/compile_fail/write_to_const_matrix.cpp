@@ -1,5 +1,5 @@
 // expect: no known conversion|no matching
-// A const matrix gives blocks to read; write takes none of them.
+// The blocks of a const matrix are for reading; write takes none of them.
 #include "memsim/machine.hpp"
 
 #ifdef CONTROL

@@ -1,6 +1,6 @@
-// The plan takes the fitting blocks that move the fewest words: brute force over all blocks,
-// phase by phase, finds none better. This holds for each kernel of the registry whose blocks
-// are named after their phases ("core.Br"); the others' are prescribed.
+// The plan takes the fitting blocks that move the fewest words: brute force over all blocks, phase
+// by phase, finds none better. This holds for each kernel of the registry whose blocks are named
+// after their phases ("core.Br"); those of other kernels are prescribed.
 
 #include <algorithm>
 #include <limits>

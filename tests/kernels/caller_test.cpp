@@ -1,5 +1,5 @@
-// A caller's view: a dozen lines from own buffers to g, and what is refused before a word
-// moves.
+// A caller's view: a dozen lines from the caller's buffers to g, and the requests that are refused
+// before a word moves.
 
 #include <functional>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
-// Words that each kernel moves, written down from the paper's tables and not from the code:
-// for n queries, m keys and width d, with ceilings over the plan's blocks. N is the type to
-// compute in, so that 128 bits can stand by when 64 do not suffice.
+// The words that each kernel moves, written down from the paper's tables and not from the code: for
+// n queries, m keys and width d, with ceilings over the plan's blocks. N is the type to compute in,
+// so that 128 bits can replace 64 where these do not suffice.
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,8 +1,8 @@
-// exp as the arithmetic has it, through exponentiate with row = 0 on a tile: held against the
-// double-precision exp over the float32s from -104 to 89, in every instruction set.
+// exp of the arithmetic, through exponentiate with row = 0 on a tile, against the double-precision
+// exp over the float32s from -104 to 89, in every instruction set.
 //
-// An ulp of a result is the distance of the floats around the exact value, 2^(e - 23) for a
-// value in [2^e, 2^(e+1)).
+// An ulp of a result is the distance of the floats around the exact value: 2^(e - 23) for a value
+// in [2^e, 2^(e+1)).
 
 #include <algorithm>
 #include <bit>

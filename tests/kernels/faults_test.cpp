@@ -1,9 +1,11 @@
-// A run on a store of which one request goes wrong, any one of them and in any way that a disk
-// knows, ends in the bits that it has in memory, or in an error that names the file, the place and
-// the cause. It never ends in a wrong result; nothing is left of it; every byte is accounted for.
+// In a run on a store one request goes wrong, any one of them and in any way that a disk can. The
+// run ends in the bits that it has in memory, or in an error that names the file, the place and the
+// cause. It never ends in a wrong result. It leaves nothing behind, and every byte is accounted
+// for.
 //
-//   REDBLUE_FAULT_TABLE=1 redblue_kernels_tests --gtest_filter='*FaultsInARun*'   # all kernels, a
-//   table
+// A table of all kernels:
+//
+//   REDBLUE_FAULT_TABLE=1 redblue_kernels_tests --gtest_filter='*FaultsInARun*'
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// One file of counts that every compiler, build type and instruction set is held against:
-// what actual runs of all kernels move, hold and compute, phase by phase.
+// One file of counts for every compiler, build type and instruction set: the words and operations
+// of actual runs of all kernels, phase by phase.
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Scores up to 10^4, where exp() overflows float32 a hundred times over: small integers, so
-// that the scores are exact, and every kernel stays finite and within its bound.
+// Scores up to 10^4, at which exp() overflows float32 a hundred times over. Small integers make the
+// scores exact; every kernel stays finite and within its bound.
 
 #include <algorithm>
 #include <cmath>

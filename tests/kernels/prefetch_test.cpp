@@ -1,6 +1,6 @@
-// Kernels that stream keys, with several key blocks in fast memory at a time: for row blocks of Br,
-// key blocks of Bc and a prefetch of P, of each matrix of keys min(P Bc, m) d words are there in
-// place of min(Bc, m) d. What moves, what is computed, and in which order, stays as it is.
+// Kernels that stream keys, with several key blocks in fast memory at a time. With row blocks of
+// Br, key blocks of Bc and a prefetch of P, each matrix of keys has min(P Bc, m) d words in fast
+// memory in place of min(Bc, m) d. The moves, the operations and their order do not change.
 
 #include <algorithm>
 #include <functional>

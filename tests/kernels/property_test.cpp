@@ -1,11 +1,13 @@
 // For thousands of random n, m, d and M, every kernel of the registry:
-//   - moves and holds exactly what its formulas say, phase by phase, and never more than M;
+//
+//   - moves and holds exactly the words of its formulas, phase by phase, and never more than M;
 //   - runs at its least M and is refused one below;
 //   - leaves nothing behind, reads nothing unwritten, writes every word of its results;
-//   - computes what the double-precision evaluation says, within its bound, to the same bits
-//     each time, and with keys fetched ahead to those without.
-// What is counted is held against two witnesses that share no code with the counters: the
-// store's own tally, and a listener that adds up tiles by their numbers.
+//   - returns the results of the double-precision evaluation, within its bound, with the same bits
+//     each time, and with keys fetched ahead as without.
+//
+// Two witnesses that share no code with the counters confirm the counts: the store's own tally, and
+// a listener that adds up tiles by their numbers.
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-// The instruction sets: each can be chosen and says so; in each, kernels compute what the
-// double-precision evaluation says, and move, hold and count the same words to the last.
+// The instruction sets: each can be chosen and reports its name. In each, kernels return the
+// results of the double-precision evaluation, and move, hold and count the same words, to the last.
 
 #include "kernels/arithmetic/simd.hpp"
 

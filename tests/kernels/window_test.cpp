@@ -1,6 +1,5 @@
-// The windows that a kernel names for its operands, for a store that lays them out so, are those
-// in which a run moves most of their words; and intermediates for which it asks for windows are
-// read in them.
+// The windows that a kernel names for its operands, by which a store lays them out, are those in
+// which a run moves most of their words. Intermediates with such windows are read in them.
 
 #include <algorithm>
 #include <functional>

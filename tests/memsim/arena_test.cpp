@@ -1,6 +1,5 @@
-// The arena holds any set of tiles of at most M words in sum, in whatever order they came and
-// went: contents survive, tiles never overlap, and the addresses stay within
-// M + M / 8 + 16384 words.
+// The arena holds any set of tiles of at most M words in sum, in whatever order they came and went:
+// contents survive, tiles never overlap, and addresses stay within M + M / 8 + 16384 words.
 
 #include "memsim/arena.hpp"
 

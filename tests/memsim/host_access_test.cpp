@@ -1,4 +1,4 @@
-// The host's door: whole matrices or ranges of rows, exactly as many words as they have.
+// The host's access: whole matrices or ranges of rows, in buffers of exactly their size.
 
 #include "memsim/host_access.hpp"
 

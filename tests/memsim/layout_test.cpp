@@ -1,6 +1,6 @@
-// Where the words of a tile lie, and how blocks come there and back. With W = kPanel = 16: panel
-// p of an r x c tile begins at word p W r and is w = min(W, c - p W) wide, so word (i, j) is the
-// one at (j / W) W r + i w + j mod W. That is one place for each word, and no gaps.
+// The places of a tile's words, and the copies of blocks to and from them. With W = kPanel = 16:
+// panel p of an r x c tile begins at word p W r and is w = min(W, c - p W) wide, so that word (i,
+// j) is at (j / W) W r + i w + j mod W. Each word has one place, without gaps.
 
 #include "memsim/layout.hpp"
 

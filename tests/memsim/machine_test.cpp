@@ -1,4 +1,4 @@
-// The four moves: what they count, and that a request which is refused changes nothing.
+// The four moves: their counts, and that a refused request changes nothing.
 
 #include "memsim/machine.hpp"
 

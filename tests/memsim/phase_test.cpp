@@ -1,4 +1,4 @@
-// Phases: where words and operations are booked, and what a phase's peak is.
+// Phases: the words, operations and peak that are booked on each.
 
 #include "memsim/phase.hpp"
 

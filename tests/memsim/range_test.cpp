@@ -1,4 +1,4 @@
-// blocks(n, B) cuts [0, n) into consecutive ranges of B, the last of what is left.
+// blocks(n, B) cuts [0, n) into consecutive ranges of B; the last range is the rest.
 
 #include "memsim/range.hpp"
 

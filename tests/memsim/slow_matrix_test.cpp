@@ -1,5 +1,5 @@
-// A slow matrix: NaN until written, blocks within its extents alone, and buffers of the
-// caller's used in place, to the bit.
+// A slow matrix: NaN until written, blocks only within its extents, and buffers of the caller used
+// in place, to the bit.
 
 #include "memsim/slow_matrix.hpp"
 

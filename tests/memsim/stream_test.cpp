@@ -1,5 +1,5 @@
-// A stream gives every block once, in order, and holds min(depth, what is left) of them. With more
-// than one it begins its reads before it waits for the present one, and a word is counted when
+// A stream gives every block once, in order, and holds min(depth, blocks left) of them. With a
+// depth above one it begins its reads before it waits for the present one. A word is counted when
 // its read has ended.
 
 #include "memsim/stream.hpp"

@@ -1,4 +1,4 @@
-// A tile owns its words: it hands them on when moved and gives them back once, when it dies.
+// A tile owns its words: a move hands them on, and its end gives them back once.
 
 #include "memsim/tile.hpp"
 

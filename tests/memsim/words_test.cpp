@@ -1,4 +1,4 @@
-// Words is exact up to 2^63 - 1 and, beyond, knows that it is not.
+// Words is exact up to 2^63 - 1; beyond, it knows that it is not.
 
 #include "memsim/words.hpp"
 

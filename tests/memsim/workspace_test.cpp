@@ -1,4 +1,4 @@
-// A workspace knows how many words its matrices take now, and took at most.
+// A workspace knows the words that its matrices take now, and the most that they took.
 
 #include "memsim/workspace.hpp"
 

@@ -1,6 +1,6 @@
-// Moves that anybody can count, for a cache simulation to show: in phase "copy" n words from one
-// buffer to another through a small fast memory, in "again" the same n words over and over that
-// stay in any cache, in "idle" nothing.
+// Moves of known traffic for a cache simulation: in phase "copy" n words from one buffer to another
+// through a small fast memory; in "again" the same n words repeatedly, which stay in any cache; in
+// "idle" nothing.
 //
 //   known_traffic WORDS RESIDENT-WORDS CACHE-BYTES
 

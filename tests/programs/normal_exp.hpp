@@ -1,7 +1,7 @@
 #pragma once
-// exp in double precision for loops that are to become vectors: that of the C library is a call,
-// which g++ vectorises under -ffast-math alone, and there infinities and the order of sums are
-// lost. No branches, no tables.
+// exp in double precision for loops that are to become vectors. The exp of the C library is a call,
+// which g++ vectorises only under -ffast-math, and that loses infinities and the order of sums. No
+// branches, no tables.
 
 #include <bit>
 #include <cstdint>

@@ -1,23 +1,24 @@
-// How far a gradient of attention that redblue wrote is from one made here in double precision:
+// The distance of a gradient of attention that redblue wrote from one made here in double
+// precision:
 //
 //   S = A1 X,  s = S A2^T,  f = softmax of s by rows,  h = A3 Y,  q = dO h^T,
 //   v = rowsum(f o q),  p = f o (q - v),  g = A1^T p A2
 //
-// It has nothing in common with the kernels and their reference but the reading of files, and it
-// holds some rows and some keys at a time, so that its memory does not grow with n and m.
+// The program shares only the reading of files with the kernels and their reference. It holds a few
+// rows and keys at a time, so that its memory does not grow with n and m.
 //
 //   streamed_gradient DIR G.npy [threads]
 //
-// DIR holds A1.npy, A2.npy, A3.npy, X.npy, Y.npy and dO.npy. The answer is a line of JSON; whether
-// the error is small enough is for others to judge. Exit 0: compared, 1: not, 2: usage.
+// DIR holds A1.npy, A2.npy, A3.npy, X.npy, Y.npy and dO.npy. The answer is a line of JSON; the
+// caller judges whether the error is small enough. Exit 0: compared, 1: not, 2: usage.
 //
 // One pass over the keys is enough, with e = exp(s - the row's maximum so far) and l = rowsum(e):
 //
 //   W = p A2 = (U - v Z) / l,  U = (e o q) A2,  Z = e A2,  v = rowsum(e o q) / l
 //
-// U and v Z cancel where the q of a row have much in common. Therefore q - c stands for q, which
-// changes no p, c being the row's first q. What still cancels is no larger than the spread of q,
-// and of that, doubles lose nothing that a gradient in float32 could show.
+// U and v Z cancel where the q of a row have much in common. Therefore q - c replaces q, where c is
+// the row's first q; that changes no p. The rest that cancels is no larger than the spread of q, of
+// which doubles lose nothing that a gradient in float32 could show.
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,6 @@
 // Every bad input: one clear line on standard error, nothing on standard output, no file left
-// behind or changed, and 2 for a command line that asks for what there is not, 1 for the rest.
+// behind or changed. The exit code is 2 for a command line that asks for something that does not
+// exist, 1 for the rest.
 
 #include <cerrno>
 #include <cstring>

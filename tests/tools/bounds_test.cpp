@@ -1,4 +1,4 @@
-// What `redblue bounds` prints: its JSON key by key, the same in a table and in CSV, and the best
+// The output of `redblue bounds`: its JSON key by key, the same in a table and in CSV, and the best
 // kernel as `redblue count` has it.
 
 #include "runtime/theory/bounds.hpp"

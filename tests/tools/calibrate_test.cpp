@@ -1,5 +1,5 @@
-// redblue calibrate, and --M auto by what it left, on small caches that are declared to be those
-// of this system.
+// redblue calibrate, and --M auto by its file, on small caches that are declared to be those of
+// this system.
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-// What the command prints, held against what it promises: its JSON and CSV key by key, its counts
-// against the closed forms of Algorithm 6, its environment, its help.
+// The output of the command against its promises: its JSON and CSV key by key, its counts against
+// the closed forms of Algorithm 6, its environment, its help.
 
 #include "tests/support/cli.hpp"
 

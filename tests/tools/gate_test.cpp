@@ -1,4 +1,5 @@
-// record, check and diff as a person types them: what goes through the gate, and what does not.
+// record, check and diff as a person types them: the recordings that pass the gate, and those that
+// do not.
 
 #include <functional>
 #include <regex>

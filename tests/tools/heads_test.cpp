@@ -1,5 +1,5 @@
-// Several heads from the command line: each is what it is alone, to the bit, whoever has it; their
-// words are those of one, as often as there are heads; and files hold the heads first.
+// Several heads from the command line: each has the bits of a run alone, whichever worker has it;
+// their words are those of one, times the number of heads; files hold the heads first.
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-// redblue measure, from the outside: its documents key by key, its words those of run, and no file
-// left behind.
+// redblue measure, from the outside: its documents key by key, the words of `redblue run`, and no
+// file left behind.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Kernels of one's own behind the command, in this process; that a project of its own can link it
-// is for the install test.
+// A user's kernels behind the command, in this process. The install test covers a project that
+// links it.
 
 #include "tools/gate/own_kernel.hpp"
 

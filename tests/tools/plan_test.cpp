@@ -1,5 +1,5 @@
-// redblue plan, by words, by time and for devices; and the kernels that it chooses when they are
-// run by the name of auto.
+// redblue plan, by words, by time and for devices; and the kernels that it chooses for runs by the
+// name of auto.
 
 #include <fmt/format.h>
 

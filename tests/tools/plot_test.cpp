@@ -1,4 +1,4 @@
-// redblue plot, from the outside: pictures with all their words, or one line that says why not.
+// redblue plot, from the outside: pictures with all their texts, or one line with the reason.
 
 #include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"

@@ -1,5 +1,6 @@
-// What the README and the pages show of a command is what it prints, to the letter; but for times,
-// speeds and roundings, which are the machine's, and where all of it is about the machine.
+// The output of commands in the README and the pages is the actual one, to the letter. Exceptions
+// are times, speeds and roundings, which depend on the machine, and output that is all about the
+// machine.
 
 #include <filesystem>
 #include <regex>

@@ -1,4 +1,4 @@
-// redblue report: what it refuses, and that a browser shows the page as it is meant.
+// redblue report: its refusals, and that a browser shows the page as intended.
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Matrices through the command and back, to the bit: files of every form in, files out, held
-// against the same kernel run by the library on the same numbers.
+// Matrices through the command and back, to the bit: files of every form in, files out, against the
+// same kernel run by the library on the same numbers.
 
 #include <cmath>
 #include <map>

@@ -1,5 +1,5 @@
-// What people type as numbers: what is taken, and that each refusal is one line which names the
-// flag, the text and the remedy.
+// Numbers as people type them: those that are taken, and that each refusal is one line which names
+// the flag, the text and the remedy.
 
 #include "tools/cli/sizes.hpp"
 

@@ -1,5 +1,5 @@
 // Runs in a store on disk, from the command line: the same bits and counts as in memory, the bytes
-// that another process sees, and runs that are ended and go on.
+// that another process sees, and runs that are ended and resumed.
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Where data go that are asked for as a file: standard output, devices, pipes and symbolic links.
+// The destinations of data that are asked for as a file: standard output, devices, pipes and
+// symbolic links.
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-// What a suite may say, what redblue record makes of it, and that a recording holds nothing of the
-// machine that made it.
+// The content that a suite may have, its recording by redblue record, and that a recording holds
+// nothing of the machine that made it.
 
 #include <regex>
 #include <vector>

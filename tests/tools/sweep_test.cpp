@@ -1,5 +1,5 @@
-// `redblue sweep` leaves the same files whether it was left alone or killed and taken up again, on
-// one processor or several; and `redblue plot` draws what it left.
+// `redblue sweep` leaves the same files whether it runs through or is killed and continued, on one
+// processor or several; and `redblue plot` draws them.
 
 #include <algorithm>
 #include <filesystem>

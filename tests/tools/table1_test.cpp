@@ -1,4 +1,4 @@
-// What `redblue table1` prints: its JSON key by key, and the same in a table and in CSV.
+// The output of `redblue table1`: its JSON key by key, and the same in a table and in CSV.
 
 #include "runtime/report/table1.hpp"
 

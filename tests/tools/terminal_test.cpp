@@ -1,4 +1,4 @@
-// What a person sees while a run lasts, on a terminal of the test's own; elsewhere nothing.
+// A run's status on a terminal that the test opens; elsewhere none.
 
 #include <algorithm>
 #include <regex>

@@ -1,4 +1,5 @@
-// redblue trace, from the outside: its files are there whole or not at all, its words those of run.
+// redblue trace, from the outside: its files are whole or absent, and its words are those of
+// `redblue run`.
 
 #include <algorithm>
 #include <regex>

@@ -1,6 +1,6 @@
-// A user's own kernel against an installed redblue: the sums of a matrix's columns, counted,
-// held to their closed form, and stopped where fast memory ends, or where an index leaves a tile.
-// Then one of redblue's own. Last, a tile that outlives its machine.
+// A user's kernel against an installed redblue: the sums of a matrix's columns, counted, held to
+// their closed form, and stopped where fast memory ends or an index leaves a tile. Then a kernel of
+// redblue. Last, a tile that outlives its machine.
 
 #include <iostream>
 #include <string>

@@ -1,5 +1,6 @@
-// A kernel of one's own behind the gate: sums of the 3 x 3 neighbours of each point of an n x m
-// grid. Strips of columns stay; of each, three rows at a time, with a column more at either side.
+// A user's kernel behind the gate: sums of the 3 x 3 neighbours of each point of an n x m grid.
+// Strips of columns stay; of each strip three rows at a time are in fast memory, with one more
+// column at either side.
 
 #include <algorithm>
 #include <deque>

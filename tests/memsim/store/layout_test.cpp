@@ -1,5 +1,5 @@
-// Layouts of a stored matrix, held against brute force: every word has one place, a window meets
-// just the granules that it shares a word with, and blocks keep to themselves.
+// Layouts of a stored matrix against brute force: every word has one place, a window meets only the
+// granules that it shares a word with, and blocks do not overlap.
 
 #include "memsim/store/layout.hpp"
 

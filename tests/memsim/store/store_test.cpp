@@ -1,5 +1,6 @@
-// A store on disk gives back what was put into it, to the bit, or says that it cannot: whatever the
-// windows, the engine, the granules and the buffers; and its ledger accounts for every byte.
+// A store on disk returns the words that were written, to the bit, or reports that it cannot:
+// whatever the windows, the engine, the granules and the buffers. Its ledger accounts for every
+// byte.
 
 #include "memsim/store/store.hpp"
 

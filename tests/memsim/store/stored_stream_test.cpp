@@ -1,5 +1,5 @@
-// Streams over matrices of a store, whose reads go on in other threads: the same tiles, counts and
-// peak as over main memory; and who fails, or leaves early, has nothing left that goes on.
+// Streams over matrices of a store, whose reads run in other threads: the same tiles, counts and
+// peak as over main memory. A stream that fails, or is left early, leaves no read running.
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
-// Threads: what they are given begins in order, as much at the same time as there is and may be,
-// and nothing is left undone.
+// Threads: tasks begin in order, as many at the same time as the limit permits, and none is left
+// undone.
 
 #include "memsim/store/threads.hpp"
 

@@ -1,4 +1,4 @@
-// A recording as a text and back; what is not one; and how its points are made.
+// A recording as a text and back; the texts that are refused; and the making of its points.
 
 #include "runtime/gate/baseline.hpp"
 

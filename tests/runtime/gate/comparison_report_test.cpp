@@ -1,5 +1,4 @@
-// What the forms of a comparison say, each by the rules of who reads it, also of names that would
-// break it.
+// Each form of a comparison follows the rules of its readers, also with names that would break it.
 
 #include "runtime/gate/comparison_report.hpp"
 

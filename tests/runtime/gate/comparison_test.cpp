@@ -1,5 +1,5 @@
-// Every way in which a point may differ from its baseline, by one word where words are meant, and
-// what tolerances make of it.
+// Every way in which a point may differ from its baseline, by a single word where words count, and
+// the effect of tolerances.
 
 #include "runtime/gate/comparison.hpp"
 

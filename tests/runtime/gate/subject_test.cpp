@@ -1,4 +1,4 @@
-// Subjects, their arguments and what a machine's work came to.
+// Subjects, their arguments and the tally of a machine's work.
 
 #include "runtime/gate/subject.hpp"
 

@@ -1,5 +1,5 @@
 // The simulated caches are those of the topology, and callgrind's files are read as its manual
-// says.
+// prescribes.
 
 #include "runtime/observe/callgrind.hpp"
 

@@ -1,5 +1,5 @@
-// A trace says what the machine counted: every word in it once, in its phase, and never more in
-// fast memory than M.
+// A trace agrees with the machine's counts: every word is in it once, in its phase, and fast memory
+// never holds more than M.
 
 #include "runtime/observe/chrome_trace.hpp"
 

@@ -1,5 +1,5 @@
-// Counts go to the phase that is innermost while they happen; an event of cache lines is believed
-// only within the stated band; where there are no counters, there is a reason.
+// Counts belong to the phase that is innermost while they happen. An event of cache lines is
+// believed only within the stated band. Without counters the reason is given.
 
 #include "runtime/observe/counters.hpp"
 

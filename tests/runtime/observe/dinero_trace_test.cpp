@@ -1,4 +1,4 @@
-// A line for each word that the machine counted, at its place in the slow store.
+// One line for each word that the machine counted, at its place in the slow store.
 
 #include "runtime/observe/dinero_trace.hpp"
 

@@ -1,6 +1,5 @@
-// What a description of a machine becomes as values, and how many words of fast memory a part of
-// a cache is. The figures are those of the descriptions; of this machine the tests ask only what
-// must hold of any.
+// The values of described machines, and the words of fast memory of a part of a cache. The figures
+// are those of the descriptions; of this machine the tests ask only what must hold of any.
 
 #include <algorithm>
 #include <thread>

@@ -1,4 +1,4 @@
-// What callgrind says of a loop of known traffic is that traffic.
+// Callgrind reports the traffic of a loop whose traffic is known.
 
 #include <cstdlib>
 

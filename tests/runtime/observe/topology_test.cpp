@@ -1,4 +1,4 @@
-// A topology that is not there is empty and says why; hwloc_test.cpp has those that are.
+// A topology that is unavailable is empty and has the reason; hwloc_test.cpp has the others.
 
 #include "runtime/observe/topology.hpp"
 

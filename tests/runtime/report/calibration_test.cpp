@@ -1,5 +1,5 @@
-// Which share a calibration chooses, by figures made up for it; what its file must say, and of
-// which machine, to be believed. The machines are described ones.
+// The share that a calibration chooses, by figures made up for it; the content, and the machine,
+// without which its file is not believed. The machines are described ones.
 
 #include "runtime/report/calibration.hpp"
 

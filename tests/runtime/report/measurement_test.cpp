@@ -1,5 +1,5 @@
-// What a measurement says where no run of the command gets on every machine: events of cache lines
-// in words, and dumps that do not fit the run.
+// Measurements that no run of the command reaches on every machine: events of cache lines in words,
+// and dumps that do not fit the run.
 
 #include "runtime/report/measurement.hpp"
 

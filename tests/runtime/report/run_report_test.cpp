@@ -1,5 +1,5 @@
-// What a report says where no run of the command gets: counts that miss their formula,
-// failed verdicts, the largest numbers.
+// Reports that no run of the command reaches: counts that miss their formula, failed verdicts, the
+// largest numbers.
 
 #include "runtime/report/run_report.hpp"
 

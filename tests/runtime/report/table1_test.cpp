@@ -1,5 +1,5 @@
-// The paper's Table 1: that every cell is there, and each verdict once more, from closed forms that
-// are written down here and slopes between the ends of a grid.
+// The paper's Table 1: every cell, and each verdict once more, from closed forms that are written
+// down here and slopes between the ends of a grid.
 
 #include "runtime/report/table1.hpp"
 

@@ -1,4 +1,4 @@
-// The inputs of a seed: the same bits everywhere, any rows on their own, scores of the deviation
+// The inputs of a seed: the same bits everywhere, any rows by themselves, scores of the deviation
 // asked for.
 
 #include "runtime/run/inputs.hpp"

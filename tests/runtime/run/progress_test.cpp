@@ -1,4 +1,5 @@
-// The line that says how far a run is: the share of all words, whoever moved them; gone in the end.
+// The line that shows a run's progress: the share of all words, whichever part moved them. It is
+// gone in the end.
 
 #include "runtime/run/progress.hpp"
 

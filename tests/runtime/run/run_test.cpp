@@ -1,5 +1,5 @@
-// Experiments where the command's own tests do not reach: what is thrown for what, and what
-// a report holds.
+// Runs that the command's tests do not reach: the exception of each fault, and the content of a
+// report.
 
 #include "runtime/run/run.hpp"
 

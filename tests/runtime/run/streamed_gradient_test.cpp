@@ -1,8 +1,8 @@
-// The program that holds a gradient against one of its own in double precision: it must be right
-// itself, show what is wrong, hold no more for more rows or keys, and refuse what is no gradient.
+// The program that holds a gradient against a double-precision one: it must be right itself, show
+// faults, take no more memory for more rows or keys, and refuse files that are no gradient.
 //
-// It tells max |g - G| and max |g|. Where G is the reference's g rounded to float32, the first is
-// at most 2^-24 max |g|, and both are those of the reference but for what doubles lose.
+// It prints max |g - G| and max |g|. For a G that is the reference's g rounded to float32, the
+// first is at most 2^-24 max |g|, and both are the reference's, up to the roundings of doubles.
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Workers: who does what, that nothing of a result depends on how many they are, and that what
-// they count is what the formulas say.
+// Workers: the part of each, that no result depends on their number, and that their counts are
+// those of the formulas.
 
 #include "runtime/run/workers.hpp"
 

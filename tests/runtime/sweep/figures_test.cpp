@@ -1,5 +1,5 @@
-// Pictures of a sweep have every point that fits, once, over the size that varies; the bound that
-// the library proves; and say what is missing where there is nothing to draw.
+// Pictures of a sweep have every point that fits, once, over the size that varies, and the bound
+// that the library proves. Without anything to draw, a message says what is missing.
 
 #include "runtime/sweep/figures.hpp"
 

@@ -1,4 +1,4 @@
-// The page of a sweep: it says what the sweep holds, whatever texts are in it.
+// The page of a sweep has the content of the sweep, whatever texts are in it.
 
 #include "runtime/sweep/html_report.hpp"
 

@@ -1,5 +1,5 @@
-// What a sweep says of a point is what the kernel's own report says, and comes back from its line
-// and its document as it was, to the last bit of a double.
+// A sweep's figures of a point are those of the kernel's own report. They come back from its line
+// and its document unchanged, to the last bit of a double.
 
 #include "runtime/sweep/sweep.hpp"
 

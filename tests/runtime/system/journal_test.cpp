@@ -1,4 +1,4 @@
-// A journal gives back the lines that were whole when its process ended, and only those.
+// A journal returns the lines that were whole when its process ended, and only those.
 
 #include "runtime/system/journal.hpp"
 

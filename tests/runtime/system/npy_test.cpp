@@ -1,5 +1,5 @@
-// .npy files: what NumPy writes is read, to the bit; what is broken is refused with one line
-// that names the file and the fault; an output appears whole or not at all.
+// .npy files: those of NumPy are read, to the bit; a broken one is refused with one line that names
+// the file and the fault; an output appears whole or not at all.
 
 #include "runtime/system/npy.hpp"
 

@@ -1,5 +1,5 @@
-// Another program's output, exit code and end by a signal come back as they were, and nothing is
-// left behind.
+// Another program's output, exit code and ending signal are returned unchanged, and nothing is left
+// behind.
 
 #include "runtime/system/subprocess.hpp"
 

@@ -1,4 +1,4 @@
-// Pictures are whole files of their format, with all words in them as they are, whatever these are.
+// Pictures are whole files of their format, with all texts in them unchanged, whatever these are.
 
 #include "runtime/text/gnuplot.hpp"
 

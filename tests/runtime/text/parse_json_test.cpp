@@ -1,4 +1,4 @@
-// JSON from outside and the text that it is in: what is refused before it does any harm.
+// JSON from outside, and its text: bad input is refused before it does any harm.
 
 #include "runtime/text/parse_json.hpp"
 

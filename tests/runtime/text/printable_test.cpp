@@ -1,5 +1,5 @@
-// What text from outside becomes before a person sees it: nothing that a terminal obeys, and no
-// more than fits.
+// Text from outside in the form that a person sees: nothing in it is a command to a terminal, and
+// its length is limited.
 
 #include "runtime/text/printable.hpp"
 

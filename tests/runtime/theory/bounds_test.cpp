@@ -1,6 +1,6 @@
-// Lower bounds: below what every kernel moves, and every schedule whose formula is known; below the
-// least that a search finds; falling with M; their closed forms and constants once more, in other
-// arithmetic.
+// Lower bounds: at most the words of every kernel, of every schedule whose formula is known, and of
+// the least that a search finds; falling with M; their closed forms and constants once more, in
+// other arithmetic.
 
 #include "runtime/theory/bounds.hpp"
 

@@ -1,5 +1,5 @@
-// Power laws found again, from grids and from scattered sizes; what no law explains is told; and a
-// grid that leaves an exponent open is refused.
+// Power laws found again, from grids and from scattered sizes. The residual shows what no law
+// explains, and a grid that leaves an exponent open is refused.
 
 #include "runtime/theory/exponents.hpp"
 

@@ -1,6 +1,6 @@
-// The planner against all that it chooses from: its first choice moves no more words than any
-// kernel that solves the task and fits, and no fewer than the bound; and when it is run, what it
-// said is what is counted, within M, and the result is right.
+// The planner against all its choices. Its first choice moves no more words than any kernel that
+// solves the task and fits, and no fewer than the bound. A run of it moves the words of the plan,
+// within M, and the result is right.
 
 #include "runtime/theory/planner.hpp"
 

@@ -1,11 +1,11 @@
 #pragma once
-// The least reads + writes of C = A B by search: every order of the products, every choice of what
-// stays. For products of a dozen multiply-adds.
+// The least reads + writes of C = A B by search over every order of the products and every choice
+// of words that stay. For products of a dozen multiply-adds.
 //
 // A move brings a word of A, B or a begun C (a read), or begins a word of C (free), in place of at
-// most one other word; a word of C that goes is written, any other is dropped. Products whose three
-// words are here are added at once, which never hurts; words go when room is needed, and no sooner.
-// At last every word of C is written. A state is what has been added and what is here.
+// most one other word. A word of C that goes is written; any other is dropped. Products whose three
+// words are present are added at once, which never hurts. Words go only when room is needed. At
+// last every word of C is written. A state is the products added and the words present.
 
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How long a plan takes by rates made up for it: along a kernel's curve, beyond its ends, and for
-// kernels that nobody measured; and that the default rates are of kernels that there are.
+// The time of a plan by rates made up for it: along a kernel's curve, beyond its ends, and for
+// kernels that were not measured. The default rates are those of existing kernels.
 
 #include "runtime/theory/rates.hpp"
 

@@ -1,5 +1,5 @@
-// The reference must be right, its bound must hold for every way a kernel may compute, and
-// it must be small enough to refuse what is wrong.
+// The reference must be right. Its bound must hold for every way a kernel may compute, and must be
+// small enough to refuse wrong results.
 
 #include "runtime/theory/reference.hpp"
 

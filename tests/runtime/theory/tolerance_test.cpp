@@ -1,4 +1,5 @@
-// What a tolerance lets pass, to the word, and that it is said; and how one is written.
+// The differences that a tolerance accepts, to the word, and that they are reported; and the syntax
+// of tolerances.
 
 #include <stdexcept>
 #include <string>
