@@ -23,7 +23,7 @@ class JobsOption {
 };
 
 // Calls work(k) for each k below `count`, up to `jobs` at a time. On a terminal a line says how
-// many are "recorded", or what `done` is. Throws: the first failure of a call.
+// many are `done`: "recorded", for example. Throws: the first failure of a call.
 void each_point(std::size_t count, unsigned jobs, std::string_view done,
                 const std::function<void(std::size_t k)>& work);
 
