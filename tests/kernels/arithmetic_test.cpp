@@ -2,9 +2,9 @@
 // on tiles of 1 x 1, ragged and prime sizes; the operations that it reports; the arguments that it
 // refuses.
 //
-// With u = 2^-24: a sum of k products onto c, in any order, is off by at most (k +
-// 1) u (|c| + sum |a||b|) (1 + small); exp and log by 4 u of their value; each single operation by
-// u of its result.
+// With u = 2^-24: a sum of k products onto c, in any order, is off by at most
+// (k + 1) u (|c| + sum |a||b|) (1 + small); exp and log by 4 u of their value; each single
+// operation by u of its result.
 
 #include "kernels/arithmetic/arithmetic.hpp"
 

@@ -1,6 +1,6 @@
 // The places of a tile's words, and the copies of blocks to and from them. With W = kPanel = 16:
-// panel p of an r x c tile begins at word p W r and is w = min(W, c - p W) wide, so that word (i,
-// j) is at (j / W) W r + i w + j mod W. Each word has one place, without gaps.
+// panel p of an r x c tile begins at word p W r and is w = min(W, c - p W) wide, so that word
+// (i, j) is at (j / W) W r + i w + j mod W. Each word has one place, without gaps.
 
 #include "memsim/layout.hpp"
 
