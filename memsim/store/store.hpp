@@ -39,7 +39,7 @@ struct StoreOptions {
   // The requests in flight of each thread that moves words, each with a buffer, and the number of
   // reads ahead at the same time. Requires: 2 or more.
   int depth = 8;
-  Index buffer_bytes = Index{512} * 1024;  // raised to granule_bytes
+  Index buffer_bytes = Index{512} * 1024;  // raised to granule_bytes if smaller
   MakeQueue queue = nullptr;               // replaces the engine's queue
   // Called before each window moves, also by threads that read ahead. An exception stops the move.
   std::function<void()> before_each = nullptr;
@@ -77,7 +77,7 @@ class StoreFile {
   StoredMatrix& laid_out_for(Window window);
   // Closes the file, and verifies by reading back. Throws: as StoredMatrix.
   void seal();
-  // Renames the file to `file`, where it stays.
+  // Renames the file to `file`, its lasting name.
   void stay_as(const std::string& file);
 
  private:
