@@ -67,8 +67,8 @@ struct Simulation {
 // smallest that valgrind allows: two lines. Nothing if the size is unknown.
 std::optional<Simulation> simulation(const Topology& topology, CacheLevel level);
 
-// Callgrind's counts, by kernel and phase. "" is outside of all phases; kLeft is the traffic of
-// emptying the cache.
+// Callgrind's counts, by kernel and phase. "" is outside of all phases; kLeft has the lines written
+// back when the cache was emptied.
 inline constexpr std::string_view kLeft = "(left)";
 using CallgrindEvents = std::map<std::string, std::int64_t, std::less<>>;  // DLmr, DLdmw, ...
 using CallgrindProfile =
