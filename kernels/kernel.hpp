@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/nest.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/range.hpp"
 #include "memsim/slow_matrix.hpp"
@@ -70,6 +71,8 @@ struct Signature {
 // What each phase moves and holds with these blocks.
 using CostOfBlocks =
     std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks)>;
+// Which loops move them.
+using NestOfBlocks = std::function<Nest(const Problem& problem, const Blocks& blocks)>;
 // A number of words that blocks decide.
 using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& blocks)>;
 
@@ -106,6 +109,8 @@ struct Formula {
   CostOfBlocks cost;
   // The most words of the slow store that intermediates take at a time; empty: none.
   WordsOfBlocks intermediates = nullptr;
+  // The loops with the words of each line; empty: not written down.
+  NestOfBlocks nest = nullptr;
 };
 
 // Which blocks.

@@ -17,6 +17,36 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index n = problem.shape.n, d = problem.shape.d;
+  const ColumnPlan by(problem, blocks);
+  const NestLoop J = by.key_loop();
+  const NestLoop I("I", "queries", n, by.rows);
+  const NestLoop columns("K", "columns", d, by.weights);
+  const NestTile K("K", J, d), h("h", J, d), T("T", J, d);
+  const NestTile dO("dO", I, d), O("O", I, d), A1("A1", I, d), L("L", I), v("v", I);
+  const NestTile A2("A2", J, columns), g("g", d, columns);
+  NestWriter nest;
+  nest.loop(J, [&] {
+    product_in_pieces_nest(nest, by, J, "K", "X^T", "A2", {});
+    product_in_pieces_nest(nest, by, J, "h", "Y", "A3", {K});
+    nest.phase("core", [&] {
+      nest.loop(I, {K, h, T}, [&] {
+        nest.step("q = dO_I h_J^T", {dO});
+        nest.step("first keys: v_I = rowsum(dO_I * O_I)", {O.once(J)});
+        if (J.trips > 1) {
+          nest.step("first keys: write v_I; others: read v_I", {v.but_once(J)}, {v.once(J)});
+        }
+        nest.step("p = exp(A1_I K_J^T - L_I) (q - v_I); T_J += p^T A1_I", {A1, L});
+      });
+    });
+    nest.phase("g", [&] {
+      nest.loop(columns, {T}, [&] { nest.step("g_K += T_J^T A2_JK", {A2, g.but_once(J)}, {g}); });
+    });
+  });
+  return nest.lines();
+}
+
 // h_J^T = Y^T A3_J^T.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
   return product_in_pieces(
@@ -31,8 +61,8 @@ Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, Range 
   if (J.begin > 0) {
     return machine.read(v.row_block(I));
   }
-  Tile v_i = machine.initialize("v", I.size());
-  const Tile o_i = machine.read(io.in("O").row_block(I));
+  Tile v_i = machine.initialize("v", I.size());            // v_I (r)
+  const Tile o_i = machine.read(io.in("O").row_block(I));  // O_I (r, d)
   add_row_dots(do_i, o_i, v_i);
   if (J.end < by.problem.shape.m) {
     machine.write(v_i, v.row_block(I));
@@ -44,16 +74,16 @@ Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, Range 
 Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
           const Tile& h_t, SlowMatrix& v) {
   const Phase phase(machine, "core");
-  Tile T = machine.initialize("T", J.size(), by.problem.shape.d);
+  Tile T = machine.initialize("T", J.size(), by.problem.shape.d);  // T_J (c, d)
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
-    Tile do_i = machine.read(io.in("dO").row_block(I));
+    Tile do_i = machine.read(io.in("dO").row_block(I));  // dO_I (r, d)
     const Tile v_i = row_sums(machine, by, io, I, J, do_i, v);
-    Tile q = machine.initialize("q", I.size(), J.size());
+    Tile q = machine.initialize("q", I.size(), J.size());  // q_IJ (r, c)
     multiply(do_i, h_t, q);
     do_i.reset();
-    const Tile a1 = machine.read(io.in("A1").row_block(I));
-    const Tile l = machine.read(io.in("L").row_block(I));
-    Tile p = machine.initialize("p", I.size(), J.size());
+    const Tile a1 = machine.read(io.in("A1").row_block(I));  // A1_I (r, d)
+    const Tile l = machine.read(io.in("L").row_block(I));    // L_I (r)
+    Tile p = machine.initialize("p", I.size(), J.size());    // p_IJ (r, c)
     multiply(a1, k, p);
     exponentiate(p, l, p);
     softmax_gradient(p, q, v_i, p);
@@ -69,13 +99,13 @@ void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Ra
   SlowMatrix& g = io.out("g");
   const Range all{0, by.problem.shape.d};
   for (const Range K : blocks(all.size(), by.weights)) {
-    Tile g_k = machine.initialize("g", all.size(), K.size());
+    Tile g_k = machine.initialize("g", all.size(), K.size());  // g_K (d, w)
     {
-      const Tile a2 = machine.read(io.in("A2").block(J, K));
+      const Tile a2 = machine.read(io.in("A2").block(J, K));  // A2_JK (c, w)
       multiply(transposed(T), a2, g_k);
     }
     if (J.begin > 0) {
-      const Tile sum = machine.read(g.block(all, K));
+      const Tile sum = machine.read(g.block(all, K));  // g_K (d, w)
       add(g_k, sum);
     }
     machine.write(g_k, g.block(all, K));
@@ -135,7 +165,8 @@ Kernel backward_columns() {
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates = [](const Problem& problem,
-                                          const Blocks&) { return Words(problem.shape.n); }},
+                                          const Blocks&) { return Words(problem.shape.n); },
+                      .nest = loop_nest},
           .fitting = {.fit =
                           [](const Problem& problem, Index M, Objective objective) {
                             return objective == Objective::time ? fastest_columns(problem, M, cost)

@@ -16,13 +16,46 @@
 namespace redblue {
 namespace {
 
+// core: Q_I, K_J and V_J are rows of S, A2 and h.
+Nest loop_nest(const Problem& problem, const Blocks& by) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const NestLoop I("I", "queries", n, by["core.Br"]);
+  const NestLoop J("J", "keys", m, by["core.Bc"]);
+  const NestLoop rows("I", "queries", n, by["v.Br"]);
+  const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d);
+  const NestTile K("K", J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
+  NestWriter nest;
+  nest.phase("S", [&] { project_nest(nest, {"Q", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
+  nest.phase("h", [&] { project_nest(nest, {"V", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
+  nest.phase("v", [&] {
+    nest.loop(rows, [&] {
+      nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, d}, {"O", rows, d}}, {{"v", rows}});
+    });
+  });
+  nest.phase("core", [&] {
+    nest.loop(J, [&] {
+      nest.read({K, V});
+      nest.loop(I, {K, V, dK, dV}, [&] {
+        nest.step("f = exp(Q_I K_J^T - L_I)", {Q, L});
+        nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
+        nest.step("dK_J += p^T Q_I; dQ_I += p K_J", {dQ.but_once(J)}, {dQ});
+      });
+      nest.write({dK, dV});
+    });
+  });
+  nest.phase("g", [&] {
+    product_nest(nest, {"g", "A1^T", "dQ"}, d, d, n, {by["g.rows"], by["g.cols"], by["g.depth"]});
+  });
+  return nest.lines();
+}
+
 // v = rowsum(dO * O).
 void row_dots(Machine& machine, Index Br, const SlowMatrix& dO, const SlowMatrix& O,
               SlowMatrix& v) {
   for (const Range I : blocks(dO.rows(), Br)) {
-    const Tile do_i = machine.read(dO.row_block(I));
-    const Tile o_i = machine.read(O.row_block(I));
-    Tile v_i = machine.initialize("v", I.size());
+    const Tile do_i = machine.read(dO.row_block(I));  // dO_I (r, d)
+    const Tile o_i = machine.read(O.row_block(I));    // O_I (r, d)
+    Tile v_i = machine.initialize("v", I.size());     // v_I (r)
     add_row_dots(do_i, o_i, v_i);
     machine.write(v_i, v.row_block(I));
   }
@@ -35,34 +68,34 @@ struct Slow {
 
 void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
   for (const Range J : blocks(x.K.rows(), Bc)) {
-    const Tile k_t = machine.read(transposed(x.K.row_block(J)));
-    const Tile v_t = machine.read(transposed(x.V.row_block(J)));
-    Tile dk = machine.initialize("dK", J.size(), x.K.cols());
-    Tile dv = machine.initialize("dV", J.size(), x.V.cols());
+    const Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
+    const Tile v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
+    Tile dk = machine.initialize("dK", J.size(), x.K.cols());     // dK_J (c, d)
+    Tile dv = machine.initialize("dV", J.size(), x.V.cols());     // dV_J (c, d)
     for (const Range I : blocks(x.Q.rows(), Br)) {
-      const Tile q_i = machine.read(x.Q.row_block(I));
-      Tile f = machine.initialize("f", I.size(), J.size());
+      const Tile q_i = machine.read(x.Q.row_block(I));       // Q_I (r, d)
+      Tile f = machine.initialize("f", I.size(), J.size());  // f_IJ (r, c)
       {
-        const Tile l_i = machine.read(x.L.row_block(I));
+        const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
         multiply_add(q_i, k_t, f);
         exponentiate(f, l_i, f);
       }
-      Tile p = machine.initialize("p", I.size(), J.size());
+      Tile p = machine.initialize("p", I.size(), J.size());  // p_IJ (r, c)
       {
-        const Tile do_i = machine.read(x.dO.row_block(I));
+        const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
         multiply_add(transposed(f), do_i, dv);
         multiply_add(do_i, v_t, p);
       }
       {
-        const Tile v_i = machine.read(x.v.row_block(I));
+        const Tile v_i = machine.read(x.v.row_block(I));  // v_I (r)
         softmax_gradient(f, p, v_i, p);
       }
       f.reset();
       multiply_add(transposed(p), q_i, dk);
-      Tile p_t = machine.initialize("p^T", J.size(), I.size());
+      Tile p_t = machine.initialize("p^T", J.size(), I.size());  // p_IJ^T (c, r)
       transpose(p, p_t);
       p.reset();
-      // Nothing is there to be read before the first column block has been.
+      // dQ_I^T (d, r). Nothing is there to be read before the first column block has been.
       Tile dq_t = J.begin == 0 ? machine.initialize("dQ", q_i.cols(), I.size())
                                : machine.read(transposed(x.dQ.row_block(I)));
       multiply_add(k_t, p_t, dq_t);
@@ -219,7 +252,8 @@ Kernel backward_flash() {
                       [](const Problem& problem, const Blocks&) {
                         const auto [n, m, d] = problem.shape;
                         return (Words(n) + m) * d + n;
-                      }},
+                      },
+                  .nest = loop_nest},
       .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
                   .window = window}};
 }

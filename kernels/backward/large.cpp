@@ -15,22 +15,62 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& by) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const ProjectBlocks projected{by["phase1.Br"], by["phase1.Bc"]};
+  const NestLoop rows("I", "rows", n, projected.rows);
+  const NestLoop cols("J", "columns", d, projected.cols);
+  const NestLoop I("I", "queries", n, by["phase2.Br"]);
+  const NestLoop J("J", "keys", m, by["phase2.Bc"]);
+  const NestTile S("S", I, d), O("O", I, d), dO("dO", I, d), A1("A1", I, d), L("L", I), v("v", I);
+  const NestTile h("h", J, d), A2("A2", J, d), g("g", d, d);
+  NestWriter nest;
+  nest.phase("phase1", [&] {
+    if (n == m) {
+      const NestTile a1("A1", rows, d), a3("A3", rows, d);
+      nest.loop(rows, [&] {
+        nest.read({a1, a3});
+        nest.loop(cols, {a1, a3}, [&] {
+          nest.step("S_IJ = A1_I X_J", {{"X", d, cols}}, {{"S", rows, cols}});
+          nest.step("h_IJ = A3_I Y_J", {{"Y", d, cols}}, {{"h", rows, cols}});
+        });
+      });
+    } else {
+      project_nest(nest, {"S", "A1", "X"}, n, d, projected);
+      project_nest(nest, {"h", "A3", "Y"}, m, d, projected);
+    }
+  });
+  nest.phase("phase2", [&] {
+    nest.loop(I, {g}, [&] {
+      nest.read({S, A1, L});
+      nest.step("v_I = rowsum(dO_I * O_I)", {O, dO});
+      nest.loop(J, {S, dO, A1, L, v}, [&] {
+        nest.step("q = dO_I h_J^T", {h});
+        nest.step("f = exp(S_I A2_J^T - L_I)", {A2});
+        nest.step("p = f (q - v_I); g += (A1_I^T p) A2_J");
+      });
+    });
+    nest.write({g});
+  });
+  return nest.lines();
+}
+
 // Algorithm 7 for n = m, where the row blocks of A1 and A3 are paired as printed.
 // Erratum: the proof of Lemma D.2 takes ceil(d / Br) column blocks, the algorithm ceil(d / Bc).
 void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, const SlowMatrix& A3,
                    const SlowMatrix& X, const SlowMatrix& Y, SlowMatrix& S, SlowMatrix& h) {
   for (const Range I : blocks(A1.rows(), by.rows)) {
-    const Tile a1 = machine.read(A1.row_block(I));
-    const Tile a3 = machine.read(A3.row_block(I));
+    const Tile a1 = machine.read(A1.row_block(I));  // A1_I (r, d)
+    const Tile a3 = machine.read(A3.row_block(I));  // A3_I (r, d)
     for (const Range J : blocks(X.cols(), by.cols)) {
       {
-        const Tile x = machine.read(X.block({0, X.rows()}, J));
-        Tile s = machine.initialize("S", I.size(), J.size());
+        const Tile x = machine.read(X.block({0, X.rows()}, J));  // X_J (d, c)
+        Tile s = machine.initialize("S", I.size(), J.size());    // S_IJ (r, c)
         multiply_add(a1, x, s);
         machine.write(s, S.block(I, J));
       }
-      const Tile y = machine.read(Y.block({0, Y.rows()}, J));
-      Tile h_ij = machine.initialize("h", I.size(), J.size());
+      const Tile y = machine.read(Y.block({0, Y.rows()}, J));   // Y_J (d, c)
+      Tile h_ij = machine.initialize("h", I.size(), J.size());  // h_IJ (r, c)
       multiply_add(a3, y, h_ij);
       machine.write(h_ij, h.block(I, J));
     }
@@ -45,34 +85,34 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
               const SlowMatrix& h) {
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& A2 = io.in("A2");
-  Tile g_t = machine.initialize("g", A2.cols(), A1.cols());
+  Tile g_t = machine.initialize("g", A2.cols(), A1.cols());  // g^T (d, d)
   for (const Range I : blocks(S.rows(), Br)) {
-    const Tile s_i = machine.read(S.row_block(I));
-    Tile o_i = machine.read(io.in("O").row_block(I));
-    const Tile do_i = machine.read(io.in("dO").row_block(I));
-    const Tile a1_i = machine.read(A1.row_block(I));
-    const Tile l_i = machine.read(io.in("L").row_block(I));
-    Tile v_i = machine.initialize("v", I.size());
+    const Tile s_i = machine.read(S.row_block(I));             // S_I (r, d)
+    Tile o_i = machine.read(io.in("O").row_block(I));          // O_I (r, d)
+    const Tile do_i = machine.read(io.in("dO").row_block(I));  // dO_I (r, d)
+    const Tile a1_i = machine.read(A1.row_block(I));           // A1_I (r, d)
+    const Tile l_i = machine.read(io.in("L").row_block(I));    // L_I (r)
+    Tile v_i = machine.initialize("v", I.size());              // v_I (r)
     add_row_dots(do_i, o_i, v_i);
     o_i.reset();
     for (const Range J : blocks(A2.rows(), Bc)) {
       Tile q;
       {
-        const Tile h_j = machine.read(transposed(h.row_block(J)));
-        q = machine.initialize("q", I.size(), J.size());
+        const Tile h_j = machine.read(transposed(h.row_block(J)));  // h_J^T (d, c)
+        q = machine.initialize("q", I.size(), J.size());            // q_IJ (r, c)
         multiply_add(do_i, h_j, q);
       }
-      const Tile a2_j = machine.read(transposed(A2.row_block(J)));
-      Tile a = machine.initialize("A", I.size(), J.size());
+      const Tile a2_j = machine.read(transposed(A2.row_block(J)));  // A2_J^T (d, c)
+      Tile a = machine.initialize("A", I.size(), J.size());         // A_IJ (r, c)
       multiply_add(s_i, a2_j, a);
-      Tile f = machine.initialize("f", I.size(), J.size());
+      Tile f = machine.initialize("f", I.size(), J.size());  // f_IJ (r, c)
       exponentiate(a, l_i, f);
       a.reset();
-      Tile p = machine.initialize("p", I.size(), J.size());
+      Tile p = machine.initialize("p", I.size(), J.size());  // p_IJ (r, c)
       softmax_gradient(f, q, v_i, p);
       f.reset();
       q.reset();
-      Tile T_t = machine.initialize("T", J.size(), a1_i.cols());
+      Tile T_t = machine.initialize("T", J.size(), a1_i.cols());  // T_J^T (c, d)
       multiply_add(transposed(p), a1_i, T_t);
       multiply_add(a2_j, T_t, g_t);
     }
@@ -207,7 +247,8 @@ Kernel backward_large() {
                       [](const Problem& problem, const Blocks&) {
                         const auto [n, m, d] = problem.shape;
                         return (Words(n) + m) * d;
-                      }},
+                      },
+                  .nest = loop_nest},
       .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
                   .printed = printed,
                   .window = window},

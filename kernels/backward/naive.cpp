@@ -13,6 +13,19 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks&) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  NestWriter nest;
+  nest.phase("f", [&] { softmax_at_once_nest(nest, problem, false); });
+  nest.phase("q", [&] {
+    nest.step("h = A3 Y", {{"A3", m, d}, {"Y", d, d}});
+    nest.step("q = dO h^T", {{"dO", n, d}});
+  });
+  nest.phase("p", [&] { nest.step("v = rowsum(f * q); p = f (q - v)"); });
+  nest.phase("g", [&] { nest.step("T = A1^T p; g = T A2", {}, {{"g", d, d}}); });
+  return nest.lines();
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const auto [n, m, d] = plan.problem.shape;
   Tile A1;
@@ -20,8 +33,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Tile f;
   {
     const Phase phase(machine, "f");
-    A1 = machine.read(io.in("A1").whole());
-    A2_t = machine.read(transposed(io.in("A2").whole()));
+    A1 = machine.read(io.in("A1").whole());                // A1 (n, d)
+    A2_t = machine.read(transposed(io.in("A2").whole()));  // A2^T (d, m)
     f = softmax_at_once(machine, A1, A2_t, io.in("X"), nullptr);
   }
   Tile q;
@@ -29,29 +42,29 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Phase phase(machine, "q");
     Tile h_t;
     {
-      const Tile A3_t = machine.read(transposed(io.in("A3").whole()));
-      const Tile Y = machine.read(io.in("Y").whole());
-      h_t = machine.initialize("h", d, m);
+      const Tile A3_t = machine.read(transposed(io.in("A3").whole()));  // A3^T (d, m)
+      const Tile Y = machine.read(io.in("Y").whole());                  // Y (d, d)
+      h_t = machine.initialize("h", d, m);                              // h^T (d, m)
       multiply_add(transposed(Y), A3_t, h_t);
     }
-    const Tile dO = machine.read(io.in("dO").whole());
-    q = machine.initialize("q", n, m);
+    const Tile dO = machine.read(io.in("dO").whole());  // dO (n, d)
+    q = machine.initialize("q", n, m);                  // q (n, m)
     multiply_add(dO, h_t, q);
   }
   Tile p;
   {
     const Phase phase(machine, "p");
-    Tile v = machine.initialize("v", n);
+    Tile v = machine.initialize("v", n);  // v (n)
     add_row_dots(f, q, v);
-    p = machine.initialize("p", n, m);
+    p = machine.initialize("p", n, m);  // p (n, m)
     softmax_gradient(f, q, v, p);
     f.reset();
     q.reset();
   }
   // Erratum: line 8 prints g as n x n; it is d x d.
   const Phase phase(machine, "g");
-  Tile g_t = machine.initialize("g", d, d);
-  Tile T_t = machine.initialize("T", m, d);
+  Tile g_t = machine.initialize("g", d, d);  // g^T (d, d)
+  Tile T_t = machine.initialize("T", m, d);  // T^T (m, d)
   multiply_add(transposed(p), A1, T_t);
   multiply_add(A2_t, T_t, g_t);
   machine.write(g_t, transposed(io.out("g").whole()));
@@ -89,7 +102,7 @@ Kernel backward_naive() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .schedule = {.code = code},
-          .formula = {.cost = cost},
+          .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, Index, Objective) { return Blocks{}; },
                       .window = whole_window}};
 }

@@ -19,6 +19,53 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index m = problem.shape.m, d = problem.shape.d;
+  const RowPlan by(problem, blocks);
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop J("J", "keys", m, by.keys);
+  const NestLoop weights("J", "columns", d, by.weights);
+  const NestLoop K("K", "columns kept", by.kept, by.weights);
+  const NestLoop rest("K", "columns", d - by.kept, by.weights);
+  const NestTile A1("A1", I, d), S("S", I, d), dO("dO", I, d), G("G", I, d), W("W", I, d);
+  const NestTile e("e", I, m), q("q", I, m), A2("A2", J, d), A3("A3", J, d);
+  const NestTile maximum("max", I), sum("sum", I), v("v", I), kept("A1", I, by.kept);
+  NestWriter nest;
+  nest.loop(I, [&] {
+    nest.phase("S", [&] {
+      nest.read({A1});
+      nest.loop(weights, {A1, S}, [&] { nest.step("S_I = A1_I X_J", {{"X", d, weights}}); });
+    });
+    nest.phase("G", [&] {
+      nest.read({dO});
+      nest.loop(weights, {kept, S, dO, G}, [&] {
+        nest.step("G_I = dO_I Y_J^T", {{"Y", weights, d}});
+      });
+    });
+    nest.phase("core", [&] {
+      nest.loop(J, {kept, S, G, e, maximum},
+                [&] { nest.step("from the last keys to the first: s = S_I A2_J^T; max_I", {A2}); });
+      nest.loop(J, {kept, G, e, q, maximum, sum, v},
+                [&] { nest.step("q = G_I A3_J^T; e = exp(s - max_I); sum_I, v_I", {A3}); });
+      nest.loop(J, {kept, e, q, sum, v, W}, [&] {
+        nest.step("W_I += e (q - v_I) A2_J, of which the first block is here", {A2.but_once(J)});
+      });
+    });
+    nest.phase("g", [&] {
+      const auto add = [&](const NestLoop& of, const NestWriter::Tiles& stays,
+                           const NestWriter::Tiles& reads) {
+        const NestTile g("g", of, d);
+        NestWriter::Tiles all = reads;
+        all.push_back(g.but_once(I));
+        nest.loop(of, stays, [&] { nest.step("g_K += A1_IK^T W_I", all, {g}); });
+      };
+      add(K, {kept, W}, {});
+      add(rest, {W}, {{"A1", I, rest}});
+    });
+  });
+  return nest.lines();
+}
+
 // W_I = p_I A2. Keys pass backwards for s and its maximum, then forwards for e and q, and for W:
 // the block of A2 where that turns is read once.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
@@ -27,13 +74,13 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const SlowMatrix& A3 = io.in("A3");
   const BlockRanges keys = blocks(A2.rows(), by.keys);
   const BlockRanges queries = blocks(I.size(), by.strip());
-  Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset);
-  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
+  Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset);    // e_I^T (m, r)
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);  // max_I (r)
   Tile a2;
   for (Index block = keys.size() - 1; block >= 0; --block) {
     const Range J = keys[block];
     a2.reset();
-    a2 = machine.read(A2.row_block(J));
+    a2 = machine.read(A2.row_block(J));  // A2_J (c, d)
     for (const Range K : queries) {
       const View scores_t = e_t.part(J, K);
       multiply(a2, s_t.part({0, s_t.rows()}, K), scores_t);
@@ -42,11 +89,11 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   }
   s_t.reset();
 
-  Tile q_t = machine.initialize("q", A3.rows(), I.size(), kUnset);
-  Tile sum = machine.initialize("sum", I.size());
-  Tile v = machine.initialize("v", I.size());
+  Tile q_t = machine.initialize("q", A3.rows(), I.size(), kUnset);  // q_I^T (m, r)
+  Tile sum = machine.initialize("sum", I.size());                   // sum_I (r)
+  Tile v = machine.initialize("v", I.size());                       // v_I (r)
   for (const Range J : keys) {
-    const Tile a3 = machine.read(A3.row_block(J));
+    const Tile a3 = machine.read(A3.row_block(J));  // A3_J (c, d)
     for (const Range K : queries) {
       multiply(a3, g_t.part({0, g_t.rows()}, K), q_t.part(J, K));
       exponentiate(transposed(e_t.part(J, K)), maximum.part(K), sum.part(K),
@@ -56,11 +103,11 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   divide_rows(v, sum, v);
   g_t.reset();
 
-  Tile W = machine.initialize("W", I.size(), A2.cols());
+  Tile W = machine.initialize("W", I.size(), A2.cols());  // W_I (r, d)
   for (const Range J : keys) {
     if (J.begin > 0) {
       a2.reset();
-      a2 = machine.read(A2.row_block(J));
+      a2 = machine.read(A2.row_block(J));  // A2_J (c, d)
     }
     for (const Range K : queries) {
       const View p_t = q_t.part(J, K);
@@ -144,6 +191,7 @@ Kernel backward_score_rows() {
   kernel.operands = {kA1, kA2, kA3, kX, kY, kdO};
   kernel.returns = {kg};
   kernel.shares_keys = false;
+  kernel.formula.nest = loop_nest;
   kernel.fitting.fit = [](const Problem& problem, Index M, Objective objective) {
     return objective == Objective::time ? fastest(problem, M, whole_cost(part_cost))
                                         : fit(problem, M);

@@ -16,6 +16,38 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const Index B = blocks["B"];
+  const NestLoop I("I", "queries", n, B);
+  const NestLoop J("J", "keys", m, B);
+  const NestTile f("f", I, J), q("q", I, J), p("p", I, J), v("v", I);
+  NestWriter nest;
+  nest.phase("phase1", [&] {
+    nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, n, d, d, square(B)); });
+    softmax_nest(nest, "A", problem, B, false);
+  });
+  nest.phase("phase2", [&] {
+    nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, m, d, d, square(B)); });
+    nest.phase("q", [&] { product_nest(nest, {"q", "dO", "h^T"}, n, m, d, square(B)); });
+  });
+  nest.phase("phase3", [&] {
+    nest.loop(I, [&] {
+      nest.phase("v", [&] {
+        nest.loop(J, {v}, [&] { nest.step("v_I += rowsum(f_IJ * q_IJ)", {f, q}); });
+      });
+      nest.phase("p", [&] {
+        nest.loop(J, {v}, [&] { nest.step("p_IJ = f_IJ (q_IJ - v_I)", {f, q}, {p}); });
+      });
+    });
+  });
+  nest.phase("phase4", [&] {
+    nest.phase("T", [&] { product_nest(nest, {"T", "A1^T", "p"}, d, m, n, square(B)); });
+    nest.phase("g", [&] { product_nest(nest, {"g", "T", "A2"}, d, d, m, square(B)); });
+  });
+  return nest.lines();
+}
+
 // Algorithm 2: f = softmax(A1 X A2^T).
 // Erratum: lines 5 to 13 print two "for" and three "end for", and use j and k unbound; the
 // loops meant are those of a blocked product.
@@ -57,21 +89,21 @@ SlowMatrix phase3(Machine& machine, Index B, SlowMatrix f, SlowMatrix q, Workspa
   const Phase phase(machine, "phase3");
   SlowMatrix p = workspace.matrix("p", f.rows(), f.cols());
   for (const Range I : blocks(f.rows(), B)) {
-    Tile v = machine.initialize("v", I.size());
+    Tile v = machine.initialize("v", I.size());  // v_I (b)
     {
       const Phase inner(machine, "v");
       for (const Range J : blocks(f.cols(), B)) {
-        const Tile f_ij = machine.read(f.block(I, J));
-        const Tile q_ij = machine.read(q.block(I, J));
+        const Tile f_ij = machine.read(f.block(I, J));  // f_IJ (b, c)
+        const Tile q_ij = machine.read(q.block(I, J));  // q_IJ (b, c)
         add_row_dots(f_ij, q_ij, v);
       }
     }
     const Phase inner(machine, "p");
     for (const Range J : blocks(f.cols(), B)) {
-      Tile p_ij = machine.initialize("p", I.size(), J.size());
+      Tile p_ij = machine.initialize("p", I.size(), J.size());  // p_IJ (b, c)
       {
-        const Tile f_ij = machine.read(f.block(I, J));
-        const Tile q_ij = machine.read(q.block(I, J));
+        const Tile f_ij = machine.read(f.block(I, J));  // f_IJ (b, c)
+        const Tile q_ij = machine.read(q.block(I, J));  // q_IJ (b, c)
         softmax_gradient(f_ij, q_ij, v, p_ij);
       }
       machine.write(p_ij, p.block(I, J));
@@ -142,7 +174,7 @@ Kernel backward_small() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kg},
       .schedule = {.code = code},
-      .formula = {.cost = cost, .intermediates = workspace_words},
+      .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
       .fitting = {.fit = small_cache_blocks, .window = square_window},
       .numerics = {.rescales = small_cache_rescales}};
 }

@@ -25,14 +25,19 @@ namespace {
 // p = f (q - v), with f where p will be.
 class ScoreGradient : public ScoreUse {
  public:
-  static constexpr UseCost kCost{.columns = 1, .tiles = 1, .reads = 1, .row_reads = 1};
+  static constexpr UseCost kCost{
+      .columns = 1,
+      .tiles = 1,
+      .reads = 1,
+      .row_reads = 1,
+      .names = {.text = "read f; p = f (p - v)", .columns = {"v"}, .row_reads = "v"}};
   ScoreGradient(const SlowMatrix& f, const SlowMatrix& v) : f_(f), v_(v) {}
   OfRows enter(Machine& machine, Range I, Range, const StayingRows*) override {
     return {machine.read(v_.row_block(I)), {}};
   }
   void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
            Range within) override {
-    const Tile f = machine.read(f_.block(I, J));
+    const Tile f = machine.read(f_.block(I, J));  // f_PJ (p, c)
     softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
   }
 
@@ -44,8 +49,16 @@ class ScoreGradient : public ScoreUse {
 // q as it is, and v = rowsum(f q) with f = exp(s - L).
 class Weighed : public ScoreUse {
  public:
-  static constexpr UseCost kCost{
-      .columns = 2, .tiles = 1, .reads = 1, .row_reads = 1, .row_reads_again = 1, .row_writes = 1};
+  static constexpr UseCost kCost{.columns = 2,
+                                 .tiles = 1,
+                                 .reads = 1,
+                                 .row_reads = 1,
+                                 .row_reads_again = 1,
+                                 .row_writes = 1,
+                                 .names = {.text = "read s; v += rowsum(exp(s - L) * q)",
+                                           .columns = {"L", "v"},
+                                           .row_reads = "L",
+                                           .row_writes = "v"}};
   Weighed(const SlowMatrix& s, const SlowMatrix& L, SlowMatrix& v) : s_(s), L_(L), v_(v) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows*) override {
     Tile l = machine.read(L_.row_block(I));
@@ -54,7 +67,7 @@ class Weighed : public ScoreUse {
   }
   void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
            Range within) override {
-    Tile f = machine.read(s_.block(I, J));
+    Tile f = machine.read(s_.block(I, J));  // s_PJ (p, c)
     exponentiate(f, of.first.part(within), f);
     add_row_dots(f, q.part(part), of.second.part(within));
   }
@@ -72,13 +85,13 @@ class Weighed : public ScoreUse {
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
   return {
-      product_stage("S", of.S),
-      scores_stage("f", of.scores, Exponentiated::kCost),
-      product_stage("h", of.h),
+      product_stage("S", of.S, {"A1", "X"}),
+      scores_stage("f", of.scores, {"S", "A2^T"}, Exponentiated::kCost),
+      product_stage("h", of.h, {"A3", "Y"}),
       row_dots_stage(problem),
-      scores_stage("p", of.scores, ScoreGradient::kCost),
-      product_stage("W", of.W),
-      product_stage("g", of.g),
+      scores_stage("p", of.scores, {"dO", "h^T"}, ScoreGradient::kCost),
+      product_stage("W", of.W, {"p", "A2"}),
+      product_stage("g", of.g, {"A1^T", "W"}),
   };
 }
 
@@ -132,6 +145,28 @@ PhaseCost both_cost(const Extents& of, const StationaryBlocks& by) {
       .flops = 4 * nm * d};
 }
 
+void both_nest(NestWriter& nest, const Extents& of, const StationaryBlocks& by) {
+  const NestLoop I("I", "queries", of.rows, by.rows);
+  const NestLoop J("J", "keys", of.cols, by.cols);
+  const NestLoop K("K", "depth", of.depth, by.depth);
+  const NestLoop P = I.pieces("P", by.piece);
+  const NestTile s("s", I, J), q("q", I, J), p("p", I, J), A2("A2", J, K);
+  const NestTile S("S", P, K), G("G", P, K), L("L", P), v("v", P);
+  nest.loop(I, [&] {
+    nest.loop(J, [&] {
+      nest.loop(K, {s, q}, [&] {
+        nest.read({A2});
+        nest.loop(P, {A2}, [&] {
+          nest.step("s_PJ += S_PK A2_JK^T", {S});
+          nest.step("q_PJ += G_PK A2_JK^T", {G});
+        });
+      });
+      nest.loop(P, {s, q}, [&] { nest.step("p = exp(s - L_P) (q - v_P)", {L, v}); });
+      nest.write({p});
+    });
+  });
+}
+
 struct Slow {
   const SlowMatrix &S, &G, &A2, &L, &v;
   SlowMatrix& p;
@@ -141,24 +176,24 @@ void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
   const Phase phase(machine, "p");
   for (const Range I : blocks(x.S.rows(), by.rows)) {
     for (const Range J : blocks(x.A2.rows(), by.cols)) {
-      Tile s = machine.initialize("s", I.size(), J.size());
-      Tile q = machine.initialize("q", I.size(), J.size());
+      Tile s = machine.initialize("s", I.size(), J.size());  // s_IJ (r, c)
+      Tile q = machine.initialize("q", I.size(), J.size());  // q_IJ (r, c)
       for (const Range K : blocks(x.S.cols(), by.depth)) {
-        const Tile a2 = machine.read(transposed(x.A2.block(J, K)));
+        const Tile a2 = machine.read(transposed(x.A2.block(J, K)));  // A2_JK^T (s, c)
         for (const Range P : blocks(I.size(), by.piece)) {
           const Range rows = part_of(I, P);
           {
-            const Tile of_S = machine.read(x.S.block(rows, K));
+            const Tile of_S = machine.read(x.S.block(rows, K));  // S_PK (p, s)
             multiply_add(of_S, a2, s.part(P));
           }
-          const Tile of_G = machine.read(x.G.block(rows, K));
+          const Tile of_G = machine.read(x.G.block(rows, K));  // G_PK (p, s)
           multiply_add(of_G, a2, q.part(P));
         }
       }
       for (const Range P : blocks(I.size(), by.piece)) {
         const Range rows = part_of(I, P);
-        const Tile l = machine.read(x.L.row_block(rows));
-        const Tile v = machine.read(x.v.row_block(rows));
+        const Tile l = machine.read(x.L.row_block(rows));  // L_P (p)
+        const Tile v = machine.read(x.v.row_block(rows));  // v_P (p)
         exponentiate(s.part(P), l, s.part(P));
         softmax_gradient(s.part(P), q.part(P), v, q.part(P));
       }
@@ -170,13 +205,14 @@ void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
 std::vector<Stage> stages_shared(const Problem& problem) {
   const Products of(problem);
   return {
-      product_stage("S", of.S),
-      product_stage("G", of.S),
+      product_stage("S", of.S, {"A1", "X"}),
+      product_stage("G", of.S, {"dO", "Y^T"}),
       row_dots_stage(problem),
-      stationary_stage("p", of.scores,
-                       [of](const StationaryBlocks& by) { return both_cost(of.scores, by); }),
-      product_stage("W", of.W),
-      product_stage("g", of.g),
+      stationary_stage(
+          "p", of.scores, [of](const StationaryBlocks& by) { return both_cost(of.scores, by); },
+          [of](NestWriter& nest, const StationaryBlocks& by) { both_nest(nest, of.scores, by); }),
+      product_stage("W", of.W, {"p", "A2"}),
+      product_stage("g", of.g, {"A1^T", "W"}),
   };
 }
 
@@ -217,6 +253,20 @@ Stage score_gradient_stage(const Problem& problem) {
                  .peak = pairs_peak("p", problem.shape.n, problem.shape.m, 2, blocks),
                  .flops = 0}};
       },
+      .nest =
+          [=](NestWriter& nest, const Blocks& blocks) {
+            const NestLoop I("I", "queries", problem.shape.n, blocks["p.rows"]);
+            const NestLoop J("J", "keys", problem.shape.m, blocks["p.cols"]);
+            const NestTile s("s", I, J), q("q", I, J), p("p", I, J), L("L", I), v("v", I);
+            nest.phase("p", [&] {
+              nest.loop(I, [&] {
+                nest.read({L, v});
+                nest.loop(J, {L, v}, [&] {
+                  nest.step("p_IJ = exp(s_IJ - L_I) (q_IJ - v_I), where q_IJ was", {s, q}, {p});
+                });
+              });
+            });
+          },
   };
 }
 
@@ -225,12 +275,12 @@ void score_gradient(Machine& machine, const Blocks& by, const SlowMatrix& s, con
                     const SlowMatrix& v, SlowMatrix& q) {
   const Phase phase(machine, "p");
   for (const Range I : blocks(s.rows(), by["p.rows"])) {
-    const Tile l_i = machine.read(L.row_block(I));
-    const Tile v_i = machine.read(v.row_block(I));
+    const Tile l_i = machine.read(L.row_block(I));  // L_I (r)
+    const Tile v_i = machine.read(v.row_block(I));  // v_I (r)
     for (const Range J : blocks(s.cols(), by["p.cols"])) {
-      Tile f = machine.read(s.block(I, J));
+      Tile f = machine.read(s.block(I, J));  // s_IJ (r, c)
       exponentiate(f, l_i, f);
-      Tile p = machine.read(std::as_const(q).block(I, J));
+      Tile p = machine.read(std::as_const(q).block(I, J));  // q_IJ (r, c)
       softmax_gradient(f, p, v_i, p);
       machine.write(p, q.block(I, J));
     }
@@ -238,26 +288,29 @@ void score_gradient(Machine& machine, const Blocks& by, const SlowMatrix& s, con
 }
 
 // p = exp(s - L) (q - v), made of pieces of s and q.
-constexpr FactorCost kMadeOfScores{.columns = 2, .tiles = 1, .reads = 2, .row_reads = 2};
+constexpr FactorCost kMadeOfScores{.columns = 2,
+                                   .tiles = 1,
+                                   .reads = 2,
+                                   .row_reads = 2,
+                                   .text = "read s, q; p = exp(s - L) (q - v)",
+                                   .column_names = {"L", "v"}};
 
 // With p in the slow store, or made of s and q.
 std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
   const Products of(problem);
   std::vector<Stage> stages = {
-      product_stage("S", of.S),
-      scores_stage("s", of.scores, Measured::kCost),
-      product_stage("h", of.h),
-      scores_stage("q", of.scores, Weighed::kCost),
+      product_stage("S", of.S, {"A1", "X"}),
+      scores_stage("s", of.scores, {"S", "A2^T"}, Measured::kCost),
+      product_stage("h", of.h, {"A3", "Y"}),
+      scores_stage("q", of.scores, {"dO", "h^T"}, Weighed::kCost),
   };
   if (stores_p) {
     stages.push_back(score_gradient_stage(problem));
-    stages.push_back(product_stage("W", of.W));
+    stages.push_back(product_stage("W", of.W, {"p", "A2"}));
   } else {
-    stages.push_back(stationary_stage("W", of.W, [of](const StationaryBlocks& by) {
-      return made_product_cost("W", of.W, by, kMadeOfScores);
-    }));
+    stages.push_back(made_product_stage("W", of.W, {"p", "A2"}, kMadeOfScores));
   }
-  stages.push_back(product_stage("g", of.g));
+  stages.push_back(product_stage("g", of.g, {"A1^T", "W"}));
   return stages;
 }
 
@@ -297,9 +350,9 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
           return {std::move(l), machine.read(std::as_const(v).row_block(I))};
         },
         [&](const Rows& of, Range K, Range rows, Range part) {
-          Tile f = machine.read(std::as_const(s).block(rows, K));
+          Tile f = machine.read(std::as_const(s).block(rows, K));  // s_PK (p, s)
           exponentiate(f, of.l.part(part), f);
-          Tile p = machine.read(std::as_const(q).block(rows, K));
+          Tile p = machine.read(std::as_const(q).block(rows, K));  // q_PK (p, s)
           softmax_gradient(f, p, of.v.part(part), p);
           return p;
         });
@@ -324,7 +377,9 @@ Kernel from_nothing(std::string_view name, std::string_view summary, bool stores
                                       Workspace& workspace) {
                              code_sq(machine, plan, io, workspace, stores_p);
                            }},
-          .formula = {.cost = cost_of(stages), .intermediates = intermediates_sq},
+          .formula = {.cost = cost_of(stages),
+                      .intermediates = intermediates_sq,
+                      .nest = nest_of(stages)},
           .fitting = fitting_of(stages),
           .numerics = {.rescales = rescales_by_tiles}};
 }
@@ -353,7 +408,8 @@ Kernel backward_tiles() {
                           [=](const Problem& problem, const Blocks& blocks) {
                             return (shared(problem) ? intermediates_shared : intermediates)(problem,
                                                                                             blocks);
-                          }},
+                          },
+                      .nest = nest_of(stages_of)},
           .fitting = fitting_of(stages_of),
           .numerics = {.Y_meets_rows_if_shared = true}};
 }

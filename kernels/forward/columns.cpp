@@ -15,6 +15,31 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index n = problem.shape.n, d = problem.shape.d;
+  const ColumnPlan by(problem, blocks);
+  const NestLoop J = by.key_loop();
+  const NestLoop I("I", "queries", n, by.rows);
+  const NestTile K("K", J, d), h("h", J, d);
+  const NestTile A1("A1", I, d), O("O", I, d), L("L", I), sum("sum", I);
+  NestWriter nest;
+  nest.loop(J, [&] {
+    product_in_pieces_nest(nest, by, J, "K", "X^T", "A2", {});
+    product_in_pieces_nest(nest, by, J, "h", "Y", "A3", {K});
+    nest.phase("core", [&] {
+      nest.loop(I, {K, h}, [&] {
+        nest.step("e = A1_I K_J^T", {A1});
+        nest.step("other than first keys: read L_I, sum_I, O_I",
+                  {L.but_once(J), sum.but_once(J), O.but_once(J)});
+        nest.step("sum_I += rowsum(exp(e - L_I)); O_I += exp(e - L_I) h_J");
+        nest.write({O, L});
+        nest.step("other than last keys: write sum_I", {}, {sum.but_once(J)});
+      });
+    });
+  });
+  return nest.lines();
+}
+
 // h_J = A3_J Y.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
   return product_in_pieces(
@@ -30,18 +55,19 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   SlowMatrix& L = io.out("L");
   const bool first = J.begin == 0;
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
-    Tile e = machine.initialize("e", I.size(), J.size());
+    Tile e = machine.initialize("e", I.size(), J.size());  // e_IJ (r, c)
     {
-      const Tile a1 = machine.read(io.in("A1").row_block(I));
+      const Tile a1 = machine.read(io.in("A1").row_block(I));  // A1_I (r, d)
       multiply(a1, k, e);
     }
+    // max_I and sum_I (r), O_I (r, d).
     OnlineSoftmax softmax =
         first ? OnlineSoftmax(machine, I.size()) : OnlineSoftmax(machine, L, sums, I);
     Tile o = first ? machine.initialize("O", I.size(), by.problem.shape.d)
                    : machine.read(O.row_block(I));
     const Range all{0, I.size()};
     {
-      Tile rescale = machine.initialize("rescale", I.size());
+      Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (r)
       softmax.raise(e, all, rescale, {o});
     }
     softmax.add(e, all);
@@ -97,7 +123,8 @@ Kernel forward_columns() {
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates = [](const Problem& problem,
-                                          const Blocks&) { return Words(problem.shape.n); }},
+                                          const Blocks&) { return Words(problem.shape.n); },
+                      .nest = loop_nest},
           .fitting = {.fit =
                           [](const Problem& problem, Index M, Objective objective) {
                             return objective == Objective::time ? fastest_columns(problem, M, cost)

@@ -16,25 +16,47 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& by) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const NestLoop I("I", "queries", n, by["core.Br"]);
+  const NestLoop J("J", "keys", m, by["core.Bc"]);
+  const NestTile S("S", I, d), O("O", I, d), maximum("max", I), sum("sum", I), L("L", I);
+  const NestTile A2("A2", J, d), h("h", J, d);
+  NestWriter nest;
+  nest.phase("S", [&] { project_nest(nest, {"S", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
+  nest.phase("h", [&] { project_nest(nest, {"h", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
+  nest.phase("core", [&] {
+    nest.loop(I, [&] {
+      nest.read({S});
+      nest.loop(J, {S, O, maximum, sum}, [&] {
+        nest.step("e = exp(S_I A2_J^T - max_I)", {A2});
+        nest.step("sum_I += rowsum(e); O_I += e h_J", {h});
+      });
+      nest.step("O_I = O_I / sum_I; L_I = max_I + log sum_I", {}, {O, L});
+    });
+  });
+  return nest.lines();
+}
+
 void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowMatrix& A2,
           const SlowMatrix& h, SlowMatrix& O, SlowMatrix& L) {
   for (const Range I : blocks(S.rows(), Br)) {
-    const Tile s_i = machine.read(S.row_block(I));
-    Tile o_i = machine.initialize("O", I.size(), O.cols());
-    OnlineSoftmax softmax(machine, I.size());
+    const Tile s_i = machine.read(S.row_block(I));           // S_I (r, d)
+    Tile o_i = machine.initialize("O", I.size(), O.cols());  // O_I (r, d)
+    OnlineSoftmax softmax(machine, I.size());                // max_I, sum_I (r)
     const Range all{0, I.size()};
     for (const Range J : blocks(A2.rows(), Bc)) {
-      Tile e = machine.initialize("e", I.size(), J.size());
+      Tile e = machine.initialize("e", I.size(), J.size());  // e_IJ (r, c)
       {
-        const Tile a_j = machine.read(transposed(A2.row_block(J)));
+        const Tile a_j = machine.read(transposed(A2.row_block(J)));  // A2_J^T (d, c)
         multiply_add(s_i, a_j, e);
       }
       {
-        Tile rescale = machine.initialize("rescale", I.size());
+        Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (r)
         softmax.raise(e, all, rescale, {o_i});
       }
       softmax.add(e, all);
-      const Tile h_j = machine.read(h.row_block(J));
+      const Tile h_j = machine.read(h.row_block(J));  // h_J (c, d)
       multiply_add(e, h_j, o_i);
     }
     softmax.divide(o_i);
@@ -125,7 +147,8 @@ Kernel forward_flash() {
                       [](const Problem& problem, const Blocks&) {
                         const auto [n, m, d] = problem.shape;
                         return (Words(n) + m) * d;
-                      }},
+                      },
+                  .nest = loop_nest},
       .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
                   .window = window},
       .numerics = {.rescales = [](const Problem& problem, const Blocks& blocks) {

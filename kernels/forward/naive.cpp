@@ -13,25 +13,34 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks&) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  NestWriter nest;
+  nest.phase("f", [&] { softmax_at_once_nest(nest, problem, true); });
+  nest.phase("h", [&] { nest.step("h = A3 Y", {{"A3", m, d}, {"Y", d, d}}); });
+  nest.phase("O", [&] { nest.step("O = f h", {}, {{"O", n, d}}); });
+  return nest.lines();
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const auto [n, m, d] = plan.problem.shape;
   Tile f;
   {
     const Phase phase(machine, "f");
-    const Tile A1 = machine.read(io.in("A1").whole());
-    const Tile A2_t = machine.read(transposed(io.in("A2").whole()));
+    const Tile A1 = machine.read(io.in("A1").whole());                // A1 (n, d)
+    const Tile A2_t = machine.read(transposed(io.in("A2").whole()));  // A2^T (d, m)
     f = softmax_at_once(machine, A1, A2_t, io.in("X"), &io.out("L"));
   }
   Tile h;
   {
     const Phase phase(machine, "h");
-    const Tile A3 = machine.read(io.in("A3").whole());
-    const Tile Y = machine.read(io.in("Y").whole());
-    h = machine.initialize("h", m, d);
+    const Tile A3 = machine.read(io.in("A3").whole());  // A3 (m, d)
+    const Tile Y = machine.read(io.in("Y").whole());    // Y (d, d)
+    h = machine.initialize("h", m, d);                  // h (m, d)
     multiply_add(A3, Y, h);
   }
   const Phase phase(machine, "O");
-  Tile O = machine.initialize("O", n, d);
+  Tile O = machine.initialize("O", n, d);  // O (n, d)
   multiply_add(f, h, O);
   machine.write(O, io.out("O").whole());
 }
@@ -58,7 +67,7 @@ Kernel forward_naive() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .schedule = {.code = code},
-          .formula = {.cost = cost},
+          .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, Index, Objective) { return Blocks{}; },
                       .window = whole_window}};
 }

@@ -13,6 +13,17 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const Index B = blocks["B"];
+  NestWriter nest;
+  nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, n, d, d, square(B)); });
+  softmax_nest(nest, "s", problem, B, true);
+  nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, m, d, d, square(B)); });
+  nest.phase("O", [&] { product_nest(nest, {"O", "f", "h"}, n, d, m, square(B)); });
+  return nest.lines();
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Index B = plan.blocks["B"];
@@ -58,7 +69,7 @@ Kernel forward_small() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .schedule = {.code = code},
-          .formula = {.cost = cost, .intermediates = workspace_words},
+          .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
           .fitting = {.fit = small_cache_blocks, .window = square_window},
           .numerics = {.rescales = small_cache_rescales}};
 }

@@ -4,6 +4,7 @@
 // (x + 1)^2 for x < 2, 4 x + 1 beyond.
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -18,17 +19,20 @@ namespace redblue {
 namespace {
 
 // exp(s - L): L of a block's rows stays with it.
-constexpr FactorCost kFactor{.columns = 1, .reads = 1, .row_reads = 1};
+constexpr FactorCost kFactor{
+    .columns = 1, .reads = 1, .row_reads = 1, .text = "f = exp(s - L)", .column_names = {"L"}};
+
+std::string_view values_of(const Problem& problem) {
+  return problem.sharing == Sharing::none ? "A3" : "A2";
+}
 
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
   return {
-      product_stage("S", of.S),
-      scores_stage("s", of.scores, Measured::kCost),
-      product_stage("h", of.h),
-      stationary_stage(
-          "O", of.W,
-          [of](const StationaryBlocks& by) { return made_product_cost("O", of.W, by, kFactor); }),
+      product_stage("S", of.S, {"A1", "X"}),
+      scores_stage("s", of.scores, {"S", "A2^T"}, Measured::kCost),
+      product_stage("h", of.h, {values_of(problem), "Y"}),
+      made_product_stage("O", of.W, {"f", "h"}, kFactor),
   };
 }
 
@@ -45,13 +49,12 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     scores_phase(machine, "s", by, S, io.in("A2"), measured, s);
   }
   SlowMatrix h = workspace.matrix("h", m, d);
-  product_phase(machine, "h", by, io.in(plan.problem.sharing == Sharing::none ? "A3" : "A2"),
-                io.in("Y"), h);
+  product_phase(machine, "h", by, io.in(values_of(plan.problem)), io.in("Y"), h);
   made_product(
       machine, "O", by, h, io.out("O"),
       [&](Range I) { return machine.read(std::as_const(L).row_block(I)); },
       [&](const Tile& l, Range K, Range rows, Range part) {
-        Tile f = machine.read(s.block(rows, K));
+        Tile f = machine.read(s.block(rows, K));  // s_PK (p, s)
         exponentiate(f, l.part(part), f);
         return f;
       });
@@ -73,7 +76,7 @@ Kernel forward_tiles() {
       .returns = {kO, kL},
       .shares_keys = true,
       .schedule = {.code = code},
-      .formula = {.cost = cost_of(stages), .intermediates = intermediates},
+      .formula = {.cost = cost_of(stages), .intermediates = intermediates, .nest = nest_of(stages)},
       .fitting = fitting_of(stages),
       .numerics = {.rescales = rescales_by_tiles}};
 }

@@ -8,6 +8,15 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  NestWriter nest;
+  nest.phase("C", [&] {
+    const Shape& shape = problem.shape;
+    product_nest(nest, {"C", "A", "B"}, shape.n, shape.m, shape.d, square(blocks["B"]));
+  });
+  return nest.lines();
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const Phase phase(machine, "C");
   product(machine, square(plan.blocks["B"]), io.in("A"), io.in("B"), io.out("C"));
@@ -26,7 +35,7 @@ Kernel matmul_blocked() {
           .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
           .returns = {{"C", &Shape::n, &Shape::m}},
           .schedule = {.code = code},
-          .formula = {.cost = cost},
+          .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit =
                           [](const Problem&, Index M, Objective) {
                             return Blocks{{"B", square_side(M, 3)}};

@@ -25,10 +25,20 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
                          stationary_product(machine, StationaryBlocks::get("", plan.blocks), what,
                                             io.in("A"), io.in("B"), io.out("C"));
                        }},
-      .formula = {.cost = [what](const Problem& problem,
-                                 const Blocks& blocks) -> std::vector<PhaseCost> {
-        return {stationary_cost("C", extents(problem), StationaryBlocks::get("", blocks), what)};
-      }},
+      .formula = {
+          .cost = [what](const Problem& problem, const Blocks& blocks) -> std::vector<PhaseCost> {
+            return {
+                stationary_cost("C", extents(problem), StationaryBlocks::get("", blocks), what)};
+          },
+          .nest =
+              [what](const Problem& problem, const Blocks& blocks) {
+                NestWriter nest;
+                nest.phase("C", [&] {
+                  stationary_nest(nest, {"C", "A", "B"}, extents(problem),
+                                  StationaryBlocks::get("", blocks), what);
+                });
+                return nest.lines();
+              }},
       .fitting = {.fit = [what](const Problem& problem, Index M, Objective objective) {
         const Extents of = extents(problem);
         Blocks blocks;

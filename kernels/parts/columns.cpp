@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/parts/product.hpp"
 
 namespace redblue {
 namespace {
@@ -50,6 +51,17 @@ PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words k
           .writes = 0,
           .peak = c * (kept + d) + by.weights * (c + d),
           .flops = 2 * md * d};
+}
+
+void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLoop& J,
+                            std::string_view name, std::string_view weights, std::string_view keys,
+                            const NestWriter::Tiles& beside) {
+  const Index d = by.problem.shape.d;
+  const NestLoop K("K", "depth", d, by.weights);
+  const NestTile sum(name, J, d), w(weights, K, d), a(keys, J, K);
+  NestWriter::Tiles staying = beside;
+  staying.push_back(sum);
+  nest.phase(name, [&] { nest.loop(K, staying, [&] { nest.step(sum_text(sum, a, w), {a, w}); }); });
 }
 
 Window column_window(const Signature& operand, const Problem& problem, const Blocks& blocks) {

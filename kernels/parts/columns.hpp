@@ -11,6 +11,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/nest.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -27,6 +28,7 @@ struct ColumnPlan {
   Index rows, keys, weights;
 
   [[nodiscard]] BlockRanges units() const { return {problem.shape.m, keys}; }
+  [[nodiscard]] NestLoop key_loop() const { return {"J", "keys", problem.shape.m, keys}; }
 };
 
 // In a phase of its name: the sum of left(K) right(K) over all pieces K of the width.
@@ -34,10 +36,10 @@ template <class Left, class Right>
 Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view name, Index rows,
                        Index cols, const Left& left, const Right& right) {
   const Phase phase(machine, name);
-  Tile sum = machine.initialize(name, rows, cols);
+  Tile sum = machine.initialize(name, rows, cols);  // (rows, cols)
   for (const Range K : blocks(by.problem.shape.d, by.weights)) {
-    const Tile a = machine.read(left(K));
-    const Tile b = machine.read(right(K));
+    const Tile a = machine.read(left(K));   // (rows, w)
+    const Tile b = machine.read(right(K));  // (w, cols)
     multiply_add(a, b, sum);
   }
   return sum;
@@ -47,6 +49,11 @@ Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view 
 Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, Range J);
 // K_J, or h_J, of all blocks: each with `kept` words a key beside it.
 PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words kept);
+// The same inside the loop J over blocks of keys: the block `name` of weights and keys, with tiles
+// that stay beside it.
+void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLoop& J,
+                            std::string_view name, std::string_view weights, std::string_view keys,
+                            const NestWriter::Tiles& beside);
 
 // Keys and X by columns, Y by rows, as pieces of the width meet; the rest a row block; and g, where
 // there is one, by columns.

@@ -1,6 +1,8 @@
 #include "kernels/parts/made_product.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <utility>
 
 namespace redblue {
@@ -19,6 +21,34 @@ PhaseCost made_product_cost(std::string path, const Extents& of, const Stationar
           .writes = Words(rows) * cols,
           .peak = r * c + r * factor.columns + s * c + p * s * (Index{1} + factor.tiles),
           .flops = 2 * all * cols};
+}
+
+void made_product_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                       const StationaryBlocks& by, const FactorCost& factor) {
+  const NestLoop I("I", "rows", of.rows, by.rows);
+  const NestLoop J("J", "columns", of.cols, by.cols);
+  const NestLoop K("K", "depth", of.depth, by.depth);
+  const NestLoop P = I.pieces("P", by.piece);
+  const NestTile f(names.left, P, K);
+  const NestTile b(names.right, K, J);
+  const NestTile c(names.result, I, J);
+  const NestWriter::Tiles columns = columns_of(factor.column_names, I);
+  NestWriter::Tiles staying = columns;
+  staying.push_back(c);
+  const NestWriter::Tiles reads(static_cast<std::size_t>(factor.reads), f);
+  nest.loop(I, [&] {
+    nest.loop(J, [&] {
+      nest.read(columns);
+      nest.loop(K, staying, [&] {
+        nest.read({b});
+        nest.loop(P, {b}, [&] {
+          nest.step(std::string(factor.text), reads);
+          nest.step(sum_text({names.result, P, J}, f, b));
+        });
+      });
+      nest.write({c});
+    });
+  });
 }
 
 }  // namespace redblue

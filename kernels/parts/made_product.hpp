@@ -18,11 +18,16 @@ struct FactorCost {
   Index tiles = 0;      // words beside each word of a piece
   Index reads = 0;      // for each word
   Index row_reads = 0;  // for each row of a block of C
+  // For a nest.
+  std::string_view text = {};  // "f = exp(s - L)"
+  ColumnNames column_names = {};
 };
 
 // C is `of.rows` by `of.cols`.
 PhaseCost made_product_cost(std::string path, const Extents& of, const StationaryBlocks& by,
                             const FactorCost& factor);
+void made_product_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                       const StationaryBlocks& by, const FactorCost& factor);
 
 // A phase of a kernel whose plan has blocks of that name. rows_of(I) is what stays for the rows I;
 // make(that, K, rows, part) the columns K of the rows `rows`, whose own words are `part` of it.
@@ -34,11 +39,11 @@ void made_product(Machine& machine, std::string_view name, const Blocks& plan, c
   for (const Range I : blocks(C.rows(), by.rows)) {
     for (const Range J : blocks(C.cols(), by.cols)) {
       const auto own = rows_of(I);
-      Tile c = machine.initialize(C.name(), I.size(), J.size());
+      Tile c = machine.initialize(C.name(), I.size(), J.size());  // C_IJ (r, c)
       for (const Range K : blocks(B.rows(), by.depth)) {
-        const Tile b = machine.read(B.block(K, J));
+        const Tile b = machine.read(B.block(K, J));  // B_KJ (s, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Tile f = make(own, K, part_of(I, P), P);
+          const Tile f = make(own, K, part_of(I, P), P);  // F_PK (p, s)
           multiply_add(f, b, c.part(P));
         }
       }

@@ -12,23 +12,23 @@ Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const S
                      SlowMatrix* L) {
   Tile A;
   {
-    const Tile x = machine.read(X.whole());
-    A = machine.initialize("A", A1.rows(), A2_t.cols());
-    Tile S = machine.initialize("S", A1.rows(), x.cols());
+    const Tile x = machine.read(X.whole());                 // X (d, d)
+    A = machine.initialize("A", A1.rows(), A2_t.cols());    // A (n, m)
+    Tile S = machine.initialize("S", A1.rows(), x.cols());  // S (n, d)
     multiply_add(A1, x, S);
     multiply_add(S, A2_t, A);
   }
-  Tile maximum = machine.initialize("max", A.rows(), 1, kNoMaximum);
+  Tile maximum = machine.initialize("max", A.rows(), 1, kNoMaximum);  // max (n)
   raise_maximum(A, maximum);
   exponentiate(A, maximum, A);
-  Tile l = machine.initialize("l", A.rows());
+  Tile l = machine.initialize("l", A.rows());  // l (n)
   add_row_sums(A, l);
   if (L != nullptr) {
     add_logarithm(maximum, l);
     machine.write(maximum, L->whole());
   }
   maximum.reset();
-  Tile f = machine.initialize("f", A.rows(), A.cols());
+  Tile f = machine.initialize("f", A.rows(), A.cols());  // f (n, m)
   divide_rows(A, l, f);
   return f;
 }
@@ -45,6 +45,15 @@ PhaseCost softmax_at_once_cost(const Problem& problem, bool writes_L) {
           .writes = writes_L ? n : 0,
           .peak = nd + md + nm + std::max(dd + nd, Words(n) + std::max(Words(n), nm)),
           .flops = 2 * nd * d + 2 * nd * m};
+}
+
+void softmax_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L) {
+  const auto [n, m, d] = problem.shape;
+  nest.read({{"A1", n, d}, {"A2", m, d}, {"X", d, d}});
+  nest.step("f = softmax(A1 X A2^T)");
+  if (writes_L) {
+    nest.write({{"L", n}});
+  }
 }
 
 }  // namespace redblue

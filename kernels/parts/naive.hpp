@@ -23,5 +23,6 @@ inline Window whole_window(const Signature& operand, const Problem& problem, con
 
 // Of a phase that reads A1 and A2 and then makes f.
 PhaseCost softmax_at_once_cost(const Problem& problem, bool writes_L);
+void softmax_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L);
 
 }  // namespace redblue

@@ -50,10 +50,10 @@ void multiply_blocks(Machine& machine, ProductBlocks by, const Left& A, const Ri
           "C = A B: the matrices conform");
   for (const Range I : blocks(C.rows(), by.rows)) {
     for (const Range J : blocks(C.cols(), by.cols)) {
-      Tile c = machine.initialize(C.name(), I.size(), J.size());
+      Tile c = machine.initialize(C.name(), I.size(), J.size());  // C_IJ (R, C)
       for (const Range K : blocks(cols(A), by.depth)) {
-        const Tile a = machine.read(stored(A, I, K));
-        const Tile b = machine.read(as(B, stored(B, K, J)));
+        const Tile a = machine.read(stored(A, I, K));         // A_IK (R, K), as it is stored
+        const Tile b = machine.read(as(B, stored(B, K, J)));  // B_KJ (K, C)
         multiply_add(as(A, a), b, c);
       }
       machine.write(c, C.block(I, J));
@@ -88,6 +88,24 @@ PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, Pr
           .writes = Words(rows) * cols,
           .peak = r * c + r * k + k * c,
           .flops = Words(2) * rows * cols * depth};
+}
+
+std::string sum_text(const NestTile& result, const NestTile& left, const NestTile& right) {
+  return result.text() + " += " + left.text() + " " + right.text();
+}
+
+void product_nest(NestWriter& nest, const ProductNames& names, Index rows, Index cols, Index depth,
+                  ProductBlocks by) {
+  const NestLoop I("I", "rows", rows, by.rows);
+  const NestLoop J("J", "columns", cols, by.cols);
+  const NestLoop K("K", "depth", depth, by.depth);
+  const NestTile c(names.result, I, J), a(names.left, I, K), b(names.right, K, J);
+  nest.loop(I, [&] {
+    nest.loop(J, [&] {
+      nest.loop(K, {c}, [&] { nest.step(sum_text(c, a, b), {a, b}); });
+      nest.write({c});
+    });
+  });
 }
 
 }  // namespace redblue

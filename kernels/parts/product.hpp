@@ -6,6 +6,10 @@
 //   writes  rows cols
 //   peak    R C + R K + K C
 
+#include <string>
+#include <string_view>
+
+#include "kernels/nest.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/slow_matrix.hpp"
 
@@ -35,5 +39,14 @@ void product(Machine& machine, ProductBlocks by, TransposedMatrix A, const SlowM
              SlowMatrix& C);
 
 PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, ProductBlocks by);
+
+// The matrices of C = A B, for the text of a nest.
+struct ProductNames {
+  std::string_view result, left, right;
+};
+void product_nest(NestWriter& nest, const ProductNames& names, Index rows, Index cols, Index depth,
+                  ProductBlocks by);
+// "S_IJ += A1_IK X_KJ".
+std::string sum_text(const NestTile& result, const NestTile& left, const NestTile& right);
 
 }  // namespace redblue

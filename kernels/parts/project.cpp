@@ -47,4 +47,15 @@ PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by) 
           .flops = Words(2) * rows * d * d};
 }
 
+void project_nest(NestWriter& nest, const ProductNames& names, Index rows, Index d,
+                  ProjectBlocks by) {
+  const NestLoop I("I", "rows", rows, by.rows);
+  const NestLoop J("J", "columns", d, by.cols);
+  const NestTile s(names.result, I, J), a(names.left, I, d), x(names.right, d, J);
+  nest.loop(I, [&] {
+    nest.read({a});
+    nest.loop(J, {a}, [&] { nest.step(s.text() + " = " + a.text() + " " + x.text(), {x}, {s}); });
+  });
+}
+
 }  // namespace redblue

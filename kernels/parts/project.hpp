@@ -11,6 +11,8 @@
 
 #include <string>
 
+#include "kernels/nest.hpp"
+#include "kernels/parts/product.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/slow_matrix.hpp"
 
@@ -28,5 +30,7 @@ void project(Machine& machine, ProjectBlocks by, const SlowMatrix& A, const Slow
 
 ProjectBlocks fit_project(Index rows, Index d, Index M);
 PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by);
+void project_nest(NestWriter& nest, const ProductNames& names, Index rows, Index d,
+                  ProjectBlocks by);
 
 }  // namespace redblue

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -26,18 +27,18 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
   const bool wide = is_wide({A.rows(), B.rows(), A.cols()}, by);
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range J : blocks(B.rows(), by.cols)) {
-      Tile s = machine.initialize(result.name(), I.size(), J.size());
+      Tile s = machine.initialize(result.name(), I.size(), J.size());  // s_IJ (r, c)
       for (const Range K : blocks(A.cols(), by.depth)) {
         if (wide) {
-          const Tile a = machine.read(A.block(I, K));
+          const Tile a = machine.read(A.block(I, K));  // A_IK (r, s)
           for (const Range P : blocks(J.size(), column_piece(by.piece))) {
-            const Tile b = machine.read(transposed(B.block(part_of(J, P), K)));
+            const Tile b = machine.read(transposed(B.block(part_of(J, P), K)));  // B_PK^T (s, p)
             multiply_add(a, b, s.part({0, I.size()}, P));
           }
         } else {
-          const Tile b = machine.read(transposed(B.block(J, K)));
+          const Tile b = machine.read(transposed(B.block(J, K)));  // B_JK^T (s, c)
           for (const Range P : blocks(I.size(), by.piece)) {
-            const Tile a = machine.read(A.block(part_of(I, P), K));
+            const Tile a = machine.read(A.block(part_of(I, P), K));  // A_PK (p, s)
             multiply_add(a, b, s.part(P));
           }
         }
@@ -77,23 +78,23 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
     }
   };
   for (const Range I : blocks(A.rows(), by.rows)) {
-    const Tile a =
-        holds_B ? machine.read(A.row_block(I)) : machine.read(transposed(A.row_block(I)));
+    const Tile a = holds_B ? machine.read(A.row_block(I))               // A_I (r, d)
+                           : machine.read(transposed(A.row_block(I)));  // A_I^T (d, r)
     const StayingRows staying{
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     ScoreUse::OfRows of = use.enter(machine, I, columns, &staying);
     for (const Range J : blocks(B.rows(), by.cols)) {
       if (holds_B) {
-        const Tile b = machine.read(transposed(B.row_block(J)));
+        const Tile b = machine.read(transposed(B.row_block(J)));  // B_J^T (d, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          Tile s = machine.initialize(result.name(), P.size(), J.size());
+          Tile s = machine.initialize(result.name(), P.size(), J.size());  // s_PJ (p, c)
           multiply(a.part(P), b, s);
           used(s, part_of(I, P), J, of, I.begin);
         }
       } else {
-        Tile s = machine.initialize(result.name(), I.size(), J.size());
+        Tile s = machine.initialize(result.name(), I.size(), J.size());  // s_IJ (r, c)
         for (const Range P : blocks(A.cols(), by.piece)) {
-          const Tile b = machine.read(transposed(B.block(J, P)));
+          const Tile b = machine.read(transposed(B.block(J, P)));  // B_JP^T (p, c)
           multiply_add(transposed(a.part(P)), b, s);
         }
         used(s, I, J, of, I.begin);
@@ -144,6 +145,101 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
   return cost;
 }
 
+namespace {
+
+// Tiles of scores stay.
+void tiles_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                const StationaryBlocks& by, const UseCost& use) {
+  const bool wide = is_wide(of, by);
+  const NestLoop I("I", "queries", of.rows, by.rows);
+  const NestLoop J("J", "keys", of.cols, by.cols);
+  const NestLoop K("K", "depth", of.depth, by.depth);
+  const NestLoop P = wide ? J.pieces("P", column_piece(by.piece)) : I.pieces("P", by.piece);
+  const NestTile a(names.left, wide ? I : P, K);
+  const NestTile b(names.right, K, wide ? P : J);
+  const NestTile& held = wide ? a : b;
+  const NestTile& passing = wide ? b : a;
+  const NestTile s(names.result, I, J);
+  const NestTile s_part(names.result, wide ? I : P, wide ? P : J);
+  const NestLoop used = I.pieces("P", by.piece);
+  NestWriter::Tiles reads(static_cast<std::size_t>(use.reads), {names.result, used, J});
+  reads.emplace_back(use.names.row_reads, used, use.row_reads);
+  reads.push_back(NestTile(use.names.row_reads, used, use.row_reads_again).but_once(J));
+  const NestWriter::Tiles writes = {
+      NestTile(use.names.row_writes, used, use.row_writes),
+      NestTile(use.names.row_writes, used, use.row_writes_before).but_once(J)};
+  nest.loop(I, [&] {
+    nest.loop(J, [&] {
+      nest.loop(K, {s}, [&] {
+        nest.read({held});
+        nest.loop(P, {held}, [&] { nest.step(sum_text(s_part, a, b), {passing}); });
+      });
+      if (use.names.writes_raw) {
+        nest.write({s});
+      }
+      nest.loop(used, {s}, [&] { nest.step(std::string(use.names.text), reads, writes); });
+      if (!use.names.writes_raw) {
+        nest.write({s});
+      }
+    });
+  });
+}
+
+// Rows of A stay. No row is entered again.
+void rows_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+               const StationaryBlocks& by, const UseCost& use) {
+  const NestLoop I("I", "queries", of.rows, by.rows);
+  const NestLoop J("J", "keys", of.cols, by.cols);
+  const NestLoop K("K", "depth", of.depth, by.piece);
+  const NestLoop P = I.pieces("P", by.piece);
+  const bool holds_B = of.depth <= I.block;
+  const NestTile a(names.left, I, of.depth);
+  const NestTile b = holds_B ? NestTile(names.right, of.depth, J) : NestTile(names.right, K, J);
+  const NestTile s(names.result, holds_B ? P : I, J);
+  const NestTile row_reads(use.names.row_reads, I, use.row_reads);
+  const NestTile row_writes(use.names.row_writes, I, use.row_writes);
+  const NestWriter::Tiles reads(static_cast<std::size_t>(use.reads), s);
+  NestWriter::Tiles staying = columns_of(use.names.columns, I);
+  staying.insert(staying.begin(), a);
+  const auto use_and_write = [&] {
+    if (use.names.writes_raw) {
+      nest.write({s});
+    }
+    nest.step(std::string(use.names.text), reads);
+    if (!use.names.writes_raw) {
+      nest.write({s});
+    }
+  };
+  nest.loop(I, [&] {
+    nest.read({a});
+    if (use.row_reads > 0) {
+      nest.read({row_reads});
+    }
+    nest.loop(J, staying, [&] {
+      if (holds_B) {
+        nest.read({b});
+        nest.loop(P, {b}, [&] {
+          nest.step(s.text() + " = " + NestTile(names.left, P, of.depth).text() + " " + b.text());
+          use_and_write();
+        });
+      } else {
+        nest.loop(K, {s}, [&] { nest.step(sum_text(s, NestTile(names.left, I, K), b), {b}); });
+        use_and_write();
+      }
+    });
+    if (use.row_writes > 0) {
+      nest.write({row_writes});
+    }
+  });
+}
+
+}  // namespace
+
+void scores_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                 const StationaryBlocks& by, const UseCost& use) {
+  (rows_stay(of, by) ? rows_nest : tiles_nest)(nest, names, of, by, use);
+}
+
 void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
                   const SlowMatrix& A, const SlowMatrix& B, ScoreUse& use, SlowMatrix& result) {
   const Phase phase(machine, name);
@@ -180,14 +276,26 @@ PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks) {
           .flops = 0};
 }
 
+void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks) {
+  const NestLoop I("I", "queries", problem.shape.n, blocks["v.rows"]);
+  const NestLoop K("K", "columns", problem.shape.d, blocks["v.cols"]);
+  const NestTile v("v", I);
+  nest.loop(I, [&] {
+    nest.loop(K, {v}, [&] {
+      nest.step("v_I += rowsum(dO_IK * O_IK)", {{"dO", I, K}, {"O", I, K}});
+    });
+    nest.write({v});
+  });
+}
+
 void row_dots(Machine& machine, const Blocks& by, const SlowMatrix& dO, const SlowMatrix& O,
               SlowMatrix& v) {
   const Phase phase(machine, "v");
   for (const Range I : blocks(dO.rows(), by["v.rows"])) {
-    Tile dots = machine.initialize("v", I.size());
+    Tile dots = machine.initialize("v", I.size());  // v_I (r)
     for (const Range K : blocks(dO.cols(), by["v.cols"])) {
-      const Tile a = machine.read(dO.block(I, K));
-      const Tile b = machine.read(O.block(I, K));
+      const Tile a = machine.read(dO.block(I, K));  // dO_IK (r, c)
+      const Tile b = machine.read(O.block(I, K));   // O_IK (r, c)
       add_row_dots(a, b, dots);
     }
     machine.write(dots, v.row_block(I));

@@ -16,6 +16,14 @@
 
 namespace redblue {
 
+// The names of what a use does and moves, for a nest.
+struct UseNames {
+  std::string_view text = {};                        // "f = exp(f - L)"
+  ColumnNames columns = {};                          // those that stay
+  std::string_view row_reads = {}, row_writes = {};  // what moves for each row
+  bool writes_raw = false;
+};
+
 // What a use costs beside the product and its n m writes.
 struct UseCost {
   Index columns = 0;            // words that stay for each row
@@ -26,6 +34,7 @@ struct UseCost {
   Index row_reads_again = 0;    // and but the first time
   Index row_writes = 0;         // for each row, whenever it is left
   Index row_writes_before = 0;  // and but the last time
+  UseNames names = {};
 };
 
 // Whether rows of A stay with these blocks, or tiles of scores.
@@ -65,6 +74,9 @@ void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, c
             ScoreUse& use, SlowMatrix& result);
 PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlocks& by,
                       const UseCost& use);
+// `names` are those of the result, of A and of B^T.
+void scores_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                 const StationaryBlocks& by, const UseCost& use);
 
 // The same as a phase of a kernel whose plan has blocks of that name.
 void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
@@ -80,6 +92,7 @@ Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
 // v = rowsum(dO * O), in a phase v, with blocks v.rows and v.cols.
 void put_row_dots(const Problem& problem, Index M, Blocks& blocks);
 PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks);
+void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks);
 void row_dots(Machine& machine, const Blocks& blocks, const SlowMatrix& dO, const SlowMatrix& O,
               SlowMatrix& v);
 
@@ -99,7 +112,10 @@ struct Products {
 // f = exp(s - L).
 class Exponentiated : public ScoreUse {
  public:
-  static constexpr UseCost kCost{.columns = 1, .row_reads = 1};
+  static constexpr UseCost kCost{
+      .columns = 1,
+      .row_reads = 1,
+      .names = {.text = "f = exp(f - L)", .columns = {"L"}, .row_reads = "L"}};
   explicit Exponentiated(const SlowMatrix& L) : L_(L) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
   void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
@@ -113,8 +129,15 @@ class Exponentiated : public ScoreUse {
 // hold maxima and sums.
 class Measured : public ScoreUse {
  public:
-  static constexpr UseCost kCost{
-      .columns = 2, .scratch = 1, .row_reads_again = 2, .row_writes = 1, .row_writes_before = 1};
+  static constexpr UseCost kCost{.columns = 2,
+                                 .scratch = 1,
+                                 .row_reads_again = 2,
+                                 .row_writes = 1,
+                                 .row_writes_before = 1,
+                                 .names = {.text = "max, sum of exp(s - max); at last L",
+                                           .columns = {"max", "sum"},
+                                           .row_writes = "L",
+                                           .writes_raw = true}};
   Measured(Index columns, SlowMatrix& L, SlowMatrix& sums)
       : ScoreUse(true), columns_(columns), L_(L), sums_(sums) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/fit.hpp"
+#include "kernels/nest.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/slow_matrix.hpp"
 
@@ -30,5 +31,8 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
 
 PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B);
 PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index B, bool writes_L);
+// Of both phases, which take turns in each strip of rows.
+void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem& problem, Index B,
+                  bool writes_L);
 
 }  // namespace redblue

@@ -4,32 +4,61 @@
 
 namespace redblue {
 
-Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost) {
+Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost,
+                       const StationaryNest& nest) {
   return {.put = [=](Index M, Objective objective,
                      Blocks& blocks) { fit_stationary(of, M, objective, cost).put(name, blocks); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             return {cost(StationaryBlocks::get(name, blocks))};
-          }};
+          },
+          .nest =
+              [=](NestWriter& to, const Blocks& blocks) {
+                to.phase(name, [&] { nest(to, StationaryBlocks::get(name, blocks)); });
+              }};
 }
 
-Stage product_stage(const std::string& name, const Extents& of) {
+Stage product_stage(const std::string& name, const Extents& of, const FactorNames& factors) {
   return {.put = [=](Index M, Objective objective,
                      Blocks& blocks) { put_product(name, of, M, objective, blocks); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             return {product_phase_cost(name, of, blocks)};
-          }};
+          },
+          .nest =
+              [=](NestWriter& nest, const Blocks& blocks) {
+                const auto by = StationaryBlocks::get(name, blocks);
+                nest.phase(name, [&] {
+                  stationary_nest(nest, {name, factors.left, factors.right}, of, by, stays(of, by));
+                });
+              }};
 }
 
-Stage scores_stage(const std::string& name, const Extents& of, const UseCost& use) {
+Stage scores_stage(const std::string& name, const Extents& of, const FactorNames& factors,
+                   const UseCost& use) {
   return stationary_stage(
-      name, of, [=](const StationaryBlocks& by) { return scores_cost(name, of, by, use); });
+      name, of, [=](const StationaryBlocks& by) { return scores_cost(name, of, by, use); },
+      [=](NestWriter& nest, const StationaryBlocks& by) {
+        scores_nest(nest, {name, factors.left, factors.right}, of, by, use);
+      });
+}
+
+Stage made_product_stage(const std::string& name, const Extents& of, const FactorNames& factors,
+                         const FactorCost& made) {
+  return stationary_stage(
+      name, of, [=](const StationaryBlocks& by) { return made_product_cost(name, of, by, made); },
+      [=](NestWriter& nest, const StationaryBlocks& by) {
+        made_product_nest(nest, {name, factors.left, factors.right}, of, by, made);
+      });
 }
 
 Stage row_dots_stage(const Problem& problem) {
   return {.put = [=](Index M, Objective, Blocks& blocks) { put_row_dots(problem, M, blocks); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             return {row_dots_cost(problem, blocks)};
-          }};
+          },
+          .nest =
+              [=](NestWriter& nest, const Blocks& blocks) {
+                nest.phase("v", [&] { row_dots_nest(nest, problem, blocks); });
+              }};
 }
 
 CostOfBlocks cost_of(const Stages& stages) {
@@ -41,6 +70,16 @@ CostOfBlocks cost_of(const Stages& stages) {
       }
     }
     return phases;
+  };
+}
+
+NestOfBlocks nest_of(const Stages& stages) {
+  return [stages](const Problem& problem, const Blocks& blocks) {
+    NestWriter nest;
+    for (const Stage& stage : stages(problem)) {
+      stage.nest(nest, blocks);
+    }
+    return nest.lines();
   };
 }
 

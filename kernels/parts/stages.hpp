@@ -1,11 +1,13 @@
 #pragma once
 // Kernels in stages that come one after another, each with the whole fast memory: a kernel lists
-// them once, in the order of their phases, and has fit and cost from the list.
+// them once, in the order of their phases, and has fit, cost and loop nest from the list.
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "kernels/parts/made_product.hpp"
 #include "kernels/parts/scores.hpp"
 #include "kernels/parts/stationary.hpp"
 
@@ -16,18 +18,32 @@ struct Stage {
   std::function<void(Index M, Objective objective, Blocks& blocks)> put;
   // What its phases move and hold with these blocks.
   std::function<std::vector<PhaseCost>(const Blocks& blocks)> cost;
+  // Their loops; empty in a kernel without a nest.
+  std::function<void(NestWriter& nest, const Blocks& blocks)> nest = nullptr;
 };
 using Stages = std::function<std::vector<Stage>(const Problem& problem)>;
 
-// One phase with stationary blocks of its name; a product_phase; a scores_phase.
-Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost);
-Stage product_stage(const std::string& name, const Extents& of);
-Stage scores_stage(const std::string& name, const Extents& of, const UseCost& use);
+// The factors of a product, for the text of a nest.
+struct FactorNames {
+  std::string_view left = {}, right = {};
+};
+using StationaryNest = std::function<void(NestWriter& nest, const StationaryBlocks& by)>;
+
+// One phase with stationary blocks of its name: any; a product_phase; a scores_phase, of which
+// `right` is B^T; a made_product, of which `left` is F. A kernel without a nest names no factors.
+Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost,
+                       const StationaryNest& nest);
+Stage product_stage(const std::string& name, const Extents& of, const FactorNames& factors = {});
+Stage scores_stage(const std::string& name, const Extents& of, const FactorNames& factors,
+                   const UseCost& use);
+Stage made_product_stage(const std::string& name, const Extents& of, const FactorNames& factors,
+                         const FactorCost& made);
 // row_dots().
 Stage row_dots_stage(const Problem& problem);
 
-// The formula and the blocks of a kernel of these stages.
+// The formula, the loops and the blocks of a kernel of these stages.
 CostOfBlocks cost_of(const Stages& stages);
+NestOfBlocks nest_of(const Stages& stages);
 Fitting fitting_of(const Stages& stages);
 
 }  // namespace redblue

@@ -56,11 +56,11 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
              const Result& C) {
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range J : blocks(B.cols(), by.cols)) {
-      Tile c = machine.initialize(C.stored.name(), I.size(), J.size());
+      Tile c = machine.initialize(C.stored.name(), I.size(), J.size());  // C_IJ (r, c)
       for (const Range K : blocks(A.cols(), by.depth)) {
-        const Tile b = read(machine, B, K, J);
+        const Tile b = read(machine, B, K, J);  // B_KJ (s, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Tile a = read(machine, A, part_of(I, P), K);
+          const Tile a = read(machine, A, part_of(I, P), K);  // A_PK (p, s)
           multiply_add(a, b, c.part(P));
         }
       }
@@ -76,20 +76,21 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range K : blocks(A.cols(), by.depth)) {
       const bool first = K.begin == 0;
-      const Tile a = holds_B ? read(machine, A, I, K) : read_transposed(machine, A, I, K);
+      const Tile a = holds_B ? read(machine, A, I, K)              // A_IK (r, s)
+                             : read_transposed(machine, A, I, K);  // A_IK^T (s, r)
       for (const Range J : blocks(B.cols(), by.cols)) {
         if (holds_B) {
-          const Tile b = read(machine, B, K, J);
+          const Tile b = read(machine, B, K, J);  // B_KJ (s, c)
           for (const Range P : blocks(I.size(), by.piece)) {
             const Range rows = part_of(I, P);
-            Tile c = begin_sums(machine, C, rows, J, first);
+            Tile c = begin_sums(machine, C, rows, J, first);  // C_PJ (p, c)
             multiply_add(a.part(P), b, c);
             write(machine, c, C, rows, J);
           }
         } else {
-          Tile c = begin_sums(machine, C, I, J, first);
+          Tile c = begin_sums(machine, C, I, J, first);  // C_IJ (r, c)
           for (const Range P : blocks(K.size(), by.piece)) {
-            const Tile b = read(machine, B, part_of(K, P), J);
+            const Tile b = read(machine, B, part_of(K, P), J);  // B_PJ (p, c)
             multiply_add(transposed(a.part(P)), b, c);
           }
           write(machine, c, C, I, J);
@@ -97,6 +98,11 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
       }
     }
   }
+}
+
+// C^T = B^T A^T has the same words, and the loops that are wanted.
+bool is_mirrored(const Extents& of, const StationaryBlocks& by, Stays what) {
+  return what == Stays::B || (what == Stays::C && is_wide(of, by));
 }
 
 Words words(const PhaseCost& cost) {
@@ -125,10 +131,8 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
                         const Factor& B, SlowMatrix& C) {
   require(A.cols() == B.rows() && C.rows() == A.rows() && C.cols() == B.cols(),
           "C = A B: the matrices conform");
-  const bool mirror =
-      what == Stays::B || (what == Stays::C && is_wide({A.rows(), B.cols(), A.cols()}, by));
   const auto code = what == Stays::C ? C_stays : A_stays;
-  if (mirror) {
+  if (is_mirrored({A.rows(), B.cols(), A.cols()}, by, what)) {
     code(machine, mirrored(by), mirrored(B), mirrored(A), {C, true});
   } else {
     code(machine, by, A, B, {C, false});
@@ -162,6 +166,68 @@ PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryB
     cost.peak = r * s + c * std::min(r, s) + c * p;
   }
   return cost;
+}
+
+// What the code calls I and J are the columns and rows of C where it is mirrored: `outer` and
+// `inner` here.
+void stationary_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                     const StationaryBlocks& by, Stays what) {
+  const bool mirror = is_mirrored(of, by, what);
+  const NestLoop I("I", "rows", of.rows, by.rows);
+  const NestLoop J("J", "columns", of.cols, by.cols);
+  const NestLoop K("K", "depth", of.depth, by.depth);
+  const NestLoop& outer = mirror ? J : I;
+  const NestLoop& inner = mirror ? I : J;
+  const auto result = [&](const NestLoop& rows, const NestLoop& cols) {
+    return mirror ? NestTile(names.result, cols, rows) : NestTile(names.result, rows, cols);
+  };
+  const auto first = [&](const NestLoop& rows, const NestLoop& depth) {
+    return mirror ? NestTile(names.right, depth, rows) : NestTile(names.left, rows, depth);
+  };
+  const auto second = [&](const NestLoop& depth, const NestLoop& cols) {
+    return mirror ? NestTile(names.left, cols, depth) : NestTile(names.right, depth, cols);
+  };
+  const auto sum = [&](const NestTile& c, const NestTile& a, const NestTile& b) {
+    return mirror ? sum_text(c, b, a) : sum_text(c, a, b);
+  };
+
+  if (what == Stays::C) {
+    const NestLoop P = outer.pieces("P", by.piece);
+    const NestTile c = result(outer, inner), a = first(P, K), b = second(K, inner);
+    nest.loop(outer, [&] {
+      nest.loop(inner, [&] {
+        nest.loop(K, {c}, [&] {
+          nest.read({b});
+          nest.loop(P, {b}, [&] { nest.step(sum(result(P, inner), a, b), {a}); });
+        });
+        nest.write({c});
+      });
+    });
+    return;
+  }
+  const NestTile a = first(outer, K);
+  const bool holds_B = K.block <= outer.block;
+  const NestLoop P = (holds_B ? outer : K).pieces("P", by.piece);
+  const NestTile b = holds_B ? second(K, inner) : second(P, inner);
+  const NestTile c = holds_B ? result(P, inner) : result(outer, inner);
+  const NestTile sums_before = c.but_once(K);
+  nest.loop(outer, [&] {
+    nest.loop(K, [&] {
+      nest.read({a});
+      nest.loop(inner, {a}, [&] {
+        if (holds_B) {
+          nest.read({b});
+          nest.loop(P, {b}, [&] { nest.step(sum(c, first(P, K), b), {sums_before}, {c}); });
+        } else {
+          if (K.trips > 1) {
+            nest.read({sums_before});
+          }
+          nest.loop(P, {c}, [&] { nest.step(sum(c, first(outer, P), b), {b}); });
+          nest.write({c});
+        }
+      });
+    });
+  });
 }
 
 bool is_wide(const Extents& of, const StationaryBlocks& by) {

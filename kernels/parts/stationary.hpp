@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "kernels/kernel.hpp"
+#include "kernels/nest.hpp"
 #include "kernels/parts/product.hpp"
 
 namespace redblue {
@@ -51,6 +52,8 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
                         const Factor& B, SlowMatrix& C);
 PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryBlocks& by,
                           Stays what);
+void stationary_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                     const StationaryBlocks& by, Stays what);
 
 // Whether a block of C is wider than high: a slice is held along its shorter side.
 bool is_wide(const Extents& of, const StationaryBlocks& by);

@@ -1,22 +1,26 @@
 // redblue plan: the kernel that moves the fewest words, or takes the least time, and how near the
-// others come; with --cache, the better of the paper's two algorithms for each device.
+// others come; with --cache, the better of the paper's two algorithms for each device; with
+// --loops, the loop nest of one kernel's plan.
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "runtime/report/device_report.hpp"
+#include "runtime/report/nest_report.hpp"
 #include "runtime/report/plan_report.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/options/machine.hpp"
+#include "tools/options/problem.hpp"
 #include "tools/options/task.hpp"
 
 namespace redblue {
@@ -56,6 +60,32 @@ std::vector<Device> devices_of(const TextOption& option) {
   return found;
 }
 
+std::vector<std::string_view> kernels_with_a_nest() {
+  std::vector<std::string_view> names;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.formula.nest) {
+      names.push_back(kernel.name);
+    }
+  }
+  return names;
+}
+
+// Requires: the option is given.
+NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective objective) {
+  const std::string text = option.get()->text;
+  check_kernel(text, false);
+  const KernelName name = *parse_kernel_name(text);
+  Request request;
+  const Problem problem = task.problem_of(option, name, request);
+  if (!name.kernel->formula.nest) {
+    throw UsageError(fmt::format("{} {}: its loops are not written down; those of {} are",
+                                 option.said(), text, fmt::join(kernels_with_a_nest(), ", ")));
+  }
+  NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
+  report.M_from = request.M_from;
+  return report;
+}
+
 }  // namespace
 
 Action add_plan(CLI::App& app) {
@@ -71,15 +101,28 @@ Action add_plan(CLI::App& app) {
                             "192KiB, or {}, or all of these; several with commas between",
                             kQueries, fmt::join(device_names(), ", ")),
                 "CACHES"),
+          loops(command, "--loops",
+                "in place of all kernels: the loop nest of this one, with what stays in fast "
+                "memory and the words that each line moves",
+                "KERNEL"),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     TaskOptions task;
     ObjectiveOption objective;
-    TextOption cache, format;
+    TextOption cache, loops, format;
   };
   const auto options = std::make_shared<Options>(app);
   return [options] {
     const Format format = parse_format(options->format);
-    const bool by_time = options->objective.get() == Objective::time;
+    const Objective objective = options->objective.get();
+    const bool by_time = objective == Objective::time;
+    if (options->loops.get()) {
+      if (const auto cache = options->cache.get()) {
+        throw UsageError(fmt::format("{} '{}': {} asks about one M; give one of the two",
+                                     cache->from, cache->text, options->loops.said()));
+      }
+      print(loops_of(options->loops, options->task, objective), format);
+      return 0;
+    }
     if (const std::vector<Device> asked = devices_of(options->cache); !asked.empty()) {
       if (by_time) {
         throw UsageError(

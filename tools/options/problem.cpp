@@ -27,19 +27,6 @@ std::optional<Index> size_of(const TextOption& option, Request& request) {
   return parse_size(given->text, given->from);
 }
 
-void check_kernel(const std::string& name) {
-  std::vector<std::string> spellings;
-  for (const KernelName& known : kernel_names()) {
-    spellings.push_back(known.text());
-  }
-  std::vector<std::string_view> names(spellings.begin(), spellings.end());
-  names.insert(names.end(), std::begin(kAuto), std::end(kAuto));
-  if (std::ranges::find(names, name) == names.end()) {
-    throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
-                                 fmt::join(nearest(name, names), " or ")));
-  }
-}
-
 // The part of a cache that a calibration chose; `file` becomes the path of the calibration.
 CachePart by_calibration(const Given& given, const Topology& topology,
                          std::optional<std::string>& file) {
@@ -117,6 +104,21 @@ void fill_blocks(const Given& given, Request& request) {
 }
 
 }  // namespace
+
+void check_kernel(const std::string& name, bool auto_too) {
+  std::vector<std::string> spellings;
+  for (const KernelName& known : kernel_names()) {
+    spellings.push_back(known.text());
+  }
+  std::vector<std::string_view> names(spellings.begin(), spellings.end());
+  if (auto_too) {
+    names.insert(names.end(), std::begin(kAuto), std::end(kAuto));
+  }
+  if (std::ranges::find(names, name) == names.end()) {
+    throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
+                                 fmt::join(nearest(name, names), " or ")));
+  }
+}
 
 ShapeOptions::ShapeOptions(CLI::App& app)
     : n_(app, "--n", "queries", "SIZE"),
@@ -265,7 +267,7 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       sharing_(app, "--sharing", "none; kv: A3 is A2, and is read once; none", "WHICH") {}
 
 void ProblemOptions::fill(Request& request) const {
-  check_kernel(kernel_.get());
+  check_kernel(kernel_.get(), true);
   request.kernel = kernel_.get();
   shape_.fill(request);
   if (const auto threads = size_of(threads_, request)) {

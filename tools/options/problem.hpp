@@ -87,6 +87,10 @@ class ObjectiveOption {
   TextOption objective_;
 };
 
+// Throws: UsageError with the names nearest to this one, where no kernel is called so; `auto_too`,
+// where it is no forward/auto or backward/auto either.
+void check_kernel(const std::string& name, bool auto_too);
+
 class ProblemOptions {
  public:
   explicit ProblemOptions(CLI::App& app);

@@ -85,6 +85,24 @@ Task TaskOptions::task(Request& request) const {
   return task;
 }
 
+Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kernel,
+                                Request& request) const {
+  for (const TextOption* other : {&problem_, &given_}) {
+    refuse(*other, option.said() + " names the kernel");
+  }
+  const Sharing sharing = choose(sharing_, {Sharing::none, Sharing::kv}, kernel.sharing);
+  if (kernel.sharing != sharing && sharing == Sharing::none) {
+    refuse(sharing_, kernel.text() + " shares keys");
+  }
+  if (sharing != Sharing::none && !kernel.kernel->shares_keys) {
+    refuse(sharing_, kernel.text() + " does not share keys");
+  }
+  shape_.fill(request);
+  M_.fill(request);
+  const Index n = required(request.n, "--n");
+  return Problem(n, request.m.value_or(n), required(request.d, "--d"), sharing);
+}
+
 std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches) const {
   Request request;
   shape_.fill_lengths(request);
