@@ -40,7 +40,7 @@ Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
       {"origins", checkpoint.origins},
       {"forward_done", checkpoint.forward_done},
       {"forward", checkpoint.forward ? counts_json(*checkpoint.forward) : Json()},
-      {"units", checkpoint.units},
+      {"units", checkpoint.row_blocks},
       {"counted", counts_json(checkpoint.counted)},
       {"sum", checkpoint.sum.size()},
   };
@@ -81,7 +81,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   if (!json["forward"].is_null()) {
     checkpoint.forward = parse_run_counts(json["forward"]);
   }
-  checkpoint.units = json["units"];
+  checkpoint.row_blocks = json["units"];
   checkpoint.counted = parse_run_counts(json["counted"]);
   checkpoint.sum.resize(json["sum"].get<std::size_t>());
   const auto sum = std::as_writable_bytes(std::span(checkpoint.sum));

@@ -25,7 +25,7 @@ struct Checkpoint {
   std::optional<RunCounts> forward;
   // Of the kernel that is at work: row blocks that are done, what was counted, and the sum so far
   // where there is one.
-  Index units = 0;
+  Index row_blocks = 0;
   RunCounts counted{
       .phases = {}, .total = {}, .largest = 0, .span = 0, .seconds = RunCounts::Seconds()};
   std::vector<float> sum;

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/observe/fma_peak.hpp"
 #include "runtime/observe/phase_path.hpp"
 
 namespace redblue {
@@ -18,29 +17,29 @@ namespace {
 
 constexpr std::chrono::milliseconds kInterval{200};
 
-// What the workers tell, and the line is made of.
-struct Told {
-  std::atomic<Index> words = 0;
+// What the line says of the run. All workers write it.
+struct Shown {
+  std::atomic<Index> words = 0;        // so far
   std::atomic<std::size_t> phase = 0;  // of the plan: the one that was entered last
 };
 
-class Teller final : public Listener {
+class ProgressListener final : public Listener {
  public:
-  Teller(Machine& machine, const std::vector<PhaseCost>& phases, Told& told)
-      : machine_(machine), phases_(phases), told_(told) {
+  ProgressListener(Machine& machine, const std::vector<PhaseCost>& phases, Shown& shown)
+      : machine_(machine), phases_(phases), shown_(shown) {
     machine_.listen(*this);
   }
-  ~Teller() override { machine_.silence(*this); }
+  ~ProgressListener() override { machine_.silence(*this); }
 
   void on(const Event& event) noexcept override {
     if (event.kind == Event::Kind::read || event.kind == Event::Kind::write) {
-      told_.words.fetch_add(event.rows * event.cols, std::memory_order_relaxed);
+      shown_.words.fetch_add(event.rows * event.cols, std::memory_order_relaxed);
     } else if (PhasePath::changes(event)) {
       path_.follow(event);
       const auto found = std::ranges::find(phases_, path_.path(), &PhaseCost::path);
       if (found != phases_.end()) {
-        told_.phase.store(static_cast<std::size_t>(found - phases_.begin()),
-                          std::memory_order_relaxed);
+        shown_.phase.store(static_cast<std::size_t>(found - phases_.begin()),
+                           std::memory_order_relaxed);
       }
     }
   }
@@ -48,7 +47,7 @@ class Teller final : public Listener {
  private:
   Machine& machine_;
   const std::vector<PhaseCost>& phases_;
-  Told& told_;
+  Shown& shown_;
   PhasePath path_;
 };
 
@@ -58,15 +57,15 @@ Progress::Progress(Sink sink, std::chrono::milliseconds delay)
     : sink_(std::move(sink)), delay_(delay) {}
 
 void Progress::during(const Part& part,
-                      const std::function<void(const Around& around)>& work) const {
+                      const std::function<void(const RunHook& hook)>& work) const {
   const Plan& plan = part.plan;
-  const auto all = static_cast<double>(part.io());  // before the work: what the formula says
-  Told told;
+  const auto all = static_cast<double>(part.io());  // by the formula: nothing is counted yet
+  Shown shown;
   const auto line = [&] {
-    const auto words = static_cast<double>(told.words.load(std::memory_order_relaxed));
+    const auto words = static_cast<double>(shown.words.load(std::memory_order_relaxed));
     return fmt::format("{}: {}% of words, {}, {} s", spelled(plan),
                        static_cast<int>(100 * words / all),
-                       part.formula[told.phase.load(std::memory_order_relaxed)].path,
+                       part.formula[shown.phase.load(std::memory_order_relaxed)].path,
                        std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count());
   };
   const std::jthread printer([&](const std::stop_token& stop) {
@@ -85,24 +84,10 @@ void Progress::during(const Part& part,
     } while (!stopped_before(Clock::now() + kInterval));
     sink_("");
   });
-  work([&](Machine& machine, const Plan&, const std::function<void()>& go) {
-    const Teller teller(machine, part.formula, told);
-    go();
+  work([&](Machine& machine, const Plan&, const std::function<void()>& kernel) {
+    const ProgressListener listener(machine, part.formula, shown);
+    kernel();
   });
-}
-
-void count_part(Part& part, const Topology& topology, const Around& around,
-                const Progress* progress,
-                const std::function<RunCounts(const Around& around)>& run) {
-  const auto work = [&](const Around& on_each) { part.counted = run(on_each); };
-  if (progress != nullptr) {
-    progress->during(part, work);
-  } else {
-    work(around);
-  }
-  if (!around) {
-    part.peak_gflops = fma_peak(part.team.workers, topology);
-  }
 }
 
 }  // namespace redblue

@@ -57,21 +57,21 @@ class Extents {
   void set_heads(std::optional<Index> heads, const std::string& who) {
     set("heads", heads.value_or(kNoHeads), who);
   }
-  Size size() {
+  RequestedProblem problem() {
     if (!known_.contains("m") && known_.contains("n")) {
       known_["m"] = known_["n"];
     }
-    Size size;
+    RequestedProblem asked;
     for (const auto& [member, name] : kLetters) {
       if (!known_.contains(name)) {
         throw RequestError(fmt::format("--{} is missing", name));
       }
-      size.problem.shape.*member = known_.at(name).first;
+      asked.problem.shape.*member = known_.at(name).first;
     }
     if (known_.contains("heads") && known_.at("heads").first != kNoHeads) {
-      size.heads = known_.at("heads").first;
+      asked.heads = known_.at("heads").first;
     }
-    return size;
+    return asked;
   }
 
  private:
@@ -129,7 +129,7 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
 
 // The kernel that is asked for. In place of auto, until the size is known, one with all the
 // operands that its choices may have.
-KernelName kernel_of(const Request& request) {
+KernelName requested_kernel(const Request& request) {
   if (is_auto(request)) {
     const char* all = request.kernel.starts_with("forward/") ? "forward/rows" : "backward/rows";
     return {&find_kernel(all), request.sharing};
@@ -169,13 +169,13 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
 }
 
 void set_origins(Report& report, const Request& request, const Readers& readers,
-                 const std::vector<std::string>& found) {
+                 const std::vector<FoundOperand>& found) {
   std::map<Origin, std::string> names;
   std::string square;  // one of those that nothing gives
   const Plan& plan = report.kernel.plan;
   for (const Signature& operand : find_kernel(plan.kernel).given(plan.problem.sharing)) {
     const std::string name(operand.name);
-    const bool stored = std::ranges::find(found, name) != found.end();
+    const bool stored = std::ranges::find(found, name, &FoundOperand::name) != found.end();
     if (made_by_forward(name) && !readers.contains(name) && !stored) {
       continue;  // the forward kernel makes them
     }
@@ -226,8 +226,8 @@ void fill_made(const Request& request, const Signature& operand, const Shape& sh
   }
 }
 
-Size size_of(const Request& request, const KernelName& kernel, const Readers& readers,
-             const std::vector<Stored>& stored) {
+RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
+                                   const Readers& readers, const std::vector<FoundOperand>& found) {
   const std::vector<Signature> given = kernel.given();
   Extents extents;
   if (request.n) {
@@ -263,7 +263,7 @@ Size size_of(const Request& request, const KernelName& kernel, const Readers& re
       extents.set(operand.cols, shape.back(), who);
     }
   }
-  for (const auto& [name, file, rows, cols] : stored) {
+  for (const auto& [name, file, rows, cols] : found) {
     const Signature& operand = *find_operand(given, name);
     const std::string who = name + " of " + file;
     extents.set(operand.rows, rows, who);
@@ -273,9 +273,9 @@ Size size_of(const Request& request, const KernelName& kernel, const Readers& re
       throw InputError(fmt::format("{} has {} columns, expected 1", who, cols));
     }
   }
-  Size size = extents.size();
-  size.problem.sharing = kernel.sharing;
-  return size;
+  RequestedProblem asked = extents.problem();
+  asked.problem.sharing = kernel.sharing;
+  return asked;
 }
 
 namespace {
@@ -362,14 +362,14 @@ struct Plans {
 
 // The planner's first choice of those that can do what else is asked: split where there are threads
 // for it, or row blocks to go on from; stream.
-Plans choose(const Request& request, const Size& size, bool has_forward) {
+Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
   if (!request.blocks.empty() || request.printed_blocks) {
     throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
                                    request.said("--blocks"), request.kernel));
   }
-  Task task = task_of(*kernel_of(request).kernel, size.problem, request.M);
+  Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
   task.known = has_forward ? Known::O_and_L : Known::nothing;
-  const Index heads = size.heads.value_or(1);
+  const Index heads = asked.heads.value_or(1);
   const bool shared = request.threads > 1 && heads == 1;
   const bool must_split = shared || resumes(request);
   const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
@@ -396,27 +396,27 @@ Plans choose(const Request& request, const Size& size, bool has_forward) {
   }
   const std::string least =
       request.prefetch > 1 ? fmt::format("redblue count KERNEL --prefetch {}", request.prefetch)
-                           : fmt::format("redblue list --n {} --m {} --d {}", size.problem.shape.n,
-                                         size.problem.shape.m, size.problem.shape.d);
+                           : fmt::format("redblue list --n {} --m {} --d {}", asked.problem.shape.n,
+                                         asked.problem.shape.m, asked.problem.shape.d);
   throw FastMemoryTooSmall(fmt::format(
       "{} does not fit in M = {} words: no kernel {}{}does ({} has the least M of each)",
       request.kernel, request.M, must_split ? "that splits by rows " : "",
       request.prefetch > 1 ? "that prefetches " : "", least));
 }
 
-Plans plans_of(const Request& request, const Size& size, bool has_forward) {
+Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_forward) {
   if (is_auto(request)) {
-    return choose(request, size, has_forward);
+    return choose(request, asked, has_forward);
   }
-  const Kernel& kernel = *kernel_of(request).kernel;
+  const Kernel& kernel = *requested_kernel(request).kernel;
   if (resumes(request) && !splits(kernel)) {
     throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
                                    request.said("--resume"), request.kernel, names_of(splits)));
   }
-  Plans plans{plan_of(request, kernel, size.problem), std::nullopt};
+  Plans plans{plan_of(request, kernel, asked.problem), std::nullopt};
   if (kernel.needs_forward() && !has_forward) {
-    const Index least = request.forward_in_more_M ? least_M_of_forward(size.problem) : 0;
-    plans.forward = forward_plan(kernel, size.problem, std::max(request.M, least));
+    const Index least = request.forward_in_more_M ? least_M_of_forward(asked.problem) : 0;
+    plans.forward = forward_plan(kernel, asked.problem, std::max(request.M, least));
   }
   return plans;
 }
@@ -427,19 +427,19 @@ Index least_M_of_forward(const Problem& problem) {
   return find_kernel(forwards_of(problem).back()).least_M(problem);
 }
 
-Report planned(const Request& request, const Size& size, bool has_forward) {
+Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward) {
   Report report;
-  Plans plans = plans_of(request, size, has_forward);
+  Plans plans = plans_of(request, asked, has_forward);
   const Kernel& kernel = find_kernel(plans.plan.kernel);
-  const Team team = team_of(request, plans.plan, size.heads.value_or(1));
+  const Team team = team_of(request, plans.plan, asked.heads.value_or(1));
   const bool fits = total(plans.plan.phases).peak <= Words(request.M);
   if (team.workers == 1 && team.heads == 1 && fits) {
-    const Task task = task_of(kernel, size.problem, request.M);
+    const Task task = task_of(kernel, asked.problem, request.M);
     report.bound = largest(lower_bounds(task), schedule_of(kernel, task.sharing));
   }
   report.asked = request.kernel;
   report.kernel = Part(std::move(plans.plan), team);
-  for (const Signature& operand : kernel.given(size.problem.sharing)) {
+  for (const Signature& operand : kernel.given(asked.problem.sharing)) {
     report.given.emplace_back(operand.name);
   }
   report.M_from = request.M_from;
@@ -471,17 +471,17 @@ void check_outputs(const Request& request, const Kernel& kernel) {
   }
 }
 
-Writers open_outputs(const Request& request, const Kernel& kernel, const Size& size) {
+Writers open_outputs(const Request& request, const Kernel& kernel, const RequestedProblem& asked) {
   Writers writers;
   for (const auto& [name, path] : request.out) {
     const Signature& operand = *find_operand(kernel.returns, name);
     std::vector<Index> shape;
-    if (size.heads) {
-      shape.push_back(*size.heads);
+    if (asked.heads) {
+      shape.push_back(*asked.heads);
     }
-    shape.push_back(operand.rows_of(size.problem.shape));
+    shape.push_back(operand.rows_of(asked.problem.shape));
     if (operand.cols != nullptr) {
-      shape.push_back(operand.cols_of(size.problem.shape));
+      shape.push_back(operand.cols_of(asked.problem.shape));
     }
     writers.try_emplace(name, path, shape);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// One run of one kernel from the outside: where its inputs come from, what becomes of its
-// outputs, and whether its results are right.
+// One run of one kernel from the outside: the sources of its inputs, the targets of its outputs,
+// and the verification of its results.
 
 #include <cstdint>
 #include <filesystem>
@@ -14,12 +14,13 @@
 #include "runtime/run/inputs.hpp"
 #include "runtime/run/outcome.hpp"
 #include "runtime/run/progress.hpp"
+#include "runtime/run/workers.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/theory/rates.hpp"
 
 namespace redblue {
 
-// The request asks for what there is not. One line: the culprit and the remedy.
+// A request that cannot be met. The message is one line with the culprit and the remedy.
 class RequestError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -71,17 +72,20 @@ struct Request {
 // From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
 Report count(const Request& request);
 
-// Runs it. Outputs are written only when everything else went well, each whole.
-// Throws: as count(), InputError for what the files hold, std::system_error for the files
-// themselves, std::runtime_error when the memory is too small or a result is not finite.
-// A failed verification is not thrown: see Report::error.
-// Who measures a run stands `around` each kernel's code, for one thread and one head; who waits for
-// one sees its `progress`. Not both.
-Report run(const Request& request, const Topology& topology = {}, const Around& around = nullptr,
-           const Progress* progress = nullptr);
+// What a caller attaches to a run. Hooks are for one thread and one head.
+struct Observers {
+  RunHook kernel = nullptr;            // around the kernel that is asked for
+  RunHook forward = nullptr;           // around the forward pass that makes O and L for it
+  const Progress* progress = nullptr;  // Requires: no hook
+  // Whether the speed of multiply-adds is measured beside each part. Seconds within a hook that
+  // takes time of its own are not to be held against it.
+  bool peak_gflops = true;
+};
 
-// Stands around the kernel that is asked for alone: the forward pass that makes O and L for it goes
-// as it is.
-Around around_asked(const Request& request, Around around);
+// Runs the kernel. Outputs are written only when everything else went well, each whole.
+// Throws: as count(), InputError for what the files hold, StoreError for what a store holds,
+// std::system_error for the files themselves, std::runtime_error when the memory is too small or a
+// result is not finite. A failed verification is not thrown: see Report::error.
+Report run(const Request& request, const Topology& topology = {}, const Observers& observers = {});
 
 }  // namespace redblue

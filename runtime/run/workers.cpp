@@ -142,7 +142,7 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
 
 TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
-                    const Around& around) {
+                    const RunHook& hook) {
   const auto start = Clock::now();
   std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(team.workers));
   const auto on_worker = [&](Index worker, const std::function<void(Worker&)>& code) {
@@ -150,11 +150,11 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
     if (own == nullptr) {
       own = std::make_unique<Worker>(plan.M);
     }
-    const auto go = [&] { code(*own); };
-    if (around) {
-      around(own->machine, plan, go);
+    const auto work = [&] { code(*own); };
+    if (hook) {
+      hook(own->machine, plan, work);
     } else {
-      go();
+      work();
     }
   };
 
@@ -204,7 +204,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
 }
 
 RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
-                    Workspace& workspace, const Around& around, const Steps& steps) {
+                    Workspace& workspace, const RunHook& hook, const Steps& steps) {
   const auto start = Clock::now();
   Machine machine(plan.M);
   const PhaseClock clock(machine);
@@ -218,7 +218,7 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
     }
     return counts;
   };
-  const auto go = [&] {
+  const auto work = [&] {
     if (!steps.after && !steps.before) {
       kernel.run(machine, plan, io, workspace);
       return;
@@ -231,10 +231,10 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
       }
     }
   };
-  if (around) {
-    around(machine, plan, go);
+  if (hook) {
+    hook(machine, plan, work);
   } else {
-    go();
+    work();
   }
   return so_far();
 }

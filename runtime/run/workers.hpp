@@ -40,28 +40,29 @@ struct TeamRun {
   std::string unpinned;  // why the workers' threads were not pinned; empty where they were
 };
 
-// Stands around the code on one machine: for those who measure it. Calls `go` once.
-using Around =
-    std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& go)>;
+// Code of a caller that traces or measures a kernel on one machine. It calls `work` exactly once.
+using RunHook =
+    std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& work)>;
 
-// Runs the kernel on the operands of each head, with intermediates in main memory. Throws: what the
-// kernel throws; std::logic_error when counts and formulas name other phases.
+// Runs the kernel on the operands of each head, with intermediates in main memory. Each worker's
+// work on each part runs within the hook. Throws: what the kernel throws; std::logic_error when
+// counts and formulas name different phases.
 TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
-                    const Around& around = nullptr);
+                    const RunHook& hook = nullptr);
 
-// One machine, row block by row block: from `first` on, with what was counted `before`; and `after`
-// each of them hears how many are done, and what was counted so far.
+// A run on one machine, row block by row block.
 struct Steps {
-  Index first = 0;
-  std::optional<RunCounts> before = std::nullopt;
+  Index first = 0;                                 // row blocks before it are done
+  std::optional<RunCounts> before = std::nullopt;  // what was counted for these
+  // Called after each row block: so many are done, with these counts, `before` included.
   std::function<void(Index done, const RunCounts& counts)> after = nullptr;
 };
 
-// Runs the kernel on one machine, with intermediates in the caller's workspace: as a whole, or,
-// where somebody wants to hear of steps or goes on from one, in these, which are the same moves in
-// the same order. Requires: a kernel that splits, for steps. Throws: as run_on_team().
+// Runs the kernel on one machine within the hook, with intermediates in the caller's workspace: in
+// steps where `steps` has any of its members, else as a whole. Both are the same moves in the same
+// order. Requires: a kernel that splits, for steps. Throws: as run_on_team().
 RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
-                    Workspace& workspace, const Around& around = nullptr, const Steps& steps = {});
+                    Workspace& workspace, const RunHook& hook = nullptr, const Steps& steps = {});
 
 }  // namespace redblue

@@ -35,9 +35,9 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
   return request;
 }
 
-Report planned_for(const Request& request, const Arguments& arguments) {
-  const Problem problem(*request.n, *request.m, *request.d, kernel_of(request).sharing);
-  return planned(request, {problem, request.heads}, given_forward(arguments));
+Report resolved(const Request& request, const Arguments& arguments) {
+  const Problem problem(*request.n, *request.m, *request.d, requested_kernel(request).sharing);
+  return resolve(request, {problem, request.heads}, given_forward(arguments));
 }
 
 // The kernel's phases; and where it starts from nothing those of the one before it, as forward/...
@@ -113,7 +113,7 @@ bool shares_keys(const Arguments& arguments) {
 }
 
 Report count_subject(const std::string& kernel, const Arguments& arguments) {
-  return planned_for(request_of(kernel, arguments), arguments);
+  return resolved(request_of(kernel, arguments), arguments);
 }
 
 bool on_disk(const Arguments& arguments) {
@@ -125,7 +125,7 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   Request request = request_of(kernel, arguments);
   request.memory = memory;
   // Of those that are auto for who is given O and L.
-  request.kernel = spelled(planned_for(request, arguments).kernel.plan);
+  request.kernel = spelled(resolved(request, arguments).kernel.plan);
   std::optional<ScratchDirectory> scratch;
   if (on_disk(arguments)) {
     scratch.emplace(std::filesystem::temp_directory_path());
@@ -133,10 +133,7 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
     request.store->directory = scratch->path();
     request.store->options.before_each = stop;
   }
-  // Who stands around a run has it measured by nobody else.
-  const bool alone = request.threads == 1 && !request.heads;
-  const Around around = [](Machine&, const Plan&, const auto& go) { go(); };
-  return run(request, {}, timed || !alone ? nullptr : around);
+  return run(request, {}, {.peak_gflops = timed});
 }
 
 std::vector<Subject> kernel_subjects(MemoryBudget* memory) {

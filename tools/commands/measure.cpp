@@ -78,11 +78,12 @@ int by_callgrind(const CLI::App& app, const Request& request,
 // The child's part, under callgrind: the run, the dumps of its phases, and its document.
 int inside_callgrind(const Request& request, const char* cache_bytes) {
   const auto bytes = static_cast<std::uint64_t>(parse_size(cache_bytes, kInsideCallgrind));
+  const RunHook dumped = [bytes](Machine& machine, const Plan& plan, const auto& work) {
+    const CallgrindPhases phases(machine, spelled(plan), bytes);
+    work();
+  };
   const Report report =
-      run(request, Topology(), [bytes](Machine& machine, const Plan& plan, const auto& go) {
-        const CallgrindPhases phases(machine, spelled(plan), bytes);
-        go();
-      });
+      run(request, Topology(), {.kernel = dumped, .forward = dumped, .peak_gflops = false});
   print(report, Format::json);
   return 0;
 }

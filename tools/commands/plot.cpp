@@ -43,13 +43,13 @@ Action occupancy(CLI::App& app) {
     }
     PictureFile file(options->picture);
     Picture picture;
-    run(request, Topology(),
-        around_asked(request, [&](Machine& machine, const Plan& plan, const auto& go) {
-          const Occupancy occupancy(machine, kOccupancyColumns);
-          go();
-          occupancy.check();
-          picture = occupancy_picture(occupancy, plan);
-        }));
+    const RunHook drawn = [&](Machine& machine, const Plan& plan, const auto& work) {
+      const Occupancy occupancy(machine, kOccupancyColumns);
+      work();
+      occupancy.check();
+      picture = occupancy_picture(occupancy, plan);
+    };
+    run(request, Topology(), {.kernel = drawn, .peak_gflops = false});
     file.draw(std::move(picture), app);
     return 0;
   };

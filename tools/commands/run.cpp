@@ -26,7 +26,7 @@ Report run_shown(const Request& request, const Topology& topology) {
     return run(request, topology);
   }
   const Progress progress([&](std::string_view line) { status.show(line); });
-  return run(request, topology, nullptr, &progress);
+  return run(request, topology, {.progress = &progress});
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "kernels/attention.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/run/resolve.hpp"
-#include "runtime/run/stored_run.hpp"
+#include "runtime/run/store_rows.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"

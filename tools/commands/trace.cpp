@@ -114,27 +114,27 @@ Action add_trace(CLI::App& app) {
     Target words(options->din, options->din_words, kMostDineroWords);
 
     std::vector<std::string> notes;
-    run(request, Topology(),
-        around_asked(request, [&](Machine& machine, const Plan& plan, const auto& go) {
-          std::optional<ChromeTrace> chrome;
-          std::optional<DineroTrace> dinero;
-          if (json.asked()) {
-            chrome.emplace(machine, plan, json.text(), json.most());
-          }
-          if (words.asked()) {
-            dinero.emplace(machine, words.text(), words.most());
-          }
-          go();
-          if (chrome) {
-            chrome->end();
-            json.note_cut(chrome->written(), chrome->all(), "events", notes);
-          }
-          if (dinero) {
-            dinero->check();
-            words.note_cut(dinero->written(), dinero->all(), "words", notes);
-            note_where(*dinero, notes);
-          }
-        }));
+    const RunHook traced = [&](Machine& machine, const Plan& plan, const auto& work) {
+      std::optional<ChromeTrace> chrome;
+      std::optional<DineroTrace> dinero;
+      if (json.asked()) {
+        chrome.emplace(machine, plan, json.text(), json.most());
+      }
+      if (words.asked()) {
+        dinero.emplace(machine, words.text(), words.most());
+      }
+      work();
+      if (chrome) {
+        chrome->end();
+        json.note_cut(chrome->written(), chrome->all(), "events", notes);
+      }
+      if (dinero) {
+        dinero->check();
+        words.note_cut(dinero->written(), dinero->all(), "words", notes);
+        note_where(*dinero, notes);
+      }
+    };
+    run(request, Topology(), {.kernel = traced, .peak_gflops = false});
     json.finish();
     words.finish();
     json.commit();

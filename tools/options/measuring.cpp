@@ -52,16 +52,18 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
     Counts total;
   };
   std::map<std::string, Read> read;  // by kernel
+  const RunHook within_counters = [&](Machine& machine, const Plan& plan, const auto& work) {
+    const PhaseCounters phases(machine, counters);
+    work();
+    Read& of = read[spelled(plan)];
+    of.total = phases.total();
+    for (const PhaseCost& phase : plan.phases) {
+      of.phases[phase.path] = phases.of(phase.path);
+    }
+  };
   const Report report =
-      run(request, Topology(), [&](Machine& machine, const Plan& plan, const auto& go) {
-        const PhaseCounters phases(machine, counters);
-        go();
-        Read& of = read[spelled(plan)];
-        of.total = phases.total();
-        for (const PhaseCost& phase : plan.phases) {
-          of.phases[phase.path] = phases.of(phase.path);
-        }
-      });
+      run(request, Topology(),
+          {.kernel = within_counters, .forward = within_counters, .peak_gflops = false});
   Measurement measurement;
   measurement.via = "papi";
   measurement.version = "PAPI " + papi_version().value_or("");

@@ -72,7 +72,7 @@ class ProgressTest : public testing::Test {
 // Reads and writes count, initialising does not; the phase is the one that was entered last.
 TEST_F(ProgressTest, IsTheShareOfTheFormula) {
   Machine machine(100);
-  progress_.during(part_, [&](const Around& around) {
+  progress_.during(part_, [&](const RunHook& around) {
     screen_.expect("some/kernel: 0% of words, one, ");
     around(machine, part_.plan, [&] {
       {
@@ -97,7 +97,7 @@ TEST_F(ProgressTest, IsTheShareOfTheFormula) {
 }
 
 TEST_F(ProgressTest, AddsUpWhatTheWorkersMove) {
-  progress_.during(part_, [&](const Around& around) {
+  progress_.during(part_, [&](const RunHook& around) {
     const auto read = [&](Index rows) {
       Machine machine(100);
       around(machine, part_.plan, [&] {
@@ -115,15 +115,15 @@ TEST_F(ProgressTest, AddsUpWhatTheWorkersMove) {
 
 TEST_F(ProgressTest, TellsTheSecondsOfTheRun) {
   progress_.during(part_,
-                   [&](const Around&) { screen_.expect("some/kernel: 0% of words, one, 1 s"); });
+                   [&](const RunHook&) { screen_.expect("some/kernel: 0% of words, one, 1 s"); });
   progress_.during(part_,
-                   [&](const Around&) { screen_.expect("some/kernel: 0% of words, one, 1 s"); });
+                   [&](const RunHook&) { screen_.expect("some/kernel: 0% of words, one, 1 s"); });
 }
 
 // Whatever is said of a failure then stands on a line of its own.
 TEST_F(ProgressTest, IsGoneBeforeAFailureGetsOut) {
   try {
-    progress_.during(part_, [&](const Around&) {
+    progress_.during(part_, [&](const RunHook&) {
       screen_.expect("some/kernel");
       throw std::runtime_error("the store broke");
     });
@@ -139,7 +139,7 @@ TEST(Progress, NobodyHearsOfAShortRun) {
   Screen screen;
   const Part part = some_part();
   const Progress progress(screen.sink(), std::chrono::hours(1));
-  progress.during(part, [](const Around&) { std::this_thread::sleep_for(milliseconds(300)); });
+  progress.during(part, [](const RunHook&) { std::this_thread::sleep_for(milliseconds(300)); });
   EXPECT_TRUE(screen.lines().empty());
 }
 
@@ -156,7 +156,7 @@ TEST(Progress, ChangesNothingOfARun) {
     request.threads = threads;
     Screen screen;
     const Progress progress(screen.sink(), milliseconds(0));
-    const Report watched = run(request, Topology(), nullptr, &progress);
+    const Report watched = run(request, Topology(), {.progress = &progress});
     const Report unwatched = run(request);
     EXPECT_EQ(watched.kernel.counted->phases, unwatched.kernel.counted->phases);
     EXPECT_EQ(watched.kernel.io(), count(request).kernel.io());

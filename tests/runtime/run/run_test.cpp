@@ -61,16 +61,44 @@ TEST(Run, HoldsAClaimOnMemory) {
     MemoryBudget memory;
     request.memory = &memory;
     std::future<void> other;
-    run(request, {}, [&](Machine&, const Plan&, const std::function<void()>& go) {
-      if (!other.valid()) {
-        other = std::async(std::launch::async, [&] {
-          const MemoryClaim claim(&memory, Words(INT64_MAX) + Words(1), "another", "");
-        });
-        EXPECT_EQ(other.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
-      }
-      go();
-    });
+    const RunHook waits = [&](Machine&, const Plan&, const std::function<void()>& work) {
+      other = std::async(std::launch::async, [&] {
+        const MemoryClaim claim(&memory, Words(INT64_MAX) + Words(1), "another", "");
+      });
+      EXPECT_EQ(other.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+      work();
+    };
+    run(request, {}, {.kernel = waits});
     EXPECT_THROW(other.get(), std::runtime_error);
+  }
+}
+
+// Each hook is around its own part, and says nothing of whether the speed is measured.
+TEST(Run, AHookIsAroundItsPart) {
+  const TemporaryDirectory store;
+  const Request in_memory = request_for("backward/rows");
+  Request on_disk = in_memory;
+  on_disk.store = Request::OnDisk{};
+  on_disk.store->directory = store.path();
+  for (const Request& request : {in_memory, on_disk}) {
+    std::vector<std::string> heard;
+    const auto as = [&](const std::string& part) {
+      return [&heard, part](Machine&, const Plan& plan, const std::function<void()>& work) {
+        heard.push_back(part + " is " + plan.kernel);
+        work();
+      };
+    };
+    const Report both = run(request, {}, {.kernel = as("kernel"), .forward = as("forward")});
+    EXPECT_EQ(heard,
+              (std::vector<std::string>{"forward is forward/flash", "kernel is backward/rows"}));
+    EXPECT_GT(both.kernel.peak_gflops, 0);
+    EXPECT_GT(both.forward->peak_gflops, 0);
+    heard.clear();
+    const Report one = run(request, {}, {.kernel = as("kernel"), .peak_gflops = false});
+    EXPECT_EQ(heard, (std::vector<std::string>{"kernel is backward/rows"}));
+    EXPECT_EQ(one.kernel.peak_gflops, 0);
+    EXPECT_EQ(one.forward->peak_gflops, 0);
+    EXPECT_EQ(one.kernel.counted->phases, both.kernel.counted->phases);
   }
 }
 

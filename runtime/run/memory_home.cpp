@@ -1,0 +1,127 @@
+#include "runtime/run/memory_home.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/attention.hpp"
+#include "runtime/run/buffers.hpp"
+#include "runtime/run/verification.hpp"
+#include "runtime/system/input_error.hpp"
+
+namespace redblue {
+namespace {
+
+Words all_words(const std::vector<Signature>& operands, const Shape& shape) {
+  Words sum;
+  for (const Signature& operand : operands) {
+    sum += Words(operand.rows_of(shape)) * operand.cols_of(shape);
+  }
+  return sum;
+}
+
+class MemoryHome final : public OperandHome {
+ public:
+  MemoryHome(const Request& request, const Topology& topology)
+      : request_(request), topology_(topology) {}
+
+  std::vector<FoundOperand> find(const Readers&) override { return {}; }
+  void accept(const RequestedProblem&) const override {}
+  [[nodiscard]] MemoryNeed memory_needed(const Report& report) const override;
+  void clear() override {}
+  void bring(Report& report, const Readers& readers) override;
+  void run(Part& part, const RunHook& hook) override;
+  void check(const Part& part) override { check_finite(part, results_); }
+  void take(const Part&) override { operands_.merge(results_); }
+  [[nodiscard]] Verdict verify(const Report& report) const override {
+    return redblue::verify(report, operands_, results_);
+  }
+  void hand_over(Writers& writers) override;
+  void finish(Report&) override {}
+
+ private:
+  const Request& request_;
+  const Topology& topology_;
+  Buffers operands_, results_;
+};
+
+// The matrices of all heads, the intermediates and the arena of each worker, and the reference of a
+// verification.
+OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
+  const auto& [workers, heads] = report.kernel.team;
+  const Plan& plan = report.kernel.plan;
+  const Kernel& kernel = find_kernel(plan.kernel);
+  const Index with_a_head = std::min(workers, heads);
+  const Index machines = heads == 1 ? workers : with_a_head;
+  Words peak = total(plan.phases).peak * machines;
+  Words intermediates =
+      kernel.intermediates(plan) * with_a_head + partials_of(kernel, plan, report.kernel.team);
+  if (report.forward) {
+    const Plan& forward = report.forward->plan;
+    peak = std::max(peak, total(forward.phases).peak);
+    intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(forward));
+  }
+  const Words matrices =
+      all_words(given_of(plan), plan.problem.shape) + all_words(kernel.returns, plan.problem.shape);
+  Words bytes = 4 * (matrices * heads + intermediates + peak) +
+                Words(KernelMatrices::bytes(kernel)) * heads;  // not little where heads are small
+  if (request_.verify) {
+    bytes += verification_bytes(kernel, plan.problem.shape);
+  }
+  return {bytes, "take smaller n, m or d, fewer heads, or use count"};
+}
+
+void MemoryHome::bring(Report& report, const Readers& readers) {
+  const Shape& shape = report.kernel.plan.problem.shape;
+  const Index heads = report.kernel.team.heads;
+  for (const Signature& operand : given_of(report.kernel.plan)) {
+    const auto reader = readers.find(operand.name);
+    if (reader == readers.end() && made_by_forward(operand.name)) {
+      continue;
+    }
+    std::vector<float>& buffer = operands_[std::string(operand.name)];
+    buffer = buffer_for(operand, shape, heads);
+    if (reader != readers.end()) {
+      try {
+        reader->second.read_rows({0, reader->second.rows()}, buffer);
+      } catch (const InputError& error) {
+        throw InputError(fmt::format("{} of {}", operand.name, error.what()));
+      }
+      continue;
+    }
+    const std::size_t words = words_of(operand, shape);
+    for (Index head = 0; head < heads; ++head) {
+      const auto own = std::span(buffer).subspan(static_cast<std::size_t>(head) * words, words);
+      fill_made(request_, operand, shape, head, 0, operand.rows_of(shape), own);
+    }
+  }
+}
+
+void MemoryHome::run(Part& part, const RunHook& hook) {
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  const KernelMatrices bound(kernel, part.plan.problem, part.team.heads, operands_, results_);
+  TeamRun ran = run_on_team(kernel, part.plan, part.team, bound.heads(), topology_, hook);
+  part.counted = std::move(ran.counts);
+  part.unpinned = std::move(ran.unpinned);
+}
+
+void MemoryHome::hand_over(Writers& writers) {
+  for (auto& [name, writer] : writers) {
+    writer.append(results_.find(name)->second);
+  }
+  for (auto& [name, writer] : writers) {
+    writer.commit();
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<OperandHome> memory_home(const Request& request, const Topology& topology) {
+  return std::make_unique<MemoryHome>(request, topology);
+}
+
+}  // namespace redblue

@@ -1,0 +1,128 @@
+#include "runtime/run/resumption.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/arithmetic/simd.hpp"
+#include "runtime/run/inputs.hpp"
+
+namespace redblue {
+
+Resumption::Resumption(const Request& request, const Store& store)
+    : request_(request), path_(store.path("redblue.checkpoint")) {}
+
+void Resumption::read() {
+  if (asked()) {
+    if (auto found = read_checkpoint(path_)) {
+      checkpoint_ = std::move(*found);
+      goes_on_ = true;
+    }
+  } else if (std::filesystem::exists(path_)) {
+    throw RequestError(fmt::format(
+        "{}: a run that was ended left {}: go on from it with --resume, or remove that file",
+        request_.said("--store"), path_.string()));
+  }
+}
+
+std::string Resumption::source_of(const std::string& operand, const Readers& readers) const {
+  const auto reader = readers.find(operand);
+  if (const auto made = request_.make.find(operand); made != request_.make.end()) {
+    return std::string(to_string(made->second));
+  }
+  if (reader == readers.end()) {
+    return fmt::format("seed {}, scale {}", request_.seed.value_or(kDefaultSeed), request_.scale);
+  }
+  const std::filesystem::path& path = reader->second.path();
+  return fmt::format("{}, {} bytes, written at {}",
+                     std::filesystem::weakly_canonical(path).string(),
+                     std::filesystem::file_size(path),
+                     std::filesystem::last_write_time(path).time_since_epoch().count());
+}
+
+void Resumption::note_source(const std::string& operand, const Readers& readers) {
+  const std::string source = source_of(operand, readers);
+  if (goes_on_) {
+    const auto known = checkpoint_.origins.find(operand);
+    if (known == checkpoint_.origins.end() || known->second != source) {
+      throw RequestError(
+          fmt::format("{}: {} came from {}, not from {}: ask for the same, or remove {}",
+                      request_.said("--resume"), operand,
+                      known == checkpoint_.origins.end() ? "the store" : known->second, source,
+                      path_.string()));
+    }
+  }
+  sources_[operand] = source;
+}
+
+bool Resumption::brought(const std::string& operand, std::uint64_t fingerprint) const {
+  const auto known = checkpoint_.operands.find(operand);
+  return known != checkpoint_.operands.end() && known->second == fingerprint;
+}
+
+void Resumption::check_same(const Report& report,
+                            const std::map<std::string, std::uint64_t>& operands) {
+  const std::string plan = fmt::format("{} in {}", to_string(report.kernel.plan), simd_target());
+  const std::string forward_plan = report.forward ? to_string(report.forward->plan) : "";
+  if (!goes_on_) {
+    checkpoint_.plan = plan;
+    checkpoint_.forward_plan = forward_plan;
+    checkpoint_.operands = operands;
+    checkpoint_.origins = sources_;
+    checkpoint_.forward_done = !report.forward;
+    return;
+  }
+  if (checkpoint_.plan != plan || checkpoint_.forward_plan != forward_plan) {
+    throw RequestError(
+        fmt::format("{}: {} is of {}, and not of {}: ask for the same, or remove that file",
+                    request_.said("--resume"), path_.string(), checkpoint_.plan, plan));
+  }
+  for (const auto& [name, fingerprint] : operands) {
+    if (!brought(name, fingerprint)) {
+      throw RequestError(
+          fmt::format("{}: {} is not the one of {}: bring the same, or remove that file",
+                      request_.said("--resume"), name, path_.string()));
+    }
+  }
+}
+
+std::optional<RunCounts> Resumption::forward_counts() const {
+  return goes_on_ && checkpoint_.forward_done ? checkpoint_.forward : std::nullopt;
+}
+
+void Resumption::finish_forward(const RunCounts& counts) {
+  checkpoint_.forward = counts;
+  checkpoint_.forward_done = true;
+  checkpoint_.row_blocks = 0;
+  if (asked()) {
+    write();
+  }
+}
+
+Steps Resumption::steps() {
+  if (!goes_on_ || checkpoint_.row_blocks == 0) {
+    return {};
+  }
+  resumed_at_ = checkpoint_.row_blocks;
+  return {.first = checkpoint_.row_blocks, .before = checkpoint_.counted};
+}
+
+void Resumption::keep(Index row_blocks, const RunCounts& counts, std::vector<float> sum) {
+  checkpoint_.row_blocks = row_blocks;
+  checkpoint_.counted = counts;
+  checkpoint_.sum = std::move(sum);
+  write();
+}
+
+void Resumption::write() {
+  bytes_ += redblue::write(checkpoint_, path_);
+  ++written_;
+}
+
+void Resumption::tell(StoreReport& report) const {
+  report.checkpoints = written_;
+  report.checkpoint_bytes = bytes_;
+  report.resumed_at = resumed_at_;
+}
+
+}  // namespace redblue

@@ -1,0 +1,400 @@
+#include "runtime/run/store_home.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/attention.hpp"
+#include "memsim/host_access.hpp"
+#include "memsim/store/store.hpp"
+#include "runtime/run/buffers.hpp"
+#include "runtime/run/resumption.hpp"
+#include "runtime/run/store_room.hpp"
+#include "runtime/run/store_rows.hpp"
+#include "runtime/run/verification.hpp"
+#include "runtime/system/memory.hpp"
+#include "runtime/system/whole_file.hpp"
+
+namespace redblue {
+namespace {
+
+using File = std::shared_ptr<StoreFile>;
+
+std::string lasting_name(std::string_view operand) {
+  return std::string(operand) + std::string(Store::kSuffix);
+}
+
+std::string temporary_name(std::string_view operand) {
+  return std::string(operand) + std::string(Store::kTemporarySuffix);
+}
+
+Buffers in_memory(const StoreFiles& files) {
+  Buffers buffers;
+  for (const auto& [name, file] : files) {
+    std::vector<float>& buffer = buffers[name];
+    buffer.resize(static_cast<std::size_t>(file->rows() * file->cols()));
+    HostAccess::get(file->store().matrix(name, file), buffer);
+  }
+  return buffers;
+}
+
+class StoreHome final : public OperandHome {
+ public:
+  StoreHome(const Request& request, const KernelName& asked)
+      : request_(request),
+        asked_(asked),
+        store_(request.store->directory, request.store->options),
+        resumption_(request, store_) {}
+
+  std::vector<FoundOperand> find(const Readers& readers) override;
+  void accept(const RequestedProblem& problem) const override;
+  [[nodiscard]] MemoryNeed memory_needed(const Report& report) const override;
+  void clear() override;
+  void bring(Report& report, const Readers& readers) override;
+  void run(Part& part, const RunHook& hook) override;
+  void check(const Part& part) override;
+  void take(const Part& forward) override;
+  [[nodiscard]] Verdict verify(const Report& report) const override {
+    return redblue::verify(report, in_memory(operands_), in_memory(results_));
+  }
+  void hand_over(Writers& writers) override;
+  void finish(Report& report) override;
+
+ private:
+  // Of the files that the run makes: a run that may be resumed leaves them when it is ended.
+  [[nodiscard]] StoreFile::Life life() const {
+    return resumption_.asked() ? StoreFile::Life::lasting : StoreFile::Life::temporary;
+  }
+  void refuse_other_forward(const Readers& readers) const;
+  void refuse_older_forward() const;
+  [[nodiscard]] bool given_with_forward(const Readers& readers) const;
+  File bring_operand(const Signature& operand, const Plan& plan, const Readers& readers);
+  File brought_before(const std::string& operand);
+  File open_result(const Signature& operand, const Shape& shape, bool begun);
+  [[nodiscard]] std::vector<float> sum_of(const Operands& io) const;
+  void remove_left();
+
+  const Request& request_;
+  const KernelName asked_;
+  Store store_;
+  Resumption resumption_;
+  StoreFiles operands_, results_;
+  std::vector<std::string> found_;
+};
+
+std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
+  resumption_.read();
+  for (const std::string& name : store_.names()) {
+    if (find_operand(asked_.given(), name) != nullptr && !readers.contains(name) &&
+        !request_.make.contains(name)) {
+      operands_[name] = store_.open(lasting_name(name));
+    }
+  }
+  refuse_other_forward(readers);
+  const bool has_O = operands_.contains("O");
+  if (has_O != operands_.contains("L") && !readers.contains("O")) {
+    throw RequestError(fmt::format("{}: {} has {} without {}: import both, or remove it",
+                                   request_.said("--store"), store_.directory().string(),
+                                   has_O ? "O" : "L", has_O ? "L" : "O"));
+  }
+  if (!given_with_forward(readers)) {
+    for (const std::string_view name : {kO.name, kL.name}) {
+      operands_.erase(std::string(name));
+    }
+  } else if (has_O) {
+    refuse_older_forward();
+  }
+  std::vector<FoundOperand> found;
+  for (const auto& [name, file] : operands_) {
+    found.push_back({name, file->matrix()->path().string(), file->rows(), file->cols()});
+    found_.push_back(name);
+  }
+  return found;
+}
+
+// O and L that a forward kernel returns stay in the store. They would be taken for those of the
+// store's other operands, and must not be of a file or of a rule.
+void StoreHome::refuse_other_forward(const Readers& readers) const {
+  if (find_operand(asked_.kernel->returns, "O") == nullptr) {
+    return;
+  }
+  const auto check = [&](const char* flag, const std::string& name, const char* remedy) {
+    if (std::filesystem::exists(store_.path(lasting_name(name)))) {
+      throw RequestError(fmt::format(
+          "{} {}: the store {} has another {}, beside which O and L would stay: {}take another "
+          "store",
+          request_.said(flag), name, store_.directory().string(), name, remedy));
+    }
+  };
+  for (const auto& [name, reader] : readers) {
+    check("--in", name, "import the file, or ");
+  }
+  for (const auto& [name, pattern] : request_.make) {
+    check("--make", name, "");
+  }
+}
+
+// Whether O and L of the store are those of the run's other operands: all of these but dO are in
+// the store, too.
+bool StoreHome::given_with_forward(const Readers& readers) const {
+  return !readers.contains("O") &&
+         std::ranges::all_of(asked_.given(), [&](const Signature& operand) {
+           return operand.name == "dO" || operands_.contains(operand.name);
+         });
+}
+
+// An operand that came after O and L is not the one that they were made of.
+void StoreHome::refuse_older_forward() const {
+  const auto written = [&](const std::string& name) {
+    return std::filesystem::last_write_time(operands_.at(name)->matrix()->path());
+  };
+  const auto made = std::min(written("O"), written("L"));
+  for (const Signature& operand : asked_.given()) {
+    const std::string name(operand.name);
+    if (name != "dO" && !made_by_forward(name) && written(name) > made) {
+      throw RequestError(fmt::format(
+          "{}: {} has O and L from before {} came: remove O.rb and L.rb, or import them anew",
+          request_.said("--store"), store_.directory().string(), name));
+    }
+  }
+}
+
+void StoreHome::accept(const RequestedProblem& problem) const {
+  if (problem.heads) {
+    throw RequestError(fmt::format("{}: one problem at a time runs in a store; {} heads are asked",
+                                   request_.said("--store"), *problem.heads));
+  }
+}
+
+// Only a verification brings all matrices to memory.
+OperandHome::MemoryNeed StoreHome::memory_needed(const Report& report) const {
+  const Words arena = 4 * Words(request_.M);
+  if (!request_.verify) {
+    return {arena, "take a smaller M"};
+  }
+  const Plan& plan = report.kernel.plan;
+  const Kernel& kernel = find_kernel(plan.kernel);
+  Words bytes = arena + verification_bytes(kernel, plan.problem.shape);
+  for (const auto& operands : {given_of(plan), kernel.returns}) {
+    for (const Signature& operand : operands) {
+      bytes += 4 * Words(operand.rows_of(plan.problem.shape)) * operand.cols_of(plan.problem.shape);
+    }
+  }
+  return {bytes, "run without --verify, which holds all matrices"};
+}
+
+void StoreHome::clear() {
+  if (!resumption_.goes_on()) {
+    remove_left();
+  }
+}
+
+void StoreHome::remove_left() {
+  store_.remove_temporaries();
+  WholeFile::remove_left(store_.directory());  // of checkpoints
+  resumption_.remove_checkpoint();
+}
+
+void StoreHome::bring(Report& report, const Readers& readers) {
+  const Words needed = room_needed(store_, report, operands_, request_.store->keep);
+  const Words there = room_left(store_);
+  store_.reserve(needed.overflowed() ? needed
+                 : needed > there    ? Words(needed.value() - there.value())
+                                     : Words(0));
+  for (const Signature& operand : given_of(report.kernel.plan)) {
+    const bool made_later = made_by_forward(operand.name) && report.forward;
+    if (!made_later && !operands_.contains(operand.name)) {
+      operands_[std::string(operand.name)] = bring_operand(operand, report.kernel.plan, readers);
+    }
+  }
+  std::map<std::string, std::uint64_t> fingerprints;
+  for (const auto& [name, file] : operands_) {
+    fingerprints[name] = file->matrix()->fingerprint();
+  }
+  resumption_.check_same(report, fingerprints);
+  if (report.forward) {
+    report.forward->counted = resumption_.forward_counts();
+    if (report.forward->counted) {
+      for (const std::string_view name : {kO.name, kL.name}) {
+        operands_[std::string(name)] = store_.open(temporary_name(name));
+      }
+    }
+  }
+}
+
+File StoreHome::bring_operand(const Signature& operand, const Plan& plan, const Readers& readers) {
+  const std::string name(operand.name);
+  resumption_.note_source(name, readers);
+  if (File file = brought_before(name)) {
+    return file;
+  }
+  File file = store_.create(temporary_name(name), input_layout(store_, operand, plan), life());
+  const auto reader = readers.find(name);
+  if (reader != readers.end()) {
+    import_rows(reader->second, name, *file);
+  } else {
+    generate_rows(request_, operand, plan.problem.shape, *file);
+  }
+  file->matrix()->close();
+  return file;
+}
+
+// The file of an operand that an earlier run brought and finished; null where there is none.
+File StoreHome::brought_before(const std::string& operand) {
+  const std::string name = temporary_name(operand);
+  if (resumption_.goes_on() && std::filesystem::exists(store_.path(name))) {
+    try {
+      File file = store_.open(name);
+      if (resumption_.brought(operand, file->matrix()->fingerprint())) {
+        return file;
+      }
+    } catch (const StoreError&) {  // it was not finished
+    }
+  }
+  return nullptr;
+}
+
+// `begun`: an earlier run has written a part of it.
+File StoreHome::open_result(const Signature& operand, const Shape& shape, bool begun) {
+  const std::string name = temporary_name(operand.name);
+  return begun ? store_.open(name, StoredMatrix::Expect::left_open)
+               : store_.fresh(name, operand.rows_of(shape), operand.cols_of(shape), life(),
+                              {.apart = resumption_.asked()});
+}
+
+// In steps, the rows of a result are on disk when they are done. A sum over row blocks is in the
+// checkpoint instead, because the next row block changes it.
+void StoreHome::run(Part& part, const RunHook& hook) {
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  const bool in_steps = resumption_.asked() && kernel.schedule.split;
+  const bool sums = in_steps && kernel.schedule.split->reduce != nullptr;
+  Steps steps = in_steps ? resumption_.steps() : Steps();
+  const bool begun = steps.before.has_value();
+
+  results_.clear();
+  std::vector<SlowMatrix> matrices;
+  matrices.reserve(kernel.operands.size() + kernel.returns.size());
+  Operands io;
+  for (const Signature& operand : given_of(part.plan)) {
+    const std::string name(operand.name);
+    io.give(matrices.emplace_back(store_.matrix(name, operands_.at(name))));
+  }
+  for (const Signature& operand : kernel.returns) {
+    const std::string name(operand.name);
+    File& file = results_[name];
+    file = open_result(operand, part.plan.problem.shape, begun && !sums);
+    SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file));
+    io.take(matrix);
+    if (begun && sums) {
+      HostAccess::put(matrix, resumption_.sum());
+    }
+  }
+  if (in_steps) {
+    steps.after = [&](Index done, const RunCounts& counts) {
+      store_.ledger().begin(Purpose::checkpoints);
+      if (!sums) {
+        for (const auto& [name, file] : results_) {
+          file->matrix()->flush();
+        }
+      }
+      resumption_.keep(done, counts, sums ? sum_of(io) : std::vector<float>());
+      store_.ledger().begin(Purpose::kernel);
+    };
+  }
+
+  store_.ledger().begin(Purpose::kernel);
+  StoreWorkspace workspace(store_, request_.store->keep);
+  part.counted = run_alone(kernel, part.plan, io, workspace, hook, steps);
+  workspace.finish();
+}
+
+// A kernel that sums over row blocks returns the sum alone.
+std::vector<float> StoreHome::sum_of(const Operands& io) const {
+  std::vector<float> sum;
+  for (const auto& [name, file] : results_) {
+    sum.resize(static_cast<std::size_t>(file->rows() * file->cols()));
+    HostAccess::get(io.out(name), sum);
+  }
+  return sum;
+}
+
+void StoreHome::check(const Part& part) {
+  store_.ledger().begin(Purpose::results);
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  for (const Signature& operand : kernel.returns) {
+    const File& file = results_.find(operand.name)->second;
+    const SlowMatrix matrix = store_.matrix(std::string(operand.name), file);
+    for_rows(file->rows(), file->cols(), [&](Range I, std::span<float> words) {
+      HostAccess::get(matrix, I, words);
+      check_finite(kernel, operand, part.plan.problem.shape, I.begin, words);
+    });
+  }
+}
+
+void StoreHome::take(const Part& forward) {
+  for (const auto& [name, file] : results_) {
+    file->matrix()->close();
+  }
+  operands_.merge(results_);
+  resumption_.finish_forward(*forward.counted);
+}
+
+// A result stays under its name in the store, and goes to a file where asked.
+void StoreHome::hand_over(Writers& writers) {
+  for (auto& [name, writer] : writers) {
+    export_rows(*results_.at(name), writer);
+  }
+  for (const auto& [name, file] : results_) {
+    file->seal();
+  }
+  // A run that is ended between two names begins anew: from here on it has nothing to go on with.
+  resumption_.remove_checkpoint();
+  for (const auto& [name, file] : results_) {  // never some of this run and some of another
+    std::filesystem::remove(store_.path(lasting_name(name)));
+  }
+  for (const auto& [name, file] : results_) {
+    file->stay_as(lasting_name(name));
+  }
+  for (auto& [name, writer] : writers) {
+    writer.commit();
+  }
+}
+
+void StoreHome::finish(Report& report) {
+  StoreReport& told = report.store.emplace();
+  told.directory = store_.directory().string();
+  told.engine = to_string(store_.engine());
+  told.no_uring = store_.no_uring();
+  told.indirect = store_.indirect();
+  told.granule_bytes = store_.granule_bytes();
+  told.depth = request_.store->options.depth;
+  for (const Purpose purpose : kPurposes) {
+    told.traffic[purpose] = store_.ledger().of(purpose);
+  }
+  told.found = found_;
+  resumption_.tell(told);
+  told.resident = resident_bytes();
+  results_.clear();
+  operands_.clear();
+  remove_left();
+}
+
+}  // namespace
+
+std::unique_ptr<OperandHome> store_home(const Request& request, const KernelName& asked) {
+  if (request.threads > 1) {
+    throw RequestError(fmt::format("{} {}: one worker runs in a store, and the disk beside it",
+                                   request.said("--threads"), request.threads));
+  }
+  return std::make_unique<StoreHome>(request, asked);
+}
+
+}  // namespace redblue

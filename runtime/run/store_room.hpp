@@ -1,0 +1,26 @@
+#pragma once
+// The room of a run on disk, from layouts and formulas alone.
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "memsim/store/store.hpp"
+#include "runtime/run/outcome.hpp"
+
+namespace redblue {
+
+using StoreFiles = std::map<std::string, std::shared_ptr<StoreFile>, std::less<>>;
+
+// The layout of an operand for the kernel that reads it.
+StoreLayout input_layout(const Store& store, const Signature& operand, const Plan& plan);
+
+// Bytes of the files that the run will make, with their headers, tables and whole sectors. What
+// sectors add to intermediates is estimated: as much as they add to the largest operand.
+// `there` are operands that need no room; `keep` is that of the request.
+Words room_needed(const Store& store, const Report& report, const StoreFiles& there, bool keep);
+
+// Bytes of the temporary files that an earlier run left for this one.
+Words room_left(const Store& store);
+
+}  // namespace redblue

@@ -1,0 +1,68 @@
+#include "runtime/run/store_rows.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "memsim/host_access.hpp"
+#include "runtime/run/resolve.hpp"
+#include "runtime/system/input_error.hpp"
+
+namespace redblue {
+namespace {
+
+// The file must outlive the matrix.
+SlowMatrix matrix_of(StoreFile& file, const std::string& name) {
+  return file.store().matrix(name, std::shared_ptr<StoreFile>(&file, [](StoreFile*) {}));
+}
+
+// `fill` has the words of a range of rows.
+void make_rows(const std::string& name, StoreFile& to,
+               const std::function<void(Range rows, std::span<float> words)>& fill) {
+  SlowMatrix matrix = matrix_of(to, name);
+  for_rows(to.rows(), to.cols(), [&](Range I, std::span<float> words) {
+    fill(I, words);
+    HostAccess::put(matrix, I, words);
+  });
+}
+
+}  // namespace
+
+void for_rows(Index rows, Index cols,
+              const std::function<void(Range rows, std::span<float> words)>& visit) {
+  constexpr Index kWords = Index{1} << 18;
+  std::vector<float> words;
+  for (const Range I : blocks(rows, std::clamp<Index>(kWords / cols, 1, rows))) {
+    words.resize(static_cast<std::size_t>(I.size() * cols));
+    visit(I, words);
+  }
+}
+
+void generate_rows(const Request& request, const Signature& operand, const Shape& shape,
+                   StoreFile& to) {
+  make_rows(std::string(operand.name), to, [&](Range I, std::span<float> words) {
+    fill_made(request, operand, shape, 0, I.begin, I.size(), words);
+  });
+}
+
+void import_rows(const NpyReader& reader, const std::string& name, StoreFile& to) {
+  make_rows(name, to, [&](Range I, std::span<float> words) {
+    try {
+      reader.read_rows(I, words);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{} of {}", name, error.what()));
+    }
+  });
+}
+
+void export_rows(StoreFile& from, NpyWriter& to) {
+  const SlowMatrix matrix = matrix_of(from, "");
+  for_rows(from.rows(), from.cols(), [&](Range I, std::span<float> words) {
+    HostAccess::get(matrix, I, words);
+    to.append(words);
+  });
+}
+
+}  // namespace redblue

@@ -1,0 +1,26 @@
+#pragma once
+// Matrices of a store, in ranges of rows that take about a MiB of memory.
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "memsim/range.hpp"
+#include "memsim/store/store.hpp"
+#include "runtime/run/run.hpp"
+#include "runtime/system/npy.hpp"
+
+namespace redblue {
+
+// Calls visit(rows, words) for one range after the other, with room for its words.
+void for_rows(Index rows, Index cols,
+              const std::function<void(Range rows, std::span<float> words)>& visit);
+
+// Rows of one head of an operand, by the request's rule for it or from its seed.
+void generate_rows(const Request& request, const Signature& operand, const Shape& shape,
+                   StoreFile& to);
+// `name` is for messages.
+void import_rows(const NpyReader& reader, const std::string& name, StoreFile& to);
+void export_rows(StoreFile& from, NpyWriter& to);
+
+}  // namespace redblue
