@@ -32,6 +32,51 @@
 namespace redblue {
 namespace {
 
+// The loops over row blocks and keys, up to W_I, with `first` as the phases S and G, and `last` as
+// what becomes of W_I.
+template <class First, class Last>
+void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& first,
+               const Last& last) {
+  const Problem& problem = by.problem;
+  const Index d = problem.shape.d;
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
+  const NestTile L("L", I), v("v", I);
+  nest.loop(I, [&] {
+    first(I, kept, S);
+    nest.phase("core", [&] {
+      if (start == Start::given) {
+        nest.read({L});
+        nest.loop(J, {kept, S, G, L, v, W}, [&] {
+          nest.step("p = exp(S_I A2_J^T - L_I) (G_I " + values_name(problem, J) +
+                        "^T - v_I); W_I += p A2_J",
+                    key_tiles(problem, J));
+        });
+      } else {
+        const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
+            mean("mean", I);
+        nest.loop(J, {kept, S, G, U, Z, maximum, sum, mean}, [&] {
+          nest.step("e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem, J) +
+                        "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
+                    key_tiles(problem, J));
+        });
+        nest.step("W_I = U_I / sum_I");
+      }
+    });
+    last(I, W);
+  });
+}
+
+void gradients_nest(NestWriter& nest, const RowPlan& by, Start start, const NestLoop& I,
+                    const NestWriter::Tiles& stays) {
+  if (start == Start::given) {
+    row_gradients_nest(nest, by, I, stays);
+  } else {
+    rows_times_nest(nest, by, I, {"G", "dO", "Y", true}, stays);
+  }
+}
+
 // G_I^T, and v where O and L are given.
 RowGradients gradients(Machine& machine, const RowPlan& by, const Operands& io, Start start,
                        Range I) {
@@ -90,8 +135,21 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
 
 // ---- g at once ---------------------------------------------------------------------------
 
+Nest adding_nest(const Problem& problem, const Blocks& blocks, Start start) {
+  const RowPlan by(problem, blocks);
+  NestWriter nest;
+  rows_nest(
+      nest, by, start,
+      [&](const NestLoop& I, const NestTile& kept, const NestTile& S) {
+        rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
+        gradients_nest(nest, by, start, I, {kept, S});
+      },
+      [&](const NestLoop& I, const NestTile& W) { add_gradient_nest(nest, by, I, W); });
+  return nest.lines();
+}
+
 Kernel adding_to_g(Start start) {
-  return row_kernel(
+  Kernel kernel = row_kernel(
       [start](Machine& machine, const RowPlan& by, const Operands& io, Index unit,
               SlowMatrix* partials) {
         const Range I = by.units()[unit];
@@ -104,12 +162,43 @@ Kernel adding_to_g(Start start) {
         return part_cost(problem, blocks, start, units, partials);
       },
       Pass::backward);
+  kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
+    return adding_nest(problem, blocks, start);
+  };
+  return kernel;
 }
 
 // ---- W in the slow store -----------------------------------------------------------------
 
 constexpr Extents gradient_product(const Problem& problem) {
   return {.rows = problem.shape.d, .cols = problem.shape.d, .depth = problem.shape.n};
+}
+
+Nest storing_nest(const Problem& problem, const Blocks& blocks, Start start) {
+  const RowPlan by(problem, blocks);
+  NestWriter nest;
+  made_rows_nest(nest, by, blocks, {"S", "A1", "X"});
+  made_rows_nest(nest, by, blocks, {"G", "dO", "Y", true});
+  const bool stores_v = made_before("G", blocks) && start == Start::given;
+  if (stores_v) {
+    nest.phase("v", [&] { row_dots_nest(nest, problem, blocks); });
+  }
+  rows_nest(
+      nest, by, start,
+      [&](const NestLoop& I, const NestTile&, const NestTile& S) {
+        read_made_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
+        if (made_before("G", blocks)) {
+          read_made_rows_nest(nest, by, blocks, I, {"G", "dO", "Y", true}, {S});
+        } else {
+          gradients_nest(nest, by, start, I, {S});
+        }
+        if (stores_v) {
+          nest.phase("v", [&] { nest.read({{"v", I}}); });
+        }
+      },
+      [&](const NestLoop&, const NestTile& W) { nest.phase("W", [&] { nest.write({W}); }); });
+  product_phase_nest(nest, {"g", "A1^T", "W"}, gradient_product(problem), blocks);
+  return nest.lines();
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
@@ -203,24 +292,27 @@ Words intermediates(const Problem& problem, const Blocks& blocks, Start start) {
 }
 
 Kernel storing_W(Start start) {
-  return {
-      .pass = Pass::backward,
-      .shares_keys = true,
-      .schedule = {.code =
-                       [start](Machine& machine, const Plan& plan, const Operands& io,
-                               Workspace& workspace) {
-                         code(machine, plan, io, workspace, start);
-                       }},
-      .formula = {.cost = [start](const Problem& problem,
-                                  const Blocks& blocks) { return cost(problem, blocks, start); },
-                  .intermediates =
-                      [start](const Problem& problem, const Blocks& blocks) {
-                        return intermediates(problem, blocks, start);
-                      }},
-      .fitting = {.fit = [start](
-                             const Problem& problem, Index M,
-                             Objective objective) { return fit(problem, M, objective, start); }},
-      .numerics = {.Y_meets_rows = true}};
+  Kernel kernel;
+  kernel.pass = Pass::backward;
+  kernel.shares_keys = true;
+  kernel.schedule.code = [start](Machine& machine, const Plan& plan, const Operands& io,
+                                 Workspace& workspace) {
+    code(machine, plan, io, workspace, start);
+  };
+  kernel.formula.cost = [start](const Problem& problem, const Blocks& blocks) {
+    return cost(problem, blocks, start);
+  };
+  kernel.formula.intermediates = [start](const Problem& problem, const Blocks& blocks) {
+    return intermediates(problem, blocks, start);
+  };
+  kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
+    return storing_nest(problem, blocks, start);
+  };
+  kernel.fitting.fit = [start](const Problem& problem, Index M, Objective objective) {
+    return fit(problem, M, objective, start);
+  };
+  kernel.numerics = {.Y_meets_rows = true};
+  return kernel;
 }
 
 Words key_blocks(const Problem& problem, const Blocks& blocks) {

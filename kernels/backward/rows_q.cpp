@@ -33,7 +33,10 @@ constexpr Index kNarrow = kPanel;
 class Centred : public ScoreUse {
  public:
   static UseCost cost(const Products& of, const StationaryBlocks& by) {
-    return {.columns = 1, .row_reads = rows_stay(of.scores, by) ? of.scores.depth : 1};
+    const bool rows = rows_stay(of.scores, by);
+    return {.columns = 1,
+            .row_reads = rows ? of.scores.depth : 1,
+            .names = {.text = "q = q - v", .columns = {"v"}, .row_reads = rows ? "O" : "v"}};
   }
   // Without v only where rows stay.
   Centred(const SlowMatrix& O, const SlowMatrix* v) : O_(O), v_(v) {}
@@ -214,7 +217,49 @@ Stage centred_stage(const Problem& problem) {
                 }
                 phases.push_back(centred_cost(of, StationaryBlocks::get("q", blocks)));
                 return phases;
+              },
+          .nest =
+              [=](NestWriter& nest, const Blocks& blocks) {
+                const auto by = StationaryBlocks::get("q", blocks);
+                if (stores_v(problem, blocks)) {
+                  nest.phase("v", [&] { row_dots_nest(nest, problem, blocks); });
+                }
+                nest.phase("q", [&] {
+                  scores_nest(nest, {"q", "dO", "h^T"}, of.scores, by, Centred::cost(of, by));
+                });
               }};
+}
+
+void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, const Core& core) {
+  const Index d = problem.shape.d;
+  const RowPlan by = row_plan(problem, blocks);
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop P = I.pieces("P", kNarrow);
+  const NestTile S("S", I, d), W("W", I, d), U("U", I, d), Z("Z", I, d), A2("A2", J, d);
+  const NestTile L("L", I), maximum("max", I), sum("sum", I), mean("mean", I);
+  const bool given = core.row_reads > 0;
+  made_rows_nest(nest, by, blocks, {"S", "A1", "X"});
+  nest.loop(I, [&] {
+    read_made_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
+    nest.phase("W", [&] {
+      if (given) {
+        nest.read({L});
+      }
+      const NestWriter::Tiles stays =
+          given ? NestWriter::Tiles{S, W, L} : NestWriter::Tiles{S, U, Z, maximum, sum, mean};
+      nest.loop(J, stays, [&] {
+        nest.read({A2});
+        nest.loop(P, {A2}, [&] {
+          nest.step(given ? "p = exp(S_P A2_J^T - L_P) q_PJ; W_P += p A2_J"
+                          : "e = exp(S_P A2_J^T - max_P); U_P += e (q_PJ - mean_P) A2_J; "
+                            "Z_P += e A2_J",
+                    {{"q", P, J}});
+        });
+      });
+      nest.write({W});
+    });
+  });
 }
 
 // S and W.
@@ -224,26 +269,28 @@ Stage core_stage(const Problem& problem, const Core& core) {
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             const RowPlan by = row_plan(problem, blocks);
             return {made_rows_cost("S", by, blocks), core_cost(by, core)};
-          }};
+          },
+          .nest = [=](NestWriter& nest,
+                      const Blocks& blocks) { core_nest(nest, problem, blocks, core); }};
 }
 
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
   return {
-      product_stage("h", of.h),
+      product_stage("h", of.h, {"A3", "Y"}),
       centred_stage(problem),
       core_stage(problem, kCore),
-      product_stage("g", of.g),
+      product_stage("g", of.g, {"A1^T", "W"}),
   };
 }
 
 std::vector<Stage> stages_onepass(const Problem& problem) {
   const Products of(problem);
   return {
-      product_stage("h", of.h),
-      product_stage("q", of.scores),
+      product_stage("h", of.h, {"A3", "Y"}),
+      product_stage("q", of.scores, {"dO", "h^T"}),
       core_stage(problem, kCoreOnepass),
-      product_stage("g", of.g),
+      product_stage("g", of.g, {"A1^T", "W"}),
   };
 }
 
@@ -304,7 +351,9 @@ Kernel backward_rows_q(Start start) {
             .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
             .returns = {kg},
             .schedule = {.code = code},
-            .formula = {.cost = cost_of(stages), .intermediates = intermediates},
+            .formula = {.cost = cost_of(stages),
+                        .intermediates = intermediates,
+                        .nest = nest_of(stages)},
             .fitting = fitting_of(stages)};
   }
   return {.name = "backward/rows-q-onepass",
@@ -313,7 +362,9 @@ Kernel backward_rows_q(Start start) {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .schedule = {.code = code_onepass},
-          .formula = {.cost = cost_of(stages_onepass), .intermediates = intermediates_onepass},
+          .formula = {.cost = cost_of(stages_onepass),
+                      .intermediates = intermediates_onepass,
+                      .nest = nest_of(stages_onepass)},
           .fitting = fitting_of(stages_onepass),
           .numerics = {.recentred_blocks = recentred_blocks}};
 }

@@ -16,6 +16,30 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index d = problem.shape.d;
+  const ResidentPlan by(problem, blocks);
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop keys("J", "keys", problem.shape.m, problem.shape.m);
+  const NestTile A1("A1", I, d), S("S", I, d), G("G", I, d), U("U", I, d), Z("Z", I, d);
+  const NestTile maximum("max", I), sum("sum", I), mean("mean", I), g("g", d, d);
+  NestWriter nest;
+  resident_nest(nest, by);
+  nest.loop(I, {{"X", d, d}, {"Y", d, d}, g}, [&] {
+    nest.phase("S", [&] { nest.step("S_I = A1_I X", {A1}); });
+    nest.phase("G", [&] { nest.step("G_I = dO_I Y^T", {{"dO", I, d}}); });
+    nest.phase("core", [&] {
+      each_key_block_nest(nest, by, {A1, S, G, U, Z, maximum, sum, mean},
+                          "e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem, keys) +
+                              "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J");
+      nest.step("W_I = U_I / sum_I");
+    });
+    nest.phase("g", [&] { nest.step("g += A1_I^T W_I"); });
+  });
+  nest.phase("g", [&] { nest.write({g}); });
+  return nest.lines();
+}
+
 // W_I = p_I A2.
 Tile core(Machine& machine, const ResidentPlan& by, const Resident& resident, const Tile& s_t,
           const Tile& g_t) {
@@ -88,7 +112,7 @@ Kernel backward_rows_resident() {
           .returns = {kg},
           .shares_keys = true,
           .schedule = {.code = code},
-          .formula = {.cost = cost},
+          .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit =
                           [](const Problem& problem, Index M, Objective objective) {
                             return most_resident(problem, M, objective, cost);

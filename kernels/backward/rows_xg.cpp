@@ -32,6 +32,34 @@ Index resident_keys(const Problem& problem, const Blocks& blocks) {
   return blocks.contains(kResident) ? std::min(blocks[kResident], problem.shape.m) : 0;
 }
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const RowPlan by(problem, blocks);
+  const Index resident = resident_keys(problem, blocks);
+  const NestLoop I("I", "queries", n, by.rows);
+  const NestLoop all("J", "resident keys", resident, m);
+  const NestLoop staying("J", "resident keys", resident, by.keys);
+  const NestLoop passing("J", "keys that pass", m - resident, by.keys);
+  const NestTile X("X", d, d), g("g", d, d), A1("A1", I, d), G("G", I, d), L("L", I), v("v", I);
+  const std::string text = "p = exp(A1_I X A2_J^T - L_I) (G_I " + values_name(problem, passing) +
+                           "^T - v_I); g += (A1_I^T p) A2_J";
+  NestWriter nest;
+  nest.phase("X", [&] {
+    nest.read({X});
+    nest.loop(all, [&] { nest.read(key_tiles(problem, all)); });
+  });
+  nest.loop(I, {X, g}, [&] {
+    row_gradients_nest(nest, by, I, {});
+    nest.phase("core", [&] {
+      nest.read({A1, L});
+      nest.loop(staying, {A1, G, L, v}, [&] { nest.step(text); });
+      nest.loop(passing, {A1, G, L, v}, [&] { nest.step(text, key_tiles(problem, passing)); });
+    });
+  });
+  nest.phase("g", [&] { nest.write({g}); });
+  return nest.lines();
+}
+
 // Some keys with their values, transposed. Where A3 is A2, in one tile.
 class TransposedKeys {
  public:
@@ -212,7 +240,7 @@ Kernel backward_rows_xg() {
       .returns = {kg},
       .shares_keys = true,
       .schedule = {.code = code},
-      .formula = {.cost = cost},
+      .formula = {.cost = cost, .nest = loop_nest},
       .fitting = {.fit =
                       [](const Problem& problem, Index M, Objective objective) {
                         return objective == Objective::time ? fastest(problem, M, cost)

@@ -24,24 +24,13 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const RowPlan by(problem, blocks);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J("J", "keys", m, by.keys);
-  const NestLoop weights("J", "columns", d, by.weights);
-  const NestLoop K("K", "columns kept", by.kept, by.weights);
-  const NestLoop rest("K", "columns", d - by.kept, by.weights);
-  const NestTile A1("A1", I, d), S("S", I, d), dO("dO", I, d), G("G", I, d), W("W", I, d);
+  const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
   const NestTile e("e", I, m), q("q", I, m), A2("A2", J, d), A3("A3", J, d);
-  const NestTile maximum("max", I), sum("sum", I), v("v", I), kept("A1", I, by.kept);
+  const NestTile maximum("max", I), sum("sum", I), v("v", I);
   NestWriter nest;
   nest.loop(I, [&] {
-    nest.phase("S", [&] {
-      nest.read({A1});
-      nest.loop(weights, {A1, S}, [&] { nest.step("S_I = A1_I X_J", {{"X", d, weights}}); });
-    });
-    nest.phase("G", [&] {
-      nest.read({dO});
-      nest.loop(weights, {kept, S, dO, G}, [&] {
-        nest.step("G_I = dO_I Y_J^T", {{"Y", weights, d}});
-      });
-    });
+    rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
+    rows_times_nest(nest, by, I, {"G", "dO", "Y", true}, {kept, S});
     nest.phase("core", [&] {
       nest.loop(J, {kept, S, G, e, maximum},
                 [&] { nest.step("from the last keys to the first: s = S_I A2_J^T; max_I", {A2}); });
@@ -51,17 +40,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
         nest.step("W_I += e (q - v_I) A2_J, of which the first block is here", {A2.but_once(J)});
       });
     });
-    nest.phase("g", [&] {
-      const auto add = [&](const NestLoop& of, const NestWriter::Tiles& stays,
-                           const NestWriter::Tiles& reads) {
-        const NestTile g("g", of, d);
-        NestWriter::Tiles all = reads;
-        all.push_back(g.but_once(I));
-        nest.loop(of, stays, [&] { nest.step("g_K += A1_IK^T W_I", all, {g}); });
-      };
-      add(K, {kept, W}, {});
-      add(rest, {W}, {{"A1", I, rest}});
-    });
+    add_gradient_nest(nest, by, I, W);
   });
   return nest.lines();
 }

@@ -18,6 +18,32 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index d = problem.shape.d;
+  const RowPlan by(problem, blocks);
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop columns("J", "columns", d, by.weights);
+  const NestTile S("S", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
+  NestWriter nest;
+  nest.loop(I, [&] {
+    rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
+    nest.phase("core", [&] {
+      nest.loop(J, {S, Z, maximum, sum}, [&] {
+        nest.step("e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem, J),
+                  key_tiles(problem, J));
+      });
+    });
+    nest.phase("O", [&] {
+      nest.step("Z_I = Z_I / sum_I; L_I = max_I + log(sum_I)", {}, {{"L", I}});
+      nest.loop(columns, {Z}, [&] {
+        nest.step("O_IJ = Z_I Y_J", {{"Y", d, columns}}, {{"O", I, columns}});
+      });
+    });
+  });
+  return nest.lines();
+}
+
 // Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
 ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t) {
   const Phase phase(machine, "core");
@@ -80,6 +106,7 @@ Kernel forward_rows() {
   kernel.summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last";
   kernel.operands = {kA1, kA2, kA3, kX, kY};
   kernel.returns = {kO, kL};
+  kernel.formula.nest = loop_nest;
   kernel.numerics.rescales = rescales;
   return kernel;
 }

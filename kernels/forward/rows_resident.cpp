@@ -17,6 +17,28 @@
 namespace redblue {
 namespace {
 
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const Index d = problem.shape.d;
+  const ResidentPlan by(problem, blocks);
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop keys("J", "keys", problem.shape.m, problem.shape.m);
+  const NestTile S("S", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
+  NestWriter nest;
+  resident_nest(nest, by);
+  nest.loop(I, {{"X", d, d}, {"Y", d, d}}, [&] {
+    nest.phase("S", [&] { nest.step("S_I = A1_I X", {{"A1", I, d}}); });
+    nest.phase("core", [&] {
+      each_key_block_nest(nest, by, {S, Z, maximum, sum},
+                          "e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem, keys));
+    });
+    nest.phase("O", [&] {
+      nest.step("L_I = max_I + log(sum_I)", {}, {{"L", I}});
+      nest.step("O_I = (Z_I / sum_I) Y", {}, {{"O", I, d}});
+    });
+  });
+  return nest.lines();
+}
+
 // Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
 ValueSums::Sums core(Machine& machine, const ResidentPlan& by, const Resident& resident,
                      const Tile& s_t) {
@@ -84,7 +106,7 @@ Kernel forward_rows_resident() {
           .returns = {kO, kL},
           .shares_keys = true,
           .schedule = {.code = code},
-          .formula = {.cost = cost},
+          .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit =
                           [](const Problem& problem, Index M, Objective objective) {
                             return most_resident(problem, M, objective, cost);

@@ -71,4 +71,22 @@ PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks&
   return cost;
 }
 
+void made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                    const RowProductNames& names) {
+  if (made_before(names.result, blocks)) {
+    const std::string right = std::string(names.right) + (names.transposed ? "^T" : "");
+    product_phase_nest(nest, {names.result, names.left, right}, extents(by.problem), blocks);
+  }
+}
+
+void read_made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                         const NestLoop& I, const RowProductNames& names,
+                         const NestWriter::Tiles& stays) {
+  if (made_before(names.result, blocks)) {
+    nest.phase(names.result, [&] { nest.read({{names.result, I, by.problem.shape.d}}); });
+  } else {
+    rows_times_nest(nest, by, I, names, stays);
+  }
+}
+
 }  // namespace redblue

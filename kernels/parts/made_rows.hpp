@@ -38,4 +38,11 @@ bool made_before(std::string_view name, const Blocks& blocks);
 PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
                          Words beside = 0);
 
+// The loops of the product, where they are made before; and of one row block.
+void made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                    const RowProductNames& names);
+void read_made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                         const NestLoop& I, const RowProductNames& names,
+                         const NestWriter::Tiles& stays);
+
 }  // namespace redblue

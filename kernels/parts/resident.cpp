@@ -39,6 +39,23 @@ PhaseCost resident_cost(const ResidentPlan& by) {
   return {.path = "resident", .reads = words, .writes = 0, .peak = words, .flops = 0};
 }
 
+void resident_nest(NestWriter& nest, const ResidentPlan& by) {
+  const Index d = by.problem.shape.d;
+  nest.phase("resident", [&] {
+    nest.read({{"X", d, d}, {"Y", d, d}});
+    const NestLoop J("J", "resident keys", by.resident, by.resident);
+    nest.loop(J, [&] { nest.read(key_tiles(by.problem, J)); });
+  });
+}
+
+void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
+                         const std::string& text) {
+  const NestLoop resident("J", "resident keys", by.resident, by.keys);
+  const NestLoop passing("J", "keys that pass", by.problem.shape.m - by.resident, by.keys);
+  nest.loop(resident, stays, [&] { nest.step(text); });
+  nest.loop(passing, stays, [&] { nest.step(text, key_tiles(by.problem, passing)); });
+}
+
 // For each size of the row blocks the most keys that fit beside them and the block of keys that
 // passes: with smaller row blocks fewer keys pass, but more often.
 Blocks most_resident(const Problem& problem, Index M, Objective objective,

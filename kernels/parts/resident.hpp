@@ -66,6 +66,10 @@ class Resident {
   std::optional<Tile> A3_;
 };
 PhaseCost resident_cost(const ResidentPlan& by);
+// Its phase; and the loops over all keys in which `stays` stay, each with this step.
+void resident_nest(NestWriter& nest, const ResidentPlan& by);
+void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
+                         const std::string& text);
 
 // The fitting blocks of fewest words, in which several keys pass at a time where some pass at all;
 // for least time, all keys are resident only beside enough queries to keep the registers busy, and

@@ -129,6 +129,62 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
           .flops = 2 * nd * d};
 }
 
+void rows_times_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
+                     const RowProductNames& names, const NestWriter::Tiles& stays) {
+  const Index d = by.problem.shape.d;
+  const NestLoop J("J", "columns", d, by.weights);
+  const NestTile left(names.left, I, d), result(names.result, I, d);
+  const NestTile right =
+      names.transposed ? NestTile(names.right, J, d) : NestTile(names.right, d, J);
+  nest.phase(names.result, [&] {
+    nest.read({left});
+    NestWriter::Tiles all = stays;
+    all.insert(all.end(), {left, result});
+    nest.loop(J, all, [&] {
+      nest.step(
+          result.text() + " = " + left.text() + " " + right.text() + (names.transposed ? "^T" : ""),
+          {right});
+    });
+  });
+}
+
+void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
+                        const NestWriter::Tiles& stays) {
+  const Index d = by.problem.shape.d;
+  nest.phase("G", [&] { nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, d}}); });
+  NestWriter::Tiles all = stays;
+  all.emplace_back("v", I);
+  rows_times_nest(nest, by, I, {"G", "dO", "Y", true}, all);
+}
+
+NestWriter::Tiles key_tiles(const Problem& problem, const NestLoop& J) {
+  NestWriter::Tiles tiles = {{"A2", J, problem.shape.d}};
+  if (problem.sharing == Sharing::none) {
+    tiles.emplace_back("A3", J, problem.shape.d);
+  }
+  return tiles;
+}
+
+std::string values_name(const Problem& problem, const NestLoop& J) {
+  return (problem.sharing == Sharing::none ? "A3_" : "A2_") + J.variable;
+}
+
+void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W) {
+  const Index d = by.problem.shape.d;
+  const auto add = [&](const NestLoop& K, const NestWriter::Tiles& stays, bool reads_A1) {
+    const NestTile g("g", K, d);
+    NestWriter::Tiles reads = {g.but_once(I)};
+    if (reads_A1) {
+      reads.insert(reads.begin(), {"A1", I, K});
+    }
+    nest.loop(K, stays, [&] { nest.step("g_K += A1_IK^T " + W.text(), reads, {g}); });
+  };
+  nest.phase("g", [&] {
+    add({"K", "columns kept", by.kept, by.weights}, {{"A1", I, by.kept}, W}, false);
+    add({"K", "columns", d - by.kept, by.weights}, {W}, true);
+  });
+}
+
 // S^T = X^T A1^T, with A1_I^T in two tiles: what is kept, and the rest.
 RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
   const SlowMatrix& A1 = io.in("A1");

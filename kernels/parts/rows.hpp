@@ -69,18 +69,33 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units);
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W);
 
+// The loops of one row block: of a phase called after the product; `stays` stay beside them.
+struct RowProductNames {
+  std::string_view result, left, right;
+  bool transposed = false;  // A W^T
+};
+void rows_times_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
+                     const RowProductNames& names, const NestWriter::Tiles& stays);
+
 // In a phase G: G_I^T = Y dO_I^T and v = rowsum(dO * O).
 struct RowGradients {
   Tile g_t, v;
 };
 RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I);
 PhaseCost row_gradients_cost(const RowPlan& by, Range units);
+void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
+                        const NestWriter::Tiles& stays);
 
 // Some keys with their values. Who is not given A3 has A3 = A2, in one tile.
 struct KeyTiles {
   Range J;
   const Tile &a2, &a3;
 };
+
+// What passes in a loop over keys: A2_J, and A3_J where that is another matrix, whose name in texts
+// is values_name().
+NestWriter::Tiles key_tiles(const Problem& problem, const NestLoop& J);
+std::string values_name(const Problem& problem, const NestLoop& J);
 
 // The keys of the queries I, one block after the other:
 //
@@ -134,6 +149,7 @@ RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Ra
 void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
                   const Tile& W, Tile a1_t, SlowMatrix* partials);
 PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials);
+void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W);
 
 // Some rows of g: the sum of all partials, in the order of the row blocks.
 void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,

@@ -25,10 +25,7 @@ Stage product_stage(const std::string& name, const Extents& of, const FactorName
           },
           .nest =
               [=](NestWriter& nest, const Blocks& blocks) {
-                const auto by = StationaryBlocks::get(name, blocks);
-                nest.phase(name, [&] {
-                  stationary_nest(nest, {name, factors.left, factors.right}, of, by, stays(of, by));
-                });
+                product_phase_nest(nest, {name, factors.left, factors.right}, of, blocks);
               }};
 }
 

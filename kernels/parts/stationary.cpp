@@ -353,6 +353,12 @@ PhaseCost product_phase_cost(std::string_view name, const Extents& of, const Blo
   return stationary_cost(std::string(name), of, by, stays(of, by));
 }
 
+void product_phase_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                        const Blocks& blocks) {
+  const auto by = StationaryBlocks::get(names.result, blocks);
+  nest.phase(names.result, [&] { stationary_nest(nest, names, of, by, stays(of, by)); });
+}
+
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
                    const Factor& B, SlowMatrix& C) {
   const Phase phase(machine, name);

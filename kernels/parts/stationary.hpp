@@ -74,6 +74,9 @@ StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
 void put_product(std::string_view name, const Extents& of, Index M, Objective objective,
                  Blocks& blocks);
 PhaseCost product_phase_cost(std::string_view name, const Extents& of, const Blocks& blocks);
+// The phase has the name of the result.
+void product_phase_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+                        const Blocks& blocks);
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
                    const Factor& B, SlowMatrix& C);
 
