@@ -212,11 +212,15 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
         whole_depth("q", d) ? MovedWords<N>{n * d, 0} : v + MovedWords<N>{n * entered("q"), 0};
     return around + scores("q") + centred + MovedWords<N>{n, 0};
   }
-  if (kernel == "backward/rows-w" || kernel == "backward/rows-w-shared") {
+  // With O and L, L is read, and O for v; from nothing they are not.
+  if (kernel.starts_with("backward/rows-w") || kernel.starts_with("backward/rows-onepass-w")) {
     const N T = over(n, "Br");
-    const N sources = kernel == "backward/rows-w" ? 2 : 1;
-    const MovedWords<N> of_v = before("G") ? v + MovedWords<N>{n, 0} : MovedWords<N>{n * d, 0};
-    return made("S", T) + made("G", T) + of_v + MovedWords<N>{n + sources * m * d * T, 0} + W +
+    const N sources = kernel.ends_with("-shared") ? 1 : 2;
+    const bool given = kernel.starts_with("backward/rows-w");
+    const MovedWords<N> of_v = !given        ? MovedWords<N>{0, 0}
+                               : before("G") ? v + MovedWords<N>{2 * n, 0}
+                                             : MovedWords<N>{n * d + n, 0};
+    return made("S", T) + made("G", T) + of_v + MovedWords<N>{sources * m * d * T, 0} + W +
            product("g", d, d, n);
   }
   // Each operand once, and the keys that are not resident once more for each further row block.

@@ -88,6 +88,7 @@ Schedule schedule_of(std::string_view kernel) {
       {"backward/rows-xg", {.order = Order::any, .recomputes = false}},
       {"backward/rows-resident", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-w", {.order = Order::two_step, .recomputes = false}},
+      {"backward/rows-onepass-w", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-q", {.order = Order::two_step, .recomputes = false}},
       {"backward/rows-q-onepass", {.order = Order::two_step, .recomputes = false}},
       {"backward/columns", {.order = Order::two_step, .recomputes = false}},
