@@ -1,19 +1,16 @@
 // redblue plot, from the outside: pictures with all their texts, or one line with the reason.
 
-#include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
 namespace redblue {
 namespace {
 
-class Plot : public Cli {
+using Plot = Cli;
+
+class PlotPictures : public WithGnuplot<Cli> {
  protected:
-  void SetUp() override {
-    if (!find_program("gnuplot", "/usr/bin:/bin")) {
-      FAIL() << "gnuplot is not installed: tools/setup does it";
-    }
-  }
   void expect_words(const std::string& file, const std::vector<std::string>& words) const {
     const std::string svg = content_of(directory_ / file);
     EXPECT_NO_THROW(XmlReader::read(svg));
@@ -25,7 +22,7 @@ class Plot : public Cli {
 
 const std::string kOccupancy = "plot occupancy backward/small --n 60 --d 16 --M 300";
 
-TEST_F(Plot, OccupancyHasAllItsWords) {
+TEST_F(PlotPictures, OccupancyHasAllItsWords) {
   EXPECT_EQ(data(kOccupancy + " -o picture.svg"), "");
   expect_words("picture.svg",
                {"backward/small: n = 60, m = 60, d = 16", "words moved, read and written",
@@ -41,7 +38,7 @@ TEST_F(Plot, OccupancyHasAllItsWords) {
 }
 
 // For papers, which have words of their own for both.
-TEST_F(Plot, BareIsWithoutTitleAndCommand) {
+TEST_F(PlotPictures, BareIsWithoutTitleAndCommand) {
   EXPECT_EQ(data(kOccupancy + " -o whole.svg"), "");
   for (const std::string& line :
        {kOccupancy + " --bare -o bare.svg", "REDBLUE_BARE=1 " + kOccupancy + " -o bare.svg"}) {
@@ -56,7 +53,7 @@ TEST_F(Plot, BareIsWithoutTitleAndCommand) {
 }
 
 // What is hatched hides what is drawn behind it, in an SVG, too: there is white below each area.
-TEST_F(Plot, AreasHideWhatIsBehind) {
+TEST_F(PlotPictures, AreasHideWhatIsBehind) {
   EXPECT_EQ(data(kOccupancy + " -o p.svg"), "");
   const std::string svg = content_of(directory_ / "p.svg");
   std::size_t white = 0, patterns = 0;
@@ -72,7 +69,7 @@ TEST_F(Plot, AreasHideWhatIsBehind) {
 }
 
 // The caption is a command that makes it again, wherever the words came from.
-TEST_F(Plot, CaptionHasWhatTheEnvironmentSaid) {
+TEST_F(PlotPictures, CaptionHasWhatTheEnvironmentSaid) {
   EXPECT_EQ(data("REDBLUE_N=60 REDBLUE_d=1 REDBLUE_D=16 REDBLUE_BLOCKS=B=5 plot occupancy "
                  "backward/small --M 300 --out p.svg"),
             "");
@@ -80,7 +77,7 @@ TEST_F(Plot, CaptionHasWhatTheEnvironmentSaid) {
                          "--out p.svg"});
 }
 
-TEST_F(Plot, EveryKernelIsDrawn) {
+TEST_F(PlotPictures, EveryKernelIsDrawn) {
   for (const std::string kernel : {"backward/rows", "backward/large", "backward/naive",
                                    "backward/rows-q", "forward/flash", "matmul/blocked"}) {
     EXPECT_EQ(data("plot occupancy " + kernel + " --n 20 --d 6 --M 3000 -o p.svg"), "") << kernel;
@@ -89,12 +86,12 @@ TEST_F(Plot, EveryKernelIsDrawn) {
 }
 
 // Where it would leave nothing to see, M is only told.
-TEST_F(Plot, MFarAboveAll) {
+TEST_F(PlotPictures, MFarAboveAll) {
   EXPECT_EQ(data("plot occupancy matmul/blocked --n 10 --m 7 --d 3 --M 1M -o p.svg"), "");
   expect_words("p.svg", {"at most 121 of M = 1,048,576 words", "M is far above", ">100<"});
 }
 
-TEST_F(Plot, RefusesWhatItCannotDraw) {
+TEST_F(PlotPictures, RefusesWhatItCannotDraw) {
   expect_refused(process(kOccupancy), 2, "--out is missing");
   expect_refused(process(kOccupancy + " -o p.jpg"), 2,
                  "--out 'p.jpg': .*\\.svg, \\.png, \\.pdf or \\.eps");

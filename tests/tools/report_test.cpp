@@ -1,7 +1,6 @@
 // redblue report: its refusals, and that a browser shows the page as intended.
 
 #include <algorithm>
-#include <cstdlib>
 #include <regex>
 #include <sstream>
 
@@ -11,6 +10,7 @@
 #include "runtime/system/subprocess.hpp"
 #include "runtime/text/html.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/missing.hpp"
 
 namespace redblue {
 namespace {
@@ -70,8 +70,10 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
+using ReportPictures = WithGnuplot<ReportCommand>;
+
 // A figure's title is the page's, and not in the picture again; the page says what made it.
-TEST_F(ReportCommand, FiguresHaveOneTitle) {
+TEST_F(ReportPictures, FiguresHaveOneTitle) {
   ASSERT_NO_FATAL_FAILURE(sweep("count"));
   ASSERT_EQ(redblue("report out").code, 0);
   const std::string html = content_of(directory_ / "out/report.html");
@@ -94,7 +96,7 @@ TEST_F(ReportCommand, FiguresHaveOneTitle) {
   EXPECT_NE(html.find("<dt>this page</dt><dd>redblue report out</dd>"), std::string::npos);
 }
 
-TEST_F(ReportCommand, SaysOneOfOne) {
+TEST_F(ReportPictures, SaysOneOfOne) {
   directory_.write("suite.json", R"({"points": [{"kernel": ["backward/flash", "backward/small"],
                                       "n": 20, "d": 8, "M": [512, "1K"]}]})");
   ASSERT_EQ(redblue("sweep suite.json -o out").code, 0);
@@ -142,11 +144,15 @@ TEST_F(ReportCommand, Refuses) {
 
 // What a browser made of pages: each in a frame of its own, that has the width of a window. The
 // pages are as they are; it is the page around them that has a script.
-class Browser : public ReportCommand {
+class BrowserPictures : public ReportCommand {
  protected:
+  void SetUp() override {
+    if (const std::string why = missing("chromium", "chromium"); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
   // A width and a page for each frame.
-  [[nodiscard]] Json shown(const std::filesystem::path& chromium,
-                           const std::vector<std::pair<int, std::string>>& frames,
+  [[nodiscard]] Json shown(const std::vector<std::pair<int, std::string>>& frames,
                            std::string& log) const {
     std::string html = "<!DOCTYPE html><title>frames</title>\n";
     for (const auto& [width, page] : frames) {
@@ -175,15 +181,16 @@ class Browser : public ReportCommand {
     </script>)";
     const std::filesystem::path wrapper = directory_.write("wrapper.html", html);
     // It keeps what it likes to keep where it may: below this test's directory.
-    Process process{.words = {chromium, "--headless=new", "--no-sandbox", "--disable-gpu",
-                              "--disable-dev-shm-usage", "--no-first-run",
-                              "--disable-background-networking", "--disable-component-update",
-                              "--user-data-dir=" + (directory_ / "profile").string(),
-                              "--allow-file-access-from-files", "--enable-logging=stderr",
-                              "--timeout=60000", "--dump-dom", "file://" + wrapper.string()},
-                    .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory_.path().string(),
-                                    "XDG_RUNTIME_DIR=" + directory_.path().string()},
-                    .directory = directory_.path()};
+    Process process{
+        .words = {*find_program("chromium", "/usr/bin:/bin"), "--headless=new", "--no-sandbox",
+                  "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                  "--disable-background-networking", "--disable-component-update",
+                  "--user-data-dir=" + (directory_ / "profile").string(),
+                  "--allow-file-access-from-files", "--enable-logging=stderr", "--timeout=60000",
+                  "--dump-dom", "file://" + wrapper.string()},
+        .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory_.path().string(),
+                        "XDG_RUNTIME_DIR=" + directory_.path().string()},
+        .directory = directory_.path()};
     const Outcome outcome = process.run();
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     log = outcome.err;
@@ -200,12 +207,7 @@ class Browser : public ReportCommand {
   }
 };
 
-TEST_F(Browser, ShowsThePageAtAnyWidthAndFetchesNothing) {
-  const char* path = std::getenv("PATH");
-  const auto chromium = find_program("chromium", path != nullptr ? path : "/usr/bin:/bin");
-  if (!chromium) {
-    FAIL() << "chromium is not installed: tools/setup does it";
-  }
+TEST_F(BrowserPictures, ShowsThePageAtAnyWidthAndFetchesNothing) {
   ASSERT_NO_FATAL_FAILURE(sweep("time"));
   const Sweep sweep = parse_sweep(content_of(directory_ / "out/sweep.json"), "sweep.json");
   const auto fitting =
@@ -232,7 +234,6 @@ TEST_F(Browser, ShowsThePageAtAnyWidthAndFetchesNothing) {
 
   std::string log;
   const Json frames = shown(
-      *chromium,
       {{1280, "page.html"}, {400, "page.html"}, {400, "bad.html"}, {400, "out/report.html"}}, log);
   ASSERT_EQ(frames.size(), 4U);
   for (std::size_t k = 0; k < 2; ++k) {

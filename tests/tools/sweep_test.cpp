@@ -13,6 +13,7 @@
 
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
+#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
 namespace redblue {
@@ -37,9 +38,14 @@ class SweepCommand : public Cli {
   }
 };
 
+using SweepPictures = WithGnuplot<SweepCommand>;
+
 constexpr const char* kSuite =
     R"({"points": [{"kernel": ["backward/small", "backward/flash"], "n": 60, "d": [8, 16],
                     "M": {"from": 256, "to": "4K", "times": 2}}]})";
+
+constexpr const char* kTimedSuite =
+    R"({"how": "time", "points": [{"kernel": "backward/rows", "n": 60, "d": 8, "M": 1024}]})";
 
 // 500 points, killed again and again, at moments that follow the machine's speed.
 TEST_F(SweepCommand, GoesOnWhereItWasKilled) {
@@ -82,14 +88,12 @@ TEST_F(SweepCommand, DependsNotOnHowManyAtATime) {
 }
 
 TEST_F(SweepCommand, TimesWhereAskedFor) {
-  write("suite.json",
-        R"({"how": "time", "points": [{"kernel": "backward/rows", "n": 60, "d": 8, "M": 1024}]})");
+  write("suite.json", kTimedSuite);
   sweep("suite.json -o timed");
   const CsvRow total = parse_csv(read("timed/sweep.csv")).back();
   for (const char* column : {"seconds", "gflops", "peak_gflops", "words_per_second"}) {
     EXPECT_GT(std::stod(total.at(column)), 0) << column;
   }
-  EXPECT_EQ(redblue("plot roofline timed -o roof.svg").code, 0);
 }
 
 TEST_F(SweepCommand, RefusesWhatItCannotGoOnWith) {
@@ -148,7 +152,7 @@ std::string joined(const std::vector<std::string>& texts) {
 
 // The axis is what varies, or what --over says; titles say what does not. One title, however many
 // plots there are.
-TEST_F(SweepCommand, IsDrawnOverWhatVaries) {
+TEST_F(SweepPictures, IsDrawnOverWhatVaries) {
   write("suite.json", R"({"how": "count", "points": [
       {"kernel": ["backward/small", "backward/rows"], "n": [64, 128, 256], "d": 16, "M": "2K"},
       {"kernel": ["backward/small", "backward/rows"], "n": 64, "d": [8, 16, 64], "M": "2K"},
@@ -286,7 +290,7 @@ TEST_F(SweepCommand, AnInterruptionSaysWhatIsKept) {
 }
 
 // Every kind, as SVG and as PNG, with the command below it.
-TEST_F(SweepCommand, IsDrawn) {
+TEST_F(SweepPictures, IsDrawn) {
   write("suite.json", kSuite);
   sweep("suite.json -o swept");
   for (const std::string line :
@@ -301,7 +305,13 @@ TEST_F(SweepCommand, IsDrawn) {
   }
 }
 
-TEST_F(SweepCommand, SaysWhatCannotBeDrawn) {
+TEST_F(SweepPictures, TimesAreDrawn) {
+  write("suite.json", kTimedSuite);
+  sweep("suite.json -o timed");
+  EXPECT_EQ(redblue("plot roofline timed -o roof.svg").code, 0);
+}
+
+TEST_F(SweepPictures, SaysWhatCannotBeDrawn) {
   write("suite.json", kSuite);
   sweep("suite.json -o swept");
   expect_refused(

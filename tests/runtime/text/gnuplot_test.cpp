@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/system/subprocess.hpp"
+#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -26,23 +27,22 @@ Picture some_picture() {
 
 class Gnuplot : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto found = find_program("gnuplot", "/usr/bin:/bin");
-    if (!found) {
-      FAIL() << "gnuplot is not installed: tools/setup does it";
-    }
-    gnuplot_ = *found;
-  }
+  TemporaryDirectory directory_;
+};
+
+class GnuplotPictures : public WithGnuplot<Gnuplot> {
+ protected:
   [[nodiscard]] std::string drawn(const Picture& picture, const std::string& name) const {
-    Drawn drawn = draw(picture, *picture_format(name), gnuplot_, directory_.path());
+    Drawn drawn = draw(picture, *picture_format(name), gnuplot(), directory_.path());
     EXPECT_EQ(drawn.interrupted, 0);
     return std::move(drawn.bytes);
   }
-  TemporaryDirectory directory_;
-  std::filesystem::path gnuplot_;
+  [[nodiscard]] static std::filesystem::path gnuplot() {
+    return *find_program("gnuplot", "/usr/bin:/bin");
+  }
 };
 
-TEST_F(Gnuplot, SvgIsXmlWithAllWords) {
+TEST_F(GnuplotPictures, SvgIsXmlWithAllWords) {
   const std::string svg = drawn(some_picture(), "some.svg");
   EXPECT_NO_THROW(XmlReader::read(svg));
   for (const char* text :
@@ -53,7 +53,7 @@ TEST_F(Gnuplot, SvgIsXmlWithAllWords) {
 }
 
 // As a shell's words with an apostrophe are quoted; nothing in them is taken for gnuplot's own.
-TEST_F(Gnuplot, WordsWithQuotesStayWords) {
+TEST_F(GnuplotPictures, WordsWithQuotesStayWords) {
   Picture picture = some_picture();
   picture.caption = R"(redblue plot 'it'\''s' "two" `date` $(date) \)";
   picture.title = R"(it's \'a\' title)";
@@ -62,21 +62,21 @@ TEST_F(Gnuplot, WordsWithQuotesStayWords) {
   EXPECT_EQ(std::ranges::count(texts, picture.title), 1) << testing::PrintToString(texts);
 }
 
-TEST_F(Gnuplot, PngHasItsSignature) {
+TEST_F(GnuplotPictures, PngHasItsSignature) {
   const std::string png = drawn(some_picture(), "some.png");
   EXPECT_TRUE(png.starts_with("\x89PNG\r\n\x1a\n"));
   EXPECT_NE(png.find("IEND"), std::string::npos);
 }
 
 // Vector pictures for papers: one page, and as large as they say.
-TEST_F(Gnuplot, PdfHasOnePage) {
+TEST_F(GnuplotPictures, PdfHasOnePage) {
   const std::string pdf = drawn(some_picture(), "some.pdf");
   EXPECT_TRUE(pdf.starts_with("%PDF-"));
   EXPECT_NE(pdf.find("/Count 1\n"), std::string::npos) << "of pages";
   EXPECT_NE(pdf.find("/MediaBox [ 0 0 720 405 ]"), std::string::npos);
 }
 
-TEST_F(Gnuplot, EpsSaysItsBox) {
+TEST_F(GnuplotPictures, EpsSaysItsBox) {
   const std::string eps = drawn(some_picture(), "some.eps");
   EXPECT_TRUE(eps.starts_with("%!PS-Adobe-"));
   EXPECT_NE(eps.substr(0, eps.find('\n')).find("EPSF"), std::string::npos);
@@ -103,7 +103,7 @@ TEST_F(Gnuplot, SaysWhichTerminalIsMissing) {
 }
 
 // "d^2" and "10^-3" are set as powers everywhere; the caption is a command, and stays as it is.
-TEST_F(Gnuplot, PowersAreRaised) {
+TEST_F(GnuplotPictures, PowersAreRaised) {
   Picture picture = some_picture();
   picture.title = "M = 4 d^2, x ^ y";
   picture.x_label = "10^-3 s";
@@ -121,7 +121,7 @@ TEST_F(Gnuplot, PowersAreRaised) {
 }
 
 // Without a title or a command the plot has their room.
-TEST_F(Gnuplot, NoEmptyStrips) {
+TEST_F(GnuplotPictures, NoEmptyStrips) {
   const Picture picture = some_picture();
   Picture bare = picture;
   bare.title = bare.caption = "";
@@ -138,7 +138,7 @@ TEST_F(Gnuplot, NoEmptyStrips) {
 }
 
 // Nothing in a text is a command, or an escape.
-TEST_F(Gnuplot, WordsAreTakenAsTheyAre) {
+TEST_F(GnuplotPictures, WordsAreTakenAsTheyAre) {
   Picture picture = some_picture();
   picture.title = R"(it's "x" `touch never` \n {/Bold b} a_b @c $d <e> & ~f a^b ^ %g)";
   picture.caption = "a\nb 'c'";
@@ -149,11 +149,11 @@ TEST_F(Gnuplot, WordsAreTakenAsTheyAre) {
   EXPECT_FALSE(std::filesystem::exists("never"));
 }
 
-TEST_F(Gnuplot, SaysWhatGnuplotSays) {
+TEST_F(GnuplotPictures, SaysWhatGnuplotSays) {
   Picture picture = some_picture();
   picture.commands = "plot $points with nonsense\n";
   try {
-    static_cast<void>(draw(picture, PictureFormat::svg, gnuplot_, directory_.path()));
+    static_cast<void>(draw(picture, PictureFormat::svg, gnuplot(), directory_.path()));
     ADD_FAILURE() << "drawn";
   } catch (const std::runtime_error& error) {
     const std::string what = error.what();
