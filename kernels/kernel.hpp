@@ -158,6 +158,9 @@ struct Kernel {
   std::vector<Signature> returns = {};
   // Takes problems in which A3 is A2, and reads it once.
   bool shares_keys = false;
+  // The kernel that does the same arithmetic to each key; its rates stand in for a kernel that was
+  // never timed. Empty: none.
+  std::string_view kin = {};
 
   KernelSchedule schedule;
   Formula formula;

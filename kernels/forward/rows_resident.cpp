@@ -105,6 +105,7 @@ Kernel forward_rows_resident() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .shares_keys = true,
+          .kin = "forward/rows",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit =

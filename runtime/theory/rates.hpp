@@ -1,16 +1,15 @@
 #pragma once
-// How long a plan takes, by what its formulas say:
+// Estimates of how long a plan takes, from its formulas:
 //
-//   seconds = flops * (seconds a flop, at the words a flop that the plan asks for)
+//   seconds = flops * (seconds a flop, at the plan's words a flop)
 //
-// A kernel that moves more words for a flop works on smaller blocks, and pays for both: for the
-// words, and for the loops and the registers that small blocks keep busy. How much differs from
-// kernel to kernel, and so each has a curve of its own through what was measured of it; `redblue
-// calibrate` does. Words asked for are those of whole granules, the least that the slow store
-// brings, where a plan's square blocks tell of rows that end within one; what other blocks cost by
-// that is in their kernel's curve.
+// A kernel that moves more words for a flop works on smaller blocks. It pays for the words, and for
+// loops and registers that small blocks keep busy. The price differs from kernel to kernel, and so
+// each has a curve through measured samples, which `redblue calibrate` takes. Words are counted in
+// whole granules, the least that the slow store brings, if a plan's square blocks say that rows end
+// within a granule. What other blocks lose so is part of their kernel's curve.
 //
-// Values, from any thread.
+// All are values and may be used from any thread.
 
 #include <string>
 #include <string_view>
@@ -20,7 +19,7 @@
 
 namespace redblue {
 
-// Of one run.
+// One timed run.
 struct RateSample {
   double words_per_flop = 0;
   double seconds_per_flop = 0;
@@ -30,9 +29,10 @@ struct RateSample {
 
 struct KernelRates {
   std::string kernel;
-  std::vector<RateSample> samples;  // by words_per_flop, no two alike, at least one
+  std::vector<RateSample> samples;  // in ascending order of words_per_flop, at least one
 
-  // On the line between two samples; below all as long a flop, above all as long a word as there.
+  // Linear between two samples. Below the first sample a flop takes as long as there; above the
+  // last, a word does.
   [[nodiscard]] double seconds_per_flop(double words_per_flop) const;
 };
 
@@ -44,21 +44,23 @@ struct Rates {
   [[nodiscard]] bool measured(std::string_view kernel) const;
 };
 
-// Of the machine that rates.cpp names: where nobody has calibrated.
+// The rates of runtime/theory/rates.json, a file of `redblue calibrate` that is compiled in. They
+// serve a machine without a calibration.
 const Rates& default_rates();
 
-// Reads and writes in whole granules, for each flop. Where a plan has square blocks (B), their rows
-// are pieces of B words; other kernels move whole rows, which lie one after the other.
+// Reads and writes in whole granules, divided by flops. The rows of square blocks (B) are pieces of
+// B words; other kernels move whole rows, which lie one after the other.
 double words_per_flop(const Plan& plan, Index granule);
 
-// On one thread. A kernel that nobody measured takes as long as the median of the measured would
-// at its words a flop. Requires: flops in the plan, a measured kernel in the rates.
+// The time on one thread. A kernel without a curve of its spelling takes that of the kernel without
+// shared keys, or else that of its kin; without any, the median of all curves at its words a flop.
+// Requires: flops in the plan, a measured kernel in the rates.
 double seconds(const Plan& plan, const Rates& rates);
 
-// Adds a sample where it belongs; in place of one of the same words_per_flop.
+// Adds a sample in order, and replaces one of the same words_per_flop.
 void add_sample(KernelRates& rates, const RateSample& sample);
 
-// The middle one, or the mean of the two in the middle. Requires: at least one value.
+// The middle value, or the mean of the two in the middle. Requires: at least one value.
 double median(std::vector<double> values);
 
 }  // namespace redblue

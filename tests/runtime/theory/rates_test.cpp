@@ -1,19 +1,26 @@
 // The time of a plan by rates made up for it: along a kernel's curve, beyond its ends, and for
-// kernels that were not measured. The default rates are those of existing kernels.
+// kernels that were not measured. The default rates are those of their file, and of existing
+// kernels.
 
 #include "runtime/theory/rates.hpp"
 
+#include <set>
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
+#include "runtime/report/calibration.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
 namespace {
 
-Plan plan(const char* kernel, Index words, Index flops, Blocks blocks = {}) {
+Plan plan(const char* kernel, Index words, Index flops, Blocks blocks = {},
+          Sharing sharing = Sharing::none) {
   return {.kernel = kernel,
-          .problem = {100, 100, 40},
+          .problem = Problem({100, 100, 40}, sharing),
           .M = 1000,
           .blocks = std::move(blocks),
           .phases = {{.path = "a", .reads = words, .writes = 0, .peak = 9, .flops = flops / 2},
@@ -36,7 +43,7 @@ TEST(Rates, BelowThemAFlopAndAboveAWordTakesAsLong) {
   EXPECT_DOUBLE_EQ(seconds(plan("slow", 100, 1000), kRates), 2 * 1000 * 50);
 }
 
-TEST(Rates, WhoIsUnmeasuredTakesTheMedian) {
+TEST(Rates, WithoutKinTheMedian) {
   EXPECT_TRUE(kRates.measured("slow"));
   EXPECT_FALSE(kRates.measured("new"));
   EXPECT_DOUBLE_EQ(seconds(plan("new", 75, 1000), kRates), 1000 * (2 + 75.) / 2);
@@ -60,16 +67,77 @@ TEST(Rates, SamplesComeInOrder) {
   EXPECT_EQ(rates.samples, (std::vector<RateSample>{{1, 10}, {2, 21}, {3, 30}}));
 }
 
+// The kernel as it is spelled, without shared keys, its kin as it is spelled, its kin without.
+TEST(Rates, AKernelThatIsUnmeasuredTakesTheCurveOfItsKin) {
+  Rates rates{.origin = "made up", .granule = 16, .kernels = {}};
+  const auto seconds_a_flop = [&](const char* kernel, Sharing sharing) {
+    return seconds(plan(kernel, 100, 1000, {}, sharing), rates) / 1000;
+  };
+  const char* const kResident = "backward/rows-resident";
+  double curve = 8;
+  for (const char* measured : {"backward/rows-onepass", "backward/rows-onepass-shared", kResident,
+                               "backward/rows-resident-shared"}) {
+    rates.kernels.push_back({measured, {{0.2, curve /= 2}}});
+    EXPECT_DOUBLE_EQ(seconds_a_flop(kResident, Sharing::kv), curve) << measured;
+  }
+  EXPECT_DOUBLE_EQ(seconds_a_flop(kResident, Sharing::none), 1);
+  EXPECT_DOUBLE_EQ(seconds_a_flop("backward/rows-onepass", Sharing::none), 4);
+  EXPECT_DOUBLE_EQ(seconds_a_flop("backward/small", Sharing::none), 1.5) << "the median";
+}
+
+TEST(Rates, KinAreOtherKernelsOfTheSamePass) {
+  int with_kin = 0;
+  for (const Kernel& kernel : kernels()) {
+    std::set<std::string_view> line = {kernel.name};
+    for (const Kernel* of = &kernel; !of->kin.empty();) {
+      of = &find_kernel(of->kin);
+      EXPECT_EQ(of->pass, kernel.pass) << kernel.name;
+      ASSERT_TRUE(line.insert(of->name).second) << kernel.name << " is its own kin";
+    }
+    with_kin += line.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GE(with_kin, 2);
+}
+
 // Renaming a kernel must not leave it without rates, silently.
-TEST(Rates, TheDefaultsAreOfTheKernelsThatThereAre) {
-  EXPECT_EQ(default_rates().kernels.size(), tested_kernels().size());
+TEST(Rates, TheDefaultsAreOfKernelsThatExist) {
+  std::set<std::string> names;
   for (const auto& [kernel, samples] : default_rates().kernels) {
     EXPECT_EQ(tested_kernel(kernel).name, kernel);
+    EXPECT_TRUE(names.insert(kernel).second) << kernel;
     ASSERT_FALSE(samples.empty());
     for (std::size_t k = 0; k < samples.size(); ++k) {
       EXPECT_GT(samples[k].seconds_per_flop, 0);
       EXPECT_GT(samples[k].words_per_flop, k == 0 ? 0 : samples[k - 1].words_per_flop);
     }
+  }
+}
+
+// The file is one that the command would read on the machine that it names.
+TEST(Rates, TheDefaultsAreThoseOfTheirFile) {
+  const std::string file = REDBLUE_SOURCE_DIR "/runtime/theory/rates.json";
+  const std::string text = content_of(file);
+  const auto context = nlohmann::json::parse(text).at("context");
+  Topology machine;
+  machine.model = context.at("model").get<std::string>();
+  machine.cores = {{0}};
+  for (const auto& cache : context.at("caches")) {
+    for (const CacheLevel level : kCacheLevels) {
+      if (cache.at("cache") == to_string(level)) {
+        machine.caches[static_cast<std::size_t>(level)].push_back(
+            {.bytes = cache.at("bytes").get<std::uint64_t>(),
+             .line = {},
+             .ways = {},
+             .cores = {0}});
+      }
+    }
+  }
+  const Rates written = calibrated_rates(text, file, machine);
+  EXPECT_EQ(default_rates().granule, written.granule);
+  ASSERT_EQ(default_rates().kernels.size(), written.kernels.size());
+  for (std::size_t k = 0; k < written.kernels.size(); ++k) {
+    EXPECT_EQ(default_rates().kernels[k].kernel, written.kernels[k].kernel);
+    EXPECT_EQ(default_rates().kernels[k].samples, written.kernels[k].samples);
   }
 }
 
