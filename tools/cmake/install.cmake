@@ -1,16 +1,28 @@
-# `cmake --install`: the redblue command, and memsim, store and kernels with what find_package and
-# pkg-config need. The result can be moved: nothing in it names its prefix.
+# `cmake --install`: the redblue command, and the libraries (memsim, store and kernels, or memsim alone)
+# with what find_package and pkg-config need. The result can be moved: nothing in it names its prefix.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
 
+if(REDBLUE_ONLY_MEMSIM)
+  set(rooms memsim)
+  set(no_store PATTERN "store" EXCLUDE)
+else()
+  set(rooms memsim kernels)
+  set(find_dependencies "find_dependency(hwy)\nfind_dependency(Threads)")
+  set(static_needs " -lhwy -pthread")
+  if(REDBLUE_WITH_URING)
+    string(APPEND static_needs " -luring")
+  endif()
+endif()
+list(TRANSFORM libraries PREPEND redblue_ OUTPUT_VARIABLE targets)
 # Libraries find each other beside themselves.
-set_target_properties(redblue_kernels redblue_store PROPERTIES INSTALL_RPATH "$ORIGIN")
-install(TARGETS redblue_memsim redblue_store redblue_kernels EXPORT redblue_targets)
-# Left out: what the sources of kernels/ alone can use.
-install(DIRECTORY memsim kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
+set_target_properties(${targets} PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS ${targets} EXPORT redblue_targets)
+# Left out: headers for the sources of kernels/ alone.
+install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
-  PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE)
+  PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue)
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
@@ -44,13 +56,13 @@ install(FILES
 
 file(RELATIVE_PATH pc_to_prefix
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+list(TRANSFORM targets PREPEND -l)
+list(REVERSE targets)  # a library comes before those that it needs
+list(JOIN targets " " pc_libraries)
 # A static library brings along nothing of what it needs itself.
-get_target_property(kernels_type redblue_kernels TYPE)
-if(kernels_type STREQUAL "STATIC_LIBRARY")
-  set(pc_static_needs " -lhwy -pthread")
-  if(REDBLUE_WITH_URING)
-    string(APPEND pc_static_needs " -luring")
-  endif()
+get_target_property(type redblue_memsim TYPE)
+if(type STREQUAL "STATIC_LIBRARY")
+  string(APPEND pc_libraries "${static_needs}")
 endif()
 configure_file(tools/cmake/redblue.pc.in redblue.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/redblue.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
