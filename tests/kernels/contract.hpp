@@ -267,4 +267,89 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   throw std::out_of_range("no contract is written down for this kernel");
 }
 
+// Operations outside of products, each counted once. `T` is the number of key blocks that a row
+// meets.
+inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape,
+                                     const Blocks& blocks) {
+  const Index n = shape.n;
+  const Index m = shape.m;
+  const Index d = shape.d;
+  const Index scores = n * m;
+  const auto over = [&](Index extent, std::string_view block) {
+    return (extent + blocks[block] - 1) / blocks[block];
+  };
+  if (kernel.starts_with("matmul/")) {
+    return 0;
+  }
+  if (kernel ==
+      "forward/naive") {  // maximum, difference, exp, sum, quotient; L = maximum + log(sum)
+    return 5 * scores + 2 * n;
+  }
+  if (kernel == "backward/naive") {  // the same without L, and p = f * (q - v), v = rowsum(f * q)
+    return 9 * scores;
+  }
+  // Of scores in tiles: maximum, difference, exp, sum; and for each tile the old sum is rescaled.
+  const auto safe_tiles = [&](std::string_view block) {
+    return 4 * scores + 3 * n * over(m, block) + 2 * n;
+  };
+  if (kernel == "forward/small") {
+    return safe_tiles("B") + 2 * scores;
+  }
+  if (kernel == "backward/small") {
+    return safe_tiles("B") + 6 * scores;
+  }
+  if (kernel.ends_with("-shared")) {
+    kernel.remove_suffix(std::string_view("-shared").size());
+  }
+  if (kernel == "forward/tiles") {
+    return safe_tiles("s.cols") + 2 * scores * over(d, "O.cols");
+  }
+  if (kernel == "backward/tiles-sqp") {
+    return safe_tiles("s.cols") + 8 * scores;
+  }
+  if (kernel == "backward/tiles-sq") {  // p is made again for each column of tiles of W
+    return safe_tiles("s.cols") + 4 * scores + 4 * scores * over(d, "W.cols");
+  }
+  const auto key_blocks = [&](std::string_view block) {
+    const Index resident = blocks.contains("resident") ? std::min(blocks["resident"], m) : 0;
+    return over(resident, block) + over(m - resident, block);
+  };
+  // Each key block rescales d sums and the sum of exponentials of a row; at last both are divided.
+  if (kernel.starts_with("forward/")) {
+    const Index T = key_blocks(kernel == "forward/flash" ? "core.Bc" : "Bc");
+    return 4 * scores + n * (T * (d + 3) + d + 2);
+  }
+  // Partial sums of g are added from the second row block, or key block, on.
+  const auto partial_sums = [&](Index extent, std::string_view block) {
+    return d * d * (over(extent, block) - 1);
+  };
+  // Each key block rescales two sums of d words of a row and recentres one of them.
+  const auto in_one_pass = [&](Index T) { return 9 * scores + n * T * (4 * d + 5) + n * d; };
+  if (kernel == "backward/rows-onepass") {
+    return in_one_pass(key_blocks("Bc")) + partial_sums(n, "Br");
+  }
+  if (kernel == "backward/rows-resident") {
+    return in_one_pass(key_blocks("Bc"));
+  }
+  if (kernel == "backward/rows-q-onepass") {
+    return in_one_pass(key_blocks("W.Bc"));
+  }
+  if (kernel == "backward/score-rows") {  // whole rows of scores: nothing is rescaled
+    return 8 * scores + n * (d + 1) + partial_sums(n, "Br");
+  }
+  // Given O and L: v = rowsum(dO * O), p = exp(s - L) * (q - v).
+  const Index given = 4 * scores + 2 * n * d;
+  if (kernel == "backward/rows") {
+    return given + partial_sums(n, "Br");
+  }
+  if (kernel == "backward/columns") {
+    return given + partial_sums(m, "Bc");
+  }
+  if (kernel == "backward/large" || kernel == "backward/flash" || kernel == "backward/rows-w" ||
+      kernel == "backward/rows-xg" || kernel == "backward/rows-q" || kernel == "backward/tiles") {
+    return given;
+  }
+  throw std::out_of_range("no contract is written down for this kernel");
+}
+
 }  // namespace redblue

@@ -173,6 +173,23 @@ TEST(EveryKernelsFlops, AreItsProducts) {
   EXPECT_EQ(total(plan.phases).flops.value(), projections + 3 * pair + 2 * m * d * d * T);
 }
 
+// No kernel has a formula for these: runs are held to the contract.
+TEST(EveryKernelsElementwiseOperations, AreTheContracts) {
+  for (const TestedKernel& kernel : tested_kernels()) {
+    for (const Shape& shape : {Shape{50, 37, 11}, Shape{96, 96, 16}, Shape{61, 83, 7},
+                               Shape{1, 1, 1}, Shape{13, 1, 5}}) {
+      const Index least = kernel.least_M(shape);
+      for (const Index M : {least, least + 100, 3 * least + 1000, Index{1} << 20}) {
+        const Plan plan = kernel.plan(shape, M);
+        const Result result = run_kernel(kernel, plan, make_problem(kernel, shape, 1));
+        EXPECT_EQ(result.all.operations.elementwise,
+                  elementwise_by_contract(kernel.name, shape, plan.blocks))
+            << to_string(plan);
+      }
+    }
+  }
+}
+
 // On leading terms small moves 12x + 9 and flash 16x^2, with O and L given (20x^2 with its
 // forward pass), x^2 = d^2 / M: below 0.6 d^2 small wins, above d^2 flash does.
 TEST(SmallAndFlash, CrossNearDSquared) {

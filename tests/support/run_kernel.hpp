@@ -56,7 +56,7 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
                   const InStore& store = {}, Workspace* workspace = nullptr);
 
 // The formulas as a run of the plan counts them; and counts without the operations that have no
-// formula (tests/golden has these).
+// formula.
 std::vector<PhaseCounts> as_counted(const std::vector<PhaseCost>& costs);
 std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases);
 
