@@ -25,10 +25,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kKind = "sweep";
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // Words a second that a machine reads in blocks of half of M, or some megabytes where that is more,
 // out of main memory: the best of a few. Throws: std::runtime_error where that is too small.
 double read_speed(Index M, MemoryBudget* shared) {
@@ -47,7 +43,8 @@ double read_speed(Index M, MemoryBudget* shared) {
     for (const Range I : blocks(kRows, rows)) {
       const Tile tile = machine.read(slow.row_block(I));
     }
-    best = std::max(best, static_cast<double>(kRows * kCols) / seconds_since(start));
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    best = std::max(best, static_cast<double>(kRows * kCols) / seconds.count());
   }
   return best;
 }
