@@ -59,12 +59,11 @@ SlowMatrix& Operands::out(std::string_view name) const {
   return by_name(returned_, name);
 }
 
-Blocks Kernel::blocks(const Problem& problem, Index M, Objective objective, Index prefetch) const {
-  check_problem(*this, problem, M);
-  require(prefetch > 0, "a prefetch is at least 1");
-  check_prefetch(*this, problem, prefetch);
-  return prefetch > 1 ? fitting.fit_ahead(problem, M, prefetch)
-                      : fitting.fit(problem, M, objective);
+Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective objective) const {
+  check_problem(*this, problem, memory.M);
+  require(memory.prefetch > 0, "a prefetch is at least 1");
+  check_prefetch(*this, problem, memory.prefetch);
+  return fitting.fit(problem, memory, objective);
 }
 
 std::vector<Signature> Kernel::given(Sharing sharing) const {
@@ -87,31 +86,31 @@ Words Kernel::intermediates(const Plan& plan) const {
   return formula.intermediates ? formula.intermediates(plan.problem, plan.blocks) : Words(0);
 }
 
-Plan Kernel::plan(const Problem& problem, Index M, Objective objective, Index prefetch) const {
-  check_problem(*this, problem, M);
-  Plan fitted = plan(problem, M, blocks(problem, M, objective, prefetch));
-  if (total(fitted.phases).peak > Words(M)) {
+Plan Kernel::plan(const Problem& problem, const Memory& memory, Objective objective) const {
+  Plan fitted = plan(problem, memory, blocks(problem, memory, objective));
+  if (total(fitted.phases).peak > Words(memory.M)) {
     throw FastMemoryTooSmall(
-        spelled(name, problem.sharing) + " does not fit in M = " + std::to_string(M) +
+        spelled(name, problem.sharing) + " does not fit in M = " + std::to_string(memory.M) +
         " words: for n = " + std::to_string(problem.shape.n) +
         ", m = " + std::to_string(problem.shape.m) + ", d = " + std::to_string(problem.shape.d) +
-        " it needs M of at least " + std::to_string(least_M(problem, prefetch)));
+        " it needs M of at least " + std::to_string(least_M(problem, memory.prefetch)));
   }
   return fitted;
 }
 
-Plan Kernel::plan(const Problem& problem, Index M, const Blocks& blocks) const {
-  check_problem(*this, problem, M);
+Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& blocks) const {
+  check_problem(*this, problem, memory.M);
   for (const auto& [block, size] : blocks) {
     require(size > 0, "a block is at least 1");
   }
   check_prefetch(*this, problem, prefetch_of(blocks));
-  return {std::string(name), problem, M, blocks, formula.cost(problem, blocks)};
+  return {std::string(name), problem, memory.M, blocks, formula.cost(problem, blocks)};
 }
 
 Index Kernel::least_M(const Problem& problem, Index prefetch) const {
   check_problem(*this, problem, 1);
-  return total(formula.cost(problem, blocks(problem, 1, Objective::words, prefetch))).peak.value();
+  return total(formula.cost(problem, blocks(problem, {1, prefetch}, Objective::words)))
+      .peak.value();
 }
 
 void Kernel::check(const Plan& plan, const Operands& io) const {

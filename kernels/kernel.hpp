@@ -117,11 +117,11 @@ struct Formula {
 struct Fitting {
   // The fitting blocks that move the fewest words, or run fastest where they are others. Where
   // nothing fits: the smallest blocks.
-  std::function<Blocks(const Problem& problem, Index M, Objective objective)> fit;
-  // Fitting blocks for several key blocks in fast memory at a time; empty: no keys are streamed.
-  std::function<Blocks(const Problem& problem, Index M, Index prefetch)> fit_ahead = nullptr;
+  std::function<Blocks(const Problem& problem, const Memory& memory, Objective objective)> fit;
+  // Takes a prefetch of more than 1.
+  bool ahead = false;
   // The paper's own block sizes where they do not fit as printed; else empty.
-  std::function<Blocks(const Problem& problem, Index M)> printed = nullptr;
+  std::function<Blocks(const Problem& problem, const Memory& memory)> printed = nullptr;
   // The windows in which an operand is mostly read or written, for a store that lays it out so;
   // empty: some rows at a time.
   std::function<Window(const Signature& operand, const Problem& problem, const Blocks& blocks)>
@@ -174,7 +174,7 @@ struct Kernel {
     return numerics.Y_meets_rows ||
            (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);
   }
-  [[nodiscard]] bool streams_keys() const { return fitting.fit_ahead != nullptr; }
+  [[nodiscard]] bool streams_keys() const { return fitting.ahead; }
   // Of a kernel that may be split.
   [[nodiscard]] static Index row_blocks(const Plan& plan);
   [[nodiscard]] Words intermediates(const Plan& plan) const;
@@ -182,13 +182,13 @@ struct Kernel {
   // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
   // more than 1 where no keys are streamed, and for shared keys that the kernel does not take, as
   // do plan() and least_M().
-  [[nodiscard]] Blocks blocks(const Problem& problem, Index M, Objective objective,
-                              Index prefetch = 1) const;
+  [[nodiscard]] Blocks blocks(const Problem& problem, const Memory& memory,
+                              Objective objective) const;
   // Throws: FastMemoryTooSmall; CountOverflow.
-  [[nodiscard]] Plan plan(const Problem& problem, Index M, Objective objective = Objective::words,
-                          Index prefetch = 1) const;
+  [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory,
+                          Objective objective = Objective::words) const;
   // The same with blocks of the caller's choice, whether they fit or not.
-  [[nodiscard]] Plan plan(const Problem& problem, Index M, const Blocks& blocks) const;
+  [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory, const Blocks& blocks) const;
   [[nodiscard]] Index least_M(const Problem& problem, Index prefetch = 1) const;
   // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
   void check(const Plan& plan, const Operands& io) const;

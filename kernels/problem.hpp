@@ -41,4 +41,12 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+// Where it is computed.
+struct Memory {
+  Memory(Index words, Index key_blocks = 1) : M(words), prefetch(key_blocks) {}  // NOLINT
+
+  Index M;         // words of the fast memory
+  Index prefetch;  // key blocks of each matrix that are in it at a time, for a store that fetches
+};
+
 }  // namespace redblue

@@ -168,9 +168,10 @@ Kernel backward_columns() {
                                           const Blocks&) { return Words(problem.shape.n); },
                       .nest = loop_nest},
           .fitting = {.fit =
-                          [](const Problem& problem, Index M, Objective objective) {
-                            return objective == Objective::time ? fastest_columns(problem, M, cost)
-                                                                : widest_columns(problem, M, cost);
+                          [](const Problem& problem, const Memory& memory, Objective objective) {
+                            return objective == Objective::time
+                                       ? fastest_columns(problem, memory.M, cost)
+                                       : widest_columns(problem, memory.M, cost);
                           },
                       .window = column_window},
           .numerics = {.X_meets_keys = true}};

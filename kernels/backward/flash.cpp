@@ -254,7 +254,8 @@ Kernel backward_flash() {
                         return (Words(n) + m) * d + n;
                       },
                   .nest = loop_nest},
-      .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
+      .fitting = {.fit = [](const Problem& problem, const Memory& memory,
+                            Objective) { return fit(problem, memory.M); },
                   .window = window}};
 }
 

@@ -181,8 +181,8 @@ Blocks fit(const Problem& problem, Index M) {
 }
 
 // Lines 2 of Algorithms 7 and 8. Erratum: with these sizes the tiles take more than M words.
-Blocks printed(const Problem& problem, Index M) {
-  const Index Bc = ceil_div(M, (Words(4) * problem.shape.d).value());
+Blocks printed(const Problem& problem, const Memory& memory) {
+  const Index Bc = ceil_div(memory.M, (Words(4) * problem.shape.d).value());
   const Index Br = std::min(Bc, problem.shape.d);
   return {{"phase1.Br", Br}, {"phase1.Bc", Bc}, {"phase2.Br", Br}, {"phase2.Bc", Bc}};
 }
@@ -235,24 +235,24 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
 }  // namespace
 
 Kernel backward_large() {
-  return {
-      .name = "backward/large",
-      .summary = "the paper's large-cache algorithm: g and row blocks stay, column blocks pass",
-      .pass = Pass::backward,
-      .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
-      .returns = {kg},
-      .schedule = {.code = code},
-      .formula = {.cost = cost,
-                  .intermediates =
-                      [](const Problem& problem, const Blocks&) {
-                        const auto [n, m, d] = problem.shape;
-                        return (Words(n) + m) * d;
-                      },
-                  .nest = loop_nest},
-      .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
-                  .printed = printed,
-                  .window = window},
-      .numerics = {.chain = chain, .folds_partial_sums = true}};
+  return {.name = "backward/large",
+          .summary = "the paper's large-cache algorithm: g and row blocks stay, column blocks pass",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
+          .returns = {kg},
+          .schedule = {.code = code},
+          .formula = {.cost = cost,
+                      .intermediates =
+                          [](const Problem& problem, const Blocks&) {
+                            const auto [n, m, d] = problem.shape;
+                            return (Words(n) + m) * d;
+                          },
+                      .nest = loop_nest},
+          .fitting = {.fit = [](const Problem& problem, const Memory& memory,
+                                Objective) { return fit(problem, memory.M); },
+                      .printed = printed,
+                      .window = window},
+          .numerics = {.chain = chain, .folds_partial_sums = true}};
 }
 
 }  // namespace redblue

@@ -103,7 +103,7 @@ Kernel backward_naive() {
           .returns = {kg},
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
-          .fitting = {.fit = [](const Problem&, Index, Objective) { return Blocks{}; },
+          .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },
                       .window = whole_window}};
 }
 

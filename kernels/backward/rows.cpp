@@ -308,8 +308,8 @@ Kernel storing_W(Start start) {
   kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
     return storing_nest(problem, blocks, start);
   };
-  kernel.fitting.fit = [start](const Problem& problem, Index M, Objective objective) {
-    return fit(problem, M, objective, start);
+  kernel.fitting.fit = [start](const Problem& problem, const Memory& memory, Objective objective) {
+    return fit(problem, memory.M, objective, start);
   };
   kernel.numerics = {.Y_meets_rows = true};
   return kernel;

@@ -115,8 +115,8 @@ Kernel backward_rows_resident() {
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit =
-                          [](const Problem& problem, Index M, Objective objective) {
-                            return most_resident(problem, M, objective, cost);
+                          [](const Problem& problem, const Memory& memory, Objective objective) {
+                            return most_resident(problem, memory.M, objective, cost);
                           }},
           .numerics = {.recentred_blocks =
                            [](const Problem& problem, const Blocks& blocks) {

@@ -242,9 +242,9 @@ Kernel backward_rows_xg() {
       .schedule = {.code = code},
       .formula = {.cost = cost, .nest = loop_nest},
       .fitting = {.fit =
-                      [](const Problem& problem, Index M, Objective objective) {
-                        return objective == Objective::time ? fastest(problem, M, cost)
-                                                            : fit(problem, M, cost);
+                      [](const Problem& problem, const Memory& memory, Objective objective) {
+                        return objective == Objective::time ? fastest(problem, memory.M, cost)
+                                                            : fit(problem, memory.M, cost);
                       },
                   .window = window,
                   .optional_block = kResident},

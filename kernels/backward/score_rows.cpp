@@ -171,11 +171,11 @@ Kernel backward_score_rows() {
   kernel.returns = {kg};
   kernel.shares_keys = false;
   kernel.formula.nest = loop_nest;
-  kernel.fitting.fit = [](const Problem& problem, Index M, Objective objective) {
-    return objective == Objective::time ? fastest(problem, M, whole_cost(part_cost))
-                                        : fit(problem, M);
+  kernel.fitting.fit = [](const Problem& problem, const Memory& memory, Objective objective) {
+    return objective == Objective::time ? fastest(problem, memory.M, whole_cost(part_cost))
+                                        : fit(problem, memory.M);
   };
-  kernel.fitting.fit_ahead = nullptr;  // keys pass back and forth
+  kernel.fitting.ahead = false;  // keys pass back and forth
   return kernel;
 }
 

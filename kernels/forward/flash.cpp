@@ -135,25 +135,25 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
 }  // namespace
 
 Kernel forward_flash() {
-  return {
-      .name = "forward/flash",
-      .summary = "row blocks stay, column blocks pass, online softmax",
-      .pass = Pass::forward,
-      .operands = {kA1, kA2, kA3, kX, kY},
-      .returns = {kO, kL},
-      .schedule = {.code = code},
-      .formula = {.cost = cost,
-                  .intermediates =
-                      [](const Problem& problem, const Blocks&) {
-                        const auto [n, m, d] = problem.shape;
-                        return (Words(n) + m) * d;
-                      },
-                  .nest = loop_nest},
-      .fitting = {.fit = [](const Problem& problem, Index M, Objective) { return fit(problem, M); },
-                  .window = window},
-      .numerics = {.rescales = [](const Problem& problem, const Blocks& blocks) {
-        return Words(ceil_div(problem.shape.m, blocks["core.Bc"]) - 1);
-      }}};
+  return {.name = "forward/flash",
+          .summary = "row blocks stay, column blocks pass, online softmax",
+          .pass = Pass::forward,
+          .operands = {kA1, kA2, kA3, kX, kY},
+          .returns = {kO, kL},
+          .schedule = {.code = code},
+          .formula = {.cost = cost,
+                      .intermediates =
+                          [](const Problem& problem, const Blocks&) {
+                            const auto [n, m, d] = problem.shape;
+                            return (Words(n) + m) * d;
+                          },
+                      .nest = loop_nest},
+          .fitting = {.fit = [](const Problem& problem, const Memory& memory,
+                                Objective) { return fit(problem, memory.M); },
+                      .window = window},
+          .numerics = {.rescales = [](const Problem& problem, const Blocks& blocks) {
+            return Words(ceil_div(problem.shape.m, blocks["core.Bc"]) - 1);
+          }}};
 }
 
 }  // namespace redblue

@@ -68,7 +68,7 @@ Kernel forward_naive() {
           .returns = {kO, kL},
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
-          .fitting = {.fit = [](const Problem&, Index, Objective) { return Blocks{}; },
+          .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },
                       .window = whole_window}};
 }
 

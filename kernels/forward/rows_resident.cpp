@@ -109,8 +109,8 @@ Kernel forward_rows_resident() {
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit =
-                          [](const Problem& problem, Index M, Objective objective) {
-                            return most_resident(problem, M, objective, cost);
+                          [](const Problem& problem, const Memory& memory, Objective objective) {
+                            return most_resident(problem, memory.M, objective, cost);
                           }},
           .numerics = {.rescales =
                            [](const Problem& problem, const Blocks& blocks) {

@@ -37,8 +37,8 @@ Kernel matmul_blocked() {
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit =
-                          [](const Problem&, Index M, Objective) {
-                            return Blocks{{"B", square_side(M, 3)}};
+                          [](const Problem&, const Memory& memory, Objective) {
+                            return Blocks{{"B", square_side(memory.M, 3)}};
                           },
                       .window = square_window}};
 }

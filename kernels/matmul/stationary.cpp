@@ -39,10 +39,10 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
                 });
                 return nest.lines();
               }},
-      .fitting = {.fit = [what](const Problem& problem, Index M, Objective objective) {
+      .fitting = {.fit = [what](const Problem& problem, const Memory& memory, Objective objective) {
         const Extents of = extents(problem);
         Blocks blocks;
-        fit_stationary(of, M, objective, [&](const StationaryBlocks& by) {
+        fit_stationary(of, memory.M, objective, [&](const StationaryBlocks& by) {
           return stationary_cost("", of, by, what);
         }).put("", blocks);
         return blocks;

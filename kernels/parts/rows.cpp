@@ -486,17 +486,17 @@ Kernel row_kernel(const RowUnit& unit, const decltype(RowSplit::part_cost)& part
           },
       .split = RowSplit{.part = part, .part_cost = part_cost}};
   kernel.formula = {.cost = cost};
-  kernel.fitting = {.fit =
-                        [cost, sums](const Problem& problem, Index M, Objective objective) {
-                          return objective == Objective::time ? fastest(problem, M, cost)
-                                 : sums ? fewest_words_keeping(problem, M, cost)
-                                        : fewest_words(problem, M, cost);
-                        },
-                    .fit_ahead =
-                        [cost](const Problem& problem, Index M, Index prefetch) {
-                          return fewest_words_ahead(problem, M, prefetch, cost);
-                        },
-                    .window = sums ? row_window : forward_row_window};
+  kernel.fitting = {
+      .fit =
+          [cost, sums](const Problem& problem, const Memory& memory, Objective objective) {
+            const Index M = memory.M;
+            return memory.prefetch > 1 ? fewest_words_ahead(problem, M, memory.prefetch, cost)
+                   : objective == Objective::time ? fastest(problem, M, cost)
+                   : sums                         ? fewest_words_keeping(problem, M, cost)
+                                                  : fewest_words(problem, M, cost);
+          },
+      .ahead = true,
+      .window = sums ? row_window : forward_row_window};
   kernel.numerics = {.Y_meets_rows = true};
   if (sums) {
     kernel.schedule.split->reduce = reduce_gradient;

@@ -15,8 +15,8 @@ class Machine;
 class Workspace;
 
 // Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5.
-inline Blocks small_cache_blocks(const Problem&, Index M, Objective) {
-  return {{"B", square_side(M, 4)}};
+inline Blocks small_cache_blocks(const Problem&, const Memory& memory, Objective) {
+  return {{"B", square_side(memory.M, 4)}};
 }
 
 // The first block of a strip finds no sum to rescale.

@@ -81,10 +81,10 @@ NestOfBlocks nest_of(const Stages& stages) {
 }
 
 Fitting fitting_of(const Stages& stages) {
-  return {.fit = [stages](const Problem& problem, Index M, Objective objective) {
+  return {.fit = [stages](const Problem& problem, const Memory& memory, Objective objective) {
     Blocks blocks;
     for (const Stage& stage : stages(problem)) {
-      stage.put(M, objective, blocks);
+      stage.put(memory.M, objective, blocks);
     }
     return blocks;
   }};

@@ -296,9 +296,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     return kernel.plan(problem, request.M, kernel.fitting.printed(problem, request.M));
   }
   if (request.blocks.empty()) {
-    return kernel.plan(problem, request.M, request.objective, request.prefetch);
+    return kernel.plan(problem, {request.M, request.prefetch}, request.objective);
   }
-  Blocks blocks = kernel.blocks(problem, request.M, request.objective, request.prefetch);
+  Blocks blocks = kernel.blocks(problem, {request.M, request.prefetch}, request.objective);
   for (const auto& [name, size] : request.blocks) {
     if (name == kernel.fitting.optional_block && !blocks.contains(name)) {
       blocks.add(name, size);
@@ -379,7 +379,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
                    kernel.least_M(plan.problem, request.prefetch) <= request.M
-               ? kernel.plan(plan.problem, request.M, request.objective, request.prefetch)
+               ? kernel.plan(plan.problem, {request.M, request.prefetch}, request.objective)
                : std::move(plan);
   };
   for (Choice& choice : choices(task, goal)) {

@@ -54,13 +54,15 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 
 // The blocks whose peak is within M and that move the fewest words: they depend on Br alone. Where
 // nothing fits, the smallest: their peak is the least M.
-Blocks fit(const Problem& problem, Index M, Objective) {
+Blocks fit(const Problem& problem, const Memory& memory, Objective) {
   const auto fits = [&](Index r, Index c) {
-    return total(cost(problem, {{"Br", r}, {"Bc", c}})).peak <= Words(M);
+    return total(cost(problem, {{"Br", r}, {"Bc", c}})).peak <= Words(memory.M);
   };
   const auto [n, m, d] = problem.shape;
-  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1); }));
-  const Index c = even(m, largest(std::min(m, M), [&](Index tried) { return fits(r, tried); }));
+  const Index r =
+      even(n, largest(std::min(n, memory.M), [&](Index tried) { return fits(tried, 1); }));
+  const Index c =
+      even(m, largest(std::min(m, memory.M), [&](Index tried) { return fits(r, tried); }));
   return {{"Br", r}, {"Bc", c}};
 }
 

@@ -31,11 +31,11 @@ struct TestedKernel {
   [[nodiscard]] Problem problem(const Shape& shape) const { return Problem(shape, sharing); }
   [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective,
                               Index prefetch = 1) const {
-    return kernel->blocks(problem(shape), M, objective, prefetch);
+    return kernel->blocks(problem(shape), {M, prefetch}, objective);
   }
   [[nodiscard]] Plan plan(const Shape& shape, Index M, Objective objective = Objective::words,
                           Index prefetch = 1) const {
-    return kernel->plan(problem(shape), M, objective, prefetch);
+    return kernel->plan(problem(shape), {M, prefetch}, objective);
   }
   [[nodiscard]] Plan plan(const Shape& shape, Index M, const Blocks& blocks) const {
     return kernel->plan(problem(shape), M, blocks);
