@@ -8,7 +8,7 @@
 
 namespace redblue {
 
-// Sizes as numbers, words as text.
+// An object: sizes are numbers, words are strings.
 inline nlohmann::ordered_json arguments_json(const Arguments& arguments) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [name, value] : arguments) {

@@ -26,8 +26,8 @@ using Json = nlohmann::ordered_json;
 constexpr int kRecordingSchema = 1;
 constexpr std::string_view kKind = "recording";
 
-// What a recording holds of a phase. `path` is not always the phase's: the moves outside all phases
-// have a name, too, so that no line of a recording is without one.
+// The counts of a phase as a recording holds them. `path` differs from the phase's path for the
+// moves outside all phases: they have a name in recordings, so that each line has one.
 PhaseCounts recorded_phase(const PhaseCounts& phase, const std::string& path) {
   return {.path = path, .io = phase.io, .operations = {}, .peak = phase.peak};
 }
@@ -41,7 +41,7 @@ Json json_of(const PhaseCounts& phase, bool with_path) {
   return json;
 }
 
-// What a document holds, each with its place for messages.
+// A value in a document, with its place for messages.
 class Field {
  public:
   Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
@@ -118,7 +118,7 @@ RecordedPoint point_of(const Field& field) {
   return recorded;
 }
 
-// Of two that are the same, one would be held against the other's words.
+// Refuses a point or a phase that is there twice: it would be held against either of the two.
 void check_once(const Recording& recording, const std::string& from) {
   std::set<PointKey> points;
   for (const RecordedPoint& recorded : recording.points) {
@@ -135,7 +135,7 @@ void check_once(const Recording& recording, const std::string& from) {
   }
 }
 
-// A formula need not know what M is.
+// Refuses a formula with a peak over M. A formula that a user wrote need not know M.
 void check_peaks(const RunCounts& counts, Index M) {
   const auto largest = std::ranges::max_element(counts.phases, {}, &PhaseCounts::peak);
   if (counts.total.peak > M) {
@@ -297,7 +297,7 @@ void in_any_order(std::size_t count, unsigned threads, const std::function<void(
     for (unsigned k = 1; k < std::min<std::size_t>(threads, count); ++k) {
       try {
         others.emplace_back(worker);
-      } catch (const std::system_error&) {  // no more threads: fewer do the same work
+      } catch (const std::system_error&) {  // the system has no more threads: fewer do all the work
         break;
       }
     }

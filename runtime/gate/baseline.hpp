@@ -1,6 +1,6 @@
 #pragma once
-// A recording: what some points moved, each a subject with its arguments. It holds nothing of the
-// machine that made it, so that a gate can hold another one to it. Values.
+// A recording: the counts of some points, each a subject with its arguments. It holds nothing of
+// the machine that made it, so that a gate can hold another machine to it. All types are values.
 
 #include <functional>
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace redblue {
 
-// Whether points ran, or their formulas were asked.
+// How the counts were made: by runs, or by formulas.
 enum class How { run, count };
 std::string_view to_string(How how);
 
@@ -26,19 +26,19 @@ struct Point {
 
   friend bool operator==(const Point&, const Point&) = default;
 };
-// Whatever the order of their arguments.
+// Equal for points whose arguments differ in order alone.
 using PointKey = std::pair<std::string, std::map<std::string, Value>>;
 PointKey key_of(const Point& point);
 // "backward/small n=64 m=64 d=16 M=1024"
 std::string to_string(const Point& point);
 
-// What one point moved.
+// The counts of one point.
 struct RecordedPoint {
   Point point;
-  std::optional<Index> least_M;  // where it is known
-  bool fits = true;              // in the point's M; else nothing moved
-  std::string why = {};          // it does not fit; no part of a recording's text
-  RunCounts counts;              // words and peaks alone
+  std::optional<Index> least_M;  // of the point's problem, where it is known
+  bool fits = true;              // in the point's M; without counts where not
+  std::string why = {};          // the reason why it does not fit; no part of a recording's text
+  RunCounts counts;              // without operations, which no recording holds
 
   friend bool operator==(const RecordedPoint&, const RecordedPoint&) = default;
 };
@@ -48,22 +48,23 @@ struct Recording {
   std::vector<RecordedPoint> points;
 };
 
-// A line a phase, so that a change of a baseline is read where it is reviewed.
+// Has one line for each phase, so that a reviewer of a changed baseline sees which phase changed.
 std::string to_json(const Recording& recording);
-// Throws: InputError, naming `from` and what is wrong; also where there is nothing to watch, or a
-// point or a phase of one is there twice.
+// Throws: InputError with `from` and the reason; also for a recording without points, or with a
+// point or a phase of a point twice.
 Recording parse_recording(std::string_view text, const std::string& from);
 
-// What tables and recordings call the moves that are in no phase.
+// The name in tables and recordings of the moves outside all phases.
 inline const std::string kOutside = "(outside)";
 
 RecordedPoint recorded(const Point& point, const RunCounts& counts);
 
-// What one point moves now. Throws: what the subject does, but for a fast memory that is too small;
-// std::logic_error where it has no formula, and one is asked for.
+// Counts one point now. A fast memory that is too small is no error: the point does not fit.
+// Throws: what else the subject throws; std::logic_error for How::count where it has no formula.
 RecordedPoint record(const Subject& subject, const Arguments& arguments, How how);
-// Calls work(k) for k below `count`, on so many threads, and told(how many are done) after each, on
-// one thread at a time. Throws what the first of them to fail threw, when all that had begun ended.
+// Calls work(k) for each k below `count`, on several threads, and told(done) after each, on one
+// thread at a time, with the number of calls that are done. After a failure no more calls begin.
+// Throws what the first call to fail threw, when all calls that had begun have ended.
 void in_any_order(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
                   const std::function<void(std::size_t done)>& told);
 

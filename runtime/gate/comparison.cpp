@@ -19,7 +19,7 @@ const std::string kTotal = "total";
 struct Metric {
   std::string_view name;
   Index (*of)(const PhaseCounts& counts);
-  bool adds_up;  // over phases; else the largest is the total's
+  bool adds_up;  // the total is the sum of the phases, else their largest
 };
 constexpr Metric kMetrics[] = {
     {"reads", [](const PhaseCounts& counts) { return counts.io.reads; }, true},
@@ -37,7 +37,7 @@ Index distance(const Difference& difference) {
   return std::abs(difference.after - difference.before);
 }
 
-// Both as files have them, each below 2^63, and their sum perhaps not.
+// The sum of two numbers below 2^63 from a file; 2^63 - 1 where it is larger.
 Index sum(Index a, Index b) {
   const Words both = Words(a) + b;
   return both.overflowed() ? std::numeric_limits<Index>::max() : both.value();
@@ -52,7 +52,7 @@ bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
   if (!tolerance.percent) {
     return distance(difference) <= tolerance.words;
   }
-  // 29 of 100 is 29%, whatever becomes of the last bit of a product.
+  // A change by exactly the percentage passes, whatever the rounding of the product.
   constexpr double kRounded = 1 + 4 * std::numeric_limits<double>::epsilon();
   return 100 * static_cast<double>(distance(difference)) <=
          *tolerance.percent * static_cast<double>(difference.before) * kRounded;
@@ -93,7 +93,7 @@ std::vector<Difference> phase_differences(const std::vector<PhaseCounts>& before
   return found;
 }
 
-// The tolerances that let phases pass let the total pass, too, where it changed by theirs alone.
+// Hides a change of the total that the hidden changes of phases explain in full.
 void pass_total(const RunCounts& before, const RunCounts& now, std::vector<Difference>& found) {
   for (Difference& of_total : found) {
     const auto* metric = std::ranges::find(kMetrics, of_total.metric, &Metric::name);
@@ -106,7 +106,7 @@ void pass_total(const RunCounts& before, const RunCounts& now, std::vector<Diffe
                !each.hidden_by.empty();
       });
     };
-    Index all = 0, without = 0;  // now, and with the baseline's words where they are let pass
+    Index all = 0, without = 0;  // the total now; and with the words before, in hidden phases
     std::string by;
     for (const PhaseCounts& phase : now.phases) {
       const auto passed = hidden(phase);
@@ -125,8 +125,8 @@ void pass_total(const RunCounts& before, const RunCounts& now, std::vector<Diffe
   }
 }
 
-// The words of a point that moved, for the order in which points are shown; all of them where one
-// of the two moved none.
+// The change of a point's words as a share, by which points are sorted. Infinite where one of the
+// two recordings has no words, and -1 for equal points.
 double change_of(const Compared& compared) {
   if (compared.differences.empty()) {
     return -1;

@@ -1,6 +1,6 @@
 #pragma once
-// Two recordings held against each other, exactly and in both directions: fewer words are news as
-// well. What a tolerance hides is still said. Values.
+// The exact comparison of two recordings. Fewer words are a difference as well as more. A
+// difference that a tolerance hides is still reported. All types are values.
 
 #include <optional>
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace redblue {
 
-// How far a metric may move, up or down, in one phase or in all of them and in the total. Where the
-// total changed by what phases may move and by nothing else, it passes with them.
+// How far a metric may change, up or down, in one phase, or in each phase and in the total. A total
+// that changed by the hidden changes of phases alone is hidden, too.
 struct Tolerance {
-  std::string text;   // as a person said it: "reads=1%", "phase1/S:peak=64"
-  std::string phase;  // empty: every; "total": the total alone
+  std::string text;   // as a person typed it: "reads=1%", "phase1/S:peak=64"
+  std::string phase;  // empty: all phases and the total; "total": the total alone
   std::string metric;
   std::optional<double> percent;  // of the baseline
-  Index words = 0;                // where it is no percentage
+  Index words = 0;                // where `percent` has no value
 };
-// METRIC is reads, writes, peak or least_M. Throws: std::invalid_argument for what is not
-// [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%.
+// Parses [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%. METRIC is reads, writes, peak or least_M.
+// Throws: std::invalid_argument.
 Tolerance parse_tolerance(const std::string& text);
 
-// One number that is another now, or something that is gone or new.
+// A number that has changed, or a phase or point that is gone or new.
 struct Difference {
   enum class Kind {
     words,
@@ -32,55 +32,55 @@ struct Difference {
     phase_new,
     no_longer_fits,
     fits_now,
-    least_M_unknown,  // of one of the two
+    least_M_unknown,  // in one of the two recordings
     gone,
     failed,
     added
   };
   Kind kind = Kind::words;
-  std::string phase = {};   // empty: of the whole point
-  std::string metric = {};  // of words
+  std::string phase = {};   // empty: the whole point
+  std::string metric = {};  // for Kind::words
   Index before = 0, after = 0;
-  std::string why = {};        // of gone, failed and, where it is known, no_longer_fits
-  std::string hidden_by = {};  // the tolerance that lets it pass
+  std::string why = {};        // for gone, failed and, where it is known, no_longer_fits
+  std::string hidden_by = {};  // the text of the tolerance that hides it; empty: none
 };
-// The change as a share of what it was: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".
+// The change as a share of `before`: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".
 // Requires: before > 0.
 std::string to_share(Index before, Index after);
 // "phase1/S reads 1,234 -> 1,235 words (+1, +0.08%)"
 std::string to_words(const Difference& difference);
 
-// The differences of a point, the culprit first: phases by the words that they move more or fewer,
-// then the total; and then what a tolerance lets pass.
+// The differences of a point. Phases are first, by the size of their change, so that the culprit is
+// on top; then the total, and then the hidden differences.
 struct Compared {
   Point point;
   std::optional<RecordedPoint> before, now;
   std::vector<Difference> differences;
 
-  [[nodiscard]] bool fails() const;  // by what no tolerance hides
+  [[nodiscard]] bool fails() const;  // by a difference that no tolerance hides
 };
 
 struct Comparison {
-  std::string before, now;  // what is compared, for reports
+  std::string before, now;  // the names of the two recordings, for reports
   How how = How::run;
   std::vector<Compared> points;
 
   [[nodiscard]] std::size_t failing() const;
-  [[nodiscard]] std::size_t hidden() const;  // differences that a tolerance lets pass
+  [[nodiscard]] std::size_t hidden() const;  // the number of hidden differences
 };
 
 std::vector<Difference> differences(const RecordedPoint& before, const RecordedPoint& now,
                                     const std::vector<Tolerance>& tolerances);
 
-// Tolerances of a phase that no point has. Perhaps a slip: nothing that they could let pass.
+// The texts of tolerances for a phase that no point has: perhaps misspelled.
 std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
                               const Comparison& comparison);
 
-// Points that fail first, and of them those that differ most; equal ones last, in the order of
+// Puts points that fail first, by the size of their change, and equal points last, in the order of
 // `before`.
 void sort_by_change(Comparison& comparison);
 
-// Point by point. Throws: InputError where one ran and the other is from formulas.
+// Compares point by point. Throws: InputError where the counts of the two were not made alike.
 Comparison compare(const Recording& before, const Recording& now,
                    const std::vector<Tolerance>& tolerances);
 

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 using Kind = Difference::Kind;
 
 constexpr int kComparisonSchema = 1;
-constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all
+constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all differences
 
 constexpr std::string_view kKinds[] = {"words",          "phase_gone", "phase_new",
                                        "no_longer_fits", "fits_now",   "least_M_unknown",
@@ -29,7 +29,7 @@ std::string_view name_of(Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
-// Both at once: also beyond 63 bits, where only a damaged file has been.
+// Reads and writes together. A damaged file may have a sum beyond 63 bits.
 std::uint64_t words_of(const IoCount& io) {
   return static_cast<std::uint64_t>(io.reads) + static_cast<std::uint64_t>(io.writes);
 }
@@ -48,9 +48,9 @@ std::string phase_of(const Difference& difference) {
   return difference.phase.empty() ? "total" : difference.phase;
 }
 
-// What is to be said beside the numbers; mostly nothing.
+// The text beside the numbers, mostly empty.
 std::string note_of(const Difference& difference) {
-  constexpr std::size_t kMost = 400;  // a line's sake; the forms for programs have all
+  constexpr std::size_t kMost = 400;  // keeps a line readable; the forms for programs have all
   return shortened(
       difference.hidden_by.empty() ? difference.why : "hidden by " + difference.hidden_by, kMost);
 }
@@ -96,7 +96,7 @@ std::vector<std::string> cells_of(const Difference& difference) {
 std::string text_table(const Comparison& comparison) {
   Table table;
   table.add({"point", "phase", "metric", "baseline", "now", "change", "share"});
-  std::vector<std::string> notes = {""};  // of whole sentences: no column
+  std::vector<std::string> notes = {""};  // sentences, which are not aligned as columns
   std::size_t lines = 0;
   const Compared* last = nullptr;
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
@@ -201,7 +201,7 @@ std::string with_tolerance(const Difference& difference) {
                    (difference.hidden_by.empty() ? "" : ", hidden by " + difference.hidden_by));
 }
 
-// In the value of a workflow command, and in one of its properties.
+// Escapes the value of a workflow command of GitHub, or one of its properties.
 std::string escaped_command(const std::string& text, bool property) {
   const std::map<char, std::string> codes = {
       {'%', "%25"}, {'\r', "%0D"}, {'\n', "%0A"}, {':', "%3A"}, {',', "%2C"}};
@@ -214,7 +214,7 @@ std::string escaped_command(const std::string& text, bool property) {
   return safe;
 }
 
-// An annotation a point; what tolerances hide is a notice.
+// An annotation for each point: an error, or a notice where all differences are hidden.
 std::string github_text(const Comparison& comparison) {
   std::string text;
   for (const Compared& compared : comparison.points) {
@@ -236,7 +236,7 @@ std::string escaped_xml(const std::string& text) {
   const std::map<char, std::string> entities = {
       {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
   std::string safe;
-  for (const char c : printable_lines(text)) {  // XML has no place for control characters
+  for (const char c : printable_lines(text)) {  // XML allows no control characters
     const auto entity = entities.find(c);
     safe += entity == entities.end() ? std::string(1, c) : entity->second;
   }
@@ -281,7 +281,7 @@ std::string junit_text(const Comparison& comparison) {
   return text + "</testsuites>\n";
 }
 
-// Calls `item` with the name and the totals of each point that moved something now.
+// Calls `item` with the name and the total of each point that fits now.
 template <class Item>
 void each_total(const Comparison& comparison, const Item& item) {
   for (const Compared& compared : comparison.points) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a comparison has to say, for people, for programs and for the services that CI runs on.
+// The report of a comparison, for people, for programs and for CI services.
 
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ struct ComparisonForm {
   std::string (*text)(const Comparison& comparison);
 };
 // table, json, csv; markdown (a job's summary) and github (annotations); junit;
-// customSmallerIsBetter and bmf, which hold what was counted now.
+// customSmallerIsBetter and bmf, which hold the counts of now alone.
 const std::vector<ComparisonForm>& comparison_forms();
 
 // "same, all 12 points", or "DIFFERENT, 2 of 12 points; 3 differences hidden by tolerances".

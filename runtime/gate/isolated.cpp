@@ -30,7 +30,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Numbers that go from the child to its parent; a count beyond 63 bits is null.
+// Numbers on their way from the child to its parent. A count beyond 63 bits is null.
 Json to_json(const Words& words) {
   return words.overflowed() ? Json() : Json(words.value());
 }
@@ -60,7 +60,7 @@ std::vector<PhaseCost> costs_of(const Json& json) {
   return phases;
 }
 
-// Of the exception that is being handled.
+// The type of the exception that is being handled.
 std::string type_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) {
@@ -121,13 +121,13 @@ std::string ending_of(int status) {
              : fmt::format("it ended its process with exit code {}", WEXITSTATUS(status));
 }
 
-// What the child says goes through a file without a name: a pipe would stay open in the children
-// that other threads start meanwhile.
+// The child answers through a file without a name. A pipe would stay open in the children that
+// other threads start meanwhile.
 void write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t put = retry([&] { return ::write(file, text.data(), text.size()); });
     if (put <= 0) {
-      return;  // the parent sees that something is missing
+      return;  // the parent sees that the text is cut off
     }
     text.remove_prefix(static_cast<std::size_t>(put));
   }
@@ -150,7 +150,7 @@ Json in_a_child(const Work& work) {
   if (said.get() < 0) {
     fail("memfd_create");
   }
-  std::fflush(nullptr);  // what is buffered would be written twice
+  std::fflush(nullptr);  // buffered text would be written twice
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
@@ -159,13 +159,13 @@ Json in_a_child(const Work& work) {
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
-      if (::getppid() == parent) {  // else it died before that
+      if (::getppid() == parent) {  // else the parent died before prctl()
         write_all(said.get(),
                   outcome_of(work).dump(-1, ' ', false, Json::error_handler_t::replace));
         std::fflush(nullptr);
       }
       ::_exit(0);
-    } catch (...) {  // out of memory for its own words: nothing may unwind into the parent's frames
+    } catch (...) {  // no memory for the answer; nothing may unwind into the parent's frames
       ::_exit(1);
     }
   }

@@ -68,7 +68,7 @@ RunCounts final_counts(const Machine& machine) {
   RunCounts counts{.phases = leaves(machine.phases()), .total = total(machine.phases())};
   std::set<std::string_view> paths;
   for (const PhaseCounts& phase : counts.phases) {
-    if (!is_utf8(phase.path)) {  // which no recording could hold
+    if (!is_utf8(phase.path)) {  // no recording could hold it
       throw std::logic_error(
           fmt::format("the phase {} has a name that is not UTF-8", printable(phase.path)));
     }

@@ -1,7 +1,7 @@
 #pragma once
-// What a gate watches. A subject is a computation on a Machine that has a name and is given sizes:
-// redblue's kernels are subjects (runtime/sweep/kernel_subjects.hpp), and so may be any code that
-// works on a Machine (tools/gate/own_kernel.hpp makes a command of them). All are values; a
+// The subjects of a gate. A subject is a computation on a Machine with a name and sizes. redblue's
+// kernels are subjects (runtime/sweep/kernel_subjects.hpp), and any code that works on a Machine
+// may be one (tools/gate/own_kernel.hpp makes a command of such code). All types are values. A
 // subject's functions may be called from several threads at once.
 
 #include <functional>
@@ -22,10 +22,11 @@ namespace redblue {
 using Value = std::variant<Index, std::string>;
 std::string to_string(const Value& value);
 
-// What a subject is given, by name: "n=64 m=64 M=1024".
+// The arguments of a subject, by name: "n=64 m=64 M=1024".
 class Arguments {
  public:
-  // A size. Throws (both): std::out_of_range for a name that there is not.
+  // Throws (both): std::out_of_range for an unknown name; operator[] also for an argument that is
+  // not a size.
   [[nodiscard]] Index operator[](std::string_view name) const;
   [[nodiscard]] const Value& value(std::string_view name) const;
   [[nodiscard]] bool contains(std::string_view name) const;
@@ -43,42 +44,46 @@ std::string to_string(const Arguments& arguments);
 struct Parameter {
   std::string name;
   std::string help;
-  std::optional<Value> otherwise = std::nullopt;  // where left out
-  std::string same_as = {};  // or the value of a parameter before it; else it must be said
-  std::vector<std::string> words = {};  // all that it may be; none: it is a size
+  // The default: a value, or else the value of a parameter before it. Without both it is required.
+  std::optional<Value> otherwise = std::nullopt;
+  std::string same_as = {};
+  std::vector<std::string> words = {};  // the values that it may have; empty: it is a size
 };
 
-// The counts of a machine that has done its work. Throws: std::logic_error where tiles are still
-// alive, a phase is still open, or two phases have the same path ("a/b", and b within a).
+// The counts of a machine after its work. Throws: std::logic_error where tiles are still alive, a
+// phase is still open, two phases have the same path ("a/b", and b within a), or a path is not
+// UTF-8.
 RunCounts final_counts(const Machine& machine);
 
 struct Subject {
   std::string name;
   std::string summary;
   std::vector<Parameter> parameters;  // M is one of them
-  // Throws: FastMemoryTooSmall or FastMemoryOverflow where it does not fit in M.
+  // Throws: FastMemoryTooSmall or FastMemoryOverflow where the work does not fit in M.
   std::function<RunCounts(const Arguments&)> run;
-  // What run() will count, phase by phase; null where nobody knows. Throws: FastMemoryTooSmall.
+  // The counts of run(), phase by phase, by a formula; null where there is none. Throws:
+  // FastMemoryTooSmall.
   std::function<std::vector<PhaseCost>(const Arguments&)> formula = nullptr;
-  // The least M for these arguments, whatever their M is; null where nobody knows.
+  // The least M for these arguments, whatever their M is; null where it is unknown.
   std::function<Index(const Arguments&)> least_M = nullptr;
-  // The name of an argument that it cannot take, whatever M is: of threads where its work cannot be
-  // split; empty where it takes them all. Null: it takes them all.
+  // The name of an argument that the subject cannot take with any M, such as threads where its work
+  // cannot be split; empty where it takes all. Null: it takes all arguments.
   std::function<std::string(const Arguments&)> declined = nullptr;
 };
 
-// A subject that is one function of a machine of M words and the arguments, of which M is the last.
+// A subject whose run is one function of a machine of M words and the arguments. Its parameters are
+// `sizes` and then M.
 Subject subject_of(std::string name, std::function<void(Machine&, const Arguments&)> work,
                    const std::vector<std::string>& sizes);
 
-// The arguments in the order of the subject's parameters, with what was left out.
-// Throws: std::invalid_argument for one that is unknown, missing or not what it may be.
+// The arguments in the order of the subject's parameters, with defaults filled in. Throws:
+// std::invalid_argument for an argument that is unknown, missing or of a wrong value.
 Arguments complete(const Subject& subject, const Arguments& given);
 
-// Of complete arguments, those that are not what they would be where left out.
+// The complete arguments without those that have their defaults.
 Arguments brief(const Subject& subject, const Arguments& complete);
 
-// A formula as a run would count it. Throws: CountOverflow.
+// The counts of a run by its formula, without operations. Throws: CountOverflow.
 RunCounts predicted(const std::vector<PhaseCost>& phases);
 
 }  // namespace redblue

@@ -1,5 +1,5 @@
 #pragma once
-// The operands of a kernel in main memory: a buffer each, the heads one after the other.
+// The operands of a kernel in main memory: one buffer for each, with the heads one after the other.
 
 #include <map>
 #include <span>
@@ -13,24 +13,24 @@ namespace redblue {
 
 using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
 
-// Words of one head of an operand.
+// The number of words of one head.
 std::size_t words_of(const Signature& operand, const Shape& shape);
 std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Index heads);
 
-// The words of one head; none where there is no such operand.
+// The words of one head; empty where `buffers` has no such operand.
 std::span<const float> head_of(const Buffers& buffers, const Signature& operand, const Shape& shape,
                                Index head);
 
-// A kernel's matrices in buffers, head by head. The buffers must outlive them.
+// A kernel's matrices over buffers, head by head. The buffers must outlive them.
 class KernelMatrices {
  public:
-  // `returned` gets a fresh buffer for each operand that the kernel returns.
-  // Requires: in `given` a buffer for each that it is given.
+  // Puts a fresh buffer into `returned` for each operand that the kernel returns.
+  // Requires: a buffer in `given` for each operand that the kernel is given.
   KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads, const Buffers& given,
                  Buffers& returned);
 
   [[nodiscard]] const std::vector<Operands>& heads() const { return heads_; }
-  // About what it takes itself, for a head.
+  // An estimate of its own size for one head, without the buffers.
   static Index bytes(const Kernel& kernel);
 
  private:

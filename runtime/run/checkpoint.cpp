@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kFirstWords = "redblue checkpoint 1 ";
 constexpr std::size_t kHexDigits = 16;
 
-// FNV-1a: against what disks do, not against people.
+// FNV-1a, which finds damage by a disk, but no forgery.
 std::uint64_t checksum_of(std::string_view bytes) {
   std::uint64_t sum = 0xcbf29ce484222325;
   for (const char byte : bytes) {
@@ -31,7 +31,7 @@ std::uint64_t checksum_of(std::string_view bytes) {
 
 }  // namespace
 
-// A line with the checksum of what follows, a line of JSON, and the words of the sum.
+// The file is a line with the checksum of the rest, a line of JSON, and the words of the sum.
 Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   const Json json = {
       {"plan", checkpoint.plan},
@@ -60,7 +60,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) {
     return std::nullopt;
   }
-  const std::string content = read_text(path.string(), kNoLimit);  // its sum may be any d x d
+  const std::string content = read_text(path.string(), kNoLimit);  // the sum has d x d words
   const std::size_t before = kFirstWords.size() + kHexDigits + 1;
   const std::size_t line = content.find('\n', before);
   const std::string_view body = std::string_view(content).substr(std::min(before, content.size()));

@@ -52,8 +52,8 @@ std::uint64_t mix(std::uint64_t z) {
 
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio, odd
 
-// Where an operand's numbers start on SplitMix64's one long orbit. The name is folded in a
-// letter a time, each step a bijection, so that names and seeds both tell.
+// The place on SplitMix64's one long orbit at which an operand's numbers start. The name is folded
+// in letter by letter. Each step is a bijection, so that both names and seeds lead to other places.
 std::uint64_t start(std::uint64_t seed, std::string_view name) {
   std::uint64_t state = mix(seed + kGolden);
   for (const char letter : name) {

@@ -1,11 +1,11 @@
 #pragma once
-// Inputs made from a seed: the same numbers on every platform, any rows of them on their own.
+// Inputs made from a seed: the same numbers on every platform, for any range of rows.
 //
 // Element i (row-major) of an operand is a pure function of (seed, operand's name, i): a
 // 24-bit hash of the three is a point u of the grid [-1, 1) of step 2^-23, exact in float32,
 // and the element is factor * u, rounded once. The factors give the scores s = A1 X A2^T the
 // standard deviation `scale`, and the values h = A3 Y the standard deviation 1 (see the
-// source). No state, so any number of threads may call.
+// source). The functions have no state and may be called from any number of threads.
 
 #include <array>
 #include <cstdint>
@@ -18,25 +18,26 @@
 
 namespace redblue {
 
-// Where all operands come from the seed and nobody gave one.
+// The seed where all operands come from one and the request has none.
 inline constexpr std::uint64_t kDefaultSeed = 1;
 
 // Rows [first_row, first_row + rows) of an operand, row-major: A1, dO (n x d), A2, A3 (m x d),
 // X, Y (d x d), A (n x d), B (d x m). Only X depends on `scale`.
 // Requires: out.size() == rows * columns of the operand.
-// Throws: std::invalid_argument, also for a name that is none of these, rows out of range, and
-// a scale that is not positive or would leave X without normal float32 numbers.
+// Throws: std::invalid_argument, also for another name, for rows out of range, and for a scale
+// that is not positive or would leave X without normal float32 numbers.
 void fill_input(std::string_view operand, const Shape& shape, std::uint64_t seed, double scale,
                 Index first_row, Index rows, std::span<float> out);
 
-// Square matrices that are made by a rule.
+// The rules by which square matrices are made.
 enum class Pattern { identity };
 inline constexpr std::array kPatterns = {Pattern::identity};
 std::string_view to_string(Pattern pattern);
-// Nothing where none has this name.
+// Returns nothing where no rule has this name.
 std::optional<Pattern> pattern_of(std::string_view name);
 
-// Rows from `first_row` on, row-major. Requires: out.size() is a multiple of `cols`.
+// Fills `out` with the rows from `first_row` on, row-major. Requires: out.size() is a multiple of
+// `cols`.
 void fill_pattern(Pattern pattern, Index cols, Index first_row, std::span<float> out);
 
 }  // namespace redblue

@@ -68,7 +68,7 @@ OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
   const Words matrices =
       all_words(given_of(plan), plan.problem.shape) + all_words(kernel.returns, plan.problem.shape);
   Words bytes = 4 * (matrices * heads + intermediates + peak) +
-                Words(KernelMatrices::bytes(kernel)) * heads;  // not little where heads are small
+                Words(KernelMatrices::bytes(kernel)) * heads;  // matters where heads are small
   if (request_.verify) {
     bytes += verification_bytes(kernel, plan.problem.shape);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What a run or a count found, as values; runtime/report/run_report.hpp writes them down.
+// The outcome of a run or a count, as values. runtime/report/run_report.hpp writes it down.
 
 #include <array>
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace redblue {
 
-// One kernel: its plan for one head on one machine, who works on it, what the formulas say of all
-// heads and workers together, and what was counted if it ran.
+// One kernel of a run: its plan for one head on one machine, its workers and heads, the formulas of
+// all of these together, and the counts where it ran.
 struct Part {
   Part() = default;
   Part(Plan of, Team by);
@@ -28,64 +28,64 @@ struct Part {
   Team team;
   std::vector<PhaseCost> formula;
   Words largest;                     // the most words that one worker moves
-  std::optional<RunCounts> counted;  // with seconds, where it ran
-  std::string unpinned;              // why its workers' threads were not pinned; empty: they were
-  double peak_gflops = 0;  // what multiply-adds reached beside it, by as many workers; or 0
+  std::optional<RunCounts> counted;  // all members known
+  std::string unpinned;              // the reason why the workers' threads were not pinned, if any
+  double peak_gflops = 0;  // of multiply-adds right after it, on as many workers; 0: not measured
 
-  // Words moved: as counted, else by the formula.
+  // The words moved: as counted, else by the formula.
   [[nodiscard]] Index io() const;
 };
 
-// How the results compare with the double-precision evaluation: the element that comes closest
-// to its proven bound, or exceeds it most, and what holds of all elements.
+// The comparison of the results with the double-precision evaluation: the element that is nearest
+// to its proven bound, or exceeds it most, and the properties of all elements.
 struct Verdict {
   double error = 0;
   double bound = 0;
-  double expected = 0;        // what independent roundings explain
+  double expected = 0;        // the error that independent roundings explain
   std::optional<Index> head;  // where there are several
   std::string output;
   Index row = 0;
   Index col = 0;
-  bool ok = true;         // every element keeps its proven bound
-  bool explained = true;  // every element keeps what is expected
+  bool ok = true;         // every element is within its proven bound
+  bool explained = true;  // every element is within what is expected of it
   double relative = 0;    // the largest error over the largest element, of the worst output
-  // Where O and L came with the request, and are data to the above: how far they are, in the
-  // same measure, from those of A1, A2, A3, X and Y.
+  // The above takes O and L of the request as data. This is their distance, in the measure of
+  // `relative`, from the O and L of A1, A2, A3, X and Y.
   std::optional<double> given_off;
 };
 
-// What a run in a store on disk has to say of it.
+// The facts of a run in a store on disk.
 struct StoreReport {
   std::string directory, engine;
-  std::string no_uring, indirect;  // empty, or why
+  std::string no_uring, indirect;  // the reasons why not io_uring and not direct; or empty
   Index granule_bytes = 0;
   int depth = 0;
   std::map<Purpose, StoreTraffic> traffic;
   Index checkpoints = 0, checkpoint_bytes = 0;
-  std::vector<std::string> found;   // operands that the store had
+  std::vector<std::string> found;   // operands that the store had before the run
   std::optional<Index> resumed_at;  // row block
-  std::uint64_t resident = 0;       // bytes of the process, at most so far
+  std::uint64_t resident = 0;       // the most bytes that the process had in memory
 };
 
-// Where an operand comes from.
+// The source of an operand.
 enum class Origin { file, store, seed, made };
 inline constexpr std::array kOrigins = {Origin::file, Origin::store, Origin::seed, Origin::made};
 std::string_view to_string(Origin origin);
-// Throws: std::invalid_argument for what is none.
+// Throws: std::invalid_argument.
 Origin parse_origin(std::string_view text);
 using Origins = std::map<std::string, Origin>;  // by the names of operands
 
 struct Report {
-  std::string asked;  // the kernel's name, or that which left the choice to the planner
+  std::string asked;  // the kernel's name, or a name such as backward/auto
   Part kernel;
   // The largest proven bound that holds for the kernel, on one machine and for one head.
   std::optional<Bound> bound;
   std::vector<std::string> given;          // names of the kernel's operands
-  std::optional<Part> forward;             // the kernel that made O and L when nobody gave them
+  std::optional<Part> forward;             // the kernel that made O and L for `kernel`
   bool from_nothing = true;                // false when O and L came with the request
-  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
+  std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
   Origins operands;                        // of a run; without O and L that it makes itself
-  std::optional<std::uint64_t> seed;       // where an operand comes from it
+  std::optional<std::uint64_t> seed;       // of the operands that come from a seed
   std::optional<Verdict> error;
   std::optional<StoreReport> store;
 };

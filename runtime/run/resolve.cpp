@@ -29,7 +29,7 @@ bool is_auto(const Request& request) {
   return std::ranges::find(kAuto, request.kernel) != std::end(kAuto);
 }
 
-// Kernels of which something holds.
+// The names of the kernels of which `holds` is true, for messages.
 std::string names_of(const std::function<bool(const Kernel&)>& holds) {
   std::string names;
   for (const Kernel& kernel : kernels()) {
@@ -48,7 +48,7 @@ bool resumes(const Request& request) {
   return request.store && request.store->resume;
 }
 
-// The extents of a problem as they become known, with whoever said so first.
+// The extents of a problem as they become known, each with the first option or file that gave it.
 class Extents {
  public:
   void set(Index Shape::*which, Index value, const std::string& who) {
@@ -127,8 +127,6 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
   }
 }
 
-// The kernel that is asked for. In place of auto, until the size is known, one with all the
-// operands that its choices may have.
 KernelName requested_kernel(const Request& request) {
   if (is_auto(request)) {
     const char* all = request.kernel.starts_with("forward/") ? "forward/rows" : "backward/rows";
@@ -171,7 +169,7 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
 void set_origins(Report& report, const Request& request, const Readers& readers,
                  const std::vector<FoundOperand>& found) {
   std::map<Origin, std::string> names;
-  std::string square;  // one of those that nothing gives
+  std::string square;  // the first square one that comes from the seed
   const Plan& plan = report.kernel.plan;
   for (const Signature& operand : find_kernel(plan.kernel).given(plan.problem.sharing)) {
     const std::string name(operand.name);
@@ -332,8 +330,8 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// The forward kernels tried for O and L, in this order; with shared keys, kernels that take them.
-// The last has the least M.
+// The forward kernels that are tried for O and L, in this order. The last has the least M. With
+// shared keys they are kernels that take these.
 std::vector<std::string_view> forwards_of(const Problem& problem) {
   using Names = std::vector<std::string_view>;
   return problem.sharing != Sharing::none
@@ -354,14 +352,14 @@ Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
   return find_kernel(*fitting).plan(problem, M);
 }
 
-// A kernel's plan, and that of who makes O and L for it.
+// A kernel's plan, and the plan of the forward kernel that makes O and L for it.
 struct Plans {
   Plan plan;
   std::optional<Plan> forward;
 };
 
-// The planner's first choice of those that can do what else is asked: split where there are threads
-// for it, or row blocks to go on from; stream.
+// The planner's first choice among the kernels that can do what else the request asks: split, for
+// several threads or for checkpoints, and stream keys, for a prefetch.
 Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
   if (!request.blocks.empty() || request.printed_blocks) {
     throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
@@ -445,10 +443,10 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   report.M_from = request.M_from;
   report.from_nothing = !(kernel.needs_forward() && has_forward);
   if (plans.forward) {
-    // On one thread.
+    // The forward part runs on one thread.
     report.forward = Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
   }
-  static_cast<void>(report.kernel.io());  // refuses counts beyond 63 bits now
+  static_cast<void>(report.kernel.io());  // throws for counts beyond 63 bits
   return report;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a request asks for, before anything runs: which operands come from where, the sizes, the
-// plans, and where results go. Throws (all): RequestError, InputError for what files hold,
+// The decisions of a run before anything runs: the sources of operands, the sizes, the plans, and
+// the targets of results. Throws (all): RequestError, InputError for what files hold,
 // std::system_error for the files themselves.
 
 #include <map>
@@ -17,38 +17,39 @@ namespace redblue {
 using Readers = std::map<std::string, NpyReader, std::less<>>;
 using Writers = std::map<std::string, NpyWriter, std::less<>>;
 
-// The problem of a request, and how often it is to be solved.
 struct RequestedProblem {
   Problem problem;
-  std::optional<Index> heads;  // nothing: one, and files without a dimension of heads
+  std::optional<Index> heads;  // without a value: one, and files without a dimension of heads
 };
 
-// An operand that a store has.
+// An operand that a store has already.
 struct FoundOperand {
   std::string name, file;
   Index rows, cols;
 };
 
-// The kernel that is asked for.
+// The kernel that the request names. For a name such as backward/auto, until the sizes are known, a
+// kernel with all operands that the planner's choices may have.
 KernelName requested_kernel(const Request& request);
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers,
                                    const std::vector<FoundOperand>& found = {});
-// The plans of the kernel and of what makes O and L for it. `has_forward`: O and L come with the
-// request.
+// Plans the kernel and, where it needs O and L and they do not come with the request
+// (`has_forward`), the forward kernel that makes them.
 Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward);
 // The least M in which a forward pass of this problem fits.
 Index least_M_of_forward(const Problem& problem);
 
 Readers open_inputs(const Request& request, const KernelName& kernel);
-// Refuses to make what is not among these operands of `who`, is not square, or comes from a file.
+// Throws: RequestError where the request makes an operand by a rule that is not among these
+// operands of `who`, is not square, or comes from a file, too.
 void check_made(const Request& request, const std::vector<Signature>& operands,
                 const std::string& who);
-// Puts down where the operands come from. Throws: RequestError where some come from files or a
-// store, and others from a seed that nobody gave.
+// Sets `operands` and `seed` of the report. Throws: RequestError where some operands come from
+// files or a store, and others from a seed that the request does not give.
 void set_origins(Report& report, const Request& request, const Readers& readers,
                  const std::vector<FoundOperand>& found);
-// Rows of an operand that is made, by a rule or from the seed, of some head.
+// Fills `out` with rows of one head of an operand, by the request's rule for it or from its seed.
 void fill_made(const Request& request, const Signature& operand, const Shape& shape, Index head,
                Index first_row, Index rows, std::span<float> out);
 void check_outputs(const Request& request, const Kernel& kernel);

@@ -16,7 +16,7 @@ void Resumption::read() {
   if (asked()) {
     if (auto found = read_checkpoint(path_)) {
       checkpoint_ = std::move(*found);
-      goes_on_ = true;
+      resumes_ = true;
     }
   } else if (std::filesystem::exists(path_)) {
     throw RequestError(fmt::format(
@@ -42,7 +42,7 @@ std::string Resumption::source_of(const std::string& operand, const Readers& rea
 
 void Resumption::note_source(const std::string& operand, const Readers& readers) {
   const std::string source = source_of(operand, readers);
-  if (goes_on_) {
+  if (resumes_) {
     const auto known = checkpoint_.origins.find(operand);
     if (known == checkpoint_.origins.end() || known->second != source) {
       throw RequestError(
@@ -64,7 +64,7 @@ void Resumption::check_same(const Report& report,
                             const std::map<std::string, std::uint64_t>& operands) {
   const std::string plan = fmt::format("{} in {}", to_string(report.kernel.plan), simd_target());
   const std::string forward_plan = report.forward ? to_string(report.forward->plan) : "";
-  if (!goes_on_) {
+  if (!resumes_) {
     checkpoint_.plan = plan;
     checkpoint_.forward_plan = forward_plan;
     checkpoint_.operands = operands;
@@ -87,7 +87,7 @@ void Resumption::check_same(const Report& report,
 }
 
 std::optional<RunCounts> Resumption::forward_counts() const {
-  return goes_on_ && checkpoint_.forward_done ? checkpoint_.forward : std::nullopt;
+  return resumes_ && checkpoint_.forward_done ? checkpoint_.forward : std::nullopt;
 }
 
 void Resumption::finish_forward(const RunCounts& counts) {
@@ -100,7 +100,7 @@ void Resumption::finish_forward(const RunCounts& counts) {
 }
 
 Steps Resumption::steps() {
-  if (!goes_on_ || checkpoint_.row_blocks == 0) {
+  if (!resumes_ || checkpoint_.row_blocks == 0) {
     return {};
   }
   resumed_at_ = checkpoint_.row_blocks;

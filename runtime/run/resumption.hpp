@@ -1,7 +1,7 @@
 #pragma once
-// How a run in a store goes on from one that was ended before it. With Request::OnDisk::resume a
-// run leaves a checkpoint after each row block, and begins with the checkpoint that it finds: with
-// the same operands and plans, and to the same bits and counts as an uninterrupted run.
+// The checkpoints of a run in a store. With Request::OnDisk::resume a run leaves a checkpoint after
+// each row block, and resumes from the checkpoint of an earlier run. That run must have had the
+// same operands and plans. The bits and counts are those of an uninterrupted run.
 
 #include <cstdint>
 #include <filesystem>
@@ -25,8 +25,8 @@ class Resumption {
 
   // Whether the run leaves checkpoints.
   [[nodiscard]] bool asked() const { return request_.store->resume; }
-  // Whether the run goes on from a checkpoint. False before read().
-  [[nodiscard]] bool goes_on() const { return goes_on_; }
+  // Whether the run resumes from a checkpoint. False before read().
+  [[nodiscard]] bool resumes() const { return resumes_; }
 
   // Reads the checkpoint of an earlier run. Throws: RequestError where there is one, and the
   // request is not to resume; as read_checkpoint().
@@ -45,15 +45,15 @@ class Resumption {
   [[nodiscard]] std::optional<RunCounts> forward_counts() const;
   void finish_forward(const RunCounts& counts);
 
-  // Where the part that runs now goes on, with the counts before that.
+  // The first row block of the part that runs now, and the counts before it.
   [[nodiscard]] Steps steps();
-  // The sum over the row blocks that are done, as in the last checkpoint.
+  // The sum over the row blocks before steps().first.
   [[nodiscard]] const std::vector<float>& sum() const { return checkpoint_.sum; }
-  // Writes a checkpoint: so many row blocks are done, with these counts and, where the part sums
-  // over row blocks, this sum.
+  // Writes a checkpoint: the number of row blocks that are done, the counts so far, and the sum of
+  // a part that sums over row blocks.
   void keep(Index row_blocks, const RunCounts& counts, std::vector<float> sum);
 
-  // From here on a run that is ended begins anew.
+  // Without its checkpoint, a run that is ended begins anew.
   void remove_checkpoint() const { std::filesystem::remove(path_); }
 
   void tell(StoreReport& report) const;
@@ -65,7 +65,7 @@ class Resumption {
   const Request& request_;
   std::filesystem::path path_;
   Checkpoint checkpoint_;
-  bool goes_on_ = false;
+  bool resumes_ = false;
   std::map<std::string, std::string> sources_;  // by the names of operands
   std::optional<Index> resumed_at_;             // row block
   Index written_ = 0, bytes_ = 0;

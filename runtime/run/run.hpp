@@ -29,47 +29,49 @@ class RequestError : public std::invalid_argument {
 struct Request {
   std::string kernel;               // as spelled: backward/rows-shared shares keys
   Sharing sharing = Sharing::none;  // none or kv; kv where the spelling says so, too
-  // What is left out comes from the files in `in`; without any, m is n.
+  // An extent without a value comes from the files in `in`. An m that no file gives is n.
   std::optional<Index> n, m, d;
-  // Independent problems of this shape. Said so, files hold the heads first; left out, it is what
-  // the files say, or one.
+  // The number of independent problems of this shape. With a value, files have a first dimension of
+  // heads. Without one, it is that dimension of the files, or one.
   std::optional<Index> heads;
   Index M = 0;
-  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
+  std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
   Objective objective = Objective::words;
   Rates rates = default_rates();  // by which auto chooses for least time
-  Index threads = 1;              // each with M words of its own
+  Index threads = 1;              // each with M words
   Index prefetch = 1;             // blocks of keys in fast memory at a time
-  // Block sizes that replace those of the plan; or the paper's own.
+  // Block sizes that replace those of the plan; or the paper's block sizes.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;
 
-  // How the person said it, for messages: "--n" -> "REDBLUE_N". What is not here was a flag.
+  // The names by which options were given, for messages: "--n" -> "REDBLUE_N". An option that is
+  // not here was given by its flag.
   std::map<std::string, std::string> said_as;
   [[nodiscard]] std::string said(const std::string& flag) const;
 
-  // For run() alone.
+  // The rest is for run() alone.
   std::map<std::string, std::filesystem::path> in, out;  // operand -> .npy
   std::map<std::string, Pattern> make;                   // operand -> the rule that makes it
-  // Of head 0; head h has seed + h, beyond 64 bits from 0 on. It may be left out where no operand
-  // comes from a file or a store, or where all do that are not made.
+  // The seed of head 0. Head h has seed + h modulo 2^64. A request needs no seed where no operand
+  // comes from a file or a store, or where all operands do that no rule makes.
   std::optional<std::uint64_t> seed;
   double scale = 1;
   bool verify = false;
-  // Operands, intermediates and results on disk, not in memory.
+  // The store of operands, intermediates and results. Without one they are in main memory.
   struct OnDisk {
     std::filesystem::path directory;
     StoreOptions options;
-    bool keep = false;    // intermediates
-    bool resume = false;  // from a checkpoint, where there is one; and leave them
+    bool keep = false;    // intermediates stay
+    bool resume = false;  // leave checkpoints, and begin with the one that an earlier run left
   };
   std::optional<OnDisk> store;
-  // O and L that nobody gives are no part of the work: where M is too small to make them, more.
+  // Lets the forward pass that makes O and L take more than M words where it needs more: its words
+  // are no part of the work.
   bool forward_in_more_M = false;
-  MemoryBudget* memory = nullptr;  // of those who run at the same time; null: this one is alone
+  MemoryBudget* memory = nullptr;  // of all runs at the same time; null: this is the only one
 };
 
-// From the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
+// Counts from the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
 Report count(const Request& request);
 
 // What a caller attaches to a run. Hooks are for one thread and one head.
@@ -77,8 +79,8 @@ struct Observers {
   RunHook kernel = nullptr;            // around the kernel that is asked for
   RunHook forward = nullptr;           // around the forward pass that makes O and L for it
   const Progress* progress = nullptr;  // Requires: no hook
-  // Whether the speed of multiply-adds is measured beside each part. Seconds within a hook that
-  // takes time of its own are not to be held against it.
+  // Measures Part::peak_gflops after each part. A caller whose hook slows the kernel down sets it
+  // to false, because the seconds are not those of the kernel.
   bool peak_gflops = true;
 };
 

@@ -69,7 +69,7 @@ class StoreHome final : public OperandHome {
   void finish(Report& report) override;
 
  private:
-  // Of the files that the run makes: a run that may be resumed leaves them when it is ended.
+  // Of the files that the run makes. A run that may be resumed leaves them when it is ended.
   [[nodiscard]] StoreFile::Life life() const {
     return resumption_.asked() ? StoreFile::Life::lasting : StoreFile::Life::temporary;
   }
@@ -192,14 +192,14 @@ OperandHome::MemoryNeed StoreHome::memory_needed(const Report& report) const {
 }
 
 void StoreHome::clear() {
-  if (!resumption_.goes_on()) {
+  if (!resumption_.resumes()) {
     remove_left();
   }
 }
 
 void StoreHome::remove_left() {
   store_.remove_temporaries();
-  WholeFile::remove_left(store_.directory());  // of checkpoints
+  WholeFile::remove_left(store_.directory());  // unfinished checkpoints
   resumption_.remove_checkpoint();
 }
 
@@ -250,13 +250,13 @@ File StoreHome::bring_operand(const Signature& operand, const Plan& plan, const 
 // The file of an operand that an earlier run brought and finished; null where there is none.
 File StoreHome::brought_before(const std::string& operand) {
   const std::string name = temporary_name(operand);
-  if (resumption_.goes_on() && std::filesystem::exists(store_.path(name))) {
+  if (resumption_.resumes() && std::filesystem::exists(store_.path(name))) {
     try {
       File file = store_.open(name);
       if (resumption_.brought(operand, file->matrix()->fingerprint())) {
         return file;
       }
-    } catch (const StoreError&) {  // it was not finished
+    } catch (const StoreError&) {  // the earlier run did not finish it
     }
   }
   return nullptr;
@@ -347,7 +347,7 @@ void StoreHome::take(const Part& forward) {
   resumption_.finish_forward(*forward.counted);
 }
 
-// A result stays under its name in the store, and goes to a file where asked.
+// Each result stays in the store under its name, and is exported where an output asks for it.
 void StoreHome::hand_over(Writers& writers) {
   for (auto& [name, writer] : writers) {
     export_rows(*results_.at(name), writer);
@@ -355,9 +355,9 @@ void StoreHome::hand_over(Writers& writers) {
   for (const auto& [name, file] : results_) {
     file->seal();
   }
-  // A run that is ended between two names begins anew: from here on it has nothing to go on with.
+  // From here on nothing can be resumed: a run that is ended between two names begins anew.
   resumption_.remove_checkpoint();
-  for (const auto& [name, file] : results_) {  // never some of this run and some of another
+  for (const auto& [name, file] : results_) {  // the store never has results of two runs
     std::filesystem::remove(store_.path(lasting_name(name)));
   }
   for (const auto& [name, file] : results_) {

@@ -1,6 +1,6 @@
 #pragma once
-// A problem in memory on which a kernel runs again and again, to see how fast it is with which M.
-// On the calling thread.
+// A problem in memory on which a kernel runs several times, for its speed with different plans. All
+// runs are on the calling thread.
 
 #include "kernels/kernel.hpp"
 #include "runtime/run/buffers.hpp"
@@ -10,13 +10,13 @@ namespace redblue {
 
 class TimedProblem {
  public:
-  // Inputs are those of seed 1; O and L, where the kernel is given them, are made here.
+  // Makes the inputs from seed 1, and O and L by a forward kernel where the kernel is given them.
   TimedProblem(const KernelName& kernel, const Shape& shape);
 
-  // Runs it once. Requires: a plan of this kernel and this problem.
+  // Runs the plan once and returns its seconds. Requires: a plan of this kernel and this problem.
   double seconds(const Plan& plan);
-  // The same with M words and the blocks that are planned for least time: GF/s over what
-  // multiply-adds reach just after. Throws: FastMemoryTooSmall.
+  // Runs once with M words and the blocks for least time. Returns its GF/s over the GF/s of
+  // multiply-adds right after it. Throws: FastMemoryTooSmall.
   double of_peak(Index M);
 
  private:

@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// What the derivation of the bounds has to know of a kernel.
+// The properties of a kernel from which the bounds are derived.
 Chains chains_of(const Kernel& kernel, const Plan& plan) {
   const auto number = [&](auto function) {
     return function == nullptr ? 0.0
@@ -31,8 +31,8 @@ void widen(Bounded& to, const Bounded& by) {
   std::ranges::transform(to.expected, by.expected, to.expected.begin(), std::plus());
 }
 
-// How near an error comes to its bound. One of 0 is met by an error of 0 alone; an infinite one by
-// none.
+// An error as a share of its bound. Only an error of 0 is within a bound of 0, and none is within
+// an infinite bound.
 double share_of(double error, double bound) {
   return std::isinf(bound) ? bound : error == 0 ? 0 : error / bound;
 }
@@ -79,7 +79,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
       const Kernel& maker = find_kernel(report.forward->plan.kernel);
       if (chains.X_meets_keys != maker.numerics.X_meets_keys ||
           chains.Y_meets_rows != maker.Y_meets_rows(report.forward->plan.problem)) {
-        // O and L were made in one way and p in another: the roundings of both together.
+        // O and L are summed in another order than p: the bound is the sum of both bounds.
         chains.X_meets_keys = maker.numerics.X_meets_keys;
         chains.Y_meets_rows = maker.Y_meets_rows(report.forward->plan.problem);
         const Reference other = evaluate(problem, chains);
@@ -162,7 +162,7 @@ Words verification_bytes(const Kernel& kernel, const Shape& shape) {
   for (const Signature& operand : kernel.returns) {
     results += Words(operand.rows_of(shape)) * operand.cols_of(shape);
   }
-  // A product's reference is as large as its result: a value and two bounds, twice over.
+  // For each word of a result: a value and two bounds in double precision, twice over.
   return evaluation_bytes(shape) + 48 * results;
 }
 

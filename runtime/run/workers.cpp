@@ -36,7 +36,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Of each phase of the formulas, nothing so far.
+// Counts of 0 for each phase of the formulas.
 RunCounts nothing(const std::vector<PhaseCost>& phases) {
   RunCounts counts{.phases = {}, .total = {}, .largest = 0, .span = 0};
   for (const PhaseCost& phase : phases) {
@@ -76,7 +76,7 @@ void add(const RunCounts& before, RunCounts& counts) {
   counts.seconds->total += before.seconds->total;
 }
 
-// One worker: its machine and clock come into being on its own thread, near its core.
+// One worker. It is constructed on its thread, so that its memory is near its core.
 struct Worker {
   explicit Worker(Index M) : machine(M), clock(machine) {}
   Machine machine;
@@ -115,7 +115,7 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
 
 std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team) {
   std::vector<PhaseCost> sums;
-  for (const PhaseCost& phase : plan.phases) {  // for the order
+  for (const PhaseCost& phase : plan.phases) {  // the order of all phases
     sums.push_back({.path = phase.path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
   }
   for (Index worker = 0; worker < team.workers; ++worker) {
@@ -196,7 +196,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   }
   run.counts.seconds->total = seconds_since(start);
   for (const auto& worker : workers) {
-    if (worker != nullptr) {  // else it had nothing to do
+    if (worker != nullptr) {  // null: the worker had no part
       add(worker->machine, worker->clock, plan, team.workers, run.counts);
     }
   }
@@ -208,7 +208,7 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
   const auto start = Clock::now();
   Machine machine(plan.M);
   const PhaseClock clock(machine);
-  // With what was counted before, in which seconds add up.
+  // The counts so far, `before` included.
   const auto so_far = [&] {
     RunCounts counts = nothing(cost_of_team(kernel, plan, {}));
     add(machine, clock, plan, 1, counts);

@@ -1,7 +1,7 @@
 #pragma once
-// Worker threads, each with a Machine of M words of its own. A kernel that splits by rows is
-// given out by row blocks; independent heads are given out whole. Neither the blocks nor the
-// order of any sum depends on how many workers there are, and so no bit of a result does.
+// Worker threads, each with a Machine of M words. A kernel that splits by rows is distributed by
+// row blocks, independent heads are distributed whole. Neither the blocks nor the order of any sum
+// depends on the number of workers, and so no bit of a result does.
 
 #include <functional>
 #include <optional>
@@ -18,26 +18,27 @@
 
 namespace redblue {
 
-// The formulas of a run: what worker w moves in each phase, and all of them together (sums of
-// words and flops, the largest peak). One worker runs the kernel as it is; several need a
-// kernel that splits, or heads. Requires: 1 <= workers <= kMostWorkers.
+// One worker runs any kernel. Several workers need a kernel that splits, or several heads.
 struct Team {
-  Index workers = 1;
+  Index workers = 1;  // Requires: 1 to kMostWorkers
   Index heads = 1;
 };
+
+// The formulas of one worker, and of all workers together: sums of words and flops, and the largest
+// peak.
 std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
                                       Index worker);
 std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team);
-// The most words that one worker moves.
+// The most words that one worker moves, by the formulas.
 Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team);
-// Words of the store for partial results.
+// The words of the slow store that partial results take.
 Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team);
 
-// A run of a team: what its workers counted together, with phases in the order of the formulas and
-// the mean of the workers' seconds in each.
+// The counts of all workers of a team. Phases are in the order of the formulas, and the seconds of
+// a phase are the mean of the workers.
 struct TeamRun {
   RunCounts counts;
-  std::string unpinned;  // why the workers' threads were not pinned; empty where they were
+  std::string unpinned;  // the reason why the workers' threads were not pinned, if any
 };
 
 // Code of a caller that traces or measures a kernel on one machine. It calls `work` exactly once.
@@ -55,7 +56,8 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
 struct Steps {
   Index first = 0;                                 // row blocks before it are done
   std::optional<RunCounts> before = std::nullopt;  // what was counted for these
-  // Called after each row block: so many are done, with these counts, `before` included.
+  // Called after each row block with the number of blocks that are done and the counts so far,
+  // `before` included.
   std::function<void(Index done, const RunCounts& counts)> after = nullptr;
 };
 
