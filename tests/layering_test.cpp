@@ -116,7 +116,7 @@ const std::vector<Room>& rooms() {
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},
-        {"runtime/observe", &runtime(), ground},
+        {"runtime/observe", &runtime(), gate},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},
         {"runtime/report", &runtime(), report},

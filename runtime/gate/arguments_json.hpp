@@ -2,15 +2,14 @@
 
 #include <variant>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/gate/subject.hpp"
+#include "runtime/text/json.hpp"
 
 namespace redblue {
 
-// An object: sizes are numbers, words are strings.
-inline nlohmann::ordered_json arguments_json(const Arguments& arguments) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+// Sizes as numbers, words as text.
+inline Json arguments_json(const Arguments& arguments) {
+  Json json = Json::object();
   for (const auto& [name, value] : arguments) {
     std::visit([&json = json[name]](const auto& held) { json = held; }, value);
   }

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
@@ -20,8 +19,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kRecordingSchema = 1;
 constexpr std::string_view kKind = "recording";
@@ -46,10 +43,10 @@ class Field {
  public:
   Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
 
-  [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
   [[nodiscard]] Field operator[](const char* key) const {
     expect(has(key), fmt::format("has no \"{}\"", key));
-    return {json_[key], fmt::format("{}, {}", place_, key)};
+    return {json_.at(key), fmt::format("{}, {}", place_, key)};
   }
   [[nodiscard]] std::string text() const {
     expect(json_.is_string(), "is no text");
@@ -68,7 +65,7 @@ class Field {
     expect(json_.is_array(), "is no list");
     std::vector<Field> items;
     for (std::size_t k = 0; k < json_.size(); ++k) {
-      items.emplace_back(json_[k], fmt::format("{} {}", place_, k + 1));
+      items.emplace_back(json_.at(k), fmt::format("{} {}", place_, k + 1));
     }
     return items;
   }

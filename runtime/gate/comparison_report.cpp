@@ -6,16 +6,16 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/gate/arguments_json.hpp"
+#include "runtime/text/cells.hpp"
+#include "runtime/text/html.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = Difference::Kind;
 
 constexpr int kComparisonSchema = 1;
@@ -126,44 +126,45 @@ std::string text_table(const Comparison& comparison) {
   return text;
 }
 
-Json point_json(const Point& point) {
-  return {{"kernel", point.subject}, {"arguments", arguments_json(point.arguments)}};
+// What programs get of a difference.
+Cells cells_of(const Compared& compared, const Difference& difference) {
+  const auto& [kind, phase, metric, before, after, why, hidden_by] = difference;
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  Cells cells = {{in_json_and_csv("kernel"), compared.point.subject},
+                 {in_json("arguments"), arguments_json(compared.point.arguments)},
+                 {in_csv("arguments"), to_string(compared.point.arguments)},
+                 {in_json_and_csv("kind"), name_of(kind)},
+                 {in_json_and_csv("phase"), or_null(phase)}};
+  const bool words = kind == Kind::words;
+  return joined(std::move(cells), {{{"", words ? "metric" : "", "metric"}, metric},
+                                   {{"", words ? "before" : "", "before"}, before},
+                                   {{"", words ? "after" : "", "after"}, after},
+                                   {in_json_and_csv("hidden_by"), or_null(hidden_by)},
+                                   {in_csv("why"), why},
+                                   {in_json("text"), to_words(difference)}});
 }
 
 std::string json_text(const Comparison& comparison) {
   Json found = Json::array();
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    Json json = point_json(compared.point);
-    json["kind"] = name_of(difference.kind);
-    json["phase"] = difference.phase.empty() ? Json() : Json(difference.phase);
-    if (difference.kind == Kind::words) {
-      json["metric"] = difference.metric;
-      json["before"] = difference.before;
-      json["after"] = difference.after;
-    }
-    json["hidden_by"] = difference.hidden_by.empty() ? Json() : Json(difference.hidden_by);
-    json["text"] = to_words(difference);
-    found.push_back(std::move(json));
+    found.push_back(json_of(cells_of(compared, difference)));
   });
-  const Json document = {{"schema", kComparisonSchema},
-                         {"before", comparison.before},
-                         {"now", comparison.now},
-                         {"how", to_string(comparison.how)},
-                         {"points", comparison.points.size()},
-                         {"different", comparison.failing()},
-                         {"hidden", comparison.hidden()},
-                         {"same", comparison.failing() == 0},
-                         {"differences", std::move(found)}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Json{{"schema", kComparisonSchema},
+              {"before", comparison.before},
+              {"now", comparison.now},
+              {"how", to_string(comparison.how)},
+              {"points", comparison.points.size()},
+              {"different", comparison.failing()},
+              {"hidden", comparison.hidden()},
+              {"same", comparison.failing() == 0},
+              {"differences", std::move(found)}}
+      .document(Json::BadText::replaced);
 }
 
 std::string csv_text(const Comparison& comparison) {
-  std::string text = "kernel,arguments,kind,phase,metric,before,after,hidden_by,why\n";
+  std::string text = csv_head(cells_of({}, {}));
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_cell(compared.point.subject),
-                        csv_cell(to_string(compared.point.arguments)), name_of(difference.kind),
-                        csv_cell(difference.phase), difference.metric, difference.before,
-                        difference.after, csv_cell(difference.hidden_by), csv_cell(difference.why));
+    text += csv_line(cells_of(compared, difference));
   });
   return text;
 }
@@ -232,17 +233,6 @@ std::string github_text(const Comparison& comparison) {
   return text + fmt::format("redblue: {}\n", verdict(comparison));
 }
 
-std::string escaped_xml(const std::string& text) {
-  const std::map<char, std::string> entities = {
-      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
-  std::string safe;
-  for (const char c : printable_lines(text)) {  // XML allows no control characters
-    const auto entity = entities.find(c);
-    safe += entity == entities.end() ? std::string(1, c) : entity->second;
-  }
-  return safe;
-}
-
 std::string junit_text(const Comparison& comparison) {
   std::map<std::string, std::vector<const Compared*>> suites;
   for (const Compared& compared : comparison.points) {
@@ -255,12 +245,12 @@ std::string junit_text(const Comparison& comparison) {
   for (const auto& [name, points] : suites) {
     text += fmt::format(
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\">\n",
-        escaped_xml(printable(name)), points.size(),
+        html_text(printable(name)), points.size(),
         std::ranges::count_if(points, [](const Compared* point) { return point->fails(); }));
     for (const Compared* point : points) {
       const std::string head =
-          fmt::format("    <testcase classname=\"{}\" name=\"{}\"", escaped_xml(printable(name)),
-                      escaped_xml(printable(to_string(point->point.arguments))));
+          fmt::format("    <testcase classname=\"{}\" name=\"{}\"", html_text(printable(name)),
+                      html_text(printable(to_string(point->point.arguments))));
       std::string words;
       for (const Difference& difference : point->differences) {
         words += with_tolerance(difference) + "\n";
@@ -269,11 +259,11 @@ std::string junit_text(const Comparison& comparison) {
         text += head + "/>\n";
       } else if (point->fails()) {
         text += fmt::format("{}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n",
-                            head, escaped_xml(printable(to_words(point->differences.front()))),
-                            escaped_xml(words));
+                            head, html_text(printable(to_words(point->differences.front()))),
+                            html_text(words));
       } else {
         text += fmt::format("{}>\n      <system-out>{}</system-out>\n    </testcase>\n", head,
-                            escaped_xml(words));
+                            html_text(words));
       }
     }
     text += "  </testsuite>\n";
@@ -298,7 +288,7 @@ std::string smaller_is_better_text(const Comparison& comparison) {
         {{"name", name + ": moved"}, {"unit", "words"}, {"value", words_of(total.io)}});
     entries.push_back({{"name", name + ": peak"}, {"unit", "words"}, {"value", total.peak}});
   });
-  return entries.dump(2) + "\n";
+  return entries.document();
 }
 
 std::string bmf_text(const Comparison& comparison) {
@@ -308,7 +298,7 @@ std::string bmf_text(const Comparison& comparison) {
                         {"writes", {{"value", total.io.writes}}},
                         {"peak", {{"value", total.peak}}}};
   });
-  return benchmarks.dump(2) + "\n";
+  return benchmarks.document();
 }
 
 }  // namespace

@@ -28,9 +28,7 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// Numbers on their way from the child to its parent. A count beyond 63 bits is null.
+// Numbers that go from the child to its parent; a count beyond 63 bits is null.
 Json to_json(const Words& words) {
   return words.overflowed() ? Json() : Json(words.value());
 }
@@ -46,8 +44,8 @@ Json to_json(const RunCounts& counts) {
 Json to_json(const std::vector<PhaseCost>& phases) {
   Json json = Json::array();
   for (const PhaseCost& cost : phases) {
-    json.push_back({cost.path, to_json(cost.reads), to_json(cost.writes), to_json(cost.peak),
-                    to_json(cost.flops)});
+    json.push_back(Json::array({cost.path, to_json(cost.reads), to_json(cost.writes),
+                                to_json(cost.peak), to_json(cost.flops)}));
   }
   return json;
 }
@@ -97,10 +95,10 @@ Json outcome_of(const Work& work) {
 }
 
 [[noreturn]] void throw_again(const Json& json) {
-  const std::string kind = json.at("thrown");
-  const std::string what = json.at("what");
+  const auto kind = json.at("thrown").get<std::string>();
+  const auto what = json.at("what").get<std::string>();
   if (kind == "overflow") {
-    throw FastMemoryOverflow(what, json.at("missing"));
+    throw FastMemoryOverflow(what, json.at("missing").get<Index>());
   }
   if (kind == "too small") {
     throw FastMemoryTooSmall(what);
@@ -159,9 +157,8 @@ Json in_a_child(const Work& work) {
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
-      if (::getppid() == parent) {  // else the parent died before prctl()
-        write_all(said.get(),
-                  outcome_of(work).dump(-1, ' ', false, Json::error_handler_t::replace));
+      if (::getppid() == parent) {  // else it died before that
+        write_all(said.get(), outcome_of(work).dump(Json::BadText::replaced));
         std::fflush(nullptr);
       }
       ::_exit(0);

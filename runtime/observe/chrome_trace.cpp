@@ -8,7 +8,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "runtime/text/json.hpp"
 
 namespace redblue {
 namespace {
@@ -21,7 +22,7 @@ constexpr Index kPhases = 1;
 constexpr Index kMoves = 100;
 
 std::string literal(std::string_view text) {
-  return nlohmann::json(text).dump();
+  return Json(text).dump();
 }
 
 }  // namespace
@@ -176,11 +177,11 @@ std::string ChromeTrace::empty_memory() const {
 }
 
 std::string ChromeTrace::other_data() const {
-  nlohmann::ordered_json blocks = nlohmann::ordered_json::object();
+  Json blocks = Json::object();
   for (const auto& [name, size] : plan_.blocks) {
     blocks[name] = size;
   }
-  return nlohmann::ordered_json{
+  return Json{
       {"clock", "1 microsecond is 1 word moved"},
       {"kernel", spelled(plan_)},
       {"n", plan_.problem.shape.n},

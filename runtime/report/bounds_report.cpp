@@ -4,17 +4,15 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Index io(const PhaseCost& cost) {
   return (cost.reads + cost.writes).value();
@@ -97,11 +95,7 @@ std::vector<Statement> statements_of(const Task& task) {
   return statements;
 }
 
-std::string_view yes_or_no(bool yes) {
-  return yes ? "yes" : "no";
-}
-
-// What there is to say of an asymptotic bound here.
+// Where an asymptotic bound holds, and what undercuts it here.
 std::string remark(const BoundReport& report, const Bound& bound) {
   if (bound.status != Status::asymptotic) {
     return "-";
@@ -112,6 +106,41 @@ std::string remark(const BoundReport& report, const Bound& bound) {
   return report.undercut(bound)
              ? fmt::format("{}, but {} moves fewer", bound.regime, spelled(report.best->plan))
              : fmt::format("{}, as here", bound.regime);
+}
+
+Cells cells_of(const BoundReport& report, const Bound& bound) {
+  Cells cells = {{{"bound", "name"}, always_quoted(bound.name)},
+                 {"words", bound.words},
+                 {"status", to_string(bound.status)},
+                 {"order", to_string(bound.order)},
+                 {"recomputation", bound.recomputation},
+                 {in_table("regime"), remark(report, bound)}};
+  if (bound.status == Status::asymptotic) {
+    cells.push_back({in_json("regime"), bound.regime});
+    cells.push_back({in_json("in_regime"), bound.in_regime});
+    cells.push_back({in_json("refuted_by"),
+                     report.undercut(bound) ? Json(spelled(report.best->plan)) : Json()});
+  }
+  return cells;
+}
+
+std::vector<Cells> bound_rows(const BoundReport& report) {
+  return rows_of(report.bounds, [&](const Bound& bound) { return cells_of(report, bound); });
+}
+
+std::vector<Cells> statement_rows(const BoundReport& report) {
+  return rows_of(report.statements, [](const Statement& statement) -> Cells {
+    const bool refuted = statement.refuted();
+    return {
+        {{"the paper", "name"}, statement.name},
+        {in_json("says"), statement.says},
+        {{"says", "says_words"}, statement.says_words},
+        {{"at 4 M", "says_words_at_4M"}, statement.says_at_4M},
+        {in_json("about"), statement.about},
+        {"words", statement.words},
+        {{"at 4 M", "words_at_4M"}, statement.words_at_4M},
+        {{"falls with M", "refuted"}, CellValue(refuted).shown(refuted ? "no: refuted" : "yes")}};
+  });
 }
 
 }  // namespace
@@ -173,14 +202,7 @@ std::string to_table(const BoundReport& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
-  Table bounds;
-  bounds.add({"bound", "words", "status", "order", "recomputation", "regime"});
-  for (const Bound& bound : report.bounds) {
-    bounds.add({std::string(bound.name), grouped(bound.words), std::string(to_string(bound.status)),
-                std::string(to_string(bound.order)), std::string(yes_or_no(bound.recomputation)),
-                remark(report, bound)});
-  }
-  text += "\n" + bounds.text();
+  text += "\n" + table_of(bound_rows(report));
   const Bound& active = report.active();
   text += fmt::format("\nactive, of every algorithm: {}, {} words\n", active.name,
                       grouped(active.words));
@@ -200,14 +222,7 @@ std::string to_table(const BoundReport& report) {
   if (report.statements.empty()) {
     return text;
   }
-  Table statements;
-  statements.add({"the paper", "says", "at 4 M", "words", "at 4 M", "falls with M"});
-  for (const Statement& statement : report.statements) {
-    statements.add({statement.name, grouped(statement.says_words), grouped(statement.says_at_4M),
-                    grouped(statement.words), grouped(statement.words_at_4M),
-                    statement.refuted() ? "no: refuted" : "yes"});
-  }
-  text += "\n" + statements.text();
+  text += "\n" + table_of(statement_rows(report));
   for (const Statement& statement : report.statements) {
     text += fmt::format("{}: {}; words: {}\n", statement.name, statement.says, statement.about);
   }
@@ -217,21 +232,7 @@ std::string to_table(const BoundReport& report) {
 std::string to_json(const BoundReport& report) {
   const Task& task = report.task;
   Json json = task_json(report.task, report.M_from);
-  Json bounds = Json::array();
-  for (const Bound& bound : report.bounds) {
-    Json entry = {{"name", bound.name},
-                  {"words", bound.words},
-                  {"status", to_string(bound.status)},
-                  {"order", to_string(bound.order)},
-                  {"recomputation", bound.recomputation}};
-    if (bound.status == Status::asymptotic) {
-      entry["regime"] = bound.regime;
-      entry["in_regime"] = bound.in_regime;
-      entry["refuted_by"] = report.undercut(bound) ? Json(spelled(report.best->plan)) : Json();
-    }
-    bounds.push_back(std::move(entry));
-  }
-  json["bounds"] = std::move(bounds);
+  json["bounds"] = json_of(bound_rows(report));
   const Bound& active = report.active();
   json["lower_bound"] = bound_json(active);
   json["best"] = nullptr;
@@ -247,40 +248,23 @@ std::string to_json(const BoundReport& report) {
     json["dividing_point"] = dividing_point(task.shape).value();
   }
   if (task.pass == Pass::backward) {
-    Json statements = Json::array();
-    for (const Statement& statement : report.statements) {
-      statements.push_back({{"name", statement.name},
-                            {"says", statement.says},
-                            {"says_words", statement.says_words},
-                            {"says_words_at_4M", statement.says_at_4M},
-                            {"about", statement.about},
-                            {"words", statement.words},
-                            {"words_at_4M", statement.words_at_4M},
-                            {"refuted", statement.refuted()}});
-    }
-    json["statements"] = std::move(statements);
+    json["statements"] = json_of(statement_rows(report));
   }
-  return json.dump(2) + "\n";
+  return json.document();
 }
 
 std::string to_csv(const BoundReport& report) {
-  const Task& task = report.task;
-  const auto [n, m, d] = task.shape;
-  std::string text = "problem,n,m,d,M,sharing,given,name,words,status,order,recomputation\n";
-  const std::string problem =
-      fmt::format("{},{},{},{},{},{},{}", to_string(task.pass), n, m, d, task.M,
-                  task.pass == Pass::product ? "" : to_string(task.sharing),
-                  task.pass == Pass::backward ? to_string(task.known) : "");
-  for (const Bound& bound : report.bounds) {
-    text += fmt::format("{},\"{}\",{},{},{},{}\n", problem, bound.name, bound.words,
-                        to_string(bound.status), to_string(bound.order),
-                        yes_or_no(bound.recomputation));
-  }
+  std::vector<Cells> rows = bound_rows(report);
   if (report.best) {
-    text += fmt::format("{},\"{}\",{},moved,,\n", problem, spelled(report.best->plan),
-                        report.best->words.value());
+    const Choice& best = *report.best;
+    rows.push_back({{in_csv("name"), always_quoted(spelled(best.plan))},
+                    {in_csv("words"), best.words.value()},
+                    {in_csv("status"), "moved"},
+                    {in_csv("order"), absent()},
+                    {in_csv("recomputation"), absent()}});
   }
-  return text;
+  const Cells problem = task_cells(report.task);
+  return csv_of(rows_of(rows, [&](const Cells& row) { return joined(problem, row); }));
 }
 
 }  // namespace redblue

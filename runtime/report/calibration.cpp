@@ -2,25 +2,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/report/context.hpp"
 #include "runtime/system/read_text.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr double kNoise = 0.02;
 
 // Why there is no fastest share.
 std::string too_small() {
   return fmt::format("{} needs a larger M", kTimedKernel);
+}
+
+// A row a share.
+std::vector<Cells> share_rows(const CalibratedCache& cache) {
+  const auto fast = fastest(cache.shares);
+  const auto agree = agreeing(cache.shares);
+  return rows_of(cache.shares, [&](const MeasuredShare& share) -> Cells {
+    const Index is_fastest = fast && fast->share == share.share ? 1 : 0;
+    const Index agrees = agree && agree->share == share.share ? 1 : 0;
+    const auto percent = share.of_peak ? std::optional(100 * *share.of_peak) : std::nullopt;
+    return {{{"cache", "", "cache"}, to_string(cache.level)},
+            {in_csv("bytes"), cache.bytes},
+            {"share", share.share},
+            {{"M", "words", "M"}, share.words},
+            {{"of peak", "percent_of_peak"}, decimals(percent, 1, "%", "M too small")},
+            {{"traffic / counted", "ratio"}, decimals(share.ratio, 3)},
+            {in_csv("fastest"), is_fastest},
+            {in_csv("agreeing"), agrees},
+            {in_table(" "), is_fastest * agrees != 0 ? "fastest, agrees best"
+                            : is_fastest != 0        ? "fastest"
+                            : agrees != 0            ? "agrees best"
+                                                     : ""}};
+  });
+}
+
+std::vector<Cells> share_rows(const Calibration& calibration) {
+  std::vector<Cells> rows;
+  for (const CalibratedCache& cache : calibration.levels) {
+    std::ranges::move(share_rows(cache), std::back_inserter(rows));
+  }
+  return rows;
 }
 
 Json level_json(const CalibratedCache& cache) {
@@ -37,13 +67,7 @@ Json level_json(const CalibratedCache& cache) {
   } else {
     json["agreeing"] = {{"unavailable", cache.no_traffic}};
   }
-  for (const MeasuredShare& share : cache.shares) {
-    json["shares"].push_back(
-        {{"share", share.share},
-         {"words", share.words},
-         {"percent_of_peak", share.of_peak ? Json(100 * *share.of_peak) : Json()},
-         {"ratio", known(share.ratio)}});
-  }
+  json["shares"] = json_of(share_rows(cache));
   return json;
 }
 
@@ -153,7 +177,7 @@ auto of_document(std::string_view text, const std::string& name, const Topology&
     }
     check_machine(document.at("context"), name, topology);
     return part(document);
-  } catch (const Json::exception&) {  // a key that is not there, or holds another type
+  } catch (const JsonMismatch&) {  // a key that is not there, or holds another type
     refuse(name, "it is not what `redblue calibrate` writes");
   }
 }
@@ -204,26 +228,8 @@ std::string to_table(const Calibration& calibration) {
                 ? fmt::format("of {} n=m=d={}, by {}\n", kTrafficKernel, cache.side, cache.via)
                 : fmt::format("unavailable: {}\n", cache.no_traffic);
   }
-  Table table;
-  table.add({"cache", "share", "M", "of peak", "traffic / counted", ""});
-  for (const CalibratedCache& cache : calibration.levels) {
-    const auto fast = fastest(cache.shares);
-    const auto agree = agreeing(cache.shares);
-    for (const MeasuredShare& share : cache.shares) {
-      const bool is_fastest = fast && fast->share == share.share;
-      const bool agrees = agree && agree->share == share.share;
-      table.add({std::string(to_string(cache.level)), fmt::format("{}", share.share),
-                 grouped(share.words),
-                 share.of_peak ? fmt::format("{:.1f}%", 100 * *share.of_peak) : "M too small",
-                 share.ratio ? fmt::format("{:.3f}", *share.ratio) : "-",
-                 is_fastest && agrees ? "fastest, agrees best"
-                 : is_fastest         ? "fastest"
-                 : agrees             ? "agrees best"
-                                      : ""});
-    }
-  }
   // Nothing to the right of the last column.
-  std::string lines = table.text();
+  std::string lines = table_of(share_rows(calibration));
   for (std::size_t at = 0; (at = lines.find(" \n", at)) != std::string::npos;) {
     lines.erase(at, 1);
     at -= at > 0 ? 1U : 0U;
@@ -234,7 +240,7 @@ std::string to_table(const Calibration& calibration) {
 std::string to_json(const Calibration& calibration) {
   Json context = context_json(std::nullopt);
   context["simd"] = calibration.simd;
-  context["model"] = known(calibration.topology.model);
+  context["model"] = calibration.topology.model;
   context["source"] = calibration.topology.source;
   context["caches"] = caches_json(calibration.topology);
   context["date"] = calibration.date;
@@ -242,34 +248,21 @@ std::string to_json(const Calibration& calibration) {
   for (const CalibratedCache& cache : calibration.levels) {
     levels.push_back(level_json(cache));
   }
-  const Json json = {{"schema", kSchema},
-                     {"context", std::move(context)},
-                     {"timed",
-                      {{"kernel", kTimedKernel},
-                       {"n", calibration.n},
-                       {"d", calibration.d},
-                       {"objective", "time"},
-                       {"rounds", calibration.rounds}}},
-                     {"levels", std::move(levels)},
-                     {"rates", rates_json(calibration.rates, calibration.rates_n)}};
-  return json.dump(2) + "\n";
+  return Json{{"schema", kSchema},
+              {"context", std::move(context)},
+              {"timed",
+               {{"kernel", kTimedKernel},
+                {"n", calibration.n},
+                {"d", calibration.d},
+                {"objective", "time"},
+                {"rounds", calibration.rounds}}},
+              {"levels", std::move(levels)},
+              {"rates", rates_json(calibration.rates, calibration.rates_n)}}
+      .document();
 }
 
 std::string to_csv(const Calibration& calibration) {
-  std::string text = "cache,bytes,share,M,percent_of_peak,ratio,fastest,agreeing\n";
-  const auto cell = [](const std::optional<double>& value, double unit) {
-    return value ? fmt::format("{}", unit * *value) : std::string();
-  };
-  for (const CalibratedCache& cache : calibration.levels) {
-    const auto fast = fastest(cache.shares);
-    const auto agree = agreeing(cache.shares);
-    for (const MeasuredShare& share : cache.shares) {
-      text += fmt::format("{},{},{},{},{},{},{:d},{:d}\n", to_string(cache.level), cache.bytes,
-                          share.share, share.words, cell(share.of_peak, 100), cell(share.ratio, 1),
-                          fast && fast->share == share.share, agree && agree->share == share.share);
-    }
-  }
-  return text;
+  return csv_of(share_rows(calibration));
 }
 
 CachePart calibrated_part(std::string_view text, const std::string& name,

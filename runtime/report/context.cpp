@@ -13,9 +13,9 @@ namespace {
 using Fact = std::pair<std::string, std::string>;
 
 // "L2 cache", "512 KiB, lines of 64 bytes, 8 ways"
-Fact fact_of_cache(const nlohmann::ordered_json& cache) {
+Fact fact_of_cache(const Json& cache) {
   constexpr Index kKiB = 1024;
-  const Index bytes = cache.at("bytes");
+  const auto bytes = cache.at("bytes").get<Index>();
   std::string text = bytes % kKiB == 0 ? grouped(bytes / kKiB) + " KiB" : grouped(bytes) + " bytes";
   if (const auto& line = cache.at("line"); !line.is_null()) {
     text += fmt::format(", lines of {} bytes", line.get<Index>());
@@ -28,12 +28,12 @@ Fact fact_of_cache(const nlohmann::ordered_json& cache) {
 
 }  // namespace
 
-nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_from) {
-  nlohmann::ordered_json context = {{"redblue", build_info::kVersion},
-                                    {"compiler", build_info::kCompiler},
-                                    {"build_type", build_info::kBuildType},
-                                    {"system", build_info::kSystem},
-                                    {"word", "float32"}};
+Json context_json(const std::optional<FastMemoryOrigin>& M_from) {
+  Json context = {{"redblue", build_info::kVersion},
+                  {"compiler", build_info::kCompiler},
+                  {"build_type", build_info::kBuildType},
+                  {"system", build_info::kSystem},
+                  {"word", "float32"}};
   if (M_from) {
     context["M_from"] = {{"text", M_from->text},       {"cache", to_string(M_from->part.level)},
                          {"bytes", M_from->bytes},     {"share", M_from->part.share},
@@ -45,42 +45,45 @@ nlohmann::ordered_json context_json(const std::optional<FastMemoryOrigin>& M_fro
   return context;
 }
 
-nlohmann::ordered_json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {
-  nlohmann::ordered_json json = {{"schema", kSchema},
-                                 {"context", context_json(M_from)},
-                                 {"problem", to_string(task.pass)},
-                                 {"n", task.shape.n},
-                                 {"m", task.shape.m},
-                                 {"d", task.shape.d},
-                                 {"M", task.M}};
-  if (task.pass != Pass::product) {
-    json["sharing"] = to_string(task.sharing);
-  }
-  if (task.pass == Pass::backward) {
-    json["given"] = to_string(task.known);
-  }
+Cells task_cells(const Task& task, bool everywhere) {
+  const auto [n, m, d] = task.shape;
+  const auto where = [&](bool meant, std::string_view text) {
+    return meant || everywhere ? CellValue(text) : absent();
+  };
+  return {{in_json_and_csv("problem"), to_string(task.pass)},
+          {in_json_and_csv("n"), n},
+          {in_json_and_csv("m"), m},
+          {in_json_and_csv("d"), d},
+          {in_json_and_csv("M"), task.M},
+          {in_json_and_csv("sharing"), where(task.pass != Pass::product, to_string(task.sharing))},
+          {in_json_and_csv("given"), where(task.pass == Pass::backward, to_string(task.known))}};
+}
+
+Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {
+  Json json = {{"schema", kSchema}, {"context", context_json(M_from)}};
+  json.update(json_of(task_cells(task)));
   return json;
 }
 
-nlohmann::ordered_json bound_json(const Bound& bound) {
+Json bound_json(const Bound& bound) {
   return {{"words", bound.words}, {"term", bound.name}, {"status", to_string(bound.status)}};
 }
 
-nlohmann::ordered_json caches_json(const Topology& topology) {
-  nlohmann::ordered_json caches = nlohmann::ordered_json::array();
+Json caches_json(const Topology& topology) {
+  Json caches = Json::array();
   for (const CacheLevel level : kCacheLevels) {
     for (const Cache& cache : topology.caches[static_cast<std::size_t>(level)]) {
       caches.push_back({{"cache", to_string(level)},
                         {"bytes", cache.bytes},
-                        {"line", known(cache.line)},
-                        {"ways", known(cache.ways)},
+                        {"line", cache.line},
+                        {"ways", cache.ways},
                         {"cores", cache.cores}});
     }
   }
   return caches;
 }
 
-std::vector<Fact> facts_of(const nlohmann::ordered_json& context) {
+std::vector<Fact> facts_of(const Json& context) {
   std::vector<Fact> facts;
   for (const auto& [key, value] : context.items()) {
     if (key == "caches") {

@@ -3,17 +3,15 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/plan_report.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSmall = "backward/small";
 constexpr std::string_view kLarge = "backward/large";
@@ -51,13 +49,74 @@ std::string sources(const DeviceReport& report) {
   return fmt::format("{}: {}\n", text, last->source);
 }
 
+Json forward_of(const Choice& choice) {
+  return choice.forward ? Json(spelled(*choice.forward)) : Json();
+}
+
 Json choice_json(const std::optional<Choice>& choice) {
   return choice ? Json{{"kernel", spelled(choice->plan)},
-                       {"forward", choice->forward ? Json(spelled(*choice->forward)) : Json()},
+                       {"forward", forward_of(*choice)},
                        {"words", choice->words.value()},
                        {"lower_bound", bound_json(choice->bound)},
                        {"ratio", over_bound(*choice)}}
                 : Json();
+}
+
+Json words_of(const std::optional<Choice>& choice) {
+  return choice ? Json(choice->words.value()) : Json();
+}
+
+// Of a kernel that may not fit.
+CellValue name_of(const Choice* choice) {
+  const Json name = choice == nullptr ? Json() : Json(spelled(choice->plan));
+  return CellValue(name).shown(choice == nullptr ? "none fits" : short_name(spelled(choice->plan)));
+}
+
+// `again`: the row above is of the same device.
+Cells cells_of(const DeviceChoice& choice, bool again) {
+  const Device& device = choice.device;
+  const Task& task = choice.task;
+  const auto [n, m, d] = task.shape;
+  const std::optional<Choice>& best = choice.best;
+  const Choice* const paper = choice.by_words();
+  return {
+      {"device", CellValue(device.name).shown(again ? "" : device.name)},
+      {in_json("source"), device.source},
+      {{"memory", "bytes"}, CellValue(device.bytes).shown(again ? "" : size_text(device.bytes))},
+      {in_json("M"), task.M},
+      {in_csv("n"), n},
+      {in_csv("m"), m},
+      {"d", d},
+      {{"d^2", "dividing_point"}, dividing_point(task.shape).value()},
+      {{"M", "", "M"}, task.M},
+      {in_csv("sharing"), to_string(task.sharing)},
+      {in_csv("given"), to_string(task.known)},
+      {{"paper says", "paper.by_rule", "by_rule"},
+       CellValue(choice.by_rule()).shown(short_name(choice.by_rule()))},
+      {{"its fewer", "paper.by_words", ""}, name_of(paper)},
+      {in_table("words"), paper == nullptr ? Json() : Json(paper->words.value())},
+      {in_json("paper.small"), choice_json(choice.small)},
+      {in_json("paper.large"), choice_json(choice.large)},
+      {in_csv("small"), words_of(choice.small)},
+      {in_csv("large"), words_of(choice.large)},
+      {in_json("best"), choice_json(best)},
+      {{"fewest of all", "", "best"}, name_of(best ? &*best : nullptr)},
+      {in_csv("forward"), best ? forward_of(*best) : Json()},
+      {{"words", "", "words"}, words_of(best)},
+      {{"paper / that", "paper_over_best", ""}, decimals(choice.ratio(), 2)},
+      {{"bound of its kind", "", "lower_bound"}, best ? Json(best->bound.words) : Json()},
+      {in_table("over it"), decimals(best ? std::optional(over_bound(*best)) : std::nullopt, 3)},
+      {in_json("lower_bound"), bound_json(choice.bound)},
+      {{"bound of any", "", "any_bound"}, choice.bound.words}};
+}
+
+std::vector<Cells> device_rows(const DeviceReport& report) {
+  const Device* last = nullptr;
+  return rows_of(report.choices, [&](const DeviceChoice& choice) {
+    const bool again = last != nullptr && last->name == choice.device.name;
+    last = &choice.device;
+    return cells_of(choice, again);
+  });
 }
 
 }  // namespace
@@ -110,82 +169,24 @@ std::string to_table(const DeviceReport& report) {
       first.known == Known::nothing ? "from nothing" : "given O and L",
       first.sharing == Sharing::none ? "" : fmt::format(", sharing {}", to_string(first.sharing)),
       kSmall, kLarge);
-  Table table;
-  table.add({"device", "memory", "d", "d^2", "M", "paper says", "its fewer", "words",
-             "fewest of all", "words", "paper / that", "bound of its kind", "over it",
-             "bound of any"});
-  const Device* last = nullptr;
-  for (const DeviceChoice& choice : report.choices) {
-    const Device& device = choice.device;
-    const std::optional<Choice>& best = choice.best;
-    const Choice* const paper = choice.by_words();
-    const bool again = last != nullptr && last->name == device.name;
-    table.add({again ? "" : device.name, again ? "" : size_text(device.bytes),
-               grouped(choice.task.shape.d), grouped(dividing_point(choice.task.shape).value()),
-               grouped(choice.task.M), short_name(choice.by_rule()),
-               paper == nullptr ? "none fits" : short_name(spelled(paper->plan)),
-               paper == nullptr ? "-" : grouped(paper->words.value()),
-               best ? short_name(spelled(best->plan)) : "none fits",
-               best ? grouped(best->words.value()) : "-",
-               paper == nullptr ? "-" : fmt::format("{:.2f}", *choice.ratio()),
-               best ? grouped(best->bound.words) : "-",
-               best ? fmt::format("{:.3f}", over_bound(*best)) : "-", grouped(choice.bound.words)});
-    last = &device;
-  }
-  return text + "\n" + table.text() + "\n" + sources(report);
+  return text + "\n" + table_of(device_rows(report)) + "\n" + sources(report);
 }
 
 std::string to_json(const DeviceReport& report) {
-  Json choices = Json::array();
-  for (const DeviceChoice& choice : report.choices) {
-    const Device& device = choice.device;
-    const Choice* const paper = choice.by_words();
-    choices.push_back({{"device", device.name},
-                       {"source", device.source},
-                       {"bytes", device.bytes},
-                       {"M", choice.task.M},
-                       {"d", choice.task.shape.d},
-                       {"dividing_point", dividing_point(choice.task.shape).value()},
-                       {"paper",
-                        {{"by_rule", choice.by_rule()},
-                         {"by_words", paper == nullptr ? Json() : Json(spelled(paper->plan))},
-                         {"small", choice_json(choice.small)},
-                         {"large", choice_json(choice.large)}}},
-                       {"best", choice_json(choice.best)},
-                       {"paper_over_best", known(choice.ratio())},
-                       {"lower_bound", bound_json(choice.bound)}});
-  }
   const Task& first = report.choices.front().task;
-  const Json json = {{"schema", kSchema},
-                     {"context", context_json(std::nullopt)},
-                     {"problem", to_string(first.pass)},
-                     {"n", first.shape.n},
-                     {"m", first.shape.m},
-                     {"sharing", to_string(first.sharing)},
-                     {"given", to_string(first.known)},
-                     {"devices", std::move(choices)}};
-  return json.dump(2) + "\n";
+  return Json{{"schema", kSchema},
+              {"context", context_json(std::nullopt)},
+              {"problem", to_string(first.pass)},
+              {"n", first.shape.n},
+              {"m", first.shape.m},
+              {"sharing", to_string(first.sharing)},
+              {"given", to_string(first.known)},
+              {"devices", json_of(device_rows(report))}}
+      .document();
 }
 
 std::string to_csv(const DeviceReport& report) {
-  std::string text =
-      "device,bytes,n,m,d,dividing_point,M,sharing,given,by_rule,small,large,best,forward,words,"
-      "lower_bound,any_bound\n";
-  const auto words = [](const std::optional<Choice>& choice) {
-    return choice ? fmt::format("{}", choice->words.value()) : "";
-  };
-  for (const DeviceChoice& choice : report.choices) {
-    const auto [n, m, d] = choice.task.shape;
-    const std::optional<Choice>& best = choice.best;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", choice.device.name,
-                        choice.device.bytes, n, m, d, dividing_point(choice.task.shape).value(),
-                        choice.task.M, to_string(choice.task.sharing), to_string(choice.task.known),
-                        choice.by_rule(), words(choice.small), words(choice.large),
-                        best ? spelled(best->plan) : "",
-                        best && best->forward ? spelled(*best->forward) : "", words(best),
-                        best ? fmt::format("{}", best->bound.words) : "", choice.bound.words);
-  }
-  return text;
+  return csv_of(device_rows(report));
 }
 
 }  // namespace redblue

@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/report/context.hpp"
 #include "runtime/text/parse_json.hpp"
@@ -11,8 +10,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What callgrind counts at the outer cache: misses, and those that put a written line out.
 constexpr std::array kOuterEvents = {"DLmr", "DLmw", "ILdmr", "DLdmr", "DLdmw"};
@@ -33,10 +30,11 @@ using Dumps = CallgrindProfile::mapped_type;  // of one kernel
 
 // The keys of a phase and of the total in the document of a run.
 PhaseCounts counts_of(const Json& json, const std::string& path) {
+  const auto count = [&](const char* key) { return json.at(key).get<Index>(); };
   return {.path = path,
-          .io = {.reads = json["reads"], .writes = json["writes"]},
-          .operations = {.flops = json["flops"], .elementwise = json["elementwise"]},
-          .peak = json["peak"]};
+          .io = {.reads = count("reads"), .writes = count("writes")},
+          .operations = {.flops = count("flops"), .elementwise = count("elementwise")},
+          .peak = count("peak")};
 }
 
 MeasuredPhase simulated_phase(const Dumps& dumps, const std::string& path, Index line) {
@@ -57,31 +55,33 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
                             const CallgrindProfile& profile, Index line) {
   MeasuredPart measured;
   measured.kernel = kernel;
-  measured.shape = {document["n"], document["m"], document["d"]};
-  measured.M = document["M"];
-  for (const auto& [name, size] : part["blocks"].items()) {
-    measured.blocks.add(name, size);
+  const auto count = [](const Json& from, const char* key) { return from.at(key).get<Index>(); };
+  measured.shape = {count(document, "n"), count(document, "m"), count(document, "d")};
+  measured.M = count(document, "M");
+  for (const auto& [name, size] : part.at("blocks").items()) {
+    measured.blocks.add(name, size.get<Index>());
   }
   const auto of = profile.find(kernel);
   if (of == profile.end()) {
     throw std::runtime_error("callgrind dumped nothing of " + kernel);
   }
   const Dumps& dumps = of->second;
-  measured.total.counted = counts_of(part["total"], "");
+  measured.total.counted = counts_of(part.at("total"), "");
   const auto put = [&](MeasuredPhase phase) {
     add(measured.total, phase);
     measured.phases.push_back(std::move(phase));
   };
-  for (const Json& counted : part["phases"]) {
-    MeasuredPhase phase = simulated_phase(dumps, counted["path"], line);
-    phase.counted = counts_of(counted, counted["path"]);
+  for (const Json& counted : part.at("phases")) {
+    const auto path = counted.at("path").get<std::string>();
+    MeasuredPhase phase = simulated_phase(dumps, path, line);
+    phase.counted = counts_of(counted, path);
     put(std::move(phase));
   }
   // Phases that only enclose others move nothing, but their code takes up room in a cache.
   MeasuredPhase outside;
   for (const auto& [path, counts] : dumps) {
     const bool listed = std::ranges::any_of(
-        part["phases"], [&at = path](const Json& phase) { return phase["path"] == at; });
+        part.at("phases"), [&at = path](const Json& phase) { return phase.at("path") == at; });
     if (!listed && path != kLeft) {
       add(outside, simulated_phase(dumps, path, line));
     }
@@ -241,27 +241,28 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
   const Json document = parse_json(report, "what the simulated run said");
   Measurement measurement;
   measurement.via = "callgrind";
-  measurement.simd = document["context"]["simd"];
+  measurement.simd = document.at("context").at("simd").get<std::string>();
   measurement.simulation = simulation;
   for (const char* name : kOuterEvents) {
     measurement.events.push_back({name});
   }
   const Index line = simulation.outer.line;
   // As the run labels its events.
-  const auto asked = parse_kernel_name(document["kernel"].get<std::string>());
+  const auto asked = parse_kernel_name(document.at("kernel").get<std::string>());
   const bool shared = document.contains("sharing");
   measurement.kernel = simulated_part(
       document, document, spelled(asked.value().kernel->name, shared ? Sharing::kv : Sharing::none),
       profile, line);
-  for (const auto& [name, origin] : document["operands"].items()) {
+  for (const auto& [name, origin] : document.at("operands").items()) {
     measurement.operands[name] = parse_origin(origin.get<std::string>());
   }
-  if (!document["seed"].is_null()) {
-    measurement.seed = document["seed"].get<std::uint64_t>();
+  if (const Json& seed = document.at("seed"); !seed.is_null()) {
+    measurement.seed = seed.get<std::uint64_t>();
   }
   if (document.contains("forward")) {
-    const Json& forward = document["forward"];
-    measurement.forward = simulated_part(document, forward, forward["kernel"], profile, line);
+    const Json& forward = document.at("forward");
+    measurement.forward =
+        simulated_part(document, forward, forward.at("kernel").get<std::string>(), profile, line);
   }
   return measurement;
 }
@@ -326,7 +327,7 @@ std::string to_json(const Measurement& measurement) {
                {"M", kernel.M},           {"via", measurement.via},
                {"used", std::move(used)}};
   json["context"]["simd"] = measurement.simd;
-  json["seed"] = measurement.seed ? Json(*measurement.seed) : Json();
+  json["seed"] = measurement.seed;
   json["operands"] = Json::object();
   for (const auto& [name, origin] : measurement.operands) {
     json["operands"][name] = to_string(origin);
@@ -336,7 +337,7 @@ std::string to_json(const Measurement& measurement) {
     json["forward"] = {{"kernel", measurement.forward->kernel}};
     json["forward"].update(part_json(measurement, *measurement.forward));
   }
-  return json.dump(2) + "\n";
+  return json.document();
 }
 
 std::string to_csv(const Measurement& measurement) {

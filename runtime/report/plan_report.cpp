@@ -4,16 +4,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
-#include "runtime/text/table.hpp"
+#include "runtime/text/cells.hpp"
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string blocks_text(const Blocks& blocks) {
   std::string text;
@@ -72,18 +69,48 @@ std::string reason(const PlanReport& report) {
                                static_cast<double>(best.words.value()));
 }
 
-Json choice_json(const Choice& choice) {
-  Json json = {{"kernel", spelled(choice.plan)},
-               {"words", choice.words.value()},
-               {"lower_bound", bound_json(choice.bound)},
-               {"ratio", over_bound(choice)},
-               {"seconds", known(choice.seconds)},
-               {"blocks", Json::object()},
-               {"forward", choice.forward ? Json(spelled(*choice.forward)) : Json()}};
+// `timed`: the table has milliseconds, too.
+Cells cells_of(const Choice& choice, bool timed) {
+  Json blocks = Json::object();
   for (const auto& [name, size] : choice.plan.blocks) {
-    json["blocks"][name] = size;
+    blocks[name] = size;
   }
-  return json;
+  const std::string kernel = spelled(choice.plan);
+  const Json forward = choice.forward ? Json(spelled(*choice.forward)) : Json();
+  Cells cells = {{in_table("kernel"), to_words(choice)}};
+  if (timed) {
+    cells.push_back({in_table("ms"), to_ms(choice.seconds.value_or(0))});
+  }
+  return joined(std::move(cells),
+                {{in_json_and_csv("kernel"), kernel},
+                 {in_csv("forward"), forward},
+                 {"words", choice.words.value()},
+                 {in_json("lower_bound"), bound_json(choice.bound)},
+                 {in_csv("lower_bound"), choice.bound.words},
+                 {{"over the bound", "ratio", ""}, decimals(over_bound(choice), 3)},
+                 {in_table("of its kind"), choice.bound.name},
+                 {in_json("seconds"), choice.seconds},
+                 {in_json("blocks"), std::move(blocks)},
+                 {in_csv("blocks"), always_quoted(blocks_text(choice.plan.blocks))},
+                 {in_csv("seconds"), choice.seconds},
+                 {in_json("forward"), forward}});
+}
+
+std::vector<Cells> plan_rows(const PlanReport& report) {
+  return rows_of(report.choices, [timed = report.rates.has_value()](const Choice& choice) {
+    return cells_of(choice, timed);
+  });
+}
+
+// The row of the table for the bound of every algorithm.
+Cells bound_row(const PlanReport& report) {
+  Cells cells = {{in_table("kernel"), "(any algorithm)"}};
+  if (report.rates) {
+    cells.push_back({in_table("ms"), "-"});
+  }
+  return joined(std::move(cells), {{in_table("words"), report.bound.words},
+                                   {in_table("over the bound"), ""},
+                                   {in_table("of its kind"), report.bound.name}});
 }
 
 }  // namespace
@@ -116,54 +143,30 @@ std::string to_table(const PlanReport& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
-  Table table;
-  const auto add = [&](std::vector<std::string> cells, const std::string& time) {
-    if (report.rates) {
-      cells.insert(cells.begin() + 1, time);
-    }
-    table.add(std::move(cells));
-  };
-  add({"kernel", "words", "over the bound", "of its kind"}, "ms");
-  for (const Choice& choice : report.choices) {
-    add({to_words(choice), grouped(choice.words.value()), fmt::format("{:.3f}", over_bound(choice)),
-         std::string(choice.bound.name)},
-        to_ms(choice.seconds.value_or(0)));
-  }
-  add({"(any algorithm)", grouped(report.bound.words), "", std::string(report.bound.name)}, "-");
+  std::vector<Cells> rows = plan_rows(report);
+  rows.push_back(bound_row(report));
   const Choice& best = report.choices.front();
-  text += "\n" + table.text() + "\n" + reason(report) + "\n";
+  text += "\n" + table_of(rows) + "\n" + reason(report) + "\n";
   text += report.rates ? rates_text(report) : "";
   text += to_string(best.plan) + "\n";
   return best.forward ? text + to_string(*best.forward) + "\n" : text;
 }
 
 std::string to_json(const PlanReport& report) {
+  const std::vector<Cells> rows = plan_rows(report);
   Json json = task_json(report.task, report.M_from);
   json["objective"] = report.rates ? "time" : "words";
   json["rates"] = report.rates ? Json(report.rates->origin) : Json();
   json["lower_bound"] = bound_json(report.bound);
-  json["plan"] = choice_json(report.choices.front());
+  json["plan"] = json_of(rows.front());
   json["reason"] = reason(report);
-  json["runners_up"] = Json::array();
-  for (std::size_t k = 1; k < report.choices.size(); ++k) {
-    json["runners_up"].push_back(choice_json(report.choices[k]));
-  }
-  return json.dump(2) + "\n";
+  json["runners_up"] = json_of(std::vector(rows.begin() + 1, rows.end()));
+  return json.document();
 }
 
 std::string to_csv(const PlanReport& report) {
-  const auto [n, m, d] = report.task.shape;
-  std::string text =
-      "problem,n,m,d,M,sharing,given,kernel,forward,words,lower_bound,blocks,seconds\n";
-  for (const Choice& choice : report.choices) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},\"{}\",{}\n", to_string(report.task.pass),
-                        n, m, d, report.task.M, to_string(report.task.sharing),
-                        to_string(report.task.known), spelled(choice.plan),
-                        choice.forward ? spelled(*choice.forward) : "", choice.words.value(),
-                        choice.bound.words, blocks_text(choice.plan.blocks),
-                        choice.seconds ? fmt::format("{}", *choice.seconds) : "");
-  }
-  return text;
+  const Cells problem = task_cells(report.task, true);
+  return csv_of(rows_of(plan_rows(report), [&](const Cells& row) { return joined(problem, row); }));
 }
 
 }  // namespace redblue

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/arithmetic/simd.hpp"
 #include "runtime/report/context.hpp"
@@ -16,8 +15,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Flops that do not fit 63 bits are left out; words that do not fit are refused.
 constexpr Index kTooMany = -1;
@@ -414,7 +411,7 @@ std::string to_json(const Report& report) {
   if (report.store) {
     json["store"] = store_json(*report.store);
   }
-  return json.dump(2) + "\n";
+  return json.document();
 }
 
 std::string to_csv(const Report& report) {

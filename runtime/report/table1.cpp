@@ -9,18 +9,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
-#include "runtime/text/table.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Far out, as 63 bits of words allow. Large: d^2 << M << nd, or the words of X and those that are
 // read once show beside n^2 d^2 / M. Small: sqrt(M) << d << n, or n^2 and n d^2 / sqrt(M) show.
@@ -114,8 +111,8 @@ bool agree(double found, double claimed) {
   return std::abs(found - claimed) <= kTolerance;
 }
 
-// Without the sign of a zero.
-std::string decimals(double value) {
+// Two digits after the point, without the sign of a zero.
+std::string two_digits(double value) {
   return fmt::format("{:.2f}", std::round(100 * value) / 100 + 0.0);
 }
 
@@ -145,10 +142,6 @@ std::vector<Grid> grids(const Table1& report) {
   return found;
 }
 
-Json to_json(const Exponents& exponents) {
-  return {{"n", exponents.n}, {"d", exponents.d}, {"M", exponents.M}};
-}
-
 Json to_json(const Grid& grid) {
   Json json = {{"name", grid.name}};
   const std::vector<Sample> points = grid.points();
@@ -160,6 +153,48 @@ Json to_json(const Grid& grid) {
   json["text"] = to_words(grid);
   json["points"] = points.size();
   return json;
+}
+
+CellValue number(double value) {
+  return CellValue(value).shown(two_digits(value));
+}
+
+Cells cells_of(const Row& row) {
+  const Claim& claim = row.claim;
+  const Fit fit = row.fit.value_or(Fit());
+  const auto& [n, d, M] = fit.law.exponents;
+  Cells cells = {
+      {in_table("cell"),
+       fmt::format("{} {}, {}", claim.pass, claim.bound, row.fit ? fit.grid.name : claim.cache)},
+      {in_json_and_csv("pass"), claim.pass},
+      {in_json_and_csv("bound"), claim.bound},
+      {in_json_and_csv("cache"), claim.cache},
+      {{"the paper", "from"}, claim.from},
+      {"says", claim.says},
+      {{"words of", "words_of"}, always_quoted(row.by)},
+      {in_json("claimed"),
+       row.fit ? Json{{"n", claim.exponents.n}, {"d", claim.exponents.d}, {"M", claim.exponents.M}}
+               : Json()}};
+  Cells of_fit = {{{"", "fit.grid", "grid"}, always_quoted(fit.grid.name)},
+                  {{"c", "fit.constant", "constant"}, number(fit.law.constant)},
+                  {{"n", "fit.exponents.n", "n"}, number(n)},
+                  {{"d", "fit.exponents.d", "d"}, number(d)},
+                  {{"M", "fit.exponents.M", "M"}, number(M)},
+                  {{"off", "fit.residual", "residual"}, number(fit.law.residual)},
+                  {{"peak/M", "fit.peak_over_M", "peak_over_M"},
+                   fit.peak_over_M ? number(*fit.peak_over_M) : CellValue(nullptr)}};
+  if (!row.fit) {
+    cells.push_back({in_json("fit"), nullptr});
+    for (Cell& cell : of_fit) {
+      cell.value = absent();
+    }
+  }
+  return joined(joined(std::move(cells), of_fit),
+                {{in_json("holds"), row.holds()}, {"verdict", always_quoted(row.verdict())}});
+}
+
+std::vector<Cells> table1_rows(const Table1& report) {
+  return rows_of(report.rows, [](const Row& row) { return cells_of(row); });
 }
 
 }  // namespace
@@ -197,7 +232,7 @@ std::string Row::verdict() const {
   std::vector<std::string> off;
   for (const auto& [name, of] : kNames) {
     if (!agree(fit->law.exponents.*of, claim.exponents.*of)) {
-      off.push_back(fmt::format("of {} is {}", name, decimals(fit->law.exponents.*of)));
+      off.push_back(fmt::format("of {} is {}", name, two_digits(fit->law.exponents.*of)));
     }
   }
   return off.empty() ? "holds" : fmt::format("no: exponent {}", fmt::join(off, ", "));
@@ -256,29 +291,7 @@ std::string to_table(const Table1& report) {
       "Table 1, by the formulas: words as c n^a d^b M^e; it holds where each exponent is within {} "
       "of the paper's\n\n",
       kTolerance);
-  Table table;
-  table.add(
-      {"cell", "the paper", "says", "words of", "c", "n", "d", "M", "off", "peak/M", "verdict"});
-  for (const Row& row : report.rows) {
-    const Claim& claim = row.claim;
-    std::vector<std::string> cells = {fmt::format("{} {}, {}", claim.pass, claim.bound,
-                                                  row.fit ? row.fit->grid.name : claim.cache),
-                                      std::string(claim.from), std::string(claim.says), row.by};
-    if (row.fit) {
-      const auto& [grid, law, peak_over_M] = *row.fit;
-      cells.push_back(decimals(law.constant));
-      for (const auto& [name, of] : kNames) {
-        cells.push_back(decimals(law.exponents.*of));
-      }
-      cells.push_back(decimals(law.residual));
-      cells.push_back(peak_over_M ? decimals(*peak_over_M) : "-");
-    } else {
-      cells.insert(cells.end(), 6, "-");
-    }
-    cells.push_back(row.verdict());
-    table.add(std::move(cells));
-  }
-  text += table.text() + "\n";
+  text += table_of(table1_rows(report)) + "\n";
   for (const Grid& grid : grids(report)) {
     text += fmt::format("{}: {}\n", grid.name, to_words(grid));
   }
@@ -289,53 +302,20 @@ std::string to_table(const Table1& report) {
 }
 
 std::string to_json(const Table1& report) {
-  Json json = {{"schema", kSchema},
-               {"context", context_json(std::nullopt)},
-               {"tolerance", kTolerance},
-               {"grids", Json::array()},
-               {"rows", Json::array()}};
+  Json grids_json = Json::array();
   for (const Grid& grid : grids(report)) {
-    json["grids"].push_back(to_json(grid));
+    grids_json.push_back(to_json(grid));
   }
-  for (const Row& row : report.rows) {
-    const Claim& claim = row.claim;
-    Json entry = {{"pass", claim.pass}, {"bound", claim.bound}, {"cache", claim.cache},
-                  {"from", claim.from}, {"says", claim.says},   {"words_of", row.by}};
-    entry["claimed"] = row.fit ? to_json(claim.exponents) : Json();
-    entry["fit"] = nullptr;
-    if (row.fit) {
-      const auto& [grid, law, peak_over_M] = *row.fit;
-      entry["fit"] = {{"grid", grid.name},
-                      {"constant", law.constant},
-                      {"exponents", to_json(law.exponents)},
-                      {"residual", law.residual},
-                      {"peak_over_M", known(peak_over_M)}};
-    }
-    entry["holds"] = known(row.holds());
-    entry["verdict"] = row.verdict();
-    json["rows"].push_back(std::move(entry));
-  }
-  return json.dump(2) + "\n";
+  return Json{{"schema", kSchema},
+              {"context", context_json(std::nullopt)},
+              {"tolerance", kTolerance},
+              {"grids", std::move(grids_json)},
+              {"rows", json_of(table1_rows(report))}}
+      .document();
 }
 
 std::string to_csv(const Table1& report) {
-  std::string text =
-      "pass,bound,cache,from,says,words_of,grid,constant,n,d,M,residual,peak_over_M,verdict\n";
-  for (const Row& row : report.rows) {
-    const Claim& claim = row.claim;
-    text += fmt::format("{},{},{},{},{},\"{}\",", claim.pass, claim.bound, claim.cache, claim.from,
-                        claim.says, row.by);
-    if (row.fit) {
-      const auto& [grid, law, peak_over_M] = *row.fit;
-      const auto& [n, d, M] = law.exponents;
-      text += fmt::format("\"{}\",{},{},{},{},{},{}", grid.name, law.constant, n, d, M,
-                          law.residual, peak_over_M ? fmt::format("{}", *peak_over_M) : "");
-    } else {
-      text += ",,,,,,";
-    }
-    text += fmt::format(",\"{}\"\n", row.verdict());
-  }
-  return text;
+  return csv_of(table1_rows(report));
 }
 
 }  // namespace redblue

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
@@ -14,8 +13,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFirstWords = "redblue checkpoint 1 ";
 constexpr std::size_t kHexDigits = 16;
@@ -73,17 +70,21 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   const Json json =
       parse_json(std::string_view(content).substr(before, line - before), path.string());
   Checkpoint checkpoint;
-  checkpoint.plan = json["plan"];
-  checkpoint.forward_plan = json["forward_plan"];
-  checkpoint.operands = json["operands"].get<std::map<std::string, std::uint64_t>>();
-  checkpoint.origins = json["origins"].get<std::map<std::string, std::string>>();
-  checkpoint.forward_done = json["forward_done"];
-  if (!json["forward"].is_null()) {
-    checkpoint.forward = parse_run_counts(json["forward"]);
+  checkpoint.plan = json.at("plan").get<std::string>();
+  checkpoint.forward_plan = json.at("forward_plan").get<std::string>();
+  for (const auto& [name, fingerprint] : json.at("operands").items()) {
+    checkpoint.operands[name] = fingerprint.get<std::uint64_t>();
   }
-  checkpoint.row_blocks = json["units"];
-  checkpoint.counted = parse_run_counts(json["counted"]);
-  checkpoint.sum.resize(json["sum"].get<std::size_t>());
+  for (const auto& [name, origin] : json.at("origins").items()) {
+    checkpoint.origins[name] = origin.get<std::string>();
+  }
+  checkpoint.forward_done = json.at("forward_done").get<bool>();
+  if (!json.at("forward").is_null()) {
+    checkpoint.forward = parse_run_counts(json.at("forward"));
+  }
+  checkpoint.row_blocks = json.at("units").get<Index>();
+  checkpoint.counted = parse_run_counts(json.at("counted"));
+  checkpoint.sum.resize(json.at("sum").get<std::size_t>());
   const auto sum = std::as_writable_bytes(std::span(checkpoint.sum));
   std::ranges::copy(std::as_bytes(std::span(content)).subspan(line + 1, sum.size()), sum.begin());
   return checkpoint;

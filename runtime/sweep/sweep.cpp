@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
@@ -13,6 +12,7 @@
 #include "runtime/report/context.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
@@ -20,7 +20,6 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kKind = "sweep";
@@ -119,33 +118,45 @@ Swept swept_of(const Point& point, const Report& report,
   return swept;
 }
 
-Json json_of(const SweptPhase& phase) {
-  const PhaseCounts& counts = phase.counts;
-  Json json = Json::object();
-  if (!counts.path.empty()) {
-    json["path"] = counts.path;
-  }
-  json.update(Json{{"reads", counts.io.reads},
-                   {"writes", counts.io.writes},
-                   {"peak", counts.peak},
-                   {"flops", counts.operations.flops},
-                   {"elementwise", counts.operations.elementwise},
-                   {"formula", {phase.formula.reads, phase.formula.writes, phase.formula_peak}}});
-  if (phase.seconds) {
-    json["seconds"] = *phase.seconds;
-  }
-  return json;
+// In CSV nothing stands for 0 flops, which are beyond 63 bits, and for 0 other operations, which
+// nobody counted.
+Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
+  const auto& [path, io, operations, peak] = phase.counts;
+  const auto& formula = phase.formula;
+  const auto if_any = [](Index count) { return count == 0 ? Json() : Json(count); };
+  return {{{"", path.empty() ? "" : "path", "phase"}, path.empty() ? "total" : path},
+          {in_json_and_csv("reads"), io.reads},
+          {in_json_and_csv("writes"), io.writes},
+          {in_json_and_csv("peak"), peak},
+          {in_json("flops"), operations.flops},
+          {in_csv("flops"), if_any(operations.flops)},
+          {in_json("elementwise"), operations.elementwise},
+          {in_csv("elementwise"), if_any(operations.elementwise)},
+          {in_json("formula"), Json::array({formula.reads, formula.writes, phase.formula_peak})},
+          {in_csv("formula_reads"), formula.reads},
+          {in_csv("formula_writes"), formula.writes},
+          {in_csv("formula_peak"), phase.formula_peak},
+          {in_csv("bound"), path.empty() ? bound : std::nullopt},
+          {in_json_and_csv("seconds"), phase.seconds ? CellValue(*phase.seconds) : absent()}};
+}
+
+Cells speed_cells(const std::optional<Speed>& speed) {
+  const auto of = [&](double Speed::*rate) { return speed ? Json((*speed).*rate) : Json(); };
+  return {{in_json_and_csv("gflops"), of(&Speed::gflops)},
+          {in_json_and_csv("peak_gflops"), of(&Speed::peak_gflops)},
+          {in_json_and_csv("words_per_second"), of(&Speed::words_per_second)}};
 }
 
 SweptPhase phase_of(const Json& json) {
-  const Json& formula = json.at("formula");
+  const auto count = [&](const char* key) { return json.at(key).get<Index>(); };
+  const auto formula = [&](std::size_t k) { return json.at("formula").at(k).get<Index>(); };
   SweptPhase phase{
-      .counts = {.path = json.value("path", ""),
-                 .io = {.reads = json.at("reads"), .writes = json.at("writes")},
-                 .operations = {.flops = json.at("flops"), .elementwise = json.at("elementwise")},
-                 .peak = json.at("peak")},
-      .formula = {.reads = formula.at(0), .writes = formula.at(1)},
-      .formula_peak = formula.at(2)};
+      .counts = {.path = json.value("path", "").get<std::string>(),
+                 .io = {.reads = count("reads"), .writes = count("writes")},
+                 .operations = {.flops = count("flops"), .elementwise = count("elementwise")},
+                 .peak = count("peak")},
+      .formula = {.reads = formula(0), .writes = formula(1)},
+      .formula_peak = formula(2)};
   if (json.contains("seconds")) {
     phase.seconds = json.at("seconds").get<double>();
   }
@@ -165,24 +176,22 @@ Json json_of(const Swept& swept) {
   }
   json["kernel"] = swept.kernel;
   json["blocks"] = swept.blocks;
-  json["bound"] = known(swept.bound);
+  json["bound"] = swept.bound;
   if (swept.speed) {
-    json["speed"] = {{"gflops", swept.speed->gflops},
-                     {"peak_gflops", swept.speed->peak_gflops},
-                     {"words_per_second", swept.speed->words_per_second}};
+    json["speed"] = json_of(speed_cells(swept.speed));
   }
-  json["total"] = json_of(swept.total);
+  json["total"] = json_of(phase_cells(swept.total, {}));
   for (const SweptPhase& phase : swept.phases) {
-    json["phases"].push_back(json_of(phase));
+    json["phases"].push_back(json_of(phase_cells(phase, {})));
   }
   return json;
 }
 
 Swept swept_of(const Json& json) {
-  Swept swept{.point = {json.at("subject"), {}},
+  Swept swept{.point = {json.at("subject").get<std::string>(), {}},
               .kernel = {},
               .blocks = {},
-              .fits = json.at("fits"),
+              .fits = json.at("fits").get<bool>(),
               .total = {},
               .phases = {},
               .bound = std::nullopt,
@@ -192,18 +201,18 @@ Swept swept_of(const Json& json) {
         name, value.is_string() ? Value(value.get<std::string>()) : Value(value.get<Index>()));
   }
   if (!swept.fits) {
-    swept.failed = json.value("failed", false);
-    swept.why = json.value("why", "");
+    swept.failed = json.value("failed", false).get<bool>();
+    swept.why = json.value("why", "").get<std::string>();
     return swept;
   }
-  swept.kernel = json.at("kernel");
-  swept.blocks = json.at("blocks");
+  swept.kernel = json.at("kernel").get<std::string>();
+  swept.blocks = json.at("blocks").get<std::string>();
   if (!json.at("bound").is_null()) {
     swept.bound = json.at("bound").get<Index>();
   }
   if (json.contains("speed")) {
-    const Json& speed = json.at("speed");
-    swept.speed = Speed{speed.at("gflops"), speed.at("peak_gflops"), speed.at("words_per_second")};
+    const auto speed = [&](const char* key) { return json.at("speed").at(key).get<double>(); };
+    swept.speed = Speed{speed("gflops"), speed("peak_gflops"), speed("words_per_second")};
   }
   swept.total = phase_of(json.at("total"));
   for (const Json& phase : json.at("phases")) {
@@ -216,9 +225,8 @@ template <class Make>
 auto parsed(std::string_view text, const std::string& place, const Make& make) {
   try {
     return make(parse_json(text, place));
-  } catch (const Json::exception& error) {
-    const std::string_view what = error.what();  // "[json.exception.type_error.302] type must ..."
-    throw InputError(fmt::format("{}: {}", place, what.substr(what.find("] ") + 2)));
+  } catch (const JsonMismatch& error) {
+    throw InputError(fmt::format("{}: {}", place, error.what()));
   }
 }
 
@@ -291,45 +299,30 @@ std::vector<std::string> argument_names(const Sweep& sweep) {
 
 std::string to_csv(const Sweep& sweep) {
   const std::vector<std::string> names = argument_names(sweep);
-  std::string text = "subject";
-  for (const std::string& name : names) {
-    text += "," + name;
-  }
-  text +=
-      ",fits,kernel,blocks,phase,reads,writes,peak,flops,elementwise,formula_reads,formula_writes,"
-      "formula_peak,bound,seconds,gflops,peak_gflops,words_per_second,why\n";
+  std::string text;
   for (const Swept& swept : sweep.points) {
-    std::string head = swept.point.subject;
+    Cells head = {{in_csv("subject"), swept.point.subject}};
     for (const std::string& name : names) {
-      head +=
-          "," + (swept.point.arguments.contains(name) ? to_string(swept.point.arguments.value(name))
-                                                      : std::string());
+      const Arguments& arguments = swept.point.arguments;
+      head.push_back({in_csv(name), arguments.contains(name)
+                                        ? CellValue(to_string(arguments.value(name)))
+                                        : absent()});
     }
-    if (!swept.fits) {
-      text += fmt::format("{},{},,,total,,,,,,,,,,,,,,{}\n", head, swept.failed ? "failed" : "no",
-                          csv_cell(swept.why));
-      continue;
-    }
-    head += fmt::format(",yes,{},{}", swept.kernel, swept.blocks);
-    const auto row = [&](const SweptPhase& phase) {
-      const auto& [path, io, operations, peak] = phase.counts;
-      const bool whole = path.empty();
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", head, whole ? "total" : path,
-                          io.reads, io.writes, peak,
-                          operations.flops == 0 ? "" : std::to_string(operations.flops),
-                          operations.elementwise == 0 ? "" : std::to_string(operations.elementwise),
-                          phase.formula.reads, phase.formula.writes, phase.formula_peak,
-                          whole && swept.bound ? std::to_string(*swept.bound) : "",
-                          phase.seconds ? fmt::format("{}", *phase.seconds) : "");
-      text += whole && swept.speed
-                  ? fmt::format(",{},{},{},\n", swept.speed->gflops, swept.speed->peak_gflops,
-                                swept.speed->words_per_second)
-                  : ",,,,\n";
+    head.push_back({in_csv("fits"), swept.failed ? Json("failed") : Json(swept.fits)});
+    head.push_back({in_csv("kernel"), swept.kernel});
+    head.push_back({in_csv("blocks"), swept.blocks});
+    const auto add = [&](const SweptPhase& phase) {
+      const bool whole = phase.counts.path.empty();
+      Cells cells = phase_cells(phase, swept.bound);
+      for (std::size_t k = 1; k < cells.size() && !swept.fits; ++k) {
+        cells[k].value = absent();
+      }
+      cells = joined(joined(head, cells), speed_cells(whole ? swept.speed : std::nullopt));
+      cells.push_back({in_csv("why"), swept.why});
+      text += (text.empty() ? csv_head(cells) : "") + csv_line(cells);
     };
-    for (const SweptPhase& phase : swept.phases) {
-      row(phase);
-    }
-    row(swept.total);
+    std::ranges::for_each(swept.phases, add);
+    add(swept.total);
   }
   return text;
 }
@@ -337,18 +330,19 @@ std::string to_csv(const Sweep& sweep) {
 std::string to_json(const Sweep& sweep, const Topology& topology) {
   Json context = context_json(std::nullopt);
   context["simd"] = simd_target();
-  context["processor"] = known(topology.model);
+  context["processor"] = topology.model;
   context["cores"] = topology.cores.size();
   context["caches"] = caches_json(topology);
-  Json head = {{"schema", kSchema},
-               {"redblue", kKind},
-               {"context", std::move(context)},
-               {"how", sweep.how},
-               {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
-               {"suite", sweep.suite}};
+  const Json head = {
+      {"schema", kSchema},
+      {"redblue", kKind},
+      {"context", std::move(context)},
+      {"how", sweep.how},
+      {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
+      {"suite", sweep.suite}};
   // A line a point, as in the journal.
-  std::string text = head.dump(2);
-  text.resize(text.size() - 2);  // "\n}"
+  std::string text = head.document();
+  text.resize(text.size() - 3);  // "\n}\n"
   text += ",\n  \"points\": [";
   const char* between = "\n";
   for (const Swept& swept : sweep.points) {
@@ -367,7 +361,9 @@ Sweep parse_sweep(std::string_view text, const std::string& place) {
       throw InputError(fmt::format("{} has schema {}; this program reads {}: sweep again", place,
                                    in_short(json.at("schema")), kSchema));
     }
-    Sweep sweep{.how = json.at("how"), .suite = json.at("suite"), .points = {}};
+    Sweep sweep{.how = json.at("how").get<std::string>(),
+                .suite = json.at("suite").get<std::string>(),
+                .points = {}};
     sweep.context = facts_of(json.at("context"));
     for (const Json& point : json.at("points")) {
       sweep.points.push_back(swept_of(point));

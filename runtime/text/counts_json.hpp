@@ -4,28 +4,28 @@
 #include <optional>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "memsim/phase.hpp"
+#include "runtime/text/json.hpp"
 
 namespace redblue {
 
 // [path, reads, writes, peak, flops, elementwise]
-inline nlohmann::ordered_json counts_json(const PhaseCounts& phase) {
-  return {phase.path, phase.io.reads,         phase.io.writes,
-          phase.peak, phase.operations.flops, phase.operations.elementwise};
+inline Json counts_json(const PhaseCounts& phase) {
+  return Json::array({phase.path, phase.io.reads, phase.io.writes, phase.peak,
+                      phase.operations.flops, phase.operations.elementwise});
 }
 
-inline PhaseCounts parse_phase_counts(const nlohmann::ordered_json& json) {
-  return {.path = json.at(0),
-          .io = {.reads = json.at(1), .writes = json.at(2)},
-          .operations = {.flops = json.at(4), .elementwise = json.at(5)},
-          .peak = json.at(3)};
+inline PhaseCounts parse_phase_counts(const Json& json) {
+  const auto count = [&](std::size_t k) { return json.at(k).get<Index>(); };
+  return {.path = json.at(0).get<std::string>(),
+          .io = {.reads = count(1), .writes = count(2)},
+          .operations = {.flops = count(4), .elementwise = count(5)},
+          .peak = count(3)};
 }
 
 // An object, without the keys of what is unknown.
-inline nlohmann::ordered_json counts_json(const RunCounts& counts) {
-  nlohmann::ordered_json json = {{"phases", nlohmann::ordered_json::array()}};
+inline Json counts_json(const RunCounts& counts) {
+  Json json = {{"phases", Json::array()}};
   for (const PhaseCounts& phase : counts.phases) {
     json["phases"].push_back(counts_json(phase));
   }
@@ -45,14 +45,16 @@ inline nlohmann::ordered_json counts_json(const RunCounts& counts) {
   return json;
 }
 
-inline RunCounts parse_run_counts(const nlohmann::ordered_json& json) {
+inline RunCounts parse_run_counts(const Json& json) {
   RunCounts counts{.phases = {}, .total = parse_phase_counts(json.at("total"))};
-  for (const nlohmann::ordered_json& phase : json.at("phases")) {
+  for (const Json& phase : json.at("phases")) {
     counts.phases.push_back(parse_phase_counts(phase));
   }
   if (json.contains("seconds")) {
-    counts.seconds = RunCounts::Seconds{.phases = json.at("seconds").get<std::vector<double>>(),
-                                        .total = json.at("total_seconds")};
+    counts.seconds = {.phases = {}, .total = json.at("total_seconds").get<double>()};
+    for (const Json& seconds : json.at("seconds")) {
+      counts.seconds->phases.push_back(seconds.get<double>());
+    }
   }
   const auto known = [&](const char* key) {
     return json.contains(key) ? std::optional(json.at(key).get<Index>()) : std::nullopt;

@@ -1,48 +1,102 @@
 #include "runtime/text/parse_json.hpp"
 
-#include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "runtime/text/printable.hpp"
 
 namespace redblue {
+namespace {
 
-using Json = nlohmann::ordered_json;
-using JsonEvent = Json::parse_event_t;
+using Parser = nlohmann::json;
 
-Json parse_json(std::string_view text, const std::string& place, Comments comments) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto look = [&](int depth, JsonEvent event, const Json& parsed) {
-    if ((event == JsonEvent::object_start || event == JsonEvent::array_start) &&
-        depth >= kDeepest) {
-      throw JsonError(fmt::format("{} is nested deeper than {} levels", place, kDeepest), {});
-    }
-    if (event == JsonEvent::object_start) {
-      keys.emplace_back();
-    } else if (event == JsonEvent::object_end) {
-      keys.pop_back();
-    } else if (event == JsonEvent::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw JsonError(fmt::format("{}: {} is there twice in one object", place, in_short(parsed)),
+// Builds a value from what the library's parser meets, and refuses what no document may hold.
+class JsonBuilder : public nlohmann::json_sax<Parser> {
+ public:
+  explicit JsonBuilder(const std::string& place) : place_(place) {}
+  Json take() { return std::move(done_); }
+
+  bool null() override { return add({}); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(std::int64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string& /*text*/) override { return add(value); }
+  bool string(std::string& text) override { return add(std::move(text)); }
+  bool binary(Parser::binary_t& /*bytes*/) override { return false; }  // JSON has none
+
+  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    if (open_.back().json.contains(name)) {
+      throw JsonError(fmt::format("{}: {} is there twice in one object", place_, in_short(name)),
                       {});
     }
+    open_.back().key = std::move(name);
     return true;
-  };
-  try {
-    constexpr bool kThrows = true;
-    return Json::parse(text, look, kThrows, comments == Comments::yes);
-  } catch (const Json::parse_error& error) {
+  }
+  bool parse_error(std::size_t /*byte*/, const std::string& /*last*/,
+                   const nlohmann::detail::exception& error) override {
+    const auto* syntax = dynamic_cast<const Parser::parse_error*>(&error);
+    if (syntax == nullptr) {  // a number beyond a double
+      throw JsonError(place_ + " has a number that no machine holds", {});
+    }
     const std::string_view what = error.what();  // "[json...101] parse error at line 3, column 5: "
     const std::size_t at = what.find("line ");
-    constexpr std::size_t kMost = 200;  // it has what was read last, which may be the whole text
+    constexpr std::size_t kMost = 200;  // it quotes what was read last, which may be the whole text
     throw JsonError(
-        fmt::format("{}, {}", place,
+        fmt::format("{}, {}", place_,
                     shortened(at == std::string_view::npos ? what : what.substr(at), kMost)),
-        error.byte);
-  } catch (const Json::out_of_range&) {  // 1e400
-    throw JsonError(place + " has a number that no machine holds", {});
+        syntax->byte);
   }
+
+ private:
+  // An array or an object whose end is not read yet.
+  struct Open {
+    Json json;
+    std::string key;  // of the next member
+  };
+
+  bool open(Json json) {
+    if (open_.size() >= kDeepest) {
+      throw JsonError(fmt::format("{} is nested deeper than {} levels", place_, kDeepest), {});
+    }
+    open_.push_back({std::move(json), {}});
+    return true;
+  }
+  bool close() {
+    Json whole = std::move(open_.back().json);
+    open_.pop_back();
+    return add(std::move(whole));
+  }
+  bool add(Json value) {
+    if (open_.empty()) {
+      done_ = std::move(value);
+    } else if (open_.back().json.is_array()) {
+      open_.back().json.push_back(std::move(value));
+    } else {
+      open_.back().json[open_.back().key] = std::move(value);
+    }
+    return true;
+  }
+
+  const std::string& place_;
+  std::vector<Open> open_;
+  Json done_;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& place, Comments comments) {
+  JsonBuilder builder(place);
+  constexpr bool kWhole = true;  // nothing may follow the value
+  Parser::sax_parse(text, &builder, Parser::input_format_t::json, kWhole,
+                    comments == Comments::yes);
+  return builder.take();
 }
 
 std::string in_short(const Json& value) {

@@ -37,12 +37,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
 #include "memsim/range.hpp"
 #include "runtime/system/npy.hpp"
 #include "runtime/system/system_call.hpp"
+#include "runtime/text/json.hpp"
 #include "tests/programs/normal_exp.hpp"
 
 // The linker's choice between clones comes before a sanitizer is ready for it.
@@ -351,7 +351,7 @@ void check(const std::filesystem::path& directory, const std::filesystem::path& 
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const nlohmann::ordered_json answer = {
+  const Json answer = {
       {"n", problem.n},
       {"m", problem.m},
       {"d", problem.d},

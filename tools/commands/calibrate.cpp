@@ -41,8 +41,6 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
 constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
 constexpr Index kQueries = 2048;  // about 50 ms a run
@@ -88,7 +86,7 @@ class Kept {
     Json measured = measure();
     stop();  // a signal disturbs a measurement
     if (journal_) {
-      journal_->append(Json{piece, measured}.dump() + "\n");
+      journal_->append(Json::array({piece, measured}).dump() + "\n");
     }
     return measured;
   }
@@ -336,13 +334,13 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
         const Measurement measurement =
             by_counters ? measure_by_papi(request, topology, {})
                         : measure_by_callgrind(under_callgrind(request), *caches, topology.source);
-        return Json{{"ratio", known(traffic_ratio(measurement, cache.level))},
+        return Json{{"ratio", traffic_ratio(measurement, cache.level)},
                     {"via", measurement.version}};
       });
       if (!measured.at("ratio").is_null()) {
         share.ratio = measured.at("ratio").get<double>();
       }
-      cache.via = measured.at("via");
+      cache.via = measured.at("via").get<std::string>();
     } catch (const Interrupted&) {
       throw;
     } catch (const std::runtime_error& error) {
@@ -411,7 +409,7 @@ Action add_calibrate(CLI::App& app) {
     const std::filesystem::path path = target(options->out);
     WholeFile file(path);
     Kept kept(path, {{"program", program_fingerprint()},
-                     {"model", known(calibration.topology.model)},
+                     {"model", calibration.topology.model},
                      {"source", calibration.topology.source},
                      {"caches", caches_json(calibration.topology)},
                      {"simd", calibration.simd},

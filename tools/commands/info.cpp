@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
@@ -22,8 +21,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A part of the build that may be switched off.
 struct BuildPart {
@@ -44,7 +41,7 @@ Json topology_json(const Topology& topology) {
   const bool cores = !topology.cores.empty();
   return {{"source", topology.source},
           {"this_system", topology.this_system},
-          {"model", known(topology.model)},
+          {"model", topology.model},
           {"cores", cores ? Json(topology.cores.size()) : Json()},
           {"units", cores ? Json(topology.units()) : Json()},
           {"pinning", topology.unpinnable.empty() ? "available" : topology.unpinnable},
@@ -83,7 +80,7 @@ std::string info_json(const Topology& topology, const Counters& counters) {
         part.version ? Json{{"version", *part.version}}
                      : Json{{"unavailable", fmt::format("built with {}=OFF", part.option)}};
   }
-  return json.dump(2) + "\n";
+  return json.document();
 }
 
 // "512.0 KiB, lines of 64 bytes, 8 ways, 2 of them, each for 1 core". Of unlike caches the first.

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/text/cells.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -23,42 +24,38 @@ std::vector<std::string> names(const std::vector<Signature>& operands) {
   return found;
 }
 
-std::string list_json(const std::optional<Shape>& shape) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const KernelName& name : kernel_names()) {
-    const Kernel& kernel = *name.kernel;
-    nlohmann::ordered_json entry = {{"name", name.text()},
-                                    {"given", names(name.given())},
-                                    {"returns", names(kernel.returns)},
-                                    {"summary", name.summary()}};
-    if (shape) {
-      entry["least_M"] = kernel.least_M(Problem(*shape, name.sharing));
-    }
-    all.push_back(std::move(entry));
-  }
-  return nlohmann::ordered_json{{"schema", 1}, {"kernels", std::move(all)}}.dump(2) + "\n";
+std::string in_words(const std::vector<Signature>& operands) {
+  return fmt::format("{}", fmt::join(names(operands), " "));
 }
 
-std::string list_text(const std::optional<Shape>& shape, Format format) {
-  const bool csv = format == Format::csv;
+std::string list_text(const std::optional<Shape>& shape) {
   const auto line = [&](const auto& name, const auto& given, const auto& returns, const auto& least,
                         const auto& summary) {
-    if (csv) {
-      return fmt::format("{},{},{},{}\"{}\"\n", name, given, returns,
-                         shape ? fmt::format("{},", least) : "", summary);
-    }
     return fmt::format("{:<29} {:<24} {:<12} {}{}\n", name, given, returns,
                        shape ? fmt::format("{:>14}  ", least) : "", summary);
   };
-  std::string text = csv ? fmt::format("kernel,given,returns,{}summary\n", shape ? "least_M," : "")
-                         : line("kernel", "given", "returns", "least M", "summary");
+  std::string text = line("kernel", "given", "returns", "least M", "summary");
   for (const KernelName& name : kernel_names()) {
-    const Kernel& kernel = *name.kernel;
-    text += line(name.text(), fmt::format("{}", fmt::join(names(name.given()), " ")),
-                 fmt::format("{}", fmt::join(names(kernel.returns), " ")),
-                 shape ? kernel.least_M(Problem(*shape, name.sharing)) : 0, name.summary());
+    text += line(name.text(), in_words(name.given()), in_words(name.kernel->returns),
+                 shape ? name.kernel->least_M(Problem(*shape, name.sharing)) : 0, name.summary());
   }
   return text;
+}
+
+// What programs get, a row a kernel.
+std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
+  return rows_of(kernel_names(), [&](const KernelName& name) {
+    const Kernel& kernel = *name.kernel;
+    Cells cells = {
+        {{"", "name", "kernel"}, name.text()},         {in_json("given"), names(name.given())},
+        {in_csv("given"), in_words(name.given())},     {in_json("returns"), names(kernel.returns)},
+        {in_csv("returns"), in_words(kernel.returns)}, {in_json("summary"), name.summary()}};
+    if (shape) {
+      cells.push_back({in_json_and_csv("least_M"), kernel.least_M(Problem(*shape, name.sharing))});
+    }
+    cells.push_back({in_csv("summary"), always_quoted(name.summary())});
+    return cells;
+  });
 }
 
 }  // namespace
@@ -86,7 +83,10 @@ Action add_list(CLI::App& app) {
                                                : "these are"));
     }
     const Format format = parse_format(options->format);
-    print(format == Format::json ? list_json(shape) : list_text(shape, format));
+    print(format == Format::table ? list_text(shape)
+          : format == Format::csv
+              ? csv_of(list_rows(shape))
+              : Json{{"schema", kSchema}, {"kernels", json_of(list_rows(shape))}}.document());
     return 0;
   };
 }

@@ -9,13 +9,13 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/attention.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/store_rows.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
@@ -101,56 +101,35 @@ void make(Store& store, const std::string& name, Index rows, Index cols, const F
   file->stay_as(file_of(name));
 }
 
-std::string info_csv(const nlohmann::ordered_json& matrices) {
-  std::string text =
-      "matrix,rows,columns,block_rows,block_columns,granule_rows,granule_columns,bytes,"
-      "fingerprint\n";
-  for (const auto& matrix : matrices) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", matrix["name"].get<std::string>(),
-                        matrix["rows"].get<Index>(), matrix["columns"].get<Index>(),
-                        matrix["block"][0].get<Index>(), matrix["block"][1].get<Index>(),
-                        matrix["granule"][0].get<Index>(), matrix["granule"][1].get<Index>(),
-                        matrix["bytes"].get<Index>(), matrix["fingerprint"].get<std::string>());
-  }
-  return text;
-}
-
-std::string info_table(const nlohmann::ordered_json& matrices) {
-  Table table;
-  table.add({"matrix", "rows", "columns", "block", "granule", "bytes", "fingerprint"});
-  const auto extents = [](const nlohmann::ordered_json& both) {
-    return fmt::format("{} x {}", both[0].get<Index>(), both[1].get<Index>());
+Cells cells_of(const std::string& name, const StoredMatrix& matrix) {
+  const auto& [rows, columns] = matrix.layout();
+  const auto both = [](Index r, Index c) {
+    return CellValue(Json::array({r, c})).shown(fmt::format("{} x {}", r, c));
   };
-  for (const auto& matrix : matrices) {
-    table.add({matrix["name"], grouped(matrix["rows"]), grouped(matrix["columns"]),
-               extents(matrix["block"]), extents(matrix["granule"]), grouped(matrix["bytes"]),
-               matrix["fingerprint"]});
-  }
-  return table.text();
+  return {{{"matrix", "name", "matrix"}, name},
+          {"rows", rows.extent},
+          {"columns", columns.extent},
+          {{"block", "block", ""}, both(rows.block, columns.block)},
+          {in_csv("block_rows"), rows.block},
+          {in_csv("block_columns"), columns.block},
+          {{"granule", "granule", ""}, both(rows.piece, columns.piece)},
+          {in_csv("granule_rows"), rows.piece},
+          {in_csv("granule_columns"), columns.piece},
+          {"bytes", StoredMatrix::file_bytes(matrix.layout()).value()},
+          {in_json("element"), "float32"},
+          {"fingerprint", fmt::format("{:016x}", matrix.fingerprint())}};
 }
 
 int info(const Path& directory, const Items& asked, Format format) {
   check_directory(directory);
   Store store(directory);
-  nlohmann::ordered_json matrices = nlohmann::ordered_json::array();
-  for (const std::string& name : chosen(store, asked)) {
-    const auto file = store.open(file_of(name));
-    const StoredMatrix& matrix = *file->matrix();
-    const auto& [rows, columns] = matrix.layout();
-    matrices.push_back({{"name", name},
-                        {"rows", rows.extent},
-                        {"columns", columns.extent},
-                        {"block", {rows.block, columns.block}},
-                        {"granule", {rows.piece, columns.piece}},
-                        {"bytes", StoredMatrix::file_bytes(matrix.layout()).value()},
-                        {"element", "float32"},
-                        {"fingerprint", fmt::format("{:016x}", matrix.fingerprint())}});
-  }
-  if (format == Format::json) {
-    print(nlohmann::ordered_json{{"schema", kSchema}, {"matrices", matrices}}.dump(2) + "\n");
-  } else {
-    print(format == Format::csv ? info_csv(matrices) : info_table(matrices));
-  }
+  const std::vector<Cells> rows = rows_of(chosen(store, asked), [&](const std::string& name) {
+    return cells_of(name, *store.open(file_of(name))->matrix());
+  });
+  print(format == Format::table ? table_of(rows)
+        : format == Format::csv
+            ? csv_of(rows)
+            : Json{{"schema", kSchema}, {"matrices", json_of(rows)}}.document());
   return 0;
 }
 

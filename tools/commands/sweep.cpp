@@ -22,7 +22,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/arithmetic/simd.hpp"
 #include "memsim/errors.hpp"
@@ -45,15 +44,13 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kTime = "time";
 
 // The first line of a journal: the suite, program and machine of its points.
 Json head_of(const Suite& suite, const Topology& topology) {
   Json head = {{"suite", suite.text}, {"program", program_fingerprint()}};
   if (suite.how == kTime) {
-    head["machine"] = {topology.model.value_or("unknown"), simd_target()};
+    head["machine"] = Json::array({topology.model.value_or("unknown"), simd_target()});
   }
   return head;
 }
@@ -74,7 +71,7 @@ std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
     }
   }();
   if (found != head) {
-    const bool same_suite = found.is_object() && found.value("suite", Json()) == head["suite"];
+    const bool same_suite = found.is_object() && found.value("suite", Json()) == head.at("suite");
     throw InputError(
         fmt::format("{} holds the points of another {}: take another directory, or remove this one",
                     directory, same_suite ? "build of redblue, or of another machine" : "suite"));

@@ -10,13 +10,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/gate/comparison.hpp"
 #include "runtime/gate/isolated.hpp"
-#include "runtime/text/table.hpp"
+#include "runtime/text/cells.hpp"
 #include "tools/cli/frame.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -25,8 +24,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kOwnSchema = 1;
 
@@ -77,28 +74,38 @@ struct OwnReport {
   }
 };
 
-std::string to_table(const OwnReport& report) {
-  Table table;
-  std::vector<std::string> heads = {"phase", "reads", "writes", "peak"};
+// A row a phase, and last the total, which has no path in JSON and what only it knows.
+std::vector<Cells> own_rows(const OwnReport& report) {
   const bool both = report.counted && report.formula;
-  if (both) {
-    heads.insert(heads.end(), {"formula", "difference"});
-  }
-  table.add(std::move(heads));
+  std::vector<Cells> rows;
   report.each_row([&](const std::string& name, const PhaseCounts& phase, const PhaseCounts* said) {
-    std::vector<std::string> cells = {name.empty() ? kOutside : name, grouped(phase.io.reads),
-                                      grouped(phase.io.writes), grouped(phase.peak)};
-    if (both) {
-      cells.push_back(said == nullptr ? "-" : grouped(said->io.io()));
-      cells.push_back(grouped(phase.io.io() - (said == nullptr ? 0 : said->io.io())));
+    Cells cells = {
+        {{"phase", "path", "phase"}, CellValue(name).shown(name.empty() ? kOutside : name)},
+        {"reads", phase.io.reads},
+        {"writes", phase.io.writes},
+        {"peak", phase.peak}};
+    if (report.counted) {
+      cells.push_back({in_json("flops"), phase.operations.flops});
+      cells.push_back({in_json("elementwise"), phase.operations.elementwise});
     }
-    table.add(std::move(cells));
+    if (said != nullptr) {
+      cells.push_back({in_json("formula.reads"), said->io.reads});
+      cells.push_back({in_json("formula.writes"), said->io.writes});
+      cells.push_back({in_json("formula.peak"), said->peak});
+    }
+    if (both) {
+      const Index io = said == nullptr ? 0 : said->io.io();
+      cells.push_back({in_table("formula"), said == nullptr ? Json() : Json(io)});
+      cells.push_back({in_table("difference"), phase.io.io() - io});
+    }
+    rows.push_back(std::move(cells));
   });
-  return fmt::format("{}   (all in words)\n\n{}", to_string(report.point), table.text());
+  return rows;
 }
 
-Json counts(const PhaseCounts& phase) {
-  return {{"reads", phase.io.reads}, {"writes", phase.io.writes}, {"peak", phase.peak}};
+std::string to_table(const OwnReport& report) {
+  return fmt::format("{}   (all in words)\n\n{}", to_string(report.point),
+                     table_of(own_rows(report)));
 }
 
 std::string to_json(const OwnReport& report) {
@@ -106,40 +113,23 @@ std::string to_json(const OwnReport& report) {
   for (const auto& [name, value] : report.point.arguments) {
     json[name] = std::get<Index>(value);
   }
-  Json rows = Json::array();
-  report.each_row([&](const std::string& name, const PhaseCounts& phase, const PhaseCounts* said) {
-    Json row = {{"path", name}};
-    row.update(counts(phase));
-    if (report.counted) {
-      row["flops"] = phase.operations.flops;
-      row["elementwise"] = phase.operations.elementwise;
-    }
-    if (said != nullptr) {
-      row["formula"] = counts(*said);
-    }
-    rows.push_back(std::move(row));
-  });
-  Json total = rows.back();
-  rows.erase(rows.size() - 1);
-  total.erase("path");
-  total["io"] = total["reads"].get<Index>() + total["writes"].get<Index>();
-  json["phases"] = std::move(rows);
-  json["total"] = std::move(total);
-  return json.dump(2) + "\n";
+  std::vector<Cells> phases = own_rows(report);
+  Cells total = std::move(phases.back());
+  phases.pop_back();
+  total.front().names.key = "";
+  const auto words = [&](std::size_t k) { return total[k].value.json.get<Index>(); };
+  total.push_back({in_json("io"), words(1) + words(2)});
+  json["phases"] = json_of(phases);
+  json["total"] = json_of(total);
+  return json.document();
 }
 
 std::string to_csv(const OwnReport& report) {
-  std::string names, values;
+  Cells point = {{in_csv("kernel"), report.point.subject}};
   for (const auto& [name, value] : report.point.arguments) {
-    names += "," + name;
-    values += "," + to_string(value);
+    point.push_back({in_csv(name), std::get<Index>(value)});
   }
-  std::string text = "kernel" + names + ",phase,reads,writes,peak\n";
-  report.each_row([&](const std::string& name, const PhaseCounts& phase, const PhaseCounts*) {
-    text += fmt::format("{}{},{},{},{},{}\n", csv_cell(report.point.subject), values,
-                        csv_cell(name), phase.io.reads, phase.io.writes, phase.peak);
-  });
-  return text;
+  return csv_of(rows_of(own_rows(report), [&](const Cells& row) { return joined(point, row); }));
 }
 
 // A kernel and its arguments: an option for each size that any kernel has.

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/system/read_text.hpp"
 #include "runtime/text/parse_json.hpp"
@@ -17,8 +16,6 @@
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostPoints = 100'000;
 constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may replace a suite
@@ -41,7 +38,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 }
 
 std::vector<Json> as_list(const Json& json) {
-  return json.is_array() ? json.get<std::vector<Json>>() : std::vector<Json>{json};
+  return json.is_array() ? std::vector<Json>(json.begin(), json.end()) : std::vector<Json>{json};
 }
 
 // A kernel that an entry asks for by its name, or by a pattern that may match others, too.
@@ -56,7 +53,7 @@ std::vector<Asked> asked_by(const Json& entry, const std::string& place,
     throw InputError(place + " has no \"kernel\"");
   }
   std::vector<Asked> found;
-  for (const Json& name : as_list(entry["kernel"])) {
+  for (const Json& name : as_list(entry.at("kernel"))) {
     if (!name.is_string()) {
       throw InputError(fmt::format("{}, kernel: {} is no name", place, in_short(name)));
     }
@@ -84,8 +81,11 @@ std::vector<Asked> asked_by(const Json& entry, const std::string& place,
 // A size as a number or as text. M may be in bytes, but no part of a cache: a suite is for all
 // machines.
 Index size_of(const Json& json, const std::string& place, bool is_M) {
-  if (json.is_number_unsigned() && json > 0 && json.get<std::uint64_t>() <= INT64_MAX) {
-    return json.get<Index>();
+  if (json.is_number_unsigned()) {
+    const auto size = json.get<std::uint64_t>();
+    if (size > 0 && size <= INT64_MAX) {
+      return static_cast<Index>(size);
+    }
   }
   if (!json.is_string()) {
     throw InputError(
@@ -115,21 +115,21 @@ std::vector<Value> range_of(const Json& json, const std::string& place, bool is_
     throw InputError(fmt::format("{}: a range has from, to, and either times or step: {}", place,
                                  in_short(json)));
   }
-  const Index from = size_of(json["from"], place + ", from", is_M);
-  const Index to = size_of(json["to"], place + ", to", is_M);
+  const Index from = size_of(json.at("from"), place + ", from", is_M);
+  const Index to = size_of(json.at("to"), place + ", to", is_M);
   std::set<Index> sizes;
   if (grows) {
-    const double times = json["times"].is_number() ? json["times"].get<double>() : 0;
+    const double times = json.at("times").is_number() ? json.at("times").get<double>() : 0;
     if (!(times >= 1.001) || !std::isfinite(times)) {
       throw InputError(
-          fmt::format("{}, times: {} is no factor above 1", place, in_short(json["times"])));
+          fmt::format("{}, times: {} is no factor above 1", place, in_short(json.at("times"))));
     }
     for (auto size = static_cast<double>(from); size < static_cast<double>(to) + 0.5;
          size *= times) {
       sizes.insert(std::llround(size));
     }
   } else {
-    const Index step = size_of(json["step"], place + ", step", is_M);
+    const Index step = size_of(json.at("step"), place + ", step", is_M);
     if ((to - from) / step >= static_cast<Index>(kMostPoints)) {
       throw InputError(fmt::format("{}: a range of more than {} sizes", place, kMostPoints));
     }
@@ -323,22 +323,22 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
   }
   Suite suite{.how = hows.front(), .points = {}, .text = text};
   if (document.contains("how")) {
-    const Json& how = document["how"];
+    const Json& how = document.at("how");
     if (std::ranges::none_of(hows, [&](const std::string& known) { return how == known; })) {
       throw InputError(
           fmt::format("{}, how: {}: expected {}", path, in_short(how), fmt::join(hows, " or ")));
     }
     suite.how = how.get<std::string>();
   }
-  if (!document.contains("points") || !document["points"].is_array()) {
+  if (!document.contains("points") || !document.at("points").is_array()) {
     throw InputError(path + " has no \"points\": a list of entries");
   }
-  if (document["points"].empty()) {
+  if (document.at("points").empty()) {
     throw InputError(path + " has an empty list of \"points\": there is nothing to do");
   }
   std::set<std::string> known;
   std::size_t k = 0;
-  for (const Json& entry : document["points"]) {
+  for (const Json& entry : document.at("points")) {
     add_entry(entry, fmt::format("{}, points {}", path, ++k), subjects, known, suite);
   }
   return suite;

@@ -1,0 +1,152 @@
+#include "runtime/text/cells.hpp"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+// As a program's user would type it.
+std::string plain(const Json& json) {
+  return json.is_string()            ? json.get<std::string>()
+         : json.is_boolean()         ? (json.get<bool>() ? "yes" : "no")
+         : json.is_number_unsigned() ? fmt::format("{}", json.get<std::uint64_t>())
+         : json.is_integer()         ? fmt::format("{}", json.get<std::int64_t>())
+         : json.is_number()          ? fmt::format("{}", json.get<double>())
+                                     : json.dump();
+}
+
+std::string for_people(const CellValue& value) {
+  if (value.reworded) {
+    return value.text;
+  }
+  return value.absent || value.json.is_null() ? "-"
+         : value.json.is_integer()            ? grouped(value.json.get<Index>())
+                                              : plain(value.json);
+}
+
+std::string for_csv(const CellValue& value) {
+  if (value.absent || value.json.is_null()) {
+    return "";
+  }
+  const std::string text = plain(value.json);
+  return value.quoted ? fmt::format("\"{}\"", text) : csv_cell(text);
+}
+
+template <class Of>
+std::vector<std::string> present(const Cells& cells, std::string CellNames::*name, const Of& of) {
+  std::vector<std::string> found;
+  for (const Cell& cell : cells) {
+    if (!(cell.names.*name).empty()) {
+      found.push_back(of(cell));
+    }
+  }
+  return found;
+}
+
+std::string line_of(const std::vector<std::string>& texts) {
+  return fmt::format("{}\n", fmt::join(texts, ","));
+}
+
+}  // namespace
+
+CellNames in_table(std::string title) {
+  return {std::move(title), "", ""};
+}
+CellNames in_json(std::string key) {
+  return {"", std::move(key), ""};
+}
+CellNames in_csv(std::string column) {
+  return {"", "", std::move(column)};
+}
+CellNames in_json_and_csv(const std::string& name) {
+  return {"", name};
+}
+
+CellValue CellValue::shown(std::string as) const {
+  CellValue value = *this;
+  value.text = std::move(as);
+  value.reworded = true;
+  return value;
+}
+
+CellValue decimals(const std::optional<double>& value, int digits, std::string_view unit,
+                   const char* unknown) {
+  return CellValue(value).shown(value ? fmt::format("{:.{}f}{}", *value, digits, unit) : unknown);
+}
+
+CellValue always_quoted(std::string_view text) {
+  CellValue value = text;
+  value.quoted = true;
+  return value;
+}
+
+CellValue absent() {
+  CellValue value = nullptr;
+  value.absent = true;
+  return value;
+}
+
+Cells joined(Cells cells, const Cells& more) {
+  cells.insert(cells.end(), more.begin(), more.end());
+  return cells;
+}
+
+std::string table_of(const std::vector<Cells>& rows) {
+  Table table;
+  table.add(
+      present(rows.front(), &CellNames::title, [](const Cell& cell) { return cell.names.title; }));
+  for (const Cells& cells : rows) {
+    table.add(
+        present(cells, &CellNames::title, [](const Cell& cell) { return for_people(cell.value); }));
+  }
+  return table.text();
+}
+
+Json json_of(const Cells& cells) {
+  Json object = Json::object();
+  for (const auto& [names, value] : cells) {
+    if (names.key.empty() || value.absent) {
+      continue;
+    }
+    Json* at = &object;
+    std::string_view key = names.key;
+    for (std::size_t dot = 0; (dot = key.find('.')) != std::string_view::npos;) {
+      at = &(*at)[key.substr(0, dot)];
+      key.remove_prefix(dot + 1);
+    }
+    (*at)[key] = value.json;
+  }
+  return object;
+}
+
+Json json_of(const std::vector<Cells>& rows) {
+  Json array = Json::array();
+  for (const Cells& cells : rows) {
+    array.push_back(json_of(cells));
+  }
+  return array;
+}
+
+std::string csv_head(const Cells& cells) {
+  return line_of(present(cells, &CellNames::column,
+                         [](const Cell& cell) { return csv_cell(cell.names.column); }));
+}
+
+std::string csv_line(const Cells& cells) {
+  return line_of(
+      present(cells, &CellNames::column, [](const Cell& cell) { return for_csv(cell.value); }));
+}
+
+std::string csv_of(const std::vector<Cells>& rows) {
+  std::string text = csv_head(rows.front());
+  for (const Cells& cells : rows) {
+    text += csv_line(cells);
+  }
+  return text;
+}
+
+}  // namespace redblue
