@@ -4,16 +4,14 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/report/context.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/bounds.hpp"
 
 namespace redblue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view to_string(NestLine::Kind kind) {
   return kind == NestLine::Kind::loop ? "loop" : "step";
@@ -31,9 +29,10 @@ Index words_that_stay(const NestLine& line) {
   return sum.value();
 }
 
-// Nothing where nothing moves.
-std::string moved(Words words) {
-  return words == Words(0) ? "" : grouped(words.value());
+// People see nothing where nothing moves.
+CellValue moved(Words words) {
+  const CellValue value = words.value();
+  return words == Words(0) ? value.shown("") : value;
 }
 
 std::string names_that_stay(const NestLine& line) {
@@ -42,6 +41,45 @@ std::string names_that_stay(const NestLine& line) {
     names += (names.empty() ? "" : ", ") + stay.name;
   }
   return names;
+}
+
+Json stays_json(const NestLine& line) {
+  Json stays = Json::array();
+  for (const NestLine::Stay& stay : line.stays) {
+    stays.push_back({{"tile", stay.name}, {"words", stay.words.value()}});
+  }
+  return stays;
+}
+
+Cells cells_of(const NestLine& line) {
+  const CellValue nothing = CellValue(nullptr).shown("");
+  const auto of_loop = [&](const CellValue& value) { return is_loop(line) ? value : nothing; };
+  const CellValue words = words_that_stay(line);
+  return {{in_table("loop nest"),
+           std::string(static_cast<std::size_t>(2 * line.depth), ' ') + line.text},
+          {"phase", line.phase},
+          {in_json_and_csv("depth"), line.depth},
+          {in_json_and_csv("kind"), to_string(line.kind)},
+          {in_json_and_csv("text"), line.text},
+          {"trips", of_loop(line.trips)},
+          {"block", of_loop(line.block)},
+          {in_json("stays"), stays_json(line)},
+          {{"stays", "", "stays"}, of_loop(names_that_stay(line))},
+          {{"words", "", "words"}, of_loop(line.stays.empty() ? words.shown("") : words)},
+          {"reads", moved(line.reads)},
+          {"writes", moved(line.writes)}};
+}
+
+// The last row of the table.
+Cells total_cells(const NestReport& report) {
+  const PhaseCost all = total(report.plan.phases);
+  Cells cells = {{in_table("loop nest"), "total"}};
+  for (const char* title : {"phase", "trips", "block", "stays", "words"}) {
+    cells.push_back({in_table(title), ""});
+  }
+  cells.push_back({in_table("reads"), all.reads.value()});
+  cells.push_back({in_table("writes"), all.writes.value()});
+  return cells;
 }
 
 }  // namespace
@@ -57,29 +95,9 @@ std::string to_table(const NestReport& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
-  Table table;
-  table.add({"loop nest", "phase", "trips", "block", "stays", "words", "reads", "writes"});
-  for (const NestLine& line : report.lines) {
-    std::vector<std::string> cells = {
-        std::string(static_cast<std::size_t>(2 * line.depth), ' ') + line.text,
-        line.phase,
-        "",
-        "",
-        "",
-        "",
-        moved(line.reads),
-        moved(line.writes)};
-    if (is_loop(line)) {
-      cells[2] = grouped(line.trips);
-      cells[3] = grouped(line.block);
-      cells[4] = names_that_stay(line);
-      cells[5] = line.stays.empty() ? "" : grouped(words_that_stay(line));
-    }
-    table.add(std::move(cells));
-  }
-  const PhaseCost all = total(report.plan.phases);
-  table.add({"total", "", "", "", "", "", grouped(all.reads.value()), grouped(all.writes.value())});
-  return text + "\n" + table.text();
+  std::vector<Cells> rows = rows_of(report.lines, cells_of);
+  rows.push_back(total_cells(report));
+  return text + "\n" + table_of(rows);
 }
 
 std::string to_json(const NestReport& report) {
@@ -93,48 +111,23 @@ std::string to_json(const NestReport& report) {
                {"M", plan.M},
                {"sharing", to_string(plan.problem.sharing)},
                {"blocks", Json::object()},
-               {"loops", Json::array()}};
+               {"loops", json_of(rows_of(report.lines, cells_of))}};
   for (const auto& [name, size] : plan.blocks) {
     json["blocks"][name] = size;
   }
-  for (const NestLine& line : report.lines) {
-    Json entry = {{"phase", line.phase},
-                  {"depth", line.depth},
-                  {"kind", to_string(line.kind)},
-                  {"text", line.text},
-                  {"trips", nullptr},
-                  {"block", nullptr},
-                  {"stays", Json::array()},
-                  {"reads", line.reads.value()},
-                  {"writes", line.writes.value()}};
-    if (is_loop(line)) {
-      entry["trips"] = line.trips;
-      entry["block"] = line.block;
-    }
-    for (const NestLine::Stay& stay : line.stays) {
-      entry["stays"].push_back({{"tile", stay.name}, {"words", stay.words.value()}});
-    }
-    json["loops"].push_back(std::move(entry));
-  }
-  return json.dump(2) + "\n";
+  return json.document();
 }
 
 std::string to_csv(const NestReport& report) {
   const Plan& plan = report.plan;
-  const auto [n, m, d] = plan.problem.shape;
-  std::string text =
-      "kernel,n,m,d,M,sharing,phase,depth,kind,text,trips,block,stays,words,reads,writes\n";
-  for (const NestLine& line : report.lines) {
-    const std::string loop =
-        is_loop(line) ? fmt::format("{},{},{},{}", line.trips, line.block,
-                                    csv_cell(names_that_stay(line)), words_that_stay(line))
-                      : ",,,";
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", spelled(plan), n, m, d, plan.M,
-                    to_string(plan.problem.sharing), line.phase, line.depth, to_string(line.kind),
-                    csv_cell(line.text), loop, line.reads.value(), line.writes.value());
-  }
-  return text;
+  const Cells head = {{in_csv("kernel"), spelled(plan)},
+                      {in_csv("n"), plan.problem.shape.n},
+                      {in_csv("m"), plan.problem.shape.m},
+                      {in_csv("d"), plan.problem.shape.d},
+                      {in_csv("M"), plan.M},
+                      {in_csv("sharing"), to_string(plan.problem.sharing)}};
+  return csv_of(
+      rows_of(report.lines, [&](const NestLine& line) { return joined(head, cells_of(line)); }));
 }
 
 }  // namespace redblue

@@ -51,8 +51,8 @@ std::string Cli::data(const std::string& line) const {
   return outcome.out;
 }
 
-Json Cli::json(const std::string& line) const {
-  return Json::parse(data(line + " --format json"));
+nlohmann::json Cli::json(const std::string& line) const {
+  return nlohmann::json::parse(data(line + " --format json"));
 }
 
 void Cli::expect_refused(const Process& process, int code, const std::string& message) const {

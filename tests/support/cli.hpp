@@ -31,7 +31,7 @@ class Cli : public ::testing::Test {
   // Standard output of a command that succeeds with an empty standard error.
   std::string data(const std::string& line) const;
   // The same, parsed.
-  [[nodiscard]] Json json(const std::string& line) const;
+  [[nodiscard]] nlohmann::json json(const std::string& line) const;
 
   // Expects this exit code, one line on standard error that matches, nothing on standard output,
   // and an unchanged directory.

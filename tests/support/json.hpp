@@ -8,10 +8,13 @@
 
 namespace redblue {
 
+// Tests read what redblue writes with the library's own type, not with redblue::Json.
+namespace {
 using Json = nlohmann::json;
+}
 using Keys = std::set<std::string>;
 
-inline Keys keys(const Json& object) {
+inline Keys keys(const nlohmann::json& object) {
   Keys found;
   for (const auto& item : object.items()) {
     found.insert(item.key());
