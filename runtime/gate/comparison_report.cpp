@@ -56,7 +56,7 @@ std::string note_of(const Difference& difference) {
 }
 
 // The cells of a difference after its point: phase, metric, before, now, change, share.
-std::vector<std::string> cells_of(const Difference& difference) {
+std::vector<std::string> difference_cells(const Difference& difference) {
   const Index change = difference.after - difference.before;
   const std::string share =
       difference.before == 0 ? "new" : to_share(difference.before, difference.after);
@@ -103,7 +103,7 @@ std::string text_table(const Comparison& comparison) {
     if (++lines > kMostLines) {
       return;
     }
-    std::vector<std::string> cells = cells_of(difference);
+    std::vector<std::string> cells = difference_cells(difference);
     cells.insert(cells.begin(), &compared == last ? "" : to_string(compared.point));
     table.add(std::move(cells));
     notes.push_back(note_of(difference));
@@ -127,7 +127,7 @@ std::string text_table(const Comparison& comparison) {
 }
 
 // What programs get of a difference.
-Cells cells_of(const Compared& compared, const Difference& difference) {
+Cells difference_cells(const Compared& compared, const Difference& difference) {
   const auto& [kind, phase, metric, before, after, why, hidden_by] = difference;
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
   Cells cells = {{in_json_and_csv("kernel"), compared.point.subject},
@@ -147,7 +147,7 @@ Cells cells_of(const Compared& compared, const Difference& difference) {
 std::string json_text(const Comparison& comparison) {
   Json found = Json::array();
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    found.push_back(json_of(cells_of(compared, difference)));
+    found.push_back(json_of(difference_cells(compared, difference)));
   });
   return Json{{"schema", kComparisonSchema},
               {"before", comparison.before},
@@ -162,9 +162,9 @@ std::string json_text(const Comparison& comparison) {
 }
 
 std::string csv_text(const Comparison& comparison) {
-  std::string text = csv_head(cells_of({}, {}));
+  std::string text = csv_head(difference_cells({}, {}));
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    text += csv_line(cells_of(compared, difference));
+    text += csv_line(difference_cells(compared, difference));
   });
   return text;
 }
@@ -189,7 +189,7 @@ std::string markdown_text(const Comparison& comparison) {
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
     text += std::exchange(head, "");
     text += "| " + markdown_cell(to_string(compared.point)) + " | ";
-    for (const std::string& cell : cells_of(difference)) {
+    for (const std::string& cell : difference_cells(difference)) {
       text += markdown_cell(cell) + " | ";
     }
     text += markdown_cell(note_of(difference)) + " |\n";

@@ -108,7 +108,7 @@ std::string remark(const BoundReport& report, const Bound& bound) {
              : fmt::format("{}, as here", bound.regime);
 }
 
-Cells cells_of(const BoundReport& report, const Bound& bound) {
+Cells bound_cells(const BoundReport& report, const Bound& bound) {
   Cells cells = {{{"bound", "name"}, always_quoted(bound.name)},
                  {"words", bound.words},
                  {"status", to_string(bound.status)},
@@ -125,7 +125,7 @@ Cells cells_of(const BoundReport& report, const Bound& bound) {
 }
 
 std::vector<Cells> bound_rows(const BoundReport& report) {
-  return rows_of(report.bounds, [&](const Bound& bound) { return cells_of(report, bound); });
+  return rows_of(report.bounds, [&](const Bound& bound) { return bound_cells(report, bound); });
 }
 
 std::vector<Cells> statement_rows(const BoundReport& report) {

@@ -65,6 +65,22 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) 
   return json;
 }
 
+Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M) {
+  return {{in_json_and_csv("kernel"), kernel},
+          {in_json_and_csv("n"), shape.n},
+          {in_json_and_csv("m"), shape.m},
+          {in_json_and_csv("d"), shape.d},
+          {in_json_and_csv("M"), M}};
+}
+
+Json blocks_json(const Blocks& blocks) {
+  Json json = Json::object();
+  for (const auto& [name, size] : blocks) {
+    json[name] = size;
+  }
+  return json;
+}
+
 Json bound_json(const Bound& bound) {
   return {{"words", bound.words}, {"term", bound.name}, {"status", to_string(bound.status)}};
 }

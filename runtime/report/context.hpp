@@ -26,6 +26,12 @@ Cells task_cells(const Task& task, bool everywhere = false);
 // The beginning of the document of a report on a task: schema, context, the problem.
 Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from);
 
+// The beginning of a document on one kernel, without its schema and context, and of a line of CSV:
+// kernel, n, m, d, M.
+Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M);
+
+// {Br: 64, Bc: 8}
+Json blocks_json(const Blocks& blocks);
 // {words, term, status}
 Json bound_json(const Bound& bound);
 

@@ -73,7 +73,7 @@ CellValue name_of(const Choice* choice) {
 }
 
 // `again`: the row above is of the same device.
-Cells cells_of(const DeviceChoice& choice, bool again) {
+Cells device_cells(const DeviceChoice& choice, bool again) {
   const Device& device = choice.device;
   const Task& task = choice.task;
   const auto [n, m, d] = task.shape;
@@ -115,7 +115,7 @@ std::vector<Cells> device_rows(const DeviceReport& report) {
   return rows_of(report.choices, [&](const DeviceChoice& choice) {
     const bool again = last != nullptr && last->name == choice.device.name;
     last = &choice.device;
-    return cells_of(choice, again);
+    return device_cells(choice, again);
   });
 }
 

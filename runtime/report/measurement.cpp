@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "runtime/report/context.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 
@@ -98,43 +99,64 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   return measured;
 }
 
-Json ratio(const MeasuredPhase& phase) {
+std::optional<double> ratio(const MeasuredPhase& phase) {
   const Index counted = phase.counted.io.io();
-  return phase.traffic && counted > 0
-             ? Json(static_cast<double>(phase.traffic->io()) / static_cast<double>(counted))
-             : Json();
+  return phase.traffic && counted > 0 ? std::optional(static_cast<double>(phase.traffic->io()) /
+                                                      static_cast<double>(counted))
+                                      : std::nullopt;
 }
 
 Json cache_json(const SimulatedCache& cache) {
   return {{"bytes", cache.bytes}, {"ways", cache.ways}, {"line", cache.line}};
 }
 
-Json phase_json(const Measurement& measurement, const MeasuredPhase& phase) {
-  Json json = {{"reads", phase.counted.io.reads}, {"writes", phase.counted.io.writes}};
-  if (phase.traffic) {
-    json["traffic"] = {{"in", phase.traffic->in}, {"out", phase.traffic->out}};
-    json["ratio"] = ratio(phase);
-  }
+// Of a phase, or of the `whole` part. The table has the traffic that a simulation knows, else the
+// events, of lines in words; JSON and CSV have both.
+Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, bool whole) {
+  const auto& [path, io, operations, peak] = phase.counted;
+  const bool simulated = measurement.simulation.has_value();
+  const auto title = [&](const char* of_traffic) { return simulated ? of_traffic : ""; };
+  const LineTraffic traffic = phase.traffic.value_or(LineTraffic());
+  const auto known = [&](const CellValue& value) { return phase.traffic ? value : absent(); };
+  const Json over = ratio(phase);
+  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : path},
+                 {"reads", io.reads},
+                 {"writes", io.writes},
+                 {{title("lines in"), "traffic.in", "traffic_in"}, known(traffic.in)},
+                 {{title("lines out"), "traffic.out", "traffic_out"}, known(traffic.out)},
+                 {in_table(title("traffic")), known(traffic.io())},
+                 {{title("traffic / counted"), "ratio", ""}, known(decimals(ratio(phase), 3))},
+                 {in_csv("ratio"), over.is_null() ? over : Json(over.dump())}};
+  Json events;
   for (std::size_t i = 0; i < phase.events.size(); ++i) {
-    json["events"][measurement.events[i].name] = phase.events[i];
+    const auto& [name, lines_into, line] = measurement.events[i];
+    events[name] = phase.events[i];
+    cells.push_back({in_csv(name), phase.events[i]});
+    if (!simulated) {
+      const Index words = lines_into ? line / Index{sizeof(float)} : 1;
+      cells.push_back({in_table(lines_into ? fmt::format("into {}", to_string(*lines_into)) : name),
+                       phase.events[i] * words});
+    }
   }
-  return json;
+  cells.push_back({in_json("events"), events.is_null() ? absent() : CellValue(events)});
+  return cells;
+}
+
+// A row a phase, and the last one of all of it.
+std::vector<Cells> part_rows(const Measurement& measurement, const MeasuredPart& part) {
+  std::vector<Cells> rows = rows_of(part.phases, [&](const MeasuredPhase& phase) {
+    return measured_cells(measurement, phase, false);
+  });
+  rows.push_back(measured_cells(measurement, part.total, true));
+  return rows;
 }
 
 Json part_json(const Measurement& measurement, const MeasuredPart& part) {
-  Json blocks = Json::object();
-  for (const auto& [name, size] : part.blocks) {
-    blocks[name] = size;
-  }
-  Json phases = Json::array();
-  for (const MeasuredPhase& phase : part.phases) {
-    Json entry = {{"path", phase.counted.path}};
-    entry.update(phase_json(measurement, phase));
-    phases.push_back(std::move(entry));
-  }
-  return {{"blocks", std::move(blocks)},
-          {"phases", std::move(phases)},
-          {"total", phase_json(measurement, part.total)}};
+  std::vector<Cells> rows = part_rows(measurement, part);
+  Json total = json_of(rows.back());
+  rows.pop_back();
+  return {
+      {"blocks", blocks_json(part.blocks)}, {"phases", json_of(rows)}, {"total", std::move(total)}};
 }
 
 std::string words(const SimulatedCache& cache) {
@@ -163,75 +185,8 @@ std::string legend(const Measurement& measurement) {
   return text + "\n";
 }
 
-// The cells after the counted words.
-std::vector<std::string> heads(const Measurement& measurement) {
-  if (measurement.simulation) {
-    return {"lines in", "lines out", "traffic", "traffic / counted"};
-  }
-  std::vector<std::string> all;
-  for (const MeasuredEvent& event : measurement.events) {
-    all.push_back(event.lines_into ? fmt::format("into {}", to_string(*event.lines_into))
-                                   : event.name);
-  }
-  return all;
-}
-
-std::vector<std::string> cells(const Measurement& measurement, const MeasuredPhase& phase) {
-  std::vector<std::string> all;
-  if (measurement.simulation) {
-    const Json of = ratio(phase);
-    all = {grouped(phase.traffic->in), grouped(phase.traffic->out), grouped(phase.traffic->io()),
-           of.is_null() ? "-" : fmt::format("{:.3f}", of.get<double>())};
-  } else {
-    for (std::size_t i = 0; i < phase.events.size(); ++i) {
-      const MeasuredEvent& event = measurement.events[i];
-      const Index each = event.lines_into ? event.line / Index{sizeof(float)} : 1;
-      all.push_back(grouped(phase.events[i] * each));
-    }
-  }
-  return all;
-}
-
-std::string table(const Measurement& measurement, const MeasuredPart& part) {
-  Table table;
-  const auto row = [&](const std::string& name, const std::string& reads, const std::string& writes,
-                       const std::vector<std::string>& more) {
-    std::vector<std::string> line = {name, reads, writes};
-    line.insert(line.end(), more.begin(), more.end());
-    table.add(std::move(line));
-  };
-  row("phase", "reads", "writes", heads(measurement));
-  for (const MeasuredPhase& phase : part.phases) {
-    row(phase.counted.path, grouped(phase.counted.io.reads), grouped(phase.counted.io.writes),
-        cells(measurement, phase));
-  }
-  row("total", grouped(part.total.counted.io.reads), grouped(part.total.counted.io.writes),
-      cells(measurement, part.total));
-  return table.text();
-}
-
 std::string title(const MeasuredPart& part) {
   return to_string(Plan{part.kernel, Problem(part.shape), part.M, part.blocks, {}});
-}
-
-void append_csv(std::string& text, const MeasuredPart& part, const std::string& operands) {
-  const auto row = [&](const std::string& name, const MeasuredPhase& phase) {
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},", part.kernel, part.shape.n, part.shape.m,
-                    part.shape.d, part.M, name, phase.counted.io.reads, phase.counted.io.writes);
-    const Json of = ratio(phase);
-    text += phase.traffic ? fmt::format("{},{},{}", phase.traffic->in, phase.traffic->out,
-                                        of.is_null() ? "" : of.dump())
-                          : std::string(",,");
-    for (const std::int64_t count : phase.events) {
-      text += fmt::format(",{}", count);
-    }
-    text += "," + operands + "\n";
-  };
-  for (const MeasuredPhase& phase : part.phases) {
-    row(phase.counted.path, phase);
-  }
-  row("total", part.total);
 }
 
 }  // namespace
@@ -294,10 +249,10 @@ std::string to_table(const Measurement& measurement) {
     text += to_words(*measurement.M_from) + "\n";
   }
   text += "operands: " + to_words(measurement.operands, measurement.seed) + "\n";
-  text += legend(measurement) + "\n" + table(measurement, measurement.kernel);
+  text += legend(measurement) + "\n" + table_of(part_rows(measurement, measurement.kernel));
   if (measurement.forward) {
     text += fmt::format("\nO and L by {}\n\n{}", title(*measurement.forward),
-                        table(measurement, *measurement.forward));
+                        table_of(part_rows(measurement, *measurement.forward)));
   }
   return text;
 }
@@ -321,11 +276,10 @@ std::string to_json(const Measurement& measurement) {
       used["events"].push_back(std::move(entry));
     }
   }
-  Json json = {{"schema", kSchema},       {"context", context_json(measurement.M_from)},
-               {"kernel", kernel.kernel}, {"n", kernel.shape.n},
-               {"m", kernel.shape.m},     {"d", kernel.shape.d},
-               {"M", kernel.M},           {"via", measurement.via},
-               {"used", std::move(used)}};
+  Json json = {{"schema", kSchema}, {"context", context_json(measurement.M_from)}};
+  json.update(json_of(kernel_cells(kernel.kernel, kernel.shape, kernel.M)));
+  json["via"] = measurement.via;
+  json["used"] = std::move(used);
   json["context"]["simd"] = measurement.simd;
   json["seed"] = measurement.seed;
   json["operands"] = Json::object();
@@ -341,17 +295,19 @@ std::string to_json(const Measurement& measurement) {
 }
 
 std::string to_csv(const Measurement& measurement) {
-  std::string text = "kernel,n,m,d,M,phase,reads,writes,traffic_in,traffic_out,ratio";
-  for (const MeasuredEvent& event : measurement.events) {
-    text += "," + event.name;
-  }
-  text += ",operands\n";
-  const std::string operands = to_cell(measurement.operands);
-  append_csv(text, measurement.kernel, operands);
+  std::vector<Cells> rows;
+  const auto add = [&](const MeasuredPart& part) {
+    const Cells head = kernel_cells(part.kernel, part.shape, part.M);
+    for (const Cells& row : part_rows(measurement, part)) {
+      rows.push_back(
+          joined(joined(head, row), {{in_csv("operands"), to_cell(measurement.operands)}}));
+    }
+  };
+  add(measurement.kernel);
   if (measurement.forward) {
-    append_csv(text, *measurement.forward, operands);
+    add(*measurement.forward);
   }
-  return text;
+  return csv_of(rows);
 }
 
 }  // namespace redblue

@@ -51,7 +51,7 @@ Json stays_json(const NestLine& line) {
   return stays;
 }
 
-Cells cells_of(const NestLine& line) {
+Cells line_cells(const NestLine& line) {
   const CellValue nothing = CellValue(nullptr).shown("");
   const auto of_loop = [&](const CellValue& value) { return is_loop(line) ? value : nothing; };
   const CellValue words = words_that_stay(line);
@@ -68,6 +68,11 @@ Cells cells_of(const NestLine& line) {
           {{"words", "", "words"}, of_loop(line.stays.empty() ? words.shown("") : words)},
           {"reads", moved(line.reads)},
           {"writes", moved(line.writes)}};
+}
+
+Cells plan_cells(const Plan& plan) {
+  return joined(kernel_cells(spelled(plan), plan.problem.shape, plan.M),
+                {{in_json_and_csv("sharing"), to_string(plan.problem.sharing)}});
 }
 
 // The last row of the table.
@@ -95,39 +100,23 @@ std::string to_table(const NestReport& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
-  std::vector<Cells> rows = rows_of(report.lines, cells_of);
+  std::vector<Cells> rows = rows_of(report.lines, line_cells);
   rows.push_back(total_cells(report));
   return text + "\n" + table_of(rows);
 }
 
 std::string to_json(const NestReport& report) {
-  const Plan& plan = report.plan;
-  Json json = {{"schema", kSchema},
-               {"context", context_json(report.M_from)},
-               {"kernel", spelled(plan)},
-               {"n", plan.problem.shape.n},
-               {"m", plan.problem.shape.m},
-               {"d", plan.problem.shape.d},
-               {"M", plan.M},
-               {"sharing", to_string(plan.problem.sharing)},
-               {"blocks", Json::object()},
-               {"loops", json_of(rows_of(report.lines, cells_of))}};
-  for (const auto& [name, size] : plan.blocks) {
-    json["blocks"][name] = size;
-  }
+  Json json = {{"schema", kSchema}, {"context", context_json(report.M_from)}};
+  json.update(json_of(plan_cells(report.plan)));
+  json["blocks"] = blocks_json(report.plan.blocks);
+  json["loops"] = json_of(rows_of(report.lines, line_cells));
   return json.document();
 }
 
 std::string to_csv(const NestReport& report) {
-  const Plan& plan = report.plan;
-  const Cells head = {{in_csv("kernel"), spelled(plan)},
-                      {in_csv("n"), plan.problem.shape.n},
-                      {in_csv("m"), plan.problem.shape.m},
-                      {in_csv("d"), plan.problem.shape.d},
-                      {in_csv("M"), plan.M},
-                      {in_csv("sharing"), to_string(plan.problem.sharing)}};
+  const Cells head = plan_cells(report.plan);
   return csv_of(
-      rows_of(report.lines, [&](const NestLine& line) { return joined(head, cells_of(line)); }));
+      rows_of(report.lines, [&](const NestLine& line) { return joined(head, line_cells(line)); }));
 }
 
 }  // namespace redblue

@@ -70,11 +70,7 @@ std::string reason(const PlanReport& report) {
 }
 
 // `timed`: the table has milliseconds, too.
-Cells cells_of(const Choice& choice, bool timed) {
-  Json blocks = Json::object();
-  for (const auto& [name, size] : choice.plan.blocks) {
-    blocks[name] = size;
-  }
+Cells choice_cells(const Choice& choice, bool timed) {
   const std::string kernel = spelled(choice.plan);
   const Json forward = choice.forward ? Json(spelled(*choice.forward)) : Json();
   Cells cells = {{in_table("kernel"), to_words(choice)}};
@@ -90,7 +86,7 @@ Cells cells_of(const Choice& choice, bool timed) {
                  {{"over the bound", "ratio", ""}, decimals(over_bound(choice), 3)},
                  {in_table("of its kind"), choice.bound.name},
                  {in_json("seconds"), choice.seconds},
-                 {in_json("blocks"), std::move(blocks)},
+                 {in_json("blocks"), blocks_json(choice.plan.blocks)},
                  {in_csv("blocks"), always_quoted(blocks_text(choice.plan.blocks))},
                  {in_csv("seconds"), choice.seconds},
                  {in_json("forward"), forward}});
@@ -98,7 +94,7 @@ Cells cells_of(const Choice& choice, bool timed) {
 
 std::vector<Cells> plan_rows(const PlanReport& report) {
   return rows_of(report.choices, [timed = report.rates.has_value()](const Choice& choice) {
-    return cells_of(choice, timed);
+    return choice_cells(choice, timed);
   });
 }
 

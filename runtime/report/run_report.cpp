@@ -10,6 +10,7 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/system/memory.hpp"
+#include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 
@@ -19,45 +20,12 @@ namespace {
 // Flops that do not fit 63 bits are left out; words that do not fit are refused.
 constexpr Index kTooMany = -1;
 
-Json formula_json(const PhaseCost& cost, bool whole) {
-  Json json = {{"reads", cost.reads.value()}, {"writes", cost.writes.value()}};
-  if (whole) {
-    json["io"] = (cost.reads + cost.writes).value();
-  }
-  json["peak"] = cost.peak.value();
-  return json;
-}
-
-// The keys that a phase and the total share.
-Json counts_json(const PhaseCounts& counted, bool whole) {
-  Json json = {{"reads", counted.io.reads}, {"writes", counted.io.writes}};
-  if (whole) {
-    json["io"] = counted.io.io();
-  }
-  json["peak"] = counted.peak;
-  json["flops"] = counted.operations.flops == kTooMany ? Json() : Json(counted.operations.flops);
-  return json;
-}
-
 // Without a run, what the formula says.
 PhaseCounts predicted(const PhaseCost& cost) {
   return {.path = cost.path,
           .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
           .operations = {.flops = cost.flops.overflowed() ? kTooMany : cost.flops.value()},
           .peak = cost.peak.value()};
-}
-
-// Calls `row` with name, count, formula and seconds of each phase and then of the total.
-template <class Row>
-void each_row(const Part& part, Row row) {
-  for (std::size_t i = 0; i < part.formula.size(); ++i) {
-    const PhaseCost& cost = part.formula[i];
-    row(cost.path, part.counted ? part.counted->phases[i] : predicted(cost), cost,
-        part.counted ? part.counted->seconds->phases[i] : 0);
-  }
-  const PhaseCost formula = total(part.formula);
-  row("total", part.counted ? part.counted->total : predicted(formula), formula,
-      part.counted ? part.counted->seconds->total : 0);
 }
 
 // Of the whole run, copies and all; 0 for a run too short for the clock.
@@ -72,88 +40,105 @@ double seconds_outside(const RunCounts::Seconds& seconds) {
   return seconds.total - std::accumulate(seconds.phases.begin(), seconds.phases.end(), 0.0);
 }
 
-Json part_json(const Part& part) {
-  Json blocks = Json::object();
-  for (const auto& [name, size] : part.plan.blocks) {
-    blocks[name] = size;
-  }
-  Json phases = Json::array();
-  for (std::size_t i = 0; i < part.formula.size(); ++i) {
-    const PhaseCost& cost = part.formula[i];
-    Json phase = {{"path", cost.path}};
-    if (part.counted) {
-      const PhaseCounts& counted = part.counted->phases[i];
-      phase.update(counts_json(counted, false));
-      phase["elementwise"] = counted.operations.elementwise;
-      phase["seconds"] = part.counted->seconds->phases[i];
-    } else {
-      phase.update(counts_json(predicted(cost), false));
-    }
-    phase["formula"] = formula_json(cost, false);
-    phases.push_back(std::move(phase));
-  }
-  const PhaseCost formula = total(part.formula);
-  Json sum = counts_json(part.counted ? part.counted->total : predicted(formula), true);
+// By how many words the count is off the formula. One read too many and one write too few do not
+// make it right.
+std::string difference(const IoCount& counted, const IoCount& formula) {
+  const IoCount off = counted - formula;
+  return (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
+             ? grouped(off.io())
+             : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
+}
+
+// What JSON says of the total alone.
+Cells total_cells(const Part& part) {
+  Cells cells;
   if (part.counted) {
-    sum["elementwise"] = part.counted->total.operations.elementwise;
-    sum["seconds"] = part.counted->seconds->total;
-    sum["span"] = *part.counted->span;
+    cells.push_back({in_json("span"), *part.counted->span});
     if (part.peak_gflops > 0) {
-      sum["gflops"] = gflops(part);
-      sum["peak_gflops"] = part.peak_gflops;
-      sum["percent_of_peak"] = 100 * gflops(part) / part.peak_gflops;
+      cells.push_back({in_json("gflops"), gflops(part)});
+      cells.push_back({in_json("peak_gflops"), part.peak_gflops});
+      cells.push_back({in_json("percent_of_peak"), 100 * gflops(part) / part.peak_gflops});
     }
   }
   if (part.team.workers > 1) {
-    sum["largest_worker"] = {{"io", part.counted ? *part.counted->largest : part.largest.value()},
-                             {"formula", part.largest.value()}};
+    cells.push_back({in_json("largest_worker.io"),
+                     part.counted ? *part.counted->largest : part.largest.value()});
+    cells.push_back({in_json("largest_worker.formula"), part.largest.value()});
   }
-  return {{"blocks", std::move(blocks)},
-          {"phases", std::move(phases)},
+  return cells;
+}
+
+// Of a phase, or of the `whole` part; `seconds` where it ran.
+Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost& cost,
+                  const std::optional<double>& seconds, bool whole) {
+  const auto M = static_cast<double>(part.plan.M);
+  const auto words = static_cast<double>(counted.io.io());
+  const IoCount formula{cost.reads.value(), cost.writes.value()};
+  const Index peak = cost.peak.value();
+  const auto [flops, elementwise] = counted.operations;
+  Cells cells = {
+      {{"phase", whole ? "" : "path", "phase"}, whole ? "total" : cost.path},
+      {"reads", counted.io.reads},
+      {"writes", counted.io.writes},
+      {in_json(whole ? "io" : ""), counted.io.io()},
+      {in_table("share"), decimals(100 * words / static_cast<double>(part.io()), 1, "%")},
+      {"peak",
+       counted.peak == peak
+           ? CellValue(peak)
+           : CellValue(counted.peak)
+                 .shown(fmt::format("{} (formula {})", grouped(counted.peak), grouped(peak)))},
+      {in_table("peak / M"), decimals(static_cast<double>(counted.peak) / M, 3)},
+      {in_json_and_csv("flops"), flops == kTooMany ? Json() : Json(flops)},
+      {in_json_and_csv("elementwise"), seconds ? CellValue(elementwise) : absent()}};
+  if (seconds) {
+    cells.push_back({in_table("formula"), formula.io()});
+    cells.push_back({in_table("difference"), difference(counted.io, formula)});
+  }
+  cells.push_back(
+      {{seconds ? "seconds" : "", "seconds"}, seconds ? decimals(*seconds, 4) : absent()});
+  return joined(joined(std::move(cells), whole ? total_cells(part) : Cells()),
+                {{{"", whole ? "" : "formula.reads", "formula_reads"}, formula.reads},
+                 {{"", whole ? "" : "formula.writes", "formula_writes"}, formula.writes},
+                 {{"", whole ? "" : "formula.peak", "formula_peak"}, peak}});
+}
+
+// A row a phase, and the last one of all of it.
+std::vector<Cells> part_rows(const Part& part) {
+  const PhaseCost whole = total(part.formula);
+  std::vector<Cells> rows;
+  if (const auto& counted = part.counted) {
+    for (std::size_t i = 0; i < part.formula.size(); ++i) {
+      rows.push_back(count_cells(part, counted->phases[i], part.formula[i],
+                                 counted->seconds->phases[i], false));
+    }
+    rows.push_back(count_cells(part, counted->total, whole, counted->seconds->total, true));
+  } else {
+    for (const PhaseCost& cost : part.formula) {
+      rows.push_back(count_cells(part, predicted(cost), cost, std::nullopt, false));
+    }
+    rows.push_back(count_cells(part, predicted(whole), whole, std::nullopt, true));
+  }
+  return rows;
+}
+
+Json part_json(const Part& part) {
+  std::vector<Cells> rows = part_rows(part);
+  Json sum = json_of(rows.back());
+  rows.pop_back();
+  const PhaseCost formula = total(part.formula);
+  return {{"blocks", blocks_json(part.plan.blocks)},
+          {"phases", json_of(rows)},
           {"total", std::move(sum)},
-          {"formula", formula_json(formula, true)}};
+          {"formula",
+           {{"reads", formula.reads.value()},
+            {"writes", formula.writes.value()},
+            {"io", (formula.reads + formula.writes).value()},
+            {"peak", formula.peak.value()}}}};
 }
 
 std::string title(const Part& part) {
   const Index heads = part.team.heads;
   return (heads > 1 ? fmt::format("{} heads of ", heads) : "") + to_string(part.plan);
-}
-
-std::string table(const Part& part) {
-  const auto M = static_cast<double>(part.plan.M);
-  const auto all = static_cast<double>(part.io());
-  Table table;
-  std::vector<std::string> heads = {"phase", "reads", "writes", "share", "peak", "peak / M"};
-  if (part.counted) {
-    heads.insert(heads.end(), {"formula", "difference", "seconds"});
-  }
-  table.add(std::move(heads));
-  const auto row = [&](const std::string& name, const PhaseCounts& counted, const PhaseCost& cost,
-                       double seconds) {
-    std::vector<std::string> cells = {
-        name,
-        grouped(counted.io.reads),
-        grouped(counted.io.writes),
-        fmt::format("{:.1f}%", 100.0 * static_cast<double>(counted.io.io()) / all),
-        counted.peak == cost.peak.value()
-            ? grouped(counted.peak)
-            : fmt::format("{} (formula {})", grouped(counted.peak), grouped(cost.peak.value())),
-        fmt::format("{:.3f}", static_cast<double>(counted.peak) / M)};
-    if (part.counted) {
-      const IoCount formula{cost.reads.value(), cost.writes.value()};
-      const IoCount off = counted.io - formula;
-      // One read too many and one write too few do not make it right.
-      const std::string difference =
-          (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
-              ? grouped(off.io())
-              : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
-      cells.insert(cells.end(),
-                   {grouped(formula.io()), difference, fmt::format("{:.4f}", seconds)});
-    }
-    table.add(std::move(cells));
-  };
-  each_row(part, row);
-  return table.text();
 }
 
 // How fast it was, and what several workers were.
@@ -272,23 +257,6 @@ std::string name_of(const Report& report) {
   return report.asked == plan.kernel ? plan.kernel : spelled(plan);
 }
 
-void append_csv(std::string& text, const Part& part, const std::string& operands) {
-  const auto& [kernel, of, M, blocks, phases] = part.plan;
-  const auto& [shape, sharing] = of;
-  const std::string problem =
-      fmt::format("{},{},{},{},{}", spelled(kernel, sharing), shape.n, shape.m, shape.d, M);
-  each_row(part, [&](const std::string& phase, const PhaseCounts& counted, const PhaseCost& cost,
-                     double seconds) {
-    text += fmt::format(
-        "{},{},{},{},{},{},", problem, phase, counted.io.reads, counted.io.writes, counted.peak,
-        counted.operations.flops == kTooMany ? "" : std::to_string(counted.operations.flops));
-    text += part.counted ? fmt::format("{},{}", counted.operations.elementwise, seconds)
-                         : std::string(",");
-    text += fmt::format(",{},{},{},{}\n", cost.reads.value(), cost.writes.value(),
-                        cost.peak.value(), operands);
-  });
-}
-
 }  // namespace
 
 std::string to_words(const Verdict& error) {
@@ -363,7 +331,7 @@ std::string to_json(const Report& report) {
   };
   if (report.kernel.counted || report.seed) {
     json["context"]["simd"] = simd_target();
-    json["seed"] = report.seed ? Json(*report.seed) : Json();  // null: none came from it
+    json["seed"] = report.seed;  // null: none came from it
     json["operands"] = Json::object();
     for (const auto& [name, origin] : report.operands) {
       json["operands"][name] = to_string(origin);
@@ -415,15 +383,18 @@ std::string to_json(const Report& report) {
 }
 
 std::string to_csv(const Report& report) {
-  std::string text =
-      "kernel,n,m,d,M,phase,reads,writes,peak,flops,elementwise,seconds,formula_reads,"
-      "formula_writes,formula_peak,operands\n";
-  const std::string operands = to_cell(report.operands);
-  append_csv(text, report.kernel, operands);
+  std::vector<Cells> rows;
+  const auto add = [&](const Part& part) {
+    const Cells head = kernel_cells(spelled(part.plan), part.plan.problem.shape, part.plan.M);
+    for (const Cells& row : part_rows(part)) {
+      rows.push_back(joined(joined(head, row), {{in_csv("operands"), to_cell(report.operands)}}));
+    }
+  };
+  add(report.kernel);
   if (report.forward) {
-    append_csv(text, *report.forward, operands);
+    add(*report.forward);
   }
-  return text;
+  return csv_of(rows);
 }
 
 std::string to_table(const Report& report) {
@@ -436,7 +407,7 @@ std::string to_table(const Report& report) {
   if (!report.operands.empty()) {
     text += "operands: " + to_words(report.operands, report.seed) + "\n";
   }
-  text += "\n" + table(report.kernel) + speed(report.kernel);
+  text += "\n" + table_of(part_rows(report.kernel)) + speed(report.kernel);
   const Index peak = total(plan.phases).peak.value();
   if (peak > plan.M) {
     text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",
@@ -444,7 +415,7 @@ std::string to_table(const Report& report) {
   }
   if (report.forward) {
     text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n", title(*report.forward),
-                        table(*report.forward) + speed(*report.forward),
+                        table_of(part_rows(*report.forward)) + speed(*report.forward),
                         grouped(*total_from_nothing(report)));
   }
   if (report.bound) {

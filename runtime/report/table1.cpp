@@ -159,7 +159,7 @@ CellValue number(double value) {
   return CellValue(value).shown(two_digits(value));
 }
 
-Cells cells_of(const Row& row) {
+Cells row_cells(const Row& row) {
   const Claim& claim = row.claim;
   const Fit fit = row.fit.value_or(Fit());
   const auto& [n, d, M] = fit.law.exponents;
@@ -194,7 +194,7 @@ Cells cells_of(const Row& row) {
 }
 
 std::vector<Cells> table1_rows(const Table1& report) {
-  return rows_of(report.rows, [](const Row& row) { return cells_of(row); });
+  return rows_of(report.rows, row_cells);
 }
 
 }  // namespace

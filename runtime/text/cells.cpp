@@ -32,8 +32,7 @@ std::string for_csv(const CellValue& value) {
   if (value.absent || value.json.is_null()) {
     return "";
   }
-  const std::string text = plain(value.json);
-  return value.quoted ? fmt::format("\"{}\"", text) : csv_cell(text);
+  return csv_cell(plain(value.json), value.quoted);
 }
 
 template <class Of>

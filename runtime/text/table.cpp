@@ -21,8 +21,8 @@ std::string counted(Index number, std::string_view what) {
   return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : "s");
 }
 
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+std::string csv_cell(const std::string& text, bool always) {
+  if (!always && text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;
   }
   std::string quoted = "\"";

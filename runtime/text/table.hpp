@@ -15,8 +15,8 @@ std::string grouped(Index number);
 // "1 point", "1,234 points".
 std::string counted(Index number, std::string_view what);
 
-// A cell of CSV, in quotes where it needs them (RFC 4180).
-std::string csv_cell(const std::string& text);
+// A cell of CSV, in quotes where it needs them (RFC 4180), or `always`.
+std::string csv_cell(const std::string& text, bool always = false);
 
 class Table {
  public:

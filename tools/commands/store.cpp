@@ -101,7 +101,7 @@ void make(Store& store, const std::string& name, Index rows, Index cols, const F
   file->stay_as(file_of(name));
 }
 
-Cells cells_of(const std::string& name, const StoredMatrix& matrix) {
+Cells matrix_cells(const std::string& name, const StoredMatrix& matrix) {
   const auto& [rows, columns] = matrix.layout();
   const auto both = [](Index r, Index c) {
     return CellValue(Json::array({r, c})).shown(fmt::format("{} x {}", r, c));
@@ -124,7 +124,7 @@ int info(const Path& directory, const Items& asked, Format format) {
   check_directory(directory);
   Store store(directory);
   const std::vector<Cells> rows = rows_of(chosen(store, asked), [&](const std::string& name) {
-    return cells_of(name, *store.open(file_of(name))->matrix());
+    return matrix_cells(name, *store.open(file_of(name))->matrix());
   });
   print(format == Format::table ? table_of(rows)
         : format == Format::csv
