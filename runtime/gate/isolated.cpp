@@ -20,6 +20,7 @@
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/system/read_text.hpp"
 #include "runtime/system/system_call.hpp"
 #include "runtime/text/counts_json.hpp"
 #include "runtime/text/parse_json.hpp"
@@ -131,17 +132,6 @@ void write_all(int file, std::string_view text) {
   }
 }
 
-std::string content_of(int file) {
-  std::string text;
-  char part[1 << 16];
-  for (ssize_t got = 0; (got = retry([&] {
-                           return ::pread(file, part, sizeof part, static_cast<off_t>(text.size()));
-                         })) > 0;) {
-    text.append(part, static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
 template <class Work>
 Json in_a_child(const Work& work) {
   const Descriptor said(::memfd_create("redblue", MFD_CLOEXEC));
@@ -170,7 +160,9 @@ Json in_a_child(const Work& work) {
   if (retry([&] { return ::waitpid(child, &status, 0); }) < 0) {
     fail("waitpid");
   }
-  const std::string text = content_of(said.get());
+  std::string text;
+  ::lseek(said.get(), 0, SEEK_SET);
+  read_to_end(said.get(), text);
   if (status != 0 || text.empty()) {
     throw std::runtime_error(ending_of(status));
   }

@@ -2,13 +2,13 @@
 
 #include <bit>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "runtime/system/read_text.hpp"
 #include "runtime/system/sanitized.hpp"
 
 #ifdef REDBLUE_WITH_VALGRIND
@@ -211,12 +211,8 @@ Simulated simulate(const std::filesystem::path& valgrind, const Simulation& cach
   words.insert(words.end(), command.begin(), command.end());
   Simulated result;
   result.program = run_program(words, variables, scratch.path());
-  const auto content = [](const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
   if (result.program.code == 0 && result.program.signal == 0) {
-    const std::string text = content(profile);
+    const std::string text = content_if_any(profile);
     result.profile = parse_callgrind(text);
     constexpr std::string_view kCreator = "creator: ";
     if (const std::size_t at = text.find(kCreator); at != std::string::npos) {
@@ -224,7 +220,7 @@ Simulated simulate(const std::filesystem::path& valgrind, const Simulation& cach
       result.version = text.substr(from, text.find('\n', from) - from);
     }
   } else {
-    std::istringstream lines(content(log) + result.program.err);
+    std::istringstream lines(content_if_any(log) + result.program.err);
     for (std::string line; std::getline(lines, line);) {
       result.complaint = line.empty() ? result.complaint : line;
     }

@@ -11,24 +11,6 @@
 #include "runtime/system/system_call.hpp"
 
 namespace redblue {
-namespace {
-
-std::string content_of(int file, const std::filesystem::path& path) {
-  std::string text;
-  char part[1 << 16];
-  while (true) {
-    const ssize_t got = retry([&] { return ::read(file, part, sizeof(part)); });
-    if (got < 0) {
-      fail(errno, "read", path);
-    }
-    if (got == 0) {
-      return text;
-    }
-    text.append(part, static_cast<std::size_t>(got));
-  }
-}
-
-}  // namespace
 
 Journal::Journal(std::filesystem::path path)
     : path_(std::move(path)), file_(retry([&] {
@@ -54,7 +36,10 @@ Journal::Journal(std::filesystem::path path)
   if (static_cast<std::size_t>(status.st_size) > kMostBytes) {
     throw std::runtime_error(path_.string() + " is larger than any that redblue wrote: remove it");
   }
-  const std::string text = content_of(file_.get(), path_);
+  std::string text;
+  if (const int error = read_to_end(file_.get(), text); error != 0) {
+    fail(error, "read", path_);
+  }
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
     lines_.push_back(text.substr(begin, end - begin));

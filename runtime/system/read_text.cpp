@@ -42,6 +42,18 @@ std::string input_name(const std::string& path) {
   return is_standard_input(path) ? "standard input" : path;
 }
 
+int read_to_end(int file, std::string& text, std::size_t most) {
+  char part[1 << 16];
+  while (text.size() <= most) {
+    const ssize_t got = retry([&] { return ::read(file, part, sizeof part); });
+    if (got <= 0) {
+      return got < 0 ? errno : 0;
+    }
+    text.append(part, static_cast<std::size_t>(got));
+  }
+  return 0;
+}
+
 std::string read_text(const std::string& path, std::size_t most) {
   Descriptor opened;
   struct stat status {};
@@ -71,17 +83,20 @@ std::string read_text(const std::string& path, std::size_t most) {
     check_size(static_cast<std::size_t>(status.st_size));
     text.reserve(static_cast<std::size_t>(status.st_size));
   }
-  for (char part[1 << 16];;) {
-    const ssize_t got = retry([&] { return ::read(file, part, sizeof part); });
-    if (got < 0) {
-      cannot_read(errno, path);
-    }
-    if (got == 0) {
-      return text;
-    }
-    text.append(part, static_cast<std::size_t>(got));
-    check_size(text.size());
+  if (const int error = read_to_end(file, text, most); error != 0) {
+    cannot_read(error, path);
   }
+  check_size(text.size());
+  return text;
+}
+
+std::string content_if_any(const std::filesystem::path& path) {
+  const Descriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  std::string text;
+  if (file.get() >= 0) {
+    read_to_end(file.get(), text);
+  }
+  return text;
 }
 
 }  // namespace redblue

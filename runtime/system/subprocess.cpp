@@ -4,8 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/system/read_text.hpp"
 #include "runtime/system/system_call.hpp"
 
 namespace redblue {
@@ -32,11 +31,6 @@ std::vector<std::string> environment_with(std::vector<std::string> variables) {
     }
   }
   return variables;
-}
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 // Holds these signals back while it lives, so that wait() can receive them.
@@ -160,8 +154,8 @@ Ended run_program(const std::vector<std::string>& words, const std::vector<std::
     ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     ended.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }
-  ended.out = content(scratch / "standard_output");
-  ended.err = content(scratch / "standard_error");
+  ended.out = content_if_any(scratch / "standard_output");
+  ended.err = content_if_any(scratch / "standard_error");
   return ended;
 }
 

@@ -5,13 +5,13 @@
 #include <cctype>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "runtime/system/read_text.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "runtime/text/table.hpp"
 
@@ -356,8 +356,7 @@ Drawn draw(const Picture& picture, PictureFormat format, const std::filesystem::
     }
     throw std::runtime_error(fmt::format("{} failed: {}", gnuplot.string(), said));
   }
-  std::ifstream in(drawn, std::ios::binary);
-  Drawn picture_drawn{.bytes = {std::istreambuf_iterator<char>(in), {}}};
+  Drawn picture_drawn{.bytes = content_if_any(drawn)};
   if (!is_whole(picture_drawn.bytes, format)) {
     throw std::runtime_error(
         fmt::format("{} failed: its picture is not whole: is there room in {}?", gnuplot.string(),
