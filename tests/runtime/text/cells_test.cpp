@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "memsim/words.hpp"
+
 namespace redblue {
 namespace {
 

@@ -1,0 +1,242 @@
+// What every command writes is what docs/schemas says of it: no key is missing, none is unknown
+// there, and each value has its type.
+
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/observe/callgrind.hpp"
+#include "runtime/observe/topology.hpp"
+#include "runtime/system/subprocess.hpp"
+#include "tests/support/cli.hpp"
+
+#if __has_include(<valijson/validator.hpp>)
+#define HAS_VALIJSON
+#define VALIJSON_USE_EXCEPTIONS 1
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+#endif
+
+namespace redblue {
+namespace {
+
+const std::filesystem::path kSchemas =
+    std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "schemas";
+constexpr const char* kEnding = ".schema.json";
+
+Json parsed_schema(const std::string& kind) {
+  return Json::parse(content_of(kSchemas / (kind + kEnding)));
+}
+
+// References to the common file become local: the validator resolves no relative address. And no
+// object has a key that its schema does not name; readers would ignore it, redblue writes none.
+void make_strict(Json& schema) {
+  if (schema.is_object()) {
+    if (schema.contains("$ref")) {
+      const std::string address = schema["$ref"].get<std::string>();
+      schema["$ref"] = address.substr(address.find('#'));
+    }
+    if (schema.contains("properties") && !schema.contains("additionalProperties")) {
+      schema["additionalProperties"] = false;
+    }
+  }
+  if (schema.is_structured()) {
+    std::ranges::for_each(schema, make_strict);
+  }
+}
+
+#ifdef HAS_VALIJSON
+class Validator {
+ public:
+  explicit Validator(const std::string& kind) : schema_json_(parsed_schema(kind)) {
+    schema_json_["definitions"].update(parsed_schema("common")["definitions"]);
+    make_strict(schema_json_);
+    const valijson::adapters::NlohmannJsonAdapter adapter(schema_json_);
+    valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(adapter, schema_);
+  }
+
+  // What a document breaks, a line each; empty: it keeps the schema.
+  [[nodiscard]] std::string broken(const Json& document) const {
+    valijson::ValidationResults results;
+    valijson::Validator(valijson::Validator::kStrongTypes)
+        .validate(schema_, valijson::adapters::NlohmannJsonAdapter(document), &results);
+    std::string text;
+    for (valijson::ValidationResults::Error error; results.popError(error);) {
+      text += fmt::format("{}: {}\n", fmt::join(error.context, ""), error.description);
+    }
+    return text;
+  }
+  [[nodiscard]] Json required() const { return schema_json_["required"]; }
+
+ private:
+  Json schema_json_;
+  valijson::Schema schema_;
+};
+#else
+struct Validator {
+  explicit Validator(const std::string& /*kind*/) {}
+  [[nodiscard]] static std::string broken(const Json& /*document*/) { return ""; }
+  [[nodiscard]] static Json required() { return Json::array(); }
+};
+#endif
+
+// Calls `visit` with each number of a document; of an array, with those of its first elements.
+void each_number(Json& part, const std::function<void(Json&)>& visit) {
+  constexpr int kElements = 2;
+  if (part.is_number()) {
+    visit(part);
+  }
+  int k = 0;
+  for (Json& inner : part) {
+    if (inner.is_structured() || inner.is_number()) {
+      each_number(inner, visit);
+    }
+    if (part.is_array() && ++k == kElements) {
+      break;
+    }
+  }
+}
+
+class Schemas : public Cli {
+ protected:
+  void SetUp() override {
+#ifndef HAS_VALIJSON
+    GTEST_SKIP() << "valijson is missing: apt-get install libvalijson-dev";
+#endif
+  }
+
+  // The document keeps its schema; without a key, or with a list for a number, it would not.
+  static void expect_kept(const std::string& kind, Json document) {
+    const Validator validator(kind);
+    ASSERT_EQ(validator.broken(document), "");
+    for (const Json& key : validator.required()) {
+      Json without = document;
+      without.erase(key.get<std::string>());
+      EXPECT_NE(validator.broken(without), "") << "without " << key;
+    }
+    each_number(document, [&](Json& number) {
+      const Json value = number;
+      number = Json::array({value});
+      EXPECT_NE(validator.broken(document), "") << "with a list for " << value;
+      number = value;
+    });
+  }
+  void expect_keep(const std::string& kind, const std::vector<std::string>& lines) const {
+    for (const std::string& line : lines) {
+      SCOPED_TRACE(line);
+      expect_kept(kind, json(line));
+    }
+  }
+};
+
+TEST_F(Schemas, OfRunsAndCounts) {
+  const std::string size = " --n 30 --m 20 --d 5 --M 900";
+  expect_keep("run",
+              {"count backward/rows" + size, "count backward/large" + size,
+               "count backward/rows --n 3037000499 --d 64 --M 8192", "count matmul/blocked" + size,
+               "run forward/small" + size, "run backward/flash --verify" + size,
+               "run backward/auto --verify --heads 2 --threads 2 --sharing kv" + size,
+               "run backward/rows --store file:store" + size,
+               "run forward/flash --n 30 --d 5 --M 900 --out O=O.npy --out L=L.npy",
+               "run backward/rows --n 30 --d 5 --M 900 --in O=O.npy --in L=L.npy --verify"});
+}
+
+TEST_F(Schemas, OfWhatIsPlanned) {
+  for (const std::string problem : {"product", "forward", "backward"}) {
+    const std::string line = " --problem " + problem + " --n 100 --d 8 --M 500";
+    expect_keep("bounds", {"bounds" + line});
+    expect_keep("plan", {"plan" + line});
+  }
+  expect_keep("bounds",
+              {"bounds --n 100 --d 8 --M 2", "bounds --n 10 --d 3 --M 200 --given nothing"});
+  expect_keep("plan", {"XDG_CACHE_HOME=/none plan --n 100 --d 8 --M 500 --objective time",
+                       "plan --n 100 --d 8 --M 500 --given nothing --sharing self"});
+  expect_keep("devices", {"plan --cache 100B,4KiB,a100 --d 8"});
+  expect_keep("loops", {"plan --loops backward/small --n 20 --d 4 --M 300"});
+  expect_keep("table1", {"table1"});
+}
+
+TEST_F(Schemas, OfWhatThereIs) {
+  expect_keep("list", {"list", "list --n 30 --d 5"});
+  expect_keep("info", {"info", kSixCores + "info", "HWLOC_SYNTHETIC=none info"});
+  EXPECT_EQ(redblue("store generate kept --n 9 --d 3").code, 0);
+  expect_keep("store", {"store info kept"});
+}
+
+TEST_F(Schemas, OfMeasurements) {
+  if (read_topology().unavailable.empty()) {
+    expect_keep("run", {kSixCores + "count backward/rows --n 90 --d 8 --M L1*0.5"});
+    const Outcome calibrated =
+        redblue("HWLOC_THISSYSTEM=1 PATH=/none " + kSixCores + "calibrate --n 32 --out c.json");
+    EXPECT_EQ(calibrated.code, 0) << calibrated.err;
+    expect_kept("calibrate", Json::parse(content_of(directory_ / "c.json")));
+  }
+  const std::string line = "measure backward/rows --n 20 --d 4 --M 900 --format json";
+  const Outcome counted = redblue("PAPI_EVENTS=perf::PAGE-FAULTS " + line);
+  if (counted.code == 0) {  // else there are no counters
+    expect_kept("measure", Json::parse(counted.out));
+  }
+  if (callgrind_unavailable().empty() && read_topology().unavailable.empty() &&
+      find_program("valgrind", "/usr/bin:/bin")) {
+    const Outcome simulated = redblue(kSixCores + "REDBLUE_SIMD= " + line + " --via callgrind");
+    EXPECT_EQ(simulated.code, 0) << simulated.err;
+    expect_kept("measure", Json::parse(simulated.out));
+  }
+}
+
+TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
+  const char* const suite = R"({"how": "count", "points": [
+      {"kernel": "backward/small", "n": [9, 12], "d": 5, "M": [900, "1K", 4]},
+      {"kernel": ["forward/*"], "n": {"from": 8, "to": 16, "times": 2}, "d": 3, "M": "4KiB"}]})";
+  directory_.write("suite.json", suite);
+  expect_kept("suite", Json::parse(suite));
+  for (const char* path : {"tests/gate/suite.json", "tools/suites/figure1.json"}) {
+    const std::string text = content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) / path);
+    constexpr bool kThrows = true, kComments = true;
+    EXPECT_EQ(Validator("suite").broken(Json::parse(text, nullptr, kThrows, kComments)), "");
+  }
+  for (const char* bad : {R"({"n": 0})", R"({"M": "64KB"})", R"({"n": {"from": 1, "to": 9}})",
+                          R"({"given": "O"})", R"({"threads": []})"}) {
+    Json entry = Json::parse(bad);
+    entry["kernel"] = "backward/rows";
+    EXPECT_NE(Validator("suite").broken({{"points", {entry}}}), "") << bad;
+  }
+
+  for (const std::string how : {"count", "run", "time"}) {
+    Json timed = Json::parse(suite);
+    timed["how"] = how;
+    directory_.write(how + ".json", timed.dump());
+    EXPECT_EQ(redblue("sweep " + how + ".json -o " + how).code, 0);
+    expect_kept("sweep", Json::parse(content_of(directory_ / how / "sweep.json")));
+  }
+  const Json recording = Json::parse(redblue("record suite.json").out);
+  expect_kept("recording", recording);
+  Json changed = recording;
+  changed["points"][0]["phases"][0]["reads"] = 7;
+  changed["points"][0].erase("least_M");
+  changed["points"][1]["phases"][0]["path"] = "before";
+  changed["points"].erase(3);
+  directory_.write("base.json", changed.dump());
+  directory_.write("now.json", recording.dump());
+  expect_kept("compare", Json::parse(redblue("diff base.json now.json --format json").out));
+}
+
+TEST_F(Schemas, AreLinkedAndTested) {
+  const std::string formats = content_of(kSchemas.parent_path() / "formats.md");
+  const std::string tests = content_of(__FILE__);
+  for (const auto& entry : std::filesystem::directory_iterator(kSchemas)) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_NE(formats.find("schemas/" + name), std::string::npos) << name;
+    EXPECT_NE(tests.find('"' + name.substr(0, name.find('.')) + '"'), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace redblue
