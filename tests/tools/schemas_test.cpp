@@ -108,7 +108,8 @@ class Schemas : public Cli {
  protected:
   void SetUp() override {
 #ifndef HAS_VALIJSON
-    GTEST_SKIP() << "valijson is missing: apt-get install libvalijson-dev";
+    GTEST_SKIP()
+        << "label schemas: valijson is missing: tools/setup --all installs libvalijson-dev";
 #endif
   }
 
