@@ -35,7 +35,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
         nest.step("q = dO_I h_J^T", {dO});
         nest.step("first keys: v_I = rowsum(dO_I * O_I)", {O.once(J)});
         if (J.trips > 1) {
-          nest.step("first keys: write v_I; others: read v_I", {v.but_once(J)}, {v.once(J)});
+          nest.step("first keys: write v_I; after them: read v_I", {v.but_once(J)}, {v.once(J)});
         }
         nest.step("p = exp(A1_I K_J^T - L_I) (q - v_I); T_J += p^T A1_I", {A1, L});
       });

@@ -29,11 +29,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("core", [&] {
       nest.loop(I, {K, h}, [&] {
         nest.step("e = A1_I K_J^T", {A1});
-        nest.step("other than first keys: read L_I, sum_I, O_I",
+        nest.step("after the first keys: read max_I, sum_I, O_I",
                   {L.but_once(J), sum.but_once(J), O.but_once(J)});
-        nest.step("sum_I += rowsum(exp(e - L_I)); O_I += exp(e - L_I) h_J");
-        nest.write({O, L});
-        nest.step("other than last keys: write sum_I", {}, {sum.but_once(J)});
+        nest.step("sum_I += rowsum(exp(e - max_I)); O_I += exp(e - max_I) h_J");
+        nest.step("before the last keys: write max_I, sum_I, O_I", {},
+                  {L.but_once(J), sum.but_once(J), O.but_once(J)});
+        nest.step("last keys: write L_I, O_I / sum_I", {}, {L.once(J), O.once(J)});
       });
     });
   });

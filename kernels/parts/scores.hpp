@@ -134,7 +134,7 @@ class Measured : public ScoreUse {
                                  .row_reads_again = 2,
                                  .row_writes = 1,
                                  .row_writes_before = 1,
-                                 .names = {.text = "max, sum of exp(s - max); at last L",
+                                 .names = {.text = "max, sum of exp(s); at last L = max + log sum",
                                            .columns = {"max", "sum"},
                                            .row_writes = "L",
                                            .writes_raw = true}};

@@ -1,7 +1,7 @@
 #include "runtime/report/nest_report.hpp"
 
+#include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -57,7 +57,7 @@ Cells line_cells(const NestLine& line) {
   const CellValue words = words_that_stay(line);
   return {{in_table("loop nest"),
            std::string(static_cast<std::size_t>(2 * line.depth), ' ') + line.text},
-          {"phase", line.phase},
+          {in_json_and_csv("phase"), line.phase},
           {in_json_and_csv("depth"), line.depth},
           {in_json_and_csv("kind"), to_string(line.kind)},
           {in_json_and_csv("text"), line.text},
@@ -67,7 +67,8 @@ Cells line_cells(const NestLine& line) {
           {{"stays", "", "stays"}, of_loop(names_that_stay(line))},
           {{"words", "", "words"}, of_loop(line.stays.empty() ? words.shown("") : words)},
           {"reads", moved(line.reads)},
-          {"writes", moved(line.writes)}};
+          {"writes", moved(line.writes)},
+          {in_table("phase"), line.phase.empty() ? "-" : line.phase}};
 }
 
 Cells plan_cells(const Plan& plan) {
@@ -79,11 +80,12 @@ Cells plan_cells(const Plan& plan) {
 Cells total_cells(const NestReport& report) {
   const PhaseCost all = total(report.plan.phases);
   Cells cells = {{in_table("loop nest"), "total"}};
-  for (const char* title : {"phase", "trips", "block", "stays", "words"}) {
+  for (const char* title : {"trips", "block", "stays", "words"}) {
     cells.push_back({in_table(title), ""});
   }
   cells.push_back({in_table("reads"), all.reads.value()});
   cells.push_back({in_table("writes"), all.writes.value()});
+  cells.push_back({in_table("phase"), "-"});
   return cells;
 }
 

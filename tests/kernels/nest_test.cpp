@@ -168,15 +168,15 @@ TEST(NestTile, MovesInEachPassOfTheLoopsThatDoNotChooseIt) {
   const NestLoop J("J", "keys", 7, 3);
   const NestLoop P = I.pieces("P", 3);  // 3, 1, 3, 1, 2
   const std::vector<NestLoop> both = {I, J};
-  EXPECT_EQ(read_of({"S", I, 5}, both), Words(3 * 50));
-  EXPECT_EQ(read_of({"A", J, 5}, both), Words(3 * 35));
+  EXPECT_EQ(read_of({"S", I, 5}, both), Words(3) * 50);
+  EXPECT_EQ(read_of({"A", J, 5}, both), Words(3) * 35);
   EXPECT_EQ(read_of({"s", I, J}, both), Words(70));
-  EXPECT_EQ(read_of({"x", 2, 5}, both), Words(9 * 10));
+  EXPECT_EQ(read_of({"x", 2, 5}, both), Words(9) * 10);
   EXPECT_EQ(read_of(NestTile("S", I, 5).once(J), both), Words(50));
-  EXPECT_EQ(read_of(NestTile("S", I, 5).but_once(J), both), Words(2 * 50));
-  EXPECT_EQ(read_of(NestTile("A", J, 5).once(J), both), Words(3 * 15));
-  EXPECT_EQ(read_of(NestTile("A", J, 5).but_once(J), both), Words(3 * 20));
-  EXPECT_EQ(read_of({"S", P, 5}, std::vector{I, J, P}), Words(3 * 50));
+  EXPECT_EQ(read_of(NestTile("S", I, 5).but_once(J), both), Words(2) * 50);
+  EXPECT_EQ(read_of(NestTile("A", J, 5).once(J), both), Words(3) * 15);
+  EXPECT_EQ(read_of(NestTile("A", J, 5).but_once(J), both), Words(3) * 20);
+  EXPECT_EQ(read_of({"S", P, 5}, std::vector{I, J, P}), Words(3) * 50);
   EXPECT_THROW(static_cast<void>(read_of({"A", J, 5}, std::vector{I, J, P})), ShapeMismatch);
   EXPECT_EQ(NestTile("s", P, J).text(), "s_PJ");
   EXPECT_EQ(NestTile("s", P, J).largest(), Words(9));

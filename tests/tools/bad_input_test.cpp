@@ -241,6 +241,39 @@ TEST_F(BadInput, CachesOfDevices) {
   });
 }
 
+TEST_F(BadInput, Loops) {
+  expect_refused({
+      {"plan --loops", 2, "--loops"},
+      {"plan --loops '' --n 4 --d 3 --M 200", 2, "no kernel is called ''"},
+      {"plan --loops backward/smal --n 4 --d 3 --M 200", 2,
+       "no kernel is called 'backward/smal': did you mean backward/small"},
+      {"plan --loops backward/auto --n 4 --d 3 --M 200", 2, "no kernel is called 'backward/auto'"},
+      {"plan --loops backward/small --loops backward/large --n 4 --d 3 --M 200", 2,
+       "--loops is given 2 times"},
+      {"plan --loops backward/small --d 3 --M 200", 2, "--n is missing"},
+      {"plan --loops backward/small --n 4 --M 200", 2, "--d is missing"},
+      {"plan --loops backward/small --n 4 --d 3", 2, "--M is missing"},
+      {"plan --loops backward/small --n 4 --d 3 --M 2", 2,
+       "backward/small does not fit in M = 2 words: .*at least 5"},
+      {"plan --loops backward/small --n 4G --d 4G --M 200", 2, "63 bits"},
+      {"plan --loops backward/small --n 4 --d 3 --M 200 --problem backward", 2,
+       "--problem 'backward': --loops names the kernel"},
+      {"REDBLUE_GIVEN=OL plan --loops backward/small --n 4 --d 3 --M 200", 2,
+       "REDBLUE_GIVEN 'OL': --loops names the kernel"},
+      {"REDBLUE_LOOPS=backward/small plan --cache a100 --d 64", 2,
+       "--cache 'a100': REDBLUE_LOOPS asks about one M"},
+      {"plan --loops backward/small --n 4 --d 3 --M 200 --sharing kv", 2,
+       "--sharing 'kv': backward/small does not share keys"},
+      {"plan --loops backward/tiles --n 4 --d 3 --M 200 --sharing self", 2,
+       "--sharing 'self': expected none or kv"},
+      {"plan --loops backward/tiles-shared --n 4 --d 3 --M 200 --sharing none", 2,
+       "--sharing 'none': backward/tiles-shared shares keys"},
+      {"plan --loops forward/rows --n 4 --d 3 --M 200", 2,
+       "--loops forward/rows: its loops are not written down; those of matmul/blocked, .* are"},
+      {"plan --loops backward/small --n 4 --d 3 --M 200 --format xml", 2, "--format.*xml"},
+  });
+}
+
 TEST_F(BadInput, CachesForM) {
   expect_refused({
       {"count backward/small --n 4 --d 3 --M l2", 2, "--M.*\"l2\".*mean L2"},

@@ -1,9 +1,15 @@
 // redblue plan, by words, by time and for devices; and the kernels that it chooses for runs by the
 // name of auto.
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "runtime/observe/devices.hpp"
+#include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
@@ -215,6 +221,65 @@ TEST_F(PlanCommand, DevicesTooSmallForAnyKernel) {
   EXPECT_EQ(rows[0].at("best"), "");
   EXPECT_EQ(rows[0].at("words"), "");
   EXPECT_EQ(rows[1].at("words"), devices[1]["best"]["words"].dump());
+}
+
+// The lines sum up to what count says, phase by phase; --sharing kv is the other spelling.
+TEST_F(PlanCommand, LoopsOfAPlan) {
+  const std::string size = "--n 100 --m 60 --d 8 --M 700";
+  for (const std::string kernel : {"forward/flash", "backward/large", "backward/tiles-shared"}) {
+    const Json report = json(fmt::format("plan --loops {} {}", kernel, size));
+    const Json count = json(fmt::format("count {} {}", kernel, size));
+    for (const char* key : {"schema", "kernel", "n", "m", "d", "M", "blocks"}) {
+      EXPECT_EQ(report.at(key), count.at(key)) << key;
+    }
+    EXPECT_EQ(report.at("sharing"), count.value("sharing", "none"));
+    std::map<std::string, std::pair<Index, Index>> moved;
+    for (const Json& line : report["loops"]) {
+      const bool loop = line["kind"] == "loop";
+      EXPECT_EQ(keys(line), (Keys{"phase", "depth", "kind", "text", "trips", "block", "stays",
+                                  "reads", "writes"}));
+      EXPECT_EQ(line["trips"].is_number(), loop);
+      EXPECT_EQ(line["block"].is_number(), loop);
+      moved[line["phase"]].first += line["reads"].get<Index>();
+      moved[line["phase"]].second += line["writes"].get<Index>();
+    }
+    for (const Json& phase : count["phases"]) {
+      const std::pair<Index, Index> words = {phase["formula"]["reads"], phase["formula"]["writes"]};
+      EXPECT_EQ(moved.at(phase["path"]), words) << phase["path"];
+    }
+    // The same in CSV, line by line.
+    const std::vector<CsvRow> rows =
+        parse_csv(data(fmt::format("plan --loops {} {} --format csv", kernel, size)));
+    ASSERT_EQ(rows.size(), report["loops"].size());
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const Json& line = report["loops"][k];
+      const bool loop = line["kind"] == "loop";
+      EXPECT_EQ(rows[k].at("kernel"), kernel);
+      EXPECT_EQ(rows[k].at("text"), line["text"]);
+      EXPECT_EQ(rows[k].at("depth"), line["depth"].dump());
+      EXPECT_EQ(rows[k].at("trips"), loop ? line["trips"].dump() : "");
+      EXPECT_EQ(rows[k].at("block"), loop ? line["block"].dump() : "");
+      EXPECT_EQ(rows[k].at("reads"), line["reads"].dump());
+      EXPECT_EQ(rows[k].at("writes"), line["writes"].dump());
+    }
+    // And in the table, indented.
+    const std::string table = data(fmt::format("plan --loops {} {}", kernel, size));
+    std::size_t at = 0;
+    for (const Json& line : report["loops"]) {
+      const std::string text = "\n" + std::string(2 * line["depth"].get<std::size_t>(), ' ') +
+                               line["text"].get<std::string>() + " ";
+      at = table.find(text, at);
+      ASSERT_NE(at, std::string::npos) << text << table;
+    }
+    const std::string last = table.substr(table.rfind("\ntotal "));
+    for (const char* words : {"reads", "writes"}) {
+      EXPECT_NE(last.find(" " + grouped(count["formula"][words]) + " "), std::string::npos) << last;
+    }
+  }
+  EXPECT_EQ(data("plan --sharing kv --loops backward/tiles " + size),
+            data("REDBLUE_LOOPS=backward/tiles-shared plan " + size));
+  const Json by_time = json("plan --objective time --loops backward/flash " + size);
+  EXPECT_EQ(by_time["blocks"], json("count backward/flash --objective time " + size)["blocks"]);
 }
 
 // O and L from files: kernels that take them are asked, too.
