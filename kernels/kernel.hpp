@@ -109,7 +109,8 @@ struct Formula {
   CostOfBlocks cost;
   // The most words of the slow store that intermediates take at a time; empty: none.
   WordsOfBlocks intermediates = nullptr;
-  // The loops with the words of each line; empty: not written down.
+  // The loops with the words of each line; empty: not written down. Every kernel of the registry
+  // has them.
   NestOfBlocks nest = nullptr;
 };
 

@@ -18,22 +18,22 @@ struct Stage {
   std::function<void(Index M, Objective objective, Blocks& blocks)> put;
   // What its phases move and hold with these blocks.
   std::function<std::vector<PhaseCost>(const Blocks& blocks)> cost;
-  // Their loops; empty in a kernel without a nest.
-  std::function<void(NestWriter& nest, const Blocks& blocks)> nest = nullptr;
+  // Their loops.
+  std::function<void(NestWriter& nest, const Blocks& blocks)> nest;
 };
 using Stages = std::function<std::vector<Stage>(const Problem& problem)>;
 
 // The factors of a product, for the text of a nest.
 struct FactorNames {
-  std::string_view left = {}, right = {};
+  std::string_view left, right;
 };
 using StationaryNest = std::function<void(NestWriter& nest, const StationaryBlocks& by)>;
 
 // One phase with stationary blocks of its name: any; a product_phase; a scores_phase, of which
-// `right` is B^T; a made_product, of which `left` is F. A kernel without a nest names no factors.
+// `right` is B^T; a made_product, of which `left` is F.
 Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost,
                        const StationaryNest& nest);
-Stage product_stage(const std::string& name, const Extents& of, const FactorNames& factors = {});
+Stage product_stage(const std::string& name, const Extents& of, const FactorNames& factors);
 Stage scores_stage(const std::string& name, const Extents& of, const FactorNames& factors,
                    const UseCost& use);
 Stage made_product_stage(const std::string& name, const Extents& of, const FactorNames& factors,

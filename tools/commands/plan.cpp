@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -60,16 +59,6 @@ std::vector<Device> devices_of(const TextOption& option) {
   return found;
 }
 
-std::vector<std::string_view> kernels_with_a_nest() {
-  std::vector<std::string_view> names;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.formula.nest) {
-      names.push_back(kernel.name);
-    }
-  }
-  return names;
-}
-
 // Requires: the option is given.
 NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective objective) {
   const std::string text = option.get()->text;
@@ -77,10 +66,6 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
   const KernelName name = *parse_kernel_name(text);
   Request request;
   const Problem problem = task.problem_of(option, name, request);
-  if (!name.kernel->formula.nest) {
-    throw UsageError(fmt::format("{} {}: its loops are not written down; those of {} are",
-                                 option.said(), text, fmt::join(kernels_with_a_nest(), ", ")));
-  }
   NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
   report.M_from = request.M_from;
   return report;
