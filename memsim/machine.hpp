@@ -62,8 +62,8 @@ class Machine {
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
   [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
-  // Adds to the innermost open phase. Arithmetic calls this with the parts of tiles that it read and
-  // changed.
+  // Adds to the innermost open phase. Arithmetic calls this with the parts of tiles that it read
+  // and changed.
   void computed(const Arithmetic& done) { phase_->operations += done.operations; }
   void computed(Operations operations) { computed({operations, {}, {}}); }
 

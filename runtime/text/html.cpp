@@ -112,7 +112,7 @@ std::string base64(std::string_view bytes) {
 
 std::string html_text(std::string_view text) {
   constexpr std::string_view kSpecial = "&<>\"'";
-  constexpr std::array kEntities = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+  constexpr std::array kEntities = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
   std::string safe;
   for (const char c : text) {
     const std::size_t k = kSpecial.find(c);

@@ -21,7 +21,8 @@ class JsonBuilder : public nlohmann::json_sax<Parser> {
 
   bool null() override { return add({}); }
   bool boolean(bool value) override { return add(value); }
-  bool number_integer(std::int64_t value) override { return add(value); }
+  // Only -0 comes as an integer that is not negative; it is no number of words.
+  bool number_integer(std::int64_t value) override { return value == 0 ? add(-0.0) : add(value); }
   bool number_unsigned(std::uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string& /*text*/) override { return add(value); }
   bool string(std::string& text) override { return add(std::move(text)); }

@@ -328,7 +328,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "backward/rows-onepass") {
     return in_one_pass(key_blocks("Bc")) + partial_sums(n, "Br");
   }
-  if (kernel == "backward/rows-resident") {
+  if (kernel == "backward/rows-resident" || kernel == "backward/rows-onepass-w") {
     return in_one_pass(key_blocks("Bc"));
   }
   if (kernel == "backward/rows-q-onepass") {

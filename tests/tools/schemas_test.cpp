@@ -92,6 +92,7 @@ void each_number(Json& part, const std::function<void(Json&)>& visit) {
   constexpr int kElements = 2;
   if (part.is_number()) {
     visit(part);
+    return;
   }
   int k = 0;
   for (Json& inner : part) {

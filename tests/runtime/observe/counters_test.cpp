@@ -14,11 +14,13 @@ namespace {
 
 constexpr Index kPages = 300;
 constexpr Index kStray = 30;  // faults of the bookkeeping around
-// A sanitizer of addresses keeps a byte for each eight, one of threads two words for each; those of a
-// stray page are in a page of their own.
+// A sanitizer of addresses keeps a byte for each eight, one of threads two words for each; those of
+// a stray page are in a page of their own.
 constexpr Index most_faults(Index pages) {
   return pages + kStray +
-         (kThreadSanitized ? 2 * (pages + kStray) : kSanitized ? pages / 8 + kStray : 0);
+         (kThreadSanitized ? 2 * (pages + kStray)
+          : kSanitized     ? pages / 8 + kStray
+                           : 0);
 }
 
 // Pages that nobody has touched yet, each of its own.

@@ -130,7 +130,7 @@ TEST(HtmlReport, TextsAreHarmless) {
   EXPECT_EQ(times(html, "</pre>"), 1U);
   EXPECT_EQ(times(html, "alert('"), 0U);
   EXPECT_GT(
-      times(html, "&lt;/pre&gt;&lt;script&gt;alert(&#39;&amp;amp;&quot;&#39;)&lt;/script&gt;"),
+      times(html, "&lt;/pre&gt;&lt;script&gt;alert(&apos;&amp;amp;&quot;&apos;)&lt;/script&gt;"),
       15U);
 }
 

@@ -25,9 +25,9 @@ std::vector<Cells> two_rows() {
 
 TEST(Cells, MakeATable) {
   EXPECT_EQ(table_of(two_rows()),
-            "kernel        words   of all  proven\n"
-            "a         1,234,567    12.2%     yes\n"
-            "b, \"c\"      -1,234  unknown      no\n");
+            "kernel      words   of all  proven\n"
+            "a       1,234,567    12.2%     yes\n"
+            "b, \"c\"     -1,234  unknown      no\n");
 }
 
 TEST(Cells, MakeObjects) {
