@@ -61,6 +61,7 @@ struct Signature {
   std::string_view name;
   Index Shape::*rows;
   Index Shape::*cols;
+  Holds holds = Holds::operands;
 
   [[nodiscard]] Index rows_of(const Shape& shape) const { return shape.*rows; }
   [[nodiscard]] Index cols_of(const Shape& shape) const {
@@ -76,10 +77,9 @@ using NestOfBlocks = std::function<Nest(const Problem& problem, const Blocks& bl
 // A number of words that blocks decide.
 using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& blocks)>;
 
-// Of a kernel whose row blocks (of Br queries: the units) know nothing of each other, so that
-// several machines may work on different ones. What they return is in disjoint rows; or is g, and
-// then each writes one partial g, d rows of `partials`, and the partials are added in the
-// order of the units, whatever rows of g a machine has.
+// For kernels whose row blocks (the units: Br queries each) are independent, so that several
+// machines may work on different ones. Units write disjoint rows of what they return. Where that is
+// g, each unit writes d rows of `partials`, which reduce() adds in the order of the units.
 struct RowSplit {
   // Without partials: adds to g, as the whole kernel on one machine does.
   std::function<void(Machine& machine, const Plan& plan, const Operands& io, Range units,
@@ -193,8 +193,8 @@ struct Kernel {
   [[nodiscard]] Index least_M(const Problem& problem, Index prefetch = 1) const;
   // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
   void check(const Plan& plan, const Operands& io) const;
-  // Throws: what check() does, before anything moves; FastMemoryOverflow where the machine has less
-  // than the plan's M; what the store throws.
+  // Throws: what check() does, before anything moves; FastMemoryOverflow where the plan's peak does
+  // not fit in what the machine has left; what the store throws.
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
 

@@ -39,6 +39,8 @@ NestExtent::NestExtent(const NestLoop& loop)
       whole(loop.of_pieces ? loop.over : "") {}
 
 NestTile NestTile::limited(const NestLoop& loop, Index block, Index trips) const {
+  require(rows_.whole != loop.variable && cols_.whole != loop.variable,
+          "a piece is limited by the loop over pieces");
   NestTile tile = *this;
   for (NestExtent* extent : {&tile.rows_, &tile.cols_}) {
     if (extent->variable == loop.variable) {
@@ -104,6 +106,8 @@ NestLine& NestWriter::add(NestLine::Kind kind, std::string text) {
 }
 
 void NestWriter::loop(const NestLoop& over, const Tiles& stays, const Body& body) {
+  require(std::ranges::find(around_, over.variable, &NestLoop::variable) == around_.end(),
+          "loops around each other have variables of their own");
   if (over.trips == 0) {
     return;
   }

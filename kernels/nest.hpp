@@ -113,7 +113,7 @@ class NestWriter {
 
   // Lines that the body writes are of this phase. Phases nest as those of a machine.
   void phase(std::string_view name, const Body& body);
-  // A loop without a pass is left out, and so is a tile without words.
+  // A loop without a pass is left out; so is a tile without words that stays.
   void loop(const NestLoop& over, const Tiles& stays, const Body& body);
   void loop(const NestLoop& over, const Body& body) { loop(over, {}, body); }
   void step(std::string text, const Tiles& reads = {}, const Tiles& writes = {});

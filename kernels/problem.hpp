@@ -32,7 +32,8 @@ struct Problem {
   // The matrices that a key is read from: A2 and A3, or one for both.
   [[nodiscard]] Index key_sources() const { return sharing == Sharing::none ? 2 : 1; }
 
-  // The keys that some queries meet; and the pairs of a query with a key that it meets.
+  // The keys that some queries meet, all of them; and the pairs of a query with a key that it
+  // meets. Kernels ask here alone which these are.
   [[nodiscard]] Range keys(Range) const { return {0, shape.m}; }
   [[nodiscard]] Words pairs(Range queries) const {
     return Words(queries.size()) * keys(queries).size();

@@ -12,15 +12,15 @@
 namespace redblue {
 namespace {
 
-constexpr Index kCacheLine = 16;                         // words
-constexpr Index kSlack = Index{16} * 1024;               // words: 64 KiB
+constexpr Index kCacheLine = 16;            // words
+constexpr Index kSlack = Index{16} * 1024;  // words, 64 KiB: a small M seldom slides its tiles
 constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes
 constexpr Index kHugePageWords = kHugePage / sizeof(float);
 constexpr Index kManyWords = Index{32} * 1024;
 constexpr Index kMostWords = std::numeric_limits<Index>::max() / 8;  // whose bytes can be counted
 
 // A tile of at least 128 words starts on a cache line and so wastes less than an eighth of its
-// size; smaller tiles lie anywhere. That keeps the span within 9/8 of the capacity.
+// size; smaller tiles lie anywhere. That keeps the span within 9/8 of the capacity and kSlack.
 constexpr Index aligned(Index offset, Index words) {
   return words < 8 * kCacheLine ? offset : ceil_div(offset, kCacheLine) * kCacheLine;
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memsim/holds.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -25,6 +26,7 @@ class Arena {
     std::string name;
     std::uint64_t id = 0;  // never used twice by one arena
     Index words = 0;
+    Holds holds = Holds::sums;
     Index offset = 0;
     Tile* tile = nullptr;  // the owner, which updates this when it is moved
   };

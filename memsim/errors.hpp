@@ -8,7 +8,7 @@
 
 namespace redblue {
 
-// Blocks, tiles or matrices of a caller do not fit together.
+// Misuse by a caller, most often blocks, tiles or matrices that do not fit together.
 class ShapeMismatch : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;

@@ -1,7 +1,6 @@
 #pragma once
-// The events of a machine: every move, in order, with its names. Phase clocks, traces, cache replay
-// and pebble-game checks are listeners. Without a listener an event costs one test of an empty
-// list.
+// The events of a machine: every move, in order, with its names. Phase clocks, counters, traces and
+// progress are listeners. Without a listener an event costs one test of an empty list.
 
 #include <cstdint>
 #include <string_view>

@@ -32,18 +32,18 @@ Machine::~Machine() {
   }
 }
 
-Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value) {
-  Tile tile = charge(place(name, rows, cols), rows, cols);
+Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value, Holds holds) {
+  Tile tile = charge(place(name, rows, cols), rows, cols, holds);
   std::fill_n(address(*tile.slot_), tile.words(), value);
   tell(Event::Kind::initialize, tile);
   return tile;
 }
 
-Tile Machine::initialize(std::string_view name, Index rows, Index cols, Unset) {
+Tile Machine::initialize(std::string_view name, Index rows, Index cols, Unset, Holds holds) {
 #ifndef NDEBUG
-  return initialize(name, rows, cols, std::numeric_limits<float>::quiet_NaN());
+  return initialize(name, rows, cols, std::numeric_limits<float>::quiet_NaN(), holds);
 #else
-  Tile tile = charge(place(name, rows, cols), rows, cols);
+  Tile tile = charge(place(name, rows, cols), rows, cols, holds);
   tell(Event::Kind::initialize, tile);
   return tile;
 #endif
@@ -103,6 +103,7 @@ void Machine::end_read(Stream::Held& held) {
 
 void Machine::count_read(const Tile& tile, const ConstBlock& block) {
   phase_->io.reads += tile.words();
+  phase_->kinds[block.matrix().holds()].io.reads += tile.words();
   tell(Event::Kind::read, tile, &block);
 }
 
@@ -118,7 +119,7 @@ Tile Machine::tile_of(const ConstBlock& block, Orientation orientation, const Fi
     arena_.release(slot);
     throw;
   }
-  return charge(slot, rows, cols);
+  return charge(slot, rows, cols, block.matrix().holds());
 }
 
 void Machine::write(const Tile& tile, const Block& block) {
@@ -140,6 +141,7 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
       to.row_range(), to.column_range(), orientation,
       {address(*tile.slot_), static_cast<std::size_t>(tile.words())});
   phase_->io.writes += tile.words();
+  phase_->kinds[to.matrix().holds()].io.writes += tile.words();
   tell(Event::Kind::write, tile, &to);
 }
 
@@ -211,20 +213,36 @@ Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols) {
   return arena_.place(name, words);
 }
 
-Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols) {
+Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols, Holds holds) {
+  slot->holds = holds;
   live_ += slot->words;
+  live_of_[holds] += slot->words;
   phase_->peak = std::max(phase_->peak, live_);
+  phase_->kinds[holds].peak = std::max(phase_->kinds[holds].peak, live_of_[holds]);
   return {*this, slot, rows, cols};
 }
 
+void Machine::discharge(const Arena::Slot& slot) noexcept {
+  live_ -= slot.words;
+  live_of_[slot.holds] -= slot.words;
+}
+
+// What lives when a phase begins, or is innermost again, lives in it.
+void Machine::raise_peaks() noexcept {
+  phase_->peak = std::max(phase_->peak, live_);
+  for (const Holds holds : kHolds) {
+    phase_->kinds[holds].peak = std::max(phase_->kinds[holds].peak, live_of_[holds]);
+  }
+}
+
 void Machine::remove(Tile& tile) noexcept {
-  live_ -= tile.words();
+  discharge(*tile.slot_);
   tell(Event::Kind::remove, tile);
   arena_.release(tile.slot_);
 }
 
 void Machine::forget(Tile& tile) noexcept {
-  live_ -= tile.words();
+  discharge(*tile.slot_);
   arena_.release(tile.slot_);
   tile.let_go();
 }
@@ -241,7 +259,7 @@ void Machine::enter(Phase& phase, std::string_view name) {
     phase_->children.push_back(std::move(node));
     phase_ = phase_->children.back().get();
   }
-  phase_->peak = std::max(phase_->peak, live_);
+  raise_peaks();
   open_.push_back(&phase);
   tell({.kind = Event::Kind::enter_phase, .name = phase_->name, .live = live_});
 }
@@ -250,7 +268,7 @@ void Machine::leave(Phase& phase) noexcept {
   std::erase(open_, &phase);
   tell({.kind = Event::Kind::leave_phase, .name = phase_->name, .live = live_});
   phase_ = phase_->parent;
-  phase_->peak = std::max(phase_->peak, live_);
+  raise_peaks();
 }
 
 std::string Machine::contents() const {

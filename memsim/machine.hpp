@@ -1,7 +1,7 @@
 #pragma once
-// The two-level machine: a fast memory of exactly M words, and the four moves that join it to the
-// slow store. read and write are counted, word by word; initialize and the deletion of a tile are
-// free. Living tiles never hold more than M words.
+// The two-level machine: a fast memory of exactly M words over a slow store. Two moves join them,
+// read and write, which are counted word by word; to initialize a tile and to delete it is free.
+// Living tiles never hold more than M words.
 //
 //   Machine machine(M);
 //   Tile s = machine.initialize("S", I.size(), J.size());
@@ -9,7 +9,8 @@
 //   machine.write(s, S.block(I, J));
 //
 // A machine belongs to one thread. A request that throws leaves counters and contents as they
-// were. Tiles, phases and streams that outlive their machine own nothing: such a tile is 0 x 0.
+// were; of a stream, the tiles that it holds. Tiles, phases and streams that outlive their machine
+// own nothing: such a tile is 0 x 0.
 
 #include <algorithm>
 #include <initializer_list>
@@ -20,6 +21,7 @@
 #include "memsim/arena.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/events.hpp"
+#include "memsim/holds.hpp"
 #include "memsim/io_count.hpp"
 #include "memsim/phase.hpp"
 #include "memsim/slow_matrix.hpp"
@@ -32,7 +34,8 @@ namespace redblue {
 struct Unset {};
 inline constexpr Unset kUnset;
 
-// A step of arithmetic. Views are good while it is told.
+// A step of arithmetic: how many operations, which parts of tiles they changed, and which they
+// read.
 struct Arithmetic {
   Operations operations;
   std::initializer_list<ConstView> results, operands;
@@ -48,10 +51,15 @@ class Machine {
 
   // The moves. Throw (all): FastMemoryOverflow; ShapeMismatch; CountOverflow for a tile of more
   // words than can be counted; read and write also what the store throws.
-  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0);
+  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0,
+                                Holds holds = Holds::sums);
+  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Holds holds) {
+    return initialize(name, rows, cols, 0, holds);
+  }
   // Takes no time. With assertions on the words are NaN, so that a read before the write shows.
-  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value);
-  [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name
+  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value,
+                                Holds holds = Holds::sums);
+  [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name and kind
   void write(const Tile& tile, const Block& block);
   // The same words; the tile is the transpose of the block.
   [[nodiscard]] Tile read(const Transposed<ConstBlock>& block);
@@ -62,8 +70,7 @@ class Machine {
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
   [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
-  // Adds to the innermost open phase. Arithmetic calls this with the parts of tiles that it read
-  // and changed.
+  // Adds the operations to the innermost open phase. All arithmetic of kernels/ ends here.
   void computed(const Arithmetic& done) { phase_->operations += done.operations; }
   void computed(Operations operations) { computed({operations, {}, {}}); }
 
@@ -101,7 +108,10 @@ class Machine {
   template <class Fill>
   [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, const Fill& fill);
   [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols);
-  [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols);
+  [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, Holds holds);
+  // Words that live no longer.
+  void discharge(const Arena::Slot& slot) noexcept;
+  void raise_peaks() noexcept;
   void remove(Tile& tile) noexcept;
   void forget(Tile& tile) noexcept;  // removes one that no listener was told of
   [[nodiscard]] std::string refusal(std::string_view name, Index words, Index missing) const;
@@ -121,6 +131,7 @@ class Machine {
   Index capacity_;
   Arena arena_;
   Index live_ = 0;
+  ByKind<Index> live_of_;
   PhaseNode root_;
   PhaseNode* phase_ = &root_;
   std::vector<Phase*> open_;

@@ -47,6 +47,32 @@ PhaseCounts total(const PhaseNode& root) {
   return sum;
 }
 
+ByKind<KindCounts> total_by_kind(const PhaseNode& root) {
+  ByKind<KindCounts> sum = root.kinds;
+  for (const auto& child : root.children) {
+    const ByKind<KindCounts> of_child = total_by_kind(*child);
+    for (const Holds holds : kHolds) {
+      sum[holds].io += of_child[holds].io;
+      sum[holds].peak = std::max(sum[holds].peak, of_child[holds].peak);
+    }
+  }
+  return sum;
+}
+
+std::string_view to_string(Holds holds) {
+  switch (holds) {
+    case Holds::operands:
+      return "operands";
+    case Holds::scores:
+      return "scores";
+    case Holds::sums:
+      return "sums";
+    case Holds::indices:
+      return "indices";
+  }
+  return "?";
+}
+
 Phase::Phase(Machine& machine, std::string_view name) : machine_(&machine) {
   machine.enter(*this, name);
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memsim/holds.hpp"
 #include "memsim/io_count.hpp"
 
 namespace redblue {
@@ -23,6 +24,7 @@ struct PhaseNode {
   std::vector<std::unique_ptr<PhaseNode>> children;  // in the order of first entry
   IoCount io;
   Operations operations;
+  ByKind<KindCounts> kinds;
   Index peak = 0;  // the most words live while it was innermost, those of outer phases included
 
   [[nodiscard]] std::string path() const;  // "phase1/S"; empty for the root
@@ -40,8 +42,8 @@ struct PhaseCounts {
   friend bool operator==(const PhaseCounts&, const PhaseCounts&) = default;
 };
 
-// The counts of a run, on one machine or on several together. A member without a value is unknown
-// to the code that counted.
+// The counts of a run, on one machine or on several together: what a gate records of a user's
+// kernel, which links memsim alone. A member without a value is unknown to the code that counted.
 struct RunCounts {
   // By the clock of that code; memsim has none.
   struct Seconds {
@@ -61,10 +63,14 @@ struct RunCounts {
 };
 
 // The phases without inner phases, and those that moved or computed something outside of their
-// inner phases, in the order of first entry. Their sum is the sum of the tree.
+// inner phases, in the order of first entry. The sums of their words and operations are those of
+// the tree; the peak of a phase that did neither is in total() alone.
 std::vector<PhaseCounts> leaves(const PhaseNode& root);
 // The sum of the tree, with an empty path and the largest peak.
 PhaseCounts total(const PhaseNode& root);
+// The same kind by kind: their words read and written add up to those of total(), and no peak of a
+// kind is larger.
+ByKind<KindCounts> total_by_kind(const PhaseNode& root);
 
 // The scope of a phase. Requires: phases end in the reverse order of their beginning. A phase whose
 // machine has died ends without effect.

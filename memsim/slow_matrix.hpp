@@ -8,8 +8,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "memsim/backing.hpp"
+#include "memsim/holds.hpp"
 #include "memsim/range.hpp"
 
 namespace redblue {
@@ -95,6 +97,12 @@ class [[nodiscard]] SlowMatrix {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] Index rows() const { return rows_; }
   [[nodiscard]] Index cols() const { return cols_; }
+  [[nodiscard]] Holds holds() const { return holds_; }
+  // The same matrix, whose words are of this kind; else they are operands.
+  [[nodiscard]] SlowMatrix&& holding(Holds holds) && {
+    holds_ = holds;
+    return std::move(*this);
+  }
 
   // Throw (all): ShapeMismatch if a range leaves the matrix.
   [[nodiscard]] ConstBlock block(Range rows, Range columns) const;
@@ -115,6 +123,7 @@ class [[nodiscard]] SlowMatrix {
 
   std::string name_;
   Index rows_, cols_;
+  Holds holds_ = Holds::operands;
   std::unique_ptr<Backing> backing_;
 };
 

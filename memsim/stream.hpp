@@ -9,7 +9,8 @@
 // counted, when its tile becomes the present one. The destructor waits for the reads in flight and
 // counts them.
 //
-// Single pass. A stream that has thrown is over; one whose machine has died reads no more.
+// Single pass. A stream that has thrown can only be destroyed; one whose machine has died reads no
+// more.
 
 #include <deque>
 #include <iterator>
@@ -52,7 +53,8 @@ class [[nodiscard]] Stream {
   static std::default_sentinel_t end() { return {}; }
 
   // The steps of the walk, for streams side by side that all begin their reads before the first
-  // wait: drop(), begin_read() until it returns false, await(), present().
+  // wait: drop(), begin_read() until it returns false, await(), present(). Requires, of drop() and
+  // present(): not over(), and await() has returned.
   [[nodiscard]] bool begin_read();  // of the next block; false after the last, or with depth held
   void await();                     // waits for the present tile, if any
   [[nodiscard]] bool over() const { return held_.empty(); }

@@ -1,11 +1,11 @@
 #pragma once
-// Arithmetic on tiles and parts of tiles, in the vector instructions of the machine at hand
+// Arithmetic on tiles and parts of tiles, in the vector instructions of this machine
 // (kernels/arithmetic/simd.hpp). It works on them directly, moves nothing, keeps nothing, and
 // reports its operations to the machine of the tile that it changes.
 //
 // Vectors run along rows of 16 words, so a product takes both factors with the summed index
-// apart from the vectors': a b and a^T b there are, a b^T there is not. Who needs one reads b
-// transposed, which costs no words.
+// apart from the vectors': a b and a^T b are supported. For a b^T read b transposed; that costs no
+// words.
 //
 // A column tile (r x 1) holds one word for each row of the others, or for each column of a
 // transposed one.

@@ -22,7 +22,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const ColumnPlan by(problem, blocks);
   const NestLoop J = by.key_loop();
   const NestLoop I("I", "queries", n, by.rows);
-  const NestLoop columns("K", "columns", d, by.weights);
+  const NestLoop columns("C", "columns", d, by.weights);
   const NestTile K("K", J, d), h("h", J, d), T("T", J, d);
   const NestTile dO("dO", I, d), O("O", I, d), A1("A1", I, d), L("L", I), v("v", I);
   const NestTile A2("A2", J, columns), g("g", d, columns);
@@ -41,7 +41,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       });
     });
     nest.phase("g", [&] {
-      nest.loop(columns, {T}, [&] { nest.step("g_K += T_J^T A2_JK", {A2, g.but_once(J)}, {g}); });
+      nest.loop(columns, {T}, [&] { nest.step("g_C += T_J^T A2_JC", {A2, g.but_once(J)}, {g}); });
     });
   });
   return nest.lines();
@@ -78,12 +78,12 @@ Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     Tile do_i = machine.read(io.in("dO").row_block(I));  // dO_I (r, d)
     const Tile v_i = row_sums(machine, by, io, I, J, do_i, v);
-    Tile q = machine.initialize("q", I.size(), J.size());  // q_IJ (r, c)
+    Tile q = machine.initialize("q", I.size(), J.size(), Holds::scores);  // q_IJ (r, c)
     multiply(do_i, h_t, q);
     do_i.reset();
-    const Tile a1 = machine.read(io.in("A1").row_block(I));  // A1_I (r, d)
-    const Tile l = machine.read(io.in("L").row_block(I));    // L_I (r)
-    Tile p = machine.initialize("p", I.size(), J.size());    // p_IJ (r, c)
+    const Tile a1 = machine.read(io.in("A1").row_block(I));               // A1_I (r, d)
+    const Tile l = machine.read(io.in("L").row_block(I));                 // L_I (r)
+    Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
     multiply(a1, k, p);
     exponentiate(p, l, p);
     softmax_gradient(p, q, v_i, p);
@@ -114,7 +114,7 @@ void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Ra
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const ColumnPlan by(plan.problem, plan.blocks);
-  SlowMatrix v = workspace.matrix("v", plan.problem.shape.n, 1);
+  SlowMatrix v = workspace.matrix("v", plan.problem.shape.n, 1).holding(Holds::sums);
   for (const Range J : by.units()) {
     Tile k = keys_of_scores(machine, by, io, J);
     Tile h_t = values(machine, by, io, J);

@@ -16,14 +16,14 @@
 namespace redblue {
 namespace {
 
-// core: Q_I, K_J and V_J are rows of S, A2 and h.
+// The phases S and h make Q and V; K is A2.
 Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const NestLoop I("I", "queries", n, by["core.Br"]);
   const NestLoop J("J", "keys", m, by["core.Bc"]);
   const NestLoop rows("I", "queries", n, by["v.Br"]);
   const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d);
-  const NestTile K("K", J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
+  const NestTile K("A2", J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
   NestWriter nest;
   nest.phase("S", [&] { project_nest(nest, {"Q", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
   nest.phase("h", [&] { project_nest(nest, {"V", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
@@ -36,9 +36,9 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
     nest.loop(J, [&] {
       nest.read({K, V});
       nest.loop(I, {K, V, dK, dV}, [&] {
-        nest.step("f = exp(Q_I K_J^T - L_I)", {Q, L});
+        nest.step("f = exp(Q_I A2_J^T - L_I)", {Q, L});
         nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
-        nest.step("dK_J += p^T Q_I; dQ_I += p K_J", {dQ.but_once(J)}, {dQ});
+        nest.step("dK_J += p^T Q_I; dQ_I += p A2_J", {dQ.but_once(J)}, {dQ});
       });
       nest.write({dK, dV});
     });
@@ -73,14 +73,14 @@ void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
     Tile dk = machine.initialize("dK", J.size(), x.K.cols());     // dK_J (c, d)
     Tile dv = machine.initialize("dV", J.size(), x.V.cols());     // dV_J (c, d)
     for (const Range I : blocks(x.Q.rows(), Br)) {
-      const Tile q_i = machine.read(x.Q.row_block(I));       // Q_I (r, d)
-      Tile f = machine.initialize("f", I.size(), J.size());  // f_IJ (r, c)
+      const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
+      Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
       {
         const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
         multiply_add(q_i, k_t, f);
         exponentiate(f, l_i, f);
       }
-      Tile p = machine.initialize("p", I.size(), J.size());  // p_IJ (r, c)
+      Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
       {
         const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
         multiply_add(transposed(f), do_i, dv);
@@ -92,7 +92,7 @@ void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
       }
       f.reset();
       multiply_add(transposed(p), q_i, dk);
-      Tile p_t = machine.initialize("p^T", J.size(), I.size());  // p_IJ^T (c, r)
+      Tile p_t = machine.initialize("p^T", J.size(), I.size(), Holds::scores);  // p_IJ^T (c, r)
       transpose(p, p_t);
       p.reset();
       // dQ_I^T (d, r). Nothing is there to be read before the first column block has been.
@@ -121,7 +121,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const Index Bc = plan.blocks["core.Bc"];
   SlowMatrix Q = workspace.matrix("Q", n, d, Window{std::min(n, Br), d});
   SlowMatrix V = workspace.matrix("V", m, d, Window{std::min(m, Bc), d});
-  SlowMatrix v = workspace.matrix("v", n, 1);
+  SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
   {
     const Phase phase(machine, "S");
     project(machine, {plan.blocks["S.Br"], plan.blocks["S.Bc"]}, A1, io.in("X"), Q);

@@ -64,13 +64,13 @@ void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, con
     const Tile a3 = machine.read(A3.row_block(I));  // A3_I (r, d)
     for (const Range J : blocks(X.cols(), by.cols)) {
       {
-        const Tile x = machine.read(X.block({0, X.rows()}, J));  // X_J (d, c)
-        Tile s = machine.initialize("S", I.size(), J.size());    // S_IJ (r, c)
+        const Tile x = machine.read(X.block({0, X.rows()}, J));                 // X_J (d, c)
+        Tile s = machine.initialize("S", I.size(), J.size(), Holds::operands);  // S_IJ (r, c)
         multiply_add(a1, x, s);
         machine.write(s, S.block(I, J));
       }
-      const Tile y = machine.read(Y.block({0, Y.rows()}, J));   // Y_J (d, c)
-      Tile h_ij = machine.initialize("h", I.size(), J.size());  // h_IJ (r, c)
+      const Tile y = machine.read(Y.block({0, Y.rows()}, J));                    // Y_J (d, c)
+      Tile h_ij = machine.initialize("h", I.size(), J.size(), Holds::operands);  // h_IJ (r, c)
       multiply_add(a3, y, h_ij);
       machine.write(h_ij, h.block(I, J));
     }
@@ -98,17 +98,17 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
     for (const Range J : blocks(A2.rows(), Bc)) {
       Tile q;
       {
-        const Tile h_j = machine.read(transposed(h.row_block(J)));  // h_J^T (d, c)
-        q = machine.initialize("q", I.size(), J.size());            // q_IJ (r, c)
+        const Tile h_j = machine.read(transposed(h.row_block(J)));       // h_J^T (d, c)
+        q = machine.initialize("q", I.size(), J.size(), Holds::scores);  // q_IJ (r, c)
         multiply_add(do_i, h_j, q);
       }
-      const Tile a2_j = machine.read(transposed(A2.row_block(J)));  // A2_J^T (d, c)
-      Tile a = machine.initialize("A", I.size(), J.size());         // A_IJ (r, c)
+      const Tile a2_j = machine.read(transposed(A2.row_block(J)));          // A2_J^T (d, c)
+      Tile a = machine.initialize("A", I.size(), J.size(), Holds::scores);  // A_IJ (r, c)
       multiply_add(s_i, a2_j, a);
-      Tile f = machine.initialize("f", I.size(), J.size());  // f_IJ (r, c)
+      Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
       exponentiate(a, l_i, f);
       a.reset();
-      Tile p = machine.initialize("p", I.size(), J.size());  // p_IJ (r, c)
+      Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
       softmax_gradient(f, q, v_i, p);
       f.reset();
       q.reset();

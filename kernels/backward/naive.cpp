@@ -44,11 +44,11 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     {
       const Tile A3_t = machine.read(transposed(io.in("A3").whole()));  // A3^T (d, m)
       const Tile Y = machine.read(io.in("Y").whole());                  // Y (d, d)
-      h_t = machine.initialize("h", d, m);                              // h^T (d, m)
+      h_t = machine.initialize("h", d, m, Holds::operands);             // h^T (d, m)
       multiply_add(transposed(Y), A3_t, h_t);
     }
     const Tile dO = machine.read(io.in("dO").whole());  // dO (n, d)
-    q = machine.initialize("q", n, m);                  // q (n, m)
+    q = machine.initialize("q", n, m, Holds::scores);   // q (n, m)
     multiply_add(dO, h_t, q);
   }
   Tile p;
@@ -56,7 +56,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Phase phase(machine, "p");
     Tile v = machine.initialize("v", n);  // v (n)
     add_row_dots(f, q, v);
-    p = machine.initialize("p", n, m);  // p (n, m)
+    p = machine.initialize("p", n, m, Holds::scores);  // p (n, m)
     softmax_gradient(f, q, v, p);
     f.reset();
     q.reset();

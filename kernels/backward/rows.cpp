@@ -1,11 +1,11 @@
 // g with rows in fast memory: for a row block I, S_I = A1_I X, G_I = dO_I Y^T and the sums that
 // become W_I = p_I A2 stay while keys pass (q_ij = G_i . A3_j, so that h = A3 Y is never made).
 //
-// The family has two axes. O and L are given, and W is one sum, in three products of n m d; or
-// nothing is given beyond dO, and W is made of two sums, in four (kernels/parts/row_sums.hpp).
-// And A1_I^T W_I is added to g at once; or W goes to the slow store and g = A1^T W is a product,
-// for fast memories below 3 d^2, where T = ceil(n / Br) is large; then S and G, too, are products
-// where that moves fewer words.
+// The family has two axes. First: O and L are given, and W is one sum, in three products of n m d;
+// or nothing is given beyond dO, and W is made of two sums, in four (kernels/parts/row_sums.hpp).
+// Second: A1_I^T W_I is added to g at once; or W goes to the slow store and g = A1^T W is a
+// product, for fast memories below 3 d^2, where T = ceil(n / Br) is large. There S and G, too, are
+// products where that moves fewer words than these:
 //
 //                    reads and writes
 //   rows             2 m d T + 4 d^2 T - d^2 + (4 d - kept) n + n
@@ -49,15 +49,15 @@ void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& fi
       if (start == Start::given) {
         nest.read({L});
         nest.loop(J, {kept, S, G, L, v, W}, [&] {
-          nest.step("p = exp(S_I A2_J^T - L_I) (G_I " + values_name(problem, J) +
-                        "^T - v_I); W_I += p A2_J",
-                    key_tiles(problem, J));
+          nest.step(
+              "p = exp(S_I A2_J^T - L_I) (G_I " + values_name(problem) + "^T - v_I); W_I += p A2_J",
+              key_tiles(problem, J));
         });
       } else {
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
             mean("mean", I);
         nest.loop(J, {kept, S, G, U, Z, maximum, sum, mean}, [&] {
-          nest.step("e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem, J) +
+          nest.step("e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem) +
                         "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
                     key_tiles(problem, J));
         });
@@ -95,7 +95,7 @@ Tile over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   return sums.take();
 }
 
-// W_I = p_I A2.
+// W_I = p_I A2. S_I and G_I are taken by value: they are given back when W_I is there.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Start start, Range I, Tile s_t,
           RowGradients of_rows) {
   const Phase phase(machine, "core");
@@ -215,7 +215,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     const MadeRows G(machine, by, blocks, "G", dO, transposed(io.in("Y")), workspace);
     std::optional<SlowMatrix> v;
     if (stores_G && start == Start::given) {
-      v = workspace.matrix("v", n, 1);
+      v = workspace.matrix("v", n, 1).holding(Holds::sums);
       row_dots(machine, blocks, dO, io.in("O"), *v);
     }
     const auto gradients_of = [&](Range I) -> RowGradients {
@@ -331,6 +331,7 @@ Kernel backward_rows(std::string_view name, std::string_view summary, Start star
     kernel.operands.insert(kernel.operands.end(), {kO, kL});
   } else {
     kernel.numerics.recentred_blocks = key_blocks;
+    kernel.kin = sink == Sink::stored ? "backward/rows-onepass" : "";
   }
   return kernel;
 }

@@ -75,7 +75,7 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMat
   for (const Range J : blocks(by.problem.shape.m, by.keys)) {
     const Tile a2 = machine.read(io.in("A2").row_block(J));
     for (const Range K : blocks(I.size(), kNarrow)) {
-      Tile p_t = machine.initialize("p", J.size(), K.size());
+      Tile p_t = machine.initialize("p", J.size(), K.size(), Holds::scores);
       exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
       {
         const Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
@@ -98,7 +98,7 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
   for (const Range J : blocks(by.problem.shape.m, by.keys)) {
     const Tile a2 = machine.read(io.in("A2").row_block(J));
     for (const Range K : blocks(I.size(), kNarrow)) {
-      Tile e_t = machine.initialize("e", J.size(), K.size());
+      Tile e_t = machine.initialize("e", J.size(), K.size(), Holds::scores);
       multiply(a2, s_t.part({0, d}, K), e_t);
       {
         Tile rescale = machine.initialize("rescale", K.size());
@@ -147,9 +147,11 @@ struct Core {
   CorePeak peak;
   Index products;   // of size n m d
   Index row_reads;  // for each row
+  Start start;
 };
-constexpr Core kCore{.peak = core_peak, .products = 2, .row_reads = 1};
-constexpr Core kCoreOnepass{.peak = core_onepass_peak, .products = 3, .row_reads = 0};
+constexpr Core kCore{.peak = core_peak, .products = 2, .row_reads = 1, .start = Start::given};
+constexpr Core kCoreOnepass{
+    .peak = core_onepass_peak, .products = 3, .row_reads = 0, .start = Start::nothing};
 
 RowPlan row_plan(const Problem& problem, const Blocks& blocks) {
   return {problem, blocks["W.Br"], blocks["W.Bc"], blocks["S.Bw"]};
@@ -238,7 +240,7 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
   const NestLoop P = I.pieces("P", kNarrow);
   const NestTile S("S", I, d), W("W", I, d), U("U", I, d), Z("Z", I, d), A2("A2", J, d);
   const NestTile L("L", I), maximum("max", I), sum("sum", I), mean("mean", I);
-  const bool given = core.row_reads > 0;
+  const bool given = core.start == Start::given;
   made_rows_nest(nest, by, blocks, {"S", "A1", "X"});
   nest.loop(I, [&] {
     read_made_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
@@ -257,6 +259,9 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
                     {{"q", P, J}});
         });
       });
+      if (!given) {
+        nest.step("W_I = U_I / sum_I");
+      }
       nest.write({W});
     });
   });
@@ -298,13 +303,13 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& dO = io.in("dO");
-  SlowMatrix q = workspace.matrix("q", n, m);
+  SlowMatrix q = workspace.matrix("q", n, m).holding(Holds::scores);
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     std::optional<SlowMatrix> v;
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
     if (stores_v(plan.problem, by)) {
-      v = workspace.matrix("v", n, 1);
+      v = workspace.matrix("v", n, 1).holding(Holds::sums);
       row_dots(machine, by, dO, io.in("O"), *v);
     }
     Centred centred(io.in("O"), v ? &*v : nullptr);
@@ -323,7 +328,7 @@ Words intermediates(const Problem& problem, const Blocks& blocks) {
 void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
-  SlowMatrix q = workspace.matrix("q", n, m);
+  SlowMatrix q = workspace.matrix("q", n, m).holding(Holds::scores);
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);

@@ -20,17 +20,18 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const ResidentPlan by(problem, blocks);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop keys("J", "keys", problem.shape.m, problem.shape.m);
   const NestTile A1("A1", I, d), S("S", I, d), G("G", I, d), U("U", I, d), Z("Z", I, d);
   const NestTile maximum("max", I), sum("sum", I), mean("mean", I), g("g", d, d);
+  NestWriter::Tiles stays = resident_tiles(by);
+  stays.push_back(g);
   NestWriter nest;
   resident_nest(nest, by);
-  nest.loop(I, {{"X", d, d}, {"Y", d, d}, g}, [&] {
+  nest.loop(I, stays, [&] {
     nest.phase("S", [&] { nest.step("S_I = A1_I X", {A1}); });
     nest.phase("G", [&] { nest.step("G_I = dO_I Y^T", {{"dO", I, d}}); });
     nest.phase("core", [&] {
       each_key_block_nest(nest, by, {A1, S, G, U, Z, maximum, sum, mean},
-                          "e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem, keys) +
+                          "e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem) +
                               "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J");
       nest.step("W_I = U_I / sum_I");
     });
@@ -57,13 +58,13 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Tile gradient = machine.initialize("g", d, d);
   for (const Range I : by.units()) {
     Tile a1_t;
-    Tile s_t = machine.initialize("S", d, I.size());
+    Tile s_t = machine.initialize("S", d, I.size(), Holds::operands);
     {
       const Phase phase(machine, "S");
       a1_t = machine.read(transposed(io.in("A1").row_block(I)));
       multiply(transposed(resident.X()), a1_t, s_t);
     }
-    Tile g_t = machine.initialize("G", d, I.size());
+    Tile g_t = machine.initialize("G", d, I.size(), Holds::operands);
     {
       const Phase phase(machine, "G");
       const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));

@@ -37,18 +37,19 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const RowPlan by(problem, blocks);
   const Index resident = resident_keys(problem, blocks);
   const NestLoop I("I", "queries", n, by.rows);
-  const NestLoop all("J", "resident keys", resident, m);
   const NestLoop staying("J", "resident keys", resident, by.keys);
   const NestLoop passing("J", "keys that pass", m - resident, by.keys);
   const NestTile X("X", d, d), g("g", d, d), A1("A1", I, d), G("G", I, d), L("L", I), v("v", I);
-  const std::string text = "p = exp(A1_I X A2_J^T - L_I) (G_I " + values_name(problem, passing) +
+  const std::string text = "p = exp(A1_I X A2_J^T - L_I) (G_I " + values_name(problem) +
                            "^T - v_I); g += (A1_I^T p) A2_J";
   NestWriter nest;
   nest.phase("X", [&] {
     nest.read({X});
-    nest.loop(all, [&] { nest.read(key_tiles(problem, all)); });
+    nest.loop(staying, [&] { nest.read(key_tiles(problem, staying)); });
   });
-  nest.loop(I, {X, g}, [&] {
+  NestWriter::Tiles stays = key_tiles(problem, resident);
+  stays.insert(stays.begin(), {X, g});
+  nest.loop(I, stays, [&] {
     row_gradients_nest(nest, by, I, {});
     nest.phase("core", [&] {
       nest.read({A1, L});
@@ -87,9 +88,9 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   const Tile l = machine.read(io.in("L").row_block(I));
   const Index keys = std::min(by.keys, m);
   const Index queries = std::min(by.strip(), I.size());
-  Tile p_strip = machine.initialize("p", queries, keys);
-  Tile q_strip = machine.initialize("q", queries, keys);
-  Tile y_tile = machine.initialize("X A2^T", d, keys);
+  Tile p_strip = machine.initialize("p", queries, keys, Holds::scores);
+  Tile q_strip = machine.initialize("q", queries, keys, Holds::scores);
+  Tile y_tile = machine.initialize("X A2^T", d, keys, Holds::operands);
   Tile t_tile = machine.initialize("T", keys, d);
   const auto meet = [&](const Tile& a2, const Tile& a3) {
     const Range J{0, a2.cols()};

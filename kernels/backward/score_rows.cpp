@@ -34,11 +34,13 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("core", [&] {
       nest.loop(J, {kept, S, G, e, maximum},
                 [&] { nest.step("from the last keys to the first: s = S_I A2_J^T; max_I", {A2}); });
-      nest.loop(J, {kept, G, e, q, maximum, sum, v},
+      nest.loop(J, {kept, G, e, q, maximum, sum, v, {"A2", J.block, d}},
                 [&] { nest.step("q = G_I A3_J^T; e = exp(s - max_I); sum_I, v_I", {A3}); });
-      nest.loop(J, {kept, e, q, sum, v, W}, [&] {
+      nest.step("v_I = v_I / sum_I");
+      nest.loop(J, {kept, e, q, maximum, sum, v, W}, [&] {
         nest.step("W_I += e (q - v_I) A2_J, of which the first block is here", {A2.but_once(J)});
       });
+      nest.step("W_I = W_I / sum_I");
     });
     add_gradient_nest(nest, by, I, W);
   });
@@ -53,8 +55,8 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const SlowMatrix& A3 = io.in("A3");
   const BlockRanges keys = blocks(A2.rows(), by.keys);
   const BlockRanges queries = blocks(I.size(), by.strip());
-  Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset);    // e_I^T (m, r)
-  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);  // max_I (r)
+  Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset, Holds::scores);  // e_I^T (m, r)
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);               // max_I (r)
   Tile a2;
   for (Index block = keys.size() - 1; block >= 0; --block) {
     const Range J = keys[block];
@@ -68,9 +70,9 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   }
   s_t.reset();
 
-  Tile q_t = machine.initialize("q", A3.rows(), I.size(), kUnset);  // q_I^T (m, r)
-  Tile sum = machine.initialize("sum", I.size());                   // sum_I (r)
-  Tile v = machine.initialize("v", I.size());                       // v_I (r)
+  Tile q_t = machine.initialize("q", A3.rows(), I.size(), kUnset, Holds::scores);  // q_I^T (m, r)
+  Tile sum = machine.initialize("sum", I.size());                                  // sum_I (r)
+  Tile v = machine.initialize("v", I.size());                                      // v_I (r)
   for (const Range J : keys) {
     const Tile a3 = machine.read(A3.row_block(J));  // A3_J (c, d)
     for (const Range K : queries) {

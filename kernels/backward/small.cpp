@@ -55,7 +55,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
 SlowMatrix phase1(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A2,
                   const SlowMatrix& X, Workspace& workspace) {
   const Phase phase(machine, "phase1");
-  SlowMatrix f = workspace.matrix("f", A1.rows(), A2.rows());
+  SlowMatrix f = workspace.matrix("f", A1.rows(), A2.rows()).holding(Holds::scores);
   SlowMatrix S = workspace.matrix("S", A1.rows(), X.cols());
   {
     const Phase inner(machine, "S");
@@ -71,7 +71,7 @@ SlowMatrix phase2(Machine& machine, Index B, const SlowMatrix& A3, const SlowMat
                   const SlowMatrix& Y, Workspace& workspace) {
   const Phase phase(machine, "phase2");
   SlowMatrix h = workspace.matrix("h", A3.rows(), Y.cols());
-  SlowMatrix q = workspace.matrix("q", dO.rows(), A3.rows());
+  SlowMatrix q = workspace.matrix("q", dO.rows(), A3.rows()).holding(Holds::scores);
   {
     const Phase inner(machine, "h");
     product(machine, square(B), A3, Y, h);
@@ -87,7 +87,7 @@ SlowMatrix phase2(Machine& machine, Index B, const SlowMatrix& A3, const SlowMat
 // for this phase; it reads 4 n m words and writes n m whatever B is.
 SlowMatrix phase3(Machine& machine, Index B, SlowMatrix f, SlowMatrix q, Workspace& workspace) {
   const Phase phase(machine, "phase3");
-  SlowMatrix p = workspace.matrix("p", f.rows(), f.cols());
+  SlowMatrix p = workspace.matrix("p", f.rows(), f.cols()).holding(Holds::scores);
   for (const Range I : blocks(f.rows(), B)) {
     Tile v = machine.initialize("v", I.size());  // v_I (b)
     {
@@ -100,7 +100,7 @@ SlowMatrix phase3(Machine& machine, Index B, SlowMatrix f, SlowMatrix q, Workspa
     }
     const Phase inner(machine, "p");
     for (const Range J : blocks(f.cols(), B)) {
-      Tile p_ij = machine.initialize("p", I.size(), J.size());  // p_IJ (b, c)
+      Tile p_ij = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (b, c)
       {
         const Tile f_ij = machine.read(f.block(I, J));  // f_IJ (b, c)
         const Tile q_ij = machine.read(q.block(I, J));  // q_IJ (b, c)
@@ -116,7 +116,7 @@ SlowMatrix phase3(Machine& machine, Index B, SlowMatrix f, SlowMatrix q, Workspa
 void phase4(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A2,
             const SlowMatrix& p, SlowMatrix& g, Workspace& workspace) {
   const Phase phase(machine, "phase4");
-  SlowMatrix T = workspace.matrix("T", A1.cols(), A2.rows());
+  SlowMatrix T = workspace.matrix("T", A1.cols(), A2.rows()).holding(Holds::sums);
   {
     const Phase inner(machine, "T");
     product(machine, square(B), transposed(A1), p, T);

@@ -105,7 +105,7 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
-  SlowMatrix p = workspace.matrix("p", n, m);
+  SlowMatrix p = workspace.matrix("p", n, m).holding(Holds::scores);
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
@@ -114,7 +114,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
   {
     SlowMatrix h = workspace.matrix("h", m, d);
-    SlowMatrix v = workspace.matrix("v", n, 1);
+    SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
     row_dots(machine, by, io.in("dO"), io.in("O"), v);
     ScoreGradient of_scores(p, v);
@@ -176,8 +176,8 @@ void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
   const Phase phase(machine, "p");
   for (const Range I : blocks(x.S.rows(), by.rows)) {
     for (const Range J : blocks(x.A2.rows(), by.cols)) {
-      Tile s = machine.initialize("s", I.size(), J.size());  // s_IJ (r, c)
-      Tile q = machine.initialize("q", I.size(), J.size());  // q_IJ (r, c)
+      Tile s = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
+      Tile q = machine.initialize("q", I.size(), J.size(), Holds::scores);  // q_IJ (r, c)
       for (const Range K : blocks(x.S.cols(), by.depth)) {
         const Tile a2 = machine.read(transposed(x.A2.block(J, K)));  // A2_JK^T (s, c)
         for (const Range P : blocks(I.size(), by.piece)) {
@@ -219,11 +219,11 @@ std::vector<Stage> stages_shared(const Problem& problem) {
 void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
-  SlowMatrix p = workspace.matrix("p", n, m);
+  SlowMatrix p = workspace.matrix("p", n, m).holding(Holds::scores);
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     SlowMatrix G = workspace.matrix("G", n, d);
-    SlowMatrix v = workspace.matrix("v", n, 1);
+    SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
     product_phase(machine, "G", by, io.in("dO"), transposed(io.in("Y")), G);
     row_dots(machine, by, io.in("dO"), io.in("O"), v);
@@ -319,10 +319,11 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& A2 = io.in("A2");
-  SlowMatrix q = workspace.matrix("q", n, m);
-  SlowMatrix s = workspace.matrix("s", n, m);
-  SlowMatrix L = workspace.matrix("L", n, 1);
-  SlowMatrix v = workspace.matrix("v", n, 1);  // holds the sums until L is known
+  SlowMatrix q = workspace.matrix("q", n, m).holding(Holds::scores);
+  SlowMatrix s = workspace.matrix("s", n, m).holding(Holds::scores);
+  SlowMatrix L = workspace.matrix("L", n, 1).holding(Holds::sums);
+  SlowMatrix v =
+      workspace.matrix("v", n, 1).holding(Holds::sums);  // holds the sums until L is known
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);

@@ -29,11 +29,14 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("core", [&] {
       nest.loop(I, {K, h}, [&] {
         nest.step("e = A1_I K_J^T", {A1});
-        nest.step("after the first keys: read max_I, sum_I, O_I",
-                  {L.but_once(J), sum.but_once(J), O.but_once(J)});
+        const NestWriter::Tiles between = {L.but_once(J), sum.but_once(J), O.but_once(J)};
+        if (J.trips > 1) {
+          nest.step("after the first keys: read max_I, sum_I, O_I", between);
+        }
         nest.step("sum_I += rowsum(exp(e - max_I)); O_I += exp(e - max_I) h_J");
-        nest.step("before the last keys: write max_I, sum_I, O_I", {},
-                  {L.but_once(J), sum.but_once(J), O.but_once(J)});
+        if (J.trips > 1) {
+          nest.step("before the last keys: write max_I, sum_I, O_I", {}, between);
+        }
         nest.step("last keys: write L_I, O_I / sum_I", {}, {L.once(J), O.once(J)});
       });
     });
@@ -56,7 +59,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   SlowMatrix& L = io.out("L");
   const bool first = J.begin == 0;
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
-    Tile e = machine.initialize("e", I.size(), J.size());  // e_IJ (r, c)
+    Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
     {
       const Tile a1 = machine.read(io.in("A1").row_block(I));  // A1_I (r, d)
       multiply(a1, k, e);
@@ -85,7 +88,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const ColumnPlan by(plan.problem, plan.blocks);
-  SlowMatrix sums = workspace.matrix("sum", plan.problem.shape.n, 1);
+  SlowMatrix sums = workspace.matrix("sum", plan.problem.shape.n, 1).holding(Holds::sums);
   for (const Range J : by.units()) {
     const Tile k = keys_of_scores(machine, by, io, J);
     const Tile h = values(machine, by, io, J);

@@ -46,7 +46,7 @@ void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowM
     OnlineSoftmax softmax(machine, I.size());                // max_I, sum_I (r)
     const Range all{0, I.size()};
     for (const Range J : blocks(A2.rows(), Bc)) {
-      Tile e = machine.initialize("e", I.size(), J.size());  // e_IJ (r, c)
+      Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
       {
         const Tile a_j = machine.read(transposed(A2.row_block(J)));  // A2_J^T (d, c)
         multiply_add(s_i, a_j, e);

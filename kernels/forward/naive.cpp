@@ -3,8 +3,6 @@
 
 #include "kernels/parts/naive.hpp"
 
-#include <algorithm>
-
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/registry.hpp"
@@ -34,9 +32,9 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Tile h;
   {
     const Phase phase(machine, "h");
-    const Tile A3 = machine.read(io.in("A3").whole());  // A3 (m, d)
-    const Tile Y = machine.read(io.in("Y").whole());    // Y (d, d)
-    h = machine.initialize("h", m, d);                  // h (m, d)
+    const Tile A3 = machine.read(io.in("A3").whole());   // A3 (m, d)
+    const Tile Y = machine.read(io.in("Y").whole());     // Y (d, d)
+    h = machine.initialize("h", m, d, Holds::operands);  // h (m, d)
     multiply_add(A3, Y, h);
   }
   const Phase phase(machine, "O");

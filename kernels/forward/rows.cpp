@@ -30,7 +30,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
     nest.phase("core", [&] {
       nest.loop(J, {S, Z, maximum, sum}, [&] {
-        nest.step("e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem, J),
+        nest.step("e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem),
                   key_tiles(problem, J));
       });
     });

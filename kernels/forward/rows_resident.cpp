@@ -21,15 +21,14 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const ResidentPlan by(problem, blocks);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop keys("J", "keys", problem.shape.m, problem.shape.m);
   const NestTile S("S", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
   NestWriter nest;
   resident_nest(nest, by);
-  nest.loop(I, {{"X", d, d}, {"Y", d, d}}, [&] {
+  nest.loop(I, resident_tiles(by), [&] {
     nest.phase("S", [&] { nest.step("S_I = A1_I X", {{"A1", I, d}}); });
     nest.phase("core", [&] {
       each_key_block_nest(nest, by, {S, Z, maximum, sum},
-                          "e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem, keys));
+                          "e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem));
     });
     nest.phase("O", [&] {
       nest.step("L_I = max_I + log(sum_I)", {}, {{"L", I}});
@@ -54,7 +53,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const Index d = plan.problem.shape.d;
   const Resident resident(machine, by, io);
   for (const Range I : by.units()) {
-    Tile s_t = machine.initialize("S", d, I.size());
+    Tile s_t = machine.initialize("S", d, I.size(), Holds::operands);
     {
       const Phase phase(machine, "S");
       const Tile a1_t = machine.read(transposed(io.in("A1").row_block(I)));

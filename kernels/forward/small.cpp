@@ -28,7 +28,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const auto [n, m, d] = plan.problem.shape;
   const Index B = plan.blocks["B"];
 
-  SlowMatrix f = workspace.matrix("f", n, m);
+  SlowMatrix f = workspace.matrix("f", n, m).holding(Holds::scores);
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     {

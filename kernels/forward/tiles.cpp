@@ -40,10 +40,10 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   SlowMatrix& L = io.out("L");
-  SlowMatrix s = workspace.matrix("s", n, m);
+  SlowMatrix s = workspace.matrix("s", n, m).holding(Holds::scores);
   {
     SlowMatrix S = workspace.matrix("S", n, d);
-    SlowMatrix sums = workspace.matrix("sum", n, 1);
+    SlowMatrix sums = workspace.matrix("sum", n, 1).holding(Holds::sums);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
     Measured measured(m, L, sums);
     scores_phase(machine, "s", by, S, io.in("A2"), measured, s);

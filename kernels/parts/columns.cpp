@@ -57,11 +57,11 @@ void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLo
                             std::string_view name, std::string_view weights, std::string_view keys,
                             const NestWriter::Tiles& beside) {
   const Index d = by.problem.shape.d;
-  const NestLoop K("K", "depth", d, by.weights);
-  const NestTile sum(name, J, d), w(weights, K, d), a(keys, J, K);
+  const NestLoop C("C", "depth", d, by.weights);
+  const NestTile sum(name, J, d), w(weights, C, d), a(keys, J, C);
   NestWriter::Tiles staying = beside;
   staying.push_back(sum);
-  nest.phase(name, [&] { nest.loop(K, staying, [&] { nest.step(sum_text(sum, a, w), {a, w}); }); });
+  nest.phase(name, [&] { nest.loop(C, staying, [&] { nest.step(sum_text(sum, a, w), {a, w}); }); });
 }
 
 Window column_window(const Signature& operand, const Problem& problem, const Blocks& blocks) {

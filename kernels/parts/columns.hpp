@@ -36,7 +36,7 @@ template <class Left, class Right>
 Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view name, Index rows,
                        Index cols, const Left& left, const Right& right) {
   const Phase phase(machine, name);
-  Tile sum = machine.initialize(name, rows, cols);  // (rows, cols)
+  Tile sum = machine.initialize(name, rows, cols, Holds::operands);  // (rows, cols)
   for (const Range K : blocks(by.problem.shape.d, by.weights)) {
     const Tile a = machine.read(left(K));   // (rows, w)
     const Tile b = machine.read(right(K));  // (w, cols)

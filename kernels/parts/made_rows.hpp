@@ -29,8 +29,8 @@ class MadeRows {
   std::optional<SlowMatrix> before_;
 };
 
-// Blocks for the product, if it moves fewer words though it costs `more` elsewhere: having them
-// stands for that.
+// Adds the blocks of the product only if making the rows before moves fewer words, `more` words
+// elsewhere included. Their presence in the plan is the decision.
 void put_made_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
                    Blocks& blocks, Words more = 0);
 bool made_before(std::string_view name, const Blocks& blocks);

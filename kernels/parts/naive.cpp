@@ -12,9 +12,9 @@ Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const S
                      SlowMatrix* L) {
   Tile A;
   {
-    const Tile x = machine.read(X.whole());                 // X (d, d)
-    A = machine.initialize("A", A1.rows(), A2_t.cols());    // A (n, m)
-    Tile S = machine.initialize("S", A1.rows(), x.cols());  // S (n, d)
+    const Tile x = machine.read(X.whole());                                  // X (d, d)
+    A = machine.initialize("A", A1.rows(), A2_t.cols(), Holds::scores);      // A (n, m)
+    Tile S = machine.initialize("S", A1.rows(), x.cols(), Holds::operands);  // S (n, d)
     multiply_add(A1, x, S);
     multiply_add(S, A2_t, A);
   }
@@ -28,7 +28,7 @@ Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const S
     machine.write(maximum, L->whole());
   }
   maximum.reset();
-  Tile f = machine.initialize("f", A.rows(), A.cols());  // f (n, m)
+  Tile f = machine.initialize("f", A.rows(), A.cols(), Holds::scores);  // f (n, m)
   divide_rows(A, l, f);
   return f;
 }

@@ -13,22 +13,23 @@ OnlineSoftmax::OnlineSoftmax(Machine& machine, const SlowMatrix& maxima, const S
                              Range I)
     : maximum_(machine.read(maxima.row_block(I))), sum_(machine.read(sums.row_block(I))) {}
 
-void OnlineSoftmax::raise(const ConstView& s, Range K, const View& by,
+void OnlineSoftmax::raise(const ConstView& s, Range K, const View& factors,
                           std::initializer_list<View> accumulators) {
-  raise_maximum(s, maximum_.part(K), by);
-  rescale(K, by, accumulators);
+  raise_maximum(s, maximum_.part(K), factors);
+  rescale(K, factors, accumulators);
 }
 
-void OnlineSoftmax::raise(const Transposed<ConstView>& s_t, Range K, const View& by,
+void OnlineSoftmax::raise(const Transposed<ConstView>& s_t, Range K, const View& factors,
                           std::initializer_list<View> accumulators) {
-  raise_maximum(s_t, maximum_.part(K), by);
-  rescale(K, by, accumulators);
+  raise_maximum(s_t, maximum_.part(K), factors);
+  rescale(K, factors, accumulators);
 }
 
-void OnlineSoftmax::rescale(Range K, const View& by, std::initializer_list<View> accumulators) {
-  scale_rows(sum_.part(K), by);
+void OnlineSoftmax::rescale(Range K, const View& factors,
+                            std::initializer_list<View> accumulators) {
+  scale_rows(sum_.part(K), factors);
   for (const View& accumulator : accumulators) {
-    scale_rows(accumulator, by);
+    scale_rows(accumulator, factors);
   }
 }
 

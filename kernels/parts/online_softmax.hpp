@@ -24,10 +24,10 @@ class OnlineSoftmax {
   OnlineSoftmax(Machine& machine, const SlowMatrix& maxima, const SlowMatrix& sums, Range I);
 
   // The rows K meet scores s: their maximum rises to the largest of them, and their sum and the
-  // accumulators (rows K of sums with weights e) are rescaled. `rescale` is a word for each row.
-  void raise(const ConstView& s, Range K, const View& rescale,
+  // accumulators (rows K of sums with weights e) are rescaled. `factors` is a word for each row.
+  void raise(const ConstView& s, Range K, const View& factors,
              std::initializer_list<View> accumulators = {});
-  void raise(const Transposed<ConstView>& s_t, Range K, const View& rescale,
+  void raise(const Transposed<ConstView>& s_t, Range K, const View& factors,
              std::initializer_list<View> accumulators = {});
   // The scores become e, and the sum grows by them. Requires: raise() has met them.
   void add(const View& s, Range K);
@@ -44,7 +44,7 @@ class OnlineSoftmax {
   void write(Machine& machine, SlowMatrix& maxima, SlowMatrix& sums, Range I);
 
  private:
-  void rescale(Range K, const View& by, std::initializer_list<View> accumulators);
+  void rescale(Range K, const View& factors, std::initializer_list<View> accumulators);
 
   Tile maximum_, sum_;
 };
@@ -61,7 +61,8 @@ class RunningMean {
   // Of the rows K.
   [[nodiscard]] ConstView of(Range K) const { return mean_.part(K); }
   // The scores become e, q - mean becomes e (q - mean) with the new mean, and U follows it; `delta`
-  // is a word for each row, 0 at first. Requires: the softmax was raised by these scores.
+  // is a word for each row, 0 at first. Requires: q_t is q - of(K); raise() met these scores, and
+  // rescaled U and Z, which these keys are not in yet.
   void follow(OnlineSoftmax& softmax, Range K, const View& s_t, const View& q_t, const View& delta,
               const View& U, const ConstView& Z);
 

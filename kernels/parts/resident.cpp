@@ -39,13 +39,15 @@ PhaseCost resident_cost(const ResidentPlan& by) {
   return {.path = "resident", .reads = words, .writes = 0, .peak = words, .flops = 0};
 }
 
-void resident_nest(NestWriter& nest, const ResidentPlan& by) {
+NestWriter::Tiles resident_tiles(const ResidentPlan& by) {
   const Index d = by.problem.shape.d;
-  nest.phase("resident", [&] {
-    nest.read({{"X", d, d}, {"Y", d, d}});
-    const NestLoop J("J", "resident keys", by.resident, by.resident);
-    nest.loop(J, [&] { nest.read(key_tiles(by.problem, J)); });
-  });
+  NestWriter::Tiles tiles = key_tiles(by.problem, by.resident);
+  tiles.insert(tiles.begin(), {{"X", d, d}, {"Y", d, d}});
+  return tiles;
+}
+
+void resident_nest(NestWriter& nest, const ResidentPlan& by) {
+  nest.phase("resident", [&] { nest.read(resident_tiles(by)); });
 }
 
 void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "kernels/fit.hpp"
 #include "kernels/parts/rows.hpp"
@@ -66,7 +67,9 @@ class Resident {
   std::optional<Tile> A3_;
 };
 PhaseCost resident_cost(const ResidentPlan& by);
-// Its phase; and the loops over all keys in which `stays` stay, each with this step.
+// What stays: X, Y and the resident keys; the phase that reads it; and the loops over all keys,
+// each with this step, in which `stays` stay, too.
+NestWriter::Tiles resident_tiles(const ResidentPlan& by);
 void resident_nest(NestWriter& nest, const ResidentPlan& by);
 void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
                          const std::string& text);

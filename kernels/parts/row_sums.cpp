@@ -11,7 +11,7 @@ ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
     : queries_(by.strip()),
       sums_{machine.initialize("Z", rows, by.problem.shape.d), OnlineSoftmax(machine, rows)},
       strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
-                                std::min(by.strip(), rows))),
+                                std::min(by.strip(), rows), Holds::scores)),
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
 void ValueSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t) {
@@ -40,9 +40,9 @@ GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
       softmax_(machine, rows),
       mean_(machine, rows),
       e_strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
-                                  std::min(by.strip(), rows))),
+                                  std::min(by.strip(), rows), Holds::scores)),
       q_strip_(machine.initialize("q", std::min(by.keys, by.problem.shape.m),
-                                  std::min(by.strip(), rows))),
+                                  std::min(by.strip(), rows), Holds::scores)),
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
 void GradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
@@ -79,8 +79,8 @@ KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L
       v_(std::move(v)),
       W_(machine.initialize("W", L_.rows(), by.problem.shape.d)),
       strip_(machine.initialize("p", std::min(by.keys, by.problem.shape.m),
-                                std::min(by.strip(), L_.rows()))),
-      home_(machine.initialize("q", std::min(kHomeWords, strip_.words()))) {}
+                                std::min(by.strip(), L_.rows()), Holds::scores)),
+      home_(machine.initialize("q", std::min(kHomeWords, strip_.words()), 1, Holds::scores)) {}
 
 void KnownGradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
                             const Tile& g_t) {

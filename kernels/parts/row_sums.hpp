@@ -67,7 +67,8 @@ class KnownGradientSums {
 
  private:
   Index queries_;
-  Tile L_, v_, W_, strip_, home_;
+  Tile L_, v_, W_, strip_;
+  Tile home_;  // what a product keeps in registers (kHomeWords)
 };
 
 }  // namespace redblue

@@ -50,7 +50,7 @@ Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, cons
                 Range I, const SlowMatrix& W) {
   const Phase phase(machine, name);
   const Tile a_t = machine.read(transposed(A.row_block(I)));
-  Tile product_t = machine.initialize(name, W.cols(), I.size());
+  Tile product_t = machine.initialize(name, W.cols(), I.size(), Holds::operands);
   for (const Range J : blocks(W.cols(), by.weights)) {
     const Tile w = machine.read(W.block({0, W.rows()}, J));
     multiply(transposed(w), a_t, product_t.part(J));
@@ -68,7 +68,7 @@ Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view
 // (A W^T)^T = W A^T, by rows of W.
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W) {
-  Tile product_t = machine.initialize(name, W.rows(), a_t.cols());
+  Tile product_t = machine.initialize(name, W.rows(), a_t.cols(), Holds::operands);
   for (const Range J : blocks(W.rows(), by.weights)) {
     const Tile w = machine.read(W.row_block(J));
     multiply(w, a_t, product_t.part(J));
@@ -129,44 +129,57 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
           .flops = 2 * nd * d};
 }
 
-void rows_times_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
-                     const RowProductNames& names, const NestWriter::Tiles& stays) {
+namespace {
+
+// The second part of rows_times_nest(), with the rows of the left factor in fast memory.
+void columns_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
+                  const RowProductNames& names, const NestWriter::Tiles& stays) {
   const Index d = by.problem.shape.d;
   const NestLoop J("J", "columns", d, by.weights);
-  const NestTile left(names.left, I, d), result(names.result, I, d);
+  const NestTile left(names.left, I, d);
   const NestTile right =
       names.transposed ? NestTile(names.right, J, d) : NestTile(names.right, d, J);
+  NestWriter::Tiles all = stays;
+  all.insert(all.end(), {left, {names.result, I, d}});
+  nest.loop(J, all, [&] {
+    nest.step(NestTile(names.result, I, J).text() + " = " + left.text() + " " + right.text() +
+                  (names.transposed ? "^T" : ""),
+              {right});
+  });
+}
+
+}  // namespace
+
+void rows_times_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
+                     const RowProductNames& names, const NestWriter::Tiles& stays) {
   nest.phase(names.result, [&] {
-    nest.read({left});
-    NestWriter::Tiles all = stays;
-    all.insert(all.end(), {left, result});
-    nest.loop(J, all, [&] {
-      nest.step(
-          result.text() + " = " + left.text() + " " + right.text() + (names.transposed ? "^T" : ""),
-          {right});
-    });
+    nest.read({{names.left, I, by.problem.shape.d}});
+    columns_nest(nest, by, I, names, stays);
   });
 }
 
 void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays) {
   const Index d = by.problem.shape.d;
-  nest.phase("G", [&] { nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, d}}); });
   NestWriter::Tiles all = stays;
   all.emplace_back("v", I);
-  rows_times_nest(nest, by, I, {"G", "dO", "Y", true}, all);
+  nest.phase("G", [&] {
+    nest.read({{"dO", I, d}});
+    nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, d}});
+    columns_nest(nest, by, I, {"G", "dO", "Y", true}, all);
+  });
 }
 
-NestWriter::Tiles key_tiles(const Problem& problem, const NestLoop& J) {
-  NestWriter::Tiles tiles = {{"A2", J, problem.shape.d}};
+NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys) {
+  NestWriter::Tiles tiles = {{"A2", keys, problem.shape.d}};
   if (problem.sharing == Sharing::none) {
-    tiles.emplace_back("A3", J, problem.shape.d);
+    tiles.emplace_back("A3", keys, problem.shape.d);
   }
   return tiles;
 }
 
-std::string values_name(const Problem& problem, const NestLoop& J) {
-  return (problem.sharing == Sharing::none ? "A3_" : "A2_") + J.variable;
+std::string values_name(const Problem& problem) {
+  return problem.sharing == Sharing::none ? "A3_J" : "A2_J";
 }
 
 void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W) {
@@ -200,7 +213,7 @@ RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Ra
   if (rest.size() > 0) {
     rest_t = machine.read(transposed(A1.block(I, rest)));
   }
-  Tile s_t = machine.initialize("S", X.cols(), I.size());
+  Tile s_t = machine.initialize("S", X.cols(), I.size(), Holds::operands);
   for (const Range J : blocks(X.cols(), by.weights)) {
     const Tile x = machine.read(X.block({0, X.rows()}, J));
     multiply(transposed(x.part(kept)), kept_t, s_t.part(J));

@@ -8,7 +8,7 @@
 // in fast memory at a time, and a store that can brings the next ones meanwhile.
 //
 // Row blocks know nothing of each other: several machines may work on different ones. Where
-// they sum into g, each then writes a partial g of its own, and the partials are added in the
+// they sum into g, each then writes a partial g, and the partials are added in the
 // order of the blocks, which is also the order of a single machine, which adds as it goes.
 
 #include <algorithm>
@@ -40,7 +40,8 @@ struct RowPlan {
       : problem(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead), kept(A1_columns) {}
 
   Problem problem;
-  Index rows, keys, weights, prefetch, kept;
+  Index rows, keys, weights;  // Br, Bc, Bw
+  Index prefetch, kept;
 
   [[nodiscard]] Blocks blocks() const;
   // What the key blocks take that are in fast memory at a time.
@@ -86,16 +87,16 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units);
 void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays);
 
-// Some keys with their values. Who is not given A3 has A3 = A2, in one tile.
+// Some keys with their values. If A3 is A2, both are one tile.
 struct KeyTiles {
   Range J;
   const Tile &a2, &a3;
 };
 
-// What passes in a loop over keys: A2_J, and A3_J where that is another matrix, whose name in texts
-// is values_name().
-NestWriter::Tiles key_tiles(const Problem& problem, const NestLoop& J);
-std::string values_name(const Problem& problem, const NestLoop& J);
+// The tiles of some keys: of A2, and of A3 where that is another matrix; and what a text calls the
+// values of the keys J.
+NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys);
+std::string values_name(const Problem& problem);
 
 // The keys of the queries I, one block after the other:
 //

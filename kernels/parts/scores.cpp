@@ -27,7 +27,7 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
   const bool wide = is_wide({A.rows(), B.rows(), A.cols()}, by);
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range J : blocks(B.rows(), by.cols)) {
-      Tile s = machine.initialize(result.name(), I.size(), J.size());  // s_IJ (r, c)
+      Tile s = machine.initialize(result.name(), I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
       for (const Range K : blocks(A.cols(), by.depth)) {
         if (wide) {
           const Tile a = machine.read(A.block(I, K));  // A_IK (r, s)
@@ -87,12 +87,14 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
       if (holds_B) {
         const Tile b = machine.read(transposed(B.row_block(J)));  // B_J^T (d, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          Tile s = machine.initialize(result.name(), P.size(), J.size());  // s_PJ (p, c)
+          Tile s =
+              machine.initialize(result.name(), P.size(), J.size(), Holds::scores);  // s_PJ (p, c)
           multiply(a.part(P), b, s);
           used(s, part_of(I, P), J, of, I.begin);
         }
       } else {
-        Tile s = machine.initialize(result.name(), I.size(), J.size());  // s_IJ (r, c)
+        Tile s =
+            machine.initialize(result.name(), I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
         for (const Range P : blocks(A.cols(), by.piece)) {
           const Tile b = machine.read(transposed(B.block(J, P)));  // B_JP^T (p, c)
           multiply_add(transposed(a.part(P)), b, s);

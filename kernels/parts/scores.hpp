@@ -30,10 +30,10 @@ struct UseCost {
   Index scratch = 0;            // words for each row of a piece
   Index tiles = 0;              // words beside each score of a piece
   Index reads = 0;              // for each score
-  Index row_reads = 0;          // for each row, whenever it is entered
-  Index row_reads_again = 0;    // and but the first time
-  Index row_writes = 0;         // for each row, whenever it is left
-  Index row_writes_before = 0;  // and but the last time
+  Index row_reads = 0;          // for each row, on every entry
+  Index row_reads_again = 0;    // for each row, on every entry after the first
+  Index row_writes = 0;         // for each row, on every leave
+  Index row_writes_before = 0;  // for each row, on every leave before the last
   UseNames names = {};
 };
 

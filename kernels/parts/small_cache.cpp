@@ -39,7 +39,7 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
 // nm words that A = exp(s) would have been hold s.
 void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,
              const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L, Workspace& workspace) {
-  SlowMatrix s = workspace.matrix("s", f.rows(), f.cols());
+  SlowMatrix s = workspace.matrix("s", f.rows(), f.cols()).holding(Holds::scores);
 
   for (const Range I : blocks(S.rows(), B)) {
     OnlineSoftmax softmax(machine, I.size());  // max_I, sum_I (b)
@@ -47,7 +47,7 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
     {
       const Phase phase(machine, score_phase);
       for (const Range J : blocks(A2.rows(), B)) {
-        Tile s_ij = machine.initialize("s", I.size(), J.size());  // s_IJ (b, c)
+        Tile s_ij = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (b, c)
         for (const Range K : blocks(S.cols(), B)) {
           const Tile s_ik = machine.read(S.block(I, K));               // S_IK (b, e)
           const Tile a_jk = machine.read(transposed(A2.block(J, K)));  // A2_JK^T (e, c)
@@ -67,7 +67,8 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
       }
       Index j = 0;
       for (const Tile& s_ij : machine.stream(s.column_blocks(I, B))) {
-        Tile f_ij = machine.initialize("f", s_ij.rows(), s_ij.cols());  // f_IJ (b, c)
+        Tile f_ij =
+            machine.initialize("f", s_ij.rows(), s_ij.cols(), Holds::scores);  // f_IJ (b, c)
         exponentiate(s_ij, log_sum_exp, f_ij);
         machine.write(f_ij, f.block(I, {j, j + f_ij.cols()}));
         j += f_ij.cols();

@@ -43,7 +43,7 @@ struct Measurement {
   std::optional<Simulation> simulation;  // via callgrind
   std::vector<MeasuredEvent> events;
   MeasuredPart kernel;
-  std::optional<MeasuredPart> forward;  // who made O and L when nobody gave them
+  std::optional<MeasuredPart> forward;  // the kernel that made O and L, if they were not given
   std::optional<FastMemoryOrigin> M_from;
   Origins operands;
   std::optional<std::uint64_t> seed;  // where an operand comes from it

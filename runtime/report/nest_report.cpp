@@ -7,7 +7,6 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/text/cells.hpp"
-#include "runtime/text/table.hpp"
 #include "runtime/theory/bounds.hpp"
 
 namespace redblue {

@@ -1,5 +1,5 @@
 #pragma once
-// What `redblue plan --loops` has to say: the loops of one kernel's plan, line by line.
+// The loop nest of one kernel's plan, as `redblue plan --loops` prints it.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,6 @@ struct NestReport {
   Nest lines;
 };
 
-// Requires: the kernel of the plan has a loop nest.
 NestReport report_nest(const Plan& plan);
 
 std::string to_table(const NestReport& report);

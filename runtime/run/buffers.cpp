@@ -35,14 +35,17 @@ KernelMatrices::KernelMatrices(const Kernel& kernel, const Problem& problem, Ind
     for (const Signature& operand : operands) {
       const Index cols = operand.cols_of(shape);
       const float* words = head_of(given, operand, shape, head).data();
-      io.give(matrices_.emplace_back(std::string(operand.name), operand.rows_of(shape), cols,
-                                     std::make_unique<BorrowedBacking>(words, cols)));
+      io.give(
+          matrices_.emplace_back(SlowMatrix(std::string(operand.name), operand.rows_of(shape), cols,
+                                            std::make_unique<BorrowedBacking>(words, cols))
+                                     .holding(operand.holds)));
     }
     for (const Signature& operand : kernel.returns) {
       float* words = returned.find(operand.name)->second.data() +
                      static_cast<std::size_t>(head) * words_of(operand, shape);
-      io.take(matrices_.emplace_back(borrow(std::string(operand.name), words,
-                                            operand.rows_of(shape), operand.cols_of(shape))));
+      io.take(matrices_.emplace_back(
+          borrow(std::string(operand.name), words, operand.rows_of(shape), operand.cols_of(shape))
+              .holding(operand.holds)));
     }
   }
 }

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -285,13 +284,13 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   Operands io;
   for (const Signature& operand : given_of(part.plan)) {
     const std::string name(operand.name);
-    io.give(matrices.emplace_back(store_.matrix(name, operands_.at(name))));
+    io.give(matrices.emplace_back(store_.matrix(name, operands_.at(name)).holding(operand.holds)));
   }
   for (const Signature& operand : kernel.returns) {
     const std::string name(operand.name);
     File& file = results_[name];
     file = open_result(operand, part.plan.problem.shape, begun && !sums);
-    SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file));
+    SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file).holding(operand.holds));
     io.take(matrix);
     if (begun && sums) {
       HostAccess::put(matrix, resumption_.sum());

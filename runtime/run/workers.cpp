@@ -165,8 +165,10 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
     RamWorkspace workspace;
     std::optional<SlowMatrix> partials;
     if (split.reduce != nullptr) {
-      partials = workspace.matrix("partial g", Kernel::row_blocks(plan) * plan.problem.shape.d,
-                                  plan.problem.shape.d);
+      partials = workspace
+                     .matrix("partial g", Kernel::row_blocks(plan) * plan.problem.shape.d,
+                             plan.problem.shape.d)
+                     .holding(Holds::sums);
     }
     const auto in_parts = [&](Index total, const auto& code) {
       run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {

@@ -124,7 +124,7 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
                    MemoryBudget* memory, const std::function<void()>& stop) {
   Request request = request_of(kernel, arguments);
   request.memory = memory;
-  // Of those that are auto for who is given O and L.
+  // auto chooses among kernels that take O and L.
   request.kernel = spelled(resolved(request, arguments).kernel.plan);
   std::optional<ScratchDirectory> scratch;
   if (on_disk(arguments)) {

@@ -15,7 +15,6 @@
 #include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
-#include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {

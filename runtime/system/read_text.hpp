@@ -20,8 +20,8 @@ std::string input_name(const std::string& path);
 std::string read_text(const std::string& path, std::size_t most = kMostBytes);
 // The content of a file that another program was to write; empty if it did not.
 std::string content_if_any(const std::filesystem::path& path);
-// Appends what an open file has from its position on, and stops behind `most` bytes. Returns 0 or
-// the errno of read(2).
+// Appends what an open file has from its position on, and stops once `text` has more than `most`.
+// Returns 0 or the errno of read(2).
 int read_to_end(int file, std::string& text, std::size_t most = kNoLimit);
 
 }  // namespace redblue

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -36,14 +37,27 @@ struct JsonText {
     throw JsonMismatch(fmt::format("type must be {}, but is {}", wanted, type(json)));
   }
   template <class T>
-  static T number(const Json& json) {
+  static T whole(const Json& json) {
+    const auto* negative = std::get_if<std::int64_t>(&json.value_);
+    const auto* large = std::get_if<std::uint64_t>(&json.value_);
+    if (negative != nullptr && std::in_range<T>(*negative)) {
+      return static_cast<T>(*negative);
+    }
+    if (large != nullptr && std::in_range<T>(*large)) {
+      return static_cast<T>(*large);
+    }
+    throw JsonMismatch(json.is_number()
+                           ? "type must be a whole number of 64 bits"
+                           : fmt::format("type must be number, but is {}", type(json)));
+  }
+  static double real(const Json& json) {
     if (const auto* value = std::get_if<std::int64_t>(&json.value_)) {
-      return static_cast<T>(*value);
+      return static_cast<double>(*value);
     }
     if (const auto* value = std::get_if<std::uint64_t>(&json.value_)) {
-      return static_cast<T>(*value);
+      return static_cast<double>(*value);
     }
-    return static_cast<T>(scalar<double>(json, "number"));
+    return scalar<double>(json, "number");
   }
 
  private:
@@ -131,15 +145,15 @@ bool Json::get<bool>() const {
 }
 template <>
 std::int64_t Json::get<std::int64_t>() const {
-  return JsonText::number<std::int64_t>(*this);
+  return JsonText::whole<std::int64_t>(*this);
 }
 template <>
 std::uint64_t Json::get<std::uint64_t>() const {
-  return JsonText::number<std::uint64_t>(*this);
+  return JsonText::whole<std::uint64_t>(*this);
 }
 template <>
 double Json::get<double>() const {
-  return JsonText::number<double>(*this);
+  return JsonText::real(*this);
 }
 template <>
 std::string Json::get<std::string>() const {
@@ -233,9 +247,10 @@ void Json::update(const Json& object) {
 }
 
 bool operator==(const Json& a, const Json& b) {
-  return a.is_number() && b.is_number() && a.value_.index() != b.value_.index()
-             ? a.get<double>() == b.get<double>()
-             : a.value_ == b.value_;
+  const bool real =
+      std::holds_alternative<double>(a.value_) != std::holds_alternative<double>(b.value_);
+  return a.is_number() && b.is_number() && real ? a.get<double>() == b.get<double>()
+                                                : a.value_ == b.value_;
 }
 
 std::string Json::dump(BadText bad) const {

@@ -1,7 +1,8 @@
 #pragma once
 // A JSON value: what a document is built from before it is written, and what a parsed one becomes.
-// The keys of an object keep the order in which they were added. JSON libraries are included by
-// two sources only (json.cpp, parse_json.cpp): their templates took most of the time of a build.
+// The keys of an object keep the order in which they were added. Of the libraries
+// two sources alone (json.cpp, parse_json.cpp) include nlohmann/json.hpp, whose templates are slow
+// to compile.
 
 #include <concepts>
 #include <cstddef>

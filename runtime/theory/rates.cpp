@@ -1,7 +1,6 @@
 #include "runtime/theory/rates.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "kernels/kernel.hpp"

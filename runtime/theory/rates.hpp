@@ -44,8 +44,8 @@ struct Rates {
   [[nodiscard]] bool measured(std::string_view kernel) const;
 };
 
-// The rates of runtime/theory/rates.json, a file of `redblue calibrate` that is compiled in. They
-// serve a machine without a calibration.
+// The rates of runtime/theory/rates.json, which are those of a file of `redblue calibrate` and are
+// compiled in. They serve a machine without a calibration.
 const Rates& default_rates();
 
 // Reads and writes in whole granules, divided by flops. The rows of square blocks (B) are pieces of

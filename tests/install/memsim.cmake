@@ -17,7 +17,8 @@ set(configure ${CMAKE_COMMAND} -G ${GENERATOR} ${nothing_else}
   -D "CMAKE_CXX_FLAGS=${FLAGS}"
   -D "CMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
 
-execute_process(COMMAND ${configure} -S ${SOURCE_DIR} -B ${WORK_DIR}/build
+execute_process(COMMAND ${configure} -D CMAKE_DISABLE_FIND_PACKAGE_Threads=OFF
+    -S ${SOURCE_DIR} -B ${WORK_DIR}/build
   OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE code)
 if(code EQUAL 0)
   message(FATAL_ERROR "all of redblue is configured: what it needs is not hidden")

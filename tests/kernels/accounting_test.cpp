@@ -1,5 +1,5 @@
-// Arithmetic that nobody accounts for is in no flops and reaches no listener: each function that
-// arithmetic.hpp declares ends in account(), with what it changed and of what.
+// Arithmetic that is not accounted for is in no flops: each function that arithmetic.hpp declares
+// ends in account(), as its text shows.
 
 #include <fstream>
 #include <iterator>

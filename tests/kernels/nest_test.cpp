@@ -119,9 +119,12 @@ TEST_P(NestOf, MovesWhatTheFormulaSaysWithAnyBlocks) {
   for (int k = 0; k < 500; ++k) {
     const Shape shape{up_to(40), up_to(40), up_to(20)};
     const Index most = 2 * std::max({shape.n, shape.m, shape.d});
-    Blocks blocks = kernel.blocks(shape, 1, Objective::words);
+    // At a larger M a plan has blocks that it lacks at the smallest: of products made before.
+    const Index M = up_to(4 * kernel.least_M(shape));
+    const Objective objective = k % 5 == 0 ? Objective::time : Objective::words;
+    Blocks blocks = kernel.blocks(shape, M, objective, kernel.streams_keys() ? up_to(3) : 1);
     if (const std::string optional(kernel.kernel->fitting.optional_block);
-        !optional.empty() && k % 2 == 0) {
+        !optional.empty() && !blocks.contains(optional) && k % 2 == 0) {
       blocks.add(optional, 1);
     }
     for (const auto& [name, size] : Blocks(blocks)) {

@@ -8,6 +8,7 @@
 // kernels/forward/ or kernels/backward/ under the schedule's name; its function is declared in
 // kernels/registry.hpp and listed in kernels/registry.cpp; and what it moves is written down once
 // more in tests/kernels/contract.hpp, from the table above and not from the code below.
+// CONTRIBUTING.md has the whole list.
 
 #include "tests/kernels/skeleton.hpp"
 
@@ -20,6 +21,22 @@
 
 namespace redblue {
 namespace {
+
+// The table above as data, for `redblue plan --loops`: loops, and the words of their tiles.
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const auto [n, m, d] = problem.shape;
+  const NestLoop I("I", "rows", n, blocks["Br"]);
+  const NestLoop J("J", "columns", m, blocks["Bc"]);
+  const NestTile A("A", I, d), B("B", d, J), C("C", I, J);
+  NestWriter nest;
+  nest.phase("C", [&] {
+    nest.loop(I, [&] {
+      nest.read({A});
+      nest.loop(J, {A}, [&] { nest.step("C_IJ = A_I B_J", {B}, {C}); });
+    });
+  });
+  return nest.lines();
+}
 
 // The algorithm: loops over blocks, and reads, makes, computes and writes tiles. A tile is fast
 // memory until its scope ends.
@@ -74,7 +91,7 @@ Kernel skeleton() {
           .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
           .returns = {{"C", &Shape::n, &Shape::m}},
           .schedule = {.code = code},
-          .formula = {.cost = cost},
+          .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = fit}};
 }
 

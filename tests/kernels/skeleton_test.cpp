@@ -29,6 +29,13 @@ TEST(Skeleton, MovesAndComputesWhatItSays) {
       const Index T = ceil_div(n, plan.blocks["Br"]);
       EXPECT_EQ(result.all.io, (IoCount{n * d + d * m * T, n * m})) << to_string(plan);
       EXPECT_LE(result.all.peak, M) << to_string(plan);
+      Words reads;
+      Words writes;
+      for (const NestLine& line : own.formula.nest(plan.problem, plan.blocks)) {
+        reads += line.reads;
+        writes += line.writes;
+      }
+      EXPECT_EQ(result.all.io, (IoCount{reads.value(), writes.value()})) << to_string(plan);
       EXPECT_EQ(result.live, 0);
       const Verified verdict = verify(kernel, plan, problem, result.returned);
       EXPECT_TRUE(verdict.ok) << verdict.text;

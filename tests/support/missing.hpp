@@ -23,6 +23,7 @@ template <class Fixture>
 class WithGnuplot : public Fixture {
  protected:
   void SetUp() override {
+    Fixture::SetUp();
     if (const std::string why = missing("gnuplot", "gnuplot-nox"); !why.empty()) {
       GTEST_SKIP() << why;
     }

@@ -116,8 +116,10 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
       if (store) {
         backing = store(operand.name, std::move(backing));
       }
-      return matrices.emplace_back(std::string(operand.name), operand.rows_of(plan.problem.shape),
-                                   cols, std::move(backing));
+      return matrices.emplace_back(SlowMatrix(std::string(operand.name),
+                                              operand.rows_of(plan.problem.shape), cols,
+                                              std::move(backing))
+                                       .holding(operand.holds));
     };
     for (const Signature& operand : kernel.given) {
       io.give(stored(operand, problem.given.at(std::string(operand.name)).data()));
@@ -129,6 +131,7 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
   }
   result.phases = leaves(machine.phases());
   result.all = total(machine.phases());
+  result.kinds = total_by_kind(machine.phases());
   result.span = machine.span();
   result.live = machine.live();
   result.workspace_live = in_ram.live();

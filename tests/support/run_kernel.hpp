@@ -42,6 +42,7 @@ struct Result {
   Buffers returned;
   std::vector<PhaseCounts> phases;
   PhaseCounts all;
+  ByKind<KindCounts> kinds;
   Index span = 0;
   Index live = 0;  // after the run
   Index workspace_live = 0;

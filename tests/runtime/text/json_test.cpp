@@ -41,7 +41,9 @@ TEST(Json, WritesKeysInTheirOrder) {
 
 TEST(Json, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_json(all_types().dump(), "TEXT"), all_types());
-  EXPECT_EQ(parse_json(all_types().document(), "TEXT"), all_types());
+  EXPECT_EQ(parse_json(all_types().document(), "TEXT").dump(), all_types().dump());
+  const std::string numbers = "[9223372036854775807,9223372036854775808,-0.0,5e-324,1e+22,1.0,1]";
+  EXPECT_EQ(parse_json(numbers, "TEXT").dump(), numbers);
 }
 
 TEST(Json, HoldsWhatContainersHold) {
@@ -54,6 +56,7 @@ TEST(Json, HoldsWhatContainersHold) {
 
 TEST(Json, ComparesNumbersAsNumbers) {
   EXPECT_EQ(redblue::Json(1), redblue::Json(1.0));
+  EXPECT_NE(redblue::Json(INT64_MAX), redblue::Json(std::uint64_t{1} << 63));
   EXPECT_EQ(redblue::Json(std::uint64_t{1}), redblue::Json(1));
   EXPECT_NE(redblue::Json(1), redblue::Json(true));
   EXPECT_NE(redblue::Json(1), redblue::Json("1"));
@@ -85,6 +88,10 @@ TEST(Json, SaysWhatIsNotAsExpected) {
             "cannot use value() with boolean");
   EXPECT_EQ(refusal([&] { return json.at("yes").get<std::int64_t>(); }),
             "type must be number, but is boolean");
+  for (const redblue::Json& none : {redblue::Json(1.5), redblue::Json(std::uint64_t{1} << 63)}) {
+    EXPECT_EQ(refusal([&] { return none.get<std::int64_t>(); }),
+              "type must be a whole number of 64 bits");
+  }
   EXPECT_EQ(refusal([&] { return json.at("one").get<std::string>(); }),
             "type must be string, but is number");
   EXPECT_EQ(refusal([&] { return json.at("null").get<bool>(); }),

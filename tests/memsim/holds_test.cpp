@@ -1,0 +1,75 @@
+// What a tile holds: words that move, and that live, are counted kind by kind.
+
+#include "memsim/holds.hpp"
+
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "memsim/machine.hpp"
+#include "memsim/slow_matrix.hpp"
+
+namespace redblue {
+namespace {
+
+TEST(Holds, KindsHaveNames) {
+  std::set<std::string_view> names;
+  for (const Holds holds : kHolds) {
+    names.insert(to_string(holds));
+  }
+  EXPECT_EQ(names, (std::set<std::string_view>{"operands", "scores", "sums", "indices"}));
+}
+
+// A tile that is read is what its matrix holds; one that is initialized holds sums, or what is
+// said. Moves are of the matrix's kind.
+TEST(Holds, MovesAndPeaksAreCountedByKind) {
+  Machine machine(100);
+  SlowMatrix A("A", 4, 5);
+  SlowMatrix L = SlowMatrix("L", 4, 1).holding(Holds::sums);
+  EXPECT_EQ(A.holds(), Holds::operands);
+  EXPECT_EQ(L.holds(), Holds::sums);
+  {
+    const Phase phase(machine, "first");
+    const Tile sum = machine.initialize("sum", 4);
+    machine.write(sum, L.whole());
+    const Tile scores = machine.initialize("s", 4, 5, Holds::scores);
+    machine.write(scores, A.whole());
+    const Tile unset = machine.initialize("e", 2, 5, kUnset, Holds::scores);
+    const Tile set = machine.initialize("max", 2, 1, 7.0F, Holds::indices);
+  }
+  const ByKind<KindCounts> first = total_by_kind(machine.phases());
+  EXPECT_EQ(first[Holds::operands], (KindCounts{{0, 20}, 0}));
+  EXPECT_EQ(first[Holds::scores], (KindCounts{{0, 0}, 30}));
+  EXPECT_EQ(first[Holds::sums], (KindCounts{{0, 4}, 4}));
+  EXPECT_EQ(first[Holds::indices], (KindCounts{{0, 0}, 2}));
+
+  const Tile a = machine.read(A.row_block({0, 3}));
+  {
+    const Phase phase(machine, "second");  // what lives already lives in it
+    const Tile l = machine.read(L.whole());
+  }
+  EXPECT_EQ(machine.phases().children[1]->kinds[Holds::operands].peak, 15);
+  const ByKind<KindCounts> all = total_by_kind(machine.phases());
+  EXPECT_EQ(all[Holds::operands], (KindCounts{{15, 20}, 15}));
+  EXPECT_EQ(all[Holds::sums], (KindCounts{{4, 4}, 4}));
+}
+
+// A stream's tiles too, those ahead among them; and a tile that is moved keeps its kind.
+TEST(Holds, StreamsAreOfTheirMatrix) {
+  Machine machine(100);
+  const SlowMatrix f = SlowMatrix("f", 6, 2).holding(Holds::scores);
+  for (const Tile& rows : machine.stream(f.row_blocks(2), 3)) {
+    EXPECT_EQ(rows.rows(), 2);
+  }
+  EXPECT_EQ(total_by_kind(machine.phases())[Holds::scores], (KindCounts{{12, 0}, 12}));
+  Tile a = machine.initialize("a", 3, 3, Holds::operands);
+  Tile b = std::move(a);
+  b.reset();
+  const Tile c = machine.initialize("c", 2, 2, Holds::operands);
+  EXPECT_EQ(total_by_kind(machine.phases())[Holds::operands].peak, 9);
+}
+
+}  // namespace
+}  // namespace redblue
