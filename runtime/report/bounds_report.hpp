@@ -46,7 +46,7 @@ BoundReport report_bounds(const Task& task);
 
 // "backward n=512 m=512 d=64 M=8192, given O and L": on one line.
 std::string to_words(const Task& task);
-// A kernel, and who makes O and L for it.
+// A kernel, and the one that makes O and L for it.
 std::string to_words(const Choice& choice);
 std::string to_table(const BoundReport& report);
 std::string to_json(const BoundReport& report);

@@ -23,7 +23,7 @@ struct MeasuredShare {
   Index words = 0;
   // The median of GF/s over what multiply-adds reach; none where the kernel needs a larger M.
   std::optional<double> of_peak = {};
-  // Words that the cache moved over words counted; none where nobody measured.
+  // Words that the cache moved over words counted; none if they were not measured.
   std::optional<double> ratio = {};
 };
 
@@ -37,8 +37,8 @@ struct CalibratedCache {
   CacheLevel level = CacheLevel::L1;
   std::uint64_t bytes = 0;
   std::vector<MeasuredShare> shares = {};
-  std::string via = {};         // who measured the traffic: "callgrind-3.19.0"
-  std::string no_traffic = {};  // why nobody did; else empty
+  std::string via = {};         // what measured the traffic: "callgrind-3.19.0"
+  std::string no_traffic = {};  // why nothing did; else empty
   Index side = 0;               // of the matrices whose traffic was measured
 };
 

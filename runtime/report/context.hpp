@@ -20,8 +20,8 @@ inline constexpr int kSchema = 1;
 // The document's "context": the build, and the cache that M was derived from, if any.
 Json context_json(const std::optional<FastMemoryOrigin>& M_from);
 
-// The problem, without a title for tables. Where a problem has no sources to share, or is given
-// nothing, sharing and given are absent, or `everywhere` they are named nonetheless.
+// The problem, without a title for tables. `sharing` and `given` are absent where the problem has
+// none; with `everywhere` they are always there.
 Cells task_cells(const Task& task, bool everywhere = false);
 // The beginning of the document of a report on a task: schema, context, the problem.
 Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from);

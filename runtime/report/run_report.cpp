@@ -49,7 +49,7 @@ std::string difference(const IoCount& counted, const IoCount& formula) {
              : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
 }
 
-// What JSON says of the total alone.
+// The members that JSON has in the total alone.
 Cells total_cells(const Part& part) {
   Cells cells;
   if (part.counted) {

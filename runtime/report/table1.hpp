@@ -21,7 +21,7 @@ struct Grid {
   Octaves n, d, M;
   bool M_in_squares = true;  // of d: it is M / d^2 that varies, so that no point leaves the regime
 
-  [[nodiscard]] std::vector<Sample> points() const;  // whose words nobody has counted yet
+  [[nodiscard]] std::vector<Sample> points() const;  // without words yet
 };
 
 // A cell of the table, or a statement behind one.

@@ -36,7 +36,7 @@ bool shares(const Swept* swept) {
   return shares_keys(swept->point.arguments) || (name && name->sharing != Sharing::none);
 }
 
-// What no algorithm moves fewer words than that reads as much as one.
+// The largest lower bound for algorithms with the point's sharing.
 Index bound_of(const Swept& swept) {
   const Task task{.pass = Pass::backward,
                   .shape = shape_of(swept),

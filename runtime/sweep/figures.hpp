@@ -16,9 +16,9 @@ namespace redblue {
 // Some of a sweep's, in its order. Requires: the sweep outlives them.
 using Points = std::vector<const Swept*>;
 
-// Those whose arguments, as text, are what `where` says.
+// The points whose arguments, as text, are those of `where`.
 Points points_of(const Sweep& sweep, const std::map<std::string, std::string>& where = {});
-// Those of one subject.
+// The points of one subject.
 Points only(const Points& points, std::string_view subject);
 // Those that one lower bound is for: backward, of one thread and one head. Kernels for A3 = A2,
 // which have a bound of their own, are there only where all are such.

@@ -12,8 +12,8 @@
 
 namespace redblue {
 
-// In the order of kernel_names(), then forward/auto and backward/auto. Who runs several at a time
-// gives the memory that they share, which outlives them.
+// In the order of kernel_names(), then forward/auto and backward/auto. `memory` is shared by
+// runs at the same time and must outlive them.
 std::vector<Subject> kernel_subjects(MemoryBudget* memory = nullptr);
 
 // What a subject's run and formula are made of. Requires (both): complete arguments of the kernel.

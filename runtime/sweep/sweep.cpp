@@ -117,8 +117,8 @@ Swept swept_of(const Point& point, const Report& report,
   return swept;
 }
 
-// In CSV nothing stands for 0 flops, which are beyond 63 bits, and for 0 other operations, which
-// nobody counted.
+// CSV leaves 0 flops, which are beyond 63 bits, and 0 other operations, which were not counted,
+// empty.
 Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
   const auto& [path, io, operations, peak] = phase.counts;
   const auto& formula = phase.formula;

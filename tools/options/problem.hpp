@@ -87,8 +87,8 @@ class ObjectiveOption {
   TextOption objective_;
 };
 
-// Throws: UsageError with the names nearest to this one, where no kernel is called so; `auto_too`,
-// where it is no forward/auto or backward/auto either.
+// Throws: UsageError with the nearest names if there is no kernel of this name. With `auto_too`,
+// forward/auto and backward/auto are accepted.
 void check_kernel(const std::string& name, bool auto_too);
 
 class ProblemOptions {
