@@ -1,6 +1,7 @@
 #include "runtime/theory/rates.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "kernels/kernel.hpp"
