@@ -190,7 +190,7 @@ BoundReport report_bounds(const Task& task) {
   if (task.pass == Pass::backward) {
     try {
       report.statements = statements_of(task);
-    } catch (const CountOverflow&) {  // nothing can be said where a count at 4 M passes 63 bits
+    } catch (const CountOverflow&) {  // a count at 4 M exceeds 63 bits: no statements
     }
   }
   return report;

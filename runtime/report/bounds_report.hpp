@@ -1,6 +1,6 @@
 #pragma once
-// What `redblue bounds` has to say: the bounds of a task, which one is active, the kernel that
-// moves the fewest words, and where statements of the paper stand at this size.
+// The report of `redblue bounds`: the bounds of a task, the active one among them, the kernel that
+// moves the fewest words, and what the paper's statements mean at this size.
 
 #include <optional>
 #include <string>
@@ -12,41 +12,41 @@
 
 namespace redblue {
 
-// An O(...) of the paper that falls with M, without its constant and rounded down, and what it is
-// about, at M and at 4 M.
+// A statement O(...) of the paper, and the words that it is about, both at M and at 4 M. The
+// statement is evaluated without its constant and rounded down.
 struct Statement {
   std::string name;
   std::string says;
   Index says_words = 0, says_at_4M = 0;
-  std::string about;  // whose words
+  std::string about;  // the algorithm that moves the words
   Index words = 0, words_at_4M = 0;
 
-  // What the paper says falls with M, even where it is less than a word here; what it is about does
-  // not: no constant will do.
+  // The statement falls with M, even where it is less than a word here. Words that do not fall
+  // refute it, whatever its constant is.
   [[nodiscard]] bool refuted() const { return words_at_4M >= words; }
 };
 
 struct BoundReport {
   Task task;
-  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
+  std::optional<FastMemoryOrigin> M_from;  // set if M is a share of a cache
   std::vector<Bound> bounds;
   std::optional<Choice> best;
-  std::string no_best;                // why there is none; else empty
-  std::vector<Statement> statements;  // of backward
+  std::string no_best;                // the reason for no best kernel, else empty
+  std::vector<Statement> statements;  // of backward tasks only
 
   [[nodiscard]] const Bound& active() const;
-  // The words of the best over those of the active bound. Requires: there is a best.
+  // The words of the best kernel over those of the active bound. Requires: a best kernel.
   [[nodiscard]] double ratio() const;
-  // An asymptotic bound within its regime that a kernel undercuts.
+  // Whether the best kernel moves fewer words than an asymptotic bound says in its regime.
   [[nodiscard]] bool undercut(const Bound& bound) const;
 };
 
-// Throws: what lower_bounds() does.
+// Throws: as lower_bounds().
 BoundReport report_bounds(const Task& task);
 
-// "backward n=512 m=512 d=64 M=8192, given O and L": on one line.
+// "backward n=512 m=512 d=64 M=8192, given O and L", on one line.
 std::string to_words(const Task& task);
-// A kernel, and the one that makes O and L for it.
+// A kernel, and the kernel that makes O and L for it: "backward/rows after forward/rows".
 std::string to_words(const Choice& choice);
 std::string to_table(const BoundReport& report);
 std::string to_json(const BoundReport& report);

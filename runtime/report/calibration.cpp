@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNoise = 0.02;
 
-// Why there is no fastest share.
+// The reason for no fastest share.
 std::string too_small() {
   return fmt::format("{} needs a larger M", kTimedKernel);
 }
@@ -71,7 +71,7 @@ Json level_json(const CalibratedCache& cache) {
   return json;
 }
 
-// What is wrong with a file, and what to do about it.
+// Throws the fault of a file with its remedy.
 [[noreturn]] void refuse(const std::string& name, std::string_view why) {
   throw InputError(fmt::format("{}: {}: run `redblue calibrate` again", name, why));
 }
@@ -142,7 +142,7 @@ Json rates_json(const Rates& rates, Index n) {
   return {{"n", n}, {"granule", rates.granule}, {"kernels", std::move(kernels)}};
 }
 
-// The ends of each kernel's curve.
+// The two ends of each kernel's curve.
 std::string rates_table(const Calibration& calibration) {
   Table table;
   table.add({"kernel", "words a flop", "ps a flop", "words a flop", "ps a flop"});
@@ -160,7 +160,7 @@ std::string rates_table(const Calibration& calibration) {
       calibration.rates_n, calibration.rates.granule, table.text());
 }
 
-// The document, of this machine, with what `part` makes of it.
+// What `part` makes of the document, which must come from this machine.
 template <class Part>
 auto of_document(std::string_view text, const std::string& name, const Topology& topology,
                  const Part& part) {
@@ -177,7 +177,7 @@ auto of_document(std::string_view text, const std::string& name, const Topology&
     }
     check_machine(document.at("context"), name, topology);
     return part(document);
-  } catch (const JsonMismatch&) {  // a key that is not there, or holds another type
+  } catch (const JsonMismatch&) {  // a missing key, or a value of another type
     refuse(name, "it is not what `redblue calibrate` writes");
   }
 }
@@ -228,7 +228,7 @@ std::string to_table(const Calibration& calibration) {
                 ? fmt::format("of {} n=m=d={}, by {}\n", kTrafficKernel, cache.side, cache.via)
                 : fmt::format("unavailable: {}\n", cache.no_traffic);
   }
-  // Nothing to the right of the last column.
+  // No spaces at the ends of lines, where the last column is empty.
   std::string lines = table_of(share_rows(calibration));
   for (std::size_t at = 0; (at = lines.find(" \n", at)) != std::string::npos;) {
     lines.erase(at, 1);
@@ -304,7 +304,7 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
 }
 
 std::string read_calibration(const std::filesystem::path& file) {
-  // Not to wait for the other end of a pipe: whoever looks here expects a file.
+  // Opening a pipe would wait for its other end; the caller expects a file.
   if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
     throw InputError(fmt::format("{}: not a regular file; expected what `redblue calibrate` writes",
                                  file.string()));

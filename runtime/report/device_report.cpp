@@ -22,17 +22,17 @@ std::optional<Choice> find(const std::vector<Choice>& choices, std::string_view 
   return found == choices.end() ? std::nullopt : std::optional(*found);
 }
 
-// "192 KiB", or in bytes where that is no whole number.
+// "192 KiB", or bytes if these are not whole KiB.
 std::string size_text(Index bytes) {
   return bytes % 1024 == 0 ? grouped(bytes / 1024) + " KiB" : grouped(bytes) + " bytes";
 }
 
-// Without the room, which is the same for all.
+// The name without its room, which all share.
 std::string short_name(std::string_view kernel) {
   return std::string(kernel.substr(kernel.find('/') + 1));
 }
 
-// Where the sizes come from: a line for neighbours of one source.
+// The sources of the sizes: one line for neighbours that share a source.
 std::string sources(const DeviceReport& report) {
   std::string text;
   const Device* last = nullptr;
@@ -66,13 +66,13 @@ Json words_of(const std::optional<Choice>& choice) {
   return choice ? Json(choice->words.value()) : Json();
 }
 
-// Of a kernel that may not fit.
+// The name of a kernel; null if none fits.
 CellValue name_of(const Choice* choice) {
   const Json name = choice == nullptr ? Json() : Json(spelled(choice->plan));
   return CellValue(name).shown(choice == nullptr ? "none fits" : short_name(spelled(choice->plan)));
 }
 
-// `again`: the row above is of the same device.
+// `again`: the row above has the same device, which is not repeated.
 Cells device_cells(const DeviceChoice& choice, bool again) {
   const Device& device = choice.device;
   const Task& task = choice.task;

@@ -1,7 +1,7 @@
 #pragma once
-// Which algorithm for which device: section 4 of the paper, with counts. For each fast memory and
-// width: what the paper says by its dividing line, M = d^2, which of its two algorithms moves
-// fewer words, and the kernel of fewest.
+// The report of `redblue plan --cache`: section 4 of the paper with counts. For each fast memory
+// and width: the paper's algorithm by its dividing line M = d^2, the one of its two algorithms that
+// moves fewer words, and the kernel that moves the fewest.
 
 #include <optional>
 #include <string>
@@ -16,16 +16,16 @@ namespace redblue {
 struct DeviceChoice {
   Device device;
   Task task;
-  // The paper's algorithms, where they fit.
+  // The paper's algorithms, if they fit.
   std::optional<Choice> small, large;
-  std::optional<Choice> best;  // nothing where no kernel fits
+  std::optional<Choice> best;  // nothing if no kernel fits
   Bound bound;                 // of every algorithm
 
-  // The name of the one that the paper says: backward/small where M < d^2.
+  // The name of the algorithm by the dividing line: backward/small for M < d^2.
   [[nodiscard]] std::string_view by_rule() const;
-  // The one of fewer words; null where neither fits.
+  // The algorithm of fewer words; null if neither fits.
   [[nodiscard]] const Choice* by_words() const;
-  // The words of that over those of the best.
+  // The words of by_words() over those of the best.
   [[nodiscard]] std::optional<double> ratio() const;
 };
 
@@ -33,9 +33,9 @@ struct DeviceReport {
   std::vector<DeviceChoice> choices;
 };
 
-// For each device all tasks, which differ in width; M is the device's words.
-// Requires: devices of whole words, tasks of backward. Throws: FastMemoryTooSmall where no kernel
-// fits in any of them; what choices() and lower_bounds() do.
+// All pairs of a device and a task. The tasks differ in width; M is the number of the device's
+// words. Requires: devices of whole words, backward tasks. Throws: FastMemoryTooSmall if no kernel
+// fits in any device; as choices() and lower_bounds().
 DeviceReport report_devices(const std::vector<Device>& devices, const std::vector<Task>& tasks);
 
 std::string to_table(const DeviceReport& report);

@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// What callgrind counts at the outer cache: misses, and those that put a written line out.
+// Callgrind's events at the outer cache: misses, and misses that put a written line out.
 constexpr std::array kOuterEvents = {"DLmr", "DLmw", "ILdmr", "DLdmr", "DLdmw"};
 constexpr const char* kOutside = "(outside)";
 
@@ -78,7 +78,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     phase.counted = counts_of(counted, path);
     put(std::move(phase));
   }
-  // Phases that only enclose others move nothing, but their code takes up room in a cache.
+  // Phases that only enclose others move no words, but their code occupies the cache.
   MeasuredPhase outside;
   for (const auto& [path, counts] : dumps) {
     const bool listed = std::ranges::any_of(
@@ -91,7 +91,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     outside.counted.path = kOutside;
     put(std::move(outside));
   }
-  // What came in then was to empty the cache.
+  // The lines that came in then only emptied the cache.
   MeasuredPhase left = simulated_phase(dumps, std::string(kLeft), line);
   left.traffic->in = 0;
   left.events[0] = left.events[1] = 0;
@@ -110,8 +110,8 @@ Json cache_json(const SimulatedCache& cache) {
   return {{"bytes", cache.bytes}, {"ways", cache.ways}, {"line", cache.line}};
 }
 
-// Of a phase, or of the `whole` part. The table has the traffic that a simulation knows, else the
-// events, of lines in words; JSON and CSV have both.
+// The row of a phase, or of the `whole` part. The table has a simulation's traffic, or else the
+// events, with lines in words. JSON and CSV have both.
 Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, bool whole) {
   const auto& [path, io, operations, peak] = phase.counted;
   const bool simulated = measurement.simulation.has_value();
@@ -142,7 +142,7 @@ Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase,
   return cells;
 }
 
-// A row a phase, and the last one of all of it.
+// A row for each phase, and the last one for the whole part.
 std::vector<Cells> part_rows(const Measurement& measurement, const MeasuredPart& part) {
   std::vector<Cells> rows = rows_of(part.phases, [&](const MeasuredPhase& phase) {
     return measured_cells(measurement, phase, false);
@@ -164,7 +164,7 @@ std::string words(const SimulatedCache& cache) {
                      cache.line);
 }
 
-// What the columns are, a line each.
+// The meaning of the columns.
 std::string legend(const Measurement& measurement) {
   if (const auto& caches = measurement.simulation) {
     const bool first = caches->level == CacheLevel::L1;
@@ -202,7 +202,7 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
     measurement.events.push_back({name});
   }
   const Index line = simulation.outer.line;
-  // As the run labels its events.
+  // The spelling by which the run labels its events.
   const auto asked = parse_kernel_name(document.at("kernel").get<std::string>());
   const bool shared = document.contains("sharing");
   measurement.kernel = simulated_part(

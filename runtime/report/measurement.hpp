@@ -1,6 +1,6 @@
 #pragma once
-// What `redblue measure` has to say, as a value, and its three forms: phase by phase the counted
-// words, beside what a cache did meanwhile.
+// The report of `redblue measure`: phase by phase the counted words, and beside them the traffic or
+// the events of a cache.
 
 #include <cstdint>
 #include <optional>
@@ -16,14 +16,14 @@ namespace redblue {
 
 struct MeasuredEvent {
   std::string name;
-  std::optional<CacheLevel> lines_into = {};  // where it counts the lines that a cache takes in
+  std::optional<CacheLevel> lines_into = {};  // set if the event counts lines into a cache
   Index line = 0;                             // bytes of such a line
 };
 
 struct MeasuredPhase {
   PhaseCounts counted;
   std::vector<std::int64_t> events;         // in the order of Measurement::events
-  std::optional<LineTraffic> traffic = {};  // words; where both directions are known
+  std::optional<LineTraffic> traffic = {};  // in words; set if both directions are known
 };
 
 struct MeasuredPart {
@@ -38,24 +38,24 @@ struct MeasuredPart {
 struct Measurement {
   std::string via;                       // "papi" or "callgrind"
   std::string version;                   // "PAPI 7.0.0", "callgrind-3.19.0"
-  std::string source;                    // where the sizes of the caches came from
+  std::string source;                    // the origin of the sizes of caches
   std::string simd;                      // the vector instructions
   std::optional<Simulation> simulation;  // via callgrind
   std::vector<MeasuredEvent> events;
   MeasuredPart kernel;
-  std::optional<MeasuredPart> forward;  // the kernel that made O and L, if they were not given
+  std::optional<MeasuredPart> forward;  // the pass that made O and L, if they were not given
   std::optional<FastMemoryOrigin> M_from;
   Origins operands;
-  std::optional<std::uint64_t> seed;  // where an operand comes from it
+  std::optional<std::uint64_t> seed;  // set if an operand comes from it
 };
 
-// What a run counted, and beside it the counts of callgrind. `report` is the document of that
-// run, as to_json writes it. Throws: std::runtime_error where the two do not fit.
+// The counts of a run and, beside them, those of callgrind. `report` is the run's JSON document.
+// Throws: std::runtime_error if the profile lacks a phase of the run.
 Measurement simulated_measurement(const std::string& report, const CallgrindProfile& profile,
                                   const Simulation& simulation);
 
-// Words that a cache moved over words counted, of the kernel: in and out where both are known,
-// else those that came in, for a written line comes in first. Nothing where neither is.
+// Words that a cache moved over words counted, of the kernel. Both directions if they are known,
+// else the words that came in: a written line comes in first. Nothing if neither is known.
 std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level);
 
 std::string to_table(const Measurement& measurement);

@@ -1,5 +1,5 @@
 #pragma once
-// The loop nest of one kernel's plan, as `redblue plan --loops` prints it.
+// The report of `redblue plan --loops`: the loop nest of one kernel's plan, line by line.
 
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@ namespace redblue {
 
 struct NestReport {
   Plan plan;
-  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
+  std::optional<FastMemoryOrigin> M_from;  // set if M is a share of a cache
   Nest lines;
 };
 

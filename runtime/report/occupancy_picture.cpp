@@ -12,14 +12,14 @@
 namespace redblue {
 namespace {
 
-// Above M, for the names of phases; as a part of M.
+// The room above M for the names of phases, as a share of M.
 constexpr double kHeadroom = 0.1;
-// Where M is more than so many times what is ever live, nothing could be seen below it.
+// M is drawn up to this multiple of the most live words; beyond, the areas would be invisible.
 constexpr Index kFarAbove = 5;
-// Of the axis: phases that begin closer together have one line.
+// A share of the axis: phases that begin closer together share a line.
 constexpr double kApart = 0.003;
 
-// The words of the first `names` names: where they change, and to what.
+// The words of the first `names` names, at each change.
 std::string edge(const Occupancy& occupancy, std::size_t names) {
   std::string lines;
   std::optional<Index> last;
@@ -34,7 +34,7 @@ std::string edge(const Occupancy& occupancy, std::size_t names) {
     }
     begin += occupancy.width();
   }
-  return lines + fmt::format("{} {}\n", occupancy.moved(), *last);  // where the last column ends
+  return lines + fmt::format("{} {}\n", occupancy.moved(), *last);  // the end of the last column
 }
 
 class Phases {
@@ -47,7 +47,7 @@ class Phases {
         return outermost(span) != outer;
       });
       separate(first->begin, 0);
-      // Where no phase within has room for its name, there is one for all of them.
+      // Phases that all lack room for their names share one name.
       if (std::none_of(first, last, [&](const Occupancy::Span& span) { return fits(span); })) {
         name({outer, first->begin, (last - 1)->end});
       } else {
@@ -65,7 +65,7 @@ class Phases {
   static std::string outermost(const Occupancy::Span& span) {
     return span.path.substr(0, span.path.find('/'));
   }
-  // A line up from that part of the height; none where the last one is near.
+  // A line upwards from a share of the height, unless the last line is near.
   void separate(Index begin, double from) {
     const double at = static_cast<double>(begin) / all_;
     if (at - last_ > kApart) {
@@ -89,7 +89,7 @@ class Phases {
   }
 
   double all_;
-  double last_ = 0;  // line
+  double last_ = 0;  // the last line
   std::string commands_;
 };
 
@@ -116,7 +116,7 @@ Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
       gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
       fmt::format("plot {} title {}", M_line,
                   gnuplot_text(far_above ? "M is far above" : "M = " + grouped(plan.M)));
-  // From the top of the stack down, each in front of the one before: what hatching leaves open is
+  // From the top of the stack down, each area in front of the one before. The gaps of hatching are
   // white.
   for (std::size_t names = occupancy.names().size(); names > 0; --names) {
     const std::string block = fmt::format("$edge{}", names);
@@ -125,7 +125,7 @@ Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
         ", {0} with fillsteps {1} notitle, {0} with fillsteps {2} title {3}", block, kGnuplotWhite,
         gnuplot_fill(names - 1), gnuplot_text(occupancy.names()[names - 1]));
   }
-  picture.commands += fmt::format(", {} notitle\n", M_line);  // again, in front of all
+  picture.commands += fmt::format(", {} notitle\n", M_line);  // once more, in front of all
   return picture;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Occupancy, drawn: the words of each tile name on top of each other, over the words moved, below a
-// line at M; and which phase it was.
+// A picture of fast memory's occupancy: stacked areas of the words of each tile name, over the
+// words moved so far, below a line at M; and the names of the phases.
 
 #include "kernels/plan.hpp"
 #include "runtime/observe/occupancy.hpp"
@@ -8,10 +8,10 @@
 
 namespace redblue {
 
-// As many columns as a picture can show.
+// The most columns that a picture can show.
 inline constexpr Index kOccupancyColumns = 700;
 
-// Without a caption. Requires: something was moved.
+// The picture has no caption. Requires: words were moved.
 Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan);
 
 }  // namespace redblue

@@ -24,7 +24,7 @@ std::string to_ms(double seconds) {
   return fmt::format("{:.2f}", 1e3 * seconds);
 }
 
-// Whose times these are, and of whom they are a guess.
+// The origin of the times, and the kernels whose times are guesses.
 std::string rates_text(const PlanReport& report) {
   std::set<std::string> unmeasured;
   const auto look_at = [&](const std::string& kernel) {
@@ -43,7 +43,7 @@ std::string rates_text(const PlanReport& report) {
                      fmt::join(unmeasured, ", "));
 }
 
-// Why the first is the first.
+// The reason for the first choice.
 std::string reason(const PlanReport& report) {
   const Choice& best = report.choices.front();
   const std::string time = best.seconds ? to_ms(*best.seconds) + " ms by the rates, " : "";

@@ -1,6 +1,6 @@
 #pragma once
-// What `redblue plan` has to say: every kernel that fits, fewest words or least time first, beside
-// the largest proven bound.
+// The report of `redblue plan`: all kernels that fit, by words or by time, and the largest proven
+// bound.
 
 #include <optional>
 #include <string>
@@ -13,19 +13,19 @@ namespace redblue {
 
 struct PlanReport {
   Task task;
-  std::optional<FastMemoryOrigin> M_from;  // where M is a part of a cache
+  std::optional<FastMemoryOrigin> M_from;  // set if M is a share of a cache
   std::vector<Choice> choices;
   Bound bound;                 // of every algorithm
-  std::optional<Rates> rates;  // where the order is that of time
+  std::optional<Rates> rates;  // set if the kernels are ordered by time
 };
 
-// What to throw where no kernel fits.
+// The exception for a task that no kernel fits.
 FastMemoryTooSmall no_kernel_fits(const Task& task);
 
-// Throws: FastMemoryTooSmall where no kernel fits; what choices() and lower_bounds() do.
+// Throws: FastMemoryTooSmall if no kernel fits; as choices() and lower_bounds().
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt);
 
-// Words over those of the bound of its kind.
+// The words of a choice over those of the bound of its kind.
 double over_bound(const Choice& choice);
 
 std::string to_table(const PlanReport& report);

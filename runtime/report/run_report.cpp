@@ -17,10 +17,10 @@
 namespace redblue {
 namespace {
 
-// Flops that do not fit 63 bits are left out; words that do not fit are refused.
+// Flops beyond 63 bits are left out. Words beyond 63 bits are refused before.
 constexpr Index kTooMany = -1;
 
-// Without a run, what the formula says.
+// The counts by the formula, for a kernel that did not run.
 PhaseCounts predicted(const PhaseCost& cost) {
   return {.path = cost.path,
           .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
@@ -28,20 +28,19 @@ PhaseCounts predicted(const PhaseCost& cost) {
           .peak = cost.peak.value()};
 }
 
-// Of the whole run, copies and all; 0 for a run too short for the clock.
+// The speed of the whole run, copies included; 0 for a run too short for the clock.
 double gflops(const Part& part) {
   const double seconds = part.counted->seconds->total;
   return seconds > 0 ? 1e-9 * static_cast<double>(part.counted->total.operations.flops) / seconds
                      : 0;
 }
 
-// What the phases lack of the total: making matrices, starting workers, waiting for the last.
+// Seconds outside phases: making matrices, starting workers, waiting for the last.
 double seconds_outside(const RunCounts::Seconds& seconds) {
   return seconds.total - std::accumulate(seconds.phases.begin(), seconds.phases.end(), 0.0);
 }
 
-// By how many words the count is off the formula. One read too many and one write too few do not
-// make it right.
+// Words counted beyond the formula. One read too many and one write too few do not cancel out.
 std::string difference(const IoCount& counted, const IoCount& formula) {
   const IoCount off = counted - formula;
   return (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
@@ -49,7 +48,7 @@ std::string difference(const IoCount& counted, const IoCount& formula) {
              : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
 }
 
-// The members that JSON has in the total alone.
+// The members of the total that phases lack.
 Cells total_cells(const Part& part) {
   Cells cells;
   if (part.counted) {
@@ -68,7 +67,7 @@ Cells total_cells(const Part& part) {
   return cells;
 }
 
-// Of a phase, or of the `whole` part; `seconds` where it ran.
+// The row of a phase, or of the `whole` part. `seconds` are set if it ran.
 Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost& cost,
                   const std::optional<double>& seconds, bool whole) {
   const auto M = static_cast<double>(part.plan.M);
@@ -102,7 +101,7 @@ Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost&
                  {{"", whole ? "" : "formula.peak", "formula_peak"}, peak}});
 }
 
-// A row a phase, and the last one of all of it.
+// A row for each phase, and the last one for the whole part.
 std::vector<Cells> part_rows(const Part& part) {
   const PhaseCost whole = total(part.formula);
   std::vector<Cells> rows;
@@ -141,7 +140,7 @@ std::string title(const Part& part) {
   return (heads > 1 ? fmt::format("{} heads of ", heads) : "") + to_string(part.plan);
 }
 
-// How fast it was, and what several workers were.
+// The speed, and the shares of several workers.
 std::string speed(const Part& part) {
   if (!part.counted || part.peak_gflops == 0) {
     return "";
@@ -161,7 +160,7 @@ std::string speed(const Part& part) {
   return text;
 }
 
-// Each item of bytes as people and as programs call it.
+// The items of bytes with their titles for people and keys for programs.
 struct Item {
   const char* title;
   const char* key;
@@ -220,7 +219,7 @@ std::string to_words(const StoreReport& store) {
       }
       std::vector<std::string> cells = {fmt::format("{}, {}", to_string(purpose), direction)};
       for (const Item& item : kItems) {
-        // What is at hand does not move.
+        // Bytes of the cache did not move, so they are subtracted.
         const Index sign = item.bytes == &StoreBytes::at_hand ? -1 : 1;
         cells.push_back(grouped(sign * (bytes->*item.bytes)));
       }
@@ -251,7 +250,7 @@ std::optional<Index> total_from_nothing(const Report& report) {
   return (Words(report.kernel.io()) + (report.forward ? report.forward->io() : 0)).value();
 }
 
-// As it was asked for, or as it is spelled where the planner chose it.
+// The name as it was asked for, or the spelling of the kernel that the planner chose.
 std::string name_of(const Report& report) {
   const Plan& plan = report.kernel.plan;
   return report.asked == plan.kernel ? plan.kernel : spelled(plan);
@@ -310,7 +309,7 @@ std::string to_cell(const Origins& operands) {
   return cell;
 }
 
-// All words over those of the bound.
+// All words moved over those of the bound.
 double ratio(const Report& report) {
   return static_cast<double>(total_from_nothing(report).value_or(report.kernel.io())) /
          static_cast<double>(report.bound->words);

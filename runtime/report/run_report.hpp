@@ -1,5 +1,5 @@
 #pragma once
-// The three forms of what a run or a count found: a table for people, one JSON document or CSV for
+// The report of `redblue run` and `redblue count`: a table for people, a JSON document or CSV for
 // programs.
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace redblue {
 
-// One line.
+// On one line.
 std::string to_words(const Verdict& verdict);
 // "A1, A2 from files; X made; Y from seed 7".
 std::string to_words(const Origins& operands, const std::optional<std::uint64_t>& seed);
-// "A1=file A2=file X=made Y=seed": a cell of CSV.
+// "A1=file A2=file X=made Y=seed", a cell of CSV.
 std::string to_cell(const Origins& operands);
 std::string to_table(const Report& report);
 std::string to_json(const Report& report);

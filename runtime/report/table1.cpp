@@ -19,14 +19,15 @@
 namespace redblue {
 namespace {
 
-// Far out, as 63 bits of words allow. Large: d^2 << M << nd, or the words of X and those that are
-// read once show beside n^2 d^2 / M. Small: sqrt(M) << d << n, or n^2 and n d^2 / sqrt(M) show.
+// As far out as 63 bits of words allow. Large caches need d^2 << M << nd: else the words of X, and
+// words that are read once, show beside n^2 d^2 / M. Small caches need sqrt(M) << d << n: else n^2
+// and n d^2 / sqrt(M) show.
 constexpr Grid kLarge{"large", {26, 30}, {6, 8}, {6, 10}};
 constexpr Grid kSmall{"small", {21, 25}, {12, 14}, {-16, -12}};
-// Where the paper's cap on Br does not bind yet.
+// The edge at which the paper's cap on Br does not bind yet.
 constexpr Grid kEdge{"large, M <= 4 d^2", {24, 28}, {6, 8}, {0, 2}};
-// Where the second term of the small cache is the larger one: sqrt(M) << n << d. In the large cache
-// it never is: nd >= M >= d^2 leaves no d > n.
+// The region in which the second term of small caches is the larger one: sqrt(M) << n << d. For
+// large caches it never is: nd >= M >= d^2 excludes d > n.
 constexpr Grid kWide{"small, d >> n", {12, 14}, {20, 22}, {8, 12}, false};
 
 struct Measured {
@@ -120,7 +121,7 @@ std::string to_words(const Grid::Octaves& octaves) {
   return fmt::format("2^{}..2^{}", octaves.from, octaves.to);
 }
 
-// The claims that rows do not bear out, with their rows.
+// The claims that the fits contradict, with their rows.
 std::string unlike_claimed(const Table1& report) {
   std::vector<std::string> names;
   for (const Row& row : report.rows) {
@@ -131,7 +132,7 @@ std::string unlike_claimed(const Table1& report) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "; "));
 }
 
-// The grids of the fits, each once.
+// The grids of all fits, without repetition.
 std::vector<Grid> grids(const Table1& report) {
   std::vector<Grid> found;
   for (const Row& row : report.rows) {
@@ -240,14 +241,14 @@ std::string Row::verdict() const {
 
 Table1 report_table1() {
   Table1 report;
-  // A row for each of those whose words are to follow the claim.
+  // A row for each source of words that should follow the claim.
   const auto add = [&](const Claim& claim, const Grid& grid, const Task& task,
                        std::initializer_list<Source> sources) {
     for (const Source& source : sources) {
       report.rows.push_back(fitted(claim, grid, task, source));
     }
   };
-  // As the algorithms: large caches are given O and L, small ones nothing.
+  // Like the algorithms, rows of large caches start from O and L, rows of small ones from nothing.
   const Task forward{.pass = Pass::forward};
   const Task given{.pass = Pass::backward, .known = Known::O_and_L};
   const Task nothing{.pass = Pass::backward, .known = Known::nothing};

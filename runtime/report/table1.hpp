@@ -1,6 +1,6 @@
 #pragma once
-// What `redblue table1` has to say: the cells of the paper's Table 1, each with the power law that
-// the exact formulas follow far out in its regime, beside the one that the paper claims.
+// The report of `redblue table1`: the cells of the paper's Table 1, each with the paper's power law
+// and with the one that exact formulas follow far out in its regime.
 
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace redblue {
 
-// Where a law is fitted: the ends and the middle of three ranges, each with each. m = n.
+// The points of a fit: all combinations of the ends and middles of three ranges. m = n.
 struct Grid {
   struct Octaves {
     int from = 0;
@@ -19,17 +19,17 @@ struct Grid {
   };
   std::string_view name;
   Octaves n, d, M;
-  bool M_in_squares = true;  // of d: it is M / d^2 that varies, so that no point leaves the regime
+  bool M_in_squares = true;  // M is a range of M / d^2, so that no point leaves the regime
 
-  [[nodiscard]] std::vector<Sample> points() const;  // without words yet
+  [[nodiscard]] std::vector<Sample> points() const;  // without their words
 };
 
-// A cell of the table, or a statement behind one.
+// A cell of the table, or a statement that it rests on.
 struct Claim {
   std::string_view pass;   // forward, backward; with "sparse " in front
   std::string_view bound;  // upper, lower
   std::string_view cache;  // large, small
-  std::string_view from;   // who says so
+  std::string_view from;   // the source of the claim
   std::string_view says;
   Exponents exponents = {};
 };
@@ -37,15 +37,15 @@ struct Claim {
 struct Fit {
   Grid grid;
   PowerLaw law;
-  std::optional<double> peak_over_M;  // the largest; over 1 the blocks do not fit. Of kernels
+  std::optional<double> peak_over_M;  // the largest, of a kernel; above 1 the blocks do not fit
 };
 
 struct Row {
   Claim claim;
-  std::string by;          // whose words
-  std::optional<Fit> fit;  // none where the project has nothing to count
+  std::string by;          // the kernel or the bound that has the words
+  std::optional<Fit> fit;  // none if the project has nothing to count
 
-  // Whether each exponent is within kTolerance of the claim's.
+  // Whether all exponents are within kTolerance of the claim's. Nothing without a fit.
   [[nodiscard]] std::optional<bool> holds() const;
   [[nodiscard]] std::string verdict() const;
 };

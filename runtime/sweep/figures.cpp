@@ -30,13 +30,13 @@ bool has_as_many_keys(const Swept* swept) {
   return swept->size("m") == swept->size("n");
 }
 
-// Whether it reads A2 and A3 as one.
+// Whether a point reads A2 and A3 as one matrix.
 bool shares(const Swept* swept) {
   const auto name = parse_kernel_name(swept->point.subject);
   return shares_keys(swept->point.arguments) || (name && name->sharing != Sharing::none);
 }
 
-// The largest lower bound for algorithms with the point's sharing.
+// The bound for all algorithms with the same sharing.
 Index bound_of(const Swept& swept) {
   const Task task{.pass = Pass::backward,
                   .shape = shape_of(swept),
@@ -45,13 +45,13 @@ Index bound_of(const Swept& swept) {
   return largest(lower_bounds(task)).words;
 }
 
-// What goes without saying: one thread, one head, the memory, nothing shared.
+// The usual arguments, which are not named: one thread, one head, memory, no sharing.
 bool is_usual(std::string_view name, const Value& value) {
   const bool shape = name == "n" || name == "m" || name == "d";
   return (value == Value(Index{1}) && !shape) || value == Value("memory") || value == Value("none");
 }
 
-// By size.
+// The points that fit, ordered by size.
 Points fitting(const Slice& slice) {
   Points points;
   std::ranges::copy_if(slice.points, std::back_inserter(points), &Swept::fits);
@@ -88,18 +88,18 @@ std::string x_label(const Slice& slice) {
                                       : "n = m, queries and keys";
 }
 
-// In a legend, which has no room for more; the title says what it is of.
+// A short name for the legend; the title has the rest.
 std::string short_name(const std::string& subject) {
   constexpr std::string_view kBackward = "backward/";
   return subject.starts_with(kBackward) ? subject.substr(kBackward.size()) : subject;
 }
 
-// For each subject a block of lines "size words ratio"; the planner's choice first.
+// A block of lines "size words ratio" for each subject; the planner's choice is the first.
 struct Curves {
   std::vector<std::pair<std::string, std::string>> data;
   std::vector<std::string> names;
-  std::vector<std::size_t> sizes;  // how many each has
-  double least = 0, most = 0;      // sizes
+  std::vector<std::size_t> sizes;  // the number of points of each curve
+  double least = 0, most = 0;      // the range of sizes
   double least_words = 0, most_words = 0, most_ratio = 0;
 };
 
@@ -142,9 +142,9 @@ Curves curves_of(const Slice& slice) {
   return curves;
 }
 
-// "plot" of that column of all curves, the bound among them.
+// The "plot" command of one column of all curves, the bound among them.
 std::string plot_of(const Curves& curves, int column, bool titles) {
-  constexpr std::size_t kMarks = 9;  // at most, on a curve: between them its dashes are seen
+  constexpr std::size_t kMarks = 9;  // the most on a curve, so that its dashes show between them
   const auto title = [&](const std::string& text) {
     return titles ? "title " + gnuplot_text(text) : "notitle";
   };
@@ -159,7 +159,7 @@ std::string plot_of(const Curves& curves, int column, bool titles) {
   return plot + "\n";
 }
 
-// A word above the plot.
+// A text above the plot.
 std::string mark_above(double at, const std::string& text) {
   return fmt::format(
       "set label {1} at first {0}, graph 1 center offset 0,0.9 font ',{2}'\n"
@@ -168,7 +168,8 @@ std::string mark_above(double at, const std::string& text) {
       at, gnuplot_text(text), kSmallFont);
 }
 
-// Above the plot M, in units of d^2, or where d^2 is M, with a line there.
+// Marks above the plot: M in units of d^2, or over d the point d^2 = M. A line through the plot
+// marks M = d^2.
 std::string dividing_line(const Slice& slice, double least, double most) {
   const Swept& some = *slice.points.front();
   const auto inside = [&](double at) { return at >= least && at <= most; };
@@ -200,20 +201,20 @@ std::string dividing_line(const Slice& slice, double least, double most) {
   return marks;
 }
 
-// A little more than these, on an axis of logarithms.
+// A slightly wider range on a logarithmic axis.
 std::string y_range(double least, double most) {
   return fmt::format("set logscale y 10\nset yrange [{0}:{1}]\n{2}", least / 1.25, most * 1.25,
                      gnuplot_log_tics('y', least / 1.25, most * 1.25));
 }
 
-constexpr std::size_t kMostTics = 10;  // as wide as "512K", in a plot of the full width
+constexpr std::size_t kMostTics = 10;  // tics as wide as "512K" in a plot of full width
 std::string x_range(double least, double most, std::size_t most_tics) {
   const double edge = std::pow(most / least, 0.015);
   return fmt::format("set logscale x 2\nset xrange [{}:{}]\n{}", least / edge, most * edge,
                      gnuplot_size_tics('x', least, most, most_tics));
 }
 
-// The roof is one thread's.
+// The roof holds for one thread.
 bool on_roofline(const Swept* swept) {
   return swept->speed && swept->total.counts.operations.flops > 0 && is_one(*swept, "threads");
 }
@@ -226,7 +227,7 @@ std::size_t sizes_of(const Slice& slice) {
   return sizes.size();
 }
 
-// Each point over that size of which there are the most beside it.
+// For each point the slice, over any size, that has the most sizes.
 std::vector<Slice> best_slices(const Points& points) {
   std::vector<std::pair<Slice, std::size_t>> all;
   std::map<const Swept*, std::size_t> most;
@@ -355,7 +356,7 @@ Picture figure1_picture(const Slice& slice) {
                   .commands = {}};
   const std::string dividing = dividing_line(backward, curves.least, curves.most);
   picture.words_above = !dividing.empty();
-  // Two plots: their numbers are short, and between them is room for the second one's.
+  // Two plots with short numbers, and between them room for the second axis.
   constexpr double kLeft = 0.09;
   constexpr double kBetween = 0.085;
   constexpr double kPlot = (kPlotRight - kLeft - kBetween) / 2;
@@ -364,7 +365,7 @@ Picture figure1_picture(const Slice& slice) {
       fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key off\n", kLeft,
                   kLeft + kPlot) +
       y_range(curves.least_words, curves.most_words) + dividing + plot_of(curves, 2, false) +
-      // The title and the caption are labels, and are there now.
+      // The first plot has drawn the title and the caption, which are labels.
       "unset label\nunset arrow\nset ylabel 'words over the lower bound'\n" +
       fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key on\n",
                   kPlotRight - kPlot, kPlotRight) +
@@ -387,7 +388,7 @@ Picture phases_picture(const Slice& slice) {
       }
     }
   }
-  // Boxes are as wide as the nearest neighbours let them, and at most an octave.
+  // Boxes are as wide as the nearest neighbours allow, at most an octave.
   std::vector<double> sizes;
   double apart = 2;
   for (const Swept* swept : points) {
@@ -396,7 +397,7 @@ Picture phases_picture(const Slice& slice) {
     sizes.push_back(size);
   }
   const double box = std::pow(apart, 0.4);
-  // The size, where its box begins and ends, and the words of the first phases: 0, 1, ...
+  // The size, the ends of its box, and the words of the first 0, 1, ... phases.
   std::string lines;
   for (std::size_t k = 0; k < points.size(); ++k) {
     lines += fmt::format("{} {} {} 0", points[k]->size(slice.over), sizes[k] / box, sizes[k] * box);
@@ -425,7 +426,7 @@ Picture phases_picture(const Slice& slice) {
   picture.commands = fmt::format("set grid noxtics\nset yrange [0:{}]\n{}{}{}",
                                  1.03 * static_cast<double>(largest), gnuplot_tics('y', largest),
                                  x_range(least, most, kMostTics), dividing);
-  // As they lie on each other, from the top down.
+  // From the top of the stack down.
   picture.commands += fmt::format("plot $words using 1:{0}:2:3:4:{0} with boxxyerror {1} notitle",
                                   names.size() + 4, kGnuplotWhite);
   for (std::size_t k = names.size(); k > 0; --k) {

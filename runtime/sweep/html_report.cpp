@@ -24,7 +24,7 @@ std::string argument(const Swept& swept, const std::string& name) {
   return size != nullptr ? grouped(*size) : to_string(value);
 }
 
-// What tables must say of the arguments, and what one sentence says of all points.
+// The arguments that tables must name, and those that one sentence names for all points.
 struct Varying {
   std::vector<std::string> names;
   std::vector<std::string> everywhere;
@@ -52,7 +52,7 @@ Varying varying(const Sweep& sweep) {
   return found;
 }
 
-// "backward/small, n = 1,024, M = 4,096": enough to tell it from the others.
+// "backward/small, n = 1,024, M = 4,096": a name that no other point has.
 std::string name_of(const Swept& swept, const Varying& varying) {
   std::string text = swept.point.subject;
   for (const std::string& name : varying.names) {
@@ -78,7 +78,7 @@ std::string with_sign(Index number) {
   return (number > 0 ? "+" : "") + grouped(number);
 }
 
-// A sentence for each count that is not its formula's.
+// A sentence for each count that differs from its formula.
 std::vector<std::string> differences(const Swept& swept) {
   std::vector<std::string> found;
   const auto compare = [&](const SweptPhase& phase) {
@@ -102,7 +102,7 @@ std::string number(Index count) {
   return html_cell(count == 0 ? kNothing : grouped(count));
 }
 
-// Words read, written, both, and the peak.
+// The cells of words read, written and in all, and of the peak.
 std::string counts(const SweptPhase& phase) {
   const auto compared = [&](const Compared& one) {
     const Index count = one.count(phase);
@@ -115,7 +115,7 @@ std::string counts(const SweptPhase& phase) {
          html_cell(grouped(phase.counts.io.io())) + compared(kCompared[2]);
 }
 
-// The peak as a part of M.
+// The peak as a share of M.
 std::string part_of_M(const Swept& swept, Index peak) {
   const Arguments& given = swept.point.arguments;
   const Index* M = given.contains("M") ? std::get_if<Index>(&given.value("M")) : nullptr;
@@ -229,7 +229,7 @@ std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
                  "<tbody>\n" + rows + "</tbody>\n<tfoot>\n" + row(swept.total) + "</tfoot>\n"));
 }
 
-// Whether counts are what formulas say: what is most to be known of a sweep.
+// The agreement of counts and formulas, the most important result of a sweep.
 std::string verdict(const Sweep& sweep, const Varying& varying) {
   const auto failed = std::ranges::count(sweep.points, true, &Swept::failed);
   const auto unfit = std::ranges::count(sweep.points, false, &Swept::fits) - failed;
@@ -291,7 +291,7 @@ std::string title_of(const Sweep& sweep) {
                               : fmt::format("Words moved by {} kernels", subjects.size());
 }
 
-// A figure scrolls by itself, too: made to fit a telephone, its words would be too small to read.
+// A figure scrolls on its own: scaled to a telephone, its text would be too small to read.
 std::string figure(const ReportFigure& figure) {
   return fmt::format(
       "<figure><figcaption>{2}</figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "

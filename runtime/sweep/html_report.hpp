@@ -1,6 +1,6 @@
 #pragma once
-// A sweep as one HTML page: what was swept, on what, whether counts are what formulas say, figures,
-// tables.
+// A sweep as one HTML page: the points, the machine, the agreement of counts and formulas, figures
+// and tables.
 
 #include <string>
 #include <vector>

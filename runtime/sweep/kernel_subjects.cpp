@@ -40,7 +40,7 @@ Report resolved(const Request& request, const Arguments& arguments) {
   return resolve(request, {problem, request.heads}, given_forward(arguments));
 }
 
-// The kernel's phases; and where it starts from nothing those of the one before it, as forward/...
+// The kernel's phases, after those of the forward pass (forward/...) if it starts from nothing.
 RunCounts counts_of(const Report& report, const Arguments& arguments) {
   RunCounts counts{.phases = report.kernel.counted->phases, .total = report.kernel.counted->total};
   if (report.forward && !given_forward(arguments)) {
@@ -64,7 +64,7 @@ std::vector<PhaseCost> formula_of(const Report& report, const Arguments& argumen
   return phases;
 }
 
-// `shares`: the subject has a parameter `sharing`.
+// `shares`: the subject has the parameter `sharing`.
 Subject subject(const std::string& name, const std::string& summary, bool shares,
                 MemoryBudget* memory) {
   Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};

@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kKind = "sweep";
 
-// Words a second that a machine reads in blocks of half of M, or some megabytes where that is more,
-// out of main memory: the best of a few. Throws: std::runtime_error where that is too small.
+// Words a second that a machine reads out of main memory, in blocks of half of M, at most some
+// megabytes: the best of a few times. Throws: std::runtime_error if memory is too small.
 double read_speed(Index M, MemoryBudget* shared) {
   constexpr Index kCols = 1024;
   constexpr Index kRows = 64 * 1024;  // 256 MiB
@@ -84,7 +84,7 @@ void add_part(const Part& part, const std::string& prefix, bool timed, Swept& sw
   }
 }
 
-// Timed where it is known how fast words are read.
+// Timed if `words_per_second` is set.
 Swept swept_of(const Point& point, const Report& report,
                const std::optional<double>& words_per_second) {
   const bool timed = words_per_second.has_value();
@@ -117,8 +117,7 @@ Swept swept_of(const Point& point, const Report& report,
   return swept;
 }
 
-// CSV leaves 0 flops, which are beyond 63 bits, and 0 other operations, which were not counted,
-// empty.
+// CSV leaves out 0 flops (beyond 63 bits) and 0 other operations (not counted).
 Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
   const auto& [path, io, operations, peak] = phase.counts;
   const auto& formula = phase.formula;
@@ -261,8 +260,8 @@ Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory,
     if (how == How::count) {
       return swept_of(point, counted(), std::nullopt);
     }
-    // Before the runs, which would be lost where there is no memory for it; and not for a point
-    // that does not fit.
+    // Measured before the runs, which would be lost if memory is too small for it; and after
+    // counted(), which throws for a point that does not fit.
     std::optional<double> words_per_second;
     if (timed) {
       words_per_second = read_speed(counted().kernel.plan.M, memory);
@@ -339,7 +338,7 @@ std::string to_json(const Sweep& sweep, const Topology& topology) {
       {"how", sweep.how},
       {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
       {"suite", sweep.suite}};
-  // A line a point, as in the journal.
+  // One line for each point, as in the journal.
   std::string text = head.document();
   text.resize(text.size() - 3);  // "\n}\n"
   text += ",\n  \"points\": [";

@@ -1,6 +1,6 @@
 #pragma once
-// A sweep: points of a suite, each counted and, where time is asked for, timed; what figures and
-// reports are made of. Values.
+// A sweep: the points of a suite, counted and perhaps timed, from which figures and reports are
+// made. Values.
 
 #include <functional>
 #include <optional>
@@ -19,8 +19,8 @@
 
 namespace redblue {
 
-// What a phase, or all of them, did, and beside it what the formula says. Elementwise operations
-// are 0 where nothing ran, flops where they are beyond 63 bits.
+// The counts of a phase, or of all phases, and those of the formula. Elementwise operations are 0
+// if nothing ran, flops are 0 beyond 63 bits.
 struct SweptPhase {
   PhaseCounts counts;  // path empty: all
   IoCount formula;
@@ -30,7 +30,7 @@ struct SweptPhase {
   friend bool operator==(const SweptPhase&, const SweptPhase&) = default;
 };
 
-// How fast a run was, and what the machine reached beside it: the roof.
+// The speed of a run, and the roof: the speeds that the machine reached in the same process.
 struct Speed {
   double gflops = 0;
   double peak_gflops = 0;       // of multiply-adds
@@ -39,32 +39,33 @@ struct Speed {
 };
 
 struct Swept {
-  Point point;           // with all its arguments
-  std::string kernel;    // that it came to: another name than the subject's where that is auto
+  Point point;           // with complete arguments
+  std::string kernel;    // that ran; differs from the subject's name for auto
   std::string blocks;    // "Br=64 Bc=8"
-  bool fits = true;      // in M, and runs; else there is nothing below but why
-  bool failed = false;   // it does not run, whatever M is
-  std::string why = {};  // it does not fit, or failed
+  bool fits = true;      // in M, and runs; if not, only `failed` and `why` are set
+  bool failed = false;   // does not run at any M
+  std::string why = {};  // the reason for not fitting, or for failing
   SweptPhase total;
   std::vector<SweptPhase> phases;
-  std::optional<Index> bound;  // the largest proven one of algorithms of its kind
+  std::optional<Index> bound;  // the largest proven bound for algorithms of its kind
   std::optional<Speed> speed;
 
   [[nodiscard]] Index size(std::string_view name) const { return point.arguments[name]; }
   friend bool operator==(const Swept&, const Swept&) = default;
 };
 
-// One line of JSON. Doubles come back as they were.
+// One line of JSON. Doubles survive parse_line() unchanged.
 std::string to_line(const Swept& swept);
 // Throws: InputError with `place` in front.
 Swept parse_line(std::string_view line, const std::string& place);
 
-// Of a point that does not fit, or failed.
+// The entry of a point that does not fit, or failed.
 Swept nothing_swept(const Point& point, bool failed, const std::string& why);
 
-// Runs or counts a point of redblue's kernels. Timed, it runs three times, or once where that takes
-// more than two seconds, and the fastest counts. Several at a time share `memory`; where slow words
-// are on a disk, `stop` is called again and again, and ends it by throwing. Throws: as run().
+// Runs or counts a point of redblue's kernels. A timed point runs three times, or once if that
+// takes more than two seconds; the fastest run counts. Points at the same time share `memory`. With
+// slow words on a disk `stop` is called repeatedly and may end the run by throwing. Throws: as
+// run().
 Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr,
                   const std::function<void()>& stop = nullptr);
 
@@ -72,16 +73,16 @@ struct Sweep {
   std::string how;    // run, count, time
   std::string suite;  // its text
   std::vector<Swept> points;
-  // The build and the machine by name, in words; only of a sweep that was parsed.
+  // Facts about the build and the machine, as names and texts; only in a parsed sweep.
   std::vector<std::pair<std::string, std::string>> context = {};
 };
 
-// Of all arguments, in the order in which points name them.
+// The names of all arguments, in the order of their first points.
 std::vector<std::string> argument_names(const Sweep& sweep);
 
-// A row a phase, and one for the total of each point.
+// For each point a row for every phase, and one for the total.
 std::string to_csv(const Sweep& sweep);
-// All of it, and the machine that it ran on.
+// The whole sweep, and the machine.
 std::string to_json(const Sweep& sweep, const Topology& topology);
 // Throws: InputError with `place` in front.
 Sweep parse_sweep(std::string_view text, const std::string& place);

@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-// As a program's user would type it.
+// The value without groups of digits.
 std::string plain(const Json& json) {
   return json.is_string()            ? json.get<std::string>()
          : json.is_boolean()         ? (json.get<bool>() ? "yes" : "no")

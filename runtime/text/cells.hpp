@@ -1,6 +1,7 @@
 #pragma once
-// Rows of named, typed cells. A report names its columns once, where it makes the cells of a row;
-// a table for people, objects of JSON and lines of CSV are written from them.
+// Rows of named, typed cells. A report names its columns once, in the function that makes the cells
+// of a row. The table for people, the objects of JSON and the lines of CSV are all written from
+// them.
 //
 //   Cells cells_of(const Bound& bound) {
 //     return {{{"bound", "name"}, bound.name},           // title of the table; key and column
@@ -20,7 +21,7 @@
 
 namespace redblue {
 
-// What a cell is called in each form; empty: the form does not have it.
+// The names of a cell in the three forms. A form without a name leaves the cell out.
 struct CellNames {
   std::string title;
   std::string key;  // "total.reads" is the member reads of the object total
@@ -38,24 +39,24 @@ CellNames in_json(std::string key);
 CellNames in_csv(std::string column);
 CellNames in_json_and_csv(const std::string& name);
 
-// A value, and how forms show it. Unless said otherwise people see a whole number in groups of
-// three digits, yes or no, and "-" for null; CSV has yes or no, and nothing for null.
+// A value and its look. People see whole numbers in groups of three digits, yes or no for booleans,
+// and "-" for null. CSV has yes or no, and nothing for null.
 struct CellValue {
   Json json;
-  std::string text = {};  // what people see instead, if it is `reworded`
+  std::string text = {};  // replaces the above for people if `reworded`
   bool reworded = false;
-  bool quoted = false;  // in CSV, although nothing in it needs that
-  bool absent = false;  // JSON has no such member, CSV nothing
+  bool quoted = false;  // always in quotes in CSV
+  bool absent = false;  // no member in JSON, nothing in CSV
 
   template <class T>
   requires std::constructible_from<Json, T> CellValue(T&& value) : json(std::forward<T>(value)) {}
   [[nodiscard]] CellValue shown(std::string as) const;
 };
-// With so many digits after the point for people; null: `unknown`.
+// People see `digits` digits after the point and the unit, or `unknown` for null.
 CellValue decimals(const std::optional<double>& value, int digits, std::string_view unit = "",
                    const char* unknown = "-");
 CellValue always_quoted(std::string_view text);
-// Where a row has no such value at all; people see "-".
+// No value in this row. People see "-".
 CellValue absent();
 
 struct Cell {
@@ -74,14 +75,14 @@ std::vector<Cells> rows_of(const Things& things, const CellsOf& cells_of) {
   return rows;
 }
 
-// The table; its titles are those of the first row. Requires: a row, and equal titles in all.
+// The table, with the titles of the first row. Requires: a row; the same titles in all rows.
 std::string table_of(const std::vector<Cells>& rows);
 Json json_of(const Cells& cells);
 Json json_of(const std::vector<Cells>& rows);
-// A line each, with its newline.
+// One line, with its newline.
 std::string csv_head(const Cells& cells);
 std::string csv_line(const Cells& cells);
-// The head of the first row, and all lines. Requires: a row.
+// The head and all lines. Requires: a row; the same columns in all rows.
 std::string csv_of(const std::vector<Cells>& rows);
 
 }  // namespace redblue

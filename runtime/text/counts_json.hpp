@@ -23,7 +23,7 @@ inline PhaseCounts parse_phase_counts(const Json& json) {
           .peak = count(3)};
 }
 
-// An object, without the keys of what is unknown.
+// An object without keys for unknown members.
 inline Json counts_json(const RunCounts& counts) {
   Json json = {{"phases", Json::array()}};
   for (const PhaseCounts& phase : counts.phases) {

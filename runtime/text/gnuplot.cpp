@@ -18,14 +18,14 @@
 namespace redblue {
 namespace {
 
-// Okabe and Ito, Color Universal Design (2008), with grey in place of black, which words have.
-// Yellow, which thin lines are lost in, comes last.
+// Okabe and Ito, Color Universal Design (2008). Grey replaces black, the colour of texts. Yellow is
+// last, because thin yellow lines are hard to see.
 constexpr std::array kColours = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
                                  "#CC79A7", "#56B4E9", "#999999", "#F0E442"};
 constexpr std::array kPoints = {7, 5, 9, 13, 11, 4, 6, 8};
-// Dashes that are longer than the marks on them; the first line, which matters most, has none.
+// Dashes are longer than the marks on them. The first line matters most and is solid.
 constexpr std::array kDashes = {"1", "(14,4)", "(14,4,3,4)", "(6,3)", "(14,4,3,4,3,4)"};
-// Light areas are full (gnuplot's pattern 3), between them lie hatched ones of darker lines.
+// Solid light areas (gnuplot's pattern 3) alternate with hatched ones of darker lines.
 struct Fill {
   const char* colour;
   int pattern;
@@ -39,8 +39,8 @@ constexpr std::array<Fill, 20> kFills = {
 struct FormatFacts {
   std::string_view extension;
   std::string_view terminal;
-  std::string_view end;  // of every such file
-  std::size_t after;     // that, at most so many bytes: empty lines, a checksum
+  std::string_view end;  // the last bytes of every whole file
+  std::size_t after;     // the most bytes after these: empty lines, a checksum
 };
 // In the order of PictureFormat.
 constexpr std::array<FormatFacts, 4> kFormats = {{{".svg", "svg", "</svg>", 2},
@@ -52,19 +52,19 @@ const FormatFacts& facts_of(PictureFormat format) {
   return kFormats[static_cast<std::size_t>(format)];
 }
 
-// In units of a pixel of the SVG; a PNG has twice as many, for print.
+// In pixels of the SVG. A PNG has twice as many, for print.
 constexpr double kWidth = 960;
 constexpr double kHeight = 540;
 constexpr double kFont = 13;
-// As parts of the picture's height.
+// As shares of the picture's height.
 constexpr double kLine = 1.35 * kFont / kHeight;
 constexpr double kEdge = 0.5 * kLine;
-constexpr double kBelow = 3.7 * kLine;  // an axis: its numbers and its label
-// Of the font's size, on average.
+constexpr double kBelow = 3.7 * kLine;  // the numbers of an axis and its label
+// The mean width of a letter, as a share of the font's size.
 constexpr double kLetterWidth = 0.62;
 constexpr std::size_t kCaptionLine = 140;
 
-// Lines of at most so many letters, broken between words where that can be.
+// The text in lines of at most kCaptionLine letters. A longer word has a line to itself.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream words(text);
@@ -80,7 +80,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 std::string terminal(PictureFormat format) {
   const std::string_view name = facts_of(format).terminal;
-  constexpr double kCairo = 0.75;  // its fonts are a third larger than they say
+  constexpr double kCairo = 0.75;  // Cairo draws fonts a third larger than asked for
   constexpr double kInch = 96;     // in pixels of the SVG
   if (format == PictureFormat::svg) {
     return fmt::format(
@@ -99,8 +99,8 @@ std::string terminal(PictureFormat format) {
       name, kWidth / kInch, kHeight / kInch, kFont, 72 / kInch * kCairo);
 }
 
-// What gnuplot says of an error is below the line that it is about: "script" line 3: what. Warnings
-// may come before it.
+// The error in gnuplot's output. It follows the line that it is about: "script" line 3: what.
+// Warnings may precede it.
 std::string complaint(const std::string& said) {
   std::istringstream lines(said);
   std::string first;
@@ -118,21 +118,22 @@ std::string complaint(const std::string& said) {
   return first.empty() ? "without a word" : first;
 }
 
-// Gnuplot does not say so when the disk is full.
+// Whether the picture is complete: gnuplot reports no error when the disk is full.
 bool is_whole(std::string_view picture, PictureFormat format) {
   const FormatFacts& facts = facts_of(format);
   const std::size_t at = picture.rfind(facts.end);
   return at != std::string_view::npos && picture.size() - at - facts.end.size() <= facts.after;
 }
 
-// A text in gnuplot's quotes, as it is.
+// A text in gnuplot's quotes, with nothing raised.
 std::string in_quotes(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) {
-    // A line of a script holds it, and in single quotes nothing else means anything.
+    // The text must fit on one line of the script. Single quotes switch off everything but
+    // themselves.
     const bool control = std::iscntrl(static_cast<unsigned char>(letter)) != 0;
-    // Gnuplot takes a doubled one for an end where a backslash is before it, and any other that is
-    // not in pairs for the end of what protects an @.
+    // A doubled quote ends the string after a backslash; any quote without its pair ends the
+    // protection of an @.
     quoted += letter == '\'' ? R"(' . "\047" . ')" : std::string(1, control ? ' ' : letter);
   }
   return quoted + "'";
@@ -140,7 +141,7 @@ std::string in_quotes(std::string_view text) {
 
 struct Tick {
   double at;
-  std::string text;  // none: a small one
+  std::string text;  // empty: a minor tic
 };
 
 std::string tics_of(char axis, const std::vector<Tick>& ticks) {
@@ -166,8 +167,8 @@ std::vector<double> even(double least, double most, double finest) {
   return found;
 }
 
-// The power of ten below it.
-// Of what is above 0; 0 for the length of an axis without points, or with one.
+// The exponent of the power of ten at or below a positive number. 0 for the length of an axis that
+// has no points, or one.
 int exponent(double number) {
   if (!(number > 0) || std::isinf(number)) {
     return 0;
@@ -175,7 +176,7 @@ int exponent(double number) {
   return static_cast<int>(std::floor(std::log10(number) + 1e-9));
 }
 
-// 0.25; 1,500; 2×10^8, where the power is said; 10^8.
+// 0.25; 1,500; 2×10^8 with a power; 10^8.
 std::string text_of(double number, std::optional<int> power) {
   if (number == 0 || !power) {
     return number == std::floor(number) ? grouped(static_cast<Index>(number))
@@ -218,7 +219,7 @@ std::string size_text(Index size) {
 }
 
 std::string gnuplot_tics(char axis, Index most) {
-  constexpr double kLong = 1e6;  // and more are better said as powers
+  constexpr double kLong = 1e6;  // larger numbers are written as powers
   const std::vector<double> numbers = even(0, static_cast<double>(most), 1);
   const double last = numbers.back();
   std::vector<Tick> ticks;
@@ -253,7 +254,7 @@ std::string gnuplot_log_tics(char axis, double least, double most) {
   const auto named = [](const std::vector<Tick>& ticks) {
     return std::ranges::count_if(ticks, [](const Tick& tick) { return !tick.text.empty(); });
   };
-  // Of words powers of ten are enough; of small numbers there may be more.
+  // Powers of ten suffice for counts of words; small numbers may get more tics.
   const std::vector<Tick> tens = ticks_at({1, 2, 3, 4, 5, 6, 7, 8, 9}, true);
   std::vector<Tick> ticks = ticks_at({1, 2, 5}, false);
   if (powers ? named(tens) >= 2 : named(ticks) > kAtMost) {
@@ -295,7 +296,7 @@ std::string script_of(const Picture& picture, PictureFormat format,
                       const std::filesystem::path& drawn) {
   std::string script = "set encoding utf8\n" + terminal(format);
   script += fmt::format("set output {}\n", in_quotes(drawn.string()));
-  // No two of them are alike: the numbers of colours and of dashes have no common factor.
+  // All line types differ: the numbers of colours and of dashes have no common factor.
   constexpr std::size_t kLines = kColours.size() * kDashes.size();
   for (std::size_t k = 0; k < kLines; ++k) {
     script += fmt::format(
@@ -316,7 +317,7 @@ std::string script_of(const Picture& picture, PictureFormat format,
       "set bmargin at screen {:.4f}\nset xlabel {}\nset ylabel {}\n",
       kLines, kPlotRight + 0.005, top, kPlotLeft, kPlotRight, top, bottom,
       gnuplot_text(picture.x_label), gnuplot_text(picture.y_label));
-  // Of the whole picture, however many plots it has.
+  // Titles of the whole picture, even if it has several plots.
   if (!picture.title.empty()) {
     script += fmt::format("set label {} at screen 0.5, screen {:.4f} center font ',{}'\n",
                           gnuplot_text(picture.title), 1 - kEdge - 0.6 * kLine, kFont + 2);
@@ -330,7 +331,7 @@ std::string script_of(const Picture& picture, PictureFormat format,
   for (const auto& [name, lines] : picture.data) {
     script += fmt::format("{} << EOD\n{}EOD\n", name, lines);
   }
-  return script + picture.commands + "set output\n";  // which closes it
+  return script + picture.commands + "set output\n";  // closes the file
 }
 
 Drawn draw(const Picture& picture, PictureFormat format, const std::filesystem::path& gnuplot,
@@ -339,7 +340,7 @@ Drawn draw(const Picture& picture, PictureFormat format, const std::filesystem::
   const std::filesystem::path script = scratch.path() / "script";
   const std::filesystem::path drawn = scratch.path() / "picture";
   std::ofstream(script) << script_of(picture, format, drawn);
-  // Its default settings: nobody's own file changes the look.
+  // Default settings, so that no user's file changes the look.
   const Ended ended =
       run_program({gnuplot.string(), "--default-settings", script.string()}, {}, scratch.path());
   if (ended.interrupted != 0) {

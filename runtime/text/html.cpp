@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-// A page that is printed shows what is folded on a screen, and is never dark.
+// A printed page unfolds what is folded on a screen, and is never dark.
 constexpr std::string_view kStyle = R"(
 :root {
   color-scheme: light dark;
@@ -147,7 +147,7 @@ std::string html_table(std::string_view caption, const std::vector<std::string>&
 }
 
 std::string html_page(std::string_view title, std::string_view body) {
-  // A browser holds the page to what it says of itself.
+  // The policy makes the browser enforce that the page loads nothing.
   return fmt::format(R"(<!DOCTYPE html>
 <html lang="en">
 <head>

@@ -1,6 +1,6 @@
 #pragma once
-// What an HTML page needs, whatever is on it: texts made harmless, pictures inside the page, and a
-// frame with our style. The page is one file: no script, nothing from elsewhere.
+// Parts of an HTML page: escaped texts, embedded pictures, tables, and the frame with its style. A
+// page is one file without scripts and without anything from elsewhere.
 
 #include <string>
 #include <string_view>
@@ -8,22 +8,21 @@
 
 namespace redblue {
 
-// Text as HTML takes it, between tags and in quoted attributes.
+// A text escaped for HTML and XML, between tags and in quoted attributes.
 std::string html_text(std::string_view text);
-// The same with powers raised ("d^2"): between tags alone.
+// The same with powers raised ("d^2"), for use between tags only.
 std::string html_powers(std::string_view text);
 
-// A picture as the address of itself. Inside an address its ids are its own: those of several
-// pictures in one page would be mixed up.
+// A picture as a data: address. Its ids are then private; inline pictures would share theirs.
 std::string svg_address(std::string_view svg);
 
 std::string html_cell(std::string_view text);
-// A table that scrolls by itself where it is too wide, by keys as well. Requires: `rows` is HTML,
-// <tbody> and so on.
+// A table that scrolls on its own, also by keys, where it is too wide. Requires: `rows` is HTML,
+// from <tbody> on.
 std::string html_table(std::string_view caption, const std::vector<std::string>& columns,
                        std::string_view rows);
 
-// The document. Requires: `body` is HTML.
+// The whole document. Requires: `body` is HTML.
 std::string html_page(std::string_view title, std::string_view body);
 
 }  // namespace redblue

@@ -19,7 +19,7 @@ Library::error_handler_t handler(Json::BadText bad) {
 
 }  // namespace
 
-// A value as the library has it, and what messages call its type.
+// The library's form of a value, and the name of its type in messages.
 struct JsonText {
   static Library written(const Json& json) {
     return std::visit([](const auto& value) { return of(value); }, json.value_);
@@ -225,7 +225,7 @@ Json& Json::operator[](std::string_view key) {
   if (is_null()) {
     value_ = std::vector<Member>();
   }
-  static_cast<void>(items());  // it is an object
+  static_cast<void>(items());  // throws unless it is an object
   auto& members = std::get<std::vector<Member>>(value_);
   const auto found =
       std::ranges::find_if(members, [&](const Member& member) { return member.first == key; });
@@ -236,7 +236,7 @@ void Json::push_back(Json item) {
   if (is_null()) {
     value_ = std::vector<Json>();
   }
-  static_cast<void>(elements());  // it is an array
+  static_cast<void>(elements());  // throws unless it is an array
   std::get<std::vector<Json>>(value_).push_back(std::move(item));
 }
 

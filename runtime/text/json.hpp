@@ -1,8 +1,7 @@
 #pragma once
-// A JSON value: what a document is built from before it is written, and what a parsed one becomes.
-// The keys of an object keep the order in which they were added. Of the libraries
-// two sources alone (json.cpp, parse_json.cpp) include nlohmann/json.hpp, whose templates are slow
-// to compile.
+// A JSON value, for documents to write and for parsed ones. An object keeps its keys in the order
+// in which they were added. Only json.cpp and parse_json.cpp include a JSON library: its templates
+// took most of the time of a build.
 
 #include <concepts>
 #include <cstddef>
@@ -20,7 +19,7 @@
 
 namespace redblue {
 
-// A key or an index is missing, or a value has another type than the one asked for.
+// A missing key or index, or a value of another type than asked for.
 struct JsonMismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -43,7 +42,7 @@ class Json {
   Json(const char* text);
   // {{"reads", 1}, {"writes", 2}}
   Json(std::initializer_list<Member> members);
-  // Null where there is no value.
+  // Null without a value.
   template <class T>
   Json(const std::optional<T>& value) : Json(value ? Json(*value) : Json()) {}
   template <class T>
@@ -52,7 +51,8 @@ class Json {
   template <class T>
   Json(const std::map<std::string, T>& members)
       : Json(object_of(std::vector<Member>(members.begin(), members.end()))) {}
-  // Not here: their code would be in every source, and g++ 12 sees uninitialised members in it.
+  // Defined in json.cpp, to keep their code out of other sources; inlined there, g++ 12 warns of
+  // uninitialised members.
   Json(const Json& other);
   Json(Json&& other) noexcept;
   Json& operator=(const Json& other);
@@ -75,7 +75,7 @@ class Json {
   template <class T>
   [[nodiscard]] T get() const;
 
-  // Of an array or an object; 0 for null, 1 for any other value.
+  // The number of elements or members; 0 for null, 1 for any other value.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] bool contains(std::string_view key) const;
@@ -83,7 +83,7 @@ class Json {
   [[nodiscard]] const Json& at(std::string_view key) const;
   [[nodiscard]] const Json& at(std::size_t index) const;
   [[nodiscard]] Json value(std::string_view key, Json otherwise) const;
-  // The elements of an array; none of null. Throws: JsonMismatch.
+  // The elements of an array; null has none. Throws: JsonMismatch.
   [[nodiscard]] std::vector<Json>::const_iterator begin() const { return elements().begin(); }
   [[nodiscard]] std::vector<Json>::const_iterator end() const { return elements().end(); }
   // The members of an object. Throws: JsonMismatch.
@@ -95,18 +95,19 @@ class Json {
   // Sets the members of another object.
   void update(const Json& object);
 
-  // 1 equals 1.0; objects are equal where their members are, in the same order.
+  // 1 equals 1.0. Equal objects have equal members in the same order.
   friend bool operator==(const Json& a, const Json& b);
 
   enum class BadText { refused, replaced };
-  // On one line. Bytes that are not UTF-8 are replaced by U+FFFD, or refused.
-  // Throws: std::exception for those.
+  // The value on one line. Bytes that are not UTF-8 are replaced by U+FFFD, or refused.
+  // Throws: std::exception if refused.
   [[nodiscard]] std::string dump(BadText bad = BadText::refused) const;
-  // A file's text: a member or an element a line, and a newline at the end. Throws: as dump().
+  // The text of a file: each member and element on its own line, and a newline at the end.
+  // Throws: as dump().
   [[nodiscard]] std::string document(BadText bad = BadText::refused) const;
 
  private:
-  friend struct JsonText;  // writes a value
+  friend struct JsonText;  // sees the library's types, which this header does not
 
   static Json scalar(bool value);
   static Json scalar(std::int64_t value);
@@ -120,7 +121,7 @@ class Json {
   [[nodiscard]] const std::vector<Json>& elements() const;
   [[nodiscard]] const Json* find(std::string_view key) const;
 
-  // A whole number is signed where it fits.
+  // A whole number is unsigned only beyond std::int64_t.
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string,
                std::vector<Json>, std::vector<Member>>
       value_;

@@ -13,7 +13,7 @@ namespace {
 
 using Parser = nlohmann::json;
 
-// Builds a value from what the library's parser meets, and refuses what no document may hold.
+// Builds a value from the events of the library's parser, and refuses what no document may hold.
 class JsonBuilder : public nlohmann::json_sax<Parser> {
  public:
   explicit JsonBuilder(const std::string& place) : place_(place) {}
@@ -56,7 +56,7 @@ class JsonBuilder : public nlohmann::json_sax<Parser> {
   }
 
  private:
-  // An array or an object whose end is not read yet.
+  // An array or an object before its end.
   struct Open {
     Json json;
     std::string key;  // of the next member

@@ -1,5 +1,5 @@
 #pragma once
-// Text from outside, made fit for a person's terminal: names in files, of files, of kernels.
+// Text from outside, made safe for a terminal: names of files and kernels, messages of programs.
 
 #include <cstddef>
 #include <string>
@@ -9,13 +9,13 @@ namespace redblue {
 
 bool is_utf8(std::string_view text);
 
-// With \x1b for a control character, a newline too, and for each byte that is no UTF-8.
+// Control characters, newlines among them, and bytes that are not UTF-8 become escapes as \x1b.
 std::string printable(std::string_view text);
-// The same, but newlines stay: of a text that is made of lines.
+// The same for a text of several lines: newlines stay.
 std::string printable_lines(std::string_view text);
 
-// The same as printable(), and not longer than `most` bytes: of a longer one its beginning, "..."
-// and a few letters of its end.
+// printable() in at most `most` bytes: a longer text becomes its beginning, "..." and a few letters
+// of its end.
 std::string shortened(std::string_view whole, std::size_t most = 72);
 
 }  // namespace redblue

@@ -1,6 +1,6 @@
 #pragma once
-// Tables for people: lines of cells, the first column to the left and all others to the right. What
-// would break a line or change a terminal is escaped.
+// Tables for people: lines of cells. The first column is aligned to the left, all others to the
+// right. Characters that would break a line or control a terminal are escaped.
 
 #include <string>
 #include <string_view>
@@ -15,12 +15,12 @@ std::string grouped(Index number);
 // "1 point", "1,234 points".
 std::string counted(Index number, std::string_view what);
 
-// A cell of CSV, in quotes where it needs them (RFC 4180), or `always`.
+// A cell of CSV, in quotes if it needs them (RFC 4180) or `always`.
 std::string csv_cell(const std::string& text, bool always = false);
 
 class Table {
  public:
-  // Requires: every line as many cells as the first.
+  // Requires: as many cells as in the first line.
   void add(std::vector<std::string> cells);
   [[nodiscard]] std::string text() const;
 
