@@ -54,7 +54,7 @@ void beside_all(benchmark::State& state, Index n, Index d, const CachePart& cach
   }
   const auto found = fast_memory(machine_topology(), cache);
   const Task task{
-      .shape = {n, n, d}, .M = found ? found->words : otherwise, .known = Known::nothing};
+      .problem = {n, n, d}, .memory = found ? found->words : otherwise, .known = Known::nothing};
   const std::vector<Choice> all = choices(task, {.rates = &rates});
   if (all.size() < 2) {
     state.SkipWithError("fewer than two kernels fit");
@@ -92,7 +92,7 @@ void beside_all(benchmark::State& state, Index n, Index d, const CachePart& cach
   state.counters["ratio"] = quantile(ratios, 0.5);
   state.counters["ratio_25"] = quantile(ratios, 0.25);
   state.counters["ratio_75"] = quantile(ratios, 0.75);
-  state.counters["M"] = static_cast<double>(task.M);
+  state.counters["M"] = static_cast<double>(task.memory.M);
 }
 
 bool register_all() {

@@ -356,7 +356,7 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
 template <int G, class Left, class Finish>
 void panels(const Left& a, const ConstView& b, const View& c, Index p, const Finish& finish) {
   constexpr int kRows = rows_of(G);
-  static_assert(kRows * G * kPanel <= kHomeWords);
+  static_assert(kRows * G * kPanel <= kRegisterCharge);
   for (Index i = 0; i < a.rows();) {
     const Index left = a.alike(i);
     if (left >= kRows) {
@@ -760,13 +760,13 @@ void shifted_product(const ConstView& a, const ConstView& b, const ConstView& sh
 }
 
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
-                              const View& f_t, const Tile& home) {
+                              const View& f_t, const Tile& registers) {
   check_product(f_t, a.rows(), a.cols(), b, "p^T = f^T (a b - v): the tiles conform");
   require(is_column_of(v, f_t.cols()), "p^T = f^T (a b - v): one v a column");
-  require(home.words() >= std::min(kHomeWords, f_t.words()),
-          "p^T = f^T (a b - v): the sums in registers have a home");
+  require(registers.words() >= std::min(kRegisterCharge, f_t.words()),
+          "p^T = f^T (a b - v): the sums in registers are charged");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
-  account(product(f_t, a.cols(), 2), {f_t, home}, {a, b, v, f_t});
+  account(product(f_t, a.cols(), 2), {f_t, registers}, {a, b, v, f_t});
 }
 
 void raise_maximum(const ConstView& s, const View& maximum) {

@@ -76,10 +76,10 @@ void exponentiated_product(const ConstView& a, const ConstView& b, const ConstVi
 // c = a b - shift, with a word of shift for each column.
 void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift, const View& c);
 // p^T = f^T * (a b - v), in place of f^T. The sums a b never leave the registers, but live
-// there beside f^T: `home` is the fast memory that is charged for them.
+// there beside f^T: `registers` is the fast memory that is charged for them.
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
-                              const View& f_t, const Tile& home);
+                              const View& f_t, const Tile& registers);
 // The most words that such a product keeps in registers.
-inline constexpr Index kHomeWords = 384;
+inline constexpr Index kRegisterCharge = 384;
 
 }  // namespace redblue

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "kernels/attention.hpp"
-#include "kernels/parts/made_rows.hpp"
+#include "kernels/parts/projected_rows.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/parts/scores.hpp"
 #include "kernels/registry.hpp"
@@ -170,15 +170,15 @@ Kernel adding_to_g(Start start) {
 
 // ---- W in the slow store -----------------------------------------------------------------
 
-constexpr Extents gradient_product(const Problem& problem) {
+constexpr ProductShape gradient_product(const Problem& problem) {
   return {.rows = problem.shape.d, .cols = problem.shape.d, .depth = problem.shape.n};
 }
 
 Nest storing_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const RowPlan by(problem, blocks);
   NestWriter nest;
-  made_rows_nest(nest, by, blocks, {"S", "A1", "X"});
-  made_rows_nest(nest, by, blocks, {"G", "dO", "Y", true});
+  projected_rows_nest(nest, by, blocks, {"S", "A1", "X"});
+  projected_rows_nest(nest, by, blocks, {"G", "dO", "Y", true});
   const bool stores_v = made_before("G", blocks) && start == Start::given;
   if (stores_v) {
     nest.phase("v", [&] { row_dots_nest(nest, problem, blocks); });
@@ -186,9 +186,9 @@ Nest storing_nest(const Problem& problem, const Blocks& blocks, Start start) {
   rows_nest(
       nest, by, start,
       [&](const NestLoop& I, const NestTile&, const NestTile& S) {
-        read_made_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
+        read_projected_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
         if (made_before("G", blocks)) {
-          read_made_rows_nest(nest, by, blocks, I, {"G", "dO", "Y", true}, {S});
+          read_projected_rows_nest(nest, by, blocks, I, {"G", "dO", "Y", true}, {S});
         } else {
           gradients_nest(nest, by, start, I, {S});
         }
@@ -211,8 +211,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const bool stores_G = made_before("G", blocks);
   SlowMatrix W = workspace.matrix("W", n, plan.problem.shape.d);
   {
-    const MadeRows S(machine, by, blocks, "S", A1, io.in("X"), workspace);
-    const MadeRows G(machine, by, blocks, "G", dO, transposed(io.in("Y")), workspace);
+    const ProjectedRows S(machine, by, blocks, "S", A1, io.in("X"), workspace);
+    const ProjectedRows G(machine, by, blocks, "G", dO, transposed(io.in("Y")), workspace);
     std::optional<SlowMatrix> v;
     if (stores_G && start == Start::given) {
       v = workspace.matrix("v", n, 1).holding(Holds::sums);
@@ -244,9 +244,9 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
   const Range units{0, by.units().size()};
   const std::vector<PhaseCost> rows = part_cost(problem, blocks, start, units, false);
   const Words rd = Words(by.largest_of(units)) * problem.shape.d;
-  std::vector<PhaseCost> phases = {made_rows_cost("S", by, blocks)};
+  std::vector<PhaseCost> phases = {projected_rows_cost("S", by, blocks)};
   if (made_before("G", blocks)) {
-    phases.push_back(made_rows_cost("G", by, blocks, rd));
+    phases.push_back(projected_rows_cost("G", by, blocks, rd));
     if (start == Start::given) {
       PhaseCost v = row_dots_cost(problem, blocks);
       v.reads += problem.shape.n;
@@ -273,14 +273,14 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   });
   const RowPlan by(problem, blocks);
   const bool given = start == Start::given;
-  put_made_rows("S", by, M, objective, blocks);
+  plan_projected_rows("S", by, M, objective, blocks);
   // Where G is made before, dO and O pass once more for v, which is written and read.
   const Words for_v = given ? Words(problem.shape.n) * (problem.shape.d + 2) : Words(0);
-  put_made_rows("G", by, M, objective, blocks, for_v);
+  plan_projected_rows("G", by, M, objective, blocks, for_v);
   if (given && made_before("G", blocks)) {
-    put_row_dots(problem, M, blocks);
+    plan_row_dots(problem, M, blocks);
   }
-  put_product("g", gradient_product(problem), M, objective, blocks);
+  plan_product("g", gradient_product(problem), M, objective, blocks);
   return blocks;
 }
 

@@ -16,8 +16,8 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
-#include "kernels/parts/made_rows.hpp"
 #include "kernels/parts/online_softmax.hpp"
+#include "kernels/parts/projected_rows.hpp"
 #include "kernels/parts/stages.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -30,9 +30,9 @@ namespace {
 constexpr Index kNarrow = kPanel;
 
 // q - v. Where rows of dO stay, v is made of them as O passes; beside tiles it is read.
-class Centred : public ScoreUse {
+class Centred : public ScoreEpilogue {
  public:
-  static UseCost cost(const Products& of, const StationaryBlocks& by) {
+  static EpilogueCost cost(const Products& of, const StationaryBlocks& by) {
     const bool rows = rows_stay(of.scores, by);
     return {.columns = 1,
             .row_reads = rows ? of.scores.depth : 1,
@@ -58,7 +58,7 @@ class Centred : public ScoreUse {
     }
     return {std::move(v), {}};
   }
-  void use(Machine&, Tile& q, Range part, Range, Range, OfRows& of, Range within) override {
+  void apply(Machine&, Tile& q, Range part, Range, Range, OfRows& of, Range within) override {
     subtract_rows(q.part(part), of.first.part(within));
   }
 
@@ -121,7 +121,7 @@ void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Opera
               const SlowMatrix& q, Start start, Workspace& workspace) {
   SlowMatrix W = workspace.matrix("W", by.problem.shape.n, by.problem.shape.d);
   {
-    const MadeRows S(machine, by, plan.blocks, "S", io.in("A1"), io.in("X"), workspace);
+    const ProjectedRows S(machine, by, plan.blocks, "S", io.in("A1"), io.in("X"), workspace);
     for (const Range I : by.units()) {
       Tile s_t = S.read(machine, I);
       const Phase phase(machine, "W");
@@ -157,7 +157,8 @@ RowPlan row_plan(const Problem& problem, const Blocks& blocks) {
   return {problem, blocks["W.Br"], blocks["W.Bc"], blocks["S.Bw"]};
 }
 
-void put_core(const Problem& problem, Index M, Objective objective, CorePeak peak, Blocks& blocks) {
+void plan_core(const Problem& problem, Index M, Objective objective, CorePeak peak,
+               Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const auto fits = [&, d = d](Index r, Index c) { return peak(d, r, c) <= Words(M); };
   Index keys = objective == Objective::time ? std::min<Index>(m, 48) : 1;
@@ -170,7 +171,7 @@ void put_core(const Problem& problem, Index M, Objective objective, CorePeak pea
                           })));
   blocks.add("W.Br", r);
   blocks.add("W.Bc", largest(std::min(m, M), [&](Index tried) { return fits(r, tried); }));
-  put_made_rows("S", row_plan(problem, blocks), M, objective, blocks);
+  plan_projected_rows("S", row_plan(problem, blocks), M, objective, blocks);
 }
 
 PhaseCost core_cost(const RowPlan& by, const Core& core) {
@@ -201,7 +202,7 @@ Stage centred_stage(const Problem& problem) {
   const Products of(problem);
   return {.put =
               [=](Index M, Objective objective, Blocks& blocks) {
-                put_row_dots(problem, M, blocks);
+                plan_row_dots(problem, M, blocks);
                 fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
                   PhaseCost cost = centred_cost(of, by);
                   if (!rows_stay(of.scores, by)) {
@@ -241,9 +242,9 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
   const NestTile S("S", I, d), W("W", I, d), U("U", I, d), Z("Z", I, d), A2("A2", J, d);
   const NestTile L("L", I), maximum("max", I), sum("sum", I), mean("mean", I);
   const bool given = core.start == Start::given;
-  made_rows_nest(nest, by, blocks, {"S", "A1", "X"});
+  projected_rows_nest(nest, by, blocks, {"S", "A1", "X"});
   nest.loop(I, [&] {
-    read_made_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
+    read_projected_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
     nest.phase("W", [&] {
       if (given) {
         nest.read({L});
@@ -270,10 +271,10 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
 // S and W.
 Stage core_stage(const Problem& problem, const Core& core) {
   return {.put = [=](Index M, Objective objective,
-                     Blocks& blocks) { put_core(problem, M, objective, core.peak, blocks); },
+                     Blocks& blocks) { plan_core(problem, M, objective, core.peak, blocks); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             const RowPlan by = row_plan(problem, blocks);
-            return {made_rows_cost("S", by, blocks), core_cost(by, core)};
+            return {projected_rows_cost("S", by, blocks), core_cost(by, core)};
           },
           .nest = [=](NestWriter& nest,
                       const Blocks& blocks) { core_nest(nest, problem, blocks, core); }};

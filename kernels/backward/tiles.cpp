@@ -13,7 +13,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/parts/made_product.hpp"
+#include "kernels/parts/generated_product.hpp"
 #include "kernels/parts/stages.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -23,9 +23,9 @@ namespace redblue {
 namespace {
 
 // p = f (q - v), with f where p will be.
-class ScoreGradient : public ScoreUse {
+class ScoreGradient : public ScoreEpilogue {
  public:
-  static constexpr UseCost kCost{
+  static constexpr EpilogueCost kCost{
       .columns = 1,
       .tiles = 1,
       .reads = 1,
@@ -35,8 +35,8 @@ class ScoreGradient : public ScoreUse {
   OfRows enter(Machine& machine, Range I, Range, const StayingRows*) override {
     return {machine.read(v_.row_block(I)), {}};
   }
-  void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
-           Range within) override {
+  void apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+             Range within) override {
     const Tile f = machine.read(f_.block(I, J));  // f_PJ (p, c)
     softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
   }
@@ -47,26 +47,26 @@ class ScoreGradient : public ScoreUse {
 };
 
 // q as it is, and v = rowsum(f q) with f = exp(s - L).
-class Weighed : public ScoreUse {
+class Weighed : public ScoreEpilogue {
  public:
-  static constexpr UseCost kCost{.columns = 2,
-                                 .tiles = 1,
-                                 .reads = 1,
-                                 .row_reads = 1,
-                                 .row_reads_again = 1,
-                                 .row_writes = 1,
-                                 .names = {.text = "read s; v += rowsum(exp(s - L) * q)",
-                                           .columns = {"L", "v"},
-                                           .row_reads = "L",
-                                           .row_writes = "v"}};
+  static constexpr EpilogueCost kCost{.columns = 2,
+                                      .tiles = 1,
+                                      .reads = 1,
+                                      .row_reads = 1,
+                                      .row_reads_again = 1,
+                                      .row_writes = 1,
+                                      .names = {.text = "read s; v += rowsum(exp(s - L) * q)",
+                                                .columns = {"L", "v"},
+                                                .row_reads = "L",
+                                                .row_writes = "v"}};
   Weighed(const SlowMatrix& s, const SlowMatrix& L, SlowMatrix& v) : s_(s), L_(L), v_(v) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows*) override {
     Tile l = machine.read(L_.row_block(I));
     return {std::move(l), J.begin == 0 ? machine.initialize("v", I.size())
                                        : machine.read(std::as_const(v_).row_block(I))};
   }
-  void use(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
-           Range within) override {
+  void apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+             Range within) override {
     Tile f = machine.read(s_.block(I, J));  // s_PJ (p, c)
     exponentiate(f, of.first.part(within), f);
     add_row_dots(f, q.part(part), of.second.part(within));
@@ -130,7 +130,7 @@ Words intermediates(const Problem& problem, const Blocks&) {
 
 // Where A3 is A2: with S and G = dO Y^T in the slow store, one pass of A2 makes s and q = G A2^T.
 
-PhaseCost both_cost(const Extents& of, const StationaryBlocks& by) {
+PhaseCost both_cost(const ProductShape& of, const StationaryBlocks& by) {
   const auto [n, m, d] = of;
   const Words r = std::min(n, by.rows);
   const Words c = std::min(m, by.cols);
@@ -145,7 +145,7 @@ PhaseCost both_cost(const Extents& of, const StationaryBlocks& by) {
       .flops = 4 * nm * d};
 }
 
-void both_nest(NestWriter& nest, const Extents& of, const StationaryBlocks& by) {
+void both_nest(NestWriter& nest, const ProductShape& of, const StationaryBlocks& by) {
   const NestLoop I("I", "queries", of.rows, by.rows);
   const NestLoop J("J", "keys", of.cols, by.cols);
   const NestLoop K("K", "depth", of.depth, by.depth);
@@ -243,7 +243,7 @@ Stage score_gradient_stage(const Problem& problem) {
   return {
       .put =
           [=](Index M, Objective, Blocks& blocks) {
-            put_pairs("p", problem.shape.n, problem.shape.m, 2, M, blocks);
+            plan_pairs("p", problem.shape.n, problem.shape.m, 2, M, blocks);
           },
       .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
         const Words nm = Words(problem.shape.n) * problem.shape.m;
@@ -308,7 +308,7 @@ std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
     stages.push_back(score_gradient_stage(problem));
     stages.push_back(product_stage("W", of.W, {"p", "A2"}));
   } else {
-    stages.push_back(made_product_stage("W", of.W, {"p", "A2"}, kMadeOfScores));
+    stages.push_back(generated_product_stage("W", of.W, {"p", "A2"}, kMadeOfScores));
   }
   stages.push_back(product_stage("g", of.g, {"A1^T", "W"}));
   return stages;
@@ -344,7 +344,7 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
     struct Rows {
       Tile l, v;
     };
-    made_product(
+    generated_product(
         machine, "W", by, A2, W,
         [&](Range I) -> Rows {
           Tile l = machine.read(std::as_const(L).row_block(I));

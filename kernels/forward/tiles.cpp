@@ -9,7 +9,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/parts/made_product.hpp"
+#include "kernels/parts/generated_product.hpp"
 #include "kernels/parts/stages.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -32,7 +32,7 @@ std::vector<Stage> stages(const Problem& problem) {
       product_stage("S", of.S, {"A1", "X"}),
       scores_stage("s", of.scores, {"S", "A2^T"}, Measured::kCost),
       product_stage("h", of.h, {values_of(problem), "Y"}),
-      made_product_stage("O", of.W, {"f", "h"}, kFactor),
+      generated_product_stage("O", of.W, {"f", "h"}, kFactor),
   };
 }
 
@@ -50,7 +50,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
   SlowMatrix h = workspace.matrix("h", m, d);
   product_phase(machine, "h", by, io.in(values_of(plan.problem)), io.in("Y"), h);
-  made_product(
+  generated_product(
       machine, "O", by, h, io.out("O"),
       [&](Range I) { return machine.read(std::as_const(L).row_block(I)); },
       [&](const Tile& l, Range K, Range rows, Range part) {

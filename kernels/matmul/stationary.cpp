@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-Extents extents(const Problem& problem) {
+ProductShape extents(const Problem& problem) {
   return {.rows = problem.shape.n, .cols = problem.shape.m, .depth = problem.shape.d};
 }
 
@@ -40,7 +40,7 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
                 return nest.lines();
               }},
       .fitting = {.fit = [what](const Problem& problem, const Memory& memory, Objective objective) {
-        const Extents of = extents(problem);
+        const ProductShape of = extents(problem);
         Blocks blocks;
         fit_stationary(of, memory.M, objective, [&](const StationaryBlocks& by) {
           return stationary_cost("", of, by, what);

@@ -80,14 +80,16 @@ KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L
       W_(machine.initialize("W", L_.rows(), by.problem.shape.d)),
       strip_(machine.initialize("p", std::min(by.keys, by.problem.shape.m),
                                 std::min(by.strip(), L_.rows()), Holds::scores)),
-      home_(machine.initialize("q", std::min(kHomeWords, strip_.words()), 1, Holds::scores)) {}
+      registers_(
+          machine.initialize("q", std::min(kRegisterCharge, strip_.words()), 1, Holds::scores)) {}
 
 void KnownGradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
                             const Tile& g_t) {
   for (const Range K : blocks(s_t.cols(), queries_)) {
     const View p_t = strip_.part({0, keys.size()}, {0, K.size()});
     exponentiated_product(a2.part(keys), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
-    softmax_gradient_product(a3.part(keys), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t, home_);
+    softmax_gradient_product(a3.part(keys), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t,
+                             registers_);
     multiply_add(transposed(p_t), a2.part(keys), W_.part(K));
   }
 }
@@ -96,7 +98,7 @@ void KnownGradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Ti
 Words KnownGradientSums::words(const RowPlan& by, Words r) {
   const Words c = std::min(by.keys, by.problem.shape.m);
   const Words strip = std::min(r, Words(by.strip()));
-  return r * by.problem.shape.d + 2 * r + c * strip + std::min(c * strip, Words(kHomeWords));
+  return r * by.problem.shape.d + 2 * r + c * strip + std::min(c * strip, Words(kRegisterCharge));
 }
 
 }  // namespace redblue

@@ -68,7 +68,7 @@ class KnownGradientSums {
  private:
   Index queries_;
   Tile L_, v_, W_, strip_;
-  Tile home_;  // what a product keeps in registers (kHomeWords)
+  Tile registers_;  // what a product keeps in registers (kRegisterCharge)
 };
 
 }  // namespace redblue

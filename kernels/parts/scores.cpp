@@ -23,7 +23,7 @@ Index column_piece(Index piece) {
 // A tile of scores stays, and a slice of A or of B with it, along its shorter side, while the other
 // passes in pieces; it is used in pieces of rows, each with its rows' words.
 void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-           ScoreUse& use, SlowMatrix& result) {
+           ScoreEpilogue& epilogue, SlowMatrix& result) {
   const bool wide = is_wide({A.rows(), B.rows(), A.cols()}, by);
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range J : blocks(B.rows(), by.cols)) {
@@ -43,16 +43,16 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
           }
         }
       }
-      if (use.writes_raw) {
+      if (epilogue.writes_raw) {
         machine.write(s, result.block(I, J));
       }
       for (const Range P : blocks(I.size(), by.piece)) {
         const Range rows = part_of(I, P);
-        ScoreUse::OfRows of = use.enter(machine, rows, J, nullptr);
-        use.use(machine, s, P, rows, J, of, {0, P.size()});
-        use.leave(machine, of, rows, J);
+        ScoreEpilogue::OfRows of = epilogue.enter(machine, rows, J, nullptr);
+        epilogue.apply(machine, s, P, rows, J, of, {0, P.size()});
+        epilogue.leave(machine, of, rows, J);
       }
-      if (!use.writes_raw) {
+      if (!epilogue.writes_raw) {
         machine.write(s, result.block(I, J));
       }
     }
@@ -62,18 +62,18 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
 // A block of rows stays, as a or as a^T: with rows of B beside it, and scores in pieces; or with
 // scores, and B in pieces; whichever is smaller.
 void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-          ScoreUse& use, SlowMatrix& result) {
+          ScoreEpilogue& epilogue, SlowMatrix& result) {
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
   const Range columns{0, B.rows()};
-  const auto used = [&](Tile& s, Range I, Range J, ScoreUse::OfRows& of, Index first_row) {
-    if (use.writes_raw) {
+  const auto used = [&](Tile& s, Range I, Range J, ScoreEpilogue::OfRows& of, Index first_row) {
+    if (epilogue.writes_raw) {
       machine.write(s, result.block(I, J));
     }
     for (const Range P : blocks(I.size(), by.piece)) {
       const Range at = part_of(I, P);
-      use.use(machine, s, P, at, J, of, {at.begin - first_row, at.end - first_row});
+      epilogue.apply(machine, s, P, at, J, of, {at.begin - first_row, at.end - first_row});
     }
-    if (!use.writes_raw) {
+    if (!epilogue.writes_raw) {
       machine.write(s, result.block(I, J));
     }
   };
@@ -82,7 +82,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
                            : machine.read(transposed(A.row_block(I)));  // A_I^T (d, r)
     const StayingRows staying{
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
-    ScoreUse::OfRows of = use.enter(machine, I, columns, &staying);
+    ScoreEpilogue::OfRows of = epilogue.enter(machine, I, columns, &staying);
     for (const Range J : blocks(B.rows(), by.cols)) {
       if (holds_B) {
         const Tile b = machine.read(transposed(B.row_block(J)));  // B_J^T (d, c)
@@ -102,21 +102,22 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
         used(s, I, J, of, I.begin);
       }
     }
-    use.leave(machine, of, I, columns);
+    epilogue.leave(machine, of, I, columns);
   }
 }
 
 }  // namespace
 
 void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-            ScoreUse& use, SlowMatrix& result) {
+            ScoreEpilogue& epilogue, SlowMatrix& result) {
   require(A.cols() == B.cols() && result.rows() == A.rows() && result.cols() == B.rows(),
           "scores = A B^T: the matrices conform");
-  (rows_stay({A.rows(), B.rows(), A.cols()}, by) ? rows : tiles)(machine, by, A, B, use, result);
+  (rows_stay({A.rows(), B.rows(), A.cols()}, by) ? rows : tiles)(machine, by, A, B, epilogue,
+                                                                 result);
 }
 
-PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlocks& by,
-                      const UseCost& use) {
+PhaseCost scores_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
+                      const EpilogueCost& epilogue) {
   const auto [n, m, d] = of;
   const bool whole = rows_stay(of, by);
   const Words r = std::min(n, by.rows);
@@ -125,24 +126,24 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
   const Words p = std::min(r, Words(by.piece));
   const Words all = Words(n) * m;
   const Index entered = whole ? 1 : ceil_div(m, by.cols);
-  const Words used = p * use.scratch + p * c * use.tiles;
-  PhaseCost cost{
-      .path = std::move(path),
-      .reads =
-          Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) + all * use.reads +
-          Words(n) * (Words(use.row_reads) * entered + Words(use.row_reads_again) * (entered - 1)),
-      .writes = all + Words(n) * (Words(use.row_writes) * entered +
-                                  Words(use.row_writes_before) * (entered - 1)),
-      .peak = 0,
-      .flops = 2 * all * d};
+  const Words used = p * epilogue.scratch + p * c * epilogue.tiles;
+  PhaseCost cost{.path = std::move(path),
+                 .reads = Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) +
+                          all * epilogue.reads +
+                          Words(n) * (Words(epilogue.row_reads) * entered +
+                                      Words(epilogue.row_reads_again) * (entered - 1)),
+                 .writes = all + Words(n) * (Words(epilogue.row_writes) * entered +
+                                             Words(epilogue.row_writes_before) * (entered - 1)),
+                 .peak = 0,
+                 .flops = 2 * all * d};
   if (!whole) {
     const Words passing = is_wide(of, by) ? std::min(c, Words(column_piece(by.piece))) : p;
-    cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * use.columns + used);
+    cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * epilogue.columns + used);
   } else if (s <= r) {
-    cost.peak = r * d + r * use.columns + d * c + p * c + used;
+    cost.peak = r * d + r * epilogue.columns + d * c + p * c + used;
   } else {
     const Words slice = std::min(s, Words(by.piece)) * c;
-    cost.peak = r * d + r * use.columns + r * c + std::max(slice, used);
+    cost.peak = r * d + r * epilogue.columns + r * c + std::max(slice, used);
   }
   return cost;
 }
@@ -150,8 +151,8 @@ PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlock
 namespace {
 
 // Tiles of scores stay.
-void tiles_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
-                const StationaryBlocks& by, const UseCost& use) {
+void tiles_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+                const StationaryBlocks& by, const EpilogueCost& epilogue) {
   const bool wide = is_wide(of, by);
   const NestLoop I("I", "queries", of.rows, by.rows);
   const NestLoop J("J", "keys", of.cols, by.cols);
@@ -164,23 +165,23 @@ void tiles_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
   const NestTile s(names.result, I, J);
   const NestTile s_part(names.result, wide ? I : P, wide ? P : J);
   const NestLoop used = I.pieces("P", by.piece);
-  NestWriter::Tiles reads(static_cast<std::size_t>(use.reads), {names.result, used, J});
-  reads.emplace_back(use.names.row_reads, used, use.row_reads);
-  reads.push_back(NestTile(use.names.row_reads, used, use.row_reads_again).but_once(J));
+  NestWriter::Tiles reads(static_cast<std::size_t>(epilogue.reads), {names.result, used, J});
+  reads.emplace_back(epilogue.names.row_reads, used, epilogue.row_reads);
+  reads.push_back(NestTile(epilogue.names.row_reads, used, epilogue.row_reads_again).but_once(J));
   const NestWriter::Tiles writes = {
-      NestTile(use.names.row_writes, used, use.row_writes),
-      NestTile(use.names.row_writes, used, use.row_writes_before).but_once(J)};
+      NestTile(epilogue.names.row_writes, used, epilogue.row_writes),
+      NestTile(epilogue.names.row_writes, used, epilogue.row_writes_before).but_once(J)};
   nest.loop(I, [&] {
     nest.loop(J, [&] {
       nest.loop(K, {s}, [&] {
         nest.read({held});
         nest.loop(P, {held}, [&] { nest.step(sum_text(s_part, a, b), {passing}); });
       });
-      if (use.names.writes_raw) {
+      if (epilogue.writes_raw) {
         nest.write({s});
       }
-      nest.loop(used, {s}, [&] { nest.step(std::string(use.names.text), reads, writes); });
-      if (!use.names.writes_raw) {
+      nest.loop(used, {s}, [&] { nest.step(std::string(epilogue.names.text), reads, writes); });
+      if (!epilogue.writes_raw) {
         nest.write({s});
       }
     });
@@ -188,8 +189,8 @@ void tiles_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
 }
 
 // Rows of A stay. No row is entered again.
-void rows_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
-               const StationaryBlocks& by, const UseCost& use) {
+void rows_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+               const StationaryBlocks& by, const EpilogueCost& epilogue) {
   const NestLoop I("I", "queries", of.rows, by.rows);
   const NestLoop J("J", "keys", of.cols, by.cols);
   const NestLoop K("K", "depth", of.depth, by.piece);
@@ -198,23 +199,23 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
   const NestTile a(names.left, I, of.depth);
   const NestTile b = holds_B ? NestTile(names.right, of.depth, J) : NestTile(names.right, K, J);
   const NestTile s(names.result, holds_B ? P : I, J);
-  const NestTile row_reads(use.names.row_reads, I, use.row_reads);
-  const NestTile row_writes(use.names.row_writes, I, use.row_writes);
-  const NestWriter::Tiles reads(static_cast<std::size_t>(use.reads), s);
-  NestWriter::Tiles staying = columns_of(use.names.columns, I);
+  const NestTile row_reads(epilogue.names.row_reads, I, epilogue.row_reads);
+  const NestTile row_writes(epilogue.names.row_writes, I, epilogue.row_writes);
+  const NestWriter::Tiles reads(static_cast<std::size_t>(epilogue.reads), s);
+  NestWriter::Tiles staying = columns_of(epilogue.names.columns, I);
   staying.insert(staying.begin(), a);
   const auto use_and_write = [&] {
-    if (use.names.writes_raw) {
+    if (epilogue.writes_raw) {
       nest.write({s});
     }
-    nest.step(std::string(use.names.text), reads);
-    if (!use.names.writes_raw) {
+    nest.step(std::string(epilogue.names.text), reads);
+    if (!epilogue.writes_raw) {
       nest.write({s});
     }
   };
   nest.loop(I, [&] {
     nest.read({a});
-    if (use.row_reads > 0) {
+    if (epilogue.row_reads > 0) {
       nest.read({row_reads});
     }
     nest.loop(J, staying, [&] {
@@ -229,7 +230,7 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
         use_and_write();
       }
     });
-    if (use.row_writes > 0) {
+    if (epilogue.row_writes > 0) {
       nest.write({row_writes});
     }
   });
@@ -237,19 +238,20 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
 
 }  // namespace
 
-void scores_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
-                 const StationaryBlocks& by, const UseCost& use) {
-  (rows_stay(of, by) ? rows_nest : tiles_nest)(nest, names, of, by, use);
+void scores_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+                 const StationaryBlocks& by, const EpilogueCost& epilogue) {
+  (rows_stay(of, by) ? rows_nest : tiles_nest)(nest, names, of, by, epilogue);
 }
 
 void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
-                  const SlowMatrix& A, const SlowMatrix& B, ScoreUse& use, SlowMatrix& result) {
+                  const SlowMatrix& A, const SlowMatrix& B, ScoreEpilogue& epilogue,
+                  SlowMatrix& result) {
   const Phase phase(machine, name);
-  scores(machine, StationaryBlocks::get(name, blocks), A, B, use, result);
+  scores(machine, StationaryBlocks::get(name, blocks), A, B, epilogue, result);
 }
 
-void put_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
-               Blocks& blocks) {
+void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
+                Blocks& blocks) {
   const auto fits = [&](Index r, Index c) {
     return Words(columns) * r + Words(2) * r * c <= Words(M);
   };
@@ -266,8 +268,8 @@ Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
   return columns * r + 2 * r * c;
 }
 
-void put_row_dots(const Problem& problem, Index M, Blocks& blocks) {
-  put_pairs("v", problem.shape.n, problem.shape.d, 1, M, blocks);
+void plan_row_dots(const Problem& problem, Index M, Blocks& blocks) {
+  plan_pairs("v", problem.shape.n, problem.shape.d, 1, M, blocks);
 }
 
 PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks) {
@@ -304,21 +306,21 @@ void row_dots(Machine& machine, const Blocks& by, const SlowMatrix& dO, const Sl
   }
 }
 
-ScoreUse::OfRows Exponentiated::enter(Machine& machine, Range I, Range, const StayingRows*) {
+ScoreEpilogue::OfRows Exponentiated::enter(Machine& machine, Range I, Range, const StayingRows*) {
   return {machine.read(L_.row_block(I)), {}};
 }
 
-void Exponentiated::use(Machine&, Tile& s, Range part, Range, Range, OfRows& of, Range within) {
+void Exponentiated::apply(Machine&, Tile& s, Range part, Range, Range, OfRows& of, Range within) {
   exponentiate(s.part(part), of.first.part(within), s.part(part));
 }
 
-ScoreUse::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
+ScoreEpilogue::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
   J.begin == 0 ? softmax_.emplace(machine, I.size()) : softmax_.emplace(machine, L_, sums_, I);
   return {};
 }
 
-void Measured::use(Machine& machine, Tile& scores, Range part, Range I, Range, OfRows&,
-                   Range within) {
+void Measured::apply(Machine& machine, Tile& scores, Range part, Range I, Range, OfRows&,
+                     Range within) {
   Tile rescale = machine.initialize("rescale", I.size());
   const View s = scores.part(part);
   softmax_->raise(s, within, rescale);

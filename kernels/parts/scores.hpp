@@ -1,10 +1,10 @@
 #pragma once
-// The products of all rows of A (n x d) with all rows of B (m x d), and what becomes of each
-// before it is written: a ScoreUse makes it f, say, or p. A block of rows of A stays whole while
-// B passes, or a tile of scores while both pass, as the blocks say (stays() in
+// The products of all rows of A (n x d) with all rows of B (m x d), and what becomes of each before
+// it is written: a ScoreEpilogue makes it f, say, or p. A block of rows of A stays whole while B
+// passes, or a tile of scores while both pass, as the blocks say (stays() in
 // kernels/parts/stationary.hpp). Where B passes a wide tile, its pieces are a power of two of its
-// rows, or a multiple of kPanel. What the use must know of a row (L, v) stays with its rows; beside
-// a tile there is no room, and it comes again for each.
+// rows, or a multiple of kPanel. What the epilogue must know of a row (L, v) stays with its rows;
+// beside a tile there is no room, and it comes again for each.
 
 #include <optional>
 #include <string>
@@ -16,16 +16,15 @@
 
 namespace redblue {
 
-// The names of what a use does and moves, for a nest.
-struct UseNames {
+// The names of what an epilogue does and moves, for a nest.
+struct EpilogueNames {
   std::string_view text = {};                        // "f = exp(f - L)"
   ColumnNames columns = {};                          // those that stay
   std::string_view row_reads = {}, row_writes = {};  // what moves for each row
-  bool writes_raw = false;
 };
 
-// What a use costs beside the product and its n m writes.
-struct UseCost {
+// What an epilogue costs beside the product and its n m writes.
+struct EpilogueCost {
   Index columns = 0;            // words that stay for each row
   Index scratch = 0;            // words for each row of a piece
   Index tiles = 0;              // words beside each score of a piece
@@ -34,11 +33,12 @@ struct UseCost {
   Index row_reads_again = 0;    // for each row, on every entry after the first
   Index row_writes = 0;         // for each row, on every leave
   Index row_writes_before = 0;  // for each row, on every leave before the last
-  UseNames names = {};
+  bool writes_raw = false;      // the scores are written as they are, before it; else what it makes
+  EpilogueNames names = {};
 };
 
 // Whether rows of A stay with these blocks, or tiles of scores.
-inline bool rows_stay(const Extents& of, const StationaryBlocks& by) {
+inline bool rows_stay(const ProductShape& of, const StationaryBlocks& by) {
   return by.depth >= of.depth;
 }
 
@@ -50,9 +50,9 @@ struct StayingRows {
   Index room;
 };
 
-class ScoreUse {
+class ScoreEpilogue {
  public:
-  virtual ~ScoreUse() = default;
+  virtual ~ScoreEpilogue() = default;
   // Up to two columns with a word for each of the rows I. Columns J of the scores follow; `rows`
   // is null where a tile of scores stays.
   struct OfRows {
@@ -60,37 +60,37 @@ class ScoreUse {
   };
   virtual OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) = 0;
   // The rows `part` of s are scores of rows I and columns J, whose own words are `within` theirs.
-  virtual void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
-                   Range within) = 0;
+  virtual void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+                     Range within) = 0;
   virtual void leave(Machine&, OfRows&, Range /* I */, Range /* J */) {}
-  // The scores are written as they are, before they are used; else what the use makes of them.
   const bool writes_raw = false;
 
  protected:
-  explicit ScoreUse(bool raw = false) : writes_raw(raw) {}
+  explicit ScoreEpilogue(bool raw = false) : writes_raw(raw) {}
 };
 
 void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-            ScoreUse& use, SlowMatrix& result);
-PhaseCost scores_cost(std::string path, const Extents& of, const StationaryBlocks& by,
-                      const UseCost& use);
+            ScoreEpilogue& epilogue, SlowMatrix& result);
+PhaseCost scores_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
+                      const EpilogueCost& epilogue);
 // `names` are those of the result, of A and of B^T.
-void scores_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
-                 const StationaryBlocks& by, const UseCost& use);
+void scores_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+                 const StationaryBlocks& by, const EpilogueCost& epilogue);
 
 // The same as a phase of a kernel whose plan has blocks of that name.
 void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
-                  const SlowMatrix& A, const SlowMatrix& B, ScoreUse& use, SlowMatrix& result);
+                  const SlowMatrix& A, const SlowMatrix& B, ScoreEpilogue& epilogue,
+                  SlowMatrix& result);
 
 // Two tiles at a time, rows x cols of both, and `columns` words for each row: the largest that fit,
 // as the blocks NAME.rows and NAME.cols.
-void put_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
-               Blocks& blocks);
+void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
+                Blocks& blocks);
 Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
                  const Blocks& blocks);
 
 // v = rowsum(dO * O), in a phase v, with blocks v.rows and v.cols.
-void put_row_dots(const Problem& problem, Index M, Blocks& blocks);
+void plan_row_dots(const Problem& problem, Index M, Blocks& blocks);
 PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks);
 void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks);
 void row_dots(Machine& machine, const Blocks& blocks, const SlowMatrix& dO, const SlowMatrix& O,
@@ -104,22 +104,22 @@ struct Products {
         scores{problem.shape.n, problem.shape.m, problem.shape.d},
         W{problem.shape.n, problem.shape.d, problem.shape.m},
         g{problem.shape.d, problem.shape.d, problem.shape.n} {}
-  Extents S, h, scores, W, g;
+  ProductShape S, h, scores, W, g;
 };
 
-// The uses that several kernels have.
+// The epilogues that several kernels have.
 
 // f = exp(s - L).
-class Exponentiated : public ScoreUse {
+class Exponentiated : public ScoreEpilogue {
  public:
-  static constexpr UseCost kCost{
+  static constexpr EpilogueCost kCost{
       .columns = 1,
       .row_reads = 1,
       .names = {.text = "f = exp(f - L)", .columns = {"L"}, .row_reads = "L"}};
   explicit Exponentiated(const SlowMatrix& L) : L_(L) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
-  void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
-           Range within) override;
+  void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+             Range within) override;
 
  private:
   const SlowMatrix& L_;
@@ -127,22 +127,23 @@ class Exponentiated : public ScoreUse {
 
 // s as it is; L, its rows' log-sum-exp, is made along the way. Between tiles, L and `sums` (n x 1)
 // hold maxima and sums.
-class Measured : public ScoreUse {
+class Measured : public ScoreEpilogue {
  public:
-  static constexpr UseCost kCost{.columns = 2,
-                                 .scratch = 1,
-                                 .row_reads_again = 2,
-                                 .row_writes = 1,
-                                 .row_writes_before = 1,
-                                 .names = {.text = "max, sum of exp(s); at last L = max + log sum",
-                                           .columns = {"max", "sum"},
-                                           .row_writes = "L",
-                                           .writes_raw = true}};
+  static constexpr EpilogueCost kCost{
+      .columns = 2,
+      .scratch = 1,
+      .row_reads_again = 2,
+      .row_writes = 1,
+      .row_writes_before = 1,
+      .writes_raw = true,
+      .names = {.text = "max, sum of exp(s); at last L = max + log sum",
+                .columns = {"max", "sum"},
+                .row_writes = "L"}};
   Measured(Index columns, SlowMatrix& L, SlowMatrix& sums)
-      : ScoreUse(true), columns_(columns), L_(L), sums_(sums) {}
+      : ScoreEpilogue(kCost.writes_raw), columns_(columns), L_(L), sums_(sums) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
-  void use(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
-           Range within) override;
+  void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+             Range within) override;
   void leave(Machine& machine, OfRows& of, Range I, Range J) override;
 
  private:

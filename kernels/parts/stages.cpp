@@ -4,7 +4,7 @@
 
 namespace redblue {
 
-Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost,
+Stage stationary_stage(const std::string& name, const ProductShape& of, const StationaryCost& cost,
                        const StationaryNest& nest) {
   return {.put = [=](Index M, Objective objective,
                      Blocks& blocks) { fit_stationary(of, M, objective, cost).put(name, blocks); },
@@ -17,9 +17,9 @@ Stage stationary_stage(const std::string& name, const Extents& of, const Station
               }};
 }
 
-Stage product_stage(const std::string& name, const Extents& of, const FactorNames& factors) {
+Stage product_stage(const std::string& name, const ProductShape& of, const FactorNames& factors) {
   return {.put = [=](Index M, Objective objective,
-                     Blocks& blocks) { put_product(name, of, M, objective, blocks); },
+                     Blocks& blocks) { plan_product(name, of, M, objective, blocks); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             return {product_phase_cost(name, of, blocks)};
           },
@@ -29,26 +29,27 @@ Stage product_stage(const std::string& name, const Extents& of, const FactorName
               }};
 }
 
-Stage scores_stage(const std::string& name, const Extents& of, const FactorNames& factors,
-                   const UseCost& use) {
+Stage scores_stage(const std::string& name, const ProductShape& of, const FactorNames& factors,
+                   const EpilogueCost& epilogue) {
   return stationary_stage(
-      name, of, [=](const StationaryBlocks& by) { return scores_cost(name, of, by, use); },
+      name, of, [=](const StationaryBlocks& by) { return scores_cost(name, of, by, epilogue); },
       [=](NestWriter& nest, const StationaryBlocks& by) {
-        scores_nest(nest, {name, factors.left, factors.right}, of, by, use);
+        scores_nest(nest, {name, factors.left, factors.right}, of, by, epilogue);
       });
 }
 
-Stage made_product_stage(const std::string& name, const Extents& of, const FactorNames& factors,
-                         const FactorCost& made) {
+Stage generated_product_stage(const std::string& name, const ProductShape& of,
+                              const FactorNames& factors, const FactorCost& made) {
   return stationary_stage(
-      name, of, [=](const StationaryBlocks& by) { return made_product_cost(name, of, by, made); },
+      name, of,
+      [=](const StationaryBlocks& by) { return generated_product_cost(name, of, by, made); },
       [=](NestWriter& nest, const StationaryBlocks& by) {
-        made_product_nest(nest, {name, factors.left, factors.right}, of, by, made);
+        generated_product_nest(nest, {name, factors.left, factors.right}, of, by, made);
       });
 }
 
 Stage row_dots_stage(const Problem& problem) {
-  return {.put = [=](Index M, Objective, Blocks& blocks) { put_row_dots(problem, M, blocks); },
+  return {.put = [=](Index M, Objective, Blocks& blocks) { plan_row_dots(problem, M, blocks); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             return {row_dots_cost(problem, blocks)};
           },

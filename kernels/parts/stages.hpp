@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/parts/made_product.hpp"
+#include "kernels/parts/generated_product.hpp"
 #include "kernels/parts/scores.hpp"
 #include "kernels/parts/stationary.hpp"
 
@@ -30,14 +30,14 @@ struct FactorNames {
 using StationaryNest = std::function<void(NestWriter& nest, const StationaryBlocks& by)>;
 
 // One phase with stationary blocks of its name: any; a product_phase; a scores_phase, of which
-// `right` is B^T; a made_product, of which `left` is F.
-Stage stationary_stage(const std::string& name, const Extents& of, const StationaryCost& cost,
+// `right` is B^T; a generated_product, of which `left` is F.
+Stage stationary_stage(const std::string& name, const ProductShape& of, const StationaryCost& cost,
                        const StationaryNest& nest);
-Stage product_stage(const std::string& name, const Extents& of, const FactorNames& factors);
-Stage scores_stage(const std::string& name, const Extents& of, const FactorNames& factors,
-                   const UseCost& use);
-Stage made_product_stage(const std::string& name, const Extents& of, const FactorNames& factors,
-                         const FactorCost& made);
+Stage product_stage(const std::string& name, const ProductShape& of, const FactorNames& factors);
+Stage scores_stage(const std::string& name, const ProductShape& of, const FactorNames& factors,
+                   const EpilogueCost& epilogue);
+Stage generated_product_stage(const std::string& name, const ProductShape& of,
+                              const FactorNames& factors, const FactorCost& made);
 // row_dots().
 Stage row_dots_stage(const Problem& problem);
 

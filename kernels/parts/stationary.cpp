@@ -20,7 +20,7 @@ struct Result {
 Factor mirrored(const Factor& A) {
   return A.transposed ? Factor(A.stored) : Factor(transposed(A.stored));
 }
-Extents mirrored(const Extents& of) {
+ProductShape mirrored(const ProductShape& of) {
   return {.rows = of.cols, .cols = of.rows, .depth = of.depth};
 }
 StationaryBlocks mirrored(const StationaryBlocks& by) {
@@ -101,7 +101,7 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
 }
 
 // C^T = B^T A^T has the same words, and the loops that are wanted.
-bool is_mirrored(const Extents& of, const StationaryBlocks& by, Stays what) {
+bool is_mirrored(const ProductShape& of, const StationaryBlocks& by, Stays what) {
   return what == Stays::B || (what == Stays::C && is_wide(of, by));
 }
 
@@ -139,7 +139,7 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
   }
 }
 
-PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryBlocks& by,
+PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
                           Stays what) {
   if (what == Stays::B) {
     return stationary_cost(std::move(path), mirrored(of), mirrored(by), Stays::A);
@@ -170,7 +170,7 @@ PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryB
 
 // What the code calls I and J are the columns and rows of C where it is mirrored: `outer` and
 // `inner` here.
-void stationary_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                      const StationaryBlocks& by, Stays what) {
   const bool mirror = is_mirrored(of, by, what);
   const NestLoop I("I", "rows", of.rows, by.rows);
@@ -230,11 +230,11 @@ void stationary_nest(NestWriter& nest, const ProductNames& names, const Extents&
   });
 }
 
-bool is_wide(const Extents& of, const StationaryBlocks& by) {
+bool is_wide(const ProductShape& of, const StationaryBlocks& by) {
   return std::min(of.cols, by.cols) > std::min(of.rows, by.rows);
 }
 
-Stays stays(const Extents& of, const StationaryBlocks& by) {
+Stays stays(const ProductShape& of, const StationaryBlocks& by) {
   if (by.depth < of.depth) {
     return Stays::C;
   }
@@ -261,13 +261,13 @@ struct Sides {
   Index StationaryBlocks::*first;
   Index StationaryBlocks::*second;
   Index StationaryBlocks::*slice;
-  Index Extents::*first_extent;
-  Index Extents::*second_extent;
-  Index Extents::*slice_extent;
+  Index ProductShape::*first_extent;
+  Index ProductShape::*second_extent;
+  Index ProductShape::*slice_extent;
 };
 Sides sides(Stays what) {
   using B = StationaryBlocks;
-  using E = Extents;
+  using E = ProductShape;
   switch (what) {
     case Stays::A:
       return {&B::rows, &B::depth, &B::cols, &E::rows, &E::depth, &E::cols};
@@ -281,7 +281,7 @@ Sides sides(Stays what) {
 
 }  // namespace
 
-StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
+StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
                                 const StationaryCost& cost) {
   constexpr Index kWideSlice = 32;
   constexpr Index kWidePiece = 24;
@@ -341,19 +341,19 @@ StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
   return *best;
 }
 
-void put_product(std::string_view name, const Extents& of, Index M, Objective objective,
-                 Blocks& blocks) {
+void plan_product(std::string_view name, const ProductShape& of, Index M, Objective objective,
+                  Blocks& blocks) {
   fit_stationary(of, M, objective, [&](const StationaryBlocks& by) {
     return stationary_cost("", of, by, stays(of, by));
   }).put(name, blocks);
 }
 
-PhaseCost product_phase_cost(std::string_view name, const Extents& of, const Blocks& blocks) {
+PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks) {
   const auto by = StationaryBlocks::get(name, blocks);
   return stationary_cost(std::string(name), of, by, stays(of, by));
 }
 
-void product_phase_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                         const Blocks& blocks) {
   const auto by = StationaryBlocks::get(names.result, blocks);
   nest.phase(names.result, [&] { stationary_nest(nest, names, of, by, stays(of, by)); });

@@ -25,7 +25,7 @@ namespace redblue {
 enum class Stays { A, B, C };
 
 // Of a product: C is rows x cols.
-struct Extents {
+struct ProductShape {
   Index rows, cols, depth;
 };
 
@@ -50,32 +50,32 @@ struct Factor {
 
 void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
                         const Factor& B, SlowMatrix& C);
-PhaseCost stationary_cost(std::string path, const Extents& of, const StationaryBlocks& by,
+PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
                           Stays what);
-void stationary_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                      const StationaryBlocks& by, Stays what);
 
 // Whether a block of C is wider than high: a slice is held along its shorter side.
-bool is_wide(const Extents& of, const StationaryBlocks& by);
+bool is_wide(const ProductShape& of, const StationaryBlocks& by);
 
 // What stays, where a kernel leaves it to the blocks: with the whole depth in one, A or B,
 // whichever moves fewer words; else C.
-Stays stays(const Extents& of, const StationaryBlocks& by);
+Stays stays(const ProductShape& of, const StationaryBlocks& by);
 
 // The blocks of fewest words among those whose cost, a function of them, has a peak within M;
 // where nothing fits, the smallest. For `time`, slices and pieces are wide enough to keep the
 // registers busy, where M has room for that.
 using StationaryCost = std::function<PhaseCost(const StationaryBlocks&)>;
-StationaryBlocks fit_stationary(const Extents& of, Index M, Objective objective,
+StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
                                 const StationaryCost& cost);
 
 // A product as a phase of a kernel whose plan has blocks of that name: their choice, its cost, and
 // the phase itself.
-void put_product(std::string_view name, const Extents& of, Index M, Objective objective,
-                 Blocks& blocks);
-PhaseCost product_phase_cost(std::string_view name, const Extents& of, const Blocks& blocks);
+void plan_product(std::string_view name, const ProductShape& of, Index M, Objective objective,
+                  Blocks& blocks);
+PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks);
 // The phase has the name of the result.
-void product_phase_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
+void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                         const Blocks& blocks);
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
                    const Factor& B, SlowMatrix& C);

@@ -26,66 +26,67 @@ Index without_constant(long double words) {
 // Theorem 1.1: no algorithm moves fewer words than a proven bound says.
 Statement main_theorem(const Task& task, const Task& larger) {
   const std::vector<Bound> bounds = lower_bounds(task);
-  const Bound& active = largest(bounds, {.sharing = task.sharing});
+  const Bound& active = largest(bounds, {.sharing = task.problem.sharing});
   return {.name = "Theorem 1.1",
           .says = "O(min{(n^2 d^2 + n d^3) / M, (n^2 d + n d^2) / sqrt(M)})",
           .says_words = asymptotic_words(task),
           .says_at_4M = asymptotic_words(larger),
           .about = fmt::format("every algorithm, by the bound {}", active.name),
           .words = active.words,
-          .words_at_4M = largest(lower_bounds(larger), {.sharing = task.sharing}).words};
+          .words_at_4M = largest(lower_bounds(larger), {.sharing = task.problem.sharing}).words};
 }
 
 // Lemma C.9: phase 3 of the small-cache algorithm reads its three matrices of n x m words.
 std::optional<Statement> phase_3(const Task& task, const Task& larger) {
   const Kernel& small = find_kernel("backward/small");
-  if (task.M < small.least_M(Problem(task.shape))) {
+  if (task.memory.M < small.least_M(Problem(task.problem.shape))) {
     return std::nullopt;
   }
   const auto words = [&](Index M) {
     Index sum = 0;
-    for (const PhaseCost& phase : small.plan(Problem(task.shape), M).phases) {
+    for (const PhaseCost& phase : small.plan(Problem(task.problem.shape), M).phases) {
       sum += phase.path.starts_with("phase3/") ? io(phase) : 0;
     }
     return sum;
   };
   const auto says = [&](Index M) {
-    return without_constant(static_cast<long double>(task.shape.n) *
-                            static_cast<long double>(task.shape.m) /
+    return without_constant(static_cast<long double>(task.problem.shape.n) *
+                            static_cast<long double>(task.problem.shape.m) /
                             std::sqrt(static_cast<long double>(M)));
   };
   return Statement{.name = "Lemma C.9",
                    .says = "O(n^2 / sqrt(M))",
-                   .says_words = says(task.M),
-                   .says_at_4M = says(larger.M),
+                   .says_words = says(task.memory.M),
+                   .says_at_4M = says(larger.memory.M),
                    .about = "phase3 of backward/small",
-                   .words = words(task.M),
-                   .words_at_4M = words(larger.M)};
+                   .words = words(task.memory.M),
+                   .words_at_4M = words(larger.memory.M)};
 }
 
 // Theorem D.5: the large-cache algorithm with the blocks that it prints, Br at most d.
 std::optional<Statement> large_cache(const Task& task, const Task& larger) {
-  const Words M = task.M;
-  if (M < dividing_point(task.shape) || M > Words(task.shape.n) * task.shape.d) {
+  const Words M = task.memory.M;
+  if (M < dividing_point(task.problem.shape) ||
+      M > Words(task.problem.shape.n) * task.problem.shape.d) {
     return std::nullopt;
   }
   const Kernel& large = find_kernel("backward/large");
   const auto words = [&](Index of) {
-    return io(total(
-        large.formula.cost(Problem(task.shape), large.fitting.printed(Problem(task.shape), of))));
+    return io(total(large.formula.cost(Problem(task.problem.shape),
+                                       large.fitting.printed(Problem(task.problem.shape), of))));
   };
   return Statement{.name = "Theorem D.5",
                    .says = "O((n^2 d^2 + n d^3) / M)",
                    .says_words = asymptotic_words(task),
                    .says_at_4M = asymptotic_words(larger),
                    .about = "backward/large, blocks as printed",
-                   .words = words(task.M),
-                   .words_at_4M = words(larger.M)};
+                   .words = words(task.memory.M),
+                   .words_at_4M = words(larger.memory.M)};
 }
 
 std::vector<Statement> statements_of(const Task& task) {
   Task larger = task;
-  larger.M = (Words(4) * task.M).value();
+  larger.memory.M = (Words(4) * task.memory.M).value();
   std::vector<Statement> statements = {main_theorem(task, larger)};
   for (auto& statement : {phase_3(task, larger), large_cache(task, larger)}) {
     if (statement) {
@@ -146,13 +147,14 @@ std::vector<Cells> statement_rows(const BoundReport& report) {
 }  // namespace
 
 std::string to_words(const Task& task) {
-  const auto [n, m, d] = task.shape;
-  std::string text = fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.M);
+  const auto [n, m, d] = task.problem.shape;
+  std::string text =
+      fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.memory.M);
   if (task.pass == Pass::backward) {
     text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
   }
-  if (task.sharing != Sharing::none) {
-    text += task.sharing == Sharing::kv ? ", A2 = A3" : ", A1 = A2 = A3";
+  if (task.problem.sharing != Sharing::none) {
+    text += task.problem.sharing == Sharing::kv ? ", A2 = A3" : ", A1 = A2 = A3";
   }
   return text;
 }
@@ -162,7 +164,7 @@ std::string to_words(const Choice& choice) {
 }
 
 const Bound& BoundReport::active() const {
-  return largest(bounds, {.sharing = task.sharing});
+  return largest(bounds, {.sharing = task.problem.sharing});
 }
 
 double BoundReport::ratio() const {
@@ -216,9 +218,9 @@ std::string to_table(const BoundReport& report) {
   if (task.pass == Pass::product) {
     return text;
   }
-  const Words divides = dividing_point(task.shape);
+  const Words divides = dividing_point(task.problem.shape);
   text += fmt::format("the paper divides at M = d^2 = {}: this cache is {}\n",
-                      grouped(divides.value()), Words(task.M) < divides ? "small" : "large");
+                      grouped(divides.value()), Words(task.memory.M) < divides ? "small" : "large");
   if (report.statements.empty()) {
     return text;
   }
@@ -245,7 +247,7 @@ std::string to_json(const BoundReport& report) {
     }
   }
   if (task.pass != Pass::product) {
-    json["dividing_point"] = dividing_point(task.shape).value();
+    json["dividing_point"] = dividing_point(task.problem.shape).value();
   }
   if (task.pass == Pass::backward) {
     json["statements"] = json_of(statement_rows(report));

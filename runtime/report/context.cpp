@@ -46,7 +46,7 @@ Json context_json(const std::optional<FastMemoryOrigin>& M_from) {
 }
 
 Cells task_cells(const Task& task, bool everywhere) {
-  const auto [n, m, d] = task.shape;
+  const auto [n, m, d] = task.problem.shape;
   const auto where = [&](bool meant, std::string_view text) {
     return meant || everywhere ? CellValue(text) : absent();
   };
@@ -54,8 +54,9 @@ Cells task_cells(const Task& task, bool everywhere) {
           {in_json_and_csv("n"), n},
           {in_json_and_csv("m"), m},
           {in_json_and_csv("d"), d},
-          {in_json_and_csv("M"), task.M},
-          {in_json_and_csv("sharing"), where(task.pass != Pass::product, to_string(task.sharing))},
+          {in_json_and_csv("M"), task.memory.M},
+          {in_json_and_csv("sharing"),
+           where(task.pass != Pass::product, to_string(task.problem.sharing))},
           {in_json_and_csv("given"), where(task.pass == Pass::backward, to_string(task.known))}};
 }
 

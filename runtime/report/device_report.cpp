@@ -76,20 +76,20 @@ CellValue name_of(const Choice* choice) {
 Cells device_cells(const DeviceChoice& choice, bool again) {
   const Device& device = choice.device;
   const Task& task = choice.task;
-  const auto [n, m, d] = task.shape;
+  const auto [n, m, d] = task.problem.shape;
   const std::optional<Choice>& best = choice.best;
   const Choice* const paper = choice.by_words();
   return {
       {"device", CellValue(device.name).shown(again ? "" : device.name)},
       {in_json("source"), device.source},
       {{"memory", "bytes"}, CellValue(device.bytes).shown(again ? "" : size_text(device.bytes))},
-      {in_json("M"), task.M},
+      {in_json("M"), task.memory.M},
       {in_csv("n"), n},
       {in_csv("m"), m},
       {"d", d},
-      {{"d^2", "dividing_point"}, dividing_point(task.shape).value()},
-      {{"M", "", "M"}, task.M},
-      {in_csv("sharing"), to_string(task.sharing)},
+      {{"d^2", "dividing_point"}, dividing_point(task.problem.shape).value()},
+      {{"M", "", "M"}, task.memory.M},
+      {in_csv("sharing"), to_string(task.problem.sharing)},
       {in_csv("given"), to_string(task.known)},
       {{"paper says", "paper.by_rule", "by_rule"},
        CellValue(choice.by_rule()).shown(short_name(choice.by_rule()))},
@@ -122,7 +122,7 @@ std::vector<Cells> device_rows(const DeviceReport& report) {
 }  // namespace
 
 std::string_view DeviceChoice::by_rule() const {
-  return Words(task.M) < dividing_point(task.shape) ? kSmall : kLarge;
+  return Words(task.memory.M) < dividing_point(task.problem.shape) ? kSmall : kLarge;
 }
 
 const Choice* DeviceChoice::by_words() const {
@@ -143,14 +143,15 @@ DeviceReport report_devices(const std::vector<Device>& devices, const std::vecto
   DeviceReport report;
   for (const Device& device : devices) {
     for (Task task : tasks) {
-      task.M = device.bytes / Index{sizeof(float)};
+      task.memory.M = device.bytes / Index{sizeof(float)};
       const std::vector<Choice> all = choices(task);
-      report.choices.push_back({.device = device,
-                                .task = task,
-                                .small = find(all, kSmall),
-                                .large = find(all, kLarge),
-                                .best = all.empty() ? std::nullopt : std::optional(all.front()),
-                                .bound = largest(lower_bounds(task), {.sharing = task.sharing})});
+      report.choices.push_back(
+          {.device = device,
+           .task = task,
+           .small = find(all, kSmall),
+           .large = find(all, kLarge),
+           .best = all.empty() ? std::nullopt : std::optional(all.front()),
+           .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing})});
     }
   }
   if (std::ranges::none_of(report.choices,
@@ -165,9 +166,11 @@ std::string to_table(const DeviceReport& report) {
   std::string text = fmt::format(
       "backward n={} m={}, {}{}   (reads + writes, in words)\nthe paper's two algorithms: {} where "
       "M < d^2, else {}\n",
-      first.shape.n, first.shape.m,
+      first.problem.shape.n, first.problem.shape.m,
       first.known == Known::nothing ? "from nothing" : "given O and L",
-      first.sharing == Sharing::none ? "" : fmt::format(", sharing {}", to_string(first.sharing)),
+      first.problem.sharing == Sharing::none
+          ? ""
+          : fmt::format(", sharing {}", to_string(first.problem.sharing)),
       kSmall, kLarge);
   return text + "\n" + table_of(device_rows(report)) + "\n" + sources(report);
 }
@@ -177,9 +180,9 @@ std::string to_json(const DeviceReport& report) {
   return Json{{"schema", kSchema},
               {"context", context_json(std::nullopt)},
               {"problem", to_string(first.pass)},
-              {"n", first.shape.n},
-              {"m", first.shape.m},
-              {"sharing", to_string(first.sharing)},
+              {"n", first.problem.shape.n},
+              {"m", first.problem.shape.m},
+              {"sharing", to_string(first.problem.sharing)},
               {"given", to_string(first.known)},
               {"devices", json_of(device_rows(report))}}
       .document();

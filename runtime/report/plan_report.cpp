@@ -119,14 +119,15 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
   return FastMemoryTooSmall(
       fmt::format("no kernel fits in M = {} words: {} (redblue list --n {} --m {} --d {} has the "
                   "least M of each)",
-                  task.M, to_words(task), task.shape.n, task.shape.m, task.shape.d));
+                  task.memory.M, to_words(task), task.problem.shape.n, task.problem.shape.m,
+                  task.problem.shape.d));
 }
 
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {
   PlanReport report{.task = task,
                     .M_from = std::nullopt,
                     .choices = choices(task, {.rates = rates ? &*rates : nullptr}),
-                    .bound = largest(lower_bounds(task), {.sharing = task.sharing}),
+                    .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing}),
                     .rates = rates};
   if (report.choices.empty()) {
     throw no_kernel_fits(task);

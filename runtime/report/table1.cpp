@@ -44,7 +44,8 @@ Measured measured(std::string by, const std::vector<PhaseCost>& phases) {
 
 Source kernel(std::string_view name) {
   return [&kernel = find_kernel(name)](const Task& task) {
-    return measured(std::string(kernel.name), kernel.plan(Problem(task.shape), task.M).phases);
+    return measured(std::string(kernel.name),
+                    kernel.plan(Problem(task.problem.shape), task.memory.M).phases);
   };
 }
 
@@ -52,11 +53,13 @@ Measured large_as_printed(const Task& task) {
   const Kernel& large = find_kernel("backward/large");
   return measured(
       "backward/large, printed",
-      large.formula.cost(Problem(task.shape), large.fitting.printed(Problem(task.shape), task.M)));
+      large.formula.cost(Problem(task.problem.shape),
+                         large.fitting.printed(Problem(task.problem.shape), task.memory.M)));
 }
 
 Measured phase_3_of_small(const Task& task) {
-  auto phases = find_kernel("backward/small").plan(Problem(task.shape), task.M).phases;
+  auto phases =
+      find_kernel("backward/small").plan(Problem(task.problem.shape), task.memory.M).phases;
   std::erase_if(phases, [](const PhaseCost& phase) { return !phase.path.starts_with("phase3/"); });
   return measured("backward/small, phase 3", phases);
 }
@@ -79,8 +82,8 @@ Row fitted(const Claim& claim, const Grid& grid, Task task, const Source& source
   std::set<std::string> by;
   double peak_over_M = 0;
   for (Sample& sample : samples) {
-    task.shape = {sample.n, sample.n, sample.d};
-    task.M = sample.M;
+    task.problem.shape = {sample.n, sample.n, sample.d};
+    task.memory.M = sample.M;
     const Measured found = source(task);
     by.insert(found.by);
     sample.words = static_cast<double>(found.words);

@@ -49,7 +49,7 @@ bool resumes(const Request& request) {
 }
 
 // The extents of a problem as they become known, each with the first option or file that gave it.
-class Extents {
+class ProductShape {
  public:
   void set(Index Shape::*which, Index value, const std::string& who) {
     set(letter(which), value, who);
@@ -227,7 +227,7 @@ void fill_made(const Request& request, const Signature& operand, const Shape& sh
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers, const std::vector<FoundOperand>& found) {
   const std::vector<Signature> given = kernel.given();
-  Extents extents;
+  ProductShape extents;
   if (request.n) {
     extents.set(&Shape::n, *request.n, request.said("--n"));
   }
@@ -433,7 +433,7 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   const bool fits = total(plans.plan.phases).peak <= Words(request.M);
   if (team.workers == 1 && team.heads == 1 && fits) {
     const Task task = task_of(kernel, asked.problem, request.M);
-    report.bound = largest(lower_bounds(task), schedule_of(kernel, task.sharing));
+    report.bound = largest(lower_bounds(task), schedule_of(kernel, task.problem.sharing));
   }
   report.asked = request.kernel;
   report.kernel = Part(std::move(plans.plan), team);

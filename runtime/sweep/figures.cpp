@@ -39,9 +39,8 @@ bool shares(const Swept* swept) {
 // The bound for all algorithms with the same sharing.
 Index bound_of(const Swept& swept) {
   const Task task{.pass = Pass::backward,
-                  .shape = shape_of(swept),
-                  .M = swept.size("M"),
-                  .sharing = shares(&swept) ? Sharing::kv : Sharing::none};
+                  .problem = Problem(shape_of(swept), shares(&swept) ? Sharing::kv : Sharing::none),
+                  .memory = swept.size("M")};
   return largest(lower_bounds(task)).words;
 }
 

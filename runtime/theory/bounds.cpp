@@ -79,16 +79,16 @@ Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
 
 // The words that must be touched, each once.
 Words compulsory(const Task& task) {
-  const auto [n, m, d] = task.shape;
+  const auto [n, m, d] = task.problem.shape;
   const Words queries = Words(n) * d;
   const Words keys = Words(m) * d;
   const Words square = Words(d) * d;
   if (task.pass == Pass::product) {
     return queries + keys + Words(n) * m;
   }
-  const Words sources = task.sharing == Sharing::none ? queries + 2 * keys
-                        : task.sharing == Sharing::kv ? queries + keys
-                                                      : queries;
+  const Words sources = task.problem.sharing == Sharing::none ? queries + 2 * keys
+                        : task.problem.sharing == Sharing::kv ? queries + keys
+                                                              : queries;
   return task.pass == Pass::forward ? sources + 2 * square + queries + n  // O and L are written
                                     : sources + 3 * square + queries;     // dO is read
 }
@@ -118,8 +118,8 @@ Constants constants(Pass pass, Sharing sharing) {
 }
 
 void add_product_bounds(const Task& task, std::vector<Bound>& bounds) {
-  const auto [n, m, d] = task.shape;
-  const Index M = task.M;
+  const auto [n, m, d] = task.problem.shape;
+  const Index M = task.memory.M;
   const Real nm = real(n) * real(m);
   const Real work = nm * real(d);
   bounds.push_back({"products", below(Products{.work = work}.events(M, d), 0)});
@@ -130,9 +130,9 @@ void add_product_bounds(const Task& task, std::vector<Bound>& bounds) {
 }
 
 void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
-  const auto [n, m, d] = task.shape;
-  const Index M = task.M;
-  const Constants k = constants(task.pass, task.sharing);
+  const auto [n, m, d] = task.problem.shape;
+  const Index M = task.memory.M;
+  const Constants k = constants(task.pass, task.problem.sharing);
   const Real nm = real(n) * real(m);
   const Real work = nm * real(d);
   const Real L = real(n);
@@ -148,9 +148,9 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
 }
 
 void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
-  const auto [n, m, d] = task.shape;
-  const Index M = task.M;
-  const Constants k = constants(task.pass, task.sharing);
+  const auto [n, m, d] = task.problem.shape;
+  const Index M = task.memory.M;
+  const Constants k = constants(task.pass, task.problem.sharing);
   const Real nm = real(n) * real(m);
   const Real work = nm * real(d);
   const Real g = real(d) * real(d);
@@ -159,7 +159,7 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Products weights{.work = 2 * real(std::min(n, m)) * g};
   const auto three = [&](Real kappa, Real per_creation) {
     return Products{.work = 3 * work, .kappa = kappa, .per_creation = per_creation}.events(
-        M, task.shape.d);
+        M, task.problem.shape.d);
   };
   bounds.push_back({"scores", below(scores.events(M, d) + g, 2 * nm)});
   bounds.push_back({"pairs", below(moves_of_pairs(nm, k.pairs, M, d) + g, 0)});
@@ -186,21 +186,21 @@ struct Asymptotic {
   std::optional<Index> large, small;
 };
 Asymptotic asymptotic(const Task& task) {
-  const auto [n, m, d] = task.shape;
+  const auto [n, m, d] = task.problem.shape;
   const Real scores = real(n) * real(m) * real(d);
   const Real weights = task.pass == Pass::backward ? real(std::min(n, m)) * real(d) * real(d) : 0;
   const auto counted = [](Real words) {
     return words < 0x1p63L ? std::optional(rounded_down(words)) : std::nullopt;
   };
-  return {counted((scores + weights) * real(d) / real(task.M)),
-          counted((scores + weights) / std::sqrt(real(task.M)))};
+  return {counted((scores + weights) * real(d) / real(task.memory.M)),
+          counted((scores + weights) / std::sqrt(real(task.memory.M)))};
 }
 
 std::vector<Bound> all_bounds(const Task& task) {
-  const auto [n, m, d] = task.shape;
+  const auto [n, m, d] = task.problem.shape;
   require(n > 0 && m > 0 && d > 0, "n, m and d are at least 1");
-  require(task.M > 0, "M is at least 1");
-  require(task.sharing != Sharing::self || n == m, "n == m where A1 = A2");
+  require(task.memory.M > 0, "M is at least 1");
+  require(task.problem.sharing != Sharing::self || n == m, "n == m where A1 = A2");
   std::vector<Bound> bounds = {{"compulsory", compulsory(task).value()}};
   if (task.pass == Pass::product) {
     add_product_bounds(task, bounds);
@@ -213,7 +213,7 @@ std::vector<Bound> all_bounds(const Task& task) {
     add_forward_bounds(task, bounds);
   }
   const auto [large, small] = asymptotic(task);
-  const bool is_large = Words(task.M) >= dividing_point(task.shape);
+  const bool is_large = Words(task.memory.M) >= dividing_point(task.problem.shape);
   if (large) {
     bounds.push_back({.name = backward ? "Theorem 4.2" : "Saha and Ye 2024, large",
                       .words = *large,
@@ -236,7 +236,7 @@ std::vector<Bound> all_bounds(const Task& task) {
 std::vector<Bound> lower_bounds(const Task& task) {
   std::vector<Bound> bounds = all_bounds(task);
   for (Bound& bound : bounds) {
-    bound.sharing = task.sharing;
+    bound.sharing = task.problem.sharing;
   }
   return bounds;
 }

@@ -3,7 +3,7 @@
 // Each bound says what it assumes of an algorithm; docs/theory/bounds.md proves them, under the
 // same names.
 //
-//   const auto bounds = lower_bounds({.shape = {n, m, d}, .M = M});
+//   const auto bounds = lower_bounds({.problem = {n, m, d}, .memory = M});
 //   largest(bounds).words;                              // of all algorithms
 //   largest(bounds, {.order = Order::two_step}).words;  // of those that sum p A2 before g
 //
@@ -22,9 +22,8 @@ enum class Known { nothing, O_and_L };
 
 struct Task {
   Pass pass = Pass::backward;
-  Shape shape = {};
-  Index M = 1;
-  Sharing sharing = Sharing::none;
+  Problem problem = {};
+  Memory memory = 1;
   Known known = Known::O_and_L;
 };
 

@@ -40,12 +40,12 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     const Kernel& kernel = *named;
     const bool needs_forward = kernel.needs_forward() && task.known == Known::nothing;
     if (kernel.pass != task.pass || (needs_forward && !forward) ||
-        (sharing != Sharing::none && task.sharing == Sharing::none) ||
-        (goal.shared_only && sharing != task.sharing)) {
+        (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
+        (goal.shared_only && sharing != task.problem.sharing)) {
       continue;
     }
     try {
-      Choice choice{.plan = kernel.plan(Problem(task.shape, sharing), task.M,
+      Choice choice{.plan = kernel.plan(Problem(task.problem.shape, sharing), task.memory.M,
                                         goal.rates == nullptr ? Objective::words : Objective::time),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
@@ -69,7 +69,8 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
       if (goal.rates != nullptr) {
         choice.seconds = seconds(choice, goal);
       }
-      choice.bound = largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.sharing));
+      choice.bound =
+          largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.problem.sharing));
     }
   }
   std::ranges::stable_sort(found, [](const Choice& a, const Choice& b) {
@@ -94,9 +95,8 @@ Schedule schedule_of(const Kernel& kernel, Sharing sharing) {
 
 Task task_of(const Kernel& kernel, const Problem& problem, Index M) {
   return {.pass = kernel.pass,
-          .shape = problem.shape,
-          .M = M,
-          .sharing = problem.sharing,
+          .problem = problem,
+          .memory = M,
           .known = kernel.needs_forward() ? Known::O_and_L : Known::nothing};
 }
 

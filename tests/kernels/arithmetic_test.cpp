@@ -560,7 +560,8 @@ TEST_F(ArithmeticOnParts, ProductsThroughAFunction) {
       const Operand b = operand(frame, depth, cols);
       const Operand shift = column(frame, cols, -2, 5);
       Operand c = operand(frame, rows, cols);
-      const Tile home = machine_.initialize("home", std::min(kHomeWords, rows * cols), 1, 77);
+      const Tile registers =
+          machine_.initialize("registers", std::min(kRegisterCharge, rows * cols), 1, 77);
       const Index area = rows * cols;
       const auto difference = [&](Index i, Index j) {
         const Sum sum = product_of(a, b, i, j);
@@ -579,15 +580,15 @@ TEST_F(ArithmeticOnParts, ProductsThroughAFunction) {
 
       const Values f(c);
       expect_changes_only({&c}, {&a, &b, &shift}, {2 * area * depth, 2 * area}, [&] {
-        softmax_gradient_product(a.in(), b.in(), shift.in(), c.out(), home);
+        softmax_gradient_product(a.in(), b.in(), shift.in(), c.out(), registers);
       });
       expect_words(c, [&](Index i, Index j) {
         const auto [value, error] = difference(i, j);
         return Expected{f(i, j) * value, f(i, j) * (error + kU * (std::abs(value) + error))};
       });
-      EXPECT_TRUE(std::all_of(words(home), words(home) + home.words(), [](float word) {
-        return word == 77;
-      })) << "the home is charged, not used";
+      EXPECT_TRUE(std::all_of(words(registers), words(registers) + registers.words(),
+                              [](float word) { return word == 77; }))
+          << "the registers is charged, not used";
 
       expect_changes_only({&c}, {&a, &b, &shift}, {2 * area * depth, area},
                           [&] { shifted_product(a.in(), b.in(), shift.in(), c.out()); });
@@ -991,8 +992,8 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
        {left, right, per_column, whole},
        3,
        [this](Operands& of) {
-         const Tile home = machine_.initialize("home", kHomeWords);
-         softmax_gradient_product(of[0].in(), of[1].in(), of[2].in(), of[3].out(), home);
+         const Tile registers = machine_.initialize("registers", kRegisterCharge);
+         softmax_gradient_product(of[0].in(), of[1].in(), of[2].in(), of[3].out(), registers);
        },
        [=](std::size_t k, Index i, Index j, Index x, Index y) {
          return k == 3 ? i == x && j == y : product_by_column(k, i, j, x, y);
@@ -1223,7 +1224,7 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
       {"gradient product: depth", [&] { softmax_gradient_product(t43, t43, c4, t44, t44); }},
       {"gradient product: rows", [&] { softmax_gradient_product(t43, t34, c4, t34, t44); }},
       {"gradient product: v", [&] { softmax_gradient_product(t43, t34, c2, t44, t44); }},
-      {"gradient product: home", [&] { softmax_gradient_product(t43, t34, c4, t44, t43); }},
+      {"gradient product: registers", [&] { softmax_gradient_product(t43, t34, c4, t44, t43); }},
       {"maximum^T alone: a word a row", [&] { raise_maximum(transposed(t43), c4); }},
       {"maximum^T: a word a row", [&] { raise_maximum(transposed(t43), c4, c4); }},
       {"maximum^T: rescale", [&] { raise_maximum(transposed(t34), c4, c2); }},

@@ -47,8 +47,8 @@ TEST(Kinds, AddUpAndScoresStayWhereTheyAreMade) {
   }
 }
 
-// backward/rows: sums are W, L and v beside the largest piece of g; scores a strip and its home in
-// registers; L is read once, and g is read and written as often as there are row blocks.
+// backward/rows: sums are W, L and v beside the largest piece of g; scores a strip and its charge
+// for registers; L is read once, and g is read and written as often as there are row blocks.
 TEST(Kinds, OfTheRowBlocksAreThoseOfItsFormula) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const Shape shape{96, 80, 16};
@@ -60,7 +60,7 @@ TEST(Kinds, OfTheRowBlocksAreThoseOfItsFormula) {
   const Index T = 5;
   EXPECT_EQ(result.kinds[Holds::sums].io, (IoCount{n + d * d * (T - 1), d * d * T}));
   EXPECT_EQ(result.kinds[Holds::operands].io.reads, 4 * n * d + 2 * m * d * T + 2 * d * d * T);
-  EXPECT_EQ(result.kinds[Holds::scores].peak, c * r + std::min(c * r, kHomeWords));
+  EXPECT_EQ(result.kinds[Holds::scores].peak, c * r + std::min(c * r, kRegisterCharge));
   EXPECT_EQ(result.kinds[Holds::sums].peak, r * d + 2 * r);
 }
 

@@ -25,8 +25,9 @@ class PlanCommand : public Cli {};
 TEST_F(PlanCommand, ListsEveryKernelThatFits) {
   for (const std::string given : {"OL", "nothing"}) {
     const Json plan = json("plan --n 100 --m 60 --d 8 --M 500 --given " + given);
-    const Task task{
-        .shape = {100, 60, 8}, .M = 500, .known = given == "OL" ? Known::O_and_L : Known::nothing};
+    const Task task{.problem = {100, 60, 8},
+                    .memory = 500,
+                    .known = given == "OL" ? Known::O_and_L : Known::nothing};
     const std::vector<Choice> expected = choices(task);
     ASSERT_EQ(plan["runners_up"].size() + 1, expected.size());
     for (std::size_t k = 0; k < expected.size(); ++k) {

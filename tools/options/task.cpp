@@ -43,10 +43,10 @@ Index required(const std::optional<Index>& size, std::string_view flag) {
 
 // Requires: the task has its shape.
 void check_lengths(const Task& task, const Request& request) {
-  if (task.sharing == Sharing::self && task.shape.m != task.shape.n) {
-    throw UsageError(
-        fmt::format("{} {} is not {} {}: with --sharing self, queries and keys are one",
-                    request.said("--m"), task.shape.m, request.said("--n"), task.shape.n));
+  if (task.problem.sharing == Sharing::self && task.problem.shape.m != task.problem.shape.n) {
+    throw UsageError(fmt::format(
+        "{} {} is not {} {}: with --sharing self, queries and keys are one", request.said("--m"),
+        task.problem.shape.m, request.said("--n"), task.problem.shape.n));
   }
 }
 
@@ -63,7 +63,8 @@ TaskOptions::TaskOptions(CLI::App& app)
 Task TaskOptions::kind() const {
   Task task;
   task.pass = choose(problem_, {Pass::product, Pass::forward, Pass::backward}, Pass::backward);
-  task.sharing = choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
+  task.problem.sharing =
+      choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
   if (task.pass != Pass::backward) {
     refuse(given_, "only --problem backward is given anything");
@@ -78,10 +79,10 @@ Task TaskOptions::task(Request& request) const {
   shape_.fill(request);
   Task task = kind();
   const Index n = required(request.n, "--n");
-  task.shape = {n, request.m.value_or(n), required(request.d, "--d")};
+  task.problem.shape = {n, request.m.value_or(n), required(request.d, "--d")};
   check_lengths(task, request);
   M_.fill(request);
-  task.M = request.M;
+  task.memory.M = request.M;
   return task;
 }
 
@@ -113,7 +114,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   refuse(M_.option(), caches.said() + " says how much there is; give one of the two");
   std::vector<Task> tasks;
   for (const Index d : shape_.widths()) {
-    task.shape = {request.n.value_or(n), request.m.value_or(request.n.value_or(n)), d};
+    task.problem.shape = {request.n.value_or(n), request.m.value_or(request.n.value_or(n)), d};
     tasks.push_back(task);
   }
   if (tasks.empty()) {

@@ -255,8 +255,8 @@ TEST(Experiment, AutoIsOneRunOfWhatThePlannerChose) {
     request.verify = true;
     const std::vector<Choice> found =
         choices({.pass = trial % 3 == 0 ? Pass::forward : Pass::backward,
-                 .shape = shape,
-                 .M = request.M,
+                 .problem = Problem(shape),
+                 .memory = request.M,
                  .known = Known::nothing});
     if (found.empty()) {
       EXPECT_THROW(static_cast<void>(run(request)), FastMemoryTooSmall);

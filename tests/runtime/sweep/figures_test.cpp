@@ -117,7 +117,8 @@ TEST(Figures, Figure1HasEveryPointThatFitsAndTheBound) {
     bounds >> at >> words >> ratio;
     EXPECT_EQ(at, M);
     const Index bound =
-        largest(lower_bounds({.pass = Pass::backward, .shape = {100, 50, 40}, .M = M})).words;
+        largest(lower_bounds({.pass = Pass::backward, .problem = {100, 50, 40}, .memory = M}))
+            .words;
     EXPECT_EQ(words, bound);
     EXPECT_EQ(ratio, 1);
     small >> at >> words >> ratio;
@@ -149,8 +150,10 @@ TEST(Figures, Figure1OverQueriesAndOverD) {
       Index at = 0, words = 0, ratio = 0;
       bounds >> at >> words >> ratio;
       EXPECT_EQ(at, over == "n" ? shape.n : shape.d);
-      EXPECT_EQ(words,
-                largest(lower_bounds({.pass = Pass::backward, .shape = shape, .M = 1024})).words);
+      EXPECT_EQ(
+          words,
+          largest(lower_bounds({.pass = Pass::backward, .problem = Problem(shape), .memory = 1024}))
+              .words);
     }
     EXPECT_EQ(picture.commands.find("from 32, graph 0") != std::string::npos, over == "d");
     EXPECT_EQ(picture.commands.find("'d^{2} = M'") != std::string::npos, over == "d");
@@ -217,7 +220,7 @@ TEST(Figures, Figure1KeepsKernelsOfOneSourceApart) {
   EXPECT_FALSE(data(shared, "$curve0").empty());
   Index at = 0, words = 0;
   std::istringstream(data(shared, "$bound")) >> at >> words;
-  const Task task{.pass = Pass::backward, .shape = {100, 50, 8}, .M = 1024};
+  const Task task{.pass = Pass::backward, .problem = {100, 50, 8}, .memory = 1024};
   EXPECT_LT(words, largest(lower_bounds(task)).words);
   EXPECT_GT(words, 0);
 

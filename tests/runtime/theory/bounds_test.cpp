@@ -30,9 +30,9 @@ constexpr Pass kPasses[] = {Pass::product, Pass::forward, Pass::backward};
 constexpr Sharing kSharings[] = {Sharing::none, Sharing::kv, Sharing::self};
 
 std::string words_of(const Task& task) {
-  const auto [n, m, d] = task.shape;
-  return fmt::format("{} n={} m={} d={} M={} {}", to_string(task.pass), n, m, d, task.M,
-                     to_string(task.sharing));
+  const auto [n, m, d] = task.problem.shape;
+  return fmt::format("{} n={} m={} d={} M={} {}", to_string(task.pass), n, m, d, task.memory.M,
+                     to_string(task.problem.sharing));
 }
 
 const Bound& named(const std::vector<Bound>& bounds, std::string_view name) {
@@ -141,7 +141,8 @@ TEST(Bounds, AreBelowWhatEveryKernelMoves) {
         if ((sharing == Sharing::self && shape.n != shape.m) || sharing < schedule.sharing) {
           continue;
         }
-        expect_below({pass_of(kernel.name), shape, M, sharing}, schedule, moved, to_string(plan));
+        expect_below({pass_of(kernel.name), Problem(shape, sharing), M}, schedule, moved,
+                     to_string(plan));
         ++held;
       }
     }
@@ -251,7 +252,7 @@ TEST(Bounds, AreBelowWhatTheBestSchedulesMove) {
             (sharing == Sharing::self && shape.n != shape.m)) {
           continue;
         }
-        const Task task{formula.pass, shape, static_cast<Index>(M), sharing};
+        const Task task{formula.pass, Problem(shape, sharing), static_cast<Index>(M)};
         expect_below(task, formula.schedule, static_cast<Index>(moved), formula.name);
         ++held[formula.name];
         if (sharing == formula.schedule.sharing) {
@@ -269,7 +270,7 @@ TEST(Bounds, AreBelowWhatTheBestSchedulesMove) {
 // C = A B by search: bound <= least <= what matmul/blocked moves.
 TEST(Bounds, AreBelowTheLeastThatASearchFinds) {
   const auto least_of = [](const Shape& shape, Index M) {
-    const Task task{.pass = Pass::product, .shape = shape, .M = M};
+    const Task task{.pass = Pass::product, .problem = Problem(shape), .memory = M};
     const Index least = ProductPebbles(shape).least(M);
     expect_below(task, {}, least, "search");
     const PhaseCost blocked = total(tested_kernel("matmul/blocked").plan(shape, M).phases);
@@ -309,13 +310,13 @@ TEST(Bounds, NeverRiseWithM) {
           continue;
         }
         Index M = 1;
-        std::vector<Bound> before = lower_bounds({pass, shape, M, sharing});
+        std::vector<Bound> before = lower_bounds({pass, Problem(shape, sharing), M});
         while (M < 100'000'000) {
           M += sizes.coin() ? 1 : sizes(static_cast<double>(8 * M + 1));
-          const std::vector<Bound> now = lower_bounds({pass, shape, M, sharing});
+          const std::vector<Bound> now = lower_bounds({pass, Problem(shape, sharing), M});
           for (std::size_t at = 0; at < now.size(); ++at) {
             ASSERT_LE(now[at].words, before[at].words)
-                << now[at].name << " " << words_of({pass, shape, M, sharing});
+                << now[at].name << " " << words_of({pass, Problem(shape, sharing), M});
           }
           before = now;
         }
@@ -332,9 +333,9 @@ TEST(Bounds, NeverRiseWithFreedom) {
     const Shape shape{n, n, sizes(700)};
     const Index M = sizes(1e7);
     for (const Pass pass : {Pass::forward, Pass::backward}) {
-      const std::vector<Bound> none = lower_bounds({pass, shape, M, Sharing::none});
-      const std::vector<Bound> kv = lower_bounds({pass, shape, M, Sharing::kv});
-      const std::vector<Bound> self = lower_bounds({pass, shape, M, Sharing::self});
+      const std::vector<Bound> none = lower_bounds({pass, Problem(shape, Sharing::none), M});
+      const std::vector<Bound> kv = lower_bounds({pass, Problem(shape, Sharing::kv), M});
+      const std::vector<Bound> self = lower_bounds({pass, Problem(shape, Sharing::self), M});
       for (std::size_t at = 0; at < none.size(); ++at) {
         EXPECT_LE(kv[at].words, none[at].words) << kv[at].name;
         EXPECT_LE(self[at].words, kv[at].words) << kv[at].name;
@@ -350,7 +351,7 @@ TEST(Bounds, NeverRiseWithFreedom) {
 TEST(Bounds, Compulsory) {
   const Shape shape{5, 7, 3};
   const auto compulsory = [](Pass pass, const Shape& of, Sharing sharing = Sharing::none) {
-    return words({pass, of, 10, sharing}, "compulsory");
+    return words({pass, Problem(of, sharing), 10}, "compulsory");
   };
   EXPECT_EQ(compulsory(Pass::product, shape), 15 + 21 + 35);
   EXPECT_EQ(compulsory(Pass::forward, shape), 15 + 21 + 21 + 9 + 9 + 15 + 5);
@@ -405,7 +406,7 @@ TEST(Bounds, PairsInIntegers) {
   for (const auto& [pass, sharing, name, K] : cases) {
     for (const auto& [n, d, M] :
          {std::tuple<Index, Index, Index>{12, 1, 3}, {17, 2, 9}, {9, 3, 20}, {30, 1, 12}}) {
-      const Task task{pass, {n, n, d}, M, sharing};
+      const Task task{pass, {n, n, d, sharing}, M};
       const Index beside = pass == Pass::product          ? n * n
                            : pass == Pass::forward        ? n
                            : name == std::string("pairs") ? d * d
@@ -464,7 +465,7 @@ TEST(Bounds, ProductsOverAllLengths) {
   for (const auto& [pass, sharing, name, products, kappa, limit, free, n_d, n_1, d_d] : cases) {
     for (const auto& [n, d, M] :
          {std::tuple<Index, Index, Index>{60, 30, 40}, {8, 40, 30}, {50, 3, 8}, {300, 10, 90}}) {
-      const Task task{pass, {n, n, d}, M, sharing};
+      const Task task{pass, {n, n, d, sharing}, M};
       const auto [rn, rd, rM] = std::tuple<double, double, double>(n, d, M);
       const double gain = best(products * rn * rn * rd, kappa, limit, rM, rd);
       const double rest = n_d * rn * rd + n_1 * rn + d_d * rd * rd - free * rn * rn;
@@ -494,7 +495,7 @@ TEST(Bounds, LeadingConstantsOfSmallCaches) {
 // As n and m grow, words M / (n m d^2) above d^2, and words sqrt(M) / (n m d) below, tend to these.
 TEST(Bounds, LeadingConstants) {
   const auto large = [](Pass pass, Sharing sharing, const char* name) {
-    const Task task{pass, {Index{1} << 28, Index{1} << 28, 64}, Index{1} << 20, sharing};
+    const Task task{pass, {Index{1} << 28, Index{1} << 28, 64, sharing}, Index{1} << 20};
     const auto found = static_cast<double>(words(task, name));
     return found / std::exp2(28 + 28 + 12 - 20);
   };
@@ -554,7 +555,7 @@ TEST(Bounds, AssumptionsAndRegimes) {
 TEST(Bounds, RefuseWhatIsNoTask) {
   EXPECT_THROW(lower_bounds({Pass::backward, {0, 1, 1}, 1}), ShapeMismatch);
   EXPECT_THROW(lower_bounds({Pass::backward, {1, 1, 1}, 0}), ShapeMismatch);
-  EXPECT_THROW(lower_bounds({Pass::forward, {2, 3, 1}, 1, Sharing::self}), ShapeMismatch);
+  EXPECT_THROW(lower_bounds({Pass::forward, {2, 3, 1, Sharing::self}, 1}), ShapeMismatch);
   const Index huge = Index{1} << 40;
   EXPECT_THROW(lower_bounds({Pass::backward, {huge, huge, huge}, 1}), CountOverflow);
 }
@@ -594,7 +595,7 @@ TEST(Bounds, StatementsOfThePaper) {
     return found == report.statements.end() ? std::nullopt : std::optional(*found);
   };
   const Shape shape{4096, 4096, 64};
-  const BoundReport small = report_bounds({Pass::backward, shape, 1024});
+  const BoundReport small = report_bounds({Pass::backward, Problem(shape), 1024});
   const auto phase_3 = statement(small, "Lemma C.9");
   ASSERT_TRUE(phase_3);
   EXPECT_EQ(phase_3->says_words, 4096 * 4096 / 32);
@@ -604,19 +605,22 @@ TEST(Bounds, StatementsOfThePaper) {
   EXPECT_FALSE(statement(small, "Theorem D.5"));
 
   // Br = min(M / 4d, d): from M = 4 d^2 on it is d, and the words stand still.
-  EXPECT_FALSE(statement(report_bounds({Pass::backward, shape, 4096}), "Theorem D.5")->refuted());
+  EXPECT_FALSE(
+      statement(report_bounds({Pass::backward, Problem(shape), 4096}), "Theorem D.5")->refuted());
   for (const Index M : {16384, 65536, 262'144}) {
-    const auto capped = statement(report_bounds({Pass::backward, shape, M}), "Theorem D.5");
+    const auto capped =
+        statement(report_bounds({Pass::backward, Problem(shape), M}), "Theorem D.5");
     ASSERT_TRUE(capped);
     EXPECT_TRUE(capped->refuted()) << M;
     EXPECT_GT(capped->words, 2 * 4096 * 4096) << M;
   }
 
   // Far above n d the compulsory words are left, and the Theta goes on falling below them.
-  const auto far = statement(report_bounds({Pass::backward, shape, 1 << 24}), "Theorem 1.1");
+  const auto far =
+      statement(report_bounds({Pass::backward, Problem(shape), 1 << 24}), "Theorem 1.1");
   EXPECT_TRUE(far->refuted());
   EXPECT_LT(far->says_words, far->words);
-  EXPECT_FALSE(statement(report_bounds({Pass::backward, shape, 1 << 24}), "Theorem D.5"));
+  EXPECT_FALSE(statement(report_bounds({Pass::backward, Problem(shape), 1 << 24}), "Theorem D.5"));
 }
 
 }  // namespace

@@ -33,11 +33,11 @@ Index words_for(const TestedKernel& kernel, const Task& task, Index forward) {
       kernel.returns, [&](const Signature& operand) { return operand.name == result; });
   const bool makes_forward = takes(kernel, "O") && task.known == Known::nothing;
   const bool one_source = takes(kernel, "A2") && !takes(kernel, "A3");
-  if (!solves || (one_source && task.sharing == Sharing::none) ||
-      task.M < kernel.least_M(task.shape) || (makes_forward && forward == kNever)) {
+  if (!solves || (one_source && task.problem.sharing == Sharing::none) ||
+      task.memory.M < kernel.least_M(task.problem.shape) || (makes_forward && forward == kNever)) {
     return kNever;
   }
-  return io(kernel.plan(task.shape, task.M)) + (makes_forward ? forward : 0);
+  return io(kernel.plan(task.problem.shape, task.memory.M)) + (makes_forward ? forward : 0);
 }
 
 Index fewest(const Task& task) {
@@ -60,9 +60,9 @@ Task random_task(std::mt19937_64& random, double largest) {
     return static_cast<Index>(std::exp(exponent(random)));
   };
   return {.pass = static_cast<Pass>(random() % 3),
-          .shape = {size(largest), size(largest), size(std::sqrt(largest))},
-          .M = 1 + size(largest * largest),
-          .sharing = random() % 2 == 0 ? Sharing::none : Sharing::kv,
+          .problem = {size(largest), size(largest), size(std::sqrt(largest)),
+                      random() % 2 == 0 ? Sharing::none : Sharing::kv},
+          .memory = 1 + size(largest * largest),
           .known = random() % 2 == 0 ? Known::nothing : Known::O_and_L};
 }
 
@@ -80,8 +80,9 @@ TEST(Planner, ChoosesFewestWordsAboveTheBound) {
     ++planned;
     const Choice& best = found.front();
     EXPECT_EQ(best.words.value(), least) << to_string(best.plan);
-    EXPECT_LE(total(best.plan.phases).peak.value(), task.M) << to_string(best.plan);
-    EXPECT_LE(largest(lower_bounds(task), {.sharing = task.sharing}).words, best.words.value())
+    EXPECT_LE(total(best.plan.phases).peak.value(), task.memory.M) << to_string(best.plan);
+    EXPECT_LE(largest(lower_bounds(task), {.sharing = task.problem.sharing}).words,
+              best.words.value())
         << to_string(best.plan);
     EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::words)) << to_string(best.plan);
   }
@@ -107,7 +108,7 @@ TEST(Planner, WhatItChoseMovesThatAndIsRight) {
           make_problem(kernel, plan.problem.shape, static_cast<std::uint64_t>(trial));
       const Result result = run_kernel(kernel, plan, problem);
       moved += result.all.io.io();
-      EXPECT_LE(result.all.peak, task.M) << to_string(plan);
+      EXPECT_LE(result.all.peak, task.memory.M) << to_string(plan);
       EXPECT_EQ(result.live, 0) << to_string(plan);
       const Verified verdict = verify(kernel, plan, problem, result.returned);
       EXPECT_TRUE(verdict.ok) << to_string(plan) << ": " << verdict.text;
@@ -124,12 +125,14 @@ TEST(Planner, WordsFallWithMAndDoNotJump) {
       double before = 0;
       for (int step = 0; step < 40; ++step) {
         const double M = static_cast<double>(d * d) / 8 * std::pow(64, step / 39.0);
-        const Task task{
-            .pass = Pass::backward, .shape = {4096, 4096, d}, .M = std::llround(M), .known = known};
+        const Task task{.pass = Pass::backward,
+                        .problem = {4096, 4096, d},
+                        .memory = std::llround(M),
+                        .known = known};
         const auto words = static_cast<double>(choices(task).front().words.value());
         if (before > 0) {
-          EXPECT_LE(words, before) << "d = " << d << ", M = " << task.M;
-          EXPECT_GE(words, 0.82 * before) << "d = " << d << ", M = " << task.M;
+          EXPECT_LE(words, before) << "d = " << d << ", M = " << task.memory.M;
+          EXPECT_GE(words, 0.82 * before) << "d = " << d << ", M = " << task.memory.M;
         }
         before = words;
       }
@@ -140,7 +143,7 @@ TEST(Planner, WordsFallWithMAndDoNotJump) {
 // Near the end of the range: each word moves once where X, Y, g and the keys fit beside a few
 // queries, or one row block of which A1_I stays.
 TEST(Planner, MovesEachWordOnceWhereThatFits) {
-  const Task task{.shape = {564, 564, 64}, .M = 201543, .known = Known::O_and_L};
+  const Task task{.problem = {564, 564, 64}, .memory = 201543, .known = Known::O_and_L};
   const std::vector<Choice> found = choices(task);
   EXPECT_EQ(found.front().words.value(), 156'672);
   EXPECT_EQ(found.front().words.value(), found.front().bound.words);
@@ -155,16 +158,14 @@ TEST(Planner, MovesEachWordOnceWhereThatFits) {
     for (const Sharing sharing : {Sharing::none, Sharing::kv}) {
       const Index keys = (sharing == Sharing::none ? 2 : 1) * m * d;
       for (const Known known : {Known::nothing, Known::O_and_L}) {
-        const Task backward{.shape = {n, m, d},
-                            .M = keys + 3 * d * d + 5 * d + 3 + 4,
-                            .sharing = sharing,
+        const Task backward{.problem = {n, m, d, sharing},
+                            .memory = keys + 3 * d * d + 5 * d + 3 + 4,
                             .known = known};
         EXPECT_EQ(choices(backward).front().words.value(), 2 * n * d + keys + 3 * d * d);
       }
       const Task forward{.pass = Pass::forward,
-                         .shape = {n, m, d},
-                         .M = keys + 2 * d * d + 2 * d + 2 + 2,
-                         .sharing = sharing};
+                         .problem = {n, m, d, sharing},
+                         .memory = keys + 2 * d * d + 2 * d + 2 + 2};
       EXPECT_EQ(choices(forward).front().words.value(), 2 * n * d + n + keys + 2 * d * d);
     }
   }
@@ -176,7 +177,8 @@ TEST(Planner, ChargesTheMaximaOfRows) {
   {
     const Shape shape{6027, 6027, 64};
     constexpr Index kM = 43541;
-    const Plan best = choices({.shape = shape, .M = kM, .known = Known::nothing}).front().plan;
+    const Plan best =
+        choices({.problem = Problem(shape), .memory = kM, .known = Known::nothing}).front().plan;
     EXPECT_EQ(best.kernel, "backward/rows-onepass");
     EXPECT_EQ(best.blocks["Br"], 163);
     EXPECT_EQ(io(best), 30'303'168);
@@ -194,7 +196,8 @@ TEST(Planner, ChargesTheMaximaOfRows) {
   {
     const Shape shape{4648, 4648, 33};
     constexpr Index kM = 532;
-    const Plan best = choices({.shape = shape, .M = kM, .known = Known::nothing}).front().plan;
+    const Plan best =
+        choices({.problem = Problem(shape), .memory = kM, .known = Known::nothing}).front().plan;
     EXPECT_EQ(best.kernel, "backward/tiles-sq");
     EXPECT_EQ(io(best), 263'117'251);
     Blocks blocks = best.blocks;
@@ -219,11 +222,11 @@ TEST(Planner, ChargesTheMaximaOfRows) {
 // Two row blocks in fast memory are within 5 percent of what any algorithm must move here; and
 // where everything fits, each word moves once.
 TEST(Planner, ComesNearTheBound) {
-  const Task task{.shape = {1 << 20, 1 << 20, 64}, .M = 1 << 20};
+  const Task task{.problem = {1 << 20, 1 << 20, 64}, .memory = 1 << 20};
   const Index bound = largest(lower_bounds(task)).words;
   EXPECT_LE(static_cast<double>(choices(task).front().words.value()),
             1.05 * static_cast<double>(bound));
-  const Task small{.shape = {16, 16, 8}, .M = 4096};
+  const Task small{.problem = {16, 16, 8}, .memory = 4096};
   EXPECT_EQ(choices(small).front().words.value(), largest(lower_bounds(small)).words);
 }
 
@@ -242,9 +245,10 @@ TEST(Planner, LeastTimeByTheRates) {
     const std::vector<Choice> makers = choices(before, {.rates = &rates});
     for (const Choice& choice : found) {
       const Plan& plan = choice.plan;
-      EXPECT_EQ(plan.blocks,
-                tested_kernel(spelled(plan)).blocks(task.shape, task.M, Objective::time));
-      EXPECT_LE(total(plan.phases).peak.value(), task.M) << to_string(plan);
+      EXPECT_EQ(
+          plan.blocks,
+          tested_kernel(spelled(plan)).blocks(task.problem.shape, task.memory.M, Objective::time));
+      EXPECT_LE(total(plan.phases).peak.value(), task.memory.M) << to_string(plan);
       double expected = seconds(plan, rates);
       Index words = io(plan);
       if (choice.forward) {
@@ -261,7 +265,7 @@ TEST(Planner, LeastTimeByTheRates) {
 // A kernel whose rates are far below the others' comes first; and several workers share it, not who
 // makes O and L for it.
 TEST(Planner, RatesDecide) {
-  const Task task{.shape = {500, 500, 32}, .M = 20000, .known = Known::nothing};
+  const Task task{.problem = {500, 500, 32}, .memory = 20000, .known = Known::nothing};
   for (const char* const fast : {"backward/small", "backward/flash", "backward/rows"}) {
     Rates rates{.origin = "made up", .kernels = {}};
     for (const TestedKernel& kernel : tested_kernels()) {
@@ -277,7 +281,7 @@ TEST(Planner, RatesDecide) {
 }
 
 TEST(Planner, RefusesNoShapeQuietly) {
-  EXPECT_THROW(static_cast<void>(choices({.shape = {0, 1, 1}, .M = 100})), ShapeMismatch);
+  EXPECT_THROW(static_cast<void>(choices({.problem = {0, 1, 1}, .memory = 100})), ShapeMismatch);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@
 
 namespace redblue {
 
-class MadeRows {
+class ProjectedRows {
  public:
   // Rows of A W, n x d. Opens the product's phase where they are made before.
-  MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
-           const SlowMatrix& A, const Factor& W, Workspace& workspace);
+  ProjectedRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
+                const SlowMatrix& A, const Factor& W, Workspace& workspace);
   // The rows I, transposed.
   [[nodiscard]] Tile read(Machine& machine, Range I) const;
 
@@ -31,18 +31,18 @@ class MadeRows {
 
 // Adds the blocks of the product only if making the rows before moves fewer words, `more` words
 // elsewhere included. Their presence in the plan is the decision.
-void put_made_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
-                   Blocks& blocks, Words more = 0);
+void plan_projected_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
+                         Blocks& blocks, Words more = 0);
 bool made_before(std::string_view name, const Blocks& blocks);
 // With `beside` words in fast memory while a row block's are made or read.
-PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
-                         Words beside = 0);
+PhaseCost projected_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
+                              Words beside = 0);
 
 // The loops of the product, where they are made before; and of one row block.
-void made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
-                    const RowProductNames& names);
-void read_made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
-                         const NestLoop& I, const RowProductNames& names,
-                         const NestWriter::Tiles& stays);
+void projected_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                         const RowProductNames& names);
+void read_projected_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                              const NestLoop& I, const RowProductNames& names,
+                              const NestWriter::Tiles& stays);
 
 }  // namespace redblue

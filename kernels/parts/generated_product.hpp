@@ -24,16 +24,17 @@ struct FactorCost {
 };
 
 // C is `of.rows` by `of.cols`.
-PhaseCost made_product_cost(std::string path, const Extents& of, const StationaryBlocks& by,
-                            const FactorCost& factor);
-void made_product_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
-                       const StationaryBlocks& by, const FactorCost& factor);
+PhaseCost generated_product_cost(std::string path, const ProductShape& of,
+                                 const StationaryBlocks& by, const FactorCost& factor);
+void generated_product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+                            const StationaryBlocks& by, const FactorCost& factor);
 
 // A phase of a kernel whose plan has blocks of that name. rows_of(I) is what stays for the rows I;
 // make(that, K, rows, part) the columns K of the rows `rows`, whose own words are `part` of it.
 template <class RowsOf, class Make>
-void made_product(Machine& machine, std::string_view name, const Blocks& plan, const SlowMatrix& B,
-                  SlowMatrix& C, const RowsOf& rows_of, const Make& make) {
+void generated_product(Machine& machine, std::string_view name, const Blocks& plan,
+                       const SlowMatrix& B, SlowMatrix& C, const RowsOf& rows_of,
+                       const Make& make) {
   const Phase phase(machine, name);
   const auto by = StationaryBlocks::get(name, plan);
   for (const Range I : blocks(C.rows(), by.rows)) {

@@ -1,4 +1,4 @@
-#include "kernels/parts/made_rows.hpp"
+#include "kernels/parts/projected_rows.hpp"
 
 #include <algorithm>
 #include <string>
@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-Extents extents(const Problem& problem) {
+ProductShape extents(const Problem& problem) {
   return {.rows = problem.shape.n, .cols = problem.shape.d, .depth = problem.shape.d};
 }
 
@@ -25,8 +25,9 @@ PhaseCost product_and_reads(std::string_view name, const RowPlan& by, const Bloc
 
 }  // namespace
 
-MadeRows::MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
-                   const SlowMatrix& A, const Factor& W, Workspace& workspace)
+ProjectedRows::ProjectedRows(Machine& machine, const RowPlan& by, const Blocks& blocks,
+                             std::string_view name, const SlowMatrix& A, const Factor& W,
+                             Workspace& workspace)
     : by_(by), name_(name), A_(A), W_(W) {
   if (made_before(name, blocks)) {
     before_ = workspace.matrix(std::string(name), A.rows(), W.cols(),
@@ -35,7 +36,7 @@ MadeRows::MadeRows(Machine& machine, const RowPlan& by, const Blocks& blocks, st
   }
 }
 
-Tile MadeRows::read(Machine& machine, Range I) const {
+Tile ProjectedRows::read(Machine& machine, Range I) const {
   if (before_) {
     const Phase phase(machine, name_);
     return machine.read(transposed(before_->row_block(I)));
@@ -44,10 +45,10 @@ Tile MadeRows::read(Machine& machine, Range I) const {
                        : rows_times(machine, by_, name_, A_, I, W_.stored);
 }
 
-void put_made_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
-                   Blocks& blocks, Words more) {
+void plan_projected_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
+                         Blocks& blocks, Words more) {
   Blocks with = blocks;
-  put_product(name, extents(by.problem), M, objective, with);
+  plan_product(name, extents(by.problem), M, objective, with);
   const PhaseCost before = product_and_reads(name, by, with);
   if (before.reads + before.writes + more < as_needed(name, by).reads) {
     blocks = std::move(with);
@@ -58,8 +59,8 @@ bool made_before(std::string_view name, const Blocks& blocks) {
   return blocks.contains(std::string(name) + ".rows");
 }
 
-PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
-                         Words beside) {
+PhaseCost projected_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
+                              Words beside) {
   const bool before = made_before(name, blocks);
   PhaseCost cost = before ? product_and_reads(name, by, blocks) : as_needed(name, by);
   if (before) {
@@ -71,17 +72,17 @@ PhaseCost made_rows_cost(std::string_view name, const RowPlan& by, const Blocks&
   return cost;
 }
 
-void made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
-                    const RowProductNames& names) {
+void projected_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                         const RowProductNames& names) {
   if (made_before(names.result, blocks)) {
     const std::string right = std::string(names.right) + (names.transposed ? "^T" : "");
     product_phase_nest(nest, {names.result, names.left, right}, extents(by.problem), blocks);
   }
 }
 
-void read_made_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
-                         const NestLoop& I, const RowProductNames& names,
-                         const NestWriter::Tiles& stays) {
+void read_projected_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
+                              const NestLoop& I, const RowProductNames& names,
+                              const NestWriter::Tiles& stays) {
   if (made_before(names.result, blocks)) {
     nest.phase(names.result, [&] { nest.read({{names.result, I, by.problem.shape.d}}); });
   } else {

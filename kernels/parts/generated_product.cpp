@@ -1,4 +1,4 @@
-#include "kernels/parts/made_product.hpp"
+#include "kernels/parts/generated_product.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace redblue {
 
-PhaseCost made_product_cost(std::string path, const Extents& of, const StationaryBlocks& by,
-                            const FactorCost& factor) {
+PhaseCost generated_product_cost(std::string path, const ProductShape& of,
+                                 const StationaryBlocks& by, const FactorCost& factor) {
   const auto [rows, cols, depth] = of;
   const Words r = std::min(rows, by.rows);
   const Words c = std::min(cols, by.cols);
@@ -23,8 +23,8 @@ PhaseCost made_product_cost(std::string path, const Extents& of, const Stationar
           .flops = 2 * all * cols};
 }
 
-void made_product_nest(NestWriter& nest, const ProductNames& names, const Extents& of,
-                       const StationaryBlocks& by, const FactorCost& factor) {
+void generated_product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+                            const StationaryBlocks& by, const FactorCost& factor) {
   const NestLoop I("I", "rows", of.rows, by.rows);
   const NestLoop J("J", "columns", of.cols, by.cols);
   const NestLoop K("K", "depth", of.depth, by.depth);
