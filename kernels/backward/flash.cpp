@@ -8,7 +8,6 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/product.hpp"
-#include "kernels/parts/project.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -44,7 +43,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
     });
   });
   nest.phase("g", [&] {
-    product_nest(nest, {"g", "A1^T", "dQ"}, d, d, n, {by["g.rows"], by["g.cols"], by["g.depth"]});
+    product_nest(nest, {"g", "A1^T", "dQ"}, {d, d, n}, {by["g.rows"], by["g.cols"], by["g.depth"]});
   });
   return nest.lines();
 }
@@ -211,7 +210,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
        .writes = T * nd + 2 * md,
        .peak = core_peak(d, std::min(n, Br), std::min(m, Bc)),
        .flops = 10 * nd * m},
-      product_cost("g", d, d, n, {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}),
+      product_cost("g", {d, d, n}, {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}),
   };
 }
 

@@ -7,7 +7,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
-#include "kernels/parts/project.hpp"
+#include "kernels/parts/product.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"

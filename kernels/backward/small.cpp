@@ -24,12 +24,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestTile f("f", I, J), q("q", I, J), p("p", I, J), v("v", I);
   NestWriter nest;
   nest.phase("phase1", [&] {
-    nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, n, d, d, square(B)); });
+    nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
     softmax_nest(nest, "A", problem, B, false);
   });
   nest.phase("phase2", [&] {
-    nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, m, d, d, square(B)); });
-    nest.phase("q", [&] { product_nest(nest, {"q", "dO", "h^T"}, n, m, d, square(B)); });
+    nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
+    nest.phase("q", [&] { product_nest(nest, {"q", "dO", "h^T"}, {n, m, d}, square(B)); });
   });
   nest.phase("phase3", [&] {
     nest.loop(I, [&] {
@@ -42,8 +42,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     });
   });
   nest.phase("phase4", [&] {
-    nest.phase("T", [&] { product_nest(nest, {"T", "A1^T", "p"}, d, m, n, square(B)); });
-    nest.phase("g", [&] { product_nest(nest, {"g", "T", "A2"}, d, d, m, square(B)); });
+    nest.phase("T", [&] { product_nest(nest, {"T", "A1^T", "p"}, {d, m, n}, square(B)); });
+    nest.phase("g", [&] { product_nest(nest, {"g", "T", "A2"}, {d, d, m}, square(B)); });
   });
   return nest.lines();
 }
@@ -145,15 +145,15 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words c = std::min(m, B);
   const Words nm = Words(n) * m;
   return {
-      product_cost("phase1/S", n, d, d, square(B)),
+      product_cost("phase1/S", {n, d, d}, square(B)),
       softmax_score_cost("phase1/A", problem, B),
       softmax_normalise_cost("phase1/f", problem, B, false),
-      product_cost("phase2/h", m, d, d, square(B)),
-      product_cost("phase2/q", n, m, d, square(B)),
+      product_cost("phase2/h", {m, d, d}, square(B)),
+      product_cost("phase2/q", {n, m, d}, square(B)),
       {.path = "phase3/v", .reads = 2 * nm, .writes = 0, .peak = b + 2 * b * c, .flops = 0},
       {.path = "phase3/p", .reads = 2 * nm, .writes = nm, .peak = b + 3 * b * c, .flops = 0},
-      product_cost("phase4/T", d, m, n, square(B)),
-      product_cost("phase4/g", d, d, m, square(B)),
+      product_cost("phase4/T", {d, m, n}, square(B)),
+      product_cost("phase4/g", {d, d, m}, square(B)),
   };
 }
 

@@ -8,7 +8,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/online_softmax.hpp"
-#include "kernels/parts/project.hpp"
+#include "kernels/parts/product.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"

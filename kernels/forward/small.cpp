@@ -17,10 +17,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const Index B = blocks["B"];
   NestWriter nest;
-  nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, n, d, d, square(B)); });
+  nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
   softmax_nest(nest, "s", problem, B, true);
-  nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, m, d, d, square(B)); });
-  nest.phase("O", [&] { product_nest(nest, {"O", "f", "h"}, n, d, m, square(B)); });
+  nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
+  nest.phase("O", [&] { product_nest(nest, {"O", "f", "h"}, {n, d, m}, square(B)); });
   return nest.lines();
 }
 
@@ -49,9 +49,9 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Index B = blocks["B"];
-  return {product_cost("S", n, d, d, square(B)), softmax_score_cost("s", problem, B),
-          softmax_normalise_cost("f", problem, B, true), product_cost("h", m, d, d, square(B)),
-          product_cost("O", n, d, m, square(B))};
+  return {product_cost("S", {n, d, d}, square(B)), softmax_score_cost("s", problem, B),
+          softmax_normalise_cost("f", problem, B, true), product_cost("h", {m, d, d}, square(B)),
+          product_cost("O", {n, d, m}, square(B))};
 }
 
 // f with S and s, then f with h.

@@ -12,7 +12,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   NestWriter nest;
   nest.phase("C", [&] {
     const Shape& shape = problem.shape;
-    product_nest(nest, {"C", "A", "B"}, shape.n, shape.m, shape.d, square(blocks["B"]));
+    product_nest(nest, {"C", "A", "B"}, {shape.n, shape.m, shape.d}, square(blocks["B"]));
   });
   return nest.lines();
 }
@@ -24,7 +24,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
-      product_cost("C", problem.shape.n, problem.shape.m, problem.shape.d, square(blocks["B"]))};
+      product_cost("C", {problem.shape.n, problem.shape.m, problem.shape.d}, square(blocks["B"]))};
 }
 
 }  // namespace

@@ -4,81 +4,42 @@
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/fit.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
-namespace {
 
-// What differs between a factor and a transposed one: its extents and where a block of it
-// lies. The left one's tile enters the multiplication as it is stored, the right one's is
-// transposed on its way in.
-Index rows(const SlowMatrix& A) {
-  return A.rows();
-}
-Index rows(TransposedMatrix A) {
-  return A.of.cols();
-}
-Index cols(const SlowMatrix& A) {
-  return A.cols();
-}
-Index cols(TransposedMatrix A) {
-  return A.of.rows();
-}
-ConstBlock stored(const SlowMatrix& A, Range rows, Range cols) {
-  return A.block(rows, cols);
-}
-ConstBlock stored(TransposedMatrix A, Range rows, Range cols) {
-  return A.of.block(cols, rows);
-}
-ConstView as(const SlowMatrix&, const Tile& tile) {
-  return tile;
-}
-Transposed<ConstView> as(TransposedMatrix, const Tile& tile) {
-  return transposed(tile);
-}
-ConstBlock as(const SlowMatrix&, const ConstBlock& block) {
-  return block;
-}
-Transposed<ConstBlock> as(TransposedMatrix, const ConstBlock& block) {
-  return transposed(block);
+Tile read(Machine& machine, const Factor& A, Range rows, Range cols) {
+  return A.transposed ? machine.read(transposed(A.stored.block(cols, rows)))
+                      : machine.read(A.stored.block(rows, cols));
 }
 
-template <class Left, class Right>
-void multiply_blocks(Machine& machine, ProductBlocks by, const Left& A, const Right& B,
-                     SlowMatrix& C) {
-  require(cols(A) == rows(B) && C.rows() == rows(A) && C.cols() == cols(B),
+void require_conforming(const Factor& A, const Factor& B, const SlowMatrix& C) {
+  require(A.cols() == B.rows() && C.rows() == A.rows() && C.cols() == B.cols(),
           "C = A B: the matrices conform");
+}
+
+std::string sum_text(const NestTile& result, const NestTile& left, const NestTile& right) {
+  return result.text() + " += " + left.text() + " " + right.text();
+}
+
+void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C) {
+  require_conforming(A, B, C);
   for (const Range I : blocks(C.rows(), by.rows)) {
     for (const Range J : blocks(C.cols(), by.cols)) {
       Tile c = machine.initialize(C.name(), I.size(), J.size());  // C_IJ (R, C)
-      for (const Range K : blocks(cols(A), by.depth)) {
-        const Tile a = machine.read(stored(A, I, K));         // A_IK (R, K), as it is stored
-        const Tile b = machine.read(as(B, stored(B, K, J)));  // B_KJ (K, C)
-        multiply_add(as(A, a), b, c);
+      for (const Range K : blocks(A.cols(), by.depth)) {
+        const Tile a = read(machine, A, I, K);  // A_IK (R, K)
+        const Tile b = read(machine, B, K, J);  // B_KJ (K, C)
+        multiply_add(a, b, c);
       }
       machine.write(c, C.block(I, J));
     }
   }
 }
 
-}  // namespace
-
-void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, const SlowMatrix& B,
-             SlowMatrix& C) {
-  multiply_blocks(machine, by, A, B, C);
-}
-
-void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, TransposedMatrix B,
-             SlowMatrix& C) {
-  multiply_blocks(machine, by, A, B, C);
-}
-
-void product(Machine& machine, ProductBlocks by, TransposedMatrix A, const SlowMatrix& B,
-             SlowMatrix& C) {
-  multiply_blocks(machine, by, A, B, C);
-}
-
-PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, ProductBlocks by) {
+PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by) {
+  const auto [rows, cols, depth] = of;
   const Words r = std::min(rows, by.rows);
   const Words c = std::min(cols, by.cols);
   const Words k = std::min(depth, by.depth);
@@ -90,21 +51,66 @@ PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, Pr
           .flops = Words(2) * rows * cols * depth};
 }
 
-std::string sum_text(const NestTile& result, const NestTile& left, const NestTile& right) {
-  return result.text() + " += " + left.text() + " " + right.text();
-}
-
-void product_nest(NestWriter& nest, const ProductNames& names, Index rows, Index cols, Index depth,
+void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by) {
-  const NestLoop I("I", "rows", rows, by.rows);
-  const NestLoop J("J", "columns", cols, by.cols);
-  const NestLoop K("K", "depth", depth, by.depth);
+  const NestLoop I("I", "rows", of.rows, by.rows);
+  const NestLoop J("J", "columns", of.cols, by.cols);
+  const NestLoop K("K", "depth", of.depth, by.depth);
   const NestTile c(names.result, I, J), a(names.left, I, K), b(names.right, K, J);
   nest.loop(I, [&] {
     nest.loop(J, [&] {
       nest.loop(K, {c}, [&] { nest.step(sum_text(c, a, b), {a, b}); });
       nest.write({c});
     });
+  });
+}
+
+void project(Machine& machine, ProjectBlocks by, const SlowMatrix& A, const SlowMatrix& X,
+             SlowMatrix& S) {
+  require_conforming(A, X, S);
+  for (const Range I : blocks(A.rows(), by.rows)) {
+    const Tile a = machine.read(A.row_block(I));  // A_I (r, d)
+    for (const Range J : blocks(X.cols(), by.cols)) {
+      const Tile x = machine.read(X.block({0, X.rows()}, J));     // X_J (d, c)
+      Tile s = machine.initialize(S.name(), I.size(), J.size());  // S_IJ (r, c)
+      multiply_add(a, x, s);
+      machine.write(s, S.block(I, J));
+    }
+  }
+}
+
+namespace {
+
+Words project_peak(Index d, Index r, Index c) {
+  return Words(r) * d + Words(d) * c + Words(r) * c;
+}
+
+}  // namespace
+
+ProjectBlocks fit_project(Index rows, Index d, Index M) {
+  const auto fits = [&](Index r, Index c) { return project_peak(d, r, c) <= Words(M); };
+  const Index r =
+      even(rows, largest(std::min(rows, M), [&](Index tried) { return fits(tried, 1); }));
+  const Index c = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, tried); }));
+  return {r, c};
+}
+
+PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by) {
+  return {.path = std::move(path),
+          .reads = Words(rows) * d + Words(d) * d * ceil_div(rows, by.rows),
+          .writes = Words(rows) * d,
+          .peak = project_peak(d, std::min(rows, by.rows), std::min(d, by.cols)),
+          .flops = Words(2) * rows * d * d};
+}
+
+void project_nest(NestWriter& nest, const ProductNames& names, Index rows, Index d,
+                  ProjectBlocks by) {
+  const NestLoop I("I", "rows", rows, by.rows);
+  const NestLoop J("J", "columns", d, by.cols);
+  const NestTile s(names.result, I, J), a(names.left, I, d), x(names.right, d, J);
+  nest.loop(I, [&] {
+    nest.read({a});
+    nest.loop(J, {a}, [&] { nest.step(s.text() + " = " + a.text() + " " + x.text(), {x}, {s}); });
   });
 }
 

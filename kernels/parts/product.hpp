@@ -1,10 +1,7 @@
 #pragma once
-// C = A B in blocks: a block of C stays while blocks of A and B pass, and is written once.
-//
-// With R x K and K x C blocks for a (rows x depth) by (depth x cols) product:
-//   reads   rows depth ceil(cols / C) + depth cols ceil(rows / R)
-//   writes  rows cols
-//   peak    R C + R K + K C
+// C = A B. Here in blocks that come and go: of C, A and B; or of rows of A, to which columns of B
+// come. kernels/parts/stationary.hpp has the products of fewest words, in which one block stays;
+// kernels/parts/generated_product.hpp those whose A is made as it is needed.
 
 #include <string>
 #include <string_view>
@@ -12,16 +9,48 @@
 #include "kernels/nest.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/slow_matrix.hpp"
+#include "memsim/tile.hpp"
 
 namespace redblue {
 
 class Machine;
+
+// C is rows x cols.
+struct ProductShape {
+  Index rows, cols, depth;
+};
 
 using TransposedMatrix = Transposed<const SlowMatrix&>;
 inline TransposedMatrix transposed(const SlowMatrix& matrix) {
   return {matrix};
 }
 
+// A matrix or its transpose, as a factor.
+struct Factor {
+  Factor(const SlowMatrix& matrix) : stored(matrix) {}
+  Factor(TransposedMatrix matrix) : stored(matrix.of), transposed(true) {}
+  const SlowMatrix& stored;
+  bool transposed = false;
+
+  [[nodiscard]] Index rows() const { return transposed ? stored.cols() : stored.rows(); }
+  [[nodiscard]] Index cols() const { return transposed ? stored.rows() : stored.cols(); }
+};
+// A block as the product has it, whichever way it is stored.
+Tile read(Machine& machine, const Factor& A, Range rows, Range cols);
+// Throws: ShapeMismatch.
+void require_conforming(const Factor& A, const Factor& B, const SlowMatrix& C);
+
+// The matrices of C = A B, for the text of a nest; and the text of one of its steps.
+struct ProductNames {
+  std::string_view result, left, right;
+};
+std::string sum_text(const NestTile& result, const NestTile& left, const NestTile& right);
+
+// A block of C stays while blocks of A and B pass, and is written once. With R x K and K x C
+// blocks:
+//   reads   rows depth ceil(cols / C) + depth cols ceil(rows / R)
+//   writes  rows cols
+//   peak    R C + R K + K C
 struct ProductBlocks {
   Index rows;
   Index cols;
@@ -30,23 +59,28 @@ struct ProductBlocks {
 constexpr ProductBlocks square(Index B) {
   return {B, B, B};
 }
-
-void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, const SlowMatrix& B,
-             SlowMatrix& C);
-void product(Machine& machine, ProductBlocks by, const SlowMatrix& A, TransposedMatrix B,
-             SlowMatrix& C);
-void product(Machine& machine, ProductBlocks by, TransposedMatrix A, const SlowMatrix& B,
-             SlowMatrix& C);
-
-PhaseCost product_cost(std::string path, Index rows, Index cols, Index depth, ProductBlocks by);
-
-// The matrices of C = A B, for the text of a nest.
-struct ProductNames {
-  std::string_view result, left, right;
-};
-void product_nest(NestWriter& nest, const ProductNames& names, Index rows, Index cols, Index depth,
+void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C);
+PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by);
+void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by);
-// "S_IJ += A1_IK X_KJ".
-std::string sum_text(const NestTile& result, const NestTile& left, const NestTile& right);
+
+// S = A X, with d x d words of X, as in the paper's Algorithm 7: a row block of A stays, column
+// blocks of X pass, and each block of S is written when it is made. With r rows of A and c columns
+// of X, T = ceil(rows / r):
+//   reads   rows d + d^2 T
+//   writes  rows d
+//   peak    r d + d c + r c
+// The words depend on r alone, so the fitting blocks of fewest words have the largest r that
+// fits beside one column of X; then r is evened out and c grows into what is left.
+struct ProjectBlocks {
+  Index rows;
+  Index cols;
+};
+void project(Machine& machine, ProjectBlocks by, const SlowMatrix& A, const SlowMatrix& X,
+             SlowMatrix& S);
+ProjectBlocks fit_project(Index rows, Index d, Index M);
+PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by);
+void project_nest(NestWriter& nest, const ProductNames& names, Index rows, Index d,
+                  ProjectBlocks by);
 
 }  // namespace redblue

@@ -27,11 +27,6 @@ StationaryBlocks mirrored(const StationaryBlocks& by) {
   return {.rows = by.cols, .cols = by.rows, .depth = by.depth, .piece = by.piece};
 }
 
-// A block as the product has it, whichever way it is stored; or transposed.
-Tile read(Machine& machine, const Factor& A, Range rows, Range cols) {
-  return A.transposed ? machine.read(transposed(A.stored.block(cols, rows)))
-                      : machine.read(A.stored.block(rows, cols));
-}
 Tile read_transposed(Machine& machine, const Factor& A, Range rows, Range cols) {
   return read(machine, mirrored(A), cols, rows);
 }
@@ -129,8 +124,7 @@ StationaryBlocks StationaryBlocks::get(std::string_view name, const Blocks& bloc
 
 void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
                         const Factor& B, SlowMatrix& C) {
-  require(A.cols() == B.rows() && C.rows() == A.rows() && C.cols() == B.cols(),
-          "C = A B: the matrices conform");
+  require_conforming(A, B, C);
   const auto code = what == Stays::C ? C_stays : A_stays;
   if (is_mirrored({A.rows(), B.cols(), A.cols()}, by, what)) {
     code(machine, mirrored(by), mirrored(B), mirrored(A), {C, true});

@@ -24,28 +24,12 @@ namespace redblue {
 
 enum class Stays { A, B, C };
 
-// Of a product: C is rows x cols.
-struct ProductShape {
-  Index rows, cols, depth;
-};
-
 struct StationaryBlocks {
   Index rows = 1, cols = 1, depth = 1, piece = 1;
 
   // As "S.rows" and so on; as "rows" without a name.
   void put(std::string_view name, Blocks& blocks) const;
   static StationaryBlocks get(std::string_view name, const Blocks& blocks);
-};
-
-// A matrix or its transpose, as a factor.
-struct Factor {
-  Factor(const SlowMatrix& matrix) : stored(matrix) {}
-  Factor(TransposedMatrix matrix) : stored(matrix.of), transposed(true) {}
-  const SlowMatrix& stored;
-  bool transposed = false;
-
-  [[nodiscard]] Index rows() const { return transposed ? stored.cols() : stored.rows(); }
-  [[nodiscard]] Index cols() const { return transposed ? stored.rows() : stored.cols(); }
 };
 
 void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
