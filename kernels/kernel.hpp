@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/nest.hpp"
@@ -162,6 +163,8 @@ struct Kernel {
   // The kernel that does the same arithmetic to each key; its rates stand in for a kernel that was
   // never timed. Empty: none.
   std::string_view kin = {};
+  // Of a kernel of a family: the axes of the family and where this one stands on each.
+  std::vector<std::pair<std::string_view, std::string_view>> axes = {};
 
   KernelSchedule schedule;
   Formula formula;

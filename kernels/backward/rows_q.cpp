@@ -350,12 +350,15 @@ Words recentred_blocks(const Problem& problem, const Blocks& blocks) {
 }  // namespace
 
 Kernel backward_rows_q(Start start) {
+  const std::vector<std::pair<std::string_view, std::string_view>> axes = {{"q", "stored"},
+                                                                           {"sink", "W"}};
   if (start == Start::given) {
     return {.name = "backward/rows-q",
             .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
             .pass = Pass::backward,
             .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
             .returns = {kg},
+            .axes = axes,
             .schedule = {.code = code},
             .formula = {.cost = cost_of(stages),
                         .intermediates = intermediates,
@@ -367,6 +370,7 @@ Kernel backward_rows_q(Start start) {
           .pass = Pass::backward,
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
+          .axes = axes,
           .schedule = {.code = code_onepass},
           .formula = {.cost = cost_of(stages_onepass),
                       .intermediates = intermediates_onepass,

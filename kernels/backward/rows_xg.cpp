@@ -240,6 +240,7 @@ Kernel backward_rows_xg() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg},
       .shares_keys = true,
+      .axes = {{"q", "made"}, {"sink", "X and g stay"}},
       .schedule = {.code = code},
       .formula = {.cost = cost, .nest = loop_nest},
       .fitting = {.fit =

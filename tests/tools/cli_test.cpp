@@ -573,6 +573,9 @@ TEST_F(Command, ListNamesEveryKernel) {
   for (std::size_t i = 0; i < tested_kernels().size(); ++i) {
     const TestedKernel kernel = tested_kernels()[i];
     EXPECT_EQ(plain["kernels"][i]["name"], kernel.name);
+    EXPECT_EQ(plain["kernels"][i]["kernel"], kernel.kernel->name);
+    EXPECT_EQ(plain["kernels"][i]["axes"]["sharing"],
+              kernel.sharing == Sharing::none ? "none" : "kv");
     EXPECT_FALSE(plain["kernels"][i].contains("least_M"));
     EXPECT_EQ(sized["kernels"][i]["least_M"], kernel.least_M({37, 23, 11}));
     EXPECT_EQ(csv[i].at("kernel"), kernel.name);
