@@ -49,7 +49,7 @@ bool resumes(const Request& request) {
 }
 
 // The extents of a problem as they become known, each with the first option or file that gave it.
-class ProductShape {
+class Extents {
  public:
   void set(Index Shape::*which, Index value, const std::string& who) {
     set(letter(which), value, who);
@@ -227,7 +227,7 @@ void fill_made(const Request& request, const Signature& operand, const Shape& sh
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers, const std::vector<FoundOperand>& found) {
   const std::vector<Signature> given = kernel.given();
-  ProductShape extents;
+  Extents extents;
   if (request.n) {
     extents.set(&Shape::n, *request.n, request.said("--n"));
   }
