@@ -10,11 +10,12 @@
 namespace redblue {
 
 BenchProblem::BenchProblem(const KernelName& kernel, const Shape& shape)
-    : problem_(shape, kernel.sharing) {
+    : kernel_(*kernel.kernel),
+      problem_(kernel.kernel->with_inputs(Problem(shape, kernel.sharing))) {
   for (const Signature& operand : kernel.given()) {
     const std::span<float> words = add(operand);
     if (operand.name != "O" && operand.name != "L") {
-      fill_input(operand.name, shape, 1, 1, 0, operand.rows_of(shape), words);
+      fill_input(operand.name, problem_, 1, 1, 0, operand.rows_of(shape), words);
     }
     io_.give(matrices_.at(operand.name));
   }
@@ -37,7 +38,7 @@ std::span<float> BenchProblem::add(const Signature& operand) {
 }
 
 void BenchProblem::make_forward() {
-  const Kernel& forward = find_kernel("forward/rows");
+  const Kernel& forward = find_kernel(std::string(to_string(forward_of(kernel_.pass))) + "/rows");
   const Plan plan =
       forward.plan(problem_, std::max(Index{1} << 16, forward.least_M(problem_)), Objective::time);
   Operands io;

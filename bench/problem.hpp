@@ -12,7 +12,8 @@ namespace redblue {
 
 class BenchProblem {
  public:
-  // Operands are from seed 1; O and L, if the kernel is given them, are from forward/rows.
+  // Operands are from seed 1; O and L, if the kernel is given them, are from forward/rows
+  // or attention/rows.
   BenchProblem(const KernelName& kernel, const Shape& shape);
 
   [[nodiscard]] const Operands& io() const { return io_; }
@@ -24,6 +25,7 @@ class BenchProblem {
   std::span<float> add(const Signature& operand);
   void make_forward();
 
+  const Kernel& kernel_;
   Problem problem_;
   std::map<std::string_view, std::vector<float>> buffers_;
   std::map<std::string_view, SlowMatrix> matrices_;

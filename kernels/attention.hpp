@@ -3,6 +3,8 @@
 //
 //   S = A1 X, h = A3 Y, f = softmax(S A2^T) by rows, O = f h, L = log of the rows' sums of
 //   exp(S A2^T); given dO: q = dO h^T, v = rowsum(f * q), p = f * (q - v), g = A1^T p A2.
+//
+// Of plain inputs, S = c Q, A2 = K, h = V; dQ = c p K, dK = p^T S, dV = f^T dO.
 
 #include <string_view>
 
@@ -15,6 +17,9 @@ inline constexpr Signature kA2{"A2", &Shape::m, &Shape::d};
 inline constexpr Signature kA3{"A3", &Shape::m, &Shape::d};
 inline constexpr Signature kX{"X", &Shape::d, &Shape::d};
 inline constexpr Signature kY{"Y", &Shape::d, &Shape::d};
+inline constexpr Signature kQ{"Q", &Shape::n, &Shape::d};
+inline constexpr Signature kK{"K", &Shape::m, &Shape::d};
+inline constexpr Signature kV{"V", &Shape::m, &Shape::d};
 inline constexpr Signature kdO{"dO", &Shape::n, &Shape::d};
 inline constexpr Signature kO{"O", &Shape::n, &Shape::d};
 inline constexpr Signature kL{"L", &Shape::n, nullptr, Holds::sums};
@@ -22,6 +27,18 @@ inline constexpr Signature kg{"g", &Shape::d, &Shape::d, Holds::sums};
 inline constexpr Signature kdQ{"dQ", &Shape::n, &Shape::d};
 inline constexpr Signature kdK{"dK", &Shape::m, &Shape::d};
 inline constexpr Signature kdV{"dV", &Shape::m, &Shape::d};
+
+// What the matrices of a problem are called: `rows` is S, or c Q; values are the keys where they
+// are shared.
+struct InputNames {
+  std::string_view queries, keys, values, rows;
+};
+constexpr InputNames names_of(const Problem& problem) {
+  const bool shared = problem.sharing != Sharing::none;
+  return problem.inputs == Inputs::weighted
+             ? InputNames{kA1.name, kA2.name, shared ? kA2.name : kA3.name, "S"}
+             : InputNames{kQ.name, kK.name, shared ? kK.name : kV.name, "Q"};
+}
 
 // O and L, which the forward pass makes for a backward one.
 inline bool made_by_forward(std::string_view operand) {

@@ -51,6 +51,11 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
 
 }  // namespace
 
+std::string_view to_string(Pass pass) {
+  constexpr std::string_view names[] = {"product", "forward", "backward", "attention", "gradients"};
+  return names[static_cast<std::size_t>(pass)];
+}
+
 const SlowMatrix& Operands::in(std::string_view name) const {
   return by_name(given_, name);
 }
@@ -63,13 +68,15 @@ Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective ob
   check_problem(*this, problem, memory.M);
   require(memory.prefetch > 0, "a prefetch is at least 1");
   check_prefetch(*this, problem, memory.prefetch);
-  return fitting.fit(problem, memory, objective);
+  return fitting.fit(with_inputs(problem), memory, objective);
 }
 
 std::vector<Signature> Kernel::given(Sharing sharing) const {
   std::vector<Signature> given = operands;
   if (sharing != Sharing::none && shares_keys) {
-    std::erase_if(given, [](const Signature& operand) { return operand.name == kA3.name; });
+    std::erase_if(given, [](const Signature& operand) {
+      return operand.name == kA3.name || operand.name == kV.name;
+    });
   }
   return given;
 }
@@ -104,12 +111,13 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& bl
     require(size > 0, "a block is at least 1");
   }
   check_prefetch(*this, problem, prefetch_of(blocks));
-  return {std::string(name), problem, memory.M, blocks, formula.cost(problem, blocks)};
+  const Problem asked = with_inputs(problem);
+  return {std::string(name), asked, memory.M, blocks, formula.cost(asked, blocks)};
 }
 
 Index Kernel::least_M(const Problem& problem, Index prefetch) const {
   check_problem(*this, problem, 1);
-  return total(formula.cost(problem, blocks(problem, {1, prefetch}, Objective::words)))
+  return total(formula.cost(with_inputs(problem), blocks(problem, {1, prefetch}, Objective::words)))
       .peak.value();
 }
 

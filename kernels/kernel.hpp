@@ -149,8 +149,21 @@ struct Numerics {
   bool folds_partial_sums = false;
 };
 
-// What a kernel computes: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO.
-enum class Pass : std::uint8_t { product, forward, backward };
+// What a kernel computes: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO; O and L of Q, K,
+// V; dQ, dK, dV of these and dO.
+enum class Pass : std::uint8_t { product, forward, backward, attention, gradients };
+
+std::string_view to_string(Pass pass);
+constexpr Inputs inputs_of(Pass pass) {
+  return pass == Pass::attention || pass == Pass::gradients ? Inputs::plain : Inputs::weighted;
+}
+// The pass that makes O and L for this one.
+constexpr Pass forward_of(Pass pass) {
+  return inputs_of(pass) == Inputs::plain ? Pass::attention : Pass::forward;
+}
+constexpr bool is_backward(Pass pass) {
+  return pass == Pass::backward || pass == Pass::gradients;
+}
 
 struct Kernel {
   std::string_view name = {};
@@ -158,7 +171,7 @@ struct Kernel {
   Pass pass = Pass::product;
   std::vector<Signature> operands = {};  // of a problem in which none are shared
   std::vector<Signature> returns = {};
-  // Takes problems in which A3 is A2, and reads it once.
+  // Takes problems in which values are keys (A3 is A2, V is K), and reads them once.
   bool shares_keys = false;
   // The kernel that does the same arithmetic to each key; its rates stand in for a kernel that was
   // never timed. Empty: none.
@@ -171,7 +184,7 @@ struct Kernel {
   Fitting fitting;
   Numerics numerics = {};
 
-  // All operands, or all but A3 where that is A2.
+  // All operands, or all but the values where these are the keys.
   [[nodiscard]] std::vector<Signature> given(Sharing sharing = Sharing::none) const;
   [[nodiscard]] bool needs_forward() const;  // is given O and L
   [[nodiscard]] bool Y_meets_rows(const Problem& problem) const {
@@ -182,6 +195,11 @@ struct Kernel {
   // Of a kernel that may be split.
   [[nodiscard]] static Index row_blocks(const Plan& plan);
   [[nodiscard]] Words intermediates(const Plan& plan) const;
+  // The problem with the inputs that this kernel has.
+  [[nodiscard]] Problem with_inputs(Problem problem) const {
+    problem.inputs = inputs_of(pass);
+    return problem;
+  }
 
   // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
   // more than 1 where no keys are streamed, and for shared keys that the kernel does not take, as
@@ -209,7 +227,8 @@ const std::vector<Kernel>& kernels();
 // By its registered name; a spelling is for parse_kernel_name(). Throws: std::out_of_range.
 const Kernel& find_kernel(std::string_view name);
 
-// A kernel and how it is asked to share: NAME-shared is another spelling of NAME where A3 is A2.
+// A kernel and how it is asked to share: NAME-shared is another spelling of NAME where values are
+// keys.
 struct KernelName {
   const Kernel* kernel = nullptr;
   Sharing sharing = Sharing::none;
@@ -217,7 +236,10 @@ struct KernelName {
   [[nodiscard]] std::vector<Signature> given() const { return kernel->given(sharing); }
   [[nodiscard]] std::string text() const { return spelled(kernel->name, sharing); }
   [[nodiscard]] std::string summary() const {
-    return (sharing == Sharing::none ? "" : "where A3 is A2: ") + std::string(kernel->summary);
+    return (sharing == Sharing::none                      ? ""
+            : inputs_of(kernel->pass) == Inputs::weighted ? "where A3 is A2: "
+                                                          : "where V is K: ") +
+           std::string(kernel->summary);
   }
 };
 // What the plan's kernel is given.

@@ -1,7 +1,9 @@
 #pragma once
-// The mathematics that is asked for: how large, and which operands are one.
+// The mathematics that is asked for: how large, of which operands, and which of them are one.
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
@@ -21,6 +23,10 @@ struct Shape {
 // use it, a kernel reads A1 and A2 apart.
 enum class Sharing : std::uint8_t { none, kv, self };
 
+// What scores and values are made of: s = (A1 X) A2^T and A3 Y; or s = c Q K^T and V, with a scale
+// c of the softmax.
+enum class Inputs : std::uint8_t { weighted, plain };
+
 struct Problem {
   Problem() = default;
   explicit Problem(const Shape& of, Sharing by = Sharing::none) : shape(of), sharing(by) {}
@@ -28,6 +34,15 @@ struct Problem {
 
   Shape shape;
   Sharing sharing = Sharing::none;
+  Inputs inputs = Inputs::weighted;    // a kernel has one of the two, and plans with it
+  std::optional<float> softmax_scale;  // of plain inputs, where it is not 1 / sqrt(d)
+
+  // c.
+  [[nodiscard]] float scale() const {
+    return inputs == Inputs::weighted ? 1.0F
+                                      : softmax_scale.value_or(static_cast<float>(
+                                            1 / std::sqrt(static_cast<double>(shape.d))));
+  }
 
   // The matrices that a key is read from: A2 and A3, or one for both.
   [[nodiscard]] Index key_sources() const { return sharing == Sharing::none ? 2 : 1; }

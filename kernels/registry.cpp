@@ -4,7 +4,35 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/attention.hpp"
+
 namespace redblue {
+
+namespace {
+
+// The same schedule for Q, K, V as they are in place of A1 X, A2 and A3 Y.
+Kernel plain(Kernel kernel, std::string_view name, std::string_view summary) {
+  kernel.kin = kernel.name;
+  kernel.name = name;
+  kernel.summary = summary;
+  kernel.pass = kernel.pass == Pass::forward ? Pass::attention : Pass::gradients;
+  for (Signature& operand : kernel.operands) {
+    operand = operand.name == kA1.name   ? kQ
+              : operand.name == kA2.name ? kK
+              : operand.name == kA3.name ? kV
+                                         : operand;
+  }
+  std::erase_if(kernel.operands, [](const Signature& operand) {
+    return operand.name == kX.name || operand.name == kY.name;
+  });
+  std::erase_if(kernel.returns, [](const Signature& result) { return result.name == kg.name; });
+  kernel.numerics.X_meets_keys = false;
+  kernel.numerics.Y_meets_rows = false;
+  kernel.numerics.Y_meets_rows_if_shared = false;
+  return kernel;
+}
+
+}  // namespace
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
@@ -19,6 +47,13 @@ const std::vector<Kernel>& kernels() {
       forward_rows_resident(),
       forward_columns(),
       forward_tiles(),
+      plain(forward_rows(), "attention/rows",
+            "row blocks of c Q and of the sum e V stay, keys pass"),
+      plain(forward_rows_resident(), "attention/rows-resident", "most keys stay; row blocks pass"),
+      plain(forward_columns(), "attention/columns",
+            "key blocks of K and V stay, queries pass; O is added to in place: for few keys"),
+      plain(forward_tiles(), "attention/tiles",
+            "raw scores in the slow store, L made along the way; O = exp(s - L) V a product"),
       backward_naive(),
       backward_small(),
       backward_large(),
@@ -45,6 +80,8 @@ const std::vector<Kernel>& kernels() {
       backward_tiles(),
       backward_tiles_sqp(),
       backward_tiles_sq(),
+      plain(backward_flash(), "gradients/flash",
+            "FlashAttention's loops: column blocks stay, dQ is read and written once for each"),
   };
   return all;
 }

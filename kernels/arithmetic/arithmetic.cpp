@@ -585,6 +585,13 @@ void scale_rows(const View& a, const ConstView& factor) {
   }
 }
 
+void scale(const View& a, float factor) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), by = hn::Set(kLanes, factor)](Index i, int v)
+               HWY_ATTR { return hn::Mul(load(a[i], v), by); };
+  });
+}
+
 void multiply_words(const View& a, const ConstView& b) {
   for_vectors(a, [&](Index p) HWY_ATTR {
     return [a = lines(a, p), b = lines(b, p)](Index i, int v)
@@ -678,6 +685,7 @@ HWY_EXPORT(add_row_sums);
 HWY_EXPORT(add_row_dots);
 HWY_EXPORT(add_row_dots_transposed);
 HWY_EXPORT(scale_rows);
+HWY_EXPORT(scale);
 HWY_EXPORT(multiply_words);
 HWY_EXPORT(subtract_rows);
 HWY_EXPORT(subtract_rows_transposed);
@@ -846,6 +854,11 @@ void scale_rows(const View& a, const ConstView& factor) {
   require(is_column_of(factor, a.rows()), "one factor a row");
   HWY_DYNAMIC_DISPATCH(scale_rows)(a, factor);
   account(elementwise(a.words()), {a}, {a, factor});
+}
+
+void scale(const View& a, float factor) {
+  HWY_DYNAMIC_DISPATCH(scale)(a, factor);
+  account(elementwise(a.words()), {a}, {a});
 }
 
 void multiply_words(const View& a, const ConstView& b) {

@@ -47,6 +47,8 @@ void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>&
                   const View& sum);
 // a_ij *= factor_i.
 void scale_rows(const View& a, const ConstView& factor);
+// a_ij *= factor.
+void scale(const View& a, float factor);
 // a_ij *= b_ij.
 void multiply_words(const View& a, const ConstView& b);
 // a_ij -= row_i.

@@ -1,8 +1,16 @@
 // g, and dQ, dK, dV for Q = A1 X, K = A2, V = A3 Y, in the manner of FlashAttention: a column
 // block (K_J, V_J and their gradients) stays, row blocks pass, and dQ_I is read, added to and
 // written once a column block. Given dO, O and L. At last g = A1^T dQ.
+//
+//   core   reads   2 m d + T (2 n d + 2 n) + (T - 1) n d,   T = ceil(m / Bc)
+//          writes  T n d + 2 m d
+//
+// gradients/flash is v and the core for Q, K, V as they are: K_J stays as c K_J, so that scores and
+// dQ have c, and dK_J, a sum of p^T Q, is multiplied by it at last.
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -22,10 +30,14 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   const NestLoop J("J", "keys", m, by["core.Bc"]);
   const NestLoop rows("I", "queries", n, by["v.Br"]);
   const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d);
-  const NestTile K("A2", J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
+  const std::string keys(names_of(problem).keys);
+  const NestTile K(keys, J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
   NestWriter nest;
-  nest.phase("S", [&] { project_nest(nest, {"Q", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
-  nest.phase("h", [&] { project_nest(nest, {"V", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
+  const bool weighted = problem.inputs == Inputs::weighted;
+  if (weighted) {
+    nest.phase("S", [&] { project_nest(nest, {"Q", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
+    nest.phase("h", [&] { project_nest(nest, {"V", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
+  }
   nest.phase("v", [&] {
     nest.loop(rows, [&] {
       nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, d}, {"O", rows, d}}, {{"v", rows}});
@@ -35,13 +47,16 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
     nest.loop(J, [&] {
       nest.read({K, V});
       nest.loop(I, {K, V, dK, dV}, [&] {
-        nest.step("f = exp(Q_I A2_J^T - L_I)", {Q, L});
+        nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
         nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
-        nest.step("dK_J += p^T Q_I; dQ_I += p A2_J", {dQ.but_once(J)}, {dQ});
+        nest.step("dK_J += p^T Q_I; dQ_I += p " + keys + "_J", {dQ.but_once(J)}, {dQ});
       });
       nest.write({dK, dV});
     });
   });
+  if (!weighted) {
+    return nest.lines();
+  }
   nest.phase("g", [&] {
     product_nest(nest, {"g", "A1^T", "dQ"}, {d, d, n}, {by["g.rows"], by["g.cols"], by["g.depth"]});
   });
@@ -63,11 +78,15 @@ void row_dots(Machine& machine, Index Br, const SlowMatrix& dO, const SlowMatrix
 struct Slow {
   const SlowMatrix &Q, &K, &V, &dO, &L, &v;
   SlowMatrix &dQ, &dK, &dV;
+  std::optional<float> scale;  // c
 };
 
 void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
   for (const Range J : blocks(x.K.rows(), Bc)) {
-    const Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
+    Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
+    if (x.scale) {
+      scale(k_t, *x.scale);
+    }
     const Tile v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
     Tile dk = machine.initialize("dK", J.size(), x.K.cols());     // dK_J (c, d)
     Tile dv = machine.initialize("dV", J.size(), x.V.cols());     // dV_J (c, d)
@@ -100,6 +119,9 @@ void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
       multiply_add(k_t, p_t, dq_t);
       machine.write(dq_t, transposed(x.dQ.row_block(I)));
     }
+    if (x.scale) {
+      scale(dk, *x.scale);
+    }
     machine.write(dk, x.dK.row_block(J));
     machine.write(dv, x.dV.row_block(J));
   }
@@ -112,15 +134,27 @@ Words core_peak(Index d, Index r, Index c) {
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
-  const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& dO = io.in("dO");
   SlowMatrix& dQ = io.out("dQ");
 
   const Index Br = plan.blocks["core.Br"];
   const Index Bc = plan.blocks["core.Bc"];
+  const auto make_v = [&](SlowMatrix& v) {
+    const Phase phase(machine, "v");
+    row_dots(machine, plan.blocks["v.Br"], dO, io.in("O"), v);
+  };
+  SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
+  if (plan.problem.inputs == Inputs::plain) {
+    make_v(v);
+    const Phase phase(machine, "core");
+    core(machine, Br, Bc,
+         {io.in("Q"), io.in("K"), io.in("V"), dO, io.in("L"), v, dQ, io.out("dK"), io.out("dV"),
+          plan.problem.scale()});
+    return;
+  }
+  const SlowMatrix& A1 = io.in("A1");
   SlowMatrix Q = workspace.matrix("Q", n, d, Window{std::min(n, Br), d});
   SlowMatrix V = workspace.matrix("V", m, d, Window{std::min(m, Bc), d});
-  SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
   {
     const Phase phase(machine, "S");
     project(machine, {plan.blocks["S.Br"], plan.blocks["S.Bc"]}, A1, io.in("X"), Q);
@@ -129,13 +163,11 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     const Phase phase(machine, "h");
     project(machine, {plan.blocks["h.Br"], plan.blocks["h.Bc"]}, io.in("A3"), io.in("Y"), V);
   }
-  {
-    const Phase phase(machine, "v");
-    row_dots(machine, plan.blocks["v.Br"], dO, io.in("O"), v);
-  }
+  make_v(v);
   {
     const Phase phase(machine, "core");
-    core(machine, Br, Bc, {Q, io.in("A2"), V, dO, io.in("L"), v, dQ, io.out("dK"), io.out("dV")});
+    core(machine, Br, Bc,
+         {Q, io.in("A2"), V, dO, io.in("L"), v, dQ, io.out("dK"), io.out("dV"), std::nullopt});
   }
   const Phase phase(machine, "g");
   product(machine, {plan.blocks["g.rows"], plan.blocks["g.cols"], plan.blocks["g.depth"]},
@@ -176,14 +208,17 @@ ProductBlocks fit_gradient(Index n, Index d, Index M) {
 Blocks fit(const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
   const Index width = d;  // a lambda cannot capture a structured binding
-  const ProjectBlocks S = fit_project(n, d, M);
-  const ProjectBlocks h = fit_project(m, d, M);
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
   const Index Bc =
       even(m, largest(std::min(m, M), [&](Index c) { return core_peak(width, 1, c) <= Words(M); }));
   const Index Br = even(
       n, largest(std::min(n, M), [&](Index r) { return core_peak(width, r, Bc) <= Words(M); }));
+  if (problem.inputs == Inputs::plain) {
+    return {{"v.Br", v}, {"core.Br", Br}, {"core.Bc", Bc}};
+  }
+  const ProjectBlocks S = fit_project(n, d, M);
+  const ProjectBlocks h = fit_project(m, d, M);
   const ProductBlocks g = fit_gradient(n, d, M);
   return {{"S.Br", S.rows},   {"S.Bc", S.cols},    {"h.Br", h.rows}, {"h.Bc", h.cols},
           {"v.Br", v},        {"core.Br", Br},     {"core.Bc", Bc},  {"g.rows", g.rows},
@@ -197,19 +232,24 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
   const Index T = ceil_div(m, Bc);
+  const PhaseCost v{.path = "v",
+                    .reads = 2 * nd,
+                    .writes = n,
+                    .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
+                    .flops = 0};
+  const PhaseCost core{.path = "core",
+                       .reads = 2 * md + T * (2 * nd + 2 * Words(n)) + (T - 1) * nd,
+                       .writes = T * nd + 2 * md,
+                       .peak = core_peak(d, std::min(n, Br), std::min(m, Bc)),
+                       .flops = 10 * nd * m};
+  if (problem.inputs == Inputs::plain) {
+    return {v, core};
+  }
   return {
       project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
       project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}),
-      {.path = "v",
-       .reads = 2 * nd,
-       .writes = n,
-       .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
-       .flops = 0},
-      {.path = "core",
-       .reads = 2 * md + T * (2 * nd + 2 * Words(n)) + (T - 1) * nd,
-       .writes = T * nd + 2 * md,
-       .peak = core_peak(d, std::min(n, Br), std::min(m, Bc)),
-       .flops = 10 * nd * m},
+      v,
+      core,
       product_cost("g", {d, d, n}, {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}),
   };
 }
@@ -230,8 +270,11 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
   if (operand.name == kg.name) {
     return of(by["g.rows"], by["g.cols"]);
   }
-  if (operand.name == kA3.name || operand.name == kO.name) {
-    return of(by[operand.name == kA3.name ? "h.Br" : "v.Br"], d);
+  if (operand.name == kO.name) {
+    return of(by["v.Br"], d);
+  }
+  if (operand.name == kA3.name) {
+    return of(by["h.Br"], d);
   }
   return of(by[operand.rows == &Shape::m ? "core.Bc" : "core.Br"], d);
 }
@@ -250,7 +293,7 @@ Kernel backward_flash() {
                   .intermediates =
                       [](const Problem& problem, const Blocks&) {
                         const auto [n, m, d] = problem.shape;
-                        return (Words(n) + m) * d + n;
+                        return problem.inputs == Inputs::plain ? Words(n) : (Words(n) + m) * d + n;
                       },
                   .nest = loop_nest},
       .fitting = {.fit = [](const Problem& problem, const Memory& memory,

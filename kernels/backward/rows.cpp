@@ -50,14 +50,14 @@ void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& fi
         nest.read({L});
         nest.loop(J, {kept, S, G, L, v, W}, [&] {
           nest.step(
-              "p = exp(S_I A2_J^T - L_I) (G_I " + values_name(problem) + "^T - v_I); W_I += p A2_J",
+              "p = exp(S_I A2_J^T - L_I) (G_I " + values_text(problem) + "^T - v_I); W_I += p A2_J",
               key_tiles(problem, J));
         });
       } else {
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
             mean("mean", I);
         nest.loop(J, {kept, S, G, U, Z, maximum, sum, mean}, [&] {
-          nest.step("e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem) +
+          nest.step("e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
                         "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
                     key_tiles(problem, J));
         });

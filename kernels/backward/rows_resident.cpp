@@ -31,7 +31,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("G", [&] { nest.step("G_I = dO_I Y^T", {{"dO", I, d}}); });
     nest.phase("core", [&] {
       each_key_block_nest(nest, by, {A1, S, G, U, Z, maximum, sum, mean},
-                          "e = exp(S_I A2_J^T - max_I); q = G_I " + values_name(problem) +
+                          "e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
                               "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J");
       nest.step("W_I = U_I / sum_I");
     });

@@ -40,7 +40,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop staying("J", "resident keys", resident, by.keys);
   const NestLoop passing("J", "keys that pass", m - resident, by.keys);
   const NestTile X("X", d, d), g("g", d, d), A1("A1", I, d), G("G", I, d), L("L", I), v("v", I);
-  const std::string text = "p = exp(A1_I X A2_J^T - L_I) (G_I " + values_name(problem) +
+  const std::string text = "p = exp(A1_I X A2_J^T - L_I) (G_I " + values_text(problem) +
                            "^T - v_I); g += (A1_I^T p) A2_J";
   NestWriter nest;
   nest.phase("X", [&] {

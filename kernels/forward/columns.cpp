@@ -4,6 +4,8 @@
 //
 //   reads    T (n d + 2 d^2) + 2 m d + (T - 1) (n d + 2 n),   T = ceil(m / Bc)
 //   writes   T (n d + n) + (T - 1) n
+//
+// attention/columns is the same for c K_J, V_J and rows of Q: without 2 d^2 T.
 
 #include "kernels/parts/columns.hpp"
 
@@ -20,20 +22,23 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const ColumnPlan by(problem, blocks);
   const NestLoop J = by.key_loop();
   const NestLoop I("I", "queries", n, by.rows);
-  const NestTile K("K", J, d), h("h", J, d);
-  const NestTile A1("A1", I, d), O("O", I, d), L("L", I), sum("sum", I);
+  const bool weighted = problem.inputs == Inputs::weighted;
+  const InputNames names = names_of(problem);
+  const std::string values = weighted ? "h" : "V";
+  const NestTile K("K", J, d), h(values, J, d);
+  const NestTile queries(names.queries, I, d), O("O", I, d), L("L", I), sum("sum", I);
   NestWriter nest;
   nest.loop(J, [&] {
-    product_in_pieces_nest(nest, by, J, "K", "X^T", "A2", {});
-    product_in_pieces_nest(nest, by, J, "h", "Y", "A3", {K});
+    product_in_pieces_nest(nest, by, J, "K", "X^T", names.keys, {});
+    product_in_pieces_nest(nest, by, J, values, "Y", names.values, {K});
     nest.phase("core", [&] {
       nest.loop(I, {K, h}, [&] {
-        nest.step("e = A1_I K_J^T", {A1});
+        nest.step("e = " + queries.text() + " K_J^T", {queries});
         const NestWriter::Tiles between = {L.but_once(J), sum.but_once(J), O.but_once(J)};
         if (J.trips > 1) {
           nest.step("after the first keys: read max_I, sum_I, O_I", between);
         }
-        nest.step("sum_I += rowsum(exp(e - max_I)); O_I += exp(e - max_I) h_J");
+        nest.step("sum_I += rowsum(exp(e - max_I)); O_I += exp(e - max_I) " + h.text());
         if (J.trips > 1) {
           nest.step("before the last keys: write max_I, sum_I, O_I", {}, between);
         }
@@ -44,8 +49,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// h_J = A3_J Y.
+// h_J = A3_J Y, or V_J.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
+  if (by.problem.inputs == Inputs::plain) {
+    const Phase phase(machine, "V");
+    return machine.read(io.in("V").row_block(J));  // V_J (c, d)
+  }
   return product_in_pieces(
       machine, by, "h", J.size(), by.problem.shape.d,
       [&](Range K) { return io.in("A3").block(J, K); },
@@ -61,7 +70,8 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
     {
-      const Tile a1 = machine.read(io.in("A1").row_block(I));  // A1_I (r, d)
+      const SlowMatrix& queries = io.in(names_of(by.problem).queries);
+      const Tile a1 = machine.read(queries.row_block(I));  // A1_I (r, d)
       multiply(a1, k, e);
     }
     // max_I and sum_I (r), O_I (r, d).
@@ -105,7 +115,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words c = by.keys;
   return {
       product_in_pieces_cost("K", by, 0),
-      product_in_pieces_cost("h", by, d),
+      product_in_pieces_cost(problem.inputs == Inputs::weighted ? "h" : "V", by, d),
       // K_J and h_J; O and the scores, maximum, sum and rescale.
       {.path = "core",
        .reads = T * nd + (T - 1) * (nd + 2 * Words(n)),

@@ -3,6 +3,8 @@
 // made. Nothing goes to the slow store but O and L:
 //
 //   reads and writes   2 m d T + 2 d^2 T + 2 n d + n,   T = ceil(n / Br)
+//
+// attention/rows is the same for S = c Q, A2 = K, A3 = V and O = Z / l: without 2 d^2 T.
 
 #include "kernels/parts/rows.hpp"
 
@@ -24,18 +26,23 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J("J", "keys", problem.shape.m, by.keys);
   const NestLoop columns("J", "columns", d, by.weights);
-  const NestTile S("S", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
+  const NestTile S(names_of(problem).rows, I, d), O("O", I, d), L("L", I);
+  const NestTile Z("Z", I, d), maximum("max", I), sum("sum", I);
   NestWriter nest;
   nest.loop(I, [&] {
-    rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
+    query_rows_nest(nest, by, I);
     nest.phase("core", [&] {
       nest.loop(J, {S, Z, maximum, sum}, [&] {
-        nest.step("e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem),
+        nest.step("e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem),
                   key_tiles(problem, J));
       });
     });
     nest.phase("O", [&] {
-      nest.step("Z_I = Z_I / sum_I; L_I = max_I + log(sum_I)", {}, {{"L", I}});
+      nest.step("Z_I = Z_I / sum_I; L_I = max_I + log(sum_I)", {}, {L});
+      if (problem.inputs == Inputs::plain) {
+        nest.step("O_I = Z_I", {}, {O});
+        return;
+      }
       nest.loop(columns, {Z}, [&] {
         nest.step("O_IJ = Z_I Y_J", {{"Y", d, columns}}, {{"O", I, columns}});
       });
@@ -56,11 +63,15 @@ ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Ra
 
 void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, SlowMatrix*) {
   const Range I = by.units()[unit];
-  Tile s_t = rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  Tile s_t = query_rows(machine, by, io, I);
   auto [Z, softmax] = core(machine, by, io, I, std::move(s_t));
   const Phase phase(machine, "O");
   softmax.divide(Z);
   machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
+  if (by.problem.inputs == Inputs::plain) {
+    machine.write(Z, io.out("O").row_block(I));
+    return;
+  }
   const SlowMatrix& Y = io.in("Y");
   for (const Range J : blocks(Y.cols(), by.weights)) {
     const Tile y = machine.read(Y.block({0, Y.rows()}, J));
@@ -76,9 +87,10 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
   const Index T = units.size();
   const Words rows = by.rows_of(units);
   const Words r = by.largest_of(units);
-  const Words w = std::min(by.weights, d);
+  const bool weighted = problem.inputs == Inputs::weighted;
+  const Words w = weighted ? std::min(by.weights, d) : 0;
   return {
-      rows_times_cost("S", by, units),
+      query_rows_cost(by, units),
       // S beside the sums; A2_J and A3_J.
       {.path = "core",
        .reads = problem.key_sources() * by.keys_of(units) * d,
@@ -87,10 +99,10 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
        .flops = 4 * by.pairs_of(units) * d},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",
-       .reads = Words(d) * d * T,
+       .reads = weighted ? Words(d) * d * T : 0,
        .writes = rows * d + rows,
        .peak = r * d + std::max(2 * r, w * d + r * w),
-       .flops = 2 * rows * d * d},
+       .flops = weighted ? 2 * rows * d * d : 0},
   };
 }
 

@@ -3,7 +3,8 @@
 //
 //   reads and writes   2 n d + n + 2 m d + 2 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
 //
-// With all keys resident, or T = 1, that is each word once.
+// With all keys resident, or T = 1, that is each word once. attention/rows-resident is the same
+// without 2 d^2.
 
 #include <algorithm>
 
@@ -20,19 +21,25 @@ namespace {
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const ResidentPlan by(problem, blocks);
+  const bool weighted = problem.inputs == Inputs::weighted;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestTile S("S", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
+  const NestTile S(names_of(problem).rows, I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
   NestWriter nest;
   resident_nest(nest, by);
   nest.loop(I, resident_tiles(by), [&] {
-    nest.phase("S", [&] { nest.step("S_I = A1_I X", {{"A1", I, d}}); });
+    if (weighted) {
+      nest.phase("S", [&] { nest.step("S_I = A1_I X", {{"A1", I, d}}); });
+    } else {
+      query_rows_nest(nest, by, I);
+    }
     nest.phase("core", [&] {
-      each_key_block_nest(nest, by, {S, Z, maximum, sum},
-                          "e = exp(S_I A2_J^T - max_I); Z_I += e " + values_name(problem));
+      each_key_block_nest(
+          nest, by, {S, Z, maximum, sum},
+          "e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem));
     });
     nest.phase("O", [&] {
       nest.step("L_I = max_I + log(sum_I)", {}, {{"L", I}});
-      nest.step("O_I = (Z_I / sum_I) Y", {}, {{"O", I, d}});
+      nest.step(weighted ? "O_I = (Z_I / sum_I) Y" : "O_I = Z_I / sum_I", {}, {{"O", I, d}});
     });
   });
   return nest.lines();
@@ -48,38 +55,54 @@ ValueSums::Sums core(Machine& machine, const ResidentPlan& by, const Resident& r
   return sums.take();
 }
 
+// S_I^T, with X in fast memory; or c Q_I^T.
+Tile rows(Machine& machine, const ResidentPlan& by, const Resident& resident, const Operands& io,
+          Range I) {
+  if (by.problem.inputs == Inputs::plain) {
+    return query_rows(machine, by, io, I);
+  }
+  const Phase phase(machine, "S");
+  const Tile a1_t = machine.read(transposed(io.in("A1").row_block(I)));
+  Tile s_t = machine.initialize("S", by.problem.shape.d, I.size(), Holds::operands);
+  multiply(transposed(resident.X()), a1_t, s_t);
+  return s_t;
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const ResidentPlan by(plan.problem, plan.blocks);
-  const Index d = plan.problem.shape.d;
+  const bool weighted = plan.problem.inputs == Inputs::weighted;
   const Resident resident(machine, by, io);
   for (const Range I : by.units()) {
-    Tile s_t = machine.initialize("S", d, I.size(), Holds::operands);
-    {
-      const Phase phase(machine, "S");
-      const Tile a1_t = machine.read(transposed(io.in("A1").row_block(I)));
-      multiply(transposed(resident.X()), a1_t, s_t);
-    }
+    Tile s_t = rows(machine, by, resident, io, I);
     auto [Z, softmax] = core(machine, by, resident, s_t);
     s_t.reset();
     const Phase phase(machine, "O");
     softmax.divide(Z);
     machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
-    Tile o = machine.initialize("O", I.size(), d);
-    multiply(Z, resident.Y(), o);
-    machine.write(o, io.out("O").row_block(I));
+    if (weighted) {
+      Tile o = machine.initialize("O", I.size(), Z.cols());
+      multiply(Z, resident.Y(), o);
+      Z = std::move(o);
+    }
+    machine.write(Z, io.out("O").row_block(I));
   }
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const ResidentPlan by(problem, blocks);
+  const bool weighted = problem.inputs == Inputs::weighted;
   const Words nd = Words(n) * d;
   const Words r = std::min(by.rows, n);
   const Words stays = by.resident_words();
   return {
       resident_cost(by),
-      // A1 and S.
-      {.path = "S", .reads = nd, .writes = 0, .peak = stays + 2 * r * d, .flops = 2 * nd * d},
+      // A1 and S; or Q.
+      {.path = std::string(names_of(problem).rows),
+       .reads = nd,
+       .writes = 0,
+       .peak = stays + (weighted ? 2 : 1) * r * d,
+       .flops = weighted ? 2 * nd * d : 0},
       // S beside the sums; A2_J and A3_J of the keys that pass.
       {.path = "core",
        .reads = by.passing_words() * by.units().size(),
@@ -90,8 +113,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "O",
        .reads = 0,
        .writes = nd + n,
-       .peak = stays + r * d + std::max(2 * r, r * d),
-       .flops = 2 * nd * d},
+       .peak = stays + r * d + std::max(2 * r, weighted ? r * d : Words(0)),
+       .flops = weighted ? 2 * nd * d : 0},
   };
 }
 

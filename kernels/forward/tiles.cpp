@@ -1,10 +1,10 @@
 // O and L with raw scores in the slow store, for caches below d^2: rows of S, or tiles of scores,
 // stay while A2 passes, and L is made along the way; then O = exp(s - L) h is a product that takes
 // the exponentials of what it reads. In units of n^2, with x = d / sqrt(M) and n = m >> d:
-// (x + 1)^2 for x < 2, 4 x + 1 beyond.
+// (x + 1)^2 for x < 2, 4 x + 1 beyond. attention/tiles is the same without the products S and h.
 
 #include <algorithm>
-#include <string_view>
+#include <optional>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -22,16 +22,19 @@ namespace {
 constexpr FactorCost kFactor{
     .columns = 1, .reads = 1, .row_reads = 1, .text = "f = exp(s - L)", .column_names = {"L"}};
 
-std::string_view values_of(const Problem& problem) {
-  return problem.sharing == Sharing::none ? "A3" : "A2";
-}
-
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
+  const InputNames names = names_of(problem);
+  if (problem.inputs == Inputs::plain) {
+    return {
+        scores_stage("s", of.scores, {"c Q", "K^T"}, Measured::kCost),
+        generated_product_stage("O", of.W, {"f", names.values}, kFactor),
+    };
+  }
   return {
       product_stage("S", of.S, {"A1", "X"}),
       scores_stage("s", of.scores, {"S", "A2^T"}, Measured::kCost),
-      product_stage("h", of.h, {values_of(problem), "Y"}),
+      product_stage("h", of.h, {names.values, "Y"}),
       generated_product_stage("O", of.W, {"f", "h"}, kFactor),
   };
 }
@@ -39,19 +42,29 @@ std::vector<Stage> stages(const Problem& problem) {
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
+  const InputNames names = names_of(plan.problem);
+  const bool weighted = plan.problem.inputs == Inputs::weighted;
   SlowMatrix& L = io.out("L");
   SlowMatrix s = workspace.matrix("s", n, m).holding(Holds::scores);
   {
-    SlowMatrix S = workspace.matrix("S", n, d);
     SlowMatrix sums = workspace.matrix("sum", n, 1).holding(Holds::sums);
-    product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
-    Measured measured(m, L, sums);
-    scores_phase(machine, "s", by, S, io.in("A2"), measured, s);
+    if (weighted) {
+      SlowMatrix S = workspace.matrix("S", n, d);
+      product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
+      Measured measured(m, L, sums);
+      scores_phase(machine, "s", by, S, io.in("A2"), measured, s);
+    } else {
+      Measured measured(m, L, sums, plan.problem.scale());
+      scores_phase(machine, "s", by, io.in("Q"), io.in("K"), measured, s);
+    }
   }
-  SlowMatrix h = workspace.matrix("h", m, d);
-  product_phase(machine, "h", by, io.in(values_of(plan.problem)), io.in("Y"), h);
+  std::optional<SlowMatrix> h;
+  if (weighted) {
+    h = workspace.matrix("h", m, d);
+    product_phase(machine, "h", by, io.in(names.values), io.in("Y"), *h);
+  }
   generated_product(
-      machine, "O", by, h, io.out("O"),
+      machine, "O", by, h ? *h : io.in(names.values), io.out("O"),
       [&](Range I) { return machine.read(std::as_const(L).row_block(I)); },
       [&](const Tile& l, Range K, Range rows, Range part) {
         Tile f = machine.read(s.block(rows, K));  // s_PK (p, s)
@@ -62,6 +75,9 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 Words intermediates(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
+  if (problem.inputs == Inputs::plain) {
+    return Words(n) * m + n;
+  }
   return Words(n) * m + std::max(Words(n) * d + n, Words(m) * d);
 }
 

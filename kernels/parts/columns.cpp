@@ -8,8 +8,12 @@
 namespace redblue {
 namespace {
 
-Blocks blocks_of(Index Br, Index Bc, Index Bw) {
-  return {{"Br", Br}, {"Bc", Bc}, {"Bw", Bw}};
+Blocks blocks_of(const Problem& problem, Index Br, Index Bc, Index Bw) {
+  Blocks blocks{{"Br", Br}, {"Bc", Bc}};
+  if (problem.inputs == Inputs::weighted) {
+    blocks.add("Bw", Bw);
+  }
+  return blocks;
 }
 
 // The largest of one size that fits beside the others.
@@ -29,13 +33,19 @@ struct Largest {
                    [&](Index tried) { return fits(rows, keys, tried); });
   }
   [[nodiscard]] bool fits(Index Br, Index Bc, Index Bw) const {
-    return total(cost_of(problem, blocks_of(Br, Bc, Bw))).peak <= Words(M);
+    return total(cost_of(problem, blocks_of(problem, Br, Bc, Bw))).peak <= Words(M);
   }
 };
 
 }  // namespace
 
 Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
+  if (by.problem.inputs == Inputs::plain) {
+    const Phase phase(machine, "K");
+    Tile k = machine.read(transposed(io.in("K").row_block(J)));  // K_J^T (d, c)
+    scale(k, by.problem.scale());
+    return k;
+  }
   const Range all{0, by.problem.shape.d};
   return product_in_pieces(
       machine, by, "K", all.size(), J.size(), [&](Range K) { return io.in("X").block(all, K); },
@@ -46,6 +56,9 @@ PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words k
   const Index d = by.problem.shape.d;
   const Words md = Words(by.problem.shape.m) * d;
   const Words c = by.keys;
+  if (by.problem.inputs == Inputs::plain) {
+    return {.path = std::move(path), .reads = md, .writes = 0, .peak = c * (kept + d), .flops = 0};
+  }
   return {.path = std::move(path),
           .reads = md + Words(d) * d * by.units().size(),
           .writes = 0,
@@ -58,6 +71,10 @@ void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLo
                             const NestWriter::Tiles& beside) {
   const Index d = by.problem.shape.d;
   const NestLoop C("C", "depth", d, by.weights);
+  if (by.problem.inputs == Inputs::plain) {
+    nest.phase(name, [&] { nest.read({{keys, J, d}}); });
+    return;
+  }
   const NestTile sum(name, J, d), w(weights, C, d), a(keys, J, C);
   NestWriter::Tiles staying = beside;
   staying.push_back(sum);
@@ -80,7 +97,7 @@ Blocks widest_columns(const Problem& problem, Index M, const CostOfBlocks& cost_
   const Largest most{problem, M, cost_of};
   const Index c = even(problem.shape.m, most.keys(1));
   const Index r = even(problem.shape.n, most.rows(c));
-  return blocks_of(r, c, even(problem.shape.d, most.weights(r, c)));
+  return blocks_of(problem, r, c, even(problem.shape.d, most.weights(r, c)));
 }
 
 // What a query that passes and a row block cost beyond their flops, in units of 1 / m and 1 / r of
@@ -116,7 +133,7 @@ Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost
       best_c = c;
     }
   }
-  return blocks_of(best_r, best_c, even(problem.shape.d, most.weights(best_r, best_c)));
+  return blocks_of(problem, best_r, best_c, even(problem.shape.d, most.weights(best_r, best_c)));
 }
 
 }  // namespace redblue

@@ -22,7 +22,7 @@ struct ColumnPlan {
       : problem(of),
         rows(std::min(blocks["Br"], of.shape.n)),
         keys(std::min(blocks["Bc"], of.shape.m)),
-        weights(std::min(blocks["Bw"], of.shape.d)) {}
+        weights(blocks.contains("Bw") ? std::min(blocks["Bw"], of.shape.d) : of.shape.d) {}
 
   Problem problem;
   Index rows, keys, weights;
@@ -45,12 +45,13 @@ Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view 
   return sum;
 }
 
-// K_J.
+// K_J; of plain inputs c K_J.
 Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, Range J);
-// K_J, or h_J, of all blocks: each with `kept` words a key beside it.
+// K_J, or h_J, of all blocks: each with `kept` words a key beside it. Of plain inputs they are
+// read.
 PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words kept);
 // The same inside the loop J over blocks of keys: the block `name` of weights and keys, with tiles
-// that stay beside it.
+// that stay beside it. Of plain inputs, a phase that reads `keys`.
 void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLoop& J,
                             std::string_view name, std::string_view weights, std::string_view keys,
                             const NestWriter::Tiles& beside);

@@ -5,8 +5,9 @@
 namespace redblue {
 
 Words ResidentPlan::resident_words() const {
-  return Words(2) * problem.shape.d * problem.shape.d +
-         Words(resident) * problem.shape.d * problem.key_sources();
+  const Index d = problem.shape.d;
+  const Index matrices = problem.inputs == Inputs::weighted ? 2 : 0;
+  return Words(matrices) * d * d + Words(resident) * d * problem.key_sources();
 }
 
 Words ResidentPlan::passing_words() const {
@@ -21,9 +22,11 @@ Words ResidentPlan::block_words() const {
 Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
     : machine_(machine), by_(by), io_(io) {
   const Phase phase(machine, "resident");
-  X_ = machine.read(io.in("X").whole());
-  Y_ = machine.read(io.in("Y").whole());
-  A2_ = machine.read(io.in("A2").row_block({0, by.resident}));
+  if (by.problem.inputs == Inputs::weighted) {
+    X_ = machine.read(io.in("X").whole());
+    Y_ = machine.read(io.in("Y").whole());
+  }
+  A2_ = machine.read(io.in(names_of(by.problem).keys).row_block({0, by.resident}));
   A3_ = own_values({0, by.resident});
 }
 
@@ -31,7 +34,7 @@ std::optional<Tile> Resident::own_values(Range J) const {
   if (by_.problem.sharing != Sharing::none) {
     return std::nullopt;
   }
-  return machine_.read(io_.in("A3").row_block(J));
+  return machine_.read(io_.in(names_of(by_.problem).values).row_block(J));
 }
 
 PhaseCost resident_cost(const ResidentPlan& by) {
@@ -42,7 +45,9 @@ PhaseCost resident_cost(const ResidentPlan& by) {
 NestWriter::Tiles resident_tiles(const ResidentPlan& by) {
   const Index d = by.problem.shape.d;
   NestWriter::Tiles tiles = key_tiles(by.problem, by.resident);
-  tiles.insert(tiles.begin(), {{"X", d, d}, {"Y", d, d}});
+  if (by.problem.inputs == Inputs::weighted) {
+    tiles.insert(tiles.begin(), {{"X", d, d}, {"Y", d, d}});
+  }
   return tiles;
 }
 

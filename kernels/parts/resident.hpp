@@ -1,13 +1,14 @@
 #pragma once
-// What the resident kernels share, for fast memories in which nearly everything fits. X, Y and the
-// first `resident` keys, with their values, are read once and stay; queries pass in blocks of Br
-// rows, and each block brings the other keys in blocks of Bc. With all keys resident, or one block
-// of queries, each word moves once, as few as any algorithm moves.
+// What the resident kernels share, for fast memories in which nearly everything fits. X, Y (where
+// there are weights) and the first `resident` keys, with their values, are read once and stay;
+// queries pass in blocks of Br rows, and each block brings the other keys in blocks of Bc. With all
+// keys resident, or one block of queries, each word moves once, as few as any algorithm moves.
 
 #include <algorithm>
 #include <optional>
 #include <string>
 
+#include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/rows.hpp"
 #include "memsim/machine.hpp"
@@ -36,6 +37,7 @@ struct ResidentPlan : RowPlan {
 };
 
 // X, Y and the resident keys, read in a phase of that name.
+// Requires: weights, for X() and Y().
 class Resident {
  public:
   Resident(Machine& machine, const ResidentPlan& by, const Operands& io);
@@ -50,7 +52,7 @@ class Resident {
     }
     for (const Range passing : by_.passing_blocks()) {
       const Range J = part_of({by_.resident, by_.problem.shape.m}, passing);
-      const Tile a2 = machine_.read(io_.in("A2").row_block(J));
+      const Tile a2 = machine_.read(io_.in(names_of(by_.problem).keys).row_block(J));
       const std::optional<Tile> a3 = own_values(J);
       visit(a2, a3 ? *a3 : a2, {0, J.size()});
     }

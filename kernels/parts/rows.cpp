@@ -10,7 +10,10 @@
 namespace redblue {
 
 Blocks RowPlan::blocks() const {
-  Blocks blocks{{"Br", rows}, {"Bc", keys}, {"Bw", weights}};
+  Blocks blocks{{"Br", rows}, {"Bc", keys}};
+  if (problem.inputs == Inputs::weighted) {
+    blocks.add("Bw", weights);
+  }
   if (prefetch > 1) {
     blocks.add(std::string(kPrefetch), prefetch);
   }
@@ -76,6 +79,27 @@ Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name
   return product_t;
 }
 
+Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
+  if (by.problem.inputs == Inputs::weighted) {
+    return rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
+  }
+  const Phase phase(machine, "Q");
+  Tile q_t = machine.read(transposed(io.in("Q").row_block(I)));
+  scale(q_t, by.problem.scale());
+  return q_t;
+}
+
+PhaseCost query_rows_cost(const RowPlan& by, Range units) {
+  if (by.problem.inputs == Inputs::weighted) {
+    return rows_times_cost("S", by, units);
+  }
+  return {.path = "Q",
+          .reads = Words(by.rows_of(units)) * by.problem.shape.d,
+          .writes = 0,
+          .peak = Words(by.largest_of(units)) * by.problem.shape.d,
+          .flops = 0};
+}
+
 RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
   const Phase phase(machine, "G");
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
@@ -97,9 +121,11 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
 
 KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
     : ranges_(by.problem.keys(I).size(), by.keys),
-      a2_(machine, io.in("A2").row_blocks(by.keys), Orientation::straight, by.prefetch) {
+      a2_(machine, io.in(names_of(by.problem).keys).row_blocks(by.keys), Orientation::straight,
+          by.prefetch) {
   if (by.problem.sharing == Sharing::none) {
-    own_a3_.emplace(machine, io.in("A3").row_blocks(by.keys), Orientation::straight, by.prefetch);
+    own_a3_.emplace(machine, io.in(names_of(by.problem).values).row_blocks(by.keys),
+                    Orientation::straight, by.prefetch);
   }
 }
 
@@ -158,6 +184,14 @@ void rows_times_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
   });
 }
 
+void query_rows_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I) {
+  if (by.problem.inputs == Inputs::weighted) {
+    rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
+  } else {
+    nest.phase("Q", [&] { nest.step("Q_I = c Q_I", {{"Q", I, by.problem.shape.d}}); });
+  }
+}
+
 void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays) {
   const Index d = by.problem.shape.d;
@@ -171,15 +205,21 @@ void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
 }
 
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys) {
-  NestWriter::Tiles tiles = {{"A2", keys, problem.shape.d}};
+  const InputNames names = names_of(problem);
+  NestWriter::Tiles tiles = {{names.keys, keys, problem.shape.d}};
   if (problem.sharing == Sharing::none) {
-    tiles.emplace_back("A3", keys, problem.shape.d);
+    tiles.emplace_back(names.values, keys, problem.shape.d);
   }
   return tiles;
 }
 
-std::string values_name(const Problem& problem) {
-  return problem.sharing == Sharing::none ? "A3_J" : "A2_J";
+std::string scores_text(const Problem& problem) {
+  const InputNames names = names_of(problem);
+  return std::string(names.rows) + "_I " + std::string(names.keys) + "_J^T";
+}
+
+std::string values_text(const Problem& problem) {
+  return std::string(names_of(problem).values) + "_J";
 }
 
 void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W) {

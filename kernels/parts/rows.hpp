@@ -34,13 +34,14 @@ inline constexpr std::string_view kKept = "kept";
 // Br, Bc, Bw, the prefetch and what is kept, with the problem around them.
 struct RowPlan {
   RowPlan(const Problem& of, const Blocks& blocks)
-      : RowPlan(of, blocks["Br"], blocks["Bc"], blocks["Bw"], prefetch_of(blocks),
+      : RowPlan(of, blocks["Br"], blocks["Bc"], blocks.contains("Bw") ? blocks["Bw"] : of.shape.d,
+                prefetch_of(blocks),
                 blocks.contains(kKept) ? std::min(blocks[kKept], of.shape.d) : 0) {}
   RowPlan(const Problem& of, Index Br, Index Bc, Index Bw, Index ahead = 1, Index A1_columns = 0)
       : problem(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead), kept(A1_columns) {}
 
   Problem problem;
-  Index rows, keys, weights;  // Br, Bc, Bw
+  Index rows, keys, weights;  // Br, Bc, Bw; without weights, the whole width is one block
   Index prefetch, kept;
 
   [[nodiscard]] Blocks blocks() const;
@@ -70,6 +71,11 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units);
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W);
 
+// In a phase S: (A1_I X)^T; of plain inputs, in a phase Q: c Q_I^T.
+Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I);
+PhaseCost query_rows_cost(const RowPlan& by, Range units);
+void query_rows_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I);
+
 // The loops of one row block: of a phase called after the product; `stays` stay beside them.
 struct RowProductNames {
   std::string_view result, left, right;
@@ -87,16 +93,17 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units);
 void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays);
 
-// Some keys with their values. If A3 is A2, both are one tile.
+// Some keys with their values, which may be one tile.
 struct KeyTiles {
   Range J;
   const Tile &a2, &a3;
 };
 
-// The tiles of some keys: of A2, and of A3 where that is another matrix; and what a text calls the
-// values of the keys J.
+// The tiles of some keys, and of their values where these are another matrix; and what a text calls
+// the scores of I and J, and the values of J.
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys);
-std::string values_name(const Problem& problem);
+std::string scores_text(const Problem& problem);
+std::string values_text(const Problem& problem);
 
 // The keys of the queries I, one block after the other:
 //

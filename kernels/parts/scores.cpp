@@ -20,6 +20,12 @@ Index column_piece(Index piece) {
                         : piece / kPanel * kPanel;
 }
 
+void scaled(Tile& s, const ScoreEpilogue& epilogue) {
+  if (epilogue.scale) {
+    scale(s, *epilogue.scale);
+  }
+}
+
 // A tile of scores stays, and a slice of A or of B with it, along its shorter side, while the other
 // passes in pieces; it is used in pieces of rows, each with its rows' words.
 void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
@@ -43,6 +49,7 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
           }
         }
       }
+      scaled(s, epilogue);
       if (epilogue.writes_raw) {
         machine.write(s, result.block(I, J));
       }
@@ -66,6 +73,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
   const Range columns{0, B.rows()};
   const auto used = [&](Tile& s, Range I, Range J, ScoreEpilogue::OfRows& of, Index first_row) {
+    scaled(s, epilogue);
     if (epilogue.writes_raw) {
       machine.write(s, result.block(I, J));
     }

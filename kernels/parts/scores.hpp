@@ -64,9 +64,11 @@ class ScoreEpilogue {
                      Range within) = 0;
   virtual void leave(Machine&, OfRows&, Range /* I */, Range /* J */) {}
   const bool writes_raw = false;
+  const std::optional<float> scale;  // the scores are multiplied by it before anything else
 
  protected:
-  explicit ScoreEpilogue(bool raw = false) : writes_raw(raw) {}
+  explicit ScoreEpilogue(bool raw = false, std::optional<float> times = std::nullopt)
+      : writes_raw(raw), scale(times) {}
 };
 
 void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
@@ -139,8 +141,9 @@ class Measured : public ScoreEpilogue {
       .names = {.text = "max, sum of exp(s); at last L = max + log sum",
                 .columns = {"max", "sum"},
                 .row_writes = "L"}};
-  Measured(Index columns, SlowMatrix& L, SlowMatrix& sums)
-      : ScoreEpilogue(kCost.writes_raw), columns_(columns), L_(L), sums_(sums) {}
+  Measured(Index columns, SlowMatrix& L, SlowMatrix& sums,
+           std::optional<float> times = std::nullopt)
+      : ScoreEpilogue(kCost.writes_raw, times), columns_(columns), L_(L), sums_(sums) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
   void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
              Range within) override;

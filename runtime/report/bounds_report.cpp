@@ -144,17 +144,23 @@ std::vector<Cells> statement_rows(const BoundReport& report) {
   });
 }
 
+bool in_the_paper(Pass pass) {
+  return pass == Pass::forward || pass == Pass::backward;
+}
+
 }  // namespace
 
 std::string to_words(const Task& task) {
   const auto [n, m, d] = task.problem.shape;
   std::string text =
       fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.memory.M);
-  if (task.pass == Pass::backward) {
+  if (is_backward(task.pass)) {
     text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
   }
   if (task.problem.sharing != Sharing::none) {
-    text += task.problem.sharing == Sharing::kv ? ", A2 = A3" : ", A1 = A2 = A3";
+    const bool weighted = inputs_of(task.pass) == Inputs::weighted;
+    const bool kv = task.problem.sharing == Sharing::kv;
+    text += weighted ? (kv ? ", A2 = A3" : ", A1 = A2 = A3") : (kv ? ", K = V" : ", Q = K = V");
   }
   return text;
 }
@@ -215,7 +221,7 @@ std::string to_table(const BoundReport& report) {
   } else {
     text += report.no_best + "\n";
   }
-  if (task.pass == Pass::product) {
+  if (!in_the_paper(task.pass)) {
     return text;
   }
   const Words divides = dividing_point(task.problem.shape);
@@ -246,7 +252,7 @@ std::string to_json(const BoundReport& report) {
       json["best"]["forward"] = spelled(*best.forward);
     }
   }
-  if (task.pass != Pass::product) {
+  if (in_the_paper(task.pass)) {
     json["dividing_point"] = dividing_point(task.problem.shape).value();
   }
   if (task.pass == Pass::backward) {

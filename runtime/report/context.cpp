@@ -57,7 +57,7 @@ Cells task_cells(const Task& task, bool everywhere) {
           {in_json_and_csv("M"), task.memory.M},
           {in_json_and_csv("sharing"),
            where(task.pass != Pass::product, to_string(task.problem.sharing))},
-          {in_json_and_csv("given"), where(task.pass == Pass::backward, to_string(task.known))}};
+          {in_json_and_csv("given"), where(is_backward(task.pass), to_string(task.known))}};
 }
 
 Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {

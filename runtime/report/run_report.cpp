@@ -336,6 +336,10 @@ std::string to_json(const Report& report) {
       json["operands"][name] = to_string(origin);
     }
   }
+  json["problem"] = to_string(find_kernel(plan.kernel).pass);
+  if (plan.problem.inputs == Inputs::plain) {
+    json["softmax_scale"] = static_cast<double>(plan.problem.scale());
+  }
   if (plan.problem.sharing != Sharing::none) {
     json["sharing"] = to_string(plan.problem.sharing);
   }

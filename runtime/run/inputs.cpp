@@ -19,15 +19,19 @@ struct Operand {
 
 // A product of three independent entries u of variance 1/3 has variance f^2 / 27 with X scaled
 // by f. A score sums d^2 of them, uncorrelated, so its deviation is d f / sqrt(27). An element
-// of h sums d products of two, so its deviation is sqrt(d) f / 3 with Y scaled by f. The
-// square root and the quotient are exactly rounded everywhere (IEEE 754).
-Operand find(std::string_view name, const Shape& shape, double scale) {
-  const auto [n, m, d] = shape;
+// of h sums d products of two, so its deviation is sqrt(d) f / 3 with Y scaled by f, and a score of
+// Q, scaled by f, and K has c times that. The square root and the quotient are exactly rounded
+// everywhere (IEEE 754).
+Operand find(std::string_view name, const Problem& problem, double scale) {
+  const auto [n, m, d] = problem.shape;
   const auto width = static_cast<double>(d);
+  if (name == "Q") {
+    return {n, d, scale * 3 / (std::sqrt(width) * static_cast<double>(problem.scale()))};
+  }
   if (name == "A1" || name == "dO" || name == "A") {
     return {n, d, 1};
   }
-  if (name == "A2" || name == "A3") {
+  if (name == "A2" || name == "A3" || name == "K" || name == "V") {
     return {m, d, 1};
   }
   if (name == "X") {
@@ -64,9 +68,9 @@ std::uint64_t start(std::uint64_t seed, std::string_view name) {
 
 }  // namespace
 
-void fill_input(std::string_view operand, const Shape& shape, std::uint64_t seed, double scale,
+void fill_input(std::string_view operand, const Problem& problem, std::uint64_t seed, double scale,
                 Index first_row, Index rows, std::span<float> out) {
-  const auto [all_rows, cols, factor] = find(operand, shape, scale);
+  const auto [all_rows, cols, factor] = find(operand, problem, scale);
   if (first_row < 0 || rows < 0 || first_row > all_rows || rows > all_rows - first_row ||
       out.size() != static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)) {
     throw std::invalid_argument(fmt::format("{}: {} rows from row {} of {} x {} into {} words",

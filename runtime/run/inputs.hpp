@@ -3,8 +3,8 @@
 //
 // Element i (row-major) of an operand is a pure function of (seed, operand's name, i): a
 // 24-bit hash of the three is a point u of the grid [-1, 1) of step 2^-23, exact in float32,
-// and the element is factor * u, rounded once. The factors give the scores s = A1 X A2^T the
-// standard deviation `scale`, and the values h = A3 Y the standard deviation 1 (see the
+// and the element is factor * u, rounded once. The factors give the scores s = A1 X A2^T, or c Q
+// K^T, the standard deviation `scale`, and the values h = A3 Y the standard deviation 1 (see the
 // source). The functions have no state and may be called from any number of threads.
 
 #include <array>
@@ -22,11 +22,11 @@ namespace redblue {
 inline constexpr std::uint64_t kDefaultSeed = 1;
 
 // Rows [first_row, first_row + rows) of an operand, row-major: A1, dO (n x d), A2, A3 (m x d),
-// X, Y (d x d), A (n x d), B (d x m). Only X depends on `scale`.
+// X, Y (d x d), A (n x d), B (d x m), Q (n x d), K, V (m x d). Only X and Q depend on `scale`.
 // Requires: out.size() == rows * columns of the operand.
 // Throws: std::invalid_argument, also for another name, for rows out of range, and for a scale
-// that is not positive or would leave X without normal float32 numbers.
-void fill_input(std::string_view operand, const Shape& shape, std::uint64_t seed, double scale,
+// that is not positive or would leave X or Q without normal float32 numbers.
+void fill_input(std::string_view operand, const Problem& problem, std::uint64_t seed, double scale,
                 Index first_row, Index rows, std::span<float> out);
 
 // The rules by which square matrices are made.

@@ -76,7 +76,8 @@ OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
 }
 
 void MemoryHome::bring(Report& report, const Readers& readers) {
-  const Shape& shape = report.kernel.plan.problem.shape;
+  const Problem& problem = report.kernel.plan.problem;
+  const Shape& shape = problem.shape;
   const Index heads = report.kernel.team.heads;
   for (const Signature& operand : given_of(report.kernel.plan)) {
     const auto reader = readers.find(operand.name);
@@ -96,7 +97,7 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
     const std::size_t words = words_of(operand, shape);
     for (Index head = 0; head < heads; ++head) {
       const auto own = std::span(buffer).subspan(static_cast<std::size_t>(head) * words, words);
-      fill_made(request_, operand, shape, head, 0, operand.rows_of(shape), own);
+      fill_made(request_, operand, problem, head, 0, operand.rows_of(shape), own);
     }
   }
 }

@@ -129,7 +129,8 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
 
 KernelName requested_kernel(const Request& request) {
   if (is_auto(request)) {
-    const char* all = request.kernel.starts_with("forward/") ? "forward/rows" : "backward/rows";
+    const std::string problem = request.kernel.substr(0, request.kernel.find('/'));
+    const std::string all = problem == "gradients" ? "gradients/flash" : problem + "/rows";
     return {&find_kernel(all), request.sharing};
   }
   auto name = parse_kernel_name(request.kernel);
@@ -209,14 +210,14 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
   report.seed = request.seed.value_or(kDefaultSeed);
 }
 
-void fill_made(const Request& request, const Signature& operand, const Shape& shape, Index head,
+void fill_made(const Request& request, const Signature& operand, const Problem& problem, Index head,
                Index first_row, Index rows, std::span<float> out) {
   if (const auto made = request.make.find(std::string(operand.name)); made != request.make.end()) {
-    fill_pattern(made->second, operand.cols_of(shape), first_row, out);
+    fill_pattern(made->second, operand.cols_of(problem.shape), first_row, out);
     return;
   }
   try {
-    fill_input(operand.name, shape,
+    fill_input(operand.name, problem,
                request.seed.value_or(kDefaultSeed) + static_cast<std::uint64_t>(head),
                request.scale, first_row, rows, out);
   } catch (const std::invalid_argument& error) {
@@ -273,6 +274,13 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   }
   RequestedProblem asked = extents.problem();
   asked.problem.sharing = kernel.sharing;
+  asked.problem = kernel.kernel->with_inputs(asked.problem);
+  if (request.softmax_scale && asked.problem.inputs == Inputs::weighted) {
+    throw RequestError(fmt::format("{} {}: {} has its scale in X; attention and gradients take one",
+                                   request.said("--softmax-scale"), *request.softmax_scale,
+                                   request.kernel));
+  }
+  asked.problem.softmax_scale = request.softmax_scale;
   return asked;
 }
 
@@ -334,6 +342,9 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
 // shared keys they are kernels that take these.
 std::vector<std::string_view> forwards_of(const Problem& problem) {
   using Names = std::vector<std::string_view>;
+  if (problem.inputs == Inputs::plain) {
+    return {"attention/rows", "attention/tiles"};
+  }
   return problem.sharing != Sharing::none
              ? Names{"forward/rows", "forward/tiles"}
              : Names{"forward/flash", "forward/small", "forward/tiles"};

@@ -50,7 +50,7 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
 void set_origins(Report& report, const Request& request, const Readers& readers,
                  const std::vector<FoundOperand>& found);
 // Fills `out` with rows of one head of an operand, by the request's rule for it or from its seed.
-void fill_made(const Request& request, const Signature& operand, const Shape& shape, Index head,
+void fill_made(const Request& request, const Signature& operand, const Problem& problem, Index head,
                Index first_row, Index rows, std::span<float> out);
 void check_outputs(const Request& request, const Kernel& kernel);
 Writers open_outputs(const Request& request, const Kernel& kernel, const RequestedProblem& asked);

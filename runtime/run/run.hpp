@@ -34,6 +34,7 @@ struct Request {
   // The number of independent problems of this shape. With a value, files have a first dimension of
   // heads. Without one, it is that dimension of the files, or one.
   std::optional<Index> heads;
+  std::optional<float> softmax_scale;  // of attention and gradients; without a value 1 / sqrt(d)
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
   Objective objective = Objective::words;

@@ -240,7 +240,7 @@ File StoreHome::bring_operand(const Signature& operand, const Plan& plan, const 
   if (reader != readers.end()) {
     import_rows(reader->second, name, *file);
   } else {
-    generate_rows(request_, operand, plan.problem.shape, *file);
+    generate_rows(request_, operand, plan.problem, *file);
   }
   file->matrix()->close();
   return file;

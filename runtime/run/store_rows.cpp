@@ -40,10 +40,10 @@ void for_rows(Index rows, Index cols,
   }
 }
 
-void generate_rows(const Request& request, const Signature& operand, const Shape& shape,
+void generate_rows(const Request& request, const Signature& operand, const Problem& problem,
                    StoreFile& to) {
   make_rows(std::string(operand.name), to, [&](Range I, std::span<float> words) {
-    fill_made(request, operand, shape, 0, I.begin, I.size(), words);
+    fill_made(request, operand, problem, 0, I.begin, I.size(), words);
   });
 }
 

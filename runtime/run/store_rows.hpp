@@ -17,7 +17,7 @@ void for_rows(Index rows, Index cols,
               const std::function<void(Range rows, std::span<float> words)>& visit);
 
 // Rows of one head of an operand, by the request's rule for it or from its seed.
-void generate_rows(const Request& request, const Signature& operand, const Shape& shape,
+void generate_rows(const Request& request, const Signature& operand, const Problem& problem,
                    StoreFile& to);
 // `name` is for messages.
 void import_rows(const NpyReader& reader, const std::string& name, StoreFile& to);

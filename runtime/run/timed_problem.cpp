@@ -9,7 +9,8 @@
 namespace redblue {
 
 TimedProblem::TimedProblem(const KernelName& kernel, const Shape& shape)
-    : kernel_(*kernel.kernel), problem_(shape, kernel.sharing) {
+    : kernel_(*kernel.kernel),
+      problem_(kernel.kernel->with_inputs(Problem(shape, kernel.sharing))) {
   bool forward = false;
   for (const Signature& operand : kernel.given()) {
     if (made_by_forward(operand.name)) {
@@ -18,10 +19,10 @@ TimedProblem::TimedProblem(const KernelName& kernel, const Shape& shape)
     }
     std::vector<float>& words = given_[std::string(operand.name)];
     words = buffer_for(operand, shape, 1);
-    fill_input(operand.name, shape, 1, 1, 0, operand.rows_of(shape), words);
+    fill_input(operand.name, problem_, 1, 1, 0, operand.rows_of(shape), words);
   }
   if (forward) {
-    const Kernel& rows = find_kernel("forward/rows");
+    const Kernel& rows = find_kernel(std::string(to_string(forward_of(kernel_.pass))) + "/rows");
     constexpr Index kAmple = 65536;
     const Index M = std::max(kAmple, rows.least_M(problem_));
     Buffers made;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/attention.hpp"
 #include "runtime/theory/reference.hpp"
 
 namespace redblue {
@@ -54,11 +55,13 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
   } else {
     AttentionInput problem;
     problem.shape = shape;
-    problem.A1 = input("A1");
-    problem.A2 = input("A2");
-    problem.A3 = input(plan.problem.sharing != Sharing::none ? "A2" : "A3");
+    const InputNames names = names_of(plan.problem);
+    problem.A1 = input(names.queries);
+    problem.A2 = input(names.keys);
+    problem.A3 = input(names.values);
     problem.X = input("X");
     problem.Y = input("Y");
+    problem.scale = plan.problem.scale();
     problem.dO = input("dO");
     if (!report.from_nothing) {
       AttentionInput from_nothing = problem;

@@ -81,15 +81,15 @@ Subject subject(const std::string& name, const std::string& summary, bool shares
                       .help = "where slow words are",
                       .otherwise = "memory",
                       .words = {"memory", std::string(kDisk)}}};
-  if (name.starts_with("backward/")) {
+  if (name.starts_with("backward/") || name.starts_with("gradients/")) {
     made.parameters.push_back({.name = std::string(kGiven),
-                               .help = "what backward starts from",
+                               .help = "what a backward pass starts from",
                                .otherwise = std::string(kOL),
                                .words = {std::string(kOL), "nothing"}});
   }
   if (shares) {
     made.parameters.push_back({.name = std::string(kSharing),
-                               .help = "kv: A3 is A2",
+                               .help = "kv: values are keys",
                                .otherwise = "none",
                                .words = {"none", "kv"}});
   }
@@ -143,8 +143,8 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
     subjects.push_back(subject(name.text(), name.summary(),
                                kernel.shares_keys && name.sharing == Sharing::none, memory));
     subjects.back().least_M = [&kernel, sharing = name.sharing](const Arguments& arguments) {
-      const Problem problem(arguments["n"], arguments["m"], arguments["d"],
-                            shares_keys(arguments) ? Sharing::kv : sharing);
+      const Problem problem = kernel.with_inputs({arguments["n"], arguments["m"], arguments["d"],
+                                                  shares_keys(arguments) ? Sharing::kv : sharing});
       const Index least = kernel.least_M(problem, arguments["prefetch"]);
       return kernel.needs_forward() && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(problem))

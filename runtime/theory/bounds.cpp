@@ -77,6 +77,14 @@ Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
   });
 }
 
+// dQ, dK and dV, or dQ and dK + dV; at least one of them where all are one source.
+Words gradients(const Problem& problem) {
+  const auto [n, m, d] = problem.shape;
+  return problem.sharing == Sharing::none ? Words(n) * d + 2 * Words(m) * d
+         : problem.sharing == Sharing::kv ? Words(n) * d + Words(m) * d
+                                          : Words(n) * d;
+}
+
 // The words that must be touched, each once.
 Words compulsory(const Task& task) {
   const auto [n, m, d] = task.problem.shape;
@@ -89,8 +97,16 @@ Words compulsory(const Task& task) {
   const Words sources = task.problem.sharing == Sharing::none ? queries + 2 * keys
                         : task.problem.sharing == Sharing::kv ? queries + keys
                                                               : queries;
-  return task.pass == Pass::forward ? sources + 2 * square + queries + n  // O and L are written
-                                    : sources + 3 * square + queries;     // dO is read
+  switch (task.pass) {
+    case Pass::forward:  // O and L are written
+      return sources + 2 * square + queries + n;
+    case Pass::attention:
+      return sources + queries + n;
+    case Pass::gradients:  // dO is read
+      return sources + queries + gradients(task.problem);
+    default:
+      return sources + 3 * square + queries;
+  }
 }
 
 // The constants of the lemmas.
@@ -111,7 +127,7 @@ Constants constants(Pass pass, Sharing sharing) {
                           {4, 8, 2, 2, 2, root2, 2.198L}};
   const auto which = static_cast<std::size_t>(sharing);
   Constants chosen = of[which];
-  if (pass == Pass::forward) {
+  if (!is_backward(pass)) {
     chosen.two = forward_two[which];
   }
   return chosen;
@@ -143,8 +159,10 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
   bounds.push_back({"scores", below(scores.events(M, d) + results, nm)});
   bounds.push_back({"two products", below(both.events(M, d) + L, nm)});
   bounds.push_back({"pairs", below(moves_of_pairs(nm, k.pairs, M, d) + L, 0)});
-  bounds.push_back(
-      {"weights", below(weights.events(M, d) + results, real(std::max(n, m)) * real(d))});
+  if (task.pass == Pass::forward) {
+    bounds.push_back(
+        {"weights", below(weights.events(M, d) + results, real(std::max(n, m)) * real(d))});
+  }
 }
 
 void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
@@ -180,6 +198,24 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
                     .recomputation = false});
 }
 
+void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
+  const auto [n, m, d] = task.problem.shape;
+  const Index M = task.memory.M;
+  const auto which = static_cast<std::size_t>(task.problem.sharing);
+  constexpr Real kPairs[] = {32, 16, 8};
+  constexpr Real kPairsOnce[] = {48, 24, 8};
+  const Real nm = real(n) * real(m);
+  const Real dQ = real(n) * real(d);
+  const Products scores{.work = 2 * nm * real(d),
+                        .kappa = constants(task.pass, task.problem.sharing).two};
+  bounds.push_back(
+      {"scores", below(scores.events(M, d) + real(gradients(task.problem).value()), 2 * nm)});
+  bounds.push_back({"pairs", below(moves_of_pairs(nm, kPairs[which], M, d) + dQ, 0)});
+  bounds.push_back({.name = "pairs, each p once",
+                    .words = below(moves_of_pairs(nm, kPairsOnce[which], M, d), 0),
+                    .recomputation = false});
+}
+
 // The paper's two expressions, each without its constant, with n m in place of n^2 and min(n, m) in
 // place of n. Nothing if an expression passes 63 bits: no bound of a count rests on it.
 struct Asymptotic {
@@ -206,11 +242,18 @@ std::vector<Bound> all_bounds(const Task& task) {
     add_product_bounds(task, bounds);
     return bounds;
   }
+  if (task.pass == Pass::gradients) {
+    add_gradients_bounds(task, bounds);
+    return bounds;
+  }
   const bool backward = task.pass == Pass::backward;
   if (backward) {
     add_backward_bounds(task, bounds);
   } else {
     add_forward_bounds(task, bounds);
+  }
+  if (task.pass == Pass::attention) {
+    return bounds;
   }
   const auto [large, small] = asymptotic(task);
   const bool is_large = Words(task.memory.M) >= dividing_point(task.problem.shape);
@@ -270,11 +313,6 @@ Index asymptotic_words(const Task& task) {
   }
   constexpr Index kNever = std::numeric_limits<Index>::max();
   return std::min(large.value_or(kNever), small.value_or(kNever));
-}
-
-std::string_view to_string(Pass pass) {
-  constexpr std::string_view names[] = {"product", "forward", "backward"};
-  return names[static_cast<std::size_t>(pass)];
 }
 
 std::string_view to_string(Sharing sharing) {

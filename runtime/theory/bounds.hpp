@@ -78,7 +78,6 @@ Words dividing_point(const Shape& shape);
 // the terms of X). Throws: CountOverflow.
 Index asymptotic_words(const Task& task);
 
-std::string_view to_string(Pass pass);
 std::string_view to_string(Sharing sharing);
 std::string_view to_string(Known known);
 std::string_view to_string(Order order);

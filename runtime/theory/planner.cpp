@@ -12,6 +12,11 @@ Words io(const Plan& plan) {
   return all.reads + all.writes;
 }
 
+Problem with_sharing(Problem problem, Sharing sharing) {
+  problem.sharing = sharing;
+  return problem;
+}
+
 double seconds(const Choice& choice, const Goal& goal) {
   const double own = seconds(choice.plan, *goal.rates) / static_cast<double>(goal.workers);
   return choice.forward ? seconds(*choice.forward, *goal.rates) + own : own;
@@ -22,9 +27,9 @@ double seconds(const Choice& choice, const Goal& goal) {
 std::vector<Choice> choices(const Task& task, const Goal& goal) {
   bool overflowed = false;
   std::optional<Plan> forward;
-  if (task.pass == Pass::backward && task.known == Known::nothing) {
+  if (is_backward(task.pass) && task.known == Known::nothing) {
     Task before = task;
-    before.pass = Pass::forward;
+    before.pass = forward_of(task.pass);
     try {
       const std::vector<Choice> makers =
           choices(before, {.rates = goal.rates, .shared_only = goal.shared_only});
@@ -45,7 +50,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
       continue;
     }
     try {
-      Choice choice{.plan = kernel.plan(Problem(task.problem.shape, sharing), task.memory.M,
+      Choice choice{.plan = kernel.plan(with_sharing(task.problem, sharing), task.memory.M,
                                         goal.rates == nullptr ? Objective::words : Objective::time),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};

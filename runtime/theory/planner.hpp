@@ -48,6 +48,7 @@ Task task_of(const Kernel& kernel, const Problem& problem, Index M);
 Schedule schedule_of(const Kernel& kernel, Sharing sharing);
 
 // Names of the first choice.
-inline constexpr std::string_view kAuto[] = {"forward/auto", "backward/auto"};
+inline constexpr std::string_view kAuto[] = {"forward/auto", "backward/auto", "attention/auto",
+                                             "gradients/auto"};
 
 }  // namespace redblue

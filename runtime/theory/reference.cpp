@@ -171,6 +171,11 @@ bool exact(double sum_of_absolutes, double unit) {
   return unit >= 0x1p-126 && sum_of_absolutes <= 0x1p24 * unit;
 }
 
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::frexp(x, &exponent) == 0.5;
+}
+
 // A product of depth d, and the bound of the error of a float32 one.
 struct Product {
   Product() = default;
@@ -181,6 +186,15 @@ struct Product {
       const bool without_error = exact(x, unit);
       is_exact = is_exact && without_error;
       x = without_error ? 0 : rho(d) * x + 2 * d * kTiny;
+    }
+  }
+
+  // A matrix that is given, times a factor: each word is rounded once.
+  Product(Matrix given, double factor) : value(std::move(given)), error(value.rows, value.cols) {
+    is_exact = is_power_of_two(factor);
+    for (std::size_t k = 0; k < value.words.size(); ++k) {
+      value.words[k] *= factor;
+      error.words[k] = is_exact ? 0 : rho(1) * std::abs(value.words[k]) + 2 * kTiny;
     }
   }
 
@@ -217,14 +231,15 @@ double norm_of_products(const double* x, const double* y, Index count) {
   return std::sqrt(sum);
 }
 
-// For each row of a product of depth d, the factor of [row . y] <= factor ||y||.
-std::vector<double> independent_rows(const Product& product, double d) {
+// For each row of a product of that depth, the factor of [row . y] <= factor ||y||, y of width d.
+std::vector<double> independent_rows(const Product& product, double depth, double d) {
   std::vector<double> factors;
   const Index width = product.value.cols;
   for (Index i = 0; i < product.value.rows; ++i) {
     const double* error = product.error[i];
-    factors.push_back(std::hypot(kLambda / std::sqrt(d) * *std::max_element(error, error + width),
-                                 independent(d) * norm(product.value[i], width)));
+    factors.push_back(
+        std::hypot(kLambda / std::sqrt(depth) * *std::max_element(error, error + width),
+                   independent(d) * norm(product.value[i], width)));
   }
   return factors;
 }
@@ -244,14 +259,16 @@ struct Keys {
   Index rows = 0;
 };
 
-// h = B W, for products (rows) h^T with all keys.
+// h = B W, or given, for products (rows) h^T with all keys.
 struct KeyProduct {
   KeyProduct(const Matrix& B, const Matrix& W, double unit, double d)
-      : h(B, W, unit),
+      : KeyProduct(Product(B, W, unit), d) {}
+  KeyProduct(Product of, double d)
+      : h(std::move(of)),
         T(transposed(h.value)),
         carried_T(transposed(carried(h.value, h.error, d))),
         maxima(column_maxima(h.value)),
-        factors(independent_rows(h, d)) {}
+        factors(independent_rows(h, d, d)) {}
   KeyProduct() = default;
 
   Product h;
@@ -351,15 +368,20 @@ class Evaluation {
         X_meets_keys_(chains.X_meets_keys),
         Y_meets_rows_(chains.Y_meets_rows),
         recentred_(K_ > 0),
-        S_unit_(unit(input.A1) * unit(input.X)),
+        plain_(input.X.empty()),
+        scale_(static_cast<double>(input.scale)),
+        S_unit_(unit(input.A1) * (plain_ ? (is_power_of_two(scale_) ? scale_ : 0) : unit(input.X))),
         s_unit_(S_unit_ * unit(input.A2)),
-        X_(matrix(input.X, 0, width_, width_)),
+        X_(plain_ ? Matrix() : matrix(input.X, 0, width_, width_)),
         A2_(matrix(input.A2, 0, keys_, width_)),
         abs_A2_(abs(A2_)),
         A2_keys_(A2_) {
     A3_ = matrix(input.A3, 0, keys_, width_);
-    Y_ = matrix(input.Y, 0, width_, width_);
-    if (Y_meets_rows_) {
+    if (plain_) {
+      h_ = KeyProduct(Product(A3_, 1), d_);
+      abs_h_ = abs(A3_);
+      A3_ = {};
+    } else if (Y_ = matrix(input.Y, 0, width_, width_); Y_meets_rows_) {
       abs_A3_ = abs(A3_);
       abs_Y_ = abs(Y_);
       abs_h_ = abs(product(A3_, Y_));
@@ -376,8 +398,8 @@ class Evaluation {
       L_ = Result(rows_, 1);
     }
     if (backward_) {
-      G_unit_ = unit(input.dO) * unit(input.Y);
-      q_unit_ = unit(input.dO) * unit(input.A3) * unit(input.Y);
+      G_unit_ = plain_ ? 0 : unit(input.dO) * unit(input.Y);
+      q_unit_ = unit(input.dO) * unit(input.A3) * (plain_ ? 1 : unit(input.Y));
       if (Y_meets_rows_) {
         Y_T_ = transposed(Y_);
         A3_keys_ = Keys(A3_);
@@ -406,7 +428,9 @@ class Evaluation {
     if (backward_) {
       add_what_all_rows_share();
       add_underflow();
-      result.g = bounded(g_);
+      if (!plain_) {
+        result.g = bounded(g_);
+      }
       result.dQ = bounded(dQ_);
       result.dK = bounded(dK_);  // these two are empty if recentred
       result.dV = bounded(dV_);
@@ -417,7 +441,7 @@ class Evaluation {
  private:
   void rows(Index first, Index count) {
     const Matrix A1 = matrix(in_.A1, first, count, width_);
-    const Product S(A1, X_, S_unit_);
+    const Product S = plain_ ? Product(A1, scale_) : Product(A1, X_, S_unit_);
     Rows block(count, keys_);
     const Scores s =
         X_meets_keys_ ? times_product(A1, y_, s_unit_) : times_keys(S, A2_keys_, s_unit_);
@@ -453,7 +477,7 @@ class Evaluation {
     Scores s(count, keys.rows);
     add_product(S.value, keys.T, s.value);
     add_product(E, keys.abs_T, s.error);
-    const std::vector<double> factors = independent_rows(S, d_);
+    const std::vector<double> factors = independent_rows(S, plain_ ? 1 : d_, d_);
     for (Index r = 0; r < count; ++r) {
       double* error = s.error[r];
       if (!exact_row[static_cast<std::size_t>(r)]) {
@@ -828,7 +852,9 @@ class Evaluation {
     const Index formed = recentred_ ? 0 : count;  // rows of p that are formed
     const double rho_2 = rho(2);
     const double rho_n = rho(n_);
-    const double to_dQ = rho(m_);
+    const double to_dQ = rho(m_ + (plain_ ? 1 : 0));
+    const double once = plain_ ? rho(1) : 0;
+    const double size_of_scale = std::abs(scale_);
     const double to_g = rho(chain_);
     const double twice = independent(2);
     const double n_times = independent(n_);
@@ -913,9 +939,10 @@ class Evaluation {
         by_keys[r][k] = (at.dev_v_h + at.dev_v_y) * size_f + at.dev_b_y * size;
         dev_W[r][k] = at.dev_b * size + at.dev_v * size_f + by_keys[r][k] + DA2[r][k] +
                       m_times * summed + at.lost;
-        dQ_.value[first + r][k] = W[r][k];
-        dQ_.bound[first + r][k] = dW + to_dQ * summed;
-        dQ_.expected[first + r][k] = dev_W[r][k];
+        dQ_.value[first + r][k] = scale_ * W[r][k];
+        dQ_.bound[first + r][k] = size_of_scale * (dW + to_dQ * summed + once * (size + dW));
+        dQ_.expected[first + r][k] =
+            size_of_scale * (dev_W[r][k] + (plain_ ? independent(1) : 0) * (summed + size));
       }
     }
     const Matrix abs_A1 = abs(A1);
@@ -945,7 +972,7 @@ class Evaluation {
   void add_what_all_rows_share() {
     for (std::size_t k = 0; k < P_error_S_.words.size(); ++k) {
       dK_.bound.words[k] += (1 + rho(n_)) * P_error_S_.words[k];
-      dK_.expected.words[k] += per_depth_ * P_error_S_.words[k];
+      dK_.expected.words[k] += (plain_ ? kLambda : per_depth_) * P_error_S_.words[k];
     }
     Matrix by_keys(width_, width_), by_T(width_, width_);
     add_transposed_product(squares(U_), squares(A2_), by_keys);
@@ -996,7 +1023,8 @@ class Evaluation {
   double R_, chain_;
   double per_depth_;  // [x] of a sum of depth d, in units of its bound
   double per_sum_;    // [] of the sum and the rescales of a softmax, relative
-  bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_;
+  bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_, plain_;
+  double scale_;
   double S_unit_, s_unit_, G_unit_ = 0, q_unit_ = 0;
   Matrix X_, A2_, abs_A2_;
   Keys A2_keys_;
@@ -1020,8 +1048,12 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   require(has(input.A1, n * d), "A1 is n x d");
   require(has(input.A2, m * d), "A2 is m x d");
   require(has(input.A3, m * d), "A3 is m x d");
-  require(has(input.X, d * d), "X is d x d");
-  require(has(input.Y, d * d), "Y is d x d");
+  require(input.X.empty() == input.Y.empty(), "X and Y come together");
+  require(input.X.empty() || has(input.X, d * d), "X is d x d");
+  require(input.Y.empty() || has(input.Y, d * d), "Y is d x d");
+  require(input.X.empty() || input.scale == 1, "with X, the scale is 1");
+  require(!input.X.empty() || !(chains.X_meets_keys || chains.Y_meets_rows),
+          "without X and Y, neither meets anything");
   require(input.dO.empty() || has(input.dO, n * d), "dO is n x d");
   require(input.O.empty() == input.L.empty(), "O and L come together");
   require(input.O.empty() || has(input.O, n * d), "O is n x d");

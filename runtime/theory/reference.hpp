@@ -36,10 +36,13 @@ namespace redblue {
 
 // All row-major. dO, O and L may be empty. O and L come together, and count as exact data:
 // f = exp(s - L), v = rowsum(dO o O). They are for kernels that use them, and for no others.
+// Without X and Y, A1, A2 and A3 are Q, K and V: s = scale Q K^T, and dQ = scale p K; there is no
+// g.
 struct AttentionInput {
   Shape shape;
   std::span<const float> A1, A2, A3, X, Y;  // n x d, m x d, m x d, d x d, d x d
   std::span<const float> dO, O, L;          // n x d, n x d, n
+  float scale = 1;
 };
 
 // |computed - value| <= bound, element by element; row-major. expected <= bound is what

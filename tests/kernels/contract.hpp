@@ -50,6 +50,43 @@ struct MovedWords {
 };
 
 template <class N>
+MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
+                                    const Blocks& blocks) {
+  const N n = static_cast<N>(shape.n);
+  const N m = static_cast<N>(shape.m);
+  const N d = static_cast<N>(shape.d);
+  const auto over = [&](N extent, std::string_view block) {
+    const N size = static_cast<N>(blocks[block]);
+    return (extent + size - 1) / size;
+  };
+  const N sources = kernel.ends_with("-shared") ? 1 : 2;
+  if (kernel == "attention/rows" || kernel == "attention/rows-shared") {
+    return {n * d + sources * m * d * over(n, "Br"), n * d + n};
+  }
+  if (kernel.starts_with("attention/rows-resident")) {
+    const N resident = static_cast<N>(std::min(blocks["resident"], shape.m));
+    return {n * d + sources * (m + (m - resident) * (over(n, "Br") - 1)) * d, n * d + n};
+  }
+  if (kernel == "attention/columns") {  // O, maxima and sums are written and read between blocks
+    const N C = over(m, "Bc");
+    const N between = (C - 1) * (n * d + 2 * n);
+    return {n * d * C + 2 * m * d + between, n * d + n + between};
+  }
+  if (kernel.starts_with("attention/tiles")) {  // Q and K for s; then s, L and V
+    const bool rows_stay = blocks["s.depth"] >= shape.d;
+    const N T = rows_stay ? 1 : over(m, "s.cols");
+    const MovedWords<N> s{n * d * T + m * d * over(n, "s.rows") + 2 * n * (T - 1),
+                          n * m + n * (2 * T - 1)};
+    return s + MovedWords<N>{(n * m + n) * over(d, "O.cols") + m * d * over(n, "O.rows"), n * d};
+  }
+  if (kernel == "gradients/flash") {  // v; then T(4nd + 2n) + nd - nd + 4md in all
+    const N T = over(m, "core.Bc");
+    return {2 * n * d + T * (3 * n * d + 2 * n) + 2 * m * d - n * d, n + T * n * d + 2 * m * d};
+  }
+  throw std::out_of_range("no contract is written down for this kernel");
+}
+
+template <class N>
 MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, const Blocks& blocks) {
   const N n = static_cast<N>(shape.n);
   const N m = static_cast<N>(shape.m);
@@ -63,6 +100,11 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     return MovedWords<N>{rows * d + d * d * over(rows, block), rows * d};
   };
 
+  // Attention and gradients move the words of the forward and backward kernel without those of X, Y
+  // and what they make.
+  if (kernel.starts_with("attention/") || kernel.starts_with("gradients/")) {
+    return moved_without_weights<N>(kernel, shape, blocks);
+  }
   if (kernel == "matmul/blocked") {
     return {n * d * over(m, "B") + d * m * over(n, "B"), n * m};
   }
@@ -300,6 +342,20 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   }
   if (kernel.ends_with("-shared")) {
     kernel.remove_suffix(std::string_view("-shared").size());
+  }
+  // c meets each word of Q, or of K where that stays, or each score.
+  if (kernel == "attention/rows" || kernel == "attention/rows-resident") {
+    return n * d +
+           elementwise_by_contract("forward/" + std::string(kernel.substr(10)), shape, blocks);
+  }
+  if (kernel == "attention/columns") {
+    return m * d + elementwise_by_contract("forward/columns", shape, blocks);
+  }
+  if (kernel == "attention/tiles") {
+    return scores + elementwise_by_contract("forward/tiles", shape, blocks);
+  }
+  if (kernel == "gradients/flash") {  // and c each word of dK
+    return 2 * m * d + elementwise_by_contract("backward/flash", shape, blocks);
   }
   if (kernel == "forward/tiles") {
     return safe_tiles("s.cols") + 2 * scores * over(d, "O.cols");

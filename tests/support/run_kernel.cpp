@@ -25,10 +25,21 @@ std::span<const float> find(const Buffers& buffers, std::string_view name) {
 
 AttentionInput attention(const TestProblem& problem) {
   const Buffers& given = problem.given;
-  const char* const values = given.contains("A3") ? "A3" : "A2";  // a kernel without A3 has A3 = A2
-  return {problem.shape,       find(given, "A1"), find(given, "A2"),
-          find(given, values), find(given, "X"),  find(given, "Y"),
-          find(given, "dO"),   find(given, "O"),  find(given, "L")};
+  const bool plain = given.contains("Q");
+  const char* const keys = plain ? "K" : "A2";
+  const char* const own_values = plain ? "V" : "A3";
+  Problem asked(problem.shape);
+  asked.inputs = plain ? Inputs::plain : Inputs::weighted;
+  return {.shape = problem.shape,
+          .A1 = find(given, plain ? "Q" : "A1"),
+          .A2 = find(given, keys),
+          .A3 = find(given, given.contains(own_values) ? own_values : keys),  // else they are one
+          .X = find(given, "X"),
+          .Y = find(given, "Y"),
+          .dO = find(given, "dO"),
+          .O = find(given, "O"),
+          .L = find(given, "L"),
+          .scale = asked.scale()};
 }
 
 Bounded exact(std::string_view name, const Reference& reference) {
@@ -58,7 +69,7 @@ TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::ui
       continue;
     }
     Buffer words(words_of(operand, shape));
-    fill_input(operand.name, shape, seed, scale, 0, operand.rows_of(shape), words);
+    fill_input(operand.name, kernel.problem(shape), seed, scale, 0, operand.rows_of(shape), words);
     problem.given.emplace(operand.name, std::move(words));
   }
   if (takes(kernel, "O")) {

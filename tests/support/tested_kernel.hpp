@@ -28,7 +28,9 @@ struct TestedKernel {
 
   operator const Kernel&() const { return *kernel; }  // NOLINT: what is asked of any of them
 
-  [[nodiscard]] Problem problem(const Shape& shape) const { return Problem(shape, sharing); }
+  [[nodiscard]] Problem problem(const Shape& shape) const {
+    return kernel->with_inputs(Problem(shape, sharing));
+  }
   [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective,
                               Index prefetch = 1) const {
     return kernel->blocks(problem(shape), {M, prefetch}, objective);

@@ -202,7 +202,7 @@ TEST_F(BadInput, Bounds) {
       {"bounds --n 4 --d 3 --M 0", 2, "--M.*\"0\".*zero"},
       {"bounds @ extra", 2, "extra"},
       {"bounds @ --problem gradient", 2,
-       "--problem 'gradient': expected product, forward or backward"},
+       "--problem 'gradient': expected product, forward, backward, attention or gradients"},
       {"bounds @ --sharing all", 2, "--sharing 'all': expected none, kv or self"},
       {"bounds @ --given O", 2, "--given 'O': expected nothing or OL"},
       {"bounds @ --given OL --given OL", 2, "--given is given 2 times"},

@@ -109,13 +109,16 @@ TEST_F(Command, EveryKeyOfARun) {
     const bool takes_forward = std::ranges::any_of(
         kernel.given, [](const Signature& operand) { return operand.name == "O"; });
     const Json run = json("run " + ragged(kernel) + " --verify --seed 18446744073709551615");
-    const Keys expected = Keys{"schema", "context",     "kernel",  "given",
-                               "n",      "m",           "d",       "heads",
-                               "M",      "seed",        "threads", "blocks",
-                               "phases", "total",       "formula", "total_from_nothing",
-                               "error",  "lower_bound", "ratio",   "operands"} +
-                          (takes_forward ? Keys{"forward"} : Keys{}) +
-                          (kernel.sharing == Sharing::kv ? Keys{"sharing"} : Keys{});
+    const Keys expected =
+        Keys{"schema", "context",     "kernel",  "given",
+             "n",      "m",           "d",       "heads",
+             "M",      "seed",        "threads", "blocks",
+             "phases", "total",       "formula", "total_from_nothing",
+             "error",  "lower_bound", "ratio",   "operands"} +
+        Keys{"problem"} +
+        (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale"} : Keys{}) +
+        (takes_forward ? Keys{"forward"} : Keys{}) +
+        (kernel.sharing == Sharing::kv ? Keys{"sharing"} : Keys{});
     ASSERT_EQ(keys(run), expected);
     EXPECT_EQ(run["schema"], 1);
     EXPECT_EQ(run["context"]["redblue"], build_info::kVersion);
@@ -149,8 +152,12 @@ TEST_F(Command, EveryKeyOfARun) {
       ASSERT_EQ(keys(run["forward"]), (Keys{"kernel", "blocks", "phases", "total", "formula"}));
       // The usual one, or where that does not fit, the one for small caches.
       const bool shared = kernel.name.ends_with("-shared");
-      const TestedKernel usual = tested_kernel(shared ? "forward/rows-shared" : "forward/flash");
+      const bool plain = inputs_of(kernel.kernel->pass) == Inputs::plain;
+      const TestedKernel usual = tested_kernel(plain    ? "attention/rows"
+                                               : shared ? "forward/rows-shared"
+                                                        : "forward/flash");
       EXPECT_EQ(run["forward"]["kernel"], run["M"] >= usual.least_M({37, 23, 11}) ? usual.name
+                                          : plain  ? "attention/tiles"
                                           : shared ? "forward/tiles-shared"
                                                    : "forward/small");
       expect_part(run["forward"], true);
@@ -225,7 +232,7 @@ TEST_F(Command, SharedKeysAreAnOptionOfTheProblem) {
       continue;
     }
     SCOPED_TRACE(name);
-    const std::string out = kernel.pass == Pass::forward ? " --out O=" : " --out g=";
+    const std::string out = fmt::format(" --out {}=", kernel.returns.front().name);
     Json asked = json("run " + name + sizes + " --sharing kv" + out + "asked.npy");
     Json spelled = json("run " + name + "-shared" + sizes + out + "spelled.npy");
     EXPECT_EQ(content_of(directory_ / "asked.npy"), content_of(directory_ / "spelled.npy"));
@@ -241,6 +248,7 @@ TEST_F(Command, SharedKeysAreAnOptionOfTheProblem) {
       EXPECT_EQ(asked[key], spelled[key]) << key;
     }
     EXPECT_EQ(std::ranges::count(asked["given"], "A3"), 0);
+    EXPECT_EQ(std::ranges::count(asked["given"], "V"), 0);
     EXPECT_FALSE(json("count " + name + sizes + " --sharing none").contains("sharing"));
   }
   const Json chosen = json("run backward/auto --verify --sharing kv" + sizes);

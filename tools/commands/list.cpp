@@ -46,7 +46,7 @@ std::string list_text(const std::optional<Shape>& shape) {
 Json axes_of(const KernelName& name) {
   const Kernel& kernel = *name.kernel;
   Json axes = {{"problem", to_string(kernel.pass)}, {"sharing", to_string(name.sharing)}};
-  if (kernel.pass == Pass::backward) {
+  if (is_backward(kernel.pass)) {
     axes["start"] = to_string(kernel.needs_forward() ? Known::O_and_L : Known::nothing);
   }
   for (const auto& [axis, value] : kernel.axes) {

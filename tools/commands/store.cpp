@@ -182,17 +182,22 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
 // Generates operands of attention, those of a run without files.
 int generate(const Path& directory, const Items& asked, const Request& request, const Shape& shape,
              Index granule_bytes) {
-  std::vector<Signature> operands;
-  for (const Signature* operand : {&kA1, &kA2, &kA3, &kX, &kY, &kdO}) {
-    if (asked.empty() || std::ranges::find(asked, operand->name) != asked.end()) {
-      operands.push_back(*operand);
-    }
+  const std::vector<Signature> weighted = {kA1, kA2, kA3, kX, kY, kdO};
+  const std::vector<Signature> all = {kA1, kA2, kA3, kX, kY, kdO, kQ, kK, kV};
+  std::vector<Signature> operands = weighted;
+  if (!asked.empty()) {
+    operands = all;
+    std::erase_if(operands, [&](const Signature& operand) {
+      return std::ranges::find(asked, operand.name) == asked.end();
+    });
   }
   for (const std::string& name : asked) {
-    if (std::ranges::find(operands, name, &Signature::name) == operands.end()) {
-      throw UsageError(fmt::format("'{}': expected some of A1, A2, A3, X, Y, dO", name));
+    if (find_operand(operands, name) == nullptr) {
+      throw UsageError(fmt::format("'{}': expected some of A1, A2, A3, X, Y, dO, Q, K, V", name));
     }
   }
+  Problem problem(shape);
+  problem.inputs = find_operand(operands, kQ.name) == nullptr ? Inputs::weighted : Inputs::plain;
   check_made(request, operands, "the store");
   Store store(directory, options_of(granule_bytes));
   for (const Signature& operand : operands) {
@@ -200,7 +205,7 @@ int generate(const Path& directory, const Items& asked, const Request& request, 
     const Index rows = operand.rows_of(shape);
     const Index cols = operand.cols_of(shape);
     make(store, name, rows, cols,
-         [&](StoreFile& file) { generate_rows(request, operand, shape, file); });
+         [&](StoreFile& file) { generate_rows(request, operand, problem, file); });
     const auto made = request.make.find(name);
     print(fmt::format("{}: {} x {} {}\n", name, rows, cols,
                       made != request.make.end()

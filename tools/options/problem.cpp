@@ -1,6 +1,7 @@
 #include "tools/options/problem.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <system_error>
 #include <vector>
@@ -250,8 +251,8 @@ Objective ObjectiveOption::get() const {
 
 ProblemOptions::ProblemOptions(CLI::App& app)
     : kernel_(app, "kernel",
-              "a kernel of `redblue list`, or forward/auto or backward/auto: the first of "
-              "`redblue plan`"),
+              "a kernel of `redblue list`, or forward/auto, backward/auto, attention/auto or "
+              "gradients/auto: the first of `redblue plan`"),
       shape_(app),
       M_(app),
       blocks_(app, "--blocks",
@@ -264,7 +265,9 @@ ProblemOptions::ProblemOptions(CLI::App& app)
                 "blocks of keys in fast memory at a time, so that a disk brings the next while one "
                 "is computed with; 1",
                 "NUMBER"),
-      sharing_(app, "--sharing", "none; kv: A3 is A2, and is read once; none", "WHICH") {}
+      sharing_(app, "--sharing", "none; kv: A3 is A2, or V is K, and is read once; none", "WHICH"),
+      softmax_scale_(app, "--softmax-scale",
+                     "of attention and gradients: scores are c Q K^T; 1 / sqrt(d)", "C") {}
 
 void ProblemOptions::fill(Request& request) const {
   check_kernel(kernel_.get(), true);
@@ -279,6 +282,14 @@ void ProblemOptions::fill(Request& request) const {
   }
   if (const auto prefetch = size_of(prefetch_, request)) {
     request.prefetch = *prefetch;
+  }
+  if (const auto scale = softmax_scale_.get()) {
+    request.said_as[softmax_scale_.flag()] = scale->from;
+    const auto c = static_cast<float>(parse_scale(scale->text, scale->from));
+    if (!std::isnormal(c)) {
+      throw UsageError(fmt::format("{} {}: is no normal float32 number", scale->from, scale->text));
+    }
+    request.softmax_scale = c;
   }
   M_.fill(request);
   request.objective = objective_.get();

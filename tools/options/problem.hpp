@@ -88,7 +88,7 @@ class ObjectiveOption {
 };
 
 // Throws: UsageError with the nearest names if there is no kernel of this name. With `auto_too`,
-// forward/auto and backward/auto are accepted.
+// forward/auto and its like are accepted.
 void check_kernel(const std::string& name, bool auto_too);
 
 class ProblemOptions {
@@ -103,7 +103,7 @@ class ProblemOptions {
   FastMemoryOption M_;
   TextOption blocks_;
   ObjectiveOption objective_;
-  TextOption threads_, prefetch_, sharing_;
+  TextOption threads_, prefetch_, sharing_, softmax_scale_;
 };
 
 // Operands, intermediates and results on disk.

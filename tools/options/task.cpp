@@ -55,19 +55,23 @@ void check_lengths(const Task& task, const Request& request) {
 TaskOptions::TaskOptions(CLI::App& app)
     : shape_(app),
       M_(app),
-      problem_(app, "--problem", "product, forward or backward; backward", "PASS"),
+      problem_(app, "--problem", "product, forward, backward, attention or gradients; backward",
+               "PASS"),
       sharing_(app, "--sharing",
-               "sources that are one matrix: none; kv: A2 = A3; self: A1 = A2 = A3; none", "WHICH"),
+               "sources that are one matrix: none; kv: A2 = A3, or K = V; self: queries, too; none",
+               "WHICH"),
       given_(app, "--given", "what backward starts from: nothing; OL: O and L; OL", "WHAT") {}
 
 Task TaskOptions::kind() const {
   Task task;
-  task.pass = choose(problem_, {Pass::product, Pass::forward, Pass::backward}, Pass::backward);
+  task.pass = choose(
+      problem_, {Pass::product, Pass::forward, Pass::backward, Pass::attention, Pass::gradients},
+      Pass::backward);
   task.problem.sharing =
       choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
-  if (task.pass != Pass::backward) {
-    refuse(given_, "only --problem backward is given anything");
+  if (!is_backward(task.pass)) {
+    refuse(given_, "only --problem backward and gradients are given anything");
   }
   if (task.pass == Pass::product) {
     refuse(sharing_, "a product has no sources to share");

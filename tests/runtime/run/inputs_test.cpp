@@ -18,7 +18,7 @@ namespace {
 std::vector<float> make(std::string_view operand, const Shape& shape, Index rows, Index cols,
                         std::uint64_t seed = 1, double scale = 1) {
   std::vector<float> out(static_cast<std::size_t>(rows * cols));
-  fill_input(operand, shape, seed, scale, 0, rows, out);
+  fill_input(operand, Problem(shape), seed, scale, 0, rows, out);
   return out;
 }
 
@@ -95,7 +95,7 @@ TEST(Inputs, RowsOnTheirOwnEqualThoseOfTheWhole) {
     for (Index begin = 0; begin <= rows; ++begin) {
       for (Index end = begin; end <= rows; ++end) {
         std::vector<float> part(static_cast<std::size_t>((end - begin) * shape.d));
-        fill_input(operand, shape, 1, 1, begin, end - begin, part);
+        fill_input(operand, Problem(shape), 1, 1, begin, end - begin, part);
         EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + begin * shape.d));
       }
     }
@@ -174,18 +174,19 @@ TEST(Inputs, OnlyXDependsOnTheScale) {
 TEST(Inputs, MisuseIsRefused) {
   const Shape shape{4, 5, 2};
   std::vector<float> out(8);
-  EXPECT_THROW(fill_input("Q", shape, 1, 1, 0, 4, out), std::invalid_argument);
-  EXPECT_THROW(fill_input("", shape, 1, 1, 0, 4, out), std::invalid_argument);
-  EXPECT_THROW(fill_input("A1", shape, 1, 1, 1, 4, out), std::invalid_argument);
-  EXPECT_THROW(fill_input("A1", shape, 1, 1, -1, 4, out), std::invalid_argument);
-  EXPECT_THROW(fill_input("A1", shape, 1, 1, 0, 3, out), std::invalid_argument);
-  EXPECT_THROW(fill_input("A1", shape, 1, 1, 0, -4, out), std::invalid_argument);
+  EXPECT_THROW(fill_input("R", Problem(shape), 1, 1, 0, 4, out), std::invalid_argument);
+  EXPECT_THROW(fill_input("", Problem(shape), 1, 1, 0, 4, out), std::invalid_argument);
+  EXPECT_THROW(fill_input("A1", Problem(shape), 1, 1, 1, 4, out), std::invalid_argument);
+  EXPECT_THROW(fill_input("A1", Problem(shape), 1, 1, -1, 4, out), std::invalid_argument);
+  EXPECT_THROW(fill_input("A1", Problem(shape), 1, 1, 0, 3, out), std::invalid_argument);
+  EXPECT_THROW(fill_input("A1", Problem(shape), 1, 1, 0, -4, out), std::invalid_argument);
   std::vector<float> X(4);
   for (const double scale : {0.0, -1.0, std::nan(""), HUGE_VAL, 1e300, 1e-300}) {
-    EXPECT_THROW(fill_input("X", shape, 1, scale, 0, 2, X), std::invalid_argument) << scale;
+    EXPECT_THROW(fill_input("X", Problem(shape), 1, scale, 0, 2, X), std::invalid_argument)
+        << scale;
   }
-  EXPECT_NO_THROW(fill_input("A1", shape, 1, 1, 0, 4, out));
-  EXPECT_NO_THROW(fill_input("X", shape, 1, 1, 0, 2, X));
+  EXPECT_NO_THROW(fill_input("A1", Problem(shape), 1, 1, 0, 4, out));
+  EXPECT_NO_THROW(fill_input("X", Problem(shape), 1, 1, 0, 2, X));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Gradient random_problem(Shape shape, double scale = 1) {
   for (const char* name : {"A1", "A2", "A3", "X", "Y", "dO"}) {
     Floats& words = problem.given[name];
     words.resize(static_cast<Size>(problem.rows(name) * shape.d));
-    fill_input(name, shape, 11, scale, 0, problem.rows(name), words);
+    fill_input(name, Problem(shape), 11, scale, 0, problem.rows(name), words);
   }
   return problem;
 }
@@ -332,7 +332,7 @@ TEST_F(StreamedGradient, HoldsNoMoreForMore) {
       NpyWriter file(directory_ / (std::string(name) + ".npy"), {rows, d});
       for (const Range range : blocks(rows, 4096)) {
         Floats words(static_cast<Size>(range.size() * d));
-        fill_input(name, problem.shape, 3, 1, range.begin, range.size(), words);
+        fill_input(name, Problem(problem.shape), 3, 1, range.begin, range.size(), words);
         file.append(words);
       }
       file.commit();

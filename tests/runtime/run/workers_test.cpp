@@ -387,8 +387,9 @@ std::vector<std::string> split_kernels() {
 
 TEST(Workers, TheseKernelsSplit) {
   EXPECT_EQ(split_kernels(),
-            (std::vector<std::string>{"forward/rows", "backward/rows", "backward/rows-onepass",
-                                      "backward/score-rows", "forward/rows-shared",
+            (std::vector<std::string>{"forward/rows", "attention/rows", "backward/rows",
+                                      "backward/rows-onepass", "backward/score-rows",
+                                      "forward/rows-shared", "attention/rows-shared",
                                       "backward/rows-shared", "backward/rows-onepass-shared"}));
 }
 

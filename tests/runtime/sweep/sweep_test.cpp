@@ -26,7 +26,7 @@ Point point_of(const std::string& kernel, Index n, Index m, Index d, Index M,
   arguments.set("m", m);
   arguments.set("d", d);
   arguments.set("M", M);
-  if (kernel.starts_with("backward/")) {
+  if (kernel.starts_with("backward/") || kernel.starts_with("gradients/")) {
     arguments.set("given", given);
   }
   return {kernel, complete(*subject, arguments)};

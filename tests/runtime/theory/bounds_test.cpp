@@ -101,9 +101,11 @@ Schedule schedule_of(std::string_view kernel) {
 }
 
 Pass pass_of(std::string_view kernel) {
-  return kernel.starts_with("matmul/")    ? Pass::product
-         : kernel.starts_with("forward/") ? Pass::forward
-                                          : Pass::backward;
+  return kernel.starts_with("matmul/")      ? Pass::product
+         : kernel.starts_with("forward/")   ? Pass::forward
+         : kernel.starts_with("attention/") ? Pass::attention
+         : kernel.starts_with("gradients/") ? Pass::gradients
+                                            : Pass::backward;
 }
 
 // Reports take of a kernel what these tests do.

@@ -26,13 +26,11 @@ Index io(const Plan& plan) {
 // Index where it does not solve it or does not fit.
 Index words_for(const TestedKernel& kernel, const Task& task, Index forward) {
   constexpr Index kNever = std::numeric_limits<Index>::max();
-  const char* const result = task.pass == Pass::product   ? "C"
-                             : task.pass == Pass::forward ? "O"
-                                                          : "g";
-  const bool solves = std::ranges::any_of(
-      kernel.returns, [&](const Signature& operand) { return operand.name == result; });
+  const bool solves = kernel.name.starts_with(
+      task.pass == Pass::product ? "matmul/" : std::string(to_string(task.pass)) + "/");
   const bool makes_forward = takes(kernel, "O") && task.known == Known::nothing;
-  const bool one_source = takes(kernel, "A2") && !takes(kernel, "A3");
+  const bool one_source =
+      (takes(kernel, "A2") && !takes(kernel, "A3")) || (takes(kernel, "K") && !takes(kernel, "V"));
   if (!solves || (one_source && task.problem.sharing == Sharing::none) ||
       task.memory.M < kernel.least_M(task.problem.shape) || (makes_forward && forward == kNever)) {
     return kNever;
@@ -42,9 +40,9 @@ Index words_for(const TestedKernel& kernel, const Task& task, Index forward) {
 
 Index fewest(const Task& task) {
   Index forward = 0;
-  if (task.pass == Pass::backward) {
+  if (task.pass == Pass::backward || task.pass == Pass::gradients) {
     Task before = task;
-    before.pass = Pass::forward;
+    before.pass = task.pass == Pass::backward ? Pass::forward : Pass::attention;
     forward = fewest(before);
   }
   Index least = std::numeric_limits<Index>::max();
@@ -59,7 +57,7 @@ Task random_task(std::mt19937_64& random, double largest) {
     std::uniform_real_distribution<double> exponent(0, std::log(most));
     return static_cast<Index>(std::exp(exponent(random)));
   };
-  return {.pass = static_cast<Pass>(random() % 3),
+  return {.pass = static_cast<Pass>(random() % 5),
           .problem = {size(largest), size(largest), size(std::sqrt(largest)),
                       random() % 2 == 0 ? Sharing::none : Sharing::kv},
           .memory = 1 + size(largest * largest),
@@ -241,7 +239,7 @@ TEST(Planner, LeastTimeByTheRates) {
     EXPECT_EQ(found.size(), choices(task).size());
     EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::seconds));
     Task before = task;
-    before.pass = Pass::forward;
+    before.pass = forward_of(task.pass);
     const std::vector<Choice> makers = choices(before, {.rates = &rates});
     for (const Choice& choice : found) {
       const Plan& plan = choice.plan;

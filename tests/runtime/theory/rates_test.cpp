@@ -85,13 +85,16 @@ TEST(Rates, AKernelThatIsUnmeasuredTakesTheCurveOfItsKin) {
   EXPECT_DOUBLE_EQ(seconds_a_flop("backward/small", Sharing::none), 1.5) << "the median";
 }
 
+// Of the same pass, or of it with weights.
 TEST(Rates, KinAreOtherKernelsOfTheSamePass) {
   int with_kin = 0;
   for (const Kernel& kernel : kernels()) {
     std::set<std::string_view> line = {kernel.name};
     for (const Kernel* of = &kernel; !of->kin.empty();) {
       of = &find_kernel(of->kin);
-      EXPECT_EQ(of->pass, kernel.pass) << kernel.name;
+      EXPECT_EQ(is_backward(of->pass), is_backward(kernel.pass)) << kernel.name;
+      EXPECT_TRUE(of->pass == kernel.pass || inputs_of(of->pass) == Inputs::weighted)
+          << kernel.name;
       ASSERT_TRUE(line.insert(of->name).second) << kernel.name << " is its own kin";
     }
     with_kin += line.size() > 1 ? 1 : 0;

@@ -231,6 +231,51 @@ TEST(Reference, TakesGivenOAndLAsTheyAre) {
   expect_same_gradients(exact, found);
 }
 
+// Of Q, K and V the results are those of A1 = Q, A2 = K, A3 = V, X = c I and Y = I, with dQ = c p
+// K; and the bounds, of fewer operations, are no larger.
+TEST(Reference, OfPlainInputsIsThatOfScaledIdentities) {
+  std::mt19937 random(31);
+  for (const Shape shape : {Shape{1, 1, 1}, {1, 5, 3}, {5, 1, 3}, {7, 11, 5}, {13, 3, 17}}) {
+    for (const float c : {0.25F, 0.3F, 2.0F}) {
+      ReferenceProblem problem = ordinary(random, shape);
+      const auto d = static_cast<Size>(shape.d);
+      problem.X.assign(d * d, 0);
+      problem.Y.assign(d * d, 0);
+      for (Size k = 0; k < d; ++k) {
+        problem.X[k * d + k] = c;
+        problem.Y[k * d + k] = 1;
+      }
+      Reference weighted = evaluate(problem.input(), {problem.g_chain()});
+      AttentionInput input = problem.input();
+      input.X = input.Y = {};
+      input.scale = c;
+      const Reference plain = evaluate(input, {});
+      const auto by_scale = [c](double x) { return static_cast<double>(c) * x; };
+      for (std::vector<double>* words : {&weighted.dQ.value, &weighted.dQ.bound}) {
+        std::ranges::transform(*words, words->begin(), by_scale);
+      }
+      const auto expect_of = [](const Bounded& with, const Bounded& without, const char* name) {
+        ASSERT_EQ(with.value.size(), without.value.size()) << name;
+        for (Size k = 0; k < with.value.size(); ++k) {
+          const double size = 1e-12 * (1 + std::abs(with.value[k]));
+          EXPECT_NEAR(without.value[k], with.value[k], size) << name << " " << k;
+          // But for the rounding of dQ by c.
+          EXPECT_LE(without.bound[k],
+                    with.bound[k] * (1 + 1e-6) + 0x1p-23 * std::abs(with.value[k]))
+              << name << " " << k;
+          EXPECT_LE(without.expected[k], without.bound[k]) << name << " " << k;
+        }
+      };
+      expect_of(weighted.O, plain.O, "O");
+      expect_of(weighted.L, plain.L, "L");
+      expect_of(weighted.dQ, plain.dQ, "dQ");
+      expect_of(weighted.dK, plain.dK, "dK");
+      expect_of(weighted.dV, plain.dV, "dV");
+      EXPECT_TRUE(plain.g.value.empty());
+    }
+  }
+}
+
 TEST(Reference, ForwardAloneNeedsNoGradient) {
   std::mt19937 random(3);
   ReferenceProblem problem = ordinary(random, {4, 5, 3});
@@ -1494,6 +1539,11 @@ TEST(Reference, RefusesSizesThatDoNotFit) {
   refuses(&ReferenceProblem::dO, 30);
   refuses(&ReferenceProblem::O, 20);  // without L
   refuses(&ReferenceProblem::L, 4);   // without O
+  AttentionInput bad = good.input();
+  bad.scale = 0.5F;
+  EXPECT_THROW(static_cast<void>(evaluate(bad, {})), ShapeMismatch) << "the scale is in X";
+  bad.X = bad.Y = {};
+  EXPECT_THROW(static_cast<void>(evaluate(bad, {.Y_meets_rows = true})), ShapeMismatch);
   EXPECT_THROW(static_cast<void>(evaluate_product(2, 2, 2, good.A1, good.A2)), ShapeMismatch);
 }
 
