@@ -112,7 +112,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& bl
   }
   check_prefetch(*this, problem, prefetch_of(blocks));
   const Problem asked = with_inputs(problem);
-  return {std::string(name), asked, memory.M, blocks, formula.cost(asked, blocks)};
+  return {std::string(name), pass, asked, memory.M, blocks, formula.cost(asked, blocks)};
 }
 
 Index Kernel::least_M(const Problem& problem, Index prefetch) const {

@@ -149,22 +149,6 @@ struct Numerics {
   bool folds_partial_sums = false;
 };
 
-// What a kernel computes: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO; O and L of Q, K,
-// V; dQ, dK, dV of these and dO.
-enum class Pass : std::uint8_t { product, forward, backward, attention, gradients };
-
-std::string_view to_string(Pass pass);
-constexpr Inputs inputs_of(Pass pass) {
-  return pass == Pass::attention || pass == Pass::gradients ? Inputs::plain : Inputs::weighted;
-}
-// The pass that makes O and L for this one.
-constexpr Pass forward_of(Pass pass) {
-  return inputs_of(pass) == Inputs::plain ? Pass::attention : Pass::forward;
-}
-constexpr bool is_backward(Pass pass) {
-  return pass == Pass::backward || pass == Pass::gradients;
-}
-
 struct Kernel {
   std::string_view name = {};
   std::string_view summary = {};

@@ -54,6 +54,7 @@ PhaseCost total(const std::vector<PhaseCost>& phases);
 
 struct Plan {
   std::string kernel;
+  Pass pass = Pass::product;
   Problem problem;
   Index M = 0;
   Blocks blocks;

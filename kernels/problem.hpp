@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
@@ -26,6 +27,22 @@ enum class Sharing : std::uint8_t { none, kv, self };
 // What scores and values are made of: s = (A1 X) A2^T and A3 Y; or s = c Q K^T and V, with a scale
 // c of the softmax.
 enum class Inputs : std::uint8_t { weighted, plain };
+
+// What is computed: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO; O and L of Q, K,
+// V; dQ, dK, dV of these and dO.
+enum class Pass : std::uint8_t { product, forward, backward, attention, gradients };
+
+std::string_view to_string(Pass pass);
+constexpr Inputs inputs_of(Pass pass) {
+  return pass == Pass::attention || pass == Pass::gradients ? Inputs::plain : Inputs::weighted;
+}
+// The pass that makes O and L for this one.
+constexpr Pass forward_of(Pass pass) {
+  return inputs_of(pass) == Inputs::plain ? Pass::attention : Pass::forward;
+}
+constexpr bool is_backward(Pass pass) {
+  return pass == Pass::backward || pass == Pass::gradients;
+}
 
 struct Problem {
   Problem() = default;

@@ -82,6 +82,8 @@ const std::vector<Kernel>& kernels() {
       backward_tiles_sq(),
       plain(backward_flash(), "gradients/flash",
             "FlashAttention's loops: column blocks stay, dQ is read and written once for each"),
+      gradients_rows_keys(),
+      gradients_tiles(),
   };
   return all;
 }

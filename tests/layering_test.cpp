@@ -113,6 +113,7 @@ const std::vector<Room>& rooms() {
         {"kernels/matmul", &kernels(), kernel},
         {"kernels/forward", &kernels(), kernel},
         {"kernels/backward", &kernels(), kernel},
+        {"kernels/gradients", &kernels(), kernel},
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},

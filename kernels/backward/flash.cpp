@@ -2,19 +2,15 @@
 // block (K_J, V_J and their gradients) stays, row blocks pass, and dQ_I is read, added to and
 // written once a column block. Given dO, O and L. At last g = A1^T dQ.
 //
-//   core   reads   2 m d + T (2 n d + 2 n) + (T - 1) n d,   T = ceil(m / Bc)
-//          writes  T n d + 2 m d
-//
-// gradients/flash is v and the core for Q, K, V as they are: K_J stays as c K_J, so that scores and
-// dQ have c, and dK_J, a sum of p^T Q, is multiplied by it at last.
+// The core is kernels/parts/key_gradients.hpp. gradients/flash is v and the core for Q, K, V as
+// they are.
 
 #include <algorithm>
-#include <optional>
-#include <string>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/key_gradients.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -23,15 +19,16 @@
 namespace redblue {
 namespace {
 
+constexpr KeyPass kPass{.adds_to_dQ = true};
+
+KeyPassBlocks core_blocks(const Blocks& blocks) {
+  return {.rows = blocks["core.Br"], .keys = blocks["core.Bc"]};
+}
+
 // The phases S and h make Q and V; K is A2.
 Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
-  const NestLoop I("I", "queries", n, by["core.Br"]);
-  const NestLoop J("J", "keys", m, by["core.Bc"]);
   const NestLoop rows("I", "queries", n, by["v.Br"]);
-  const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d);
-  const std::string keys(names_of(problem).keys);
-  const NestTile K(keys, J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
   NestWriter nest;
   const bool weighted = problem.inputs == Inputs::weighted;
   if (weighted) {
@@ -43,17 +40,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
       nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, d}, {"O", rows, d}}, {{"v", rows}});
     });
   });
-  nest.phase("core", [&] {
-    nest.loop(J, [&] {
-      nest.read({K, V});
-      nest.loop(I, {K, V, dK, dV}, [&] {
-        nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
-        nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
-        nest.step("dK_J += p^T Q_I; dQ_I += p " + keys + "_J", {dQ.but_once(J)}, {dQ});
-      });
-      nest.write({dK, dV});
-    });
-  });
+  nest.phase("core", [&] { key_gradients_nest(nest, problem, core_blocks(by), kPass); });
   if (!weighted) {
     return nest.lines();
   }
@@ -75,63 +62,6 @@ void row_dots(Machine& machine, Index Br, const SlowMatrix& dO, const SlowMatrix
   }
 }
 
-struct Slow {
-  const SlowMatrix &Q, &K, &V, &dO, &L, &v;
-  SlowMatrix &dQ, &dK, &dV;
-  std::optional<float> scale;  // c
-};
-
-void core(Machine& machine, Index Br, Index Bc, const Slow& x) {
-  for (const Range J : blocks(x.K.rows(), Bc)) {
-    Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
-    if (x.scale) {
-      scale(k_t, *x.scale);
-    }
-    const Tile v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
-    Tile dk = machine.initialize("dK", J.size(), x.K.cols());     // dK_J (c, d)
-    Tile dv = machine.initialize("dV", J.size(), x.V.cols());     // dV_J (c, d)
-    for (const Range I : blocks(x.Q.rows(), Br)) {
-      const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
-      Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
-      {
-        const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
-        multiply_add(q_i, k_t, f);
-        exponentiate(f, l_i, f);
-      }
-      Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
-      {
-        const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
-        multiply_add(transposed(f), do_i, dv);
-        multiply_add(do_i, v_t, p);
-      }
-      {
-        const Tile v_i = machine.read(x.v.row_block(I));  // v_I (r)
-        softmax_gradient(f, p, v_i, p);
-      }
-      f.reset();
-      multiply_add(transposed(p), q_i, dk);
-      Tile p_t = machine.initialize("p^T", J.size(), I.size(), Holds::scores);  // p_IJ^T (c, r)
-      transpose(p, p_t);
-      p.reset();
-      // dQ_I^T (d, r). Nothing is there to be read before the first column block has been.
-      Tile dq_t = J.begin == 0 ? machine.initialize("dQ", q_i.cols(), I.size())
-                               : machine.read(transposed(x.dQ.row_block(I)));
-      multiply_add(k_t, p_t, dq_t);
-      machine.write(dq_t, transposed(x.dQ.row_block(I)));
-    }
-    if (x.scale) {
-      scale(dk, *x.scale);
-    }
-    machine.write(dk, x.dK.row_block(J));
-    machine.write(dv, x.dV.row_block(J));
-  }
-}
-
-// K_J, V_J, dK_J, dV_J; then Q_I and dO_I (or, later, dQ_I) with both score tiles.
-Words core_peak(Index d, Index r, Index c) {
-  return Words(4) * c * d + Words(2) * r * d + Words(2) * r * c;
-}
-
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const SlowMatrix& dO = io.in("dO");
@@ -147,9 +77,18 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   if (plan.problem.inputs == Inputs::plain) {
     make_v(v);
     const Phase phase(machine, "core");
-    core(machine, Br, Bc,
-         {io.in("Q"), io.in("K"), io.in("V"), dO, io.in("L"), v, dQ, io.out("dK"), io.out("dV"),
-          plan.problem.scale()});
+    key_gradients(machine, core_blocks(plan.blocks),
+                  {.Q = io.in("Q"),
+                   .K = io.in("K"),
+                   .dO = dO,
+                   .L = io.in("L"),
+                   .V = &io.in("V"),
+                   .v = &v,
+                   .q = nullptr,
+                   .dK = io.out("dK"),
+                   .dV = io.out("dV"),
+                   .dQ = &dQ,
+                   .scale = plan.problem.scale()});
     return;
   }
   const SlowMatrix& A1 = io.in("A1");
@@ -166,8 +105,17 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   make_v(v);
   {
     const Phase phase(machine, "core");
-    core(machine, Br, Bc,
-         {Q, io.in("A2"), V, dO, io.in("L"), v, dQ, io.out("dK"), io.out("dV"), std::nullopt});
+    key_gradients(machine, core_blocks(plan.blocks),
+                  {.Q = Q,
+                   .K = io.in("A2"),
+                   .dO = dO,
+                   .L = io.in("L"),
+                   .V = &V,
+                   .v = &v,
+                   .q = nullptr,
+                   .dK = io.out("dK"),
+                   .dV = io.out("dV"),
+                   .dQ = &dQ});
   }
   const Phase phase(machine, "g");
   product(machine, {plan.blocks["g.rows"], plan.blocks["g.cols"], plan.blocks["g.depth"]},
@@ -210,10 +158,7 @@ Blocks fit(const Problem& problem, Index M) {
   const Index width = d;  // a lambda cannot capture a structured binding
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
-  const Index Bc =
-      even(m, largest(std::min(m, M), [&](Index c) { return core_peak(width, 1, c) <= Words(M); }));
-  const Index Br = even(
-      n, largest(std::min(n, M), [&](Index r) { return core_peak(width, r, Bc) <= Words(M); }));
+  const auto [Br, Bc] = fit_key_gradients(problem.shape, M, kPass);
   if (problem.inputs == Inputs::plain) {
     return {{"v.Br", v}, {"core.Br", Br}, {"core.Bc", Bc}};
   }
@@ -227,21 +172,13 @@ Blocks fit(const Problem& problem, Index M) {
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
-  const Index Br = blocks["core.Br"];
-  const Index Bc = blocks["core.Bc"];
   const Words nd = Words(n) * d;
-  const Words md = Words(m) * d;
-  const Index T = ceil_div(m, Bc);
   const PhaseCost v{.path = "v",
                     .reads = 2 * nd,
                     .writes = n,
                     .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
                     .flops = 0};
-  const PhaseCost core{.path = "core",
-                       .reads = 2 * md + T * (2 * nd + 2 * Words(n)) + (T - 1) * nd,
-                       .writes = T * nd + 2 * md,
-                       .peak = core_peak(d, std::min(n, Br), std::min(m, Bc)),
-                       .flops = 10 * nd * m};
+  const PhaseCost core = key_gradients_cost("core", problem.shape, core_blocks(blocks), kPass);
   if (problem.inputs == Inputs::plain) {
     return {v, core};
   }

@@ -22,30 +22,6 @@
 namespace redblue {
 namespace {
 
-// p = f (q - v), with f where p will be.
-class ScoreGradient : public ScoreEpilogue {
- public:
-  static constexpr EpilogueCost kCost{
-      .columns = 1,
-      .tiles = 1,
-      .reads = 1,
-      .row_reads = 1,
-      .names = {.text = "read f; p = f (p - v)", .columns = {"v"}, .row_reads = "v"}};
-  ScoreGradient(const SlowMatrix& f, const SlowMatrix& v) : f_(f), v_(v) {}
-  OfRows enter(Machine& machine, Range I, Range, const StayingRows*) override {
-    return {machine.read(v_.row_block(I)), {}};
-  }
-  void apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
-             Range within) override {
-    const Tile f = machine.read(f_.block(I, J));  // f_PJ (p, c)
-    softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
-  }
-
- private:
-  const SlowMatrix& f_;
-  const SlowMatrix& v_;
-};
-
 // q as it is, and v = rowsum(f q) with f = exp(s - L).
 class Weighed : public ScoreEpilogue {
  public:

@@ -322,6 +322,19 @@ void Exponentiated::apply(Machine&, Tile& s, Range part, Range, Range, OfRows& o
   exponentiate(s.part(part), of.first.part(within), s.part(part));
 }
 
+ScoreEpilogue::OfRows ScoreGradient::enter(Machine& machine, Range I, Range, const StayingRows*) {
+  return {machine.read(v_.row_block(I)), {}};
+}
+
+void ScoreGradient::apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+                          Range within) {
+  const Tile f = machine.read(f_.block(I, J));  // f_PJ (p, c)
+  softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
+  if (times_) {
+    redblue::scale(q.part(part), *times_);
+  }
+}
+
 ScoreEpilogue::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
   J.begin == 0 ? softmax_.emplace(machine, I.size()) : softmax_.emplace(machine, L_, sums_, I);
   return {};

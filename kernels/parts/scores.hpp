@@ -118,13 +118,35 @@ class Exponentiated : public ScoreEpilogue {
       .columns = 1,
       .row_reads = 1,
       .names = {.text = "f = exp(f - L)", .columns = {"L"}, .row_reads = "L"}};
-  explicit Exponentiated(const SlowMatrix& L) : L_(L) {}
+  explicit Exponentiated(const SlowMatrix& L, std::optional<float> times = std::nullopt)
+      : ScoreEpilogue(kCost.writes_raw, times), L_(L) {}
   OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
   void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
              Range within) override;
 
  private:
   const SlowMatrix& L_;
+};
+
+// p = f (q - v), with f where p will be; perhaps times a factor.
+class ScoreGradient : public ScoreEpilogue {
+ public:
+  static constexpr EpilogueCost kCost{
+      .columns = 1,
+      .tiles = 1,
+      .reads = 1,
+      .row_reads = 1,
+      .names = {.text = "read f; p = f (p - v)", .columns = {"v"}, .row_reads = "v"}};
+  ScoreGradient(const SlowMatrix& f, const SlowMatrix& v, std::optional<float> times = std::nullopt)
+      : f_(f), v_(v), times_(times) {}
+  OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
+  void apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+             Range within) override;
+
+ private:
+  const SlowMatrix& f_;
+  const SlowMatrix& v_;
+  std::optional<float> times_;
 };
 
 // s as it is; L, its rows' log-sum-exp, is made along the way. Between tiles, L and `sums` (n x 1)

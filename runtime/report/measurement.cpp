@@ -186,7 +186,11 @@ std::string legend(const Measurement& measurement) {
 }
 
 std::string title(const MeasuredPart& part) {
-  return to_string(Plan{part.kernel, Problem(part.shape), part.M, part.blocks, {}});
+  return to_string(Plan{.kernel = part.kernel,
+                        .problem = Problem(part.shape),
+                        .M = part.M,
+                        .blocks = part.blocks,
+                        .phases = {}});
 }
 
 }  // namespace

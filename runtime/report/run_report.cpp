@@ -336,7 +336,7 @@ std::string to_json(const Report& report) {
       json["operands"][name] = to_string(origin);
     }
   }
-  json["problem"] = to_string(find_kernel(plan.kernel).pass);
+  json["problem"] = to_string(plan.pass);
   if (plan.problem.inputs == Inputs::plain) {
     json["softmax_scale"] = static_cast<double>(plan.problem.scale());
   }

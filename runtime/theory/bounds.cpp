@@ -210,6 +210,11 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
                         .kappa = constants(task.pass, task.problem.sharing).two};
   bounds.push_back(
       {"scores", below(scores.events(M, d) + real(gradients(task.problem).value()), 2 * nm)});
+  if (task.problem.sharing != Sharing::self) {
+    const Real kappa = task.problem.sharing == Sharing::none ? 1 : std::sqrt(2.0L);
+    const Products four{.work = 4 * nm * real(d), .kappa = kappa, .per_creation = kappa};
+    bounds.push_back({"four products", below(four.events(M, d) + dQ, 2 * nm)});
+  }
   bounds.push_back({"pairs", below(moves_of_pairs(nm, kPairs[which], M, d) + dQ, 0)});
   bounds.push_back({.name = "pairs, each p once",
                     .words = below(moves_of_pairs(nm, kPairsOnce[which], M, d), 0),

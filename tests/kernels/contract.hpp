@@ -83,6 +83,35 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     const N T = over(m, "core.Bc");
     return {2 * n * d + T * (3 * n * d + 2 * n) + 2 * m * d - n * d, n + T * n * d + 2 * m * d};
   }
+  // 8 n d + 2 n, and what passes: 2 m d for each block of rows, 2 n d + 2 n for each block of keys.
+  if (kernel == "gradients/rows-keys") {
+    const N keys = over(m, "dKV.Bc");
+    return {3 * n * d + n + 2 * m * d * over(n, "dQ.Br") + 2 * m * d + keys * (2 * n * d + 2 * n),
+            n * d + n + 2 * m * d};
+  }
+  const auto product = [&](const std::string& name, N rows, N cols, N depth) {
+    const N r = over(rows, name + ".rows");
+    const N c = over(cols, name + ".cols");
+    const N a = rows * depth;
+    const N b = depth * cols;
+    if (over(depth, name + ".depth") > 1) {
+      return MovedWords<N>{a * c + b * r, rows * cols};
+    }
+    return MovedWords<N>{std::min(a + b * r, b + a * c), rows * cols};  // rows, or columns, stay
+  };
+  // Scores, written once: rows of the first factor stay, or tiles do; how often a row is entered.
+  const auto entered = [&](const std::string& name) {
+    return over(d, name + ".depth") > 1 ? over(m, name + ".cols") : N{1};
+  };
+  const auto all_scores = [&](const std::string& name) {
+    return MovedWords<N>{n * d * entered(name) + m * d * over(n, name + ".rows"), n * m};
+  };
+  if (kernel == "gradients/tiles") {  // L for f; f and v for p
+    return all_scores("f") + MovedWords<N>{n * entered("f"), 0} + product("dV", m, d, n) +
+           MovedWords<N>{2 * n * d, n} + all_scores("p") +
+           MovedWords<N>{n * m + n * entered("p"), 0} + product("dQ", n, d, m) +
+           product("dK", m, d, n);
+  }
   throw std::out_of_range("no contract is written down for this kernel");
 }
 
@@ -356,6 +385,12 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   }
   if (kernel == "gradients/flash") {  // and c each word of dK
     return 2 * m * d + elementwise_by_contract("backward/flash", shape, blocks);
+  }
+  if (kernel == "gradients/rows-keys") {  // s and q twice; c for Q and dQ, K and dK
+    return 2 * n * d + 2 * m * d + 2 * n * d + 8 * scores;
+  }
+  if (kernel == "gradients/tiles") {  // c for each score and each p
+    return 2 * n * d + 6 * scores;
   }
   if (kernel == "forward/tiles") {
     return safe_tiles("s.cols") + 2 * scores * over(d, "O.cols");

@@ -42,7 +42,11 @@ TEST(HugeShapes, AreCountedExactlyOrRefused) {
                 kernel.kernel->fitting.fit(kernel.problem(shape), M, Objective::words);
             const PhaseCost cost = total(kernel.cost(shape, blocks));
             const auto expected = moved_by_contract<Wide>(kernel.name, shape, blocks);
-            const std::string what = to_string(Plan{kernel.name, Problem(shape), M, blocks, {}});
+            const std::string what = to_string(Plan{.kernel = kernel.name,
+                                                    .problem = Problem(shape),
+                                                    .M = M,
+                                                    .blocks = blocks,
+                                                    .phases = {}});
             expect_exact(cost.reads, expected.reads, exact, refused, what);
             expect_exact(cost.writes, expected.writes, exact, refused, what);
           }

@@ -1,0 +1,68 @@
+// dQ, dK and dV with tiles of scores in fast memory, for caches below d^2: f = exp(s - L) goes to
+// the slow store, then c p = c f (q - v) in its place, and what is left are products with a block
+// that stays. In units of n^2, with x = d / sqrt(M) and n = m >> d:
+//
+//   5 x^2 + 6 for x < 1,   2 x^2 + 6 x + 3 for 1 < x < 2,   10 x + 3 beyond
+
+#include "kernels/attention.hpp"
+#include "kernels/parts/stages.hpp"
+#include "kernels/registry.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+std::vector<Stage> stages(const Problem& problem) {
+  const auto [n, m, d] = problem.shape;
+  const ProductShape scores{n, m, d};
+  const ProductShape of_keys{m, d, n};
+  return {
+      scores_stage("f", scores, {"c Q", "K^T"}, Exponentiated::kCost),
+      product_stage("dV", of_keys, {"f^T", "dO"}),
+      row_dots_stage(problem),
+      scores_stage("p", scores, {"dO", "V^T"}, ScoreGradient::kCost),
+      product_stage("dQ", {n, d, m}, {"p", "K"}),
+      product_stage("dK", of_keys, {"p^T", "Q"}),
+  };
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.problem.shape;
+  const Blocks& by = plan.blocks;
+  const float c = plan.problem.scale();
+  const SlowMatrix& dO = io.in("dO");
+  SlowMatrix p = workspace.matrix("p", n, m).holding(Holds::scores);
+  Exponentiated exponentiated(io.in("L"), c);
+  scores_phase(machine, "f", by, io.in("Q"), io.in("K"), exponentiated, p);
+  product_phase(machine, "dV", by, transposed(p), dO, io.out("dV"));
+  {
+    SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
+    row_dots(machine, by, dO, io.in("O"), v);
+    ScoreGradient gradient(p, v, c);
+    scores_phase(machine, "p", by, dO, io.in("V"), gradient, p);
+  }
+  product_phase(machine, "dQ", by, p, io.in("K"), io.out("dQ"));
+  product_phase(machine, "dK", by, transposed(p), io.in("Q"), io.out("dK"));
+}
+
+}  // namespace
+
+Kernel gradients_tiles() {
+  return {.name = "gradients/tiles",
+          .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
+          .pass = Pass::gradients,
+          .operands = {kQ, kK, kV, kdO, kO, kL},
+          .returns = {kdQ, kdK, kdV},
+          .kin = "backward/tiles",
+          .schedule = {.code = code},
+          .formula = {.cost = cost_of(stages),
+                      .intermediates =
+                          [](const Problem& problem, const Blocks&) {
+                            return Words(problem.shape.n) * problem.shape.m + problem.shape.n;
+                          },
+                      .nest = nest_of(stages)},
+          .fitting = fitting_of(stages)};
+}
+
+}  // namespace redblue

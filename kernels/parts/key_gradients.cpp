@@ -1,0 +1,149 @@
+#include "kernels/parts/key_gradients.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+Words peak(Index d, Index r, Index c, KeyPass pass) {
+  const Words rd = Words(r) * d;
+  const Words rc = Words(r) * c;
+  const Words cd = Words(c) * d;
+  return pass.q_is_stored ? 3 * cd + rd + rc + std::max(rd, rc) : 4 * cd + 2 * rd + 2 * rc;
+}
+
+// p_IJ, of f_IJ; and dV_J += f^T dO_I.
+Tile score_gradient(Machine& machine, const KeyPassMatrices& x, Range I, Range J, const Tile& f,
+                    const Tile& v_t, Tile& dv) {
+  if (x.q != nullptr) {
+    {
+      const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
+      multiply_add(transposed(f), do_i, dv);
+    }
+    Tile p = machine.read(x.q->block(I, J));  // q_IJ - v_I (r, c)
+    multiply_words(p, f);
+    return p;
+  }
+  Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
+  {
+    const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
+    multiply_add(transposed(f), do_i, dv);
+    multiply_add(do_i, v_t, p);
+  }
+  const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
+  softmax_gradient(f, p, v_i, p);
+  return p;
+}
+
+// dQ_I += p K_J. Nothing is there to be read before the first keys have been.
+void add_to_dQ(Machine& machine, const KeyPassMatrices& x, Range I, bool first, const Tile& k_t,
+               Tile p) {
+  Tile p_t = machine.initialize("p^T", p.cols(), p.rows(), Holds::scores);  // p_IJ^T (c, r)
+  transpose(p, p_t);
+  p.reset();
+  Tile dq_t = first ? machine.initialize("dQ", k_t.rows(), I.size())
+                    : machine.read(transposed(std::as_const(*x.dQ).row_block(I)));  // (d, r)
+  multiply_add(k_t, p_t, dq_t);
+  machine.write(dq_t, transposed(x.dQ->row_block(I)));
+}
+
+}  // namespace
+
+void key_gradients(Machine& machine, KeyPassBlocks by, const KeyPassMatrices& x) {
+  for (const Range J : blocks(x.K.rows(), by.keys)) {
+    Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
+    if (x.scale) {
+      scale(k_t, *x.scale);
+    }
+    Tile v_t;
+    if (x.V != nullptr) {
+      v_t = machine.read(transposed(x.V->row_block(J)));  // V_J^T (d, c)
+    }
+    Tile dk = machine.initialize("dK", J.size(), x.dK.cols());  // dK_J (c, d)
+    Tile dv = machine.initialize("dV", J.size(), x.dV.cols());  // dV_J (c, d)
+    for (const Range I : blocks(x.Q.rows(), by.rows)) {
+      const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
+      Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
+      {
+        const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
+        multiply_add(q_i, k_t, f);
+        exponentiate(f, l_i, f);
+      }
+      Tile p = score_gradient(machine, x, I, J, f, v_t, dv);
+      f.reset();
+      multiply_add(transposed(p), q_i, dk);
+      if (x.dQ != nullptr) {
+        add_to_dQ(machine, x, I, J.begin == 0, k_t, std::move(p));
+      }
+    }
+    if (x.scale) {
+      scale(dk, *x.scale);
+    }
+    machine.write(dk, x.dK.row_block(J));
+    machine.write(dv, x.dV.row_block(J));
+  }
+}
+
+PhaseCost key_gradients_cost(std::string path, const Shape& shape, KeyPassBlocks by, KeyPass pass) {
+  const auto [n, m, d] = shape;
+  const Index T = ceil_div(m, by.keys);
+  const Words nd = Words(n) * d;
+  const Words md = Words(m) * d;
+  const bool stored = pass.q_is_stored;
+  const Words passing = T * (2 * nd + (stored ? 1 : 2) * Words(n));
+  const Index products = 3 + (stored ? 0 : 1) + (pass.adds_to_dQ ? 1 : 0);
+  return {.path = std::move(path),
+          .reads = (stored ? md + Words(n) * m : 2 * md) + passing +
+                   (pass.adds_to_dQ ? (T - 1) * nd : Words(0)),
+          .writes = 2 * md + (pass.adds_to_dQ ? T * nd : Words(0)),
+          .peak = peak(d, std::min(n, by.rows), std::min(m, by.keys), pass),
+          .flops = 2 * products * nd * m};
+}
+
+// The words depend on the keys alone.
+KeyPassBlocks fit_key_gradients(const Shape& shape, Index M, KeyPass pass) {
+  const auto fits = [&](Index r, Index c) { return peak(shape.d, r, c, pass) <= Words(M); };
+  const Index c =
+      even(shape.m, largest(std::min(shape.m, M), [&](Index tried) { return fits(1, tried); }));
+  const Index r =
+      even(shape.n, largest(std::min(shape.n, M), [&](Index tried) { return fits(tried, c); }));
+  return {.rows = r, .keys = c};
+}
+
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyPassBlocks by, KeyPass pass) {
+  const Index d = problem.shape.d;
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const std::string keys(names_of(problem).keys);
+  const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d), q("q", I, J);
+  const NestTile K(keys, J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
+  const NestWriter::Tiles stored = {K}, made = {K, V};
+  NestWriter::Tiles stays = pass.q_is_stored ? stored : made;
+  nest.loop(J, [&] {
+    nest.read(stays);
+    stays.insert(stays.end(), {dK, dV});
+    nest.loop(I, stays, [&] {
+      nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
+      if (pass.q_is_stored) {
+        nest.step("dV_J += f^T dO_I; p = f q_IJ", {dO, q});
+      } else {
+        nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
+      }
+      if (pass.adds_to_dQ) {
+        nest.step("dK_J += p^T Q_I; dQ_I += p " + keys + "_J", {dQ.but_once(J)}, {dQ});
+      } else {
+        nest.step("dK_J += p^T Q_I");
+      }
+    });
+    nest.write({dK, dV});
+  });
+}
+
+}  // namespace redblue
