@@ -147,6 +147,8 @@ struct Numerics {
   bool X_meets_keys = false;
   // Sums over some keys, or queries, go into g before they are whole.
   bool folds_partial_sums = false;
+  // A score gradient p is made more than once, and meets some of its factors each time.
+  bool recomputes = false;
 };
 
 struct Kernel {

@@ -145,9 +145,9 @@ Kernel gradients_rows_keys() {
                       .intermediates = [](const Problem& problem,
                                           const Blocks&) { return Words(problem.shape.n); },
                       .nest = loop_nest},
-          .fitting = {.fit = [](const Problem& problem, const Memory& memory, Objective objective) {
-            return fit(problem, memory.M, objective);
-          }}};
+          .fitting = {.fit = [](const Problem& problem, const Memory& memory,
+                                Objective objective) { return fit(problem, memory.M, objective); }},
+          .numerics = {.recomputes = true}};
 }
 
 }  // namespace redblue

@@ -94,7 +94,7 @@ Words flops(const Choice& choice) {
 
 Schedule schedule_of(const Kernel& kernel, Sharing sharing) {
   return {.order = kernel.numerics.folds_partial_sums ? Order::any : Order::two_step,
-          .recomputes = false,
+          .recomputes = kernel.numerics.recomputes,
           .sharing = sharing};
 }
 

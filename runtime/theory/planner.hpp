@@ -44,7 +44,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal = {});
 // The task of a kernel with this problem: its results, what it is given, what it reads as one.
 Task task_of(const Kernel& kernel, const Problem& problem, Index M);
 
-// The properties of a kernel that lower bounds may assume: no kernel makes a sum twice.
+// The properties of a kernel that lower bounds may assume.
 Schedule schedule_of(const Kernel& kernel, Sharing sharing);
 
 // Names of the first choice.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "runtime/system/sanitized.hpp"
 
 namespace redblue {
 
@@ -54,6 +55,14 @@ struct TestedKernel {
 
 inline std::vector<TestedKernel> tested_kernels() {
   return {kernel_names().begin(), kernel_names().end()};
+}
+// For tests in which each kernel takes long: in a build with a sanitizer, every fifth of them.
+inline std::vector<TestedKernel> some_tested_kernels() {
+  std::vector<TestedKernel> some;
+  for (std::size_t k = 0; k < kernel_names().size(); k += kSanitized ? 5 : 1) {
+    some.emplace_back(kernel_names()[k]);
+  }
+  return some;
 }
 inline TestedKernel tested_kernel(std::string_view name) {
   const auto found = parse_kernel_name(name);

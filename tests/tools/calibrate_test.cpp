@@ -133,8 +133,8 @@ TEST_F(Calibrate, OutElsewhereAndTwice) {
 TEST_F(Calibrate, SaysWhatItDoes) {
   const Outcome outcome = on(kCaches, "PATH=/none calibrate --n 32 --out c.json");
   EXPECT_EQ(outcome.code, 0);
-  for (const std::string part : {"redblue: timing backward/rows with ", "redblue: timing all ",
-                                 " with d = 128, 9 rounds\n"}) {
+  for (const std::string part :
+       {"redblue: timing backward/rows with ", "redblue: timing all ", " with d = 128, "}) {
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   }
 }

@@ -63,16 +63,6 @@ class Heads : public Cli {
   }
 };
 
-// All; of a build with a sanitizer, in which a command takes ten times as long, every fifth.
-std::vector<TestedKernel> kernels_with_heads() {
-  const std::vector<TestedKernel> all = tested_kernels();
-  std::vector<TestedKernel> some;
-  for (std::size_t k = 0; k < all.size(); k += kSanitized ? 5 : 1) {
-    some.push_back(all[k]);
-  }
-  return some;
-}
-
 Index io(const Json& counts) {
   return counts["reads"].get<Index>() + counts["writes"].get<Index>();
 }
@@ -80,7 +70,7 @@ Index io(const Json& counts) {
 // Counted is the formula, phase by phase, and H times one head, with the peak of one; the busiest
 // worker has ceil(H / threads) heads.
 TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
-  for (const TestedKernel& kernel : kernels_with_heads()) {
+  for (const TestedKernel& kernel : some_tested_kernels()) {
     const Json one = json("count " + problem(kernel));
     EXPECT_EQ(one["heads"], 1);
     for (const Index heads : kHeads) {
@@ -140,7 +130,7 @@ TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
 // Head h of seed s is the one problem of seed s + h, in every kernel, for any number of workers,
 // idle ones among them.
 TEST_F(Heads, EachIsWhatItIsAlone) {
-  for (const TestedKernel& kernel : kernels_with_heads()) {
+  for (const TestedKernel& kernel : some_tested_kernels()) {
     const std::string run = "run " + problem(kernel);
     std::map<std::string_view, Words32> alone;
     for (const int seed : {7, 8, 9}) {
@@ -174,7 +164,7 @@ TEST_F(Heads, SeedsGoOnBeyond64BitsFromZero) {
 // Nothing says n, m, d and the heads but the files; of every form.
 TEST_F(Heads, FromFilesOfEveryForm) {
   constexpr Index kCount = 3;
-  for (const TestedKernel& kernel : kernels_with_heads()) {
+  for (const TestedKernel& kernel : some_tested_kernels()) {
     std::string run = fmt::format("run {} --M 4000", kernel.name);
     std::map<std::string_view, Words32> inputs, expected;
     for (const Signature& operand : kernel.given) {

@@ -27,6 +27,7 @@
 #include "runtime/run/timed_problem.hpp"
 #include "runtime/system/journal.hpp"
 #include "runtime/system/memory.hpp"
+#include "runtime/system/sanitized.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
@@ -45,11 +46,12 @@ constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
 constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
 constexpr Index kQueries = 2048;  // about 50 ms a run
 constexpr Index kWidth = 64;
-constexpr Index kRounds = 15;
+// What a sanitized build measures is of no use.
+constexpr Index kRounds = kSanitized ? 3 : 15;
 // The rates cover all kernels, some of them slow: limits on queries, rounds, and the seconds of one
 // plan.
 constexpr Index kRateQueries = 1024;
-constexpr Index kRateRounds = 9;
+constexpr Index kRateRounds = kSanitized ? 1 : 9;
 constexpr double kRateSeconds = 0.3;
 constexpr std::array kRateWidths = {Index{64}, Index{128}};
 constexpr double kRateShare = 0.75;

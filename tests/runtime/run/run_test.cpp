@@ -16,6 +16,7 @@
 #include "runtime/report/run_report.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/system/npy.hpp"
+#include "runtime/system/sanitized.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -242,7 +243,7 @@ TEST(Experiment, AllOutputsOrNone) {
 TEST(Experiment, AutoIsOneRunOfWhatThePlannerChose) {
   std::mt19937 random(6);
   int after_another = 0;
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < (kSanitized ? 60 : 300); ++trial) {
     Request request;
     request.kernel = trial % 3 == 0 ? "forward/auto" : "backward/auto";
     const auto size = [&](unsigned most) { return static_cast<Index>(1 + random() % most); };

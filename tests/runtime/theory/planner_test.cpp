@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "runtime/system/sanitized.hpp"
 #include "tests/support/run_kernel.hpp"
 
 namespace redblue {
@@ -67,7 +68,7 @@ Task random_task(std::mt19937_64& random, double largest) {
 TEST(Planner, ChoosesFewestWordsAboveTheBound) {
   std::mt19937_64 random(4);
   int planned = 0;
-  for (int trial = 0; trial < 10'000; ++trial) {
+  for (int trial = 0; trial < (kSanitized ? 2000 : 10'000); ++trial) {
     const Task task = random_task(random, 3000);
     const std::vector<Choice> found = choices(task);
     const Index least = fewest(task);
@@ -233,7 +234,7 @@ TEST(Planner, ComesNearTheBound) {
 TEST(Planner, LeastTimeByTheRates) {
   const Rates& rates = default_rates();
   std::mt19937_64 random(6);
-  for (int trial = 0; trial < 1000; ++trial) {
+  for (int trial = 0; trial < (kSanitized ? 200 : 1000); ++trial) {
     const Task task = random_task(random, 3000);
     const std::vector<Choice> found = choices(task, {.rates = &rates});
     EXPECT_EQ(found.size(), choices(task).size());
