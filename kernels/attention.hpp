@@ -33,7 +33,7 @@ inline constexpr Signature kdV{"dV", &Shape::m, &Shape::d};
 struct InputNames {
   std::string_view queries, keys, values, rows;
 };
-constexpr InputNames names_of(const Problem& problem) {
+constexpr InputNames input_names(const Problem& problem) {
   const bool shared = problem.sharing != Sharing::none;
   return problem.inputs == Inputs::weighted
              ? InputNames{kA1.name, kA2.name, shared ? kA2.name : kA3.name, "S"}

@@ -159,10 +159,9 @@ struct Kernel {
   std::vector<Signature> returns = {};
   // Takes problems in which values are keys (A3 is A2, V is K), and reads them once.
   bool shares_keys = false;
-  // The kernel that does the same arithmetic to each key; its rates stand in for a kernel that was
-  // never timed. Empty: none.
+  // The kernel whose rates are taken where this one was never timed. Empty: none.
   std::string_view kin = {};
-  // Of a kernel of a family: the axes of the family and where this one stands on each.
+  // The axes of the kernel's family, each with its value for this kernel.
   std::vector<std::pair<std::string_view, std::string_view>> axes = {};
 
   KernelSchedule schedule;

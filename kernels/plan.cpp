@@ -1,6 +1,7 @@
 #include "kernels/plan.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <stdexcept>
 
 namespace redblue {
@@ -55,8 +56,13 @@ std::string spelled(const Plan& plan) {
 std::string to_string(const Plan& plan) {
   std::string line = spelled(plan) + " n=" + std::to_string(plan.problem.shape.n) +
                      " m=" + std::to_string(plan.problem.shape.m) +
-                     " d=" + std::to_string(plan.problem.shape.d) + " M=" + std::to_string(plan.M) +
-                     ":";
+                     " d=" + std::to_string(plan.problem.shape.d) + " M=" + std::to_string(plan.M);
+  if (plan.problem.softmax_scale) {
+    char c[32];
+    const auto end = std::to_chars(c, c + sizeof c, *plan.problem.softmax_scale).ptr;
+    line += " c=" + std::string(c, end);
+  }
+  line += ":";
   for (const auto& [name, size] : plan.blocks) {
     line += " " + name + "=" + std::to_string(size);
   }

@@ -20,8 +20,8 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// kv: A3 is A2, whose rows are keys and values at once. self: A1 is A2 as well, and n = m; bounds
-// use it, a kernel reads A1 and A2 apart.
+// kv: A3 is A2, or V is K: rows are keys and values at once. self: A1 is A2 as well, or Q is K, and
+// n = m; bounds use it, a kernel reads queries and keys apart.
 enum class Sharing : std::uint8_t { none, kv, self };
 
 // What scores and values are made of: s = (A1 X) A2^T and A3 Y; or s = c Q K^T and V, with a scale
@@ -54,7 +54,7 @@ struct Problem {
   Inputs inputs = Inputs::weighted;    // a kernel has one of the two, and plans with it
   std::optional<float> softmax_scale;  // of plain inputs, where it is not 1 / sqrt(d)
 
-  // c.
+  // The factor c of the scores.
   [[nodiscard]] float scale() const {
     return inputs == Inputs::weighted ? 1.0F
                                       : softmax_scale.value_or(static_cast<float>(

@@ -82,7 +82,12 @@ const std::vector<Kernel>& kernels() {
       backward_tiles_sq(),
       plain(backward_flash(), "gradients/flash",
             "FlashAttention's loops: column blocks stay, dQ is read and written once for each"),
-      gradients_rows_keys(),
+      gradients_rows_keys("gradients/rows-keys",
+                          "two passes: rows of Q, dO and dQ stay, then keys, values, dK and dV",
+                          Start::given),
+      gradients_rows_keys("gradients/rows-keys-onepass",
+                          "gradients/rows-keys from nothing: q relative to its running mean",
+                          Start::nothing),
       gradients_tiles(),
   };
   return all;

@@ -39,7 +39,7 @@ Kernel backward_rows_q(Start start);
 Kernel backward_tiles();
 Kernel backward_tiles_sqp();
 Kernel backward_tiles_sq();
-Kernel gradients_rows_keys();
+Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Start start);
 Kernel gradients_tiles();
 
 }  // namespace redblue

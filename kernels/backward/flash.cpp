@@ -6,6 +6,7 @@
 // they are.
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -19,9 +20,7 @@
 namespace redblue {
 namespace {
 
-constexpr KeyPass kPass{.adds_to_dQ = true};
-
-KeyPassBlocks core_blocks(const Blocks& blocks) {
+KeyBlocks core_blocks(const Blocks& blocks) {
   return {.rows = blocks["core.Br"], .keys = blocks["core.Bc"]};
 }
 
@@ -40,7 +39,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
       nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, d}, {"O", rows, d}}, {{"v", rows}});
     });
   });
-  nest.phase("core", [&] { key_gradients_nest(nest, problem, core_blocks(by), kPass); });
+  nest.phase("core", [&] { key_gradients_nest(nest, problem, core_blocks(by), AddsTo::dQ_dK_dV); });
   if (!weighted) {
     return nest.lines();
   }
@@ -64,62 +63,48 @@ void row_dots(Machine& machine, Index Br, const SlowMatrix& dO, const SlowMatrix
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
+  const Blocks& by = plan.blocks;
+  const KeyBlocks core = core_blocks(by);
+  const bool weighted = plan.problem.inputs == Inputs::weighted;
+  const InputNames names = input_names(plan.problem);
   const SlowMatrix& dO = io.in("dO");
   SlowMatrix& dQ = io.out("dQ");
 
-  const Index Br = plan.blocks["core.Br"];
-  const Index Bc = plan.blocks["core.Bc"];
-  const auto make_v = [&](SlowMatrix& v) {
-    const Phase phase(machine, "v");
-    row_dots(machine, plan.blocks["v.Br"], dO, io.in("O"), v);
-  };
+  std::optional<SlowMatrix> Q, V;  // A1 X and A3 Y
+  if (weighted) {
+    Q = workspace.matrix("Q", n, d, Window{std::min(n, core.rows), d});
+    V = workspace.matrix("V", m, d, Window{std::min(m, core.keys), d});
+    {
+      const Phase phase(machine, "S");
+      project(machine, {by["S.Br"], by["S.Bc"]}, io.in("A1"), io.in("X"), *Q);
+    }
+    const Phase phase(machine, "h");
+    project(machine, {by["h.Br"], by["h.Bc"]}, io.in("A3"), io.in("Y"), *V);
+  }
   SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
-  if (plan.problem.inputs == Inputs::plain) {
-    make_v(v);
+  {
+    const Phase phase(machine, "v");
+    row_dots(machine, by["v.Br"], dO, io.in("O"), v);
+  }
+  {
     const Phase phase(machine, "core");
-    key_gradients(machine, core_blocks(plan.blocks),
-                  {.Q = io.in("Q"),
-                   .K = io.in("K"),
+    key_gradients(machine, core,
+                  {.Q = Q ? *Q : io.in(names.queries),
+                   .K = io.in(names.keys),
+                   .V = V ? *V : io.in(names.values),
                    .dO = dO,
                    .L = io.in("L"),
-                   .V = &io.in("V"),
-                   .v = &v,
-                   .q = nullptr,
+                   .v = v,
                    .dK = io.out("dK"),
                    .dV = io.out("dV"),
                    .dQ = &dQ,
-                   .scale = plan.problem.scale()});
-    return;
+                   .scale = weighted ? std::nullopt : std::optional(plan.problem.scale())});
   }
-  const SlowMatrix& A1 = io.in("A1");
-  SlowMatrix Q = workspace.matrix("Q", n, d, Window{std::min(n, Br), d});
-  SlowMatrix V = workspace.matrix("V", m, d, Window{std::min(m, Bc), d});
-  {
-    const Phase phase(machine, "S");
-    project(machine, {plan.blocks["S.Br"], plan.blocks["S.Bc"]}, A1, io.in("X"), Q);
+  if (weighted) {
+    const Phase phase(machine, "g");
+    product(machine, {by["g.rows"], by["g.cols"], by["g.depth"]}, transposed(io.in("A1")), dQ,
+            io.out("g"));
   }
-  {
-    const Phase phase(machine, "h");
-    project(machine, {plan.blocks["h.Br"], plan.blocks["h.Bc"]}, io.in("A3"), io.in("Y"), V);
-  }
-  make_v(v);
-  {
-    const Phase phase(machine, "core");
-    key_gradients(machine, core_blocks(plan.blocks),
-                  {.Q = Q,
-                   .K = io.in("A2"),
-                   .dO = dO,
-                   .L = io.in("L"),
-                   .V = &V,
-                   .v = &v,
-                   .q = nullptr,
-                   .dK = io.out("dK"),
-                   .dV = io.out("dV"),
-                   .dQ = &dQ});
-  }
-  const Phase phase(machine, "g");
-  product(machine, {plan.blocks["g.rows"], plan.blocks["g.cols"], plan.blocks["g.depth"]},
-          transposed(A1), dQ, io.out("g"));
 }
 
 // g = A1^T dQ moves n d (ceil(d / rows) + ceil(d / cols)) + d^2 words, so the side with fewer
@@ -158,7 +143,7 @@ Blocks fit(const Problem& problem, Index M) {
   const Index width = d;  // a lambda cannot capture a structured binding
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
-  const auto [Br, Bc] = fit_key_gradients(problem.shape, M, kPass);
+  const auto [Br, Bc] = fit_key_gradients(problem.shape, M, Objective::words);
   if (problem.inputs == Inputs::plain) {
     return {{"v.Br", v}, {"core.Br", Br}, {"core.Bc", Bc}};
   }
@@ -178,7 +163,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                     .writes = n,
                     .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
                     .flops = 0};
-  const PhaseCost core = key_gradients_cost("core", problem.shape, core_blocks(blocks), kPass);
+  const PhaseCost core =
+      key_gradients_cost("core", problem.shape, core_blocks(blocks), AddsTo::dQ_dK_dV);
   if (problem.inputs == Inputs::plain) {
     return {v, core};
   }

@@ -23,7 +23,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop J = by.key_loop();
   const NestLoop I("I", "queries", n, by.rows);
   const bool weighted = problem.inputs == Inputs::weighted;
-  const InputNames names = names_of(problem);
+  const InputNames names = input_names(problem);
   const std::string values = weighted ? "h" : "V";
   const NestTile K("K", J, d), h(values, J, d);
   const NestTile queries(names.queries, I, d), O("O", I, d), L("L", I), sum("sum", I);
@@ -70,7 +70,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
     {
-      const SlowMatrix& queries = io.in(names_of(by.problem).queries);
+      const SlowMatrix& queries = io.in(input_names(by.problem).queries);
       const Tile a1 = machine.read(queries.row_block(I));  // A1_I (r, d)
       multiply(a1, k, e);
     }

@@ -26,7 +26,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J("J", "keys", problem.shape.m, by.keys);
   const NestLoop columns("J", "columns", d, by.weights);
-  const NestTile S(names_of(problem).rows, I, d), O("O", I, d), L("L", I);
+  const NestTile S(input_names(problem).rows, I, d), O("O", I, d), L("L", I);
   const NestTile Z("Z", I, d), maximum("max", I), sum("sum", I);
   NestWriter nest;
   nest.loop(I, [&] {

@@ -23,7 +23,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const ResidentPlan by(problem, blocks);
   const bool weighted = problem.inputs == Inputs::weighted;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestTile S(names_of(problem).rows, I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
+  const NestTile S(input_names(problem).rows, I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
   NestWriter nest;
   resident_nest(nest, by);
   nest.loop(I, resident_tiles(by), [&] {
@@ -98,7 +98,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
       resident_cost(by),
       // A1 and S; or Q.
-      {.path = std::string(names_of(problem).rows),
+      {.path = std::string(input_names(problem).rows),
        .reads = nd,
        .writes = 0,
        .peak = stays + (weighted ? 2 : 1) * r * d,

@@ -24,7 +24,7 @@ constexpr FactorCost kFactor{
 
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
-  const InputNames names = names_of(problem);
+  const InputNames names = input_names(problem);
   if (problem.inputs == Inputs::plain) {
     return {
         scores_stage("s", of.scores, {"c Q", "K^T"}, Measured::kCost),
@@ -42,21 +42,19 @@ std::vector<Stage> stages(const Problem& problem) {
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
-  const InputNames names = names_of(plan.problem);
+  const InputNames names = input_names(plan.problem);
   const bool weighted = plan.problem.inputs == Inputs::weighted;
   SlowMatrix& L = io.out("L");
   SlowMatrix s = workspace.matrix("s", n, m).holding(Holds::scores);
   {
     SlowMatrix sums = workspace.matrix("sum", n, 1).holding(Holds::sums);
+    std::optional<SlowMatrix> S;
     if (weighted) {
-      SlowMatrix S = workspace.matrix("S", n, d);
-      product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
-      Measured measured(m, L, sums);
-      scores_phase(machine, "s", by, S, io.in("A2"), measured, s);
-    } else {
-      Measured measured(m, L, sums, plan.problem.scale());
-      scores_phase(machine, "s", by, io.in("Q"), io.in("K"), measured, s);
+      S = workspace.matrix("S", n, d);
+      product_phase(machine, "S", by, io.in("A1"), io.in("X"), *S);
     }
+    Measured measured(m, L, sums, weighted ? std::nullopt : std::optional(plan.problem.scale()));
+    scores_phase(machine, "s", by, S ? *S : io.in(names.queries), io.in(names.keys), measured, s);
   }
   std::optional<SlowMatrix> h;
   if (weighted) {

@@ -13,6 +13,13 @@
 namespace redblue {
 namespace {
 
+// c p, in place of q.
+constexpr EpilogueCost kGradient = [] {
+  EpilogueCost cost = ScoreGradient::kCost;
+  cost.names.text = "read f; p = c f (p - v)";
+  return cost;
+}();
+
 std::vector<Stage> stages(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
   const ProductShape scores{n, m, d};
@@ -21,7 +28,7 @@ std::vector<Stage> stages(const Problem& problem) {
       scores_stage("f", scores, {"c Q", "K^T"}, Exponentiated::kCost),
       product_stage("dV", of_keys, {"f^T", "dO"}),
       row_dots_stage(problem),
-      scores_stage("p", scores, {"dO", "V^T"}, ScoreGradient::kCost),
+      scores_stage("p", scores, {"dO", "V^T"}, kGradient),
       product_stage("dQ", {n, d, m}, {"p", "K"}),
       product_stage("dK", of_keys, {"p^T", "Q"}),
   };

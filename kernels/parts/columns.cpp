@@ -72,7 +72,12 @@ void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLo
   const Index d = by.problem.shape.d;
   const NestLoop C("C", "depth", d, by.weights);
   if (by.problem.inputs == Inputs::plain) {
-    nest.phase(name, [&] { nest.read({{keys, J, d}}); });
+    nest.phase(name, [&] {
+      nest.read({{keys, J, d}});
+      if (keys == kK.name) {
+        nest.step("K_J = c K_J");
+      }
+    });
     return;
   }
   const NestTile sum(name, J, d), w(weights, C, d), a(keys, J, C);

@@ -12,38 +12,27 @@
 namespace redblue {
 namespace {
 
-Words peak(Index d, Index r, Index c, KeyPass pass) {
-  const Words rd = Words(r) * d;
-  const Words rc = Words(r) * c;
-  const Words cd = Words(c) * d;
-  return pass.q_is_stored ? 3 * cd + rd + rc + std::max(rd, rc) : 4 * cd + 2 * rd + 2 * rc;
+// K_J, V_J, dK_J, dV_J; Q_I and dO_I, or later dQ_I; two tiles of scores.
+Words peak(Index d, Index r, Index c) {
+  return Words(4) * c * d + Words(2) * r * d + Words(2) * r * c;
 }
 
 // p_IJ, of f_IJ; and dV_J += f^T dO_I.
-Tile score_gradient(Machine& machine, const KeyPassMatrices& x, Range I, Range J, const Tile& f,
+Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, Range J, const Tile& f,
                     const Tile& v_t, Tile& dv) {
-  if (x.q != nullptr) {
-    {
-      const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
-      multiply_add(transposed(f), do_i, dv);
-    }
-    Tile p = machine.read(x.q->block(I, J));  // q_IJ - v_I (r, c)
-    multiply_words(p, f);
-    return p;
-  }
   Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
   {
     const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
     multiply_add(transposed(f), do_i, dv);
     multiply_add(do_i, v_t, p);
   }
-  const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
+  const Tile v_i = machine.read(x.v.row_block(I));  // v_I (r)
   softmax_gradient(f, p, v_i, p);
   return p;
 }
 
 // dQ_I += p K_J. Nothing is there to be read before the first keys have been.
-void add_to_dQ(Machine& machine, const KeyPassMatrices& x, Range I, bool first, const Tile& k_t,
+void add_to_dQ(Machine& machine, const KeyGradients& x, Range I, bool first, const Tile& k_t,
                Tile p) {
   Tile p_t = machine.initialize("p^T", p.cols(), p.rows(), Holds::scores);  // p_IJ^T (c, r)
   transpose(p, p_t);
@@ -56,18 +45,15 @@ void add_to_dQ(Machine& machine, const KeyPassMatrices& x, Range I, bool first, 
 
 }  // namespace
 
-void key_gradients(Machine& machine, KeyPassBlocks by, const KeyPassMatrices& x) {
+void key_gradients(Machine& machine, KeyBlocks by, const KeyGradients& x) {
   for (const Range J : blocks(x.K.rows(), by.keys)) {
     Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
     if (x.scale) {
       scale(k_t, *x.scale);
     }
-    Tile v_t;
-    if (x.V != nullptr) {
-      v_t = machine.read(transposed(x.V->row_block(J)));  // V_J^T (d, c)
-    }
-    Tile dk = machine.initialize("dK", J.size(), x.dK.cols());  // dK_J (c, d)
-    Tile dv = machine.initialize("dV", J.size(), x.dV.cols());  // dV_J (c, d)
+    const Tile v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
+    Tile dk = machine.initialize("dK", J.size(), x.dK.cols());    // dK_J (c, d)
+    Tile dv = machine.initialize("dV", J.size(), x.dV.cols());    // dV_J (c, d)
     for (const Range I : blocks(x.Q.rows(), by.rows)) {
       const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
       Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
@@ -91,25 +77,34 @@ void key_gradients(Machine& machine, KeyPassBlocks by, const KeyPassMatrices& x)
   }
 }
 
-PhaseCost key_gradients_cost(std::string path, const Shape& shape, KeyPassBlocks by, KeyPass pass) {
+PhaseCost key_gradients_cost(std::string path, const Shape& shape, KeyBlocks by, AddsTo what) {
   const auto [n, m, d] = shape;
   const Index T = ceil_div(m, by.keys);
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
-  const bool stored = pass.q_is_stored;
-  const Words passing = T * (2 * nd + (stored ? 1 : 2) * Words(n));
-  const Index products = 3 + (stored ? 0 : 1) + (pass.adds_to_dQ ? 1 : 0);
+  const bool adds_to_dQ = what == AddsTo::dQ_dK_dV;
   return {.path = std::move(path),
-          .reads = (stored ? md + Words(n) * m : 2 * md) + passing +
-                   (pass.adds_to_dQ ? (T - 1) * nd : Words(0)),
-          .writes = 2 * md + (pass.adds_to_dQ ? T * nd : Words(0)),
-          .peak = peak(d, std::min(n, by.rows), std::min(m, by.keys), pass),
-          .flops = 2 * products * nd * m};
+          .reads = 2 * md + T * (2 * nd + 2 * Words(n)) + (adds_to_dQ ? (T - 1) * nd : Words(0)),
+          .writes = 2 * md + (adds_to_dQ ? T * nd : Words(0)),
+          .peak = peak(d, std::min(n, by.rows), std::min(m, by.keys)),
+          .flops = (adds_to_dQ ? 10 : 8) * nd * m};
 }
 
 // The words depend on the keys alone.
-KeyPassBlocks fit_key_gradients(const Shape& shape, Index M, KeyPass pass) {
-  const auto fits = [&](Index r, Index c) { return peak(shape.d, r, c, pass) <= Words(M); };
+KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective) {
+  constexpr Index kBusyRows = 48;
+  const auto fits = [&](Index r, Index c) { return peak(shape.d, r, c) <= Words(M); };
+  if (objective == Objective::time) {
+    Index r = std::min(shape.n, kBusyRows);
+    while (r > 1 && !fits(r, std::min(shape.m, r))) {
+      r /= 2;
+    }
+    Index c = largest(std::min(shape.m, M), [&](Index tried) { return fits(r, tried); });
+    if (c < shape.m && c > kPanel) {
+      c = c / kPanel * kPanel;
+    }
+    return {.rows = r, .keys = c};
+  }
   const Index c =
       even(shape.m, largest(std::min(shape.m, M), [&](Index tried) { return fits(1, tried); }));
   const Index r =
@@ -117,31 +112,31 @@ KeyPassBlocks fit_key_gradients(const Shape& shape, Index M, KeyPass pass) {
   return {.rows = r, .keys = c};
 }
 
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyPassBlocks by, KeyPass pass) {
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, AddsTo what) {
   const Index d = problem.shape.d;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J("J", "keys", problem.shape.m, by.keys);
-  const std::string keys(names_of(problem).keys);
-  const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d), q("q", I, J);
+  const bool scaled = problem.inputs == Inputs::plain;
+  const std::string keys(input_names(problem).keys);
+  const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d);
   const NestTile K(keys, J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
-  const NestWriter::Tiles stored = {K}, made = {K, V};
-  NestWriter::Tiles stays = pass.q_is_stored ? stored : made;
   nest.loop(J, [&] {
-    nest.read(stays);
-    stays.insert(stays.end(), {dK, dV});
-    nest.loop(I, stays, [&] {
+    nest.read({K, V});
+    if (scaled) {
+      nest.step("K_J = c K_J");
+    }
+    nest.loop(I, {K, V, dK, dV}, [&] {
       nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
-      if (pass.q_is_stored) {
-        nest.step("dV_J += f^T dO_I; p = f q_IJ", {dO, q});
-      } else {
-        nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
-      }
-      if (pass.adds_to_dQ) {
+      nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
+      if (what == AddsTo::dQ_dK_dV) {
         nest.step("dK_J += p^T Q_I; dQ_I += p " + keys + "_J", {dQ.but_once(J)}, {dQ});
       } else {
         nest.step("dK_J += p^T Q_I");
       }
     });
+    if (scaled) {
+      nest.step("dK_J = c dK_J");
+    }
     nest.write({dK, dV});
   });
 }

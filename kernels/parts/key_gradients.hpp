@@ -5,11 +5,12 @@
 //
 //   reads   2 m d + T (2 n d + 2 n);   writes  2 m d;   peak  4 c d + 2 r d + 2 r c
 //
-// As queries pass, p K may be added to dQ, which is then read and written once for each block of
-// keys: (T - 1) n d more reads, T n d more writes. And q - v may be stored: then neither values nor
-// v are read, but n m words, and the peak is 3 c d + r d + r c + max(r d, r c).
+// As queries pass, p K may be added to dQ. dQ is then read and written once for each block of keys:
+//
+//   reads   (T - 1) n d more;   writes  T n d more
 
 #include <optional>
+#include <string>
 
 #include "kernels/kernel.hpp"
 #include "kernels/nest.hpp"
@@ -19,29 +20,26 @@ namespace redblue {
 
 class Machine;
 
-// Which of these it is.
-struct KeyPass {
-  bool adds_to_dQ = false;
-  bool q_is_stored = false;
+struct KeyGradients {
+  const SlowMatrix &Q, &K, &V, &dO, &L, &v;
+  SlowMatrix &dK, &dV;
+  SlowMatrix* dQ = nullptr;  // p K is added to it; null: no dQ
+  // The factor c of the scores: K_J stays as c K_J, and dK is multiplied by it at last.
+  std::optional<float> scale = std::nullopt;
 };
 
-struct KeyPassMatrices {
-  const SlowMatrix &Q, &K, &dO, &L;
-  const SlowMatrix *V, *v, *q;  // V and v, or q - v; else null
-  SlowMatrix& dK;
-  SlowMatrix& dV;
-  SlowMatrix* dQ = nullptr;  // null: not added to
-  std::optional<float> scale =
-      std::nullopt;  // c: K_J stays as c K_J, and dK is multiplied by it at last
-};
-
-struct KeyPassBlocks {
+struct KeyBlocks {
   Index rows, keys;
 };
 
-void key_gradients(Machine& machine, KeyPassBlocks by, const KeyPassMatrices& x);
-PhaseCost key_gradients_cost(std::string path, const Shape& shape, KeyPassBlocks by, KeyPass pass);
-KeyPassBlocks fit_key_gradients(const Shape& shape, Index M, KeyPass pass);
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyPassBlocks by, KeyPass pass);
+// Whether p K is added to dQ.
+enum class AddsTo : std::uint8_t { dK_dV, dQ_dK_dV };
+
+void key_gradients(Machine& machine, KeyBlocks by, const KeyGradients& x);
+PhaseCost key_gradients_cost(std::string path, const Shape& shape, KeyBlocks by, AddsTo what);
+// The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
+// beside enough queries to keep the registers busy.
+KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective);
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, AddsTo what);
 
 }  // namespace redblue

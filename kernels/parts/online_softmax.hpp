@@ -60,6 +60,8 @@ class RunningMean {
   RunningMean(Machine& machine, Index rows);
   // Of the rows K.
   [[nodiscard]] ConstView of(Range K) const { return mean_.part(K); }
+  // Of all rows: v, after the last key.
+  [[nodiscard]] Tile take() { return std::move(mean_); }
   // The scores become e, q - mean becomes e (q - mean) with the new mean, and U follows it; `delta`
   // is a word for each row, 0 at first. Requires: q_t is q - of(K); raise() met these scores, and
   // rescaled U and Z, which these keys are not in yet.

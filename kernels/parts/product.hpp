@@ -1,7 +1,7 @@
 #pragma once
-// C = A B. Here in blocks that come and go: of C, A and B; or of rows of A, to which columns of B
-// come. kernels/parts/stationary.hpp has the products of fewest words, in which one block stays;
-// kernels/parts/generated_product.hpp those whose A is made as it is needed.
+// C = A B. This header has products in blocks (product), and with a row block of A that stays
+// (project). kernels/parts/stationary.hpp has the products of fewest words, in which one block
+// stays; kernels/parts/generated_product.hpp those whose A is made as it is needed.
 
 #include <string>
 #include <string_view>

@@ -26,7 +26,7 @@ Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
     X_ = machine.read(io.in("X").whole());
     Y_ = machine.read(io.in("Y").whole());
   }
-  A2_ = machine.read(io.in(names_of(by.problem).keys).row_block({0, by.resident}));
+  A2_ = machine.read(io.in(input_names(by.problem).keys).row_block({0, by.resident}));
   A3_ = own_values({0, by.resident});
 }
 
@@ -34,7 +34,7 @@ std::optional<Tile> Resident::own_values(Range J) const {
   if (by_.problem.sharing != Sharing::none) {
     return std::nullopt;
   }
-  return machine_.read(io_.in(names_of(by_.problem).values).row_block(J));
+  return machine_.read(io_.in(input_names(by_.problem).values).row_block(J));
 }
 
 PhaseCost resident_cost(const ResidentPlan& by) {

@@ -52,7 +52,7 @@ class Resident {
     }
     for (const Range passing : by_.passing_blocks()) {
       const Range J = part_of({by_.resident, by_.problem.shape.m}, passing);
-      const Tile a2 = machine_.read(io_.in(names_of(by_.problem).keys).row_block(J));
+      const Tile a2 = machine_.read(io_.in(input_names(by_.problem).keys).row_block(J));
       const std::optional<Tile> a3 = own_values(J);
       visit(a2, a3 ? *a3 : a2, {0, J.size()});
     }

@@ -65,6 +65,11 @@ Tile GradientSums::take() {
   return std::move(U_);
 }
 
+GradientSums::Known GradientSums::take_all() {
+  Tile W = take();
+  return {std::move(W), softmax_.log_sum_exp(), mean_.take()};
+}
+
 // U and Z, the softmax and the mean; two strips, factors and delta.
 Words GradientSums::words(const RowPlan& by, Words r) {
   const Words c = std::min(by.keys, by.problem.shape.m);

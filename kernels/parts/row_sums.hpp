@@ -42,8 +42,12 @@ class GradientSums {
   GradientSums(Machine& machine, const RowPlan& by, Index rows);
   // As above; g_t is G^T of the queries.
   void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t, const Tile& g_t);
-  // Requires: all keys were added.
+  // W; with L and v. Requires: all keys were added.
   [[nodiscard]] Tile take();
+  struct Known {
+    Tile W, L, v;
+  };
+  [[nodiscard]] Known take_all();
   static Words words(const RowPlan& by, Words r);
 
  private:

@@ -121,10 +121,10 @@ PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
 
 KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
     : ranges_(by.problem.keys(I).size(), by.keys),
-      a2_(machine, io.in(names_of(by.problem).keys).row_blocks(by.keys), Orientation::straight,
+      a2_(machine, io.in(input_names(by.problem).keys).row_blocks(by.keys), Orientation::straight,
           by.prefetch) {
   if (by.problem.sharing == Sharing::none) {
-    own_a3_.emplace(machine, io.in(names_of(by.problem).values).row_blocks(by.keys),
+    own_a3_.emplace(machine, io.in(input_names(by.problem).values).row_blocks(by.keys),
                     Orientation::straight, by.prefetch);
   }
 }
@@ -205,7 +205,7 @@ void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
 }
 
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys) {
-  const InputNames names = names_of(problem);
+  const InputNames names = input_names(problem);
   NestWriter::Tiles tiles = {{names.keys, keys, problem.shape.d}};
   if (problem.sharing == Sharing::none) {
     tiles.emplace_back(names.values, keys, problem.shape.d);
@@ -214,12 +214,12 @@ NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys) {
 }
 
 std::string scores_text(const Problem& problem) {
-  const InputNames names = names_of(problem);
+  const InputNames names = input_names(problem);
   return std::string(names.rows) + "_I " + std::string(names.keys) + "_J^T";
 }
 
 std::string values_text(const Problem& problem) {
-  return std::string(names_of(problem).values) + "_J";
+  return std::string(input_names(problem).values) + "_J";
 }
 
 void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W) {

@@ -275,7 +275,7 @@ std::string to_words(const Verdict& error) {
     words += "; more than independent roundings explain (repeated rows can do that)";
   }
   if (error.given_off) {
-    words += fmt::format("; O and L are taken as given, {:.2g} off those of A1, A2, A3, X, Y",
+    words += fmt::format("; O and L are taken as given, {:.2g} off those of the other operands",
                          *error.given_off);
   }
   return words;

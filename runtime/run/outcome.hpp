@@ -50,7 +50,7 @@ struct Verdict {
   bool explained = true;  // every element is within what is expected of it
   double relative = 0;    // the largest error over the largest element, of the worst output
   // The above takes O and L of the request as data. This is their distance, in the measure of
-  // `relative`, from the O and L of A1, A2, A3, X and Y.
+  // `relative`, from the O and L of the other operands.
   std::optional<double> given_off;
 };
 

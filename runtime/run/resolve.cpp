@@ -26,7 +26,7 @@ std::string list(const Names& operands) {
 }
 
 bool is_auto(const Request& request) {
-  return std::ranges::find(kAuto, request.kernel) != std::end(kAuto);
+  return find_auto(request.kernel) != nullptr;
 }
 
 // The names of the kernels of which `holds` is true, for messages.
@@ -128,10 +128,10 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
 }
 
 KernelName requested_kernel(const Request& request) {
-  if (is_auto(request)) {
-    const std::string problem = request.kernel.substr(0, request.kernel.find('/'));
-    const std::string all = problem == "gradients" ? "gradients/flash" : problem + "/rows";
-    return {&find_kernel(all), request.sharing};
+  if (const AutoName* name = find_auto(request.kernel)) {
+    const std::string problem(to_string(name->pass));
+    return {&find_kernel(problem + (name->pass == Pass::gradients ? "/flash" : "/rows")),
+            request.sharing};
   }
   auto name = parse_kernel_name(request.kernel);
   if (!name) {
@@ -276,9 +276,10 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   asked.problem.sharing = kernel.sharing;
   asked.problem = kernel.kernel->with_inputs(asked.problem);
   if (request.softmax_scale && asked.problem.inputs == Inputs::weighted) {
-    throw RequestError(fmt::format("{} {}: {} has its scale in X; attention and gradients take one",
-                                   request.said("--softmax-scale"), *request.softmax_scale,
-                                   request.kernel));
+    throw RequestError(
+        fmt::format("{} {}: {} has no softmax scale (X scales the scores of forward and "
+                    "backward); attention/* and gradients/* have",
+                    request.said("--softmax-scale"), *request.softmax_scale, request.kernel));
   }
   asked.problem.softmax_scale = request.softmax_scale;
   return asked;
@@ -340,9 +341,9 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
 
 // The forward kernels that are tried for O and L, in this order. The last has the least M. With
 // shared keys they are kernels that take these.
-std::vector<std::string_view> forwards_of(const Problem& problem) {
+std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
   using Names = std::vector<std::string_view>;
-  if (problem.inputs == Inputs::plain) {
+  if (forward_of(kernel.pass) == Pass::attention) {
     return {"attention/rows", "attention/tiles"};
   }
   return problem.sharing != Sharing::none
@@ -351,14 +352,14 @@ std::vector<std::string_view> forwards_of(const Problem& problem) {
 }
 
 Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
-  const std::vector<std::string_view> names = forwards_of(problem);
+  const std::vector<std::string_view> names = forwards_of(kernel, problem);
   const auto fitting = std::ranges::find_if(
       names, [&](std::string_view name) { return M >= find_kernel(name).least_M(problem); });
   if (fitting == names.end()) {
     throw FastMemoryTooSmall(fmt::format(
         "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
         spelled(kernel.name, problem.sharing), spelled(names.back(), problem.sharing),
-        least_M_of_forward(problem)));
+        least_M_of_forward(kernel, problem)));
   }
   return find_kernel(*fitting).plan(problem, M);
 }
@@ -381,6 +382,23 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   const Index heads = asked.heads.value_or(1);
   const bool shared = request.threads > 1 && heads == 1;
   const bool must_split = shared || resumes(request);
+  const auto refuse_unless = [&](const char* flag, const auto& holds) {
+    if (std::ranges::none_of(kernels(), [&](const Kernel& kernel) {
+          return kernel.pass == task.pass && holds(kernel);
+        })) {
+      throw RequestError(fmt::format("{}: no kernel of {} does that; {} do", request.said(flag),
+                                     to_string(task.pass), names_of(holds)));
+    }
+  };
+  if (task.problem.sharing != Sharing::none) {
+    refuse_unless("--sharing", [](const Kernel& kernel) { return kernel.shares_keys; });
+  }
+  if (must_split) {
+    refuse_unless(shared ? "--threads" : "--resume", splits);
+  }
+  if (request.prefetch > 1) {
+    refuse_unless("--prefetch", [](const Kernel& kernel) { return kernel.streams_keys(); });
+  }
   const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
                   .workers = shared ? request.threads : std::min(request.threads, heads),
                   .shared_only = true};
@@ -424,7 +442,7 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
   }
   Plans plans{plan_of(request, kernel, asked.problem), std::nullopt};
   if (kernel.needs_forward() && !has_forward) {
-    const Index least = request.forward_in_more_M ? least_M_of_forward(asked.problem) : 0;
+    const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, asked.problem) : 0;
     plans.forward = forward_plan(kernel, asked.problem, std::max(request.M, least));
   }
   return plans;
@@ -432,8 +450,8 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
 
 }  // namespace
 
-Index least_M_of_forward(const Problem& problem) {
-  return find_kernel(forwards_of(problem).back()).least_M(problem);
+Index least_M_of_forward(const Kernel& kernel, const Problem& problem) {
+  return find_kernel(forwards_of(kernel, problem).back()).least_M(problem);
 }
 
 Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward) {

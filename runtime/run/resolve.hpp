@@ -37,8 +37,8 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
 // Plans the kernel and, where it needs O and L and they do not come with the request
 // (`has_forward`), the forward kernel that makes them.
 Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward);
-// The least M in which a forward pass of this problem fits.
-Index least_M_of_forward(const Problem& problem);
+// The least M in which a forward pass for this kernel fits.
+Index least_M_of_forward(const Kernel& kernel, const Problem& problem);
 
 Readers open_inputs(const Request& request, const KernelName& kernel);
 // Throws: RequestError where the request makes an operand by a rule that is not among these

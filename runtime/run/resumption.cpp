@@ -31,7 +31,11 @@ std::string Resumption::source_of(const std::string& operand, const Readers& rea
     return std::string(to_string(made->second));
   }
   if (reader == readers.end()) {
-    return fmt::format("seed {}, scale {}", request_.seed.value_or(kDefaultSeed), request_.scale);
+    const std::string source =
+        fmt::format("seed {}, scale {}", request_.seed.value_or(kDefaultSeed), request_.scale);
+    return request_.softmax_scale
+               ? fmt::format("{}, softmax scale {}", source, *request_.softmax_scale)
+               : source;
   }
   const std::filesystem::path& path = reader->second.path();
   return fmt::format("{}, {} bytes, written at {}",

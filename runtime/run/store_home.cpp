@@ -122,8 +122,23 @@ std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
 // O and L that a forward kernel returns stay in the store. They would be taken for those of the
 // store's other operands, and must not be of a file or of a rule.
 void StoreHome::refuse_other_forward(const Readers& readers) const {
-  if (find_operand(asked_.kernel->returns, "O") == nullptr) {
+  const bool returns_O = find_operand(asked_.kernel->returns, "O") != nullptr;
+  const bool plain = inputs_of(asked_.kernel->pass) == Inputs::plain;
+  const bool has_others =
+      std::filesystem::exists(store_.path(lasting_name(std::string(plain ? kA1.name : kQ.name))));
+  if (has_others && (returns_O || operands_.contains("O"))) {
+    throw RequestError(fmt::format(
+        "{}: {} has {}, too: O and L are of A1, A2, A3, X and Y, or of Q, K and V: take another "
+        "store",
+        request_.said("--store"), store_.directory().string(), plain ? "A1" : "Q"));
+  }
+  if (!returns_O) {
     return;
+  }
+  if (request_.softmax_scale) {
+    throw RequestError(fmt::format(
+        "{} {}: O and L would stay in {}, where they are those of 1 / sqrt(d): run without a store",
+        request_.said("--softmax-scale"), *request_.softmax_scale, store_.directory().string()));
   }
   const auto check = [&](const char* flag, const std::string& name, const char* remedy) {
     if (std::filesystem::exists(store_.path(lasting_name(name)))) {
@@ -142,9 +157,9 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
 }
 
 // Whether O and L of the store are those of the run's other operands: all of these but dO are in
-// the store, too.
+// the store, too, and the scale of the softmax is the usual one.
 bool StoreHome::given_with_forward(const Readers& readers) const {
-  return !readers.contains("O") &&
+  return !readers.contains("O") && !request_.softmax_scale &&
          std::ranges::all_of(asked_.given(), [&](const Signature& operand) {
            return operand.name == "dO" || operands_.contains(operand.name);
          });

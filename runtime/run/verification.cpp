@@ -55,7 +55,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
   } else {
     AttentionInput problem;
     problem.shape = shape;
-    const InputNames names = names_of(plan.problem);
+    const InputNames names = input_names(plan.problem);
     problem.A1 = input(names.queries);
     problem.A2 = input(names.keys);
     problem.A3 = input(names.values);

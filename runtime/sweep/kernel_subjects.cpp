@@ -36,8 +36,10 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
 }
 
 Report resolved(const Request& request, const Arguments& arguments) {
-  const Problem problem(*request.n, *request.m, *request.d, requested_kernel(request).sharing);
-  return resolve(request, {problem, request.heads}, given_forward(arguments));
+  const KernelName name = requested_kernel(request);
+  const Problem problem(*request.n, *request.m, *request.d, name.sharing);
+  return resolve(request, {name.kernel->with_inputs(problem), request.heads},
+                 given_forward(arguments));
 }
 
 // The kernel's phases, after those of the forward pass (forward/...) if it starts from nothing.
@@ -65,7 +67,7 @@ std::vector<PhaseCost> formula_of(const Report& report, const Arguments& argumen
 }
 
 // `shares`: the subject has the parameter `sharing`.
-Subject subject(const std::string& name, const std::string& summary, bool shares,
+Subject subject(const std::string& name, const std::string& summary, Pass pass, bool shares,
                 MemoryBudget* memory) {
   Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};
   made.parameters = {{.name = "n", .help = "queries"},
@@ -81,7 +83,7 @@ Subject subject(const std::string& name, const std::string& summary, bool shares
                       .help = "where slow words are",
                       .otherwise = "memory",
                       .words = {"memory", std::string(kDisk)}}};
-  if (name.starts_with("backward/") || name.starts_with("gradients/")) {
+  if (is_backward(pass)) {
     made.parameters.push_back({.name = std::string(kGiven),
                                .help = "what a backward pass starts from",
                                .otherwise = std::string(kOL),
@@ -124,8 +126,9 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
                    MemoryBudget* memory, const std::function<void()>& stop) {
   Request request = request_of(kernel, arguments);
   request.memory = memory;
-  // auto chooses among kernels that take O and L.
-  request.kernel = spelled(resolved(request, arguments).kernel.plan);
+  if (given_forward(arguments)) {  // auto is of those that take O and L, which this run makes
+    request.kernel = spelled(resolved(request, arguments).kernel.plan);
+  }
   std::optional<ScratchDirectory> scratch;
   if (on_disk(arguments)) {
     scratch.emplace(std::filesystem::temp_directory_path());
@@ -140,14 +143,14 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
   std::vector<Subject> subjects;
   for (const KernelName& name : kernel_names()) {
     const Kernel& kernel = *name.kernel;
-    subjects.push_back(subject(name.text(), name.summary(),
+    subjects.push_back(subject(name.text(), name.summary(), kernel.pass,
                                kernel.shares_keys && name.sharing == Sharing::none, memory));
     subjects.back().least_M = [&kernel, sharing = name.sharing](const Arguments& arguments) {
       const Problem problem = kernel.with_inputs({arguments["n"], arguments["m"], arguments["d"],
                                                   shares_keys(arguments) ? Sharing::kv : sharing});
       const Index least = kernel.least_M(problem, arguments["prefetch"]);
       return kernel.needs_forward() && !given_forward(arguments)
-                 ? std::max(least, least_M_of_forward(problem))
+                 ? std::max(least, least_M_of_forward(kernel, problem))
                  : least;
     };
     subjects.back().declined = [&kernel](const Arguments& arguments) -> std::string {
@@ -157,9 +160,12 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
       return arguments["prefetch"] > 1 && !kernel.streams_keys() ? "prefetch" : "";
     };
   }
-  for (const std::string_view name : kAuto) {
-    subjects.push_back(
-        subject(std::string(name), "the kernel of fewest words, as `plan` has it", true, memory));
+  for (const auto& [name, pass] : kAuto) {
+    const bool shares = std::ranges::any_of(kernels(), [of = pass](const Kernel& kernel) {
+      return kernel.pass == of && kernel.shares_keys;
+    });
+    subjects.push_back(subject(std::string(name), "the kernel of fewest words, as `plan` has it",
+                               pass, shares, memory));
   }
   return subjects;
 }

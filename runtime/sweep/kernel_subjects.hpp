@@ -1,6 +1,7 @@
 #pragma once
 // redblue's kernels as subjects of a gate or a sweep. Their parameters: n, m, d, M, threads, heads,
-// prefetch, the place of the slow store, for backward whether O and L are given, and the sharing.
+// prefetch, the place of the slow store, for backward and gradients whether O and L are given, and
+// the sharing.
 
 #include <functional>
 #include <string>
@@ -12,7 +13,7 @@
 
 namespace redblue {
 
-// In the order of kernel_names(), then forward/auto and backward/auto. Subjects that run at the
+// In the order of kernel_names(), then those of kAuto. Subjects that run at the
 // same time need a common `memory`, which must outlive them.
 std::vector<Subject> kernel_subjects(MemoryBudget* memory = nullptr);
 

@@ -205,7 +205,8 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   constexpr Real kPairs[] = {32, 16, 8};
   constexpr Real kPairsOnce[] = {48, 24, 8};
   const Real nm = real(n) * real(m);
-  const Real dQ = real(n) * real(d);
+  const Real dQ =
+      task.problem.sharing == Sharing::self ? 0 : real(n) * real(d);  // else no sum apart
   const Products scores{.work = 2 * nm * real(d),
                         .kappa = constants(task.pass, task.problem.sharing).two};
   bounds.push_back(

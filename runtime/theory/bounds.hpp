@@ -43,7 +43,8 @@ struct Bound {
   Index words = 0;
   Status status = Status::proven;
   Order order = Order::any;
-  // Whether it also holds if partial sums of W, or T, are made more than once.
+  // Whether it also holds if partial sums of W, or T, are made more than once; of gradients, each
+  // p.
   bool recomputation = true;
   // The most that an algorithm may be given, and the most that it may read as one.
   Known known = Known::O_and_L;

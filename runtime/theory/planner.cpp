@@ -87,6 +87,11 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
   return found;
 }
 
+const AutoName* find_auto(std::string_view name) {
+  const auto* const found = std::ranges::find(kAuto, name, &AutoName::name);
+  return found == std::end(kAuto) ? nullptr : found;
+}
+
 Words flops(const Choice& choice) {
   const Words own = total(choice.plan.phases).flops;
   return choice.forward ? own + total(choice.forward->phases).flops : own;

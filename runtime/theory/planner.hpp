@@ -34,11 +34,12 @@ struct Goal {
   bool shared_only = false;
 };
 
-// The choices, best first. A kernel that reads A2 for A3 is a choice only if the task has them as
-// one matrix. A kernel that takes O and L counts, from nothing, with the kernel that makes them. Of
-// equal words, fewer flops come first. For least time plans have the blocks of least time, with
-// which rates are measured. Empty if nothing fits. Throws: ShapeMismatch for extents below 1;
-// CountOverflow if the words of all kernels that fit pass 63 bits.
+// The choices, best first. A kernel that reads the keys for values is a choice only if the task has
+// them as one matrix. A kernel that takes O and L counts, from nothing, with the kernel that makes
+// them. Of equal words, fewer flops come first. For least time plans have the blocks of least time,
+// with which rates are measured. Empty if nothing fits. No plan prefetches, whatever the task's
+// memory says. Throws: ShapeMismatch for extents below 1; CountOverflow if the words of all kernels
+// that fit pass 63 bits.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {});
 
 // The task of a kernel with this problem: its results, what it is given, what it reads as one.
@@ -48,7 +49,15 @@ Task task_of(const Kernel& kernel, const Problem& problem, Index M);
 Schedule schedule_of(const Kernel& kernel, Sharing sharing);
 
 // Names of the first choice.
-inline constexpr std::string_view kAuto[] = {"forward/auto", "backward/auto", "attention/auto",
-                                             "gradients/auto"};
+struct AutoName {
+  std::string_view name;
+  Pass pass;
+};
+inline constexpr AutoName kAuto[] = {{"forward/auto", Pass::forward},
+                                     {"backward/auto", Pass::backward},
+                                     {"attention/auto", Pass::attention},
+                                     {"gradients/auto", Pass::gradients}};
+// Null where it is not one of these.
+const AutoName* find_auto(std::string_view name);
 
 }  // namespace redblue

@@ -408,7 +408,7 @@ class Evaluation {
       by_rows_ = by_W_ = Matrix(width_, width_);
       U_ = Matrix(keys_, width_);
       dQ_ = Result(rows_, width_);
-      if (!recentred_) {
+      if (!recentred_ || plain_) {
         T_ = T_peak_ = Matrix(keys_, width_);
         dK_ = dV_ = Result(keys_, width_);
         P_error_S_ = Matrix(keys_, width_);
@@ -849,7 +849,8 @@ class Evaluation {
                 const Output& output) {
     const Matrix& f = block.f;
     const Index count = f.rows;
-    const Index formed = recentred_ ? 0 : count;  // rows of p that are formed
+    const bool forms_p = !recentred_ || plain_;
+    const Index formed = forms_p ? count : 0;  // rows of p that are formed
     const double rho_2 = rho(2);
     const double rho_n = rho(n_);
     const double to_dQ = rho(m_ + (plain_ ? 1 : 0));
@@ -881,29 +882,36 @@ class Evaluation {
         std::for_each(block.dev_a[r], block.dev_a[r] + keys_,
                       [this](double& x) { x += independent(kExp * kExp * R_); });
         recentred(at, f[r], a[r], block.dev_a[r], scores, found, r);
-        continue;
+        if (!plain_) {
+          continue;
+        }
+      } else {
+        const double* G_row = Y_meets_rows_ ? G.value[r] : nullptr;
+        row_sum(at, f[r], a[r], scores, dO[r], G_row, output, r);
+        independent_row_sum(at, f[r], block.dev_a[r], scores, dO[r], G_row, output, r);
       }
-      const double* G_row = Y_meets_rows_ ? G.value[r] : nullptr;
-      row_sum(at, f[r], a[r], scores, dO[r], G_row, output, r);
-      independent_row_sum(at, f[r], block.dev_a[r], scores, dO[r], G_row, output, r);
       for (Index j = 0; j < keys_; ++j) {
         const double size = std::abs(q[r][j]) + dq[r][j] + std::abs(at.v) + at.dv;
         const double off = std::abs(q[r][j] - at.v);
         const double lost = kTiny * (size + 2);
         p[r][j] = f[r][j] * (q[r][j] - at.v);
-        c[r][j] =
+        const double c_rj =
             f[r][j] * (a[r][j] * (off + at.dv) + (1 + a[r][j]) * (dq[r][j] + rho_2 * size)) + lost;
-        dp[r][j] = at.beta * std::abs(p[r][j]) + (1 + at.beta) * (f[r][j] * at.dv + c[r][j]);
+        dp[r][j] = at.beta * std::abs(p[r][j]) + (1 + at.beta) * (f[r][j] * at.dv + c_rj);
         P[r][j] = std::abs(p[r][j]) + dp[r][j];
         df[r][j] = f[r][j] * std::expm1(block.alpha[r][j] + at.dL) + kTiny;
 
         const double size_p = std::abs(p[r][j]);
         const double dev_a = block.dev_a[r][j];
-        D[r][j] =
+        const double D_rj =
             f[r][j] * (dev_a * off + dev_q[r][j] + twice * (std::abs(q[r][j]) + std::abs(at.v))) +
             lost;
+        if (!recentred_) {  // then W has errors that recentred() has found
+          c[r][j] = c_rj;
+          D[r][j] = D_rj;
+        }
         found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) + n_times * size_p;
-        dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D[r][j];
+        dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D_rj;
         dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
       }
     }
@@ -946,17 +954,21 @@ class Evaluation {
       }
     }
     const Matrix abs_A1 = abs(A1);
-    add_transposed_product(A1, W, g_.value);
-    add_transposed_product(abs_A1, bound_W, g_.bound);
-    add_transposed_product(abs_A1, by_keys, g_.expected);
-    add_transposed_product(squares(A1), squares(dev_W), by_rows_);
-    add_transposed_product(abs_A1, W_peak, by_W_);
-    add_transposed_product(found.shared, abs_A1, U_);
-    if (recentred_) {
+    if (!plain_) {
+      add_transposed_product(A1, W, g_.value);
+      add_transposed_product(abs_A1, bound_W, g_.bound);
+      add_transposed_product(abs_A1, by_keys, g_.expected);
+      add_transposed_product(squares(A1), squares(dev_W), by_rows_);
+      add_transposed_product(abs_A1, W_peak, by_W_);
+      add_transposed_product(found.shared, abs_A1, U_);
+    }
+    if (!forms_p) {
       return;
     }
     const Matrix abs_S = abs(S.value);
-    add_transposed_product(p, A1, T_, &T_peak_);
+    if (!plain_) {
+      add_transposed_product(p, A1, T_, &T_peak_);
+    }
     add_transposed_product(p, S.value, dK_.value);
     add_transposed_product(map(dp, P, [rho_n](double e, double x) { return e + rho_n * x; }), abs_S,
                            dK_.bound);
@@ -1011,8 +1023,9 @@ class Evaluation {
       }
     }
     add(g_, 2 * (n_ * m_ + n_ + m_) * kTiny);
-    add(dQ_, 2 * m_ * kTiny);
-    add(dK_, 2 * n_ * kTiny);
+    const double scaled = std::max(1.0, std::abs(scale_));
+    add(dQ_, 2 * m_ * kTiny * scaled);
+    add(dK_, 2 * n_ * kTiny * scaled);
     add(dV_, 2 * n_ * kTiny);
   }
 

@@ -71,8 +71,9 @@ struct Chains {
   bool Y_meets_rows = false;
   // If not 0, the kernel is one pass over at most this many blocks of keys with a running mean of
   // q, see "A running mean" in docs/theory/reference.md: W = U / l, g = A1^T W, dQ = W. It takes no
-  // O and L and gives no dK and dV, which stay empty. `g` then counts from a word of W to one of g.
-  // `rescales` is not read: it is the blocks less one.
+  // O and L. With weights it gives no dK and dV, which stay empty; without, a second pass makes
+  // them with L and v of the first. `g` then counts from a word of W to one of g. `rescales` is not
+  // read: it is the blocks less one.
   double recentred_blocks = 0;
 };
 

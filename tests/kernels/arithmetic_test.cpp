@@ -588,7 +588,7 @@ TEST_F(ArithmeticOnParts, ProductsThroughAFunction) {
       });
       EXPECT_TRUE(std::all_of(words(registers), words(registers) + registers.words(),
                               [](float word) { return word == 77; }))
-          << "the registers is charged, not used";
+          << "the tile is charged, not used";
 
       expect_changes_only({&c}, {&a, &b, &shift}, {2 * area * depth, area},
                           [&] { shifted_product(a.in(), b.in(), shift.in(), c.out()); });
@@ -764,6 +764,9 @@ TEST_F(ArithmeticOnParts, ScalesDividesAddsAndSubtracts) {
     old = Values(a);
     expect_changes_only({&a}, {&b, &factor}, {0, area}, [&] { scale_rows(a.out(), factor.in()); });
     expect_words(a, [&](Index i, Index j) { return once(old(i, j) * factor(i, 0)); });
+    old = Values(a);
+    expect_changes_only({&a}, {&b, &factor}, {0, area}, [&] { scale(a.out(), 0.7F); });
+    expect_words(a, [&](Index i, Index j) { return once(old(i, j) * 0.7F); });
     old = Values(a);
     expect_changes_only({&a}, {&b, &factor}, {0, area}, [&] { add(a.out(), b.in()); });
     expect_words(a, [&](Index i, Index j) { return once(old(i, j) + b(i, j)); });
@@ -1079,6 +1082,11 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
        {whole, per_row},
        0,
        [](Operands& of) { scale_rows(of[0].out(), of[1].in()); },
+       elementwise(1, false)},
+      {"scale by one factor",
+       {whole},
+       0,
+       [](Operands& of) { scale(of[0].out(), 0.7F); },
        elementwise(1, false)},
       {"a -= factor b",
        {whole, per_row, whole},

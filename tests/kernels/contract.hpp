@@ -89,6 +89,11 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     return {3 * n * d + n + 2 * m * d * over(n, "dQ.Br") + 2 * m * d + keys * (2 * n * d + 2 * n),
             n * d + n + 2 * m * d};
   }
+  if (kernel == "gradients/rows-keys-onepass") {  // without O and L, which it leaves, as v
+    const N keys = over(m, "dKV.Bc");
+    return {2 * n * d + 2 * m * d * over(n, "dQ.Br") + 2 * m * d + keys * (2 * n * d + 2 * n),
+            n * d + 2 * n + 2 * m * d};
+  }
   const auto product = [&](const std::string& name, N rows, N cols, N depth) {
     const N r = over(rows, name + ".rows");
     const N c = over(cols, name + ".cols");
@@ -416,6 +421,9 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   };
   // Each key block rescales two sums of d words of a row and recentres one of them.
   const auto in_one_pass = [&](Index T) { return 9 * scores + n * T * (4 * d + 5) + n * d; };
+  if (kernel == "gradients/rows-keys-onepass") {  // and L; c for Q, dQ, K, dK; then s and q again
+    return in_one_pass(key_blocks("dQ.Bc")) + 2 * n + 2 * n * d + 2 * m * d + 4 * scores;
+  }
   if (kernel == "backward/rows-onepass") {
     return in_one_pass(key_blocks("Bc")) + partial_sums(n, "Br");
   }

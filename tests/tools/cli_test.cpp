@@ -281,6 +281,28 @@ TEST_F(Command, CountsAtOnce) {
   }
 }
 
+// c is 1 / sqrt(d) where nothing is said; kernel and forward pass have the same, and files too.
+TEST_F(Command, TheSoftmaxScaleIsAPartOfTheProblem) {
+  const std::string size = " --n 21 --m 17 --d 16 --M 900 ";
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (inputs_of(kernel.kernel->pass) != Inputs::plain) {
+      continue;
+    }
+    SCOPED_TRACE(kernel.name);
+    const std::string out = fmt::format(" --out {}=", kernel.returns.front().name);
+    const Json usual = json("run " + kernel.name + size + out + "usual.npy");
+    EXPECT_EQ(usual["softmax_scale"], 0.25);
+    static_cast<void>(
+        json("run " + kernel.name + size + "--softmax-scale 0.25" + out + "same.npy"));
+    EXPECT_EQ(content_of(directory_ / "usual.npy"), content_of(directory_ / "same.npy"));
+    const Json other = json("run " + kernel.name + size + "--softmax-scale 0.7 --verify");
+    EXPECT_EQ(other["softmax_scale"], static_cast<double>(0.7F));
+    EXPECT_TRUE(other["error"]["ok"]);
+    EXPECT_EQ(json("REDBLUE_SOFTMAX_SCALE=0.7 run " + kernel.name + size)["softmax_scale"],
+              other["softmax_scale"]);
+  }
+}
+
 TEST_F(Command, CsvIsStrictAndAddsUp) {
   for (const TestedKernel& kernel : some_tested_kernels()) {
     const std::vector<CsvRow> run = parse_csv(data("run " + ragged(kernel) + " --format csv"));

@@ -74,6 +74,25 @@ Index expect_itemised(const Json& store) {
 
 // On disk as in memory: bits, counts of each phase, and nothing left but the results. The words of
 // the kernel's windows are those that it counts.
+// O and L in a store are of the store's Q, K and V and of the usual scale, or not taken.
+TEST_F(StoreCommand, HasOAndLOfOneProblem) {
+  const std::string size = " --n 21 --m 17 --d 8 --M 900 --store file:st";
+  EXPECT_EQ(redblue("store generate st Q K V dO --n 21 --m 17 --d 8").code, 0);
+  expect_refused("run attention/rows --softmax-scale 0.5" + size, 2,
+                 "--softmax-scale 0.5: O and L would stay in st");
+  EXPECT_EQ(redblue("run attention/rows --verify" + size).code, 0);
+  const Json given = json("run gradients/tiles --verify" + size);
+  EXPECT_EQ(given["operands"]["L"], "store");
+  EXPECT_FALSE(given.contains("forward"));
+  const Json other = json("run gradients/tiles --verify --softmax-scale 0.5" + size);
+  EXPECT_TRUE(other["error"]["ok"]);
+  EXPECT_TRUE(other.contains("forward")) << "L of the store is of another scale";
+  EXPECT_EQ(redblue("store generate st A1 --n 21 --m 17 --d 8").code, 0);
+  for (const char* kernel : {"run attention/rows", "run gradients/tiles", "run forward/rows"}) {
+    expect_refused(kernel + size, 2, "st has (A1|Q), too: O and L are of");
+  }
+}
+
 TEST_F(StoreCommand, EveryKernelDoesWhatItDoesInMemory) {
   for (const TestedKernel& kernel : some_tested_kernels()) {
     SCOPED_TRACE(kernel.name);

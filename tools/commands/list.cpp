@@ -42,7 +42,7 @@ std::string list_text(const std::optional<Shape>& shape) {
   return text;
 }
 
-// What the kernel is of: the problem, and what may differ between kernels of it.
+// The properties by which programs choose kernels.
 Json axes_of(const KernelName& name) {
   const Kernel& kernel = *name.kernel;
   Json axes = {{"problem", to_string(kernel.pass)}, {"sharing", to_string(name.sharing)}};

@@ -288,8 +288,8 @@ Action add_store(CLI::App& app) {
     return import_files(directory_of(given.directory), given.items,
                         granule_of(*given.import_granule));
   });
-  CLI::App* generate_command =
-      add("generate", "operands of attention from a seed", "A1, A2, A3, X, Y, dO; all", false);
+  CLI::App* generate_command = add("generate", "operands of attention from a seed",
+                                   "A1, A2, A3, X, Y, dO, Q, K, V; the first six", false);
   options->shape.emplace(*generate_command);
   options->made.emplace(*generate_command);
   options->seed.emplace(*generate_command, "--seed", "of the operands; 1", "NUMBER");

@@ -1,7 +1,6 @@
 #include "tools/options/problem.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 #include <system_error>
 #include <vector>
@@ -113,7 +112,9 @@ void check_kernel(const std::string& name, bool auto_too) {
   }
   std::vector<std::string_view> names(spellings.begin(), spellings.end());
   if (auto_too) {
-    names.insert(names.end(), std::begin(kAuto), std::end(kAuto));
+    for (const AutoName& known : kAuto) {
+      names.push_back(known.name);
+    }
   }
   if (std::ranges::find(names, name) == names.end()) {
     throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
@@ -285,16 +286,15 @@ void ProblemOptions::fill(Request& request) const {
   }
   if (const auto scale = softmax_scale_.get()) {
     request.said_as[softmax_scale_.flag()] = scale->from;
-    const auto c = static_cast<float>(parse_scale(scale->text, scale->from));
-    if (!std::isnormal(c)) {
-      throw UsageError(fmt::format("{} {}: is no normal float32 number", scale->from, scale->text));
+    const double c = parse_scale(scale->text, scale->from);
+    if (c < 0x1p-60 || c > 0x1p60) {
+      throw UsageError(fmt::format("{} {}: expected 2^-60 to 2^60", scale->from, scale->text));
     }
-    request.softmax_scale = c;
+    request.softmax_scale = static_cast<float>(c);
   }
   M_.fill(request);
   request.objective = objective_.get();
-  if (request.objective == Objective::time &&
-      std::ranges::find(kAuto, request.kernel) != std::end(kAuto)) {
+  if (request.objective == Objective::time && find_auto(request.kernel) != nullptr) {
     request.rates = machine_rates();
   }
   for (const Given& given : blocks_.all()) {

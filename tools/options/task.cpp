@@ -60,7 +60,8 @@ TaskOptions::TaskOptions(CLI::App& app)
       sharing_(app, "--sharing",
                "sources that are one matrix: none; kv: A2 = A3, or K = V; self: queries, too; none",
                "WHICH"),
-      given_(app, "--given", "what backward starts from: nothing; OL: O and L; OL", "WHAT") {}
+      given_(app, "--given", "what backward and gradients start from: nothing; OL: O and L; OL",
+             "WHAT") {}
 
 Task TaskOptions::kind() const {
   Task task;
@@ -71,7 +72,7 @@ Task TaskOptions::kind() const {
       choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
   if (!is_backward(task.pass)) {
-    refuse(given_, "only --problem backward and gradients are given anything");
+    refuse(given_, "only --problem backward and gradients start from O and L");
   }
   if (task.pass == Pass::product) {
     refuse(sharing_, "a product has no sources to share");

@@ -87,10 +87,11 @@ TEST(Inputs, PinnedBits) {
 
 TEST(Inputs, RowsOnTheirOwnEqualThoseOfTheWhole) {
   const Shape shape{13, 11, 6};
-  for (const std::string operand : {"A1", "A2", "A3", "dO", "X", "Y", "A"}) {
+  for (const std::string operand : {"A1", "A2", "A3", "dO", "X", "Y", "A", "Q", "K", "V"}) {
     const Index rows = operand[0] == 'X' || operand[0] == 'Y' ? shape.d
-                       : operand == "A2" || operand == "A3"   ? shape.m
-                                                              : shape.n;
+                       : operand == "A2" || operand == "A3" || operand == "K" || operand == "V"
+                           ? shape.m
+                           : shape.n;
     const std::vector<float> whole = make(operand, shape, rows, shape.d);
     for (Index begin = 0; begin <= rows; ++begin) {
       for (Index end = begin; end <= rows; ++end) {
@@ -146,12 +147,37 @@ TEST(Inputs, ScoresHaveTheDeviationAskedFor) {
   EXPECT_NEAR(deviation(h), 1, 0.05);
 }
 
+// Of c Q K^T, whatever c is.
+TEST(Inputs, ScoresOfQAndKHaveTheDeviationAskedFor) {
+  Problem problem(300, 200, 48);
+  problem.inputs = Inputs::plain;
+  const auto [n, m, d] = problem.shape;
+  for (const std::optional<float> c : {std::optional<float>(), std::optional(0.3F)}) {
+    problem.softmax_scale = c;
+    for (const double scale : {0.25, 8.0}) {
+      std::vector<float> Q(static_cast<std::size_t>(n * d));
+      std::vector<float> K(static_cast<std::size_t>(m * d));
+      fill_input("Q", problem, 3, scale, 0, n, Q);
+      fill_input("K", problem, 3, scale, 0, m, K);
+      std::vector<double> K_transposed(K.size());
+      for (Index j = 0; j < m; ++j) {
+        for (Index k = 0; k < d; ++k) {
+          K_transposed[static_cast<std::size_t>(k * m + j)] =
+              static_cast<double>(K[static_cast<std::size_t>(j * d + k)]);
+        }
+      }
+      const auto scores = product(Q, K_transposed, n, d, m);
+      EXPECT_NEAR(deviation(scores) * static_cast<double>(problem.scale()) / scale, 1, 0.05);
+    }
+  }
+}
+
 TEST(Inputs, OperandsAndSeedsDiffer) {
   const Shape shape{4, 4, 4};
   std::set<std::vector<float>> seen;
   std::size_t made = 0;
   for (const std::uint64_t seed : {0U, 1U, 2U, 0xffffffffU}) {
-    for (const std::string operand : {"A1", "A2", "A3", "dO", "X", "Y", "A", "B"}) {
+    for (const std::string operand : {"A1", "A2", "A3", "dO", "X", "Y", "A", "B", "Q", "K", "V"}) {
       seen.insert(make(operand, shape, 4, 4, seed));
       ++made;
     }
@@ -159,15 +185,17 @@ TEST(Inputs, OperandsAndSeedsDiffer) {
   EXPECT_EQ(seen.size(), made);
 }
 
-TEST(Inputs, OnlyXDependsOnTheScale) {
+TEST(Inputs, OnlyXAndQDependOnTheScale) {
   const Shape shape{4, 4, 4};
-  for (const std::string operand : {"A1", "A2", "A3", "dO", "Y", "A", "B"}) {
+  for (const std::string operand : {"A1", "A2", "A3", "dO", "Y", "A", "B", "K", "V"}) {
     EXPECT_EQ(make(operand, shape, 4, 4, 1, 1), make(operand, shape, 4, 4, 1, 1000));
   }
-  const auto one = make("X", shape, 4, 4, 1, 1);
-  const auto four = make("X", shape, 4, 4, 1, 4);
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    EXPECT_EQ(four[i], 4 * one[i]);
+  for (const std::string operand : {"X", "Q"}) {
+    const auto one = make(operand, shape, 4, 4, 1, 1);
+    const auto four = make(operand, shape, 4, 4, 1, 4);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      EXPECT_EQ(four[i], 4 * one[i]);
+    }
   }
 }
 

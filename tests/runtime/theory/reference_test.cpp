@@ -259,7 +259,7 @@ TEST(Reference, OfPlainInputsIsThatOfScaledIdentities) {
         for (Size k = 0; k < with.value.size(); ++k) {
           const double size = 1e-12 * (1 + std::abs(with.value[k]));
           EXPECT_NEAR(without.value[k], with.value[k], size) << name << " " << k;
-          // But for the rounding of dQ by c.
+          // Except the rounding of dQ by c.
           EXPECT_LE(without.bound[k],
                     with.bound[k] * (1 + 1e-6) + 0x1p-23 * std::abs(with.value[k]))
               << name << " " << k;

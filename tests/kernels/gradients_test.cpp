@@ -1,0 +1,92 @@
+// What holds between the gradients of attention, whatever computes them.
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+double dot(const Buffer& a, const Buffer& b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+  }
+  return sum;
+}
+
+double column_sum(const Buffer& words, Index cols, Index col) {
+  double sum = 0;
+  for (std::size_t k = static_cast<std::size_t>(col); k < words.size();
+       k += static_cast<std::size_t>(cols)) {
+    sum += static_cast<double>(words[k]);
+  }
+  return sum;
+}
+
+// Rows of f sum to 1, so that the rows of dV = f^T dO sum to those of dO. And Q . dQ = sum p s =
+// K . dK, with s = c Q K^T.
+TEST(Gradients, OfTheSameScoresAgree) {
+  int tried = 0;
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (kernel.kernel->pass != Pass::gradients) {
+      continue;
+    }
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{37, 53, 11}, Shape{64, 64, 16}}) {
+      for (const Index M : {kernel.least_M(shape), 5 * kernel.least_M(shape), Index{100'000}}) {
+        const Plan plan = kernel.plan(shape, M);
+        SCOPED_TRACE(to_string(plan));
+        const TestProblem problem = make_problem(kernel, shape, 7, 2);
+        const Buffers found = run_kernel(kernel, plan, problem).returned;
+        const auto given = [&](std::string_view name) -> const Buffer& {
+          return problem.given.find(name)->second;
+        };
+        const auto returned = [&](std::string_view name) -> const Buffer& {
+          return found.find(name)->second;
+        };
+        const double size = std::sqrt(static_cast<double>(shape.n * shape.m * shape.d));
+        EXPECT_NEAR(dot(given("Q"), returned("dQ")), dot(given("K"), returned("dK")), 1e-4 * size);
+        for (Index k = 0; k < shape.d; ++k) {
+          EXPECT_NEAR(column_sum(returned("dV"), shape.d, k), column_sum(given("dO"), shape.d, k),
+                      1e-4 * size);
+        }
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 27);
+}
+
+// The scale of the softmax is a part of the problem: c Q with scale 1 has the scores of Q with c,
+// and dQ with c is c times the dQ of c Q.
+TEST(Gradients, ScaleWithTheirSoftmax) {
+  for (const std::string_view name : {"gradients/flash", "gradients/rows-keys", "gradients/tiles",
+                                      "gradients/rows-keys-onepass"}) {
+    SCOPED_TRACE(name);
+    const TestedKernel kernel = tested_kernel(name);
+    Problem scaled = kernel.problem({21, 34, 8});
+    scaled.softmax_scale = 0.25F;  // products with it are exact
+    Problem unscaled = scaled;
+    unscaled.softmax_scale = 1.0F;
+    TestProblem problem = make_problem(kernel, scaled.shape, 3);
+    const Index M = 3 * kernel.least_M(scaled.shape);
+    // O and L of the default scale are data to both.
+    const Buffers with = run_kernel(kernel, kernel.kernel->plan(scaled, M), problem).returned;
+    for (float& word : problem.given["Q"]) {
+      word *= 0.25F;
+    }
+    const Buffers without = run_kernel(kernel, kernel.kernel->plan(unscaled, M), problem).returned;
+    Buffer dQ = without.at("dQ");
+    std::ranges::transform(dQ, dQ.begin(), [](float word) { return 0.25F * word; });
+    EXPECT_EQ(with.at("dQ"), dQ);
+    EXPECT_EQ(with.at("dK"), without.at("dK"));
+    EXPECT_EQ(with.at("dV"), without.at("dV"));
+  }
+}
+
+}  // namespace
+}  // namespace redblue
