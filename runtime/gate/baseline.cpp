@@ -269,7 +269,7 @@ RecordedPoint record(const Subject& subject, const Arguments& arguments, How how
 }
 
 void in_any_order(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
-                  const std::function<void(std::size_t done)>& told) {
+                  const std::function<void(std::size_t done)>& progress) {
   std::atomic<std::size_t> next = 0;
   std::size_t done = 0;
   std::exception_ptr failure;
@@ -279,7 +279,7 @@ void in_any_order(std::size_t count, unsigned threads, const std::function<void(
       try {
         work(k);
         const std::lock_guard lock(mutex);
-        told(++done);
+        progress(++done);
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (failure == nullptr) {

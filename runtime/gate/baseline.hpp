@@ -61,10 +61,10 @@ RecordedPoint recorded(const Point& point, const RunCounts& counts);
 // Counts one point now. A fast memory that is too small is no error: the point does not fit.
 // Throws: what else the subject throws; std::logic_error for How::count where it has no formula.
 RecordedPoint record(const Subject& subject, const Arguments& arguments, How how);
-// Calls work(k) for each k below `count`, on several threads, and told(done) after each, on one
+// Calls work(k) for each k below `count`, on several threads, and progress(done) after each, on one
 // thread at a time, with the number of calls that are done. After a failure no more calls begin.
 // Throws what the first call to fail threw, when all calls that had begun have ended.
 void in_any_order(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
-                  const std::function<void(std::size_t done)>& told);
+                  const std::function<void(std::size_t done)>& progress);
 
 }  // namespace redblue

@@ -264,7 +264,9 @@ std::string to_words(const Verdict& error) {
                   error.output, error.row, error.col);
   if (!error.ok && std::isinf(error.bound)) {
     return fmt::format(
-        "verified: NO: no finite bound holds at {}: the scores are too large; a smaller --scale?",
+        "verified: NO: no finite bound holds at {}: the scores are too large: smaller inputs, "
+        "--scale "
+        "or --softmax-scale",
         where);
   }
   std::string words = fmt::format(
@@ -275,8 +277,9 @@ std::string to_words(const Verdict& error) {
     words += "; more than independent roundings explain (repeated rows can do that)";
   }
   if (error.given_off) {
-    words += fmt::format("; O and L are taken as given, {:.2g} off those of the other operands",
-                         *error.given_off);
+    constexpr double kOfAnotherProblem = 1e-3;
+    words += fmt::format("; {}O and L are taken as given, {:.2g} off those of the other operands",
+                         *error.given_off > kOfAnotherProblem ? "WARNING: " : "", *error.given_off);
   }
   return words;
 }

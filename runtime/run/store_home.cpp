@@ -132,6 +132,13 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
         "store",
         request_.said("--store"), store_.directory().string(), plain ? "A1" : "Q"));
   }
+  const std::string values(plain ? kV.name : kA3.name);
+  if (asked_.sharing != Sharing::none && (returns_O || operands_.contains("O")) &&
+      std::filesystem::exists(store_.path(lasting_name(values)))) {
+    throw RequestError(fmt::format(
+        "{}: {} has {}: O and L there are of it, and not of shared keys: take another store",
+        request_.said("--store"), store_.directory().string(), values));
+  }
   if (!returns_O) {
     return;
   }
@@ -383,19 +390,19 @@ void StoreHome::hand_over(Writers& writers) {
 }
 
 void StoreHome::finish(Report& report) {
-  StoreReport& told = report.store.emplace();
-  told.directory = store_.directory().string();
-  told.engine = to_string(store_.engine());
-  told.no_uring = store_.no_uring();
-  told.indirect = store_.indirect();
-  told.granule_bytes = store_.granule_bytes();
-  told.depth = request_.store->options.depth;
+  StoreReport& stored = report.store.emplace();
+  stored.directory = store_.directory().string();
+  stored.engine = to_string(store_.engine());
+  stored.no_uring = store_.no_uring();
+  stored.indirect = store_.indirect();
+  stored.granule_bytes = store_.granule_bytes();
+  stored.depth = request_.store->options.depth;
   for (const Purpose purpose : kPurposes) {
-    told.traffic[purpose] = store_.ledger().of(purpose);
+    stored.traffic[purpose] = store_.ledger().of(purpose);
   }
-  told.found = found_;
-  resumption_.tell(told);
-  told.resident = resident_bytes();
+  stored.found = found_;
+  resumption_.tell(stored);
+  stored.resident = resident_bytes();
   results_.clear();
   operands_.clear();
   remove_left();

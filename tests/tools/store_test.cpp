@@ -74,6 +74,19 @@ Index expect_itemised(const Json& store) {
 
 // On disk as in memory: bits, counts of each phase, and nothing left but the results. The words of
 // the kernel's windows are those that it counts.
+// With A3 in the store, O and L there are of it, and not of shared keys; without, they may be.
+TEST_F(StoreCommand, HasOAndLOfItsValues) {
+  const std::string size = " --n 21 --m 17 --d 8 --M 900 --store file:st";
+  EXPECT_EQ(redblue("store generate st --n 21 --m 17 --d 8").code, 0);
+  expect_refused("run forward/rows --sharing kv" + size, 2, "st has A3: O and L there are of it");
+  EXPECT_EQ(redblue("run forward/rows --verify" + size).code, 0);
+  expect_refused("run backward/rows --sharing kv" + size, 2, "st has A3: O and L there are of it");
+  EXPECT_TRUE(json("run backward/rows --verify" + size)["error"]["ok"]);
+  std::filesystem::remove(directory_ / "st" / "A3.rb");
+  EXPECT_EQ(redblue("run forward/rows --verify --sharing kv" + size).code, 0);
+  EXPECT_TRUE(json("run backward/rows --verify --sharing kv" + size)["error"]["ok"]);
+}
+
 // O and L in a store are of the store's Q, K and V and of the usual scale, or not taken.
 TEST_F(StoreCommand, HasOAndLOfOneProblem) {
   const std::string size = " --n 21 --m 17 --d 8 --M 900 --store file:st";
@@ -87,6 +100,7 @@ TEST_F(StoreCommand, HasOAndLOfOneProblem) {
   const Json other = json("run gradients/tiles --verify --softmax-scale 0.5" + size);
   EXPECT_TRUE(other["error"]["ok"]);
   EXPECT_TRUE(other.contains("forward")) << "L of the store is of another scale";
+  expect_refused("run attention/rows --sharing kv" + size, 2, "st has V: O and L there are of it");
   EXPECT_EQ(redblue("store generate st A1 --n 21 --m 17 --d 8").code, 0);
   for (const char* kernel : {"run attention/rows", "run gradients/tiles", "run forward/rows"}) {
     expect_refused(kernel + size, 2, "st has (A1|Q), too: O and L are of");

@@ -173,7 +173,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
           Kept& kept) {
   const Kernel& kernel = find_kernel(kTimedKernel);
   const Index least = kernel.least_M(Problem(shape));
-  TimedProblem trial({&kernel}, shape);
+  TimedProblem timed({&kernel}, shape);
   std::vector<MeasuredShare*> shares;
   for (CalibratedCache& cache : caches) {
     for (MeasuredShare& share : cache.shares) {
@@ -191,7 +191,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
       Json measured = Json::array();
       for (const MeasuredShare* share : shares) {
         kept.stop();
-        measured.push_back(trial.of_peak(share->words));
+        measured.push_back(timed.of_peak(share->words));
       }
       return measured;
     });
@@ -206,7 +206,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
 
 // One of the plans whose times become a kernel's rates.
 struct TimedPlan {
-  TimedProblem* trial;
+  TimedProblem* problem;
   Plan plan;
   std::vector<double> seconds = {};
   double spent = 0;
@@ -214,7 +214,7 @@ struct TimedPlan {
 
 // The plans of one width, with three quarters of each cache. Where neither is enough, twice the
 // least M is used, because at the least M some kernels repeat their work.
-std::vector<TimedPlan> plans_for_rates(TimedProblem& trial, const KernelName& name,
+std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& name,
                                        const Shape& shape,
                                        const std::vector<CalibratedCache>& caches) {
   const Kernel& kernel = *name.kernel;
@@ -224,11 +224,11 @@ std::vector<TimedPlan> plans_for_rates(TimedProblem& trial, const KernelName& na
   for (const CalibratedCache& cache : caches) {
     const auto M = static_cast<Index>(kRateShare * static_cast<double>(cache.bytes) / 4);
     if (M >= least) {
-      plans.push_back({&trial, kernel.plan(problem, M, Objective::time)});
+      plans.push_back({&timed, kernel.plan(problem, M, Objective::time)});
     }
   }
   if (plans.empty()) {
-    plans.push_back({&trial, kernel.plan(problem, 2 * least, Objective::time)});
+    plans.push_back({&timed, kernel.plan(problem, 2 * least, Objective::time)});
   }
   return plans;
 }
@@ -246,22 +246,22 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
   }
   for (const Index d : kRateWidths) {
     const Shape shape{n, n, d};
-    std::vector<std::unique_ptr<TimedProblem>> trials;
+    std::vector<std::unique_ptr<TimedProblem>> timed_problems;
     std::vector<TimedPlan> plans;
     for (const KernelName& name : kernel_names()) {
-      trials.push_back(std::make_unique<TimedProblem>(name, shape));
-      std::ranges::move(plans_for_rates(*trials.back(), name, shape, caches),
+      timed_problems.push_back(std::make_unique<TimedProblem>(name, shape));
+      std::ranges::move(plans_for_rates(*timed_problems.back(), name, shape, caches),
                         std::back_inserter(plans));
     }
     begin(status, fmt::format("timing all {} with d = {}, {} rounds",
-                              counted(std::ssize(trials), "kernel"), d, kRateRounds));
+                              counted(std::ssize(timed_problems), "kernel"), d, kRateRounds));
     for (Index round = 0; round < kRateRounds; ++round) {
       status.show(fmt::format("rates, d={}: round {} of {}", d, round + 1, kRateRounds));
       const Json row = kept(fmt::format("rates {} {}", d, round), [&] {
         Json measured = Json::array();
         for (const TimedPlan& timed : plans) {
           kept.stop();
-          measured.push_back(timed.spent < kRateSeconds ? Json(timed.trial->seconds(timed.plan))
+          measured.push_back(timed.spent < kRateSeconds ? Json(timed.problem->seconds(timed.plan))
                                                         : Json());
         }
         return measured;
