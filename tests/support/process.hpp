@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "runtime/system/sanitized.hpp"
-
 namespace redblue {
 
-// A program with clang 14's thread sanitizer maps a file at its start, and ends by SIGBUS if files
+// The OpenMP runtime of clang maps a file at the start of a program, which ends by SIGBUS if files
 // may not grow that far: `largest_file` is for other builds.
-inline constexpr bool kFilesAreLimited = !kThreadSanitized;
+#if defined(__clang__)
+inline constexpr bool kFilesAreLimited = false;
+#else
+inline constexpr bool kFilesAreLimited = true;
+#endif
 
 // The result of a command line.
 struct Outcome {

@@ -895,7 +895,7 @@ TEST_F(BadInput, OutputsWithoutPermission) {
 TEST_F(BadInput, OutputsLargerThanAFileMayBe) {
   directory_.write("out/O.npy", "older");
   if (!kFilesAreLimited) {
-    GTEST_SKIP() << "below a limit of files the thread sanitizer does not start";
+    GTEST_SKIP() << "below a limit of files clang's OpenMP does not start";
   }
   Process write = process(expanded("run forward/flash @ --out O=out/O.npy --out L=out/L.npy"));
   write.largest_file = 160;  // enough for L, for O not

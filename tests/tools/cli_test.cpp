@@ -728,7 +728,7 @@ TEST_F(Command, ArgumentsThatNobodyExpectsComeInTheirOrder) {
 // A limit on the size of files is an error of the write, not the end of the process.
 TEST_F(Command, AFileThatMayNotGrowIsSaid) {
   if (!kFilesAreLimited) {
-    GTEST_SKIP() << "below a limit of files the thread sanitizer does not start";
+    GTEST_SKIP() << "below a limit of files clang's OpenMP does not start";
   }
   Process limited = process("run matmul/blocked --n 400 --d 40 --M 2000 --out C=c.npy");
   limited.largest_file = 1000;

@@ -102,7 +102,7 @@ TEST_F(PlotPictures, RefusesWhatItCannotDraw) {
                  "gnuplot is unavailable: .*install gnuplot-nox");
   expect_refused(process("plot"), 2, "subcommand");
   if (!kFilesAreLimited) {
-    GTEST_SKIP() << "below a limit of files the thread sanitizer does not start";
+    GTEST_SKIP() << "below a limit of files clang's OpenMP does not start";
   }
   Process full = process(kOccupancy + " -o p.svg");
   full.largest_file = 3000;

@@ -30,6 +30,7 @@ const std::filesystem::path kSchemas =
     std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "schemas";
 constexpr const char* kEnding = ".schema.json";
 
+#ifdef HAS_VALIJSON
 Json parsed_schema(const std::string& kind) {
   return Json::parse(content_of(kSchemas / (kind + kEnding)));
 }
@@ -51,7 +52,6 @@ void make_strict(Json& schema) {
   }
 }
 
-#ifdef HAS_VALIJSON
 class Validator {
  public:
   explicit Validator(const std::string& kind) : schema_json_(parsed_schema(kind)) {

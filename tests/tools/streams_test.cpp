@@ -139,7 +139,7 @@ TEST_F(Streams, SymbolicLinksAreFollowed) {
   EXPECT_EQ(redblue("record none.json -o link.json").code, 1);
   EXPECT_EQ(files(), before);
   if (!kFilesAreLimited) {
-    GTEST_SKIP() << "below a limit of files the thread sanitizer does not start";
+    GTEST_SKIP() << "below a limit of files clang's OpenMP does not start";
   }
   Process process = this->process("record suite.json -o link.json");
   process.largest_file = 300;

@@ -101,7 +101,7 @@ TEST_F(Trace, AFailedRunLeavesNothing) {
   directory_.write("bad.npy", "no matrix");
   expect_refused(process(kSmall + " --in A1=bad.npy --out a.json --din a.din"), 1, "bad.npy");
   if (!kFilesAreLimited) {
-    GTEST_SKIP() << "below a limit of files the thread sanitizer does not start";
+    GTEST_SKIP() << "below a limit of files clang's OpenMP does not start";
   }
   Process full = process(kSmall + " --out a.json --din a.din");
   full.largest_file = 1000;
