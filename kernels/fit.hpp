@@ -27,19 +27,24 @@ Index largest(Index limit, Fits fits) {
   return low;
 }
 
+// The sizes up to which a search tries all: a mask takes longer to count.
+inline Index sizes_tried(const Problem& problem) {
+  return problem.mask.full() ? 4096 : 64;
+}
+
 // Row blocks, and of something else as much as fits beside them.
 struct RowsBeside {
   Index rows, other;
 };
 
 // Of the sizes that cut n rows evenly, from `most_rows` down, each with other(size), the pair of
-// fewest words. Requires: words fall with a size, and with the other, of which there are `all`.
+// fewest words; above `tried` some sizes of each doubling, so that plans are made quickly.
+// Requires: words fall with a size, and with the other, of which there are `all`.
 template <class Other, class WordsOf>
 RowsBeside fewest_words_beside(Index n, Index most_rows, Index all, const Other& other,
-                               const WordsOf& words) {
-  constexpr Index kAll = 4096;  // of larger sizes some in each thousand: plans are made quickly
+                               const WordsOf& words, Index tried) {
   RowsBeside best{most_rows, other(most_rows)};
-  for (Index r = most_rows; r > 0; r -= r <= kAll ? 1 : r / 512) {
+  for (Index r = most_rows; r > 0; r -= r <= tried ? 1 : std::max<Index>(r / (tried / 8), 1)) {
     r = even(n, r);
     if (words(r, all) >= words(best.rows, best.other)) {
       break;  // nor any smaller size

@@ -40,6 +40,12 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   if (problem.sharing != Sharing::none && !kernel.shares_keys) {
     throw ShapeMismatch(std::string(kernel.name) + " does not share keys");
   }
+  const Mask& mask = problem.mask;
+  if (!mask.full() && !kernel.takes_masks) {
+    throw ShapeMismatch(std::string(kernel.name) + " takes no mask");
+  }
+  require(mask.full() || (mask.queries() == n && mask.keys() == m),
+          "the mask is of n queries and m keys");
 }
 
 void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch) {
@@ -86,7 +92,8 @@ bool Kernel::needs_forward() const {
 }
 
 Index Kernel::row_blocks(const Plan& plan) {
-  return ceil_div(plan.problem.shape.n, plan.blocks["Br"]);
+  const Index live = size_of(plan.problem.live_queries());
+  return std::max<Index>(ceil_div(live, plan.blocks["Br"]), 1);
 }
 
 Words Kernel::intermediates(const Plan& plan) const {

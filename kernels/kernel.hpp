@@ -159,6 +159,8 @@ struct Kernel {
   std::vector<Signature> returns = {};
   // Takes problems in which values are keys (A3 is A2, V is K), and reads them once.
   bool shares_keys = false;
+  // Takes problems with a mask: dead pairs are not computed, dead queries and keys are not read.
+  bool takes_masks = false;
   // The kernel whose rates are taken where this one was never timed. Empty: none.
   std::string_view kin = {};
   // The axes of the kernel's family, each with its value for this kernel.
@@ -177,7 +179,7 @@ struct Kernel {
            (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);
   }
   [[nodiscard]] bool streams_keys() const { return fitting.ahead; }
-  // Of a kernel that may be split.
+  // Of a kernel that may be split: the units of live queries, at least one.
   [[nodiscard]] static Index row_blocks(const Plan& plan);
   [[nodiscard]] Words intermediates(const Plan& plan) const;
   // The problem with the inputs that this kernel has.
@@ -187,8 +189,8 @@ struct Kernel {
   }
 
   // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
-  // more than 1 where no keys are streamed, and for shared keys that the kernel does not take, as
-  // do plan() and least_M().
+  // more than 1 where no keys are streamed, and for shared keys or a mask that the kernel does not
+  // take, as do plan() and least_M().
   [[nodiscard]] Blocks blocks(const Problem& problem, const Memory& memory,
                               Objective objective) const;
   // Throws: FastMemoryTooSmall; CountOverflow.

@@ -28,15 +28,20 @@ NestLoop::NestLoop(std::string_view its_variable, std::string_view what, Index o
 NestLoop NestLoop::pieces(std::string_view its_variable, Index piece) const {
   NestLoop loop(its_variable, variable, block, piece);
   loop.extent = extent;
-  loop.of_pieces = true;
+  loop.whole = variable;
+  return loop;
+}
+
+NestLoop NestLoop::met(std::string_view its_variable, std::string_view what, Index all,
+                       Index longest, Index most) const {
+  NestLoop loop(its_variable, what, longest, most);
+  loop.extent = all;
+  loop.whole = variable;
   return loop;
 }
 
 NestExtent::NestExtent(const NestLoop& loop)
-    : all(loop.extent),
-      largest(loop.block),
-      variable(loop.variable),
-      whole(loop.of_pieces ? loop.over : "") {}
+    : all(loop.extent), largest(loop.block), variable(loop.variable), whole(loop.whole) {}
 
 NestTile NestTile::limited(const NestLoop& loop, Index block, Index trips) const {
   require(rows_.whole != loop.variable && cols_.whole != loop.variable,
@@ -71,7 +76,7 @@ Words NestTile::moved(const std::vector<NestLoop>& around) const {
     if (rows_.chosen_by(loop) || cols_.chosen_by(loop)) {
       continue;
     }
-    require(!loop.of_pieces, "in a loop over pieces, pieces move");
+    require(loop.whole.empty(), "in a loop over pieces, pieces move");
     const auto limit =
         std::ranges::find(trips_, loop.variable, &std::pair<std::string, Index>::first);
     words *= limit == trips_.end() ? loop.trips : limit->second;

@@ -55,12 +55,16 @@ struct NestLoop {
   NestLoop(std::string_view variable, std::string_view over, Index extent, Index block);
   // "for P in I": a loop over pieces of one block of this one. Each move inside it is of a piece.
   [[nodiscard]] NestLoop pieces(std::string_view variable, Index piece) const;
+  // "for J in keys": over what each block of this loop meets: `all` for all of them, of which the
+  // longest is cut into blocks.
+  [[nodiscard]] NestLoop met(std::string_view variable, std::string_view over, Index all,
+                             Index longest, Index block) const;
 
   std::string variable, over;
-  Index extent;            // of all blocks; of pieces: of the pieces of all blocks
-  Index block;             // the largest
-  Index trips;             // of pieces: of a largest block
-  bool of_pieces = false;  // `over` is the variable of the loop whose blocks are cut
+  Index extent;       // of all blocks; of pieces, or what is met: of all blocks of the other loop
+  Index block;        // the largest
+  Index trips;        // of pieces: of a largest block
+  std::string whole;  // the variable of the loop whose blocks are cut, or meet these; empty: none
 };
 
 // A number of rows or columns: all that there are, or those that a loop chooses.
@@ -73,7 +77,7 @@ struct NestExtent {
   }
 
   Index all, largest;
-  std::string variable, whole;  // the loop, and the loop whose blocks it cuts; empty: none
+  std::string variable, whole;  // of the loop; empty: none
 };
 
 // A block of a matrix, or of a column of as many words as it has rows.

@@ -62,6 +62,9 @@ std::string to_string(const Plan& plan) {
     const auto end = std::to_chars(c, c + sizeof c, *plan.problem.softmax_scale).ptr;
     line += " c=" + std::string(c, end);
   }
+  if (!plan.problem.mask.spec().empty()) {
+    line += " mask=" + plan.problem.mask.spec();
+  }
   line += ":";
   for (const auto& [name, size] : plan.blocks) {
     line += " " + name + "=" + std::to_string(size);

@@ -1,11 +1,13 @@
 #pragma once
 // The mathematics that is asked for: how large, of which operands, and which of them are one.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "kernels/mask.hpp"
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
@@ -53,6 +55,7 @@ struct Problem {
   Sharing sharing = Sharing::none;
   Inputs inputs = Inputs::weighted;    // a kernel has one of the two, and plans with it
   std::optional<float> softmax_scale;  // of plain inputs, where it is not 1 / sqrt(d)
+  Mask mask = {};                      // full(), or of n queries and m keys
 
   // The factor c of the scores.
   [[nodiscard]] float scale() const {
@@ -64,11 +67,34 @@ struct Problem {
   // The matrices that a key is read from: A2 and A3, or one for both.
   [[nodiscard]] Index key_sources() const { return sharing == Sharing::none ? 2 : 1; }
 
-  // The keys that some queries meet, all of them; and the pairs of a query with a key that it
-  // meets. Kernels ask here alone which these are.
-  [[nodiscard]] Range keys(Range) const { return {0, shape.m}; }
-  [[nodiscard]] Words pairs(Range queries) const {
-    return Words(queries.size()) * keys(queries).size();
+  // What a kernel asks of its mask. The keys that some queries meet, and the live pairs of some
+  // queries and some keys: none of them, all, or some.
+  [[nodiscard]] Ranges keys(Range queries) const {
+    return mask.full() ? Ranges{{0, shape.m}} : mask.keys(queries);
+  }
+  [[nodiscard]] Words pairs(Range queries, Range keys) const {
+    return mask.full() ? Words(queries.size()) * keys.size() : mask.pairs(queries, keys);
+  }
+  [[nodiscard]] Words pairs() const { return pairs({0, shape.n}, {0, shape.m}); }
+  // The most pieces of at most `step` keys in which queries meet their keys.
+  [[nodiscard]] Index key_pieces(Index step) const {
+    const Index pieces = ceil_div(shape.m, step);
+    return mask.full() ? pieces : std::min(shape.m, pieces + mask.most_ranges());
+  }
+  // Queries that meet a key, and keys that one meets.
+  [[nodiscard]] Ranges live_queries() const {
+    return mask.full() ? Ranges{{0, shape.n}} : mask.live_queries();
+  }
+  [[nodiscard]] Ranges live_keys() const { return keys({0, shape.n}); }
+  // The problem of these alone, each by its number among them.
+  [[nodiscard]] Problem live_part() const {
+    Problem live = *this;
+    if (!mask.full()) {
+      live.shape.n = size_of(live_queries());
+      live.shape.m = size_of(live_keys());
+      live.mask = mask.compact();
+    }
+    return live;
   }
 
   friend bool operator==(const Problem&, const Problem&) = default;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/attention.hpp"
+#include "kernels/masked.hpp"
 
 namespace redblue {
 
@@ -43,13 +44,14 @@ const std::vector<Kernel>& kernels() {
       forward_naive(),
       forward_small(),
       forward_flash(),
-      forward_rows(),
-      forward_rows_resident(),
+      with_masks(forward_rows()),
+      with_masks(forward_rows_resident()),
       forward_columns(),
       forward_tiles(),
-      plain(forward_rows(), "attention/rows",
-            "row blocks of c Q and of the sum e V stay, keys pass"),
-      plain(forward_rows_resident(), "attention/rows-resident", "most keys stay; row blocks pass"),
+      with_masks(plain(forward_rows(), "attention/rows",
+                       "row blocks of c Q and of the sum e V stay, keys pass")),
+      with_masks(plain(forward_rows_resident(), "attention/rows-resident",
+                       "most keys stay; row blocks pass")),
       plain(forward_columns(), "attention/columns",
             "key blocks of K and V stay, queries pass; O is added to in place: for few keys"),
       plain(forward_tiles(), "attention/tiles",
@@ -58,36 +60,39 @@ const std::vector<Kernel>& kernels() {
       backward_small(),
       backward_large(),
       backward_flash(),
-      backward_rows("backward/rows",
-                    "row blocks of S, G = dO Y^T and W = p A2 stay, keys pass; g is added to once "
-                    "each",
-                    Start::given, Sink::gradient),
-      backward_rows("backward/rows-w",
-                    "backward/rows with W in the slow store; g = A1^T W is a product", Start::given,
-                    Sink::stored),
-      backward_rows("backward/rows-onepass",
-                    "backward/rows from nothing: q relative to its running mean, two sums stay",
-                    Start::nothing, Sink::gradient),
-      backward_rows("backward/rows-onepass-w",
-                    "backward/rows-onepass with W in the slow store; g = A1^T W is a product",
-                    Start::nothing, Sink::stored),
+      with_masks(backward_rows(
+          "backward/rows",
+          "row blocks of S, G = dO Y^T and W = p A2 stay, keys pass; g is added to once each",
+          Start::given, Sink::gradient)),
+      with_masks(backward_rows("backward/rows-w",
+                               "backward/rows with W in the slow store; g = A1^T W is a product",
+                               Start::given, Sink::stored)),
+      with_masks(
+          backward_rows("backward/rows-onepass",
+                        "backward/rows from nothing: q relative to its running mean, two sums stay",
+                        Start::nothing, Sink::gradient)),
+      with_masks(
+          backward_rows("backward/rows-onepass-w",
+                        "backward/rows-onepass with W in the slow store; g = A1^T W is a product",
+                        Start::nothing, Sink::stored)),
       backward_score_rows(),
-      backward_rows_xg(),
-      backward_rows_resident(),
+      with_masks(backward_rows_xg()),
+      with_masks(backward_rows_resident()),
       backward_columns(),
       backward_rows_q(Start::given),
       backward_rows_q(Start::nothing),
       backward_tiles(),
       backward_tiles_sqp(),
       backward_tiles_sq(),
-      plain(backward_flash(), "gradients/flash",
-            "FlashAttention's loops: column blocks stay, dQ is read and written once for each"),
-      gradients_rows_keys("gradients/rows-keys",
-                          "two passes: rows of Q, dO and dQ stay, then keys, values, dK and dV",
-                          Start::given),
-      gradients_rows_keys("gradients/rows-keys-onepass",
-                          "gradients/rows-keys from nothing: q relative to its running mean",
-                          Start::nothing),
+      with_masks(plain(
+          backward_flash(), "gradients/flash",
+          "FlashAttention's loops: column blocks stay, dQ is read and written once for each")),
+      with_masks(gradients_rows_keys(
+          "gradients/rows-keys",
+          "two passes: rows of Q, dO and dQ stay, then keys, values, dK and dV", Start::given)),
+      with_masks(gradients_rows_keys(
+          "gradients/rows-keys-onepass",
+          "gradients/rows-keys from nothing: q relative to its running mean", Start::nothing)),
       gradients_tiles(),
   };
   return all;

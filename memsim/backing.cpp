@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 namespace redblue {
 namespace {
@@ -163,5 +164,84 @@ RamBacking::RamBacking(Index rows, Index columns)
                   std::vector<float>(static_cast<std::size_t>((Words(rows) * columns).value()),
                                      std::numeric_limits<float>::quiet_NaN())),
                  columns) {}
+
+SelectedRows::SelectedRows(const Backing& whole, std::vector<Range> rows)
+    : readable_(whole), ranges_(std::move(rows)), firsts_({0}) {
+  for (const Range range : ranges_) {
+    firsts_.push_back(firsts_.back() + range.size());
+  }
+}
+
+SelectedRows::SelectedRows(Backing& whole, std::vector<Range> rows)
+    : SelectedRows(std::as_const(whole), std::move(rows)) {
+  writable_ = &whole;
+}
+
+std::size_t SelectedRows::range_of(Index row) const {
+  return static_cast<std::size_t>(std::ranges::upper_bound(firsts_, row) - firsts_.begin()) - 1;
+}
+
+template <class Visit>
+void SelectedRows::each_part(Range rows, const Visit& visit) const {
+  for (std::size_t k = range_of(rows.begin); rows.begin < rows.end; ++k) {
+    const Index end = std::min(rows.end, firsts_[k + 1]);
+    const Index shift = ranges_[k].begin - firsts_[k];
+    visit(Range{rows.begin + shift, end + shift}, rows.begin);
+    rows.begin = end;
+  }
+}
+
+Range SelectedRows::in_one(Range rows) const {
+  const std::size_t k = range_of(rows.begin);
+  const Index shift = ranges_[k].begin - firsts_[k];
+  return rows.end <= firsts_[k + 1] ? Range{rows.begin + shift, rows.end + shift} : Range{};
+}
+
+Backing& SelectedRows::writable() const {
+  if (writable_ == nullptr) {
+    throw std::logic_error("these rows are for reading only");
+  }
+  return *writable_;
+}
+
+void SelectedRows::read(Range rows, Range columns, std::span<float> to) const {
+  each_part(rows, [&](Range part, Index first) {
+    readable_.read(part, columns,
+                   to.subspan(static_cast<std::size_t>((first - rows.begin) * columns.size()),
+                              static_cast<std::size_t>(part.size() * columns.size())));
+  });
+}
+
+void SelectedRows::write(Range rows, Range columns, std::span<const float> from) {
+  each_part(rows, [&](Range part, Index first) {
+    writable().write(part, columns,
+                     from.subspan(static_cast<std::size_t>((first - rows.begin) * columns.size()),
+                                  static_cast<std::size_t>(part.size() * columns.size())));
+  });
+}
+
+void SelectedRows::read_tile(Range rows, Range columns, Orientation orientation,
+                             std::span<float> to) const {
+  if (const Range one = in_one(rows); one.size() > 0) {
+    readable_.read_tile(one, columns, orientation, to);
+  } else {
+    Backing::read_tile(rows, columns, orientation, to);
+  }
+}
+
+void SelectedRows::write_tile(Range rows, Range columns, Orientation orientation,
+                              std::span<const float> from) {
+  if (const Range one = in_one(rows); one.size() > 0) {
+    writable().write_tile(one, columns, orientation, from);
+  } else {
+    Backing::write_tile(rows, columns, orientation, from);
+  }
+}
+
+std::unique_ptr<Fetch> SelectedRows::fetch_tile(Range rows, Range columns, Orientation orientation,
+                                                std::span<float> to) const {
+  const Range one = in_one(rows);
+  return one.size() > 0 ? readable_.fetch_tile(one, columns, orientation, to) : nullptr;
+}
 
 }  // namespace redblue

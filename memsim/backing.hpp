@@ -88,4 +88,37 @@ class RamBacking : public BorrowedBacking {
   std::vector<float> words_;
 };
 
+// Some rows of another backing, one range after the other.
+class SelectedRows : public Backing {
+ public:
+  SelectedRows(Backing& whole, std::vector<Range> rows);
+  SelectedRows(const Backing& whole, std::vector<Range> rows);
+  [[nodiscard]] Index rows() const { return firsts_.back(); }
+
+  void read(Range rows, Range columns, std::span<float> to) const override;
+  void read_tile(Range rows, Range columns, Orientation orientation,
+                 std::span<float> to) const override;
+  // Throw (both): std::logic_error where the rows are for reading only.
+  void write(Range rows, Range columns, std::span<const float> from) override;
+  void write_tile(Range rows, Range columns, Orientation orientation,
+                  std::span<const float> from) override;
+  [[nodiscard]] std::unique_ptr<Fetch> fetch_tile(Range rows, Range columns,
+                                                  Orientation orientation,
+                                                  std::span<float> to) const override;
+
+ private:
+  [[nodiscard]] std::size_t range_of(Index row) const;
+  // Calls visit(rows of the whole, the first of them here) for each range that these rows touch.
+  template <class Visit>
+  void each_part(Range rows, const Visit& visit) const;
+  // The rows in the whole where all are of one range; else an empty range.
+  [[nodiscard]] Range in_one(Range rows) const;
+  [[nodiscard]] Backing& writable() const;
+
+  const Backing& readable_;
+  Backing* writable_ = nullptr;
+  std::vector<Range> ranges_;
+  std::vector<Index> firsts_;  // the first row of each range here, and their number
+};
+
 }  // namespace redblue

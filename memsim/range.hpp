@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <vector>
 
 #include "memsim/errors.hpp"
 #include "memsim/words.hpp"
@@ -79,5 +81,32 @@ class BlockRanges {
 inline BlockRanges blocks(Index extent, Index step) {
   return {extent, step};
 }
+
+// Blocks of at most `step` that cut ranges, one after the other; none is of two ranges.
+class Pieces {
+ public:
+  Pieces(const std::vector<Range>& ranges, Index step) : step_(step) {
+    require(step > 0, "a block has at least one row or column");
+    for (const Range range : ranges) {
+      cuts_.push_back({size_, range});
+      size_ += ceil_div(range.size(), step);
+    }
+  }
+  [[nodiscard]] Index size() const { return size_; }
+  [[nodiscard]] Range operator[](Index k) const {
+    const Cut& cut = *std::prev(std::ranges::upper_bound(cuts_, k, {}, &Cut::first));
+    const Index begin = cut.range.begin + (k - cut.first) * step_;
+    return {begin, begin + std::min(step_, cut.range.end - begin)};
+  }
+
+ private:
+  struct Cut {
+    Index first;  // block
+    Range range;
+  };
+  std::vector<Cut> cuts_;
+  Index step_;
+  Index size_ = 0;
+};
 
 }  // namespace redblue

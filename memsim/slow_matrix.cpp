@@ -20,7 +20,7 @@ Block::operator ConstBlock() const {
 }
 
 ConstBlock BlockSequence::operator[](Index k) const {
-  return along_ == Along::rows ? matrix_->row_block(ranges_[k]) : matrix_->block(rows_, ranges_[k]);
+  return along_ == Along::rows ? matrix_->row_block(pieces_[k]) : matrix_->block(rows_, pieces_[k]);
 }
 
 SlowMatrix::SlowMatrix(std::string name, Index rows, Index cols)
@@ -43,12 +43,16 @@ Block SlowMatrix::block(Range rows, Range columns) {
 }
 
 BlockSequence SlowMatrix::row_blocks(Index step) const {
-  return {*this, {0, rows_}, rows_, step, BlockSequence::Along::rows};
+  return row_blocks(Pieces({{0, rows_}}, step));
+}
+
+BlockSequence SlowMatrix::row_blocks(const Pieces& rows) const {
+  return {*this, {0, rows_}, rows, BlockSequence::Along::rows};
 }
 
 BlockSequence SlowMatrix::column_blocks(Range rows, Index step) const {
   check(rows, {0, cols_});
-  return {*this, rows, cols_, step, BlockSequence::Along::columns};
+  return {*this, rows, Pieces({{0, cols_}}, step), BlockSequence::Along::columns};
 }
 
 void SlowMatrix::check(Range rows, Range columns) const {
@@ -56,6 +60,18 @@ void SlowMatrix::check(Range rows, Range columns) const {
     throw ShapeMismatch("the block " + text(rows) + " x " + text(columns) + " leaves " + name_ +
                         ", which is " + std::to_string(rows_) + " x " + std::to_string(cols_));
   }
+}
+
+SlowMatrix selected_rows(SlowMatrix& whole, std::vector<Range> rows) {
+  auto backing = std::make_unique<SelectedRows>(*whole.backing_, std::move(rows));
+  const Index selected = backing->rows();
+  return SlowMatrix(whole.name_, selected, whole.cols_, std::move(backing)).holding(whole.holds_);
+}
+
+SlowMatrix selected_rows(const SlowMatrix& whole, std::vector<Range> rows) {
+  auto backing = std::make_unique<SelectedRows>(std::as_const(*whole.backing_), std::move(rows));
+  const Index selected = backing->rows();
+  return SlowMatrix(whole.name_, selected, whole.cols_, std::move(backing)).holding(whole.holds_);
 }
 
 SlowMatrix borrow(std::string name, float* words, Index rows, Index cols) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "memsim/backing.hpp"
 #include "memsim/holds.hpp"
@@ -61,21 +62,21 @@ inline Transposed<Block> transposed(const Block& block) {
   return {block};
 }
 
-// Consecutive blocks of a matrix, for Machine::stream.
+// Blocks of a matrix, one after the other, for Machine::stream.
 class BlockSequence {
  public:
-  [[nodiscard]] Index size() const { return ranges_.size(); }
+  [[nodiscard]] Index size() const { return pieces_.size(); }
   [[nodiscard]] ConstBlock operator[](Index k) const;
 
  private:
   friend class SlowMatrix;
   enum class Along { rows, columns };
-  BlockSequence(const SlowMatrix& matrix, Range rows, Index extent, Index step, Along along)
-      : matrix_(&matrix), rows_(rows), ranges_(extent, step), along_(along) {}
+  BlockSequence(const SlowMatrix& matrix, Range rows, Pieces pieces, Along along)
+      : matrix_(&matrix), rows_(rows), pieces_(std::move(pieces)), along_(along) {}
 
   const SlowMatrix* matrix_;
   Range rows_;
-  BlockRanges ranges_;
+  Pieces pieces_;
   Along along_;
 };
 
@@ -112,13 +113,16 @@ class [[nodiscard]] SlowMatrix {
   [[nodiscard]] ConstBlock whole() const { return row_block({0, rows_}); }
   [[nodiscard]] Block whole() { return row_block({0, rows_}); }
 
-  // Whole rows, `step` at a time; columns of the given rows, `step` at a time.
+  // Whole rows, `step` at a time, or some of them; columns of the given rows, `step` at a time.
   [[nodiscard]] BlockSequence row_blocks(Index step) const;
+  [[nodiscard]] BlockSequence row_blocks(const Pieces& rows) const;
   [[nodiscard]] BlockSequence column_blocks(Range rows, Index step) const;
 
  private:
   friend class Machine;
   friend class HostAccess;
+  friend SlowMatrix selected_rows(SlowMatrix& whole, std::vector<Range> rows);
+  friend SlowMatrix selected_rows(const SlowMatrix& whole, std::vector<Range> rows);
   void check(Range rows, Range columns) const;
 
   std::string name_;
@@ -126,6 +130,12 @@ class [[nodiscard]] SlowMatrix {
   Holds holds_ = Holds::operands;
   std::unique_ptr<Backing> backing_;
 };
+
+// Some rows of a matrix, one range after the other, as a matrix of the same name. It refers to the
+// words of the whole, which must outlive it and must not be moved. Requires: ranges inside it.
+SlowMatrix selected_rows(SlowMatrix& whole, std::vector<Range> rows);
+// For reading only: a write to it throws std::logic_error.
+SlowMatrix selected_rows(const SlowMatrix& whole, std::vector<Range> rows);
 
 // A caller's row-major buffer of rows * cols words as a slow matrix, without a copy. The buffer
 // must outlive the matrix.

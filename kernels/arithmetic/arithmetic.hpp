@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "memsim/layout.hpp"
+#include "memsim/range.hpp"
 #include "memsim/tile.hpp"
 
 namespace redblue {
@@ -24,8 +25,8 @@ void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View
 void multiply(const ConstView& a, const ConstView& b, const View& c);
 void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c);
 
-// The maximum of nothing.
-inline constexpr float kNoMaximum = -std::numeric_limits<float>::infinity();
+// The maximum of nothing: finite, for no exponential is of infinity less infinity.
+inline constexpr float kNoMaximum = std::numeric_limits<float>::lowest();
 // maximum_i = max(maximum_i, max_j s_ij).
 void raise_maximum(const ConstView& s, const View& maximum);
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum);
@@ -58,6 +59,11 @@ void subtract_rows(const Transposed<View>& a_t, const ConstView& row);
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b);
 // f_ij = a_ij / divisor_i; f may be a.
 void divide_rows(const ConstView& a, const ConstView& divisor, const View& f);
+// a_i /= divisor_i, but where that is 0.
+void divide_by_others_than_0(const View& a, const ConstView& divisor);
+// a_ij = value, for the columns of one row.
+void fill_in_row(const View& a, Index row, Range columns, float value);
+void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float value);
 // a_ij += b_ij.
 void add(const View& a, const ConstView& b);
 // maximum_i += log(sum_i): the log-sum-exp, where the maximum stood.
@@ -67,6 +73,8 @@ void add_logarithm(const View& maximum, const ConstView& sum);
 void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p);
 void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
                       const Transposed<View>& q_t);
+// b_ij = a_ij.
+void copy(const ConstView& a, const View& b);
 // t = a^T.
 void transpose(const ConstView& a, const View& t);
 

@@ -88,7 +88,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
   {
     const Phase phase(machine, "core");
-    key_gradients(machine, core,
+    key_gradients(machine, plan.problem, core,
                   {.Q = Q ? *Q : io.in(names.queries),
                    .K = io.in(names.keys),
                    .V = V ? *V : io.in(names.values),
@@ -157,14 +157,12 @@ Blocks fit(const Problem& problem, Index M) {
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
-  const Words nd = Words(n) * d;
   const PhaseCost v{.path = "v",
-                    .reads = 2 * nd,
+                    .reads = Words(2) * n * d,
                     .writes = n,
                     .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
                     .flops = 0};
-  const PhaseCost core =
-      key_gradients_cost("core", problem.shape, core_blocks(blocks), AddsTo::dQ_dK_dV);
+  const PhaseCost core = key_gradients_cost("core", problem, core_blocks(blocks), AddsTo::dQ_dK_dV);
   if (problem.inputs == Inputs::plain) {
     return {v, core};
   }

@@ -13,7 +13,8 @@
 //   rows-w           2 m d T + 2 d^2 T + 4 d n + n, and those of the product
 //   rows-onepass-w   2 m d T + 2 d^2 T + 3 d n, and those of the product
 //
-// `kept` columns of A1_I stay until they meet W_I.
+// `kept` columns of A1_I stay until they meet W_I. Under a mask each row block brings the keys that
+// it meets.
 
 #include "kernels/parts/rows.hpp"
 
@@ -40,7 +41,7 @@ void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& fi
   const Problem& problem = by.problem;
   const Index d = problem.shape.d;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop J = key_loop(by, I);
   const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
   const NestTile L("L", I), v("v", I);
   nest.loop(I, [&] {
@@ -89,8 +90,8 @@ RowGradients gradients(Machine& machine, const RowPlan& by, const Operands& io, 
 template <class Sums>
 Tile over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I, Sums sums,
                const Tile& s_t, const Tile& g_t) {
-  for (const auto& [J, a2, a3] : KeyStream(machine, by, io, I)) {
-    sums.add(a2, a3, {0, J.size()}, s_t, g_t);
+  for (const KeyTiles& keys : KeyStream(machine, by, io, I)) {
+    sums.add(keys, I, s_t, g_t);
   }
   return sums.take();
 }
@@ -113,22 +114,22 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
   const Index d = problem.shape.d;
   const RowPlan by(problem, blocks);
   const bool given = start == Start::given;
-  const Words rows = by.rows_of(units);
-  const Words r = by.largest_of(units);
-  PhaseCost G = given ? row_gradients_cost(by, units) : rows_times_cost("G", by, units);
+  const Units::Sum of = by.units().sum(units);
+  const Words r = of.largest;
+  PhaseCost G = given ? row_gradients_cost(by, of) : rows_times_cost("G", by, of);
   const Words kept = r * by.kept;  // of A1
   G.peak += r * d + kept;          // S
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
   return {
-      rows_times_cost("S", by, units),
+      rows_times_cost("S", by, of),
       G,
       // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
       {.path = "core",
-       .reads = (given ? rows : 0) + problem.key_sources() * by.keys_of(units) * d,
+       .reads = (given ? of.rows : 0) + problem.key_sources() * of.met * d,
        .writes = 0,
-       .peak = 2 * r * d + kept + sums + by.key_words(),
-       .flops = 2 * products * by.pairs_of(units) * d},
+       .peak = 2 * r * d + kept + sums + by.key_words(of.longest),
+       .flops = 2 * products * of.pairs * d},
       add_gradient_cost(by, units, partials),
   };
 }
@@ -145,6 +146,7 @@ Nest adding_nest(const Problem& problem, const Blocks& blocks, Start start) {
         gradients_nest(nest, by, start, I, {kept, S});
       },
       [&](const NestLoop& I, const NestTile& W) { add_gradient_nest(nest, by, I, W); });
+
   return nest.lines();
 }
 
@@ -243,14 +245,15 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
   const RowPlan by(problem, blocks);
   const Range units{0, by.units().size()};
   const std::vector<PhaseCost> rows = part_cost(problem, blocks, start, units, false);
-  const Words rd = Words(by.largest_of(units)) * problem.shape.d;
+  const Index r = by.units().sum().largest;
+  const Words rd = Words(r) * problem.shape.d;
   std::vector<PhaseCost> phases = {projected_rows_cost("S", by, blocks)};
   if (made_before("G", blocks)) {
     phases.push_back(projected_rows_cost("G", by, blocks, rd));
     if (start == Start::given) {
       PhaseCost v = row_dots_cost(problem, blocks);
       v.reads += problem.shape.n;
-      v.peak = std::max(v.peak, 2 * rd + by.largest_of(units));
+      v.peak = std::max(v.peak, 2 * rd + r);
       phases.push_back(v);
     }
   } else {
@@ -316,7 +319,7 @@ Kernel storing_W(Start start) {
 }
 
 Words key_blocks(const Problem& problem, const Blocks& blocks) {
-  return ceil_div(problem.shape.m, blocks["Bc"]);
+  return problem.key_pieces(blocks["Bc"]);
 }
 
 }  // namespace
@@ -327,6 +330,7 @@ Kernel backward_rows(std::string_view name, std::string_view summary, Start star
   kernel.summary = summary;
   kernel.operands = {kA1, kA2, kA3, kX, kY, kdO};
   kernel.returns = {kg};
+
   kernel.axes = {{"q", "made"}, {"sink", sink == Sink::gradient ? "g" : "W"}};
   if (start == Start::given) {
     kernel.operands.insert(kernel.operands.end(), {kO, kL});

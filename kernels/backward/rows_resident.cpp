@@ -30,7 +30,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("S", [&] { nest.step("S_I = A1_I X", {A1}); });
     nest.phase("G", [&] { nest.step("G_I = dO_I Y^T", {{"dO", I, d}}); });
     nest.phase("core", [&] {
-      each_key_block_nest(nest, by, {A1, S, G, U, Z, maximum, sum, mean},
+      each_key_block_nest(nest, by, I, {A1, S, G, U, Z, maximum, sum, mean},
                           "e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
                               "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J");
       nest.step("W_I = U_I / sum_I");
@@ -42,21 +42,23 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
 }
 
 // W_I = p_I A2.
-Tile core(Machine& machine, const ResidentPlan& by, const Resident& resident, const Tile& s_t,
+Tile core(Machine& machine, const ResidentPlan& by, Resident& resident, Index unit, const Tile& s_t,
           const Tile& g_t) {
   const Phase phase(machine, "core");
+  const Range I = by.units()[unit];
   GradientSums sums(machine, by, s_t.cols());
-  resident.each_key_block(
-      [&](const Tile& a2, const Tile& a3, Range J) { sums.add(a2, a3, J, s_t, g_t); });
+  resident.each_key_block(unit, [&](const KeyTiles& keys) { sums.add(keys, I, s_t, g_t); });
   return sums.take();
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const ResidentPlan by(plan.problem, plan.blocks);
   const Index d = plan.problem.shape.d;
-  const Resident resident(machine, by, io);
+  Resident resident(machine, by, io);
   Tile gradient = machine.initialize("g", d, d);
-  for (const Range I : by.units()) {
+  const Units units = by.units();
+  for (Index unit = 0; unit < units.size(); ++unit) {
+    const Range I = units[unit];
     Tile a1_t;
     Tile s_t = machine.initialize("S", d, I.size(), Holds::operands);
     {
@@ -70,7 +72,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
       const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
       multiply(resident.Y(), do_t, g_t);
     }
-    const Tile W = core(machine, by, resident, s_t, g_t);
+    const Tile W = core(machine, by, resident, unit, s_t, g_t);
     s_t.reset();
     g_t.reset();
     const Phase phase(machine, "g");
@@ -81,11 +83,12 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
-  const auto [n, m, d] = problem.shape;
+  const Index d = problem.shape.d;
   const ResidentPlan by(problem, blocks);
-  const Words nd = Words(n) * d;
+  const Units::Sum of = by.units().sum();
+  const Words nd = Words(of.rows) * d;
   const Words dd = Words(d) * d;
-  const Words r = std::min(by.rows, n);
+  const Words r = of.largest;
   const Words stays = by.resident_words() + dd;
   return {
       resident_cost(by),
@@ -94,10 +97,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "G", .reads = nd, .writes = 0, .peak = stays + 4 * r * d, .flops = 2 * nd * d},
       // A1, S and G beside the sums; A2_J and A3_J of the keys that pass.
       {.path = "core",
-       .reads = by.passing_words() * by.units().size(),
+       .reads = by.passing_keys() * d * problem.key_sources(),
        .writes = 0,
        .peak = stays + 3 * r * d + GradientSums::words(by, r) + by.block_words(),
-       .flops = 8 * nd * m},
+       .flops = 8 * of.pairs * d},
       // A1 and W.
       {.path = "g", .reads = 0, .writes = dd, .peak = stays + 2 * r * d, .flops = 2 * nd * d},
   };
@@ -112,6 +115,7 @@ Kernel backward_rows_resident() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .shares_keys = true,
+
           .kin = "backward/rows-onepass",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

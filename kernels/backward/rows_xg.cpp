@@ -7,7 +7,8 @@
 //   reads and writes   2 m d T + d^2 (T + 2) + 3 n d + n,   T = ceil(n / Br)
 //
 // Where there are few row blocks and room beside them, `resident` keys stay, too, and are read
-// once: 2 resident d (T - 1) of the words less.
+// once: 2 resident d (T - 1) of the words less. Under a mask each row block brings the others that
+// it meets.
 
 #include <algorithm>
 #include <bit>
@@ -18,6 +19,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -25,7 +27,8 @@
 namespace redblue {
 namespace {
 
-// So many keys of each matrix stay from row block to row block. A plan without it has none.
+// So many keys of each matrix, the first ones, stay from row block to row block. A plan without it
+// has none.
 constexpr std::string_view kResident = "resident";
 
 Index resident_keys(const Problem& problem, const Blocks& blocks) {
@@ -33,12 +36,16 @@ Index resident_keys(const Problem& problem, const Blocks& blocks) {
 }
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const Index m = problem.shape.m, d = problem.shape.d;
   const RowPlan by(problem, blocks);
   const Index resident = resident_keys(problem, blocks);
-  const NestLoop I("I", "queries", n, by.rows);
+  const Units::Sum of = by.units().sum();
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop staying("J", "resident keys", resident, by.keys);
-  const NestLoop passing("J", "keys that pass", m - resident, by.keys);
+  const NestLoop passing = problem.mask.full()
+                               ? NestLoop("J", "keys that pass", m - resident, by.keys)
+                               : I.met("J", "keys that pass", by.units().met_from(resident).value(),
+                                       of.longest, by.keys);
   const NestTile X("X", d, d), g("g", d, d), A1("A1", I, d), G("G", I, d), L("L", I), v("v", I);
   const std::string text = "p = exp(A1_I X A2_J^T - L_I) (G_I " + values_text(problem) +
                            "^T - v_I); g += (A1_I^T p) A2_J";
@@ -65,15 +72,17 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
 class TransposedKeys {
  public:
   TransposedKeys(Machine& machine, const Problem& problem, const Operands& io, Range J)
-      : a2_(machine.read(transposed(io.in("A2").row_block(J)))) {
+      : J_(J), a2_(machine.read(transposed(io.in("A2").row_block(J)))) {
     if (problem.sharing == Sharing::none) {
       own_a3_ = machine.read(transposed(io.in("A3").row_block(J)));
     }
   }
+  [[nodiscard]] Range J() const { return J_; }
   [[nodiscard]] const Tile& a2() const { return a2_; }
   [[nodiscard]] const Tile& a3() const { return own_a3_ ? *own_a3_ : a2_; }
 
  private:
+  Range J_;
   Tile a2_;
   std::optional<Tile> own_a3_;
 };
@@ -81,7 +90,7 @@ class TransposedKeys {
 // g^T += (A1_I^T p_I A2)^T. Vectors run along keys, as each product's right factor has them.
 void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
           const RowGradients& of_rows, const Tile& x, const std::vector<TransposedKeys>& resident,
-          Index passing_from, Tile& gradient_t) {
+          const Pieces& passing, Tile& gradient_t) {
   const Phase phase(machine, "core");
   const auto [n, m, d] = by.problem.shape;
   const Tile a1 = machine.read(io.in("A1").row_block(I));
@@ -92,40 +101,50 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   Tile q_strip = machine.initialize("q", queries, keys, Holds::scores);
   Tile y_tile = machine.initialize("X A2^T", d, keys, Holds::operands);
   Tile t_tile = machine.initialize("T", keys, d);
-  const auto meet = [&](const Tile& a2, const Tile& a3) {
+  const auto meet = [&](const TransposedKeys& of_J) {
+    const Tile& a2 = of_J.a2();
     const Range J{0, a2.cols()};
+    if (LivePairs(by.problem, I, of_J.J()).none()) {
+      return;
+    }
     const View y = y_tile.part({0, a2.rows()}, J);
     const View t = t_tile.part(J);
     multiply(x, a2, y);
+    bool first = true;
     for (const Range K : blocks(I.size(), by.strip())) {
+      const LivePairs live(by.problem, part_of(I, K), of_J.J());
+      if (live.none()) {
+        continue;
+      }
       const View p = p_strip.part({0, K.size()}, J);
       const View q = q_strip.part({0, K.size()}, J);
       multiply(a1.part(K), y, p);
       exponentiate(p, l.part(K), p);
-      multiply(transposed(of_rows.g_t.part({0, a2.rows()}, K)), a3, q);
+      multiply(transposed(of_rows.g_t.part({0, a2.rows()}, K)), of_J.a3(), q);
       softmax_gradient(p, q, of_rows.v.part(K), p);
-      if (K.begin == 0) {
+      live.hide_others(p, 0);
+      if (first) {
         multiply(transposed(p), a1.part(K), t);
       } else {
         multiply_add(transposed(p), a1.part(K), t);
       }
+      first = false;
     }
     multiply_add(a2, t, gradient_t);
   };
   for (const TransposedKeys& of_J : resident) {
-    meet(of_J.a2(), of_J.a3());
+    meet(of_J);
   }
-  const Range passing{passing_from, m};
-  for (const Range J : blocks(passing.size(), by.keys)) {
-    const TransposedKeys of_J(machine, by.problem, io, part_of(passing, J));
-    meet(of_J.a2(), of_J.a3());
+  for (Index k = 0; k < passing.size(); ++k) {
+    meet(TransposedKeys(machine, by.problem, io, passing[k]));
   }
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const RowPlan by(plan.problem, plan.blocks);
   const Index d = plan.problem.shape.d;
-  const Index resident_to = resident_keys(plan.problem, plan.blocks);
+  const Ranges stay = {{0, resident_keys(plan.problem, plan.blocks)}};
+  const Units units = by.units();
   Tile x;
   Tile gradient_t;
   std::vector<TransposedKeys> resident;
@@ -133,13 +152,15 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Phase phase(machine, "X");
     x = machine.read(io.in("X").row_block({0, d}));
     gradient_t = machine.initialize("g", d, d);
-    for (const Range J : blocks(resident_to, by.keys)) {
-      resident.emplace_back(machine, plan.problem, io, J);
+    const Pieces pieces(stay, by.keys);
+    for (Index k = 0; k < pieces.size(); ++k) {
+      resident.emplace_back(machine, plan.problem, io, pieces[k]);
     }
   }
-  for (const Range I : by.units()) {
+  for (const Range I : units) {
     const RowGradients of_rows = row_gradients(machine, by, io, I);
-    core(machine, by, io, I, of_rows, x, resident, resident_to, gradient_t);
+    const Pieces passing(without(units.met(I), stay), by.keys);
+    core(machine, by, io, I, of_rows, x, resident, passing, gradient_t);
   }
   resident.clear();
   x.reset();
@@ -150,27 +171,28 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const RowPlan by(problem, blocks);
-  const Range units{0, by.units().size()};
-  const Index T = units.size();
+  const Units::Sum of = by.units().sum();
+
   const Words dd = Words(d) * d;
-  const Words r = by.largest_of(units);
+  const Words r = of.largest;
   const Words c = std::min(by.keys, m);
   const Words strip = std::min(r, Words(by.strip()));
   const Index resident = resident_keys(problem, blocks);
   const Words key = Words(problem.key_sources()) * d;
   const Words stays = 2 * dd + key * resident;
-  PhaseCost G = row_gradients_cost(by, units);
+  const Index longest = problem.mask.full() ? m - resident : of.longest;
+  PhaseCost G = row_gradients_cost(by, of);
   G.peak += stays;
   return {
       {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
       G,
       // X and g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
       {.path = "core",
-       .reads = Words(n) * d + n + key * (m - resident) * T,
+       .reads = Words(of.rows) * d + of.rows + key * by.units().met_from(resident),
        .writes = 0,
-       .peak = stays + 2 * r * d + 2 * r + key * std::min(by.keys, m - resident) + 2 * c * d +
-               2 * c * strip,
-       .flops = 6 * Words(n) * m * d + 4 * Words(m) * T * dd},
+       .peak =
+           stays + 2 * r * d + 2 * r + key * std::min(by.keys, longest) + 2 * c * d + 2 * c * strip,
+       .flops = 6 * of.pairs * d + 4 * of.met * dd},
       {.path = "g", .reads = 0, .writes = dd, .peak = dd, .flops = 0},
   };
 }
@@ -179,7 +201,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 // or half of one, for vectors run along keys.
 Blocks fit(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const Blocks plain = fewest_words(problem, M, cost_of);
-  if (ceil_div(problem.shape.n, plain["Br"]) > kFewRowBlocks) {
+  const Index n = problem.shape.n;
+  if (ceil_div(n, plain["Br"]) > kFewRowBlocks) {
     return plain;
   }
   const Index m = problem.shape.m;
@@ -203,7 +226,8 @@ Blocks fit(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
     const PhaseCost all = total(cost_of(problem, with(r, 1, 1, k)));
     return all.reads + all.writes;
   };
-  const auto best = fewest_words_beside(problem.shape.n, plain["Br"], m, most_resident, words);
+  const auto best =
+      fewest_words_beside(n, plain["Br"], m, most_resident, words, sizes_tried(problem));
   if (words(best.rows, best.other) == words(plain["Br"], 0)) {
     return plain;
   }
@@ -240,6 +264,7 @@ Kernel backward_rows_xg() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg},
       .shares_keys = true,
+
       .axes = {{"q", "made"}, {"sink", "X and g stay"}},
       .schedule = {.code = code},
       .formula = {.cost = cost, .nest = loop_nest},

@@ -113,13 +113,14 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
                                  bool partials) {
   const auto [n, m, d] = problem.shape;
   const RowPlan by(problem, blocks);
-  const Words r = by.largest_of(units);
+  const Units::Sum of = by.units().sum(units);
+  const Words r = of.largest;
   const Index c = std::min(by.keys, m);
-  PhaseCost G = rows_times_cost("G", by, units);
+  PhaseCost G = rows_times_cost("G", by, of);
   const Words kept = r * by.kept;  // of A1
   G.peak += r * d + kept;          // S
   return {
-      rows_times_cost("S", by, units),
+      rows_times_cost("S", by, of),
       G,
       // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
       // A3_J. W comes when G and A3_J have gone. What is kept of A1 stays.
@@ -128,7 +129,7 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
        .writes = 0,
        .peak = kept + std::max(r * m + 2 * r * d + r + Words(c) * d,
                                2 * r * m + r * d + 3 * r + Words(2) * c * d),
-       .flops = 6 * Words(by.rows_of(units)) * m * d},
+       .flops = 6 * Words(of.rows) * m * d},
       add_gradient_cost(by, units, partials),
   };
 }

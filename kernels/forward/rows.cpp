@@ -4,6 +4,8 @@
 //
 //   reads and writes   2 m d T + 2 d^2 T + 2 n d + n,   T = ceil(n / Br)
 //
+// Under a mask each row block brings the keys that it meets.
+//
 // attention/rows is the same for S = c Q, A2 = K, A3 = V and O = Z / l: without 2 d^2 T.
 
 #include "kernels/parts/rows.hpp"
@@ -24,7 +26,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const RowPlan by(problem, blocks);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop J = key_loop(by, I);
   const NestLoop columns("J", "columns", d, by.weights);
   const NestTile S(input_names(problem).rows, I, d), O("O", I, d), L("L", I);
   const NestTile Z("Z", I, d), maximum("max", I), sum("sum", I);
@@ -48,6 +50,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       });
     });
   });
+
   return nest.lines();
 }
 
@@ -55,8 +58,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
 ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t) {
   const Phase phase(machine, "core");
   ValueSums sums(machine, by, I.size());
-  for (const auto& [J, a2, a3] : KeyStream(machine, by, io, I)) {
-    sums.add(a2, a3, {0, J.size()}, s_t);
+  for (const KeyTiles& keys : KeyStream(machine, by, io, I)) {
+    sums.add(keys, I, s_t);
   }
   return sums.take();
 }
@@ -84,22 +87,22 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, S
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units, bool) {
   const Index d = problem.shape.d;
   const RowPlan by(problem, blocks);
-  const Index T = units.size();
-  const Words rows = by.rows_of(units);
-  const Words r = by.largest_of(units);
+  const Units::Sum of = by.units().sum(units);
+  const Words rows = of.rows;
+  const Words r = of.largest;
   const bool weighted = problem.inputs == Inputs::weighted;
   const Words w = weighted ? std::min(by.weights, d) : 0;
   return {
-      query_rows_cost(by, units),
+      query_rows_cost(by, of),
       // S beside the sums; A2_J and A3_J.
       {.path = "core",
-       .reads = problem.key_sources() * by.keys_of(units) * d,
+       .reads = problem.key_sources() * of.met * d,
        .writes = 0,
-       .peak = r * d + ValueSums::words(by, r) + by.key_words(),
-       .flops = 4 * by.pairs_of(units) * d},
+       .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest),
+       .flops = 4 * of.pairs * d},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",
-       .reads = weighted ? Words(d) * d * T : 0,
+       .reads = weighted ? Words(d) * d * of.units : 0,
        .writes = rows * d + rows,
        .peak = r * d + std::max(2 * r, w * d + r * w),
        .flops = weighted ? 2 * rows * d * d : 0},
@@ -107,7 +110,7 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
 }
 
 Words rescales(const Problem& problem, const Blocks& blocks) {
-  return ceil_div(problem.shape.m, blocks["Bc"]) - 1;
+  return problem.key_pieces(blocks["Bc"]) - 1;
 }
 
 }  // namespace
@@ -118,6 +121,7 @@ Kernel forward_rows() {
   kernel.summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last";
   kernel.operands = {kA1, kA2, kA3, kX, kY};
   kernel.returns = {kO, kL};
+
   kernel.formula.nest = loop_nest;
   kernel.numerics.rescales = rescales;
   return kernel;

@@ -3,7 +3,8 @@
 //
 //   reads and writes   2 n d + n + 2 m d + 2 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
 //
-// With all keys resident, or T = 1, that is each word once. attention/rows-resident is the same
+// With all keys resident, or T = 1, that is each word once. Under a mask it is so with room for the
+// keys that two row blocks next to each other both meet. attention/rows-resident is the same
 // without 2 d^2.
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     }
     nest.phase("core", [&] {
       each_key_block_nest(
-          nest, by, {S, Z, maximum, sum},
+          nest, by, I, {S, Z, maximum, sum},
           "e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem));
     });
     nest.phase("O", [&] {
@@ -42,16 +43,17 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       nest.step(weighted ? "O_I = (Z_I / sum_I) Y" : "O_I = Z_I / sum_I", {}, {{"O", I, d}});
     });
   });
+
   return nest.lines();
 }
 
 // Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
-ValueSums::Sums core(Machine& machine, const ResidentPlan& by, const Resident& resident,
+ValueSums::Sums core(Machine& machine, const ResidentPlan& by, Resident& resident, Index unit,
                      const Tile& s_t) {
   const Phase phase(machine, "core");
+  const Range I = by.units()[unit];
   ValueSums sums(machine, by, s_t.cols());
-  resident.each_key_block(
-      [&](const Tile& a2, const Tile& a3, Range J) { sums.add(a2, a3, J, s_t); });
+  resident.each_key_block(unit, [&](const KeyTiles& keys) { sums.add(keys, I, s_t); });
   return sums.take();
 }
 
@@ -71,10 +73,13 @@ Tile rows(Machine& machine, const ResidentPlan& by, const Resident& resident, co
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const ResidentPlan by(plan.problem, plan.blocks);
   const bool weighted = plan.problem.inputs == Inputs::weighted;
-  const Resident resident(machine, by, io);
-  for (const Range I : by.units()) {
+  Resident resident(machine, by, io);
+  const Units units = by.units();
+  for (Index unit = 0; unit < units.size(); ++unit) {
+    const Range I = units[unit];
+
     Tile s_t = rows(machine, by, resident, io, I);
-    auto [Z, softmax] = core(machine, by, resident, s_t);
+    auto [Z, softmax] = core(machine, by, resident, unit, s_t);
     s_t.reset();
     const Phase phase(machine, "O");
     softmax.divide(Z);
@@ -92,29 +97,30 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const ResidentPlan by(problem, blocks);
   const bool weighted = problem.inputs == Inputs::weighted;
-  const Words nd = Words(n) * d;
-  const Words r = std::min(by.rows, n);
+  const Units::Sum of = by.units().sum();
+  const Words rd = Words(of.rows) * d;
+  const Words r = of.largest;
   const Words stays = by.resident_words();
   return {
       resident_cost(by),
       // A1 and S; or Q.
       {.path = std::string(input_names(problem).rows),
-       .reads = nd,
+       .reads = rd,
        .writes = 0,
        .peak = stays + (weighted ? 2 : 1) * r * d,
-       .flops = weighted ? 2 * nd * d : 0},
+       .flops = weighted ? 2 * rd * d : 0},
       // S beside the sums; A2_J and A3_J of the keys that pass.
       {.path = "core",
-       .reads = by.passing_words() * by.units().size(),
+       .reads = by.passing_keys() * d * problem.key_sources(),
        .writes = 0,
        .peak = stays + r * d + ValueSums::words(by, r) + by.block_words(),
-       .flops = 4 * nd * m},
+       .flops = 4 * of.pairs * d},
       // Z with maximum and sum; then with O.
       {.path = "O",
        .reads = 0,
-       .writes = nd + n,
+       .writes = Words(n) * d + n,
        .peak = stays + r * d + std::max(2 * r, weighted ? r * d : Words(0)),
-       .flops = weighted ? 2 * nd * d : 0},
+       .flops = weighted ? 2 * rd * d : 0},
   };
 }
 
@@ -127,6 +133,7 @@ Kernel forward_rows_resident() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .shares_keys = true,
+
           .kin = "forward/rows",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

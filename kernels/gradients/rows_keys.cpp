@@ -11,6 +11,8 @@
 //
 //   dQ    reads 2 n d + 2 m d T;   writes n d + 2 n
 //
+// Under a mask each block brings what it meets.
+//
 // In units of n^2, with x = d / sqrt(M) and n = m >> d: 14 x^2, and 16 x^2 from nothing.
 
 #include <algorithm>
@@ -47,8 +49,8 @@ struct OfRows {
 template <class Sums>
 void over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I, const Tile& q_t,
                const Tile& do_t, Sums& sums) {
-  for (const auto& [J, k, values] : KeyStream(machine, by, io, I)) {
-    sums.add(k, values, {0, J.size()}, q_t, do_t);
+  for (const KeyTiles& keys : KeyStream(machine, by, io, I)) {
+    sums.add(keys, I, q_t, do_t);
   }
 }
 
@@ -99,7 +101,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     }
   }
   const Phase phase(machine, "dKV");
-  key_gradients(machine, key_blocks(plan.blocks),
+  key_gradients(machine, plan.problem, key_blocks(plan.blocks),
                 {.Q = io.in("Q"),
                  .K = io.in("K"),
                  .V = io.in("V"),
@@ -113,29 +115,31 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 // Q, dO and O with v, where O is given; then Q and dO beside the sums, and keys.
 PhaseCost row_pass_cost(const RowPlan& by, Start start) {
-  const auto [n, m, d] = by.problem.shape;
+  const Index d = by.problem.shape.d;
   const bool given = start == Start::given;
-  const Words nd = Words(n) * d;
-  const Words r = std::min(n, by.rows);
+  const Units::Sum of = by.units().sum();
+  const Words rd = Words(of.rows) * d;
+  const Words r = of.largest;
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
   return {.path = "dQ",
-          .reads = (given ? 3 * nd + n : 2 * nd) + Words(2) * m * d * by.units().size(),
-          .writes = nd + Words(given ? 1 : 2) * n,
-          .peak = std::max(given ? 3 * r * d + r : Words(0), 2 * r * d + sums + by.key_words()),
-          .flops = 2 * products * nd * m};
+          .reads = (given ? 3 * rd + of.rows : 2 * rd) + 2 * of.met * d,
+          .writes = rd + Words(given ? 1 : 2) * of.rows,
+          .peak = std::max(given ? 3 * r * d + r : Words(0),
+                           2 * r * d + sums + by.key_words(of.longest)),
+          .flops = 2 * products * of.pairs * d};
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start start) {
   return {row_pass_cost(row_plan(problem, blocks), start),
-          key_gradients_cost("dKV", problem.shape, key_blocks(blocks), AddsTo::dK_dV)};
+          key_gradients_cost("dKV", problem, key_blocks(blocks), AddsTo::dK_dV)};
 }
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const Index d = problem.shape.d;
   const RowPlan by = row_plan(problem, blocks);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop J = key_loop(by, I);
   const NestTile Q("Q", I, d), dO("dO", I, d), dQ("dQ", I, d), L("L", I), v("v", I);
   NestWriter nest;
   nest.phase("dQ", [&] {
@@ -188,6 +192,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .pass = Pass::gradients,
       .operands = {kQ, kK, kV, kdO},
       .returns = {kdQ, kdK, kdV},
+
       .kin = start == Start::given ? "backward/rows" : "backward/rows-onepass",
       .schedule = {.code =
                        [start](Machine& machine, const Plan& plan, const Operands& io,
@@ -212,7 +217,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
     kernel.operands.insert(kernel.operands.end(), {kO, kL});
   } else {
     kernel.numerics.recentred_blocks = [](const Problem& problem, const Blocks& blocks) {
-      return Words(ceil_div(problem.shape.m, blocks["dQ.Bc"]));
+      return Words(problem.key_pieces(blocks["dQ.Bc"]));
     };
   }
   return kernel;

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
+#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -18,9 +21,9 @@ Words peak(Index d, Index r, Index c) {
 }
 
 // p_IJ, of f_IJ; and dV_J += f^T dO_I.
-Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, Range J, const Tile& f,
-                    const Tile& v_t, Tile& dv) {
-  Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
+Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, const LivePairs& live,
+                    const Tile& f, const Tile& v_t, Tile& dv) {
+  Tile p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IJ (r, c)
   {
     const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
     multiply_add(transposed(f), do_i, dv);
@@ -28,10 +31,11 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, Range J, c
   }
   const Tile v_i = machine.read(x.v.row_block(I));  // v_I (r)
   softmax_gradient(f, p, v_i, p);
+  live.hide_others<View>(p, 0);
   return p;
 }
 
-// dQ_I += p K_J. Nothing is there to be read before the first keys have been.
+// dQ_I += p K_J. Nothing is there to be read before the first key that these queries meet.
 void add_to_dQ(Machine& machine, const KeyGradients& x, Range I, bool first, const Tile& k_t,
                Tile p) {
   Tile p_t = machine.initialize("p^T", p.cols(), p.rows(), Holds::scores);  // p_IJ^T (c, r)
@@ -43,10 +47,29 @@ void add_to_dQ(Machine& machine, const KeyGradients& x, Range I, bool first, con
   machine.write(dq_t, transposed(x.dQ->row_block(I)));
 }
 
+// Some queries that meet the keys of a unit, and whether these are the first that they meet.
+struct Passing {
+  Range I;
+  bool first;
+};
+std::vector<Passing> passing(const Units& units, Range J, Index rows) {
+  const Ranges met = units.met(J);
+  const Ranges before = J.begin == 0 ? Ranges() : units.met({0, J.begin});
+  std::vector<Passing> all;
+  for (const bool first : {true, false}) {
+    const Pieces pieces(first ? without(met, before) : common(met, before), rows);
+    for (Index k = 0; k < pieces.size(); ++k) {
+      all.push_back({pieces[k], first});
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
-void key_gradients(Machine& machine, KeyBlocks by, const KeyGradients& x) {
-  for (const Range J : blocks(x.K.rows(), by.keys)) {
+void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x) {
+  const Units units = Units::of_keys(problem, by.keys);
+  for (const Range J : units) {
     Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
     if (x.scale) {
       scale(k_t, *x.scale);
@@ -54,19 +77,21 @@ void key_gradients(Machine& machine, KeyBlocks by, const KeyGradients& x) {
     const Tile v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
     Tile dk = machine.initialize("dK", J.size(), x.dK.cols());    // dK_J (c, d)
     Tile dv = machine.initialize("dV", J.size(), x.dV.cols());    // dV_J (c, d)
-    for (const Range I : blocks(x.Q.rows(), by.rows)) {
+    for (const auto& [I, first] : passing(units, J, by.rows)) {
+      const LivePairs live(problem, I, J);
       const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
       Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
       {
         const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
         multiply_add(q_i, k_t, f);
         exponentiate(f, l_i, f);
+        live.hide_others<View>(f, 0);
       }
-      Tile p = score_gradient(machine, x, I, J, f, v_t, dv);
+      Tile p = score_gradient(machine, x, I, live, f, v_t, dv);
       f.reset();
       multiply_add(transposed(p), q_i, dk);
       if (x.dQ != nullptr) {
-        add_to_dQ(machine, x, I, J.begin == 0, k_t, std::move(p));
+        add_to_dQ(machine, x, I, first, k_t, std::move(p));
       }
     }
     if (x.scale) {
@@ -77,17 +102,18 @@ void key_gradients(Machine& machine, KeyBlocks by, const KeyGradients& x) {
   }
 }
 
-PhaseCost key_gradients_cost(std::string path, const Shape& shape, KeyBlocks by, AddsTo what) {
-  const auto [n, m, d] = shape;
-  const Index T = ceil_div(m, by.keys);
-  const Words nd = Words(n) * d;
-  const Words md = Words(m) * d;
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what) {
+  const Index d = problem.shape.d;
+  const Units::Sum of = Units::of_keys(problem, by.keys).sum();
   const bool adds_to_dQ = what == AddsTo::dQ_dK_dV;
+  // Queries after the first keys that they meet.
+  const Words again = of.met.overflowed() ? of.met : Words(of.met.value() - problem.shape.n);
   return {.path = std::move(path),
-          .reads = 2 * md + T * (2 * nd + 2 * Words(n)) + (adds_to_dQ ? (T - 1) * nd : Words(0)),
-          .writes = 2 * md + (adds_to_dQ ? T * nd : Words(0)),
-          .peak = peak(d, std::min(n, by.rows), std::min(m, by.keys)),
-          .flops = (adds_to_dQ ? 10 : 8) * nd * m};
+          .reads = Words(2) * of.rows * d + of.met * (2 * Words(d) + 2) +
+                   (adds_to_dQ ? again * d : Words(0)),
+          .writes = Words(2) * problem.shape.m * d + (adds_to_dQ ? of.met * d : Words(0)),
+          .peak = peak(d, std::min(of.longest, by.rows), of.largest),
+          .flops = (adds_to_dQ ? 10 : 8) * of.pairs * d};
 }
 
 // The words depend on the keys alone.
@@ -114,11 +140,18 @@ KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective) {
 
 void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, AddsTo what) {
   const Index d = problem.shape.d;
-  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const Units::Sum of = Units::of_keys(problem, by.keys).sum();
   const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop I = problem.mask.full()
+                         ? NestLoop("I", "queries", problem.shape.n, by.rows)
+                         : J.met("I", "live queries", of.met.value(), of.longest, by.rows);
   const bool scaled = problem.inputs == Inputs::plain;
   const std::string keys(input_names(problem).keys);
+  NestExtent again = I;  // after the first keys that they meet
+  again.all = problem.mask.full() ? 0 : of.met.value() - problem.shape.n;
   const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d);
+  const NestTile dQ_again =
+      problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
   const NestTile K(keys, J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
   nest.loop(J, [&] {
     nest.read({K, V});
@@ -129,7 +162,7 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
       nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
       nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
       if (what == AddsTo::dQ_dK_dV) {
-        nest.step("dK_J += p^T Q_I; dQ_I += p " + keys + "_J", {dQ.but_once(J)}, {dQ});
+        nest.step("dK_J += p^T Q_I; dQ_I += p " + keys + "_J", {dQ_again}, {dQ});
       } else {
         nest.step("dK_J += p^T Q_I");
       }

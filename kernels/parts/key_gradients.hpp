@@ -5,6 +5,8 @@
 //
 //   reads   2 m d + T (2 n d + 2 n);   writes  2 m d;   peak  4 c d + 2 r d + 2 r c
 //
+// Under a mask the queries that pass are those that meet a key of the block.
+//
 // As queries pass, p K may be added to dQ. dQ is then read and written once for each block of keys:
 //
 //   reads   (T - 1) n d more;   writes  T n d more
@@ -35,8 +37,8 @@ struct KeyBlocks {
 // Whether p K is added to dQ.
 enum class AddsTo : std::uint8_t { dK_dV, dQ_dK_dV };
 
-void key_gradients(Machine& machine, KeyBlocks by, const KeyGradients& x);
-PhaseCost key_gradients_cost(std::string path, const Shape& shape, KeyBlocks by, AddsTo what);
+void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x);
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what);
 // The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
 // beside enough queries to keep the registers busy.
 KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective);

@@ -14,7 +14,7 @@ ProductShape extents(const Problem& problem) {
 }
 
 PhaseCost as_needed(std::string_view name, const RowPlan& by) {
-  return rows_times_cost(std::string(name), by, {0, by.units().size()});
+  return rows_times_cost(std::string(name), by, by.units().sum());
 }
 
 PhaseCost product_and_reads(std::string_view name, const RowPlan& by, const Blocks& blocks) {

@@ -1,8 +1,16 @@
 #include "kernels/parts/resident.hpp"
 
 #include <algorithm>
+#include <string_view>
+
+#include "kernels/arithmetic/arithmetic.hpp"
 
 namespace redblue {
+
+Index ResidentPlan::key_blocks() const {
+  return problem.mask.full() ? ceil_div(resident, keys) + ceil_div(problem.shape.m - resident, keys)
+                             : problem.shape.m;
+}
 
 Words ResidentPlan::resident_words() const {
   const Index d = problem.shape.d;
@@ -10,24 +18,55 @@ Words ResidentPlan::resident_words() const {
   return Words(matrices) * d * d + Words(resident) * d * problem.key_sources();
 }
 
-Words ResidentPlan::passing_words() const {
-  return Words(problem.shape.m - resident) * problem.shape.d * problem.key_sources();
+Index ResidentPlan::first_resident() const {
+  const Units all = units();
+  return std::min(resident, size_of(all.met(0)));
+}
+
+// Each unit meets its keys, less those that are there.
+Words ResidentPlan::passing_keys() const {
+  const Units all = units();
+  const Words met = all.sum().met;
+  return met.overflowed() ? met
+                          : Words(met.value() - all.shared(resident).value() - first_resident());
 }
 
 Words ResidentPlan::block_words() const {
-  return Words(std::min(keys, problem.shape.m - resident)) * problem.shape.d *
-         problem.key_sources();
+  const Index longest = problem.mask.full() ? problem.shape.m - resident : units().sum().longest;
+  return Words(std::min(keys, longest)) * problem.shape.d * problem.key_sources();
 }
 
 Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
-    : machine_(machine), by_(by), io_(io) {
+    : machine_(machine), by_(by), io_(io), units_(by.units()) {
   const Phase phase(machine, "resident");
+  const Ranges first = units_.met(0);
   if (by.problem.inputs == Inputs::weighted) {
     X_ = machine.read(io.in("X").whole());
     Y_ = machine.read(io.in("Y").whole());
   }
-  A2_ = machine.read(io.in(input_names(by.problem).keys).row_block({0, by.resident}));
-  A3_ = own_values({0, by.resident});
+  if (first.front().size() >= by.resident) {
+    const Range J{first.front().begin, first.front().begin + by.resident};
+    A2_ = machine.read(io.in(input_names(by.problem).keys).row_block(J));
+    A3_ = own_values(J);
+    held_ = {{J, 0}};
+    return;
+  }
+  const auto room = [&](std::string_view name) {
+    return machine.initialize(name, by.resident, by.problem.shape.d, Holds::operands);
+  };
+  A2_ = room(input_names(by.problem).keys);
+  if (by.problem.sharing == Sharing::none) {
+    A3_ = room(input_names(by.problem).values);
+  }
+  Index left = by.resident;
+  for (const Range range : first) {
+    for (const Range part : blocks(std::min(range.size(), left), by.keys)) {
+      const Range J = part_of(range, part);
+      const Tile a2 = machine.read(io.in(input_names(by.problem).keys).row_block(J));
+      hold(J, a2, own_values(J));
+    }
+    left -= std::min(range.size(), left);
+  }
 }
 
 std::optional<Tile> Resident::own_values(Range J) const {
@@ -37,14 +76,93 @@ std::optional<Tile> Resident::own_values(Range J) const {
   return machine_.read(io_.in(input_names(by_.problem).values).row_block(J));
 }
 
+std::vector<Resident::Passing> Resident::passing(Index unit) {
+  Ranges here;
+  for (const Held& held : held_) {
+    here.push_back(held.keys);
+  }
+  const Ranges others = without(units_.met(unit), here);
+  const Ranges next = units_.met(unit + 1);
+
+  std::vector<Held> still;
+  for (const auto& [keys, slot] : held_) {
+    for (const Range both : common(Ranges{keys}, next)) {
+      still.push_back({both, slot + both.begin - keys.begin});
+    }
+  }
+  held_ = std::move(still);
+  Index room = size_of(free_slots());
+  Ranges staying;  // of the others, as many as there is room for
+  for (const Range range : common(others, next)) {
+    if (const Index size = std::min(range.size(), room); size > 0) {
+      staying.push_back({range.begin, range.begin + size});
+      room -= size;
+    }
+  }
+  std::vector<Passing> all;
+  for (const bool stays : {false, true}) {
+    const Pieces pieces(stays ? staying : without(others, staying), by_.keys);
+    for (Index k = 0; k < pieces.size(); ++k) {
+      all.push_back({pieces[k], stays});
+    }
+  }
+  return all;
+}
+
+// The rows of the room that no key is held in.
+Ranges Resident::free_slots() const {
+  Ranges taken;
+  for (const auto& [keys, slot] : held_) {
+    taken.push_back({slot, slot + keys.size()});
+  }
+  std::ranges::sort(taken, {}, &Range::begin);
+  return without({{0, by_.resident}}, taken);
+}
+
+void Resident::hold(Range J, const Tile& a2, const std::optional<Tile>& a3) {
+  Index done = 0;
+  for (const Range slots : free_slots()) {
+    const Index size = std::min(slots.size(), J.size() - done);
+    if (size == 0) {
+      break;
+    }
+    const Range from{done, done + size};
+    const Range to{slots.begin, slots.begin + size};
+    copy(a2.part(from), A2_.part(to));
+    if (a3) {
+      copy(a3->part(from), A3_->part(to));
+    }
+    held_.push_back({part_of(J, from), to.begin});
+    done += size;
+  }
+  std::ranges::sort(held_, {}, [](const Held& held) { return held.keys.begin; });
+  std::vector<Held> joined;  // where neighbours are neighbours in their slots, too
+  for (const Held& held : held_) {
+    if (!joined.empty() && joined.back().keys.end == held.keys.begin &&
+        joined.back().slot + joined.back().keys.size() == held.slot) {
+      joined.back().keys.end = held.keys.end;
+    } else {
+      joined.push_back(held);
+    }
+  }
+  held_ = std::move(joined);
+}
+
 PhaseCost resident_cost(const ResidentPlan& by) {
-  const Words words = by.resident_words();
-  return {.path = "resident", .reads = words, .writes = 0, .peak = words, .flops = 0};
+  const Index d = by.problem.shape.d;
+  const Words keys = Words(by.first_resident()) * d * by.problem.key_sources();
+  const Words weights = by.problem.inputs == Inputs::weighted ? Words(2) * d * d : Words(0);
+  const Words passing = by.problem.mask.full() ? Words(0) : by.block_words();
+  return {.path = "resident",
+          .reads = weights + keys,
+          .writes = 0,
+          .peak = by.resident_words() + passing,
+          .flops = 0};
 }
 
 NestWriter::Tiles resident_tiles(const ResidentPlan& by) {
   const Index d = by.problem.shape.d;
-  NestWriter::Tiles tiles = key_tiles(by.problem, by.resident);
+  NestWriter::Tiles tiles = key_tiles(by.problem, by.first_resident());
   if (by.problem.inputs == Inputs::weighted) {
     tiles.insert(tiles.begin(), {{"X", d, d}, {"Y", d, d}});
   }
@@ -55,10 +173,14 @@ void resident_nest(NestWriter& nest, const ResidentPlan& by) {
   nest.phase("resident", [&] { nest.read(resident_tiles(by)); });
 }
 
-void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
-                         const std::string& text) {
+void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestLoop& I,
+                         const NestWriter::Tiles& stays, const std::string& text) {
+  const bool full = by.problem.mask.full();
   const NestLoop resident("J", "resident keys", by.resident, by.keys);
-  const NestLoop passing("J", "keys that pass", by.problem.shape.m - by.resident, by.keys);
+  const NestLoop passing =
+      full ? NestLoop("J", "keys that pass", by.problem.shape.m - by.resident, by.keys)
+           : I.met("J", "keys that pass", by.passing_keys().value(), by.units().sum().longest,
+                   by.keys);
   nest.loop(resident, stays, [&] { nest.step(text); });
   nest.loop(passing, stays, [&] { nest.step(text, key_tiles(by.problem, passing)); });
 }
@@ -80,11 +202,13 @@ Blocks most_resident(const Problem& problem, Index M, Objective objective,
     return even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, c, k); }));
   };
   const auto most_keys = [&](Index r) {
-    const Index c = busy_keys(problem);
+    const Index c = problem.mask.full() ? busy_keys(problem) : 1;
     return largest(std::min(m, M), [&](Index tried) { return fits(r, c, tried); });
   };
-  // The keys that are read more than once, all times together.
-  const auto again = [&](Index r, Index k) { return Words(m - k) * (ceil_div(n, r) - 1); };
+  const auto words = [&](Index r, Index k) {
+    const PhaseCost all = total(cost_of(problem, blocks_of(r, 1, k)));
+    return all.reads + all.writes;
+  };
 
   RowsBeside best{most_rows(1, 1), 1};
   const bool in_time = objective == Objective::time;
@@ -99,7 +223,15 @@ Blocks most_resident(const Problem& problem, Index M, Objective objective,
   } else if (best.rows < n && in_time) {
     best.rows = std::min(best.rows, kPanel);
   } else if (best.rows < n) {
-    best = fewest_words_beside(n, best.rows, most_keys(1), most_keys, again);
+    best = fewest_words_beside(n, best.rows, most_keys(1), most_keys, words, sizes_tried(problem));
+    if (!problem.mask.full()) {  // no more room than keys that stay
+      const Words fewest = words(best.rows, best.other);
+      best.other =
+          best.other -
+          largest(best.other,
+                  [&](Index less) { return words(best.rows, best.other - less + 1) == fewest; }) +
+          1;
+    }
   }
   const Index c =
       largest(std::min(m, M), [&](Index tried) { return fits(best.rows, tried, best.other); });

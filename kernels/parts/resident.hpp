@@ -1,12 +1,17 @@
 #pragma once
 // What the resident kernels share, for fast memories in which nearly everything fits. X, Y (where
-// there are weights) and the first `resident` keys, with their values, are read once and stay;
-// queries pass in blocks of Br rows, and each block brings the other keys in blocks of Bc. With all
-// keys resident, or one block of queries, each word moves once, as few as any algorithm moves.
+// there are weights) are read once and stay, and up to `resident` keys with their values; queries
+// pass in blocks of Br rows, and each block brings its other keys in blocks of Bc. With all keys
+// resident, or one block of queries, each word moves once, as few as any algorithm moves.
+//
+// Under a mask the keys that stay are those that the next block meets, too: of a window they roll
+// along with it. With room for all of these, each key is read once.
 
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
@@ -21,22 +26,20 @@ struct ResidentPlan : RowPlan {
       : RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d),
         resident(std::min(blocks["resident"], of.shape.m)) {}
 
-  Index resident;
+  Index resident;  // the room for keys
 
-  // The resident keys in blocks of Bc, then the others.
-  [[nodiscard]] BlockRanges resident_blocks() const { return {resident, keys}; }
-  [[nodiscard]] BlockRanges passing_blocks() const { return {problem.shape.m - resident, keys}; }
-  [[nodiscard]] Index key_blocks() const {
-    return resident_blocks().size() + passing_blocks().size();
-  }
-  // X, Y and the resident keys with their values.
+  // Keys that stay, in blocks of Bc, and others, at most.
+  [[nodiscard]] Index key_blocks() const;
+  // X, Y and the room for keys with their values.
   [[nodiscard]] Words resident_words() const;
-  // The keys that a block of queries brings; and as many of them as are here at a time.
-  [[nodiscard]] Words passing_words() const;
+  // The keys with their values that are there before the first queries.
+  [[nodiscard]] Index first_resident() const;
+  // The keys that blocks of queries bring, all together; and the words of a block of them.
+  [[nodiscard]] Words passing_keys() const;
   [[nodiscard]] Words block_words() const;
 };
 
-// X, Y and the resident keys, read in a phase of that name.
+// X, Y and the resident keys, of which the first are read in a phase of that name.
 // Requires: weights, for X() and Y().
 class Resident {
  public:
@@ -44,37 +47,61 @@ class Resident {
   [[nodiscard]] const Tile& X() const { return X_; }
   [[nodiscard]] const Tile& Y() const { return Y_; }
 
-  // visit(a2, a3, rows of both) for all keys in their order, some at a time.
+  // visit(keys) for all keys that the queries of one unit meet, some at a time: those that stayed,
+  // then the others, of which some stay for the next unit. Requires: the units in their order.
   template <class Visit>
-  void each_key_block(const Visit& visit) const {
-    for (const Range J : by_.resident_blocks()) {
-      visit(A2_, A3_ ? *A3_ : A2_, J);
+  void each_key_block(Index unit, const Visit& visit) {
+    for (const Held& held : held_) {
+      for (const Range part : blocks(held.keys.size(), by_.keys)) {
+        visit(KeyTiles{part_of(held.keys, part),
+                       A2_,
+                       A3_ ? *A3_ : A2_,
+                       {held.slot + part.begin, held.slot + part.end}});
+      }
     }
-    for (const Range passing : by_.passing_blocks()) {
-      const Range J = part_of({by_.resident, by_.problem.shape.m}, passing);
+    for (const auto& [J, stays] : passing(unit)) {
       const Tile a2 = machine_.read(io_.in(input_names(by_.problem).keys).row_block(J));
       const std::optional<Tile> a3 = own_values(J);
-      visit(a2, a3 ? *a3 : a2, {0, J.size()});
+      visit(KeyTiles{J, a2, a3 ? *a3 : a2, {0, J.size()}});
+      if (stays) {
+        hold(J, a2, a3);
+      }
     }
   }
 
  private:
+  // Keys next to each other, in rows next to each other, from `slot` on.
+  struct Held {
+    Range keys;
+    Index slot;
+  };
+  struct Passing {
+    Range J;
+    bool stays;
+  };
+  // The keys of a unit that are not held, in blocks. Those that the next unit does not meet are
+  // held no longer.
+  std::vector<Passing> passing(Index unit);
+  void hold(Range J, const Tile& a2, const std::optional<Tile>& a3);
+  [[nodiscard]] Ranges free_slots() const;
   // The values of some keys, where they are not the keys themselves.
   [[nodiscard]] std::optional<Tile> own_values(Range J) const;
 
   Machine& machine_;
   const ResidentPlan& by_;
   const Operands& io_;
+  Units units_;
   Tile X_, Y_, A2_;
   std::optional<Tile> A3_;
+  std::vector<Held> held_;  // by their keys
 };
 PhaseCost resident_cost(const ResidentPlan& by);
 // What stays: X, Y and the resident keys; the phase that reads it; and the loops over all keys,
 // each with this step, in which `stays` stay, too.
 NestWriter::Tiles resident_tiles(const ResidentPlan& by);
 void resident_nest(NestWriter& nest, const ResidentPlan& by);
-void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
-                         const std::string& text);
+void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestLoop& I,
+                         const NestWriter::Tiles& stays, const std::string& text);
 
 // The fitting blocks of fewest words, in which several keys pass at a time where some pass at all;
 // for least time, all keys are resident only beside enough queries to keep the registers busy, and

@@ -3,25 +3,32 @@
 #include <algorithm>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 
 ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
-    : queries_(by.strip()),
+    : by_(by),
       sums_{machine.initialize("Z", rows, by.problem.shape.d), OnlineSoftmax(machine, rows)},
       strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
                                 std::min(by.strip(), rows), Holds::scores)),
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
-void ValueSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t) {
+void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
+  const auto& [J, a2, a3, at] = keys;
   auto& [Z, softmax] = sums_;
-  for (const Range K : blocks(s_t.cols(), queries_)) {
-    const View e_t = strip_.part({0, keys.size()}, {0, K.size()});
-    multiply(a2.part(keys), s_t.part({0, s_t.rows()}, K), e_t);
+  for (const Range K : blocks(s_t.cols(), by_.strip())) {
+    const LivePairs live(by_.problem, part_of(I, K), J);
+    if (live.none()) {
+      continue;
+    }
+    const View e_t = strip_.part({0, J.size()}, {0, K.size()});
+    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
+    live.hide_others(transposed(e_t), kDeadScore);
     softmax.raise(transposed(e_t), K, factors_.part({0, K.size()}), {Z.part(K)});
     softmax.add(transposed(e_t), K);
-    multiply_add(transposed(e_t), a3.part(keys), Z.part(K));
+    multiply_add(transposed(e_t), a3.part(at), Z.part(K));
   }
 }
 
@@ -34,7 +41,7 @@ Words ValueSums::words(const RowPlan& by, Words r) {
 
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
     : machine_(machine),
-      queries_(by.strip()),
+      by_(by),
       U_(machine.initialize("U", rows, by.problem.shape.d)),
       Z_(machine.initialize("Z", rows, by.problem.shape.d)),
       softmax_(machine, rows),
@@ -45,18 +52,24 @@ GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
                                   std::min(by.strip(), rows), Holds::scores)),
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
-void GradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
-                       const Tile& g_t) {
-  for (const Range K : blocks(s_t.cols(), queries_)) {
+void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
+  const auto& [J, a2, a3, at] = keys;
+  for (const Range K : blocks(s_t.cols(), by_.strip())) {
+    const LivePairs live(by_.problem, part_of(I, K), J);
+    if (live.none()) {
+      continue;
+    }
     Tile delta = machine_.initialize("delta", K.size());
-    const View e_t = e_strip_.part({0, keys.size()}, {0, K.size()});
-    const View q_t = q_strip_.part({0, keys.size()}, {0, K.size()});
-    multiply(a2.part(keys), s_t.part({0, s_t.rows()}, K), e_t);
-    shifted_product(a3.part(keys), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
+    const View e_t = e_strip_.part({0, J.size()}, {0, K.size()});
+    const View q_t = q_strip_.part({0, J.size()}, {0, K.size()});
+    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
+    shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
+    live.hide_others(transposed(e_t), kDeadScore);
+    live.hide_others(transposed(q_t), 0);
     softmax_.raise(transposed(e_t), K, factors_.part({0, K.size()}), {U_.part(K), Z_.part(K)});
     mean_.follow(softmax_, K, e_t, q_t, delta, U_.part(K), Z_.part(K));
-    multiply_add(transposed(e_t), a2.part(keys), Z_.part(K));
-    multiply_add(transposed(q_t), a2.part(keys), U_.part(K));
+    multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
+    multiply_add(transposed(q_t), a2.part(at), U_.part(K));
   }
 }
 
@@ -79,7 +92,7 @@ Words GradientSums::words(const RowPlan& by, Words r) {
 }
 
 KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L, Tile v)
-    : queries_(by.strip()),
+    : by_(by),
       L_(std::move(L)),
       v_(std::move(v)),
       W_(machine.initialize("W", L_.rows(), by.problem.shape.d)),
@@ -88,14 +101,19 @@ KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L
       registers_(
           machine.initialize("q", std::min(kRegisterCharge, strip_.words()), 1, Holds::scores)) {}
 
-void KnownGradientSums::add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t,
-                            const Tile& g_t) {
-  for (const Range K : blocks(s_t.cols(), queries_)) {
-    const View p_t = strip_.part({0, keys.size()}, {0, K.size()});
-    exponentiated_product(a2.part(keys), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
-    softmax_gradient_product(a3.part(keys), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t,
+void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
+  const auto& [J, a2, a3, at] = keys;
+  for (const Range K : blocks(s_t.cols(), by_.strip())) {
+    const LivePairs live(by_.problem, part_of(I, K), J);
+    if (live.none()) {
+      continue;
+    }
+    const View p_t = strip_.part({0, J.size()}, {0, K.size()});
+    exponentiated_product(a2.part(at), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
+    softmax_gradient_product(a3.part(at), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t,
                              registers_);
-    multiply_add(transposed(p_t), a2.part(keys), W_.part(K));
+    live.hide_others(transposed(p_t), 0);
+    multiply_add(transposed(p_t), a2.part(at), W_.part(K));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // What a block of queries sums up while its keys pass. Scores live in strips of by.strip()
-// queries, one strip at a time.
+// queries, one strip at a time; strips without a live pair are passed over. `by` must outlive the
+// sums.
 
 #include <utility>
 
@@ -16,9 +17,8 @@ class Machine;
 class ValueSums {
  public:
   ValueSums(Machine& machine, const RowPlan& by, Index rows);
-  // The rows `keys` of a2, with those of a3 for values; s_t is S^T of the queries. Requires: at
-  // most Bc keys.
-  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t);
+  // s_t is S^T of the queries I. Requires: at most Bc keys.
+  void add(const KeyTiles& keys, Range I, const Tile& s_t);
   // Without the strip.
   struct Sums {
     Tile Z;
@@ -29,7 +29,7 @@ class ValueSums {
   static Words words(const RowPlan& by, Words r);
 
  private:
-  Index queries_;
+  const RowPlan& by_;
   Sums sums_;
   Tile strip_, factors_;
 };
@@ -41,7 +41,7 @@ class GradientSums {
 
   GradientSums(Machine& machine, const RowPlan& by, Index rows);
   // As above; g_t is G^T of the queries.
-  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t, const Tile& g_t);
+  void add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t);
   // W; with L and v. Requires: all keys were added.
   [[nodiscard]] Tile take();
   struct Known {
@@ -52,7 +52,7 @@ class GradientSums {
 
  private:
   Machine& machine_;
-  Index queries_;
+  const RowPlan& by_;
   Tile U_, Z_;
   OnlineSoftmax softmax_;
   RunningMean mean_;
@@ -65,12 +65,12 @@ class KnownGradientSums {
   static constexpr Index kProducts = 3;
 
   KnownGradientSums(Machine& machine, const RowPlan& by, Tile L, Tile v);
-  void add(const Tile& a2, const Tile& a3, Range keys, const Tile& s_t, const Tile& g_t);
+  void add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t);
   [[nodiscard]] Tile take() { return std::move(W_); }
   static Words words(const RowPlan& by, Words r);
 
  private:
-  Index queries_;
+  const RowPlan& by_;
   Tile L_, v_, W_, strip_;
   Tile registers_;  // what a product keeps in registers (kRegisterCharge)
 };

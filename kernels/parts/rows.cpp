@@ -24,28 +24,10 @@ Blocks RowPlan::blocks() const {
 }
 
 // Where the prefetch takes more than all keys, they are all there, the last block as short as it
-// is.
-Words RowPlan::key_words() const {
-  return std::min(Words(prefetch) * keys, Words(problem.shape.m)) * problem.shape.d *
-         problem.key_sources();
-}
-
-Index RowPlan::rows_of(Range which) const {
-  return which.size() <= 0 ? 0 : units()[which.end - 1].end - units()[which.begin].begin;
-}
-
-Index RowPlan::largest_of(Range which) const {
-  return std::min(rows, rows_of(which));
-}
-
-Words RowPlan::keys_of(Range which) const {
-  return Words(problem.shape.m) * which.size();
-}
-
-Words RowPlan::pairs_of(Range which) const {
-  return which.size() <= 0
-             ? Words(0)
-             : problem.pairs({units()[which.begin].begin, units()[which.end - 1].end});
+// is. Under a mask several short ranges may be there at a time.
+Words RowPlan::key_words(Index longest) const {
+  const Words ahead = Words(prefetch) * std::min(keys, longest);
+  return std::min(ahead, Words(problem.shape.m)) * problem.shape.d * problem.key_sources();
 }
 
 // (A W)^T = W^T A^T, by columns of W.
@@ -89,14 +71,14 @@ Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I
   return q_t;
 }
 
-PhaseCost query_rows_cost(const RowPlan& by, Range units) {
+PhaseCost query_rows_cost(const RowPlan& by, const Units::Sum& of) {
   if (by.problem.inputs == Inputs::weighted) {
-    return rows_times_cost("S", by, units);
+    return rows_times_cost("S", by, of);
   }
   return {.path = "Q",
-          .reads = Words(by.rows_of(units)) * by.problem.shape.d,
+          .reads = Words(of.rows) * by.problem.shape.d,
           .writes = 0,
-          .peak = Words(by.largest_of(units)) * by.problem.shape.d,
+          .peak = Words(of.largest) * by.problem.shape.d,
           .flops = 0};
 }
 
@@ -112,19 +94,19 @@ RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& 
 }
 
 // dO and v with O, then with G and some of Y.
-PhaseCost row_gradients_cost(const RowPlan& by, Range units) {
-  PhaseCost cost = rows_times_cost("G", by, units);
-  cost.reads += Words(by.rows_of(units)) * by.problem.shape.d;
-  cost.peak += by.largest_of(units);
+PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of) {
+  PhaseCost cost = rows_times_cost("G", by, of);
+  cost.reads += Words(of.rows) * by.problem.shape.d;
+  cost.peak += of.largest;
   return cost;
 }
 
 KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
-    : ranges_(by.problem.keys(I).size(), by.keys),
-      a2_(machine, io.in(input_names(by.problem).keys).row_blocks(by.keys), Orientation::straight,
+    : blocks_(by.problem.keys(I), by.keys),
+      a2_(machine, io.in(input_names(by.problem).keys).row_blocks(blocks_), Orientation::straight,
           by.prefetch) {
   if (by.problem.sharing == Sharing::none) {
-    own_a3_.emplace(machine, io.in(input_names(by.problem).values).row_blocks(by.keys),
+    own_a3_.emplace(machine, io.in(input_names(by.problem).values).row_blocks(blocks_),
                     Orientation::straight, by.prefetch);
   }
 }
@@ -145,13 +127,14 @@ void KeyStream::drop() {
   a2_.drop();
 }
 
-PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units) {
+PhaseCost rows_times_cost(std::string path, const RowPlan& by, const Units::Sum& of) {
   const Index d = by.problem.shape.d;
-  const Words nd = Words(by.rows_of(units)) * d;
+  const Words nd = Words(of.rows) * d;
   return {.path = std::move(path),
-          .reads = nd + Words(d) * d * units.size(),
+          .reads = nd + Words(d) * d * of.units,
           .writes = 0,
-          .peak = Words(2) * by.largest_of(units) * d + Words(std::min(by.weights, d)) * d,
+          .peak = of.units == 0 ? Words(0)
+                                : Words(2) * of.largest * d + Words(std::min(by.weights, d)) * d,
           .flops = 2 * nd * d};
 }
 
@@ -202,6 +185,14 @@ void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
     nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, d}});
     columns_nest(nest, by, I, {"G", "dO", "Y", true}, all);
   });
+}
+
+NestLoop key_loop(const RowPlan& by, const NestLoop& I) {
+  if (by.problem.mask.full()) {
+    return {"J", "keys", by.problem.shape.m, by.keys};
+  }
+  const Units::Sum of = by.units().sum();
+  return I.met("J", "live keys", of.met.value(), of.longest, by.keys);
 }
 
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys) {
@@ -264,27 +255,35 @@ RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Ra
   return {std::move(s_t), std::move(kept_t)};
 }
 
+namespace {
+
+// g_K of one unit: its own d rows of `partials`; or added to g, where there are none.
+void put_gradient(Machine& machine, const RowPlan& by, Index unit, Tile g_k, Range K, SlowMatrix& g,
+                  SlowMatrix* partials) {
+  if (partials != nullptr) {
+    const Index first = unit * by.problem.shape.d;
+    machine.write(g_k, partials->row_block({first + K.begin, first + K.end}));
+    return;
+  }
+  if (unit > 0) {
+    const Tile sum = machine.read(g.row_block(K));
+    add(g_k, sum);
+  }
+  machine.write(g_k, g.row_block(K));
+}
+
+}  // namespace
+
 void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
                   const Tile& W, Tile a1_t, SlowMatrix* partials) {
   const Phase phase(machine, "g");
   const Range I = by.units()[unit];
   SlowMatrix& g = io.out("g");
   const Index d = g.rows();
-  const auto put = [&](Tile g_k, Range K) {
-    if (partials != nullptr) {
-      machine.write(g_k, partials->row_block({unit * d + K.begin, unit * d + K.end}));
-      return;
-    }
-    if (unit > 0) {
-      const Tile sum = machine.read(g.row_block(K));
-      add(g_k, sum);
-    }
-    machine.write(g_k, g.row_block(K));
-  };
   for (const Range K : blocks(by.kept, by.weights)) {
     Tile g_k = machine.initialize("g", K.size(), d);
     multiply(std::as_const(a1_t).part(K), W, g_k);
-    put(std::move(g_k), K);
+    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
   }
   a1_t.reset();
   const Range rest{by.kept, d};
@@ -295,19 +294,22 @@ void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index
       const Tile a1 = machine.read(io.in("A1").block(I, K));
       multiply(transposed(a1), W, g_k);
     }
-    put(std::move(g_k), K);
+    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
   }
 }
 
 PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
   const Index d = by.problem.shape.d;
   const Words dd = Words(d) * d;
-  const Words rows = by.rows_of(units);
-  const Words r = by.largest_of(units);
+  const Units all = by.units();
+  const Units::Sum of = all.sum(units);
+  const Words rows = of.rows;
+  const Words r = of.largest;
   // The first row block of all finds nothing to add to.
-  const Range adding{partials ? units.end : std::max(units.begin, Index{1}), units.end};
-  const bool adds = adding.size() > 0;
-  const Words r_adding = adds ? by.largest_of(adding) : 0;
+  const Units::Sum adding =
+      all.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end});
+  const bool adds = adding.units > 0;
+  const Words r_adding = adding.largest;
   // W with what is kept of A1 and some of g, then without it but with as much of A1; or with what
   // is there to add to.
   const Words k = by.kept;
@@ -318,8 +320,8 @@ PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
     peak = std::max({peak, r_adding * (d + k) + 2 * w_kept * d, r_adding * d + 2 * w * d});
   }
   return {.path = "g",
-          .reads = rows * (d - by.kept) + dd * (adds ? adding.size() : 0),
-          .writes = dd * units.size(),
+          .reads = rows * (d - by.kept) + dd * adding.units,
+          .writes = dd * of.units,
           .peak = peak,
           .flops = 2 * rows * dd};
 }
@@ -381,7 +383,8 @@ Index busy_keys(const Problem& problem) {
 // half of A1_I is one of them, so that a store may lay them out so.
 Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const Blocks plain = fewest_words(problem, M, cost_of);
-  if (ceil_div(problem.shape.n, plain["Br"]) > kFewRowBlocks) {
+  const Index n = problem.shape.n;
+  if (ceil_div(n, plain["Br"]) > kFewRowBlocks) {
     return plain;
   }
   const Index d = problem.shape.d;
@@ -404,7 +407,8 @@ Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks&
     }
     return k;
   };
-  const auto [r, k] = fewest_words_beside(problem.shape.n, plain["Br"], d, most_kept, words);
+  const auto [r, k] =
+      fewest_words_beside(n, plain["Br"], d, most_kept, words, sizes_tried(problem));
   if (k == 0) {
     return plain;
   }

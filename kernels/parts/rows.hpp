@@ -21,6 +21,7 @@
 
 #include "kernels/fit.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/units.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/stream.hpp"
 #include "memsim/tile.hpp"
@@ -45,20 +46,14 @@ struct RowPlan {
   Index prefetch, kept;
 
   [[nodiscard]] Blocks blocks() const;
-  // What the key blocks take that are in fast memory at a time.
-  [[nodiscard]] Words key_words() const;
-  [[nodiscard]] BlockRanges units() const { return {problem.shape.n, rows}; }
+  // What the key blocks take that are in fast memory at a time, of ranges of at most so many keys.
+  [[nodiscard]] Words key_words(Index longest) const;
+  [[nodiscard]] Units units() const { return Units::of_queries(problem, rows); }
   // Queries of a strip: three panels; with few keys one, with one key half of one, for then vectors
   // gain less by width, and M has better uses for it. No strip straddles two panels in part.
   [[nodiscard]] Index strip() const {
     return keys == 1 ? kPanel / 2 : keys < 4 ? kPanel : 3 * kPanel;
   }
-  // The queries of the row blocks `units`, and of the largest of them.
-  [[nodiscard]] Index rows_of(Range units) const;
-  [[nodiscard]] Index largest_of(Range units) const;
-  // The keys that they meet, those of one block after those of another; and the pairs.
-  [[nodiscard]] Words keys_of(Range units) const;
-  [[nodiscard]] Words pairs_of(Range units) const;
 };
 
 // (A W)^T for the rows I of A; and (A W^T)^T: the tile and the phase that makes it have one name.
@@ -66,14 +61,14 @@ Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, cons
                 Range I, const SlowMatrix& W);
 Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view name,
                            const SlowMatrix& A, Range I, const SlowMatrix& W);
-PhaseCost rows_times_cost(std::string path, const RowPlan& by, Range units);
+PhaseCost rows_times_cost(std::string path, const RowPlan& by, const Units::Sum& of);
 // The second from A_I^T, in the caller's phase.
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W);
 
 // In a phase S: (A1_I X)^T; of plain inputs, in a phase Q: c Q_I^T.
 Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I);
-PhaseCost query_rows_cost(const RowPlan& by, Range units);
+PhaseCost query_rows_cost(const RowPlan& by, const Units::Sum& of);
 void query_rows_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I);
 
 // The loops of one row block: of a phase called after the product; `stays` stay beside them.
@@ -89,35 +84,41 @@ struct RowGradients {
   Tile g_t, v;
 };
 RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I);
-PhaseCost row_gradients_cost(const RowPlan& by, Range units);
+PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of);
 void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays);
 
-// Some keys with their values, which may be one tile.
+// Some keys with their values, which may be one tile: the rows `at` of both tiles.
 struct KeyTiles {
   Range J;
   const Tile &a2, &a3;
+  Range at;
 };
 
+// The loop "J" over the keys that blocks of queries meet.
+NestLoop key_loop(const RowPlan& by, const NestLoop& I);
 // The tiles of some keys, and of their values where these are another matrix; and what a text calls
 // the scores of I and J, and the values of J.
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys);
 std::string scores_text(const Problem& problem);
 std::string values_text(const Problem& problem);
 
-// The keys of the queries I, one block after the other:
+// The keys that the queries I meet, one block after the other:
 //
-//   for (const auto& [J, a2, a3] : KeyStream(machine, by, io, I)) { ... }
+//   for (const KeyTiles& keys : KeyStream(machine, by, io, I)) { ... }
 //
 // The reads of all blocks that are to be there begin before one of them is waited for.
 class [[nodiscard]] KeyStream {
  public:
   class iterator {
    public:
-    iterator(KeyStream* keys, const BlockRanges& ranges) : keys_(keys), J_(ranges.begin()) {}
-    KeyTiles operator*() const { return {*J_, keys_->a2_.present(), keys_->a3().present()}; }
+    explicit iterator(KeyStream* keys) : keys_(keys) {}
+    KeyTiles operator*() const {
+      const Range J = keys_->blocks_[which_];
+      return {J, keys_->a2_.present(), keys_->a3().present(), {0, J.size()}};
+    }
     iterator& operator++() {
-      ++J_;
+      ++which_;
       keys_->drop();
       keys_->advance();
       return *this;
@@ -126,13 +127,13 @@ class [[nodiscard]] KeyStream {
 
    private:
     KeyStream* keys_;
-    BlockRanges::iterator J_;
+    Index which_ = 0;
   };
 
   KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I);
   iterator begin() {
     advance();
-    return {this, ranges_};
+    return iterator(this);
   }
   static std::default_sentinel_t end() { return {}; }
 
@@ -141,7 +142,7 @@ class [[nodiscard]] KeyStream {
   void advance();
   void drop();
 
-  BlockRanges ranges_;
+  Pieces blocks_;
   Stream a2_;
   std::optional<Stream> own_a3_;
 };

@@ -99,13 +99,15 @@ namespace {
 
 void check(const Subject& subject, const Parameter& parameter, const Value& value) {
   const std::string* word = std::get_if<std::string>(&value);
-  if (parameter.words.empty()
+  if (parameter.is_text ? word == nullptr
+      : parameter.words.empty()
           ? word != nullptr || std::get<Index>(value) < 1
           : word == nullptr || std::ranges::find(parameter.words, *word) == parameter.words.end()) {
     throw std::invalid_argument(fmt::format(
         "{}: {} is '{}': expected {}", subject.name, parameter.name, shortened(to_string(value)),
-        parameter.words.empty() ? std::string("a size of at least 1")
-                                : fmt::format("{}", fmt::join(parameter.words, " or "))));
+        parameter.is_text         ? std::string("a text")
+        : parameter.words.empty() ? std::string("a size of at least 1")
+                                  : fmt::format("{}", fmt::join(parameter.words, " or "))));
   }
 }
 
@@ -134,6 +136,9 @@ Arguments complete(const Subject& subject, const Arguments& given) {
       throw std::invalid_argument(fmt::format("{}: {} is missing", subject.name, parameter.name));
     }
     check(subject, parameter, all.value(parameter.name));
+  }
+  if (subject.check) {
+    subject.check(all);
   }
   return all;
 }

@@ -18,7 +18,7 @@
 
 namespace redblue {
 
-// A size, or one of a few words.
+// A size, or a text: one of a few words, mostly.
 using Value = std::variant<Index, std::string>;
 std::string to_string(const Value& value);
 
@@ -48,6 +48,7 @@ struct Parameter {
   std::optional<Value> otherwise = std::nullopt;
   std::string same_as = {};
   std::vector<std::string> words = {};  // the values that it may have; empty: it is a size
+  bool is_text = false;                 // it may have any text
 };
 
 // The counts of a machine after its work. Throws: std::logic_error where tiles are still alive, a
@@ -64,8 +65,13 @@ struct Subject {
   // The counts of run(), phase by phase, by a formula; null where there is none. Throws:
   // FastMemoryTooSmall.
   std::function<std::vector<PhaseCost>(const Arguments&)> formula = nullptr;
+  // Whether the formula's peaks are the most that may live, and a run's may be smaller; null: they
+  // are the run's.
+  std::function<bool(const Arguments&)> peaks_are_bounds = nullptr;
   // The least M for these arguments, whatever their M is; null where it is unknown.
   std::function<Index(const Arguments&)> least_M = nullptr;
+  // Throws: std::invalid_argument for arguments that make no sense together; null: all do.
+  std::function<void(const Arguments&)> check = nullptr;
   // The name of an argument that the subject cannot take with any M, such as threads where its work
   // cannot be split; empty where it takes all. Null: it takes all arguments.
   std::function<std::string(const Arguments&)> declined = nullptr;

@@ -162,6 +162,10 @@ std::string to_words(const Task& task) {
     const bool kv = task.problem.sharing == Sharing::kv;
     text += weighted ? (kv ? ", A2 = A3" : ", A1 = A2 = A3") : (kv ? ", K = V" : ", Q = K = V");
   }
+  if (!task.problem.mask.spec().empty()) {
+    text += fmt::format(", mask {}: {} live pairs", task.problem.mask.spec(),
+                        grouped(task.problem.pairs().value()));
+  }
   return text;
 }
 
@@ -195,7 +199,7 @@ BoundReport report_bounds(const Task& task) {
   } catch (const CountOverflow& error) {
     report.no_best = error.what();
   }
-  if (task.pass == Pass::backward) {
+  if (task.pass == Pass::backward && task.problem.mask.full()) {
     try {
       report.statements = statements_of(task);
     } catch (const CountOverflow&) {  // a count at 4 M exceeds 63 bits: no statements
@@ -221,8 +225,8 @@ std::string to_table(const BoundReport& report) {
   } else {
     text += report.no_best + "\n";
   }
-  if (!in_the_paper(task.pass)) {
-    return text;
+  if (!in_the_paper(task.pass) || !task.problem.mask.full()) {
+    return text;  // the paper is about all pairs
   }
   const Words divides = dividing_point(task.problem.shape);
   text += fmt::format("the paper divides at M = d^2 = {}: this cache is {}\n",
@@ -252,10 +256,10 @@ std::string to_json(const BoundReport& report) {
       json["best"]["forward"] = spelled(*best.forward);
     }
   }
-  if (in_the_paper(task.pass)) {
+  if (in_the_paper(task.pass) && task.problem.mask.full()) {
     json["dividing_point"] = dividing_point(task.problem.shape).value();
   }
-  if (task.pass == Pass::backward) {
+  if (task.pass == Pass::backward && task.problem.mask.full()) {
     json["statements"] = json_of(statement_rows(report));
   }
   return json.document();

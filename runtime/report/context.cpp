@@ -63,6 +63,9 @@ Cells task_cells(const Task& task, bool everywhere) {
 Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {
   Json json = {{"schema", kSchema}, {"context", context_json(M_from)}};
   json.update(json_of(task_cells(task)));
+  if (task.pass != Pass::product) {
+    json["mask"] = mask_json(task.problem);
+  }
   return json;
 }
 
@@ -80,6 +83,17 @@ Json blocks_json(const Blocks& blocks) {
     json[name] = size;
   }
   return json;
+}
+
+Json mask_json(const Problem& problem) {
+  const auto& [n, m, d] = problem.shape;
+  const Mask& mask = problem.mask;
+  return {
+      {"spec", mask.spec().empty() ? "full" : mask.spec()},
+      {"fingerprint", fmt::format("{:016x}", (mask.full() ? Mask::all(n, m) : mask).fingerprint())},
+      {"pairs", problem.pairs().value()},
+      {"live_queries", size_of(problem.live_queries())},
+      {"live_keys", size_of(problem.live_keys())}};
 }
 
 Json bound_json(const Bound& bound) {

@@ -32,6 +32,8 @@ Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M);
 
 // {Br: 64, Bc: 8}
 Json blocks_json(const Blocks& blocks);
+// The mask of a problem, of all pairs too: {spec, fingerprint, pairs, live_queries, live_keys}
+Json mask_json(const Problem& problem);
 // {words, term, status}
 Json bound_json(const Bound& bound);
 

@@ -343,6 +343,10 @@ std::string to_json(const Report& report) {
   if (plan.problem.inputs == Inputs::plain) {
     json["softmax_scale"] = static_cast<double>(plan.problem.scale());
   }
+  if (plan.pass != Pass::product) {
+    json["mask"] = mask_json(plan.problem);
+    json["pairs"] = json["mask"]["pairs"];
+  }
   if (plan.problem.sharing != Sharing::none) {
     json["sharing"] = to_string(plan.problem.sharing);
   }

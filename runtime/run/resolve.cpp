@@ -10,7 +10,9 @@
 
 #include "kernels/attention.hpp"
 #include "runtime/run/buffers.hpp"
+#include "runtime/run/mask_spec.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/printable.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -102,6 +104,21 @@ bool is_square(const Signature& operand) {
 }
 
 }  // namespace
+
+Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
+  const std::string said = fmt::format("{} '{}'", request.said("--mask"), printable(request.mask));
+  if (kernel.pass == Pass::product) {
+    throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.kernel));
+  }
+  Mask mask = parse_mask(request.mask, shape, said);
+  if (!mask.full() && !kernel.takes_masks && !is_auto(request)) {
+    throw RequestError(fmt::format("{}: {} takes no mask; {} do", said, request.kernel,
+                                   names_of([&](const Kernel& other) {
+                                     return other.pass == kernel.pass && other.takes_masks;
+                                   })));
+  }
+  return mask;
+}
 
 void check_made(const Request& request, const std::vector<Signature>& operands,
                 const std::string& who) {
@@ -282,6 +299,9 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                     request.said("--softmax-scale"), *request.softmax_scale, request.kernel));
   }
   asked.problem.softmax_scale = request.softmax_scale;
+  if (!request.mask.empty()) {
+    asked.problem.mask = requested_mask(request, *kernel.kernel, asked.problem.shape);
+  }
   return asked;
 }
 
@@ -343,12 +363,15 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
 // shared keys they are kernels that take these.
 std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
   using Names = std::vector<std::string_view>;
-  if (forward_of(kernel.pass) == Pass::attention) {
-    return {"attention/rows", "attention/tiles"};
+  Names names = forward_of(kernel.pass) == Pass::attention
+                    ? Names{"attention/rows", "attention/tiles"}
+                : problem.sharing != Sharing::none || !problem.mask.full()
+                    ? Names{"forward/rows", "forward/tiles"}
+                    : Names{"forward/flash", "forward/small", "forward/tiles"};
+  if (!problem.mask.full()) {
+    std::erase_if(names, [](std::string_view name) { return !find_kernel(name).takes_masks; });
   }
-  return problem.sharing != Sharing::none
-             ? Names{"forward/rows", "forward/tiles"}
-             : Names{"forward/flash", "forward/small", "forward/tiles"};
+  return names;
 }
 
 Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {

@@ -34,6 +34,9 @@ KernelName requested_kernel(const Request& request);
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers,
                                    const std::vector<FoundOperand>& found = {});
+// The mask of the request. Throws: RequestError for a text that is no mask, and where the kernel
+// takes none.
+Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape);
 // Plans the kernel and, where it needs O and L and they do not come with the request
 // (`has_forward`), the forward kernel that makes them.
 Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward);

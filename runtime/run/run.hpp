@@ -35,6 +35,7 @@ struct Request {
   // heads. Without one, it is that dimension of the files, or one.
   std::optional<Index> heads;
   std::optional<float> softmax_scale;  // of attention and gradients; without a value 1 / sqrt(d)
+  std::string mask;                    // as parse_mask() takes it; empty: all pairs live
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
   Objective objective = Objective::words;

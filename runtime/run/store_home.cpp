@@ -15,6 +15,7 @@
 #include "memsim/host_access.hpp"
 #include "memsim/store/store.hpp"
 #include "runtime/run/buffers.hpp"
+#include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resumption.hpp"
 #include "runtime/run/store_room.hpp"
 #include "runtime/run/store_rows.hpp"
@@ -147,6 +148,11 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
         "{} {}: O and L would stay in {}, where they are those of 1 / sqrt(d): run without a store",
         request_.said("--softmax-scale"), *request_.softmax_scale, store_.directory().string()));
   }
+  if (has_mask(request_)) {
+    throw RequestError(fmt::format(
+        "{} '{}': O and L would stay in {}, where they are those of all pairs: run without a store",
+        request_.said("--mask"), request_.mask, store_.directory().string()));
+  }
   const auto check = [&](const char* flag, const std::string& name, const char* remedy) {
     if (std::filesystem::exists(store_.path(lasting_name(name)))) {
       throw RequestError(fmt::format(
@@ -164,9 +170,9 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
 }
 
 // Whether O and L of the store are those of the run's other operands: all of these but dO are in
-// the store, too, and the scale of the softmax is the usual one.
+// the store, too, the scale of the softmax is the usual one, and no pair is dead.
 bool StoreHome::given_with_forward(const Readers& readers) const {
-  return !readers.contains("O") && !request_.softmax_scale &&
+  return !readers.contains("O") && !request_.softmax_scale && !has_mask(request_) &&
          std::ranges::all_of(asked_.given(), [&](const Signature& operand) {
            return operand.name == "dO" || operands_.contains(operand.name);
          });
@@ -355,7 +361,7 @@ void StoreHome::check(const Part& part) {
     const SlowMatrix matrix = store_.matrix(std::string(operand.name), file);
     for_rows(file->rows(), file->cols(), [&](Range I, std::span<float> words) {
       HostAccess::get(matrix, I, words);
-      check_finite(kernel, operand, part.plan.problem.shape, I.begin, words);
+      check_finite(kernel, operand, part.plan.problem, I.begin, words);
     });
   }
 }

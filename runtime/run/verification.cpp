@@ -34,7 +34,7 @@ void widen(Bounded& to, const Bounded& by) {
 
 // An error as a share of its bound. Only an error of 0 is within a bound of 0, and none is within
 // an infinite bound.
-double share_of(double error, double bound) {
+double share_of_bound(double error, double bound) {
   return std::isinf(bound) ? bound : error == 0 ? 0 : error / bound;
 }
 
@@ -62,6 +62,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
     problem.X = input("X");
     problem.Y = input("Y");
     problem.scale = plan.problem.scale();
+    problem.mask = plan.problem.mask;
     problem.dO = input("dO");
     if (!report.from_nothing) {
       AttentionInput from_nothing = problem;
@@ -105,7 +106,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
     verdict.ok = verdict.ok && found.ok;
     verdict.explained = verdict.explained && found.explained;
     verdict.relative = std::max(verdict.relative, found.relative);
-    const double share = share_of(found.error, found.bound);
+    const double share = share_of_bound(found.error, found.bound);
     if (share > nearest) {
       nearest = share;
       const Index cols = operand.cols_of(shape);
@@ -124,21 +125,26 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
 
 void check_finite(const Part& part, const Buffers& results) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const Shape& shape = part.plan.problem.shape;
+  const Problem& problem = part.plan.problem;
   for (const Signature& operand : kernel.returns) {
     for (Index head = 0; head < part.team.heads; ++head) {
-      check_finite(kernel, operand, shape, 0, head_of(results, operand, shape, head),
+      check_finite(kernel, operand, problem, 0, head_of(results, operand, problem.shape, head),
                    part.team.heads > 1 ? fmt::format("head {}, ", head) : "");
     }
   }
 }
 
-void check_finite(const Kernel& kernel, const Signature& operand, const Shape& shape,
+void check_finite(const Kernel& kernel, const Signature& operand, const Problem& problem,
                   Index first_row, std::span<const float> words, const std::string& where) {
-  const auto bad = std::ranges::find_if(words, [](float x) { return !std::isfinite(x); });
+  const auto is_bad = [&](const float& x) {
+    const Index row = first_row + (&x - words.data());  // of L
+    return !std::isfinite(x) && !(operand.name == kL.name && std::isinf(x) && x < 0 &&
+                                  problem.pairs({row, row + 1}, {0, problem.shape.m}) == Words(0));
+  };
+  const auto bad = std::ranges::find_if(words, is_bad);
   if (bad != words.end()) {
     const Index at = bad - words.begin();
-    const Index cols = operand.cols_of(shape);
+    const Index cols = operand.cols_of(problem.shape);
     throw std::runtime_error(
         fmt::format("{} of {} is {} at {}({}, {}): the inputs are too large for float32",
                     operand.name, kernel.name, *bad, where, first_row + at / cols, at % cols));
@@ -149,7 +155,7 @@ Verdict verify(const Report& report, const Buffers& inputs, const Buffers& resul
   Verdict all = verify_head(report, inputs, results, 0);
   for (Index head = 1; head < report.kernel.team.heads; ++head) {
     const Verdict own = verify_head(report, inputs, results, head);
-    const bool nearer = share_of(own.error, own.bound) > share_of(all.error, all.bound);
+    const bool nearer = share_of_bound(own.error, own.bound) > share_of_bound(all.error, all.bound);
     Verdict both = nearer ? own : all;
     both.ok = all.ok && own.ok;
     both.explained = all.explained && own.explained;

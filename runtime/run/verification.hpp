@@ -10,7 +10,7 @@ namespace redblue {
 // Throw: std::runtime_error with the first word that is not finite. The second function checks the
 // rows of an operand from `first_row` on. `where` names their head in the message.
 void check_finite(const Part& part, const Buffers& results);
-void check_finite(const Kernel& kernel, const Signature& operand, const Shape& shape,
+void check_finite(const Kernel& kernel, const Signature& operand, const Problem& problem,
                   Index first_row, std::span<const float> words, const std::string& where = "");
 
 // Compares every head, one after the other. The kernels, and whether O and L came with the request,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "kernels/fit.hpp"
 #include "memsim/workspace.hpp"
 #include "runtime/observe/phase_clock.hpp"
 
@@ -14,6 +15,29 @@ namespace {
 
 bool splits(const Kernel& kernel, const Team& team) {
   return team.heads == 1 && team.workers > 1 && kernel.schedule.split.has_value();
+}
+
+// The row blocks of one worker: as many as others have; under a mask, with as many live pairs.
+Range units_of(const Plan& plan, Index worker, Index workers) {
+  const Index units = Kernel::row_blocks(plan);
+  if (plan.problem.mask.full()) {
+    return share_of(units, worker, workers);
+  }
+  const Problem live = plan.problem.live_part();
+  const auto pairs_before = [&](Index unit) {
+    const Range queries{0, std::min(unit * plan.blocks["Br"], live.shape.n)};
+    return queries.size() == 0
+               ? 0
+               : static_cast<double>(live.pairs(queries, {0, live.shape.m}).value());
+  };
+  const auto all = static_cast<double>(plan.problem.pairs().value());
+  const auto first = [&](Index of) {  // the first row block with that worker's share before it
+    const double share = all * static_cast<double>(of) / static_cast<double>(workers);
+    return of == workers
+               ? units
+               : largest(units, [&](Index unit) { return pairs_before(unit - 1) < share; });
+  };
+  return {worker == 0 ? 0 : first(worker), first(worker + 1)};
 }
 
 void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) {
@@ -102,7 +126,7 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
   }
   const RowSplit& split = *kernel.schedule.split;
   const bool sums = split.reduce != nullptr;
-  const Range units = share_of(Kernel::row_blocks(plan), worker, team.workers);
+  const Range units = units_of(plan, worker, team.workers);
   if (units.size() > 0) {
     phases = split.part_cost(plan.problem, plan.blocks, units, sums);
   }
@@ -170,21 +194,23 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                              plan.problem.shape.d)
                      .holding(Holds::sums);
     }
-    const auto in_parts = [&](Index total, const auto& code) {
+    const auto in_parts = [&](const auto& part_of_worker, const auto& code) {
       run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
-        const Range part = share_of(total, worker, team.workers);
+        const Range part = part_of_worker(worker);
         if (part.size() > 0) {
           on_worker(worker, [&](Worker& own) { code(own.machine, part); });
         }
       });
     };
-    in_parts(Kernel::row_blocks(plan), [&](Machine& machine, Range units) {
-      split.part(machine, plan, heads.front(), units, partials ? &*partials : nullptr);
-    });
+    in_parts([&](Index worker) { return units_of(plan, worker, team.workers); },
+             [&](Machine& machine, Range units) {
+               split.part(machine, plan, heads.front(), units, partials ? &*partials : nullptr);
+             });
     if (partials) {
-      in_parts(plan.problem.shape.d, [&](Machine& machine, Range rows) {
-        split.reduce(machine, plan, rows, *partials, heads.front().out("g"));
-      });
+      in_parts([&](Index worker) { return share_of(plan.problem.shape.d, worker, team.workers); },
+               [&](Machine& machine, Range rows) {
+                 split.reduce(machine, plan, rows, *partials, heads.front().out("g"));
+               });
     }
   } else {
     run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {

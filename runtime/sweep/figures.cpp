@@ -38,16 +38,18 @@ bool shares(const Swept* swept) {
 
 // The bound for all algorithms with the same sharing.
 Index bound_of(const Swept& swept) {
-  const Task task{.pass = Pass::backward,
-                  .problem = Problem(shape_of(swept), shares(&swept) ? Sharing::kv : Sharing::none),
-                  .memory = swept.size("M")};
+  Task task{.pass = Pass::backward,
+            .problem = Problem(shape_of(swept), shares(&swept) ? Sharing::kv : Sharing::none),
+            .memory = swept.size("M")};
+  task.problem.mask = mask_of(swept.point.arguments, task.problem.shape);
   return largest(lower_bounds(task)).words;
 }
 
-// The usual arguments, which are not named: one thread, one head, memory, no sharing.
+// The usual arguments, which are not named: one thread, one head, memory, no sharing, all pairs.
 bool is_usual(std::string_view name, const Value& value) {
   const bool shape = name == "n" || name == "m" || name == "d";
-  return (value == Value(Index{1}) && !shape) || value == Value("memory") || value == Value("none");
+  return (value == Value(Index{1}) && !shape) || value == Value("memory") ||
+         value == Value("none") || value == Value("full");
 }
 
 // The points that fit, ordered by size.

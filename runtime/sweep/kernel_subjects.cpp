@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "runtime/theory/planner.hpp"
@@ -15,6 +16,23 @@ constexpr std::string_view kGiven = "given";
 constexpr std::string_view kOL = "OL";
 constexpr std::string_view kDisk = "disk";
 constexpr std::string_view kSharing = "sharing";
+constexpr std::string_view kMask = "mask";
+constexpr std::string_view kFull = "full";
+
+// Empty where all pairs live.
+std::string mask_text(const Arguments& arguments) {
+  const std::string mask =
+      arguments.contains(kMask) ? to_string(arguments.value(kMask)) : std::string(kFull);
+  return mask == kFull ? "" : mask;
+}
+
+// The problem of a kernel with these arguments.
+Problem problem_of(const KernelName& name, const Arguments& arguments) {
+  Problem problem(arguments["n"], arguments["m"], arguments["d"],
+                  shares_keys(arguments) ? Sharing::kv : name.sharing);
+  problem.mask = mask_of(arguments, problem.shape);
+  return name.kernel->with_inputs(problem);
+}
 
 Request request_of(const std::string& kernel, const Arguments& arguments) {
   Request request;
@@ -29,6 +47,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
   if (shares_keys(arguments)) {
     request.sharing = Sharing::kv;
   }
+  request.mask = mask_text(arguments);
   if (arguments["heads"] > 1) {
     request.heads = arguments["heads"];
   }
@@ -36,9 +55,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
 }
 
 Report resolved(const Request& request, const Arguments& arguments) {
-  const KernelName name = requested_kernel(request);
-  const Problem problem(*request.n, *request.m, *request.d, name.sharing);
-  return resolve(request, {name.kernel->with_inputs(problem), request.heads},
+  return resolve(request, {problem_of(requested_kernel(request), arguments), request.heads},
                  given_forward(arguments));
 }
 
@@ -95,6 +112,18 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
                                .otherwise = "none",
                                .words = {"none", "kv"}});
   }
+  if (pass != Pass::product) {
+    made.parameters.push_back({.name = std::string(kMask),
+                               .help = "the live pairs",
+                               .otherwise = std::string(kFull),
+                               .is_text = true});
+    made.peaks_are_bounds = [](const Arguments& arguments) {
+      return !mask_text(arguments).empty();
+    };
+    made.check = [name](const Arguments& arguments) {
+      static_cast<void>(problem_of(requested_kernel(request_of(name, arguments)), arguments));
+    };
+  }
   made.run = [name, memory](const Arguments& arguments) {
     return counts_of(run_subject(name, arguments, false, memory), arguments);
   };
@@ -108,6 +137,11 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
 
 bool given_forward(const Arguments& arguments) {
   return arguments.contains(kGiven) && arguments.value(kGiven) == Value(std::string(kOL));
+}
+
+Mask mask_of(const Arguments& arguments, const Shape& shape) {
+  const std::string mask = mask_text(arguments);
+  return mask.empty() ? Mask() : parse_mask(mask, shape, "mask '" + mask + "'");
 }
 
 bool shares_keys(const Arguments& arguments) {
@@ -145,9 +179,8 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
     const Kernel& kernel = *name.kernel;
     subjects.push_back(subject(name.text(), name.summary(), kernel.pass,
                                kernel.shares_keys && name.sharing == Sharing::none, memory));
-    subjects.back().least_M = [&kernel, sharing = name.sharing](const Arguments& arguments) {
-      const Problem problem = kernel.with_inputs({arguments["n"], arguments["m"], arguments["d"],
-                                                  shares_keys(arguments) ? Sharing::kv : sharing});
+    subjects.back().least_M = [&kernel, name](const Arguments& arguments) {
+      const Problem problem = problem_of(name, arguments);
       const Index least = kernel.least_M(problem, arguments["prefetch"]);
       return kernel.needs_forward() && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(kernel, problem))
@@ -156,6 +189,9 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
     subjects.back().declined = [&kernel](const Arguments& arguments) -> std::string {
       if (arguments["threads"] > 1 && arguments["heads"] == 1 && !kernel.schedule.split) {
         return "threads";
+      }
+      if (!mask_text(arguments).empty() && !kernel.takes_masks) {
+        return "mask";
       }
       return arguments["prefetch"] > 1 && !kernel.streams_keys() ? "prefetch" : "";
     };

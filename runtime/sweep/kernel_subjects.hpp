@@ -27,5 +27,7 @@ bool on_disk(const Arguments& arguments);
 Report count_subject(const std::string& kernel, const Arguments& arguments);
 bool given_forward(const Arguments& arguments);
 bool shares_keys(const Arguments& arguments);
+// The mask of these arguments. Throws: RequestError.
+Mask mask_of(const Arguments& arguments, const Shape& shape);
 
 }  // namespace redblue

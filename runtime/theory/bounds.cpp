@@ -85,12 +85,14 @@ Words gradients(const Problem& problem) {
                                           : Words(n) * d;
 }
 
-// The words that must be touched, each once.
+// The words that must be touched, each once: of queries and keys those that meet one another, and
+// all words of the results.
 Words compulsory(const Task& task) {
   const auto [n, m, d] = task.problem.shape;
-  const Words queries = Words(n) * d;
-  const Words keys = Words(m) * d;
-  const Words square = Words(d) * d;
+  const Words queries = Words(size_of(task.problem.live_queries())) * d;
+  const Words keys = Words(size_of(task.problem.live_keys())) * d;
+  const bool none = queries == Words(0);
+  const Words square = none ? Words(0) : Words(d) * d;
   if (task.pass == Pass::product) {
     return queries + keys + Words(n) * m;
   }
@@ -99,13 +101,13 @@ Words compulsory(const Task& task) {
                                                               : queries;
   switch (task.pass) {
     case Pass::forward:  // O and L are written
-      return sources + 2 * square + queries + n;
+      return sources + 2 * square + Words(n) * d + n;
     case Pass::attention:
-      return sources + queries + n;
+      return sources + Words(n) * d + n;
     case Pass::gradients:  // dO is read
       return sources + queries + gradients(task.problem);
     default:
-      return sources + 3 * square + queries;
+      return sources + 2 * square + Words(d) * d + queries;
   }
 }
 
@@ -149,17 +151,17 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
   const Constants k = constants(task.pass, task.problem.sharing);
-  const Real nm = real(n) * real(m);
-  const Real work = nm * real(d);
+  const Real pairs = real(task.problem.pairs().value());
+  const Real work = pairs * real(d);
   const Real L = real(n);
   const Real results = real(n) * real(d) + L;
   const Products scores{.work = work, .kappa = k.one};
   const Products both{.work = 2 * work, .kappa = k.two, .per_creation = k.two};
   const Products weights{.work = real(std::min(n, m)) * real(d) * real(d)};
-  bounds.push_back({"scores", below(scores.events(M, d) + results, nm)});
-  bounds.push_back({"two products", below(both.events(M, d) + L, nm)});
-  bounds.push_back({"pairs", below(moves_of_pairs(nm, k.pairs, M, d) + L, 0)});
-  if (task.pass == Pass::forward) {
+  bounds.push_back({"scores", below(scores.events(M, d) + results, pairs)});
+  bounds.push_back({"two products", below(both.events(M, d) + L, pairs)});
+  bounds.push_back({"pairs", below(moves_of_pairs(pairs, k.pairs, M, d) + L, 0)});
+  if (task.pass == Pass::forward && task.problem.mask.full()) {
     bounds.push_back(
         {"weights", below(weights.events(M, d) + results, real(std::max(n, m)) * real(d))});
   }
@@ -169,8 +171,8 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
   const Constants k = constants(task.pass, task.problem.sharing);
-  const Real nm = real(n) * real(m);
-  const Real work = nm * real(d);
+  const Real pairs = real(task.problem.pairs().value());
+  const Real work = pairs * real(d);
   const Real g = real(d) * real(d);
   const Real sums = real(std::max(n, m)) * real(d);  // the words of the larger of W and T
   const Products scores{.work = 2 * work, .kappa = k.two};
@@ -179,21 +181,23 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
     return Products{.work = 3 * work, .kappa = kappa, .per_creation = per_creation}.events(
         M, task.problem.shape.d);
   };
-  bounds.push_back({"scores", below(scores.events(M, d) + g, 2 * nm)});
-  bounds.push_back({"pairs", below(moves_of_pairs(nm, k.pairs, M, d) + g, 0)});
-  bounds.push_back({"weights", below(weights.events(M, d) + g, 2 * sums)});
+  bounds.push_back({"scores", below(scores.events(M, d) + g, 2 * pairs)});
+  bounds.push_back({"pairs", below(moves_of_pairs(pairs, k.pairs, M, d) + g, 0)});
+  if (task.problem.mask.full()) {
+    bounds.push_back({"weights", below(weights.events(M, d) + g, 2 * sums)});
+  }
   bounds.push_back(
       {.name = "three products",
-       .words = below(three(k.three, k.three + k.folds), (2 + 3 * k.folds / k.three) * nm),
+       .words = below(three(k.three, k.three + k.folds), (2 + 3 * k.folds / k.three) * pairs),
        .recomputation = false});
   bounds.push_back({.name = "three products, two-step",
-                    .words = below(three(k.three, k.three) + g, 2 * nm + sums),
+                    .words = below(three(k.three, k.three) + g, 2 * pairs + sums),
                     .order = Order::two_step});
   bounds.push_back({.name = "pairs, two-step",
-                    .words = below(moves_of_pairs(nm, k.two_step_pairs, M, d) + g, sums),
+                    .words = below(moves_of_pairs(pairs, k.two_step_pairs, M, d) + g, sums),
                     .order = Order::two_step});
   bounds.push_back({.name = "three products, searched",
-                    .words = below(three(k.searched, k.searched), 2 * nm),
+                    .words = below(three(k.searched, k.searched), 2 * pairs),
                     .status = Status::numerical,
                     .recomputation = false});
 }
@@ -204,21 +208,21 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto which = static_cast<std::size_t>(task.problem.sharing);
   constexpr Real kPairs[] = {32, 16, 8};
   constexpr Real kPairsOnce[] = {48, 24, 8};
-  const Real nm = real(n) * real(m);
+  const Real pairs = real(task.problem.pairs().value());
   const Real dQ =
       task.problem.sharing == Sharing::self ? 0 : real(n) * real(d);  // else no sum apart
-  const Products scores{.work = 2 * nm * real(d),
+  const Products scores{.work = 2 * pairs * real(d),
                         .kappa = constants(task.pass, task.problem.sharing).two};
   bounds.push_back(
-      {"scores", below(scores.events(M, d) + real(gradients(task.problem).value()), 2 * nm)});
+      {"scores", below(scores.events(M, d) + real(gradients(task.problem).value()), 2 * pairs)});
   if (task.problem.sharing != Sharing::self) {
     const Real kappa = task.problem.sharing == Sharing::none ? 1 : std::sqrt(2.0L);
-    const Products four{.work = 4 * nm * real(d), .kappa = kappa, .per_creation = kappa};
-    bounds.push_back({"four products", below(four.events(M, d) + dQ, 2 * nm)});
+    const Products four{.work = 4 * pairs * real(d), .kappa = kappa, .per_creation = kappa};
+    bounds.push_back({"four products", below(four.events(M, d) + dQ, 2 * pairs)});
   }
-  bounds.push_back({"pairs", below(moves_of_pairs(nm, kPairs[which], M, d) + dQ, 0)});
+  bounds.push_back({"pairs", below(moves_of_pairs(pairs, kPairs[which], M, d) + dQ, 0)});
   bounds.push_back({.name = "pairs, each p once",
-                    .words = below(moves_of_pairs(nm, kPairsOnce[which], M, d), 0),
+                    .words = below(moves_of_pairs(pairs, kPairsOnce[which], M, d), 0),
                     .recomputation = false});
 }
 
@@ -243,6 +247,9 @@ std::vector<Bound> all_bounds(const Task& task) {
   require(n > 0 && m > 0 && d > 0, "n, m and d are at least 1");
   require(task.memory.M > 0, "M is at least 1");
   require(task.problem.sharing != Sharing::self || n == m, "n == m where A1 = A2");
+  const Mask& mask = task.problem.mask;
+  require(mask.full() || (mask.queries() == n && mask.keys() == m && task.pass != Pass::product),
+          "the mask is of n queries and m keys");
   std::vector<Bound> bounds = {{"compulsory", compulsory(task).value()}};
   if (task.pass == Pass::product) {
     add_product_bounds(task, bounds);
@@ -258,7 +265,7 @@ std::vector<Bound> all_bounds(const Task& task) {
   } else {
     add_forward_bounds(task, bounds);
   }
-  if (task.pass == Pass::attention) {
+  if (task.pass == Pass::attention || !task.problem.mask.full()) {
     return bounds;
   }
   const auto [large, small] = asymptotic(task);

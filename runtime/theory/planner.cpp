@@ -46,7 +46,8 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     const bool needs_forward = kernel.needs_forward() && task.known == Known::nothing;
     if (kernel.pass != task.pass || (needs_forward && !forward) ||
         (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
-        (goal.shared_only && sharing != task.problem.sharing)) {
+        (goal.shared_only && sharing != task.problem.sharing) ||
+        (!task.problem.mask.full() && !kernel.takes_masks)) {
       continue;
     }
     try {

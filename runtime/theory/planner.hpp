@@ -35,11 +35,11 @@ struct Goal {
 };
 
 // The choices, best first. A kernel that reads the keys for values is a choice only if the task has
-// them as one matrix. A kernel that takes O and L counts, from nothing, with the kernel that makes
-// them. Of equal words, fewer flops come first. For least time plans have the blocks of least time,
-// with which rates are measured. Empty if nothing fits. No plan prefetches, whatever the task's
-// memory says. Throws: ShapeMismatch for extents below 1; CountOverflow if the words of all kernels
-// that fit pass 63 bits.
+// them as one matrix, and one that takes no masks only without one. A kernel that takes O and L
+// counts, from nothing, with the kernel that makes them. Of equal words, fewer flops come first.
+// For least time plans have the blocks of least time, with which rates are measured. Empty if
+// nothing fits. No plan prefetches, whatever the task's memory says. Throws: ShapeMismatch for
+// extents below 1; CountOverflow if the words of all kernels that fit pass 63 bits.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {});
 
 // The task of a kernel with this problem: its results, what it is given, what it reads as one.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "memsim/errors.hpp"
@@ -443,11 +444,15 @@ class Evaluation {
     const Matrix A1 = matrix(in_.A1, first, count, width_);
     const Product S = plain_ ? Product(A1, scale_) : Product(A1, X_, S_unit_);
     Rows block(count, keys_);
-    const Scores s =
-        X_meets_keys_ ? times_product(A1, y_, s_unit_) : times_keys(S, A2_keys_, s_unit_);
+    Scores s = X_meets_keys_ ? times_product(A1, y_, s_unit_) : times_keys(S, A2_keys_, s_unit_);
+    bury(first, s);
     for (Index r = 0; r < count; ++r) {
-      softmax(first + r, s.value[r], s.error[r], block, r);
-      independent_softmax(s.value[r], s.dev[r], block, r);
+      if (in_.mask.full() || !in_.mask.keys({first + r, first + r + 1}).empty()) {
+        softmax(first + r, s.value[r], s.error[r], block, r);
+        independent_softmax(s.value[r], s.dev[r], block, r);
+      } else {
+        block[r].L = -std::numeric_limits<double>::infinity();  // and f = 0
+      }
     }
 
     Output output(count, width_);
@@ -458,6 +463,36 @@ class Evaluation {
     }
     if (backward_) {
       backward(first, block, A1, S, s.dev, output);
+    }
+  }
+
+  // Gives dead pairs the values of a live one, which is then the larger or smaller in their stead,
+  // and 0 where a row has none. Their f is 0.
+  void bury(Index first, Scores& s) const {
+    for (Index r = 0; r < s.value.rows && !in_.mask.full(); ++r) {
+      const Ranges live = in_.mask.keys({first + r, first + r + 1});
+      for (Matrix* words : {&s.value, &s.error, &s.dev}) {
+        const double other = live.empty() ? 0 : (*words)[r][live.front().begin];
+        each_dead(live, [&](Index j) { (*words)[r][j] = other; });
+      }
+    }
+  }
+  template <class Visit>
+  void each_dead(const Ranges& live, const Visit& visit) const {
+    Index j = 0;
+    for (const Range range : live) {
+      for (; j < range.begin; ++j) {
+        visit(j);
+      }
+      j = range.end;
+    }
+    for (; j < keys_; ++j) {
+      visit(j);
+    }
+  }
+  void forget_dead(Index i, double* f) const {
+    if (!in_.mask.full()) {
+      each_dead(in_.mask.keys({i, i + 1}), [f](Index j) { f[j] = 0; });
     }
   }
 
@@ -518,6 +553,7 @@ class Evaluation {
       for (Index j = 0; j < keys_; ++j) {
         f[j] = std::exp(s[j] - row.L);
       }
+      forget_dead(i, f);
     } else {
       const double top = *std::max_element(s, s + keys_);
       double reach = top;
@@ -525,8 +561,9 @@ class Evaluation {
       for (Index j = 0; j < keys_; ++j) {
         reach = std::max(reach, s[j] + ds[j]);
         f[j] = std::exp(s[j] - top);
-        l += f[j];
       }
+      forget_dead(i, f);
+      l = std::accumulate(f, f + keys_, l);
       spread = reach - top;
       row.L = top + std::log(l);
       const double same = kExp + kRescale * R_ + m_;
@@ -862,8 +899,9 @@ class Evaluation {
     const double m_times = independent(m_);
     const Matrix dO = matrix(in_.dO, first, count, width_);
     const Product G = Y_meets_rows_ ? Product(dO, Y_T_, G_unit_) : Product();
-    const Scores scores =
+    Scores scores =
         Y_meets_rows_ ? times_keys(G, A3_keys_, q_unit_) : times_product(dO, h_, q_unit_);
+    bury(first, scores);
     const Matrix& q = scores.value;
     const Matrix& dq = scores.error;
     const Matrix& dev_q = scores.dev;
@@ -1072,6 +1110,8 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   require(input.O.empty() || has(input.O, n * d), "O is n x d");
   require(input.L.empty() || has(input.L, n), "L has n elements");
   require(input.O.empty() || chains.recentred_blocks == 0, "no O and L where q is recentred");
+  require(input.mask.full() || (input.mask.queries() == n && input.mask.keys() == m),
+          "the mask is of n queries and m keys");
   return Evaluation(input, chains).run();
 }
 
@@ -1109,7 +1149,9 @@ Deviation compare(std::span<const float> computed, const Bounded& exact) {
   double largest_error = 0;
   bool explained = size > 0;
   for (std::size_t i = 0; i < size; ++i) {
-    const double difference = std::abs(static_cast<double>(computed[i]) - exact.value[i]);
+    const double found = static_cast<double>(computed[i]);
+    const bool same = found == exact.value[i];  // infinities, too
+    const double difference = same ? 0 : std::abs(found - exact.value[i]);
     const double error = std::isnan(difference) ? kInfinity : difference;
     const double bound = exact.bound[i];
     const bool stated = std::isfinite(error) && bound < kInfinity;
@@ -1128,7 +1170,7 @@ Deviation compare(std::span<const float> computed, const Bounded& exact) {
       worst.ok = stated && error <= bound;
     }
     explained = explained && stated && error <= exact.expected[i];
-    largest = std::max(largest, std::abs(exact.value[i]));
+    largest = std::isinf(exact.value[i]) ? largest : std::max(largest, std::abs(exact.value[i]));
     largest_error = std::max(largest_error, error);
   }
   worst.explained = explained;

@@ -388,7 +388,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
             << differences << " differences\n";
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> all_names() {
   std::vector<std::string> all;
   for (const TestedKernel& kernel : tested_kernels()) {
     all.emplace_back(kernel.name);
@@ -396,7 +396,7 @@ std::vector<std::string> names() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryKernel, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryKernel, testing::ValuesIn(all_names()),
                          [](const auto& tested) { return test_name(tested.param); });
 
 }  // namespace

@@ -39,7 +39,8 @@ AttentionInput attention(const TestProblem& problem) {
           .dO = find(given, "dO"),
           .O = find(given, "O"),
           .L = find(given, "L"),
-          .scale = asked.scale()};
+          .scale = asked.scale(),
+          .mask = problem.mask};
 }
 
 Bounded exact(std::string_view name, const Reference& reference) {
@@ -63,7 +64,7 @@ bool takes(const TestedKernel& kernel, std::string_view operand) {
 
 TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
                          double scale) {
-  TestProblem problem{shape, {}};
+  TestProblem problem{shape, {}, kernel.mask};
   for (const Signature& operand : kernel.given) {
     if (operand.name == "O" || operand.name == "L") {
       continue;

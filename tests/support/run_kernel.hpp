@@ -24,6 +24,7 @@ using Buffers = std::map<std::string, Buffer, std::less<>>;  // by operand
 struct TestProblem {
   Shape shape;
   Buffers given;
+  Mask mask = {};
 };
 
 bool takes(const TestedKernel& kernel, std::string_view operand);

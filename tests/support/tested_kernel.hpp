@@ -26,11 +26,14 @@ struct TestedKernel {
   std::string summary;
   const Kernel* kernel;
   Sharing sharing;
+  Mask mask = {};
 
   operator const Kernel&() const { return *kernel; }  // NOLINT: what is asked of any of them
 
   [[nodiscard]] Problem problem(const Shape& shape) const {
-    return kernel->with_inputs(Problem(shape, sharing));
+    Problem problem(shape, sharing);
+    problem.mask = mask;
+    return kernel->with_inputs(problem);
   }
   [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective,
                               Index prefetch = 1) const {

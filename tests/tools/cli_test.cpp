@@ -115,7 +115,7 @@ TEST_F(Command, EveryKeyOfARun) {
              "M",      "seed",        "threads", "blocks",
              "phases", "total",       "formula", "total_from_nothing",
              "error",  "lower_bound", "ratio",   "operands"} +
-        Keys{"problem"} +
+        Keys{"problem"} + (kernel.kernel->pass == Pass::product ? Keys{} : Keys{"mask", "pairs"}) +
         (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale"} : Keys{}) +
         (takes_forward ? Keys{"forward"} : Keys{}) +
         (kernel.sharing == Sharing::kv ? Keys{"sharing"} : Keys{});

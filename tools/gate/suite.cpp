@@ -151,7 +151,7 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
   }
   std::vector<Value> values;
   for (const Json& value : as_list(json)) {
-    if (parameter.words.empty()) {
+    if (parameter.words.empty() && !parameter.is_text) {
       values.emplace_back(size_of(value, place, is_M));
     } else {
       values.emplace_back(value.is_string() ? value.get<std::string>() : value.dump());

@@ -10,6 +10,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/report/calibration.hpp"
+#include "runtime/run/mask_spec.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/cli/sizes.hpp"
@@ -239,6 +240,21 @@ void fill_files(const TextOption& option, Request& request,
   }
 }
 
+MaskOption::MaskOption(CLI::App& app)
+    : mask_(app, "--mask",
+            fmt::format("the live pairs of queries and keys, in quotes: {}; full", kMaskSyntax),
+            "MASK") {}
+
+void MaskOption::fill(Request& request) const {
+  if (const auto mask = mask_.get()) {
+    request.said_as[mask_.flag()] = mask->from;
+    if (mask->text.empty()) {
+      throw UsageError(fmt::format("{} '': expected {}", mask->from, kMaskSyntax));
+    }
+    request.mask = mask->text;
+  }
+}
+
 ObjectiveOption::ObjectiveOption(CLI::App& app, const std::string& what)
     : objective_(app, "--objective", what + ": words; or time", "GOAL") {}
 
@@ -268,7 +284,8 @@ ProblemOptions::ProblemOptions(CLI::App& app)
                 "NUMBER"),
       sharing_(app, "--sharing", "none; kv: A3 is A2, or V is K, and is read once; none", "WHICH"),
       softmax_scale_(app, "--softmax-scale",
-                     "of attention and gradients: scores are c Q K^T; 1 / sqrt(d)", "C") {}
+                     "of attention and gradients: scores are c Q K^T; 1 / sqrt(d)", "C"),
+      mask_(app) {}
 
 void ProblemOptions::fill(Request& request) const {
   check_kernel(kernel_.get(), true);
@@ -292,6 +309,7 @@ void ProblemOptions::fill(Request& request) const {
     }
     request.softmax_scale = static_cast<float>(c);
   }
+  mask_.fill(request);
   M_.fill(request);
   request.objective = objective_.get();
   if (request.objective == Objective::time && find_auto(request.kernel) != nullptr) {

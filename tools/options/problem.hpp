@@ -75,6 +75,17 @@ class InputOptions {
 void fill_files(const TextOption& option, Request& request,
                 std::map<std::string, std::filesystem::path>& files);
 
+// --mask.
+class MaskOption {
+ public:
+  explicit MaskOption(CLI::App& app);
+  void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return mask_; }
+
+ private:
+  TextOption mask_;
+};
+
 // --objective, by default words. `what` begins the help: what is for the fewest, or for least time.
 class ObjectiveOption {
  public:
@@ -104,6 +115,7 @@ class ProblemOptions {
   TextOption blocks_;
   ObjectiveOption objective_;
   TextOption threads_, prefetch_, sharing_, softmax_scale_;
+  MaskOption mask_;
 };
 
 // Operands, intermediates and results on disk.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/run/mask_spec.hpp"
+#include "runtime/run/resolve.hpp"
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
@@ -61,7 +63,8 @@ TaskOptions::TaskOptions(CLI::App& app)
                "sources that are one matrix: none; kv: A2 = A3, or K = V; self: queries, too; none",
                "WHICH"),
       given_(app, "--given", "what backward and gradients start from: nothing; OL: O and L; OL",
-             "WHAT") {}
+             "WHAT"),
+      mask_(app) {}
 
 Task TaskOptions::kind() const {
   Task task;
@@ -76,8 +79,17 @@ Task TaskOptions::kind() const {
   }
   if (task.pass == Pass::product) {
     refuse(sharing_, "a product has no sources to share");
+    refuse(mask_.option(), "a product has no mask");
   }
   return task;
+}
+
+Mask TaskOptions::mask(const Shape& shape, Request& request) const {
+  mask_.fill(request);
+  return request.mask.empty()
+             ? Mask()
+             : parse_mask(request.mask, shape,
+                          fmt::format("{} '{}'", request.said("--mask"), request.mask));
 }
 
 Task TaskOptions::task(Request& request) const {
@@ -86,6 +98,7 @@ Task TaskOptions::task(Request& request) const {
   const Index n = required(request.n, "--n");
   task.problem.shape = {n, request.m.value_or(n), required(request.d, "--d")};
   check_lengths(task, request);
+  task.problem.mask = mask(task.problem.shape, request);
   M_.fill(request);
   task.memory.M = request.M;
   return task;
@@ -106,7 +119,13 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
   shape_.fill(request);
   M_.fill(request);
   const Index n = required(request.n, "--n");
-  return Problem(n, request.m.value_or(n), required(request.d, "--d"), sharing);
+  Problem problem(n, request.m.value_or(n), required(request.d, "--d"), sharing);
+  mask_.fill(request);
+  if (!request.mask.empty()) {
+    request.kernel = kernel.text();
+    problem.mask = requested_mask(request, *kernel.kernel, problem.shape);
+  }
+  return problem;
 }
 
 std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches) const {
@@ -116,6 +135,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   if (task.pass != Pass::backward) {
     refuse(problem_, caches.said() + " asks for backward algorithms");
   }
+  refuse(mask_.option(), caches.said() + " asks about all pairs");
   refuse(M_.option(), caches.said() + " says how much there is; give one of the two");
   std::vector<Task> tasks;
   for (const Index d : shape_.widths()) {

@@ -25,10 +25,13 @@ class TaskOptions {
  private:
   // The task without shape and M.
   [[nodiscard]] Task kind() const;
+  // The mask of the request that this fills. Throws: RequestError.
+  [[nodiscard]] Mask mask(const Shape& shape, Request& request) const;
 
   ShapeOptions shape_;
   FastMemoryOption M_;
   TextOption problem_, sharing_, given_;
+  MaskOption mask_;
 };
 
 }  // namespace redblue

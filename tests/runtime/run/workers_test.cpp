@@ -243,6 +243,56 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   EXPECT_TRUE(more_blocks_than_workers);
 }
 
+// Under masks, too, with row blocks dealt by their live pairs; and where some queries, or all, meet
+// no key.
+TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
+  if (!kernel_.kernel->takes_masks) {
+    return;
+  }
+  const Shape shape{61, 23, 9};
+  const auto [n, m, d] = shape;
+  for (const Mask& mask :
+       {Mask::causal(n, m), Mask::window(n, m, 4, 3), Mask::causal(n, m) | Mask::prefix(n, m, 2),
+        Mask::window(n, m, 4, 3) & Mask::prefix(n, m, 5), Mask::prefix(n, m, 0)}) {
+    TestedKernel kernel = kernel_;
+    kernel.mask = mask;
+    const Plan plan = kernel.plan(shape, kernel.least_M(shape) + 120);
+    const TestProblem problem = make_problem(kernel, shape, 3);
+    const Buffers alone = run_kernel(kernel, plan, problem).returned;
+    for (const Index workers : {Index{1}, Index{2}, Index{3}, Index{7}}) {
+      SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
+      const Team team{.workers = workers, .heads = 1};
+      const Store store(kernel, problem);
+      const RunCounts counted = run_on_team(kernel, plan, team, {store.io()}, Topology()).counts;
+      const std::vector<PhaseCost> formula = cost_of_team(kernel, plan, team);
+      ASSERT_EQ(counted.phases.size(), formula.size());
+      for (std::size_t k = 0; k < formula.size(); ++k) {
+        EXPECT_EQ(counted.phases[k].path, formula[k].path);
+        EXPECT_EQ(Words(counted.phases[k].io.reads), formula[k].reads);
+        EXPECT_EQ(Words(counted.phases[k].io.writes), formula[k].writes);
+        EXPECT_LE(Words(counted.phases[k].peak), formula[k].peak);
+      }
+      EXPECT_EQ(counted.largest, largest_io(kernel, plan, team).value());
+      EXPECT_TRUE(same_bits(store.returned(), alone)) << "other bits than of one worker";
+    }
+    const Verified verdict = verify(kernel, plan, problem, alone);
+    EXPECT_TRUE(verdict.ok) << verdict.text;
+  }
+}
+
+// Of causal queries the later ones meet more keys: two workers have about half of the pairs each,
+// and not half of the row blocks.
+TEST(Workers, DealRowBlocksByTheirPairs) {
+  TestedKernel kernel = tested_kernel("attention/rows");
+  kernel.mask = Mask::causal(4096, 4096);
+  const Plan plan = kernel.plan({4096, 4096, 8}, 1000);
+  const Team team{.workers = 2, .heads = 1};
+  const auto flops = [&](Index worker) {
+    return static_cast<double>(total(cost_of_worker(kernel, plan, team, worker)).flops.value());
+  };
+  EXPECT_NEAR(flops(0) / flops(1), 1, 0.05);
+}
+
 TEST_P(Teams, ComputeTheSameBitsEachTime) {
   const Plan plan = plan_of(kCases[0]);
   const TestProblem problem = make_problem(kernel_, plan.problem.shape, 5);

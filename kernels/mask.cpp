@@ -1,0 +1,586 @@
+#include "kernels/mask.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+// Sums of products of two sizes.
+__extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): not in ISO C++
+
+Words words(Wide count) {
+  constexpr Wide kMost = std::numeric_limits<Index>::max();
+  return count <= kMost ? Words(static_cast<Index>(count)) : Words(kMost) * 2;  // overflowed
+}
+
+// first + step t, for t from 0 on.
+struct Line {
+  Wide first, step;
+
+  [[nodiscard]] Wide of(Wide t) const { return first + step * t; }
+  [[nodiscard]] Wide sum(Wide begin, Wide end) const {
+    return (end - begin) * first + step * ((end - begin) * (begin + end - 1) / 2);
+  }
+};
+
+// The sum over t in [0, count) of the larger of two.
+Wide sum_of_larger(const Line& a, const Line& b, Wide count) {
+  const Line over{a.first - b.first, a.step - b.step};
+  if (over.of(0) < 0 || (over.of(0) == 0 && over.step < 0)) {
+    return sum_of_larger(b, a, count);
+  }
+  // a is the larger up to the last t at which it is not below b.
+  const Wide until = over.step >= 0 ? count : std::min(count, over.first / -over.step + 1);
+  return a.sum(0, until) + b.sum(until, count);
+}
+
+// The sum over the queries of edge.of(query), held in `to`.
+Wide sum_within(MaskEdge edge, Range queries, Range to) {
+  if (!edge.moves) {
+    return Wide(queries.size()) * std::clamp(edge.at, to.begin, to.end);
+  }
+  const Index low = std::clamp(to.begin - edge.at, queries.begin, queries.end);
+  const Index high = std::clamp(to.end - edge.at, low, queries.end);
+  return Wide(low - queries.begin) * to.begin + Line{edge.at, 1}.sum(low, high) +
+         Wide(queries.end - high) * to.end;
+}
+
+Wide pairs_of(const MaskRun& run, Range queries, Range keys) {
+  const Range met = common(run.queries, queries);
+  Wide sum = 0;
+  if (met.size() > 0) {
+    for (const auto& [begin, end] : run.live) {
+      sum += sum_within(end, met, keys) - sum_within(begin, met, keys);
+    }
+  }
+  return sum;
+}
+
+// The keys of a segment that some queries of its run meet together: queries next to each other meet
+// keys next to each other.
+Range met_by(const MaskSegment& segment, Range queries) {
+  return {segment.begin.of(queries.begin), segment.end.of(queries.end - 1)};
+}
+
+Index longest_of(const Ranges& ranges) {
+  Index longest = 0;
+  for (const Range range : ranges) {
+    longest = std::max(longest, range.size());
+  }
+  return longest;
+}
+
+// What groups of a run meet, group t beginning at the query first + t step: of each segment the
+// first key, or the end of the segment before where that comes later, and the end.
+class GroupLines {
+ public:
+  GroupLines(const MaskRun& run, Index first, Index size, Index step) {
+    for (const auto& [begin, end] : run.live) {
+      begins_.push_back(line(begin, first, step));
+      ends_.push_back(line(end, first + size - 1, step));
+    }
+  }
+  [[nodiscard]] Wide of(Wide t) const {
+    Wide keys = 0;
+    for (std::size_t s = 0; s < ends_.size(); ++s) {
+      keys += ends_[s].of(t) - std::max(begins_[s].of(t), before(s).of(t));
+    }
+    return keys;
+  }
+  [[nodiscard]] Wide sum(Wide count) const {
+    Wide keys = 0;
+    for (std::size_t s = 0; s < ends_.size(); ++s) {
+      keys += ends_[s].sum(0, count) - sum_of_larger(begins_[s], before(s), count);
+    }
+    return keys;
+  }
+  // Where of() may bend between two numbers of groups.
+  void add_bends(std::vector<Wide>& bends) const {
+    for (std::size_t s = 0; s < ends_.size(); ++s) {
+      const Line apart{begins_[s].first - before(s).first, begins_[s].step - before(s).step};
+      if (apart.step != 0) {
+        const Wide at = -apart.first / apart.step;
+        bends.insert(bends.end(), {at - 1, at, at + 1});
+      }
+    }
+  }
+
+ private:
+  static Line line(MaskEdge edge, Index query, Index step) {
+    return {edge.of(query), edge.moves ? step : 0};
+  }
+  [[nodiscard]] Line before(std::size_t s) const { return s == 0 ? Line{0, 0} : ends_[s - 1]; }
+
+  std::vector<Line> begins_, ends_;
+};
+
+// Of `count` groups of a run: the keys that one and the next both meet, at most so many of two. Two
+// groups together are a larger one, whose keys are those of both less what they share.
+Wide shared_in_run(const MaskRun& run, Index first, Index size, Wide count, Wide most) {
+  const GroupLines one(run, first, size, size), two(run, first, 2 * size, size);
+  const auto shared = [&](Wide t) { return one.of(t) + one.of(t + 1) - two.of(t); };
+  std::vector<Wide> bends;
+  one.add_bends(bends);
+  two.add_bends(bends);
+  for (std::size_t k = 0, own = bends.size(); k < own; ++k) {
+    bends.push_back(bends[k] - 1);  // of the next group
+  }
+  bends.insert(bends.end(), {0, count - 1});
+  std::ranges::sort(bends);
+  Wide sum = 0;
+  for (std::size_t k = 0; k + 1 < bends.size(); ++k) {
+    const Wide from = std::max<Wide>(bends[k], 0);
+    const Wide to = std::min<Wide>(bends[k + 1], count - 1);
+    if (from < to) {
+      const Wide step = to - from > 1 ? shared(from + 1) - shared(from) : 0;
+      sum -= sum_of_larger({-shared(from), -step}, {-most, 0}, to - from);
+    }
+  }
+  return sum;
+}
+
+void sort_and_join(Ranges& ranges) {
+  std::ranges::sort(ranges, {}, &Range::begin);
+  std::size_t last = 0;
+  for (std::size_t k = 1; k < ranges.size(); ++k) {
+    if (ranges[k].begin <= ranges[last].end) {
+      ranges[last].end = std::max(ranges[last].end, ranges[k].end);
+    } else {
+      ranges[++last] = ranges[k];
+    }
+  }
+  if (!ranges.empty()) {
+    ranges.resize(last + 1);
+  }
+}
+
+// ---- runs, as few as there can be --------------------------------------------------------
+
+// The edge through these keys of a query and of the next; none where it does not move so.
+bool through(Index query, Index key, Index next, MaskEdge& edge) {
+  edge = next == key ? MaskEdge{key, false} : MaskEdge{key - query, true};
+  return next == key || next == key + 1;
+}
+
+// Whether some of the queries of `next` go on in the run; then these are moved there.
+bool extend(MaskRun& run, MaskRun& next) {
+  if (run.live.size() != next.live.size()) {
+    return false;
+  }
+  const Index last = run.queries.end - 1;
+  const Index first = next.queries.begin;
+  std::vector<MaskSegment> lines(run.live.size());
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    const Range here = run.live[k].of(last);
+    const Range there = next.live[k].of(first);
+    if (!through(last, here.begin, there.begin, lines[k].begin) ||
+        !through(last, here.end, there.end, lines[k].end)) {
+      return false;
+    }
+  }
+  if (run.queries.size() > 1 && lines != run.live) {
+    return false;
+  }
+  run.live = lines;
+  if (next.queries.size() == 1 || next.live == lines) {
+    run.queries.end = next.queries.end;
+  } else {
+    run.queries.end = first + 1;
+  }
+  next.queries.begin = run.queries.end;
+  return true;
+}
+
+// Runs that are the same for the same pairs: each goes on, from the first, as far as it can; a run
+// of one query has edges that stay.
+std::vector<MaskRun> fewest(std::vector<MaskRun> runs) {
+  std::vector<MaskRun> result;
+  for (MaskRun& run : runs) {
+    if (run.queries.size() > 0 && !result.empty()) {
+      static_cast<void>(extend(result.back(), run));
+    }
+    if (run.queries.size() == 0) {
+      continue;
+    }
+    if (run.queries.size() == 1) {
+      for (auto& [begin, end] : run.live) {
+        begin = {begin.of(run.queries.begin), false};
+        end = {end.of(run.queries.begin), false};
+      }
+    }
+    result.push_back(std::move(run));
+  }
+  return result;
+}
+
+// ---- and, or -----------------------------------------------------------------------------
+
+enum class Join : std::uint8_t { both, either };
+
+// Where edges that stay meet edges that move, their order changes: queries between two such places
+// have all edges in one order.
+std::vector<Index> changes(const MaskRun& a, const MaskRun& b, Range queries) {
+  std::vector<MaskEdge> edges;
+  for (const MaskRun* run : {&a, &b}) {
+    for (const auto& [begin, end] : run->live) {
+      edges.insert(edges.end(), {begin, end});
+    }
+  }
+  std::vector<Index> places = {queries.begin, queries.end};
+  for (const MaskEdge stays : edges) {
+    for (const MaskEdge moves : edges) {
+      if (!stays.moves && moves.moves) {
+        for (const Index place : {stays.at - moves.at, stays.at - moves.at + 1}) {
+          if (queries.begin < place && place < queries.end) {
+            places.push_back(place);
+          }
+        }
+      }
+    }
+  }
+  std::ranges::sort(places);
+  const auto [rest, end] = std::ranges::unique(places);
+  places.erase(rest, end);
+  return places;
+}
+
+// The segments of some queries throughout which all edges have one order.
+std::vector<MaskSegment> joined(const MaskRun& a, const MaskRun& b, Index query, Join how) {
+  struct Change {
+    MaskEdge edge;
+    int by;  // +1 where a segment begins, -1 where one ends
+  };
+  std::vector<Change> all;
+  for (const MaskRun* run : {&a, &b}) {
+    for (const auto& [begin, end] : run->live) {
+      all.push_back({begin, 1});
+      all.push_back({end, -1});
+    }
+  }
+  // Beginnings first, so that ranges next to each other are one.
+  std::ranges::sort(all, [&](const Change& x, const Change& y) {
+    return std::pair(x.edge.of(query), -x.by) < std::pair(y.edge.of(query), -y.by);
+  });
+  const int enough = how == Join::both ? 2 : 1;
+  std::vector<MaskSegment> result;
+  int depth = 0;
+  MaskEdge begin;
+  for (const auto& [edge, by] : all) {
+    if (by > 0 && ++depth == enough) {
+      begin = edge;
+    } else if (by < 0 && depth-- == enough && begin.of(query) < edge.of(query)) {
+      result.push_back({begin, edge});
+    }
+  }
+  return result;
+}
+
+Mask join(const Mask& a, const Mask& b, Join how) {
+  require(a.queries() == b.queries() && a.keys() == b.keys(), "masks of the same extents");
+  std::vector<MaskRun> runs;
+  auto x = a.runs().begin();
+  auto y = b.runs().begin();
+  while (x != a.runs().end()) {
+    const std::vector<Index> places = changes(*x, *y, common(x->queries, y->queries));
+    for (std::size_t k = 0; k + 1 < places.size(); ++k) {
+      runs.push_back({{places[k], places[k + 1]}, joined(*x, *y, places[k], how)});
+    }
+    const Index end = places.back();
+    x += x->queries.end == end ? 1 : 0;
+    y += y->queries.end == end ? 1 : 0;
+  }
+  return {a.queries(), a.keys(), std::move(runs)};
+}
+
+// Keys between two edges, which may lie outside the problem.
+Mask between(Index n, Index m, MaskEdge begin, MaskEdge end) {
+  // The same without bounds is no mask: its edges are cut where they leave [0, m).
+  const MaskRun all{{0, n}, {{{0, false}, {m, false}}}};
+  const MaskRun some{{0, n}, {{begin, end}}};
+  std::vector<MaskRun> runs;
+  const std::vector<Index> places = changes(all, some, {0, n});
+  for (std::size_t k = 0; k + 1 < places.size(); ++k) {
+    runs.push_back({{places[k], places[k + 1]}, joined(all, some, places[k], Join::both)});
+  }
+  return {n, m, std::move(runs)};
+}
+
+}  // namespace
+
+Index size_of(const Ranges& ranges) {
+  Index sum = 0;
+  for (const Range range : ranges) {
+    sum += range.size();
+  }
+  return sum;
+}
+
+Ranges common(const Ranges& a, const Ranges& b) {
+  Ranges result;
+  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
+    if (const Range both = common(*x, *y); both.size() > 0) {
+      result.push_back(both);
+    }
+    if (x->end < y->end) {
+      ++x;
+    } else {
+      ++y;
+    }
+  }
+  return result;
+}
+
+Ranges without(const Ranges& a, const Ranges& b) {
+  Ranges gaps;  // of b
+  Index at = 0;
+  for (const Range range : b) {
+    gaps.push_back({at, range.begin});
+    at = range.end;
+  }
+  gaps.push_back({at, std::numeric_limits<Index>::max()});
+  return common(a, gaps);
+}
+
+Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs) {
+  Data data{queries, keys, fewest(std::move(runs)), {}};
+  for (const auto& [range, live] : data.runs) {
+    if (live.empty()) {
+      continue;
+    }
+    if (!data.live.empty() && data.live.back().end == range.begin) {
+      data.live.back().end = range.end;
+    } else {
+      data.live.push_back(range);
+    }
+  }
+  data_ = std::make_shared<const Data>(std::move(data));
+}
+
+Mask Mask::called(std::string spec) const {
+  Mask mask = *this;
+  mask.spec_ = std::move(spec);
+  if (!full() && pairs({0, queries()}, {0, keys()}) == Words(queries()) * keys()) {
+    mask.data_ = nullptr;
+  }
+  return mask;
+}
+
+std::size_t Mask::index_of(Index query) const {
+  const auto after = std::ranges::upper_bound(data_->runs, query, {},
+                                              [](const MaskRun& run) { return run.queries.begin; });
+  return static_cast<std::size_t>(after - data_->runs.begin()) - 1;
+}
+
+Ranges Mask::keys(Range queries) const {
+  Ranges ranges;
+  for (std::size_t k = index_of(queries.begin);
+       k < data_->runs.size() && data_->runs[k].queries.begin < queries.end; ++k) {
+    for (const MaskSegment& segment : data_->runs[k].live) {
+      ranges.push_back(met_by(segment, common(data_->runs[k].queries, queries)));
+    }
+  }
+  sort_and_join(ranges);
+  return ranges;
+}
+
+Words Mask::pairs(Range queries, Range keys) const {
+  Wide sum = 0;
+  for (std::size_t k = index_of(queries.begin);
+       k < data_->runs.size() && data_->runs[k].queries.begin < queries.end; ++k) {
+    sum += pairs_of(data_->runs[k], queries, keys);
+  }
+  return words(sum);
+}
+
+// Cuts the queries into groups of `size`.
+template <class Visit>
+void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
+  Index at = queries.begin;
+  for (std::size_t k = index_of(at); at < queries.end; ++k) {
+    const MaskRun& run = data_->runs[k];
+    const Index end = std::min(run.queries.end, queries.end);
+    if (const Index count = (end - at) / size; count > 0) {
+      visit(Stretch{&run, at, count});
+      at += count * size;
+    }
+    if (at < end) {  // a group that leaves the run, or the last
+      visit(Stretch{nullptr, at, 1});
+      at = std::min(at + size, queries.end);
+      k = at < queries.end ? index_of(at) - 1 : k;
+    }
+  }
+}
+
+Mask::Met Mask::met_by_groups(Range queries, Index size) const {
+  Wide keys = 0;
+  Index longest = 0;
+  each_stretch(queries, size, [&](const Stretch& stretch) {
+    const auto& [run, first, count] = stretch;
+    const Index last = first + (count - 1) * size;
+    if (run != nullptr) {
+      keys += GroupLines(*run, first, size, size).sum(count);
+    } else {
+      keys += size_of(this->keys({first, std::min(first + size, queries.end)}));
+    }
+    // Ranges grow and shrink evenly, and so one of the ends has the longest.
+    for (const Index group : {first, last}) {
+      longest =
+          std::max(longest, longest_of(this->keys({group, std::min(group + size, queries.end)})));
+    }
+  });
+  return {words(keys), longest};
+}
+
+Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
+  Wide sum = 0;
+  std::optional<Ranges> before;  // the keys of the group before
+  each_stretch(queries, size, [&](const Stretch& stretch) {
+    const auto& [run, first, count] = stretch;
+    const auto keys_of = [&](Index group) {
+      return this->keys({group, std::min(group + size, queries.end)});
+    };
+    if (before) {
+      sum += std::min(size_of(common(*before, keys_of(first))), most);
+    }
+    if (run != nullptr) {
+      sum += shared_in_run(*run, first, size, count, most);
+    }
+    before = keys_of(first + (count - 1) * size);
+  });
+  return words(sum);
+}
+
+Index Mask::most_ranges() const {
+  Index sum = 0;
+  for (const MaskRun& run : data_->runs) {
+    sum += std::ssize(run.live);
+  }
+  return sum;
+}
+
+Mask Mask::from_key(Index key) const {
+  return *this & between(queries(), keys(), {key, false}, {keys(), false});
+}
+
+Mask Mask::transposed() const {
+  const Index n = queries();
+  const Index m = keys();
+  std::optional<Mask> sum;
+  for (const auto& [range, live] : data_->runs) {
+    for (const MaskSegment& segment : live) {
+      // i + begin <= j < i + end, of queries i in the run: j - end < i <= j - begin.
+      const Range met = met_by(segment, range);
+      const MaskEdge first = segment.end.moves ? MaskEdge{1 - segment.end.at, true} : MaskEdge{0};
+      const MaskEdge last =
+          segment.begin.moves ? MaskEdge{1 - segment.begin.at, true} : MaskEdge{n};
+      std::vector<MaskRun> runs = {
+          {{0, met.begin}, {}}, {met, {{{range.begin}, {range.end}}}}, {{met.end, m}, {}}};
+      std::erase_if(runs, [](const MaskRun& run) { return run.queries.size() == 0; });
+      const Mask part = Mask(m, n, std::move(runs)) & between(m, n, first, last);
+      sum = sum ? *sum | part : part;
+    }
+  }
+  return sum ? *sum : Mask(m, n, {{{0, m}, {}}});
+}
+
+Mask Mask::compact() const {
+  const Ranges live_keys = keys({0, queries()});
+  // The live keys before one; the ends of live ranges are not among them.
+  const auto before = [&](Index key) {
+    Index sum = 0;
+    for (const Range range : live_keys) {
+      sum += std::clamp(key, range.begin, range.end) - range.begin;
+    }
+    return sum;
+  };
+  std::vector<MaskRun> runs;
+  Index first = 0;  // of the run, among live queries
+  for (const auto& [range, live] : data_->runs) {
+    if (live.empty()) {
+      continue;
+    }
+    // Throughout a run an edge moves over live keys.
+    const auto moved = [&, range = range, first](MaskEdge edge, Index key) {
+      return MaskEdge{key - (edge.moves ? first : 0), edge.moves};
+    };
+    MaskRun& run = runs.emplace_back();
+    run.queries = {first, first + range.size()};
+    for (const MaskSegment& segment : live) {
+      const auto [begin, end] = segment.of(range.begin);
+      run.live.push_back({moved(segment.begin, before(begin)), moved(segment.end, before(end))});
+    }
+    first += range.size();
+  }
+  // Where all keys between two ranges are dead, these are one.
+  const Mask apart(first, size_of(live_keys), std::move(runs));
+  return (apart | apart).called(spec_);
+}
+
+std::uint64_t Mask::fingerprint() const {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto mix = [&hash](Index number) {
+    for (int byte = 0; byte < 8; ++byte) {
+      hash ^= (static_cast<std::uint64_t>(number) >> (8 * byte)) & 0xff;
+      hash *= 0x100000001b3;
+    }
+  };
+  mix(queries());
+  mix(keys());
+  for (const auto& [range, live] : data_->runs) {
+    mix(range.begin);
+    for (const MaskSegment& segment : live) {
+      for (const MaskEdge edge : {segment.begin, segment.end}) {
+        mix(edge.at);
+        mix(edge.moves ? 1 : 0);
+      }
+    }
+  }
+  return hash;
+}
+
+Mask Mask::window(Index n, Index m, Index left, Index right) {
+  const Index shift = m - n;
+  // Further than this no key is.
+  left = std::min(left, n + m);
+  right = std::min(right, n + m);
+  return between(n, m, {shift - left, true}, {shift + right + 1, true});
+}
+
+Mask Mask::causal(Index n, Index m) {
+  return between(n, m, {0, false}, {m - n + 1, true});
+}
+
+Mask Mask::prefix(Index n, Index m, Index keys) {
+  return between(n, m, {0, false}, {std::min(keys, m), false});
+}
+
+Mask Mask::global(Index n, Index m, Range both) {
+  const Range queries = common(both, {0, n});
+  const Mask keys = between(n, m, {both.begin, false}, {std::min(both.end, m), false});
+  if (queries.size() <= 0) {
+    return keys;
+  }
+  std::vector<MaskRun> runs = {
+      {{0, queries.begin}, {}}, {queries, {{{0, false}, {m, false}}}}, {{queries.end, n}, {}}};
+  std::erase_if(runs, [](const MaskRun& run) { return run.queries.size() == 0; });
+  return Mask(n, m, std::move(runs)) | keys;
+}
+
+Mask Mask::all(Index n, Index m) {
+  return between(n, m, {0, false}, {m, false});
+}
+
+Mask operator&(const Mask& a, const Mask& b) {
+  return join(a, b, Join::both);
+}
+
+Mask operator|(const Mask& a, const Mask& b) {
+  return join(a, b, Join::either);
+}
+
+}  // namespace redblue

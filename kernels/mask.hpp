@@ -1,0 +1,154 @@
+#pragma once
+// Which keys each query meets: a set of pairs (query, key), the live ones. Scores of dead pairs are
+// minus infinity, so that f = p = 0 there, and no word of theirs reaches a result. Queries and keys
+// without a live pair are dead; they are not read.
+//
+//   const Mask near = Mask::window(n, m, 128, 0) | Mask::global(n, m, {0, 3});
+//
+// A mask is kept as runs of queries: in one run the live keys of query i are the same ranges
+// throughout, each end of which stays or moves with i. What a kernel asks is answered from the
+// runs, in sums that do not walk over queries. A value: copies share what they hold.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "memsim/range.hpp"
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// The key `at`, or at + i for query i.
+struct MaskEdge {
+  Index at = 0;
+  bool moves = false;
+
+  [[nodiscard]] Index of(Index query) const { return moves ? at + query : at; }
+  friend bool operator==(const MaskEdge&, const MaskEdge&) = default;
+};
+
+// The keys from `begin` up to `end`, at least one for each query of the run.
+struct MaskSegment {
+  MaskEdge begin, end;
+
+  [[nodiscard]] Range of(Index query) const { return {begin.of(query), end.of(query)}; }
+  friend bool operator==(const MaskSegment&, const MaskSegment&) = default;
+};
+
+// Queries whose live keys are these: apart from each other, and in their order.
+struct MaskRun {
+  Range queries;
+  std::vector<MaskSegment> live;
+
+  friend bool operator==(const MaskRun&, const MaskRun&) = default;
+};
+
+using Ranges = std::vector<Range>;  // apart from each other, and in their order
+Index size_of(const Ranges& ranges);
+Ranges common(const Ranges& a, const Ranges& b);
+Ranges without(const Ranges& a, const Ranges& b);
+
+class Mask {
+ public:
+  // All pairs, of any problem.
+  Mask() = default;
+  // Requires: runs that cut [0, queries), with keys in [0, keys).
+  Mask(Index queries, Index keys, std::vector<MaskRun> runs);
+  // The primitives, of n queries and m keys; none is full(), even if all pairs are live. Query i
+  // stands beside key i + m - n.
+  // Keys from i + m - n - left to i + m - n + right. Requires: neither is negative.
+  static Mask window(Index n, Index m, Index left, Index right);
+  // Keys up to i + m - n.
+  static Mask causal(Index n, Index m);
+  // The first keys, for every query.
+  static Mask prefix(Index n, Index m, Index keys);
+  // The queries `both` meet all keys, the keys `both` all queries; each by its own index.
+  static Mask global(Index n, Index m, Range both);
+  static Mask all(Index n, Index m);
+  // The same pairs under a name, as a user wrote them: full() where all pairs are live.
+  [[nodiscard]] Mask called(std::string spec) const;
+  [[nodiscard]] const std::string& spec() const { return spec_; }
+
+  [[nodiscard]] bool full() const { return data_ == nullptr; }
+
+  // Requires, of all that follow: a mask that is not full().
+
+  // The extents that it is for.
+  [[nodiscard]] Index queries() const { return data_->queries; }
+  [[nodiscard]] Index keys() const { return data_->keys; }
+
+  // The live keys of some queries together.
+  [[nodiscard]] Ranges keys(Range queries) const;
+  // The live pairs of some queries and some keys.
+  [[nodiscard]] Words pairs(Range queries, Range keys) const;
+  // The live keys of one query among `keys`: visit(range) for each range of them.
+  template <class Visit>
+  void each_range(Index query, Range keys, const Visit& visit) const {
+    for (const MaskSegment& segment : run_of(query).live) {
+      if (const Range met = common(segment.of(query), keys); met.size() > 0) {
+        visit(met);
+      }
+    }
+  }
+  // The queries that meet a key.
+  [[nodiscard]] const Ranges& live_queries() const { return data_->live; }
+
+  // Of queries that are cut, from the first, into groups of `size`: the keys that the groups meet,
+  // those of one after those of another; and the longest range of keys of any.
+  struct Met {
+    Words keys;
+    Index longest = 0;
+  };
+  [[nodiscard]] Met met_by_groups(Range queries, Index size) const;
+  // Of the same groups: the keys that one and the next both meet, but at most so many of each two.
+  [[nodiscard]] Words shared_by_groups(Range queries, Index size, Index most) const;
+
+  // No fewer than the ranges of keys of any queries.
+  [[nodiscard]] Index most_ranges() const;
+
+  // The pairs with keys from `key` on.
+  [[nodiscard]] Mask from_key(Index key) const;
+  // Keys for queries, and queries for keys.
+  [[nodiscard]] Mask transposed() const;
+  // The same pairs with live queries and live keys alone, each by its number among these; full()
+  // where these all meet.
+  [[nodiscard]] Mask compact() const;
+  // A number that differs where masks do, but by chance.
+  [[nodiscard]] std::uint64_t fingerprint() const;
+  [[nodiscard]] const std::vector<MaskRun>& runs() const { return data_->runs; }
+
+  // The same pairs, whatever they are called.
+  friend bool operator==(const Mask& a, const Mask& b) {
+    return a.data_ == b.data_ || (!a.full() && !b.full() && a.data_->keys == b.data_->keys &&
+                                  a.data_->runs == b.data_->runs);
+  }
+
+ private:
+  struct Data {
+    Index queries, keys;
+    // As few as there can be, from the first on: equal masks, equal runs.
+    std::vector<MaskRun> runs;
+    Ranges live;  // queries
+  };
+
+  // Groups next to each other, all in one run; or one that is of several.
+  struct Stretch {
+    const MaskRun* run;  // null: of several
+    Index first, count;  // the first query of the first group, the number of groups
+  };
+  template <class Visit>
+  void each_stretch(Range queries, Index size, const Visit& visit) const;
+  [[nodiscard]] std::size_t index_of(Index query) const;
+  [[nodiscard]] const MaskRun& run_of(Index query) const { return data_->runs[index_of(query)]; }
+
+  std::shared_ptr<const Data> data_;
+  std::string spec_;
+};
+
+// Pairs that are live in both, or in one of both. Requires: masks of the same extents, none full().
+Mask operator&(const Mask& a, const Mask& b);
+Mask operator|(const Mask& a, const Mask& b);
+
+}  // namespace redblue

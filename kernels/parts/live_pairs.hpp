@@ -1,0 +1,46 @@
+#pragma once
+// The live pairs of a tile of scores. A tile without one is not computed; one in which all are live
+// is computed as without a mask; in one with some, the words of the others are set, after whatever
+// made them, so that none reaches a result.
+
+#include <limits>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/problem.hpp"
+#include "memsim/layout.hpp"
+
+namespace redblue {
+
+// The score of a dead pair: its exponential is 0, and it is no maximum.
+inline constexpr float kDeadScore = -std::numeric_limits<float>::infinity();
+
+class LivePairs {
+ public:
+  // Of the queries I and the keys J.
+  LivePairs(const Problem& problem, Range I, Range J)
+      : problem_(problem), I_(I), J_(J), live_(problem.pairs(I, J)) {}
+
+  [[nodiscard]] bool none() const { return live_ == Words(0); }
+  // Sets the dead words of a tile with a row for each query, or of its transpose.
+  template <class Scores>
+  void hide_others(const Scores& s, float value) const {
+    if (live_ == Words(I_.size()) * J_.size()) {
+      return;
+    }
+    for (Index i = 0; i < I_.size(); ++i) {
+      Index dead = 0;  // from here on, up to what is live
+      problem_.mask.each_range(I_.begin + i, J_, [&](Range live) {
+        fill_in_row(s, i, {dead, live.begin - J_.begin}, value);
+        dead = live.end - J_.begin;
+      });
+      fill_in_row(s, i, {dead, J_.size()}, value);
+    }
+  }
+
+ private:
+  const Problem& problem_;
+  Range I_, J_;
+  Words live_;
+};
+
+}  // namespace redblue

@@ -1,0 +1,54 @@
+#include "kernels/units.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/problem.hpp"
+
+namespace redblue {
+
+Units::Units(Mask mask, Index rows, Index others, Index step)
+    : BlockRanges(rows, step), mask_(std::move(mask)), rows_(rows), others_(others), step_(step) {}
+
+Units Units::of_queries(const Problem& problem, Index step) {
+  return {problem.mask, problem.shape.n, problem.shape.m, step};
+}
+
+Units Units::of_keys(const Problem& problem, Index step) {
+  return {problem.mask.full() ? Mask() : problem.mask.transposed(), problem.shape.m,
+          problem.shape.n, step};
+}
+
+Units::Sum Units::sum(Range which) const {
+  if (which.size() <= 0) {
+    return {};
+  }
+  const Range rows{(*this)[which.begin].begin, (*this)[which.end - 1].end};
+  Sum sum;
+  sum.units = which.size();
+  sum.rows = rows.size();
+  sum.largest = std::min(step_, rows.size());
+  if (mask_.full()) {
+    sum.met = Words(which.size()) * others_;
+    sum.longest = others_;
+    sum.pairs = Words(rows.size()) * others_;
+  } else {
+    const Mask::Met met = mask_.met_by_groups(rows, step_);
+    sum.met = met.keys;
+    sum.longest = met.longest;
+    sum.pairs = mask_.pairs(rows, {0, others_});
+  }
+  return sum;
+}
+
+Words Units::met_from(Index first) const {
+  return mask_.full() ? Words(others_ - first) * size()
+                      : mask_.from_key(first).met_by_groups({0, rows_}, step_).keys;
+}
+
+Words Units::shared(Index most) const {
+  return mask_.full() ? Words(std::min(others_, most)) * (size() - 1)
+                      : mask_.shared_by_groups({0, rows_}, step_, most);
+}
+
+}  // namespace redblue

@@ -1,0 +1,48 @@
+#pragma once
+// The groups in which rows are worked on: the queries of a problem, `step` at a time, or its keys
+// where these stay; and what they meet under the problem's mask.
+
+#include "kernels/mask.hpp"
+#include "memsim/range.hpp"
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+struct Problem;
+
+class Units : public BlockRanges {
+ public:
+  static Units of_queries(const Problem& problem, Index step);
+  static Units of_keys(const Problem& problem, Index step);
+
+  // What some rows meet, and what a unit meets.
+  [[nodiscard]] Ranges met(Range rows) const {
+    return mask_.full() ? Ranges{{0, others_}} : mask_.keys(rows);
+  }
+  [[nodiscard]] Ranges met(Index which) const {
+    return which < size() ? met((*this)[which]) : Ranges();
+  }
+
+  // Of some units: how many, their rows, and the most rows of one; what they meet, that of one
+  // after that of another, and the longest range of it; and the live pairs.
+  struct Sum {
+    Index units = 0, rows = 0, largest = 0;
+    Words met;
+    Index longest = 0;
+    Words pairs;
+  };
+  [[nodiscard]] Sum sum(Range which) const;
+  [[nodiscard]] Sum sum() const { return sum({0, size()}); }
+  // The part of Sum::met from an index on.
+  [[nodiscard]] Words met_from(Index first) const;
+  // What each unit and the next both meet, but at most so much of each two.
+  [[nodiscard]] Words shared(Index most) const;
+
+ private:
+  Units(Mask mask, Index rows, Index others, Index step);
+
+  Mask mask_;
+  Index rows_, others_, step_;
+};
+
+}  // namespace redblue

@@ -1,0 +1,165 @@
+#include "runtime/run/mask_spec.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+namespace {
+
+class Parser {
+ public:
+  Parser(const std::string& spec, const Shape& shape, const std::string& said)
+      : spec_(spec), shape_(shape), said_(said) {}
+
+  Mask whole() {
+    const Mask mask = either();
+    if (skip_spaces() < spec_.size()) {
+      refuse(
+          fmt::format("{} is not expected at position {}", printable(spec_.substr(at_)), at_ + 1));
+    }
+    return mask;
+  }
+
+ private:
+  Mask either() {
+    Mask mask = both();
+    while (take('|')) {
+      mask = mask | both();
+    }
+    return mask;
+  }
+  Mask both() {
+    Mask mask = single();
+    while (take('&')) {
+      mask = mask & single();
+    }
+    return mask;
+  }
+  Mask single() {
+    if (take('(')) {
+      constexpr int kDeep = 100;
+      if (++depth_ > kDeep) {
+        refuse("more than 100 brackets in each other");
+      }
+      const Mask mask = either();
+      if (!take(')')) {
+        refuse(fmt::format("a ) is missing at position {}", at_ + 1));
+      }
+      --depth_;
+      return mask;
+    }
+    return primitive();
+  }
+
+  Mask primitive() {
+    const Index n = shape_.n;
+    const Index m = shape_.m;
+    const std::string name = word([](char c) { return std::isalpha(c) != 0; });
+    if (name == "full") {
+      return Mask::all(n, m);
+    }
+    if (name == "causal") {
+      return Mask::causal(n, m);
+    }
+    if (name == "window" && take(':')) {
+      const Index left = reach("L");
+      need(',', "window:L,R");
+      return Mask::window(n, m, left, reach("R"));
+    }
+    if (name == "prefix" && take(':')) {
+      return Mask::prefix(n, m, number("P"));
+    }
+    if (name == "global" && take(':')) {
+      const Index first = number("A");
+      need('-', "global:A-B");
+      const Index last = number("B");
+      if (last < first || first >= std::max(n, m)) {
+        refuse(fmt::format("global:{}-{}: expected A <= B, and A below {}, the {} of the problem",
+                           first, last, std::max(n, m), n > m ? "queries" : "keys"));
+      }
+      return Mask::global(n, m, {first, std::min(last, std::max(n, m) - 1) + 1});
+    }
+    refuse(name.empty() ? fmt::format("a mask is missing at position {}", at_ + 1)
+                        : fmt::format("{} is no mask", name));
+  }
+
+  // A number of keys; as many as there are for inf.
+  Index reach(const char* name) {
+    const std::size_t before = skip_spaces();
+    if (spec_.compare(at_, 3, "inf") == 0) {
+      at_ += 3;
+      return shape_.n + shape_.m;
+    }
+    if (spec_.compare(at_, 2, "-1") == 0) {
+      at_ += 2;
+      return shape_.n + shape_.m;
+    }
+    at_ = before;
+    return number(name);
+  }
+  Index number(const char* name) {
+    skip_spaces();
+    const std::size_t first = at_;
+    const std::string digits = word([](char c) { return std::isdigit(c) != 0; });
+    Index value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (digits.empty() || error != std::errc() || value > kMost) {
+      refuse(fmt::format("{} at position {}: expected a number up to {}", name, first + 1, kMost));
+    }
+    return value;
+  }
+
+  std::size_t skip_spaces() {
+    while (at_ < spec_.size() && spec_[at_] == ' ') {
+      ++at_;
+    }
+    return at_;
+  }
+  bool take(char c) {
+    if (skip_spaces() < spec_.size() && spec_[at_] == c) {
+      ++at_;
+      return true;
+    }
+    return false;
+  }
+  void need(char c, const char* form) {
+    if (!take(c)) {
+      refuse(fmt::format("expected {} at position {}", form, at_ + 1));
+    }
+  }
+  template <class Is>
+  std::string word(const Is& is) {
+    skip_spaces();
+    const std::size_t first = at_;
+    while (at_ < spec_.size() && static_cast<unsigned char>(spec_[at_]) < 0x80 && is(spec_[at_])) {
+      ++at_;
+    }
+    return spec_.substr(first, at_ - first);
+  }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw RequestError(fmt::format("{}: {}: expected {}", said_, why, kMaskSyntax));
+  }
+
+  static constexpr Index kMost = Index{1} << 53;
+
+  const std::string& spec_;
+  const Shape& shape_;
+  const std::string& said_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said) {
+  return Parser(spec, shape, said).whole().called(spec);
+}
+
+}  // namespace redblue

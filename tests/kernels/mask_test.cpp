@@ -1,0 +1,164 @@
+// A mask is a set of pairs. Against a table of all pairs, for thousands of expressions of the
+// primitives: its ranges are the live keys, its sums count them, `and` and `or` are those of sets,
+// equal sets are equal masks, and what groups of queries meet is the sum over the groups.
+
+#include "kernels/mask.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/print.hpp"
+#include "tests/support/random_masks.hpp"
+
+namespace redblue {
+namespace {
+
+void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random) {
+  const auto& [n, m, live] = table;
+  ASSERT_EQ(mask.queries(), n);
+  ASSERT_EQ(mask.keys(), m);
+  Index alive = 0;
+  for (Index i = 0; i < n; ++i) {
+    const Ranges expected = table.keys({i, i + 1});
+    EXPECT_EQ(mask.keys({i, i + 1}), expected) << "query " << i;
+    alive += expected.empty() ? 0 : 1;
+    Ranges found;
+    mask.each_range(i, {0, m}, [&](Range range) { found.push_back(range); });
+    EXPECT_EQ(found, expected) << "query " << i;
+  }
+  EXPECT_EQ(size_of(mask.live_queries()), alive);
+  for (const Range range : mask.live_queries()) {
+    for (Index i = range.begin; i < range.end; ++i) {
+      EXPECT_FALSE(table.keys({i, i + 1}).empty()) << "query " << i;
+    }
+  }
+  for (int k = 0; k < 5; ++k) {
+    const Range I = random.range(n);
+    const Range J = random.range(m);
+    EXPECT_EQ(mask.keys(I), table.keys(I));
+    EXPECT_EQ(mask.pairs(I, J), Words(table.pairs(I, J)));
+    const Index size = random.any(1, I.size() + 1);
+    Index keys = 0;
+    Index longest = 0;
+    for (Index begin = I.begin; begin < I.end; begin += size) {
+      for (const Range range : table.keys({begin, std::min(begin + size, I.end)})) {
+        keys += range.size();
+        longest = std::max(longest, range.size());
+      }
+    }
+    const Mask::Met met = mask.met_by_groups(I, size);
+    EXPECT_EQ(met.keys, Words(keys)) << "groups of " << size;
+    EXPECT_EQ(met.longest, longest) << "groups of " << size;
+    const Index most = random.any(0, m);
+    Index shared = 0;
+    for (Index begin = I.begin + size; begin < I.end; begin += size) {
+      Index both = 0;
+      for (Index j = 0; j < m; ++j) {
+        both += table.meets({begin - size, begin}, j) &&
+                        table.meets({begin, std::min(begin + size, I.end)}, j)
+                    ? 1
+                    : 0;
+      }
+      shared += std::min(both, most);
+    }
+    EXPECT_EQ(mask.shared_by_groups(I, size, most), Words(shared))
+        << "groups of " << size << ", at most " << most;
+    EXPECT_LE(std::ssize(mask.keys(I)), mask.most_ranges());
+  }
+}
+
+TEST(Mask, IsTheSetOfPairsOfItsExpression) {
+  RandomMasks random(1);
+  for (int k = 0; k < 4000 && !testing::Test::HasFailure(); ++k) {
+    const Index n = random.any(1, 24);
+    const Index m = random.any(1, 24);
+    const auto [mask, table] = random.expression(n, m);
+    expect_table(mask, table, random);
+    const PairTable columns(m, n, [&table = table](Index j, Index i) { return table.at(i, j); });
+    expect_table(mask.transposed(), columns, random);
+  }
+}
+
+// The live queries and keys, each by its number among these, meet as before.
+TEST(Mask, CompactIsWithoutTheDead) {
+  const auto members = [](const Ranges& ranges) {
+    std::vector<Index> all;
+    for (const Range range : ranges) {
+      for (Index k = range.begin; k < range.end; ++k) {
+        all.push_back(k);
+      }
+    }
+    return all;
+  };
+  RandomMasks random(3);
+  for (int k = 0; k < 2000 && !testing::Test::HasFailure(); ++k) {
+    const Index n = random.any(1, 24);
+    const Index m = random.any(1, 24);
+    const auto [mask, table] = random.expression(n, m);
+    const std::vector<Index> queries = members(mask.live_queries());
+    const std::vector<Index> keys = members(mask.keys({0, n}));
+    const Mask compact = mask.compact();
+    if (queries.empty()) {
+      continue;
+    }
+    const PairTable live(std::ssize(queries), std::ssize(keys), [&](Index i, Index j) {
+      return table.at(queries[static_cast<std::size_t>(i)], keys[static_cast<std::size_t>(j)]);
+    });
+    if (compact.full()) {
+      EXPECT_TRUE(std::ranges::all_of(live.live, [](bool pair) { return pair; }));
+    } else {
+      expect_table(compact, live, random);
+    }
+  }
+}
+
+// a or a = a and a = a, a and b = b and a, (a^T)^T = a, and masks are equal if their sets are.
+TEST(Mask, EqualSetsAreEqualMasks) {
+  RandomMasks random(2);
+  Index equal = 0;
+  for (int k = 0; k < 4000; ++k) {
+    const Index n = random.any(1, 7);
+    const Index m = random.any(1, 7);
+    const TabledMask a = random.expression(n, m);
+    const TabledMask b = random.expression(n, m);
+    EXPECT_EQ(a.mask | a.mask, a.mask);
+    EXPECT_EQ(a.mask & a.mask, a.mask);
+    EXPECT_EQ(a.mask & b.mask, b.mask & a.mask);
+    EXPECT_EQ(a.mask | b.mask, b.mask | a.mask);
+    EXPECT_EQ(a.mask.transposed().transposed(), a.mask);
+    const bool same = a.table.live == b.table.live;
+    equal += same ? 1 : 0;
+    EXPECT_EQ(a.mask == b.mask, same);
+    EXPECT_EQ(a.mask.fingerprint() == b.mask.fingerprint(), same);
+  }
+  EXPECT_GT(equal, 100);
+}
+
+TEST(Mask, CausalIsAWindowWithoutARight) {
+  EXPECT_EQ(Mask::causal(7, 9), Mask::window(7, 9, 16, 0));
+  EXPECT_EQ(Mask::all(7, 9), Mask::window(7, 9, 16, 16));
+  EXPECT_EQ(Mask::causal(7, 9) | Mask::prefix(7, 9, 9), Mask::all(7, 9));
+}
+
+// A mask in which all pairs live is full() once it is called something; any other is itself.
+TEST(Mask, AllPairsAreFull) {
+  EXPECT_TRUE(Mask::causal(1, 9).called("causal").full());
+  EXPECT_EQ(Mask::causal(1, 9).called("causal").spec(), "causal");
+  EXPECT_FALSE(Mask::causal(2, 9).called("causal").full());
+}
+
+// Ten million queries in a few steps: of n^2 pairs n (n + 1) / 2, and of T groups of r queries
+// r (1 + ... + T) keys.
+TEST(Mask, CountsByFormula) {
+  constexpr Index n = 10'000'000;
+  const Mask mask = Mask::causal(n, n);
+  EXPECT_EQ(mask.runs().size(), 1);
+  EXPECT_EQ(mask.pairs({0, n}, {0, n}), Words(n / 2) * (n + 1));
+  EXPECT_EQ(mask.met_by_groups({0, n}, 10).keys, Words(n / 10) * (n / 10 + 1) * 5);
+  EXPECT_EQ(mask.met_by_groups({0, n}, n).longest, n);
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,221 @@
+// Every kernel that takes masks, under thousands of them: rows and columns without a pair, none
+// live at all, one query, one key, diagonals, more queries than keys and fewer.
+//
+//   - It moves the words of its formulas, phase by phase, holds at most their peak, and does at
+//   least
+//     their flops; the loops move the same; it runs at its least M and is refused one below.
+//   - Dead queries and keys are not read: NaN stands there. Every word of the results is written.
+//   - The results are those of the double-precision evaluation, within its bound.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/system/sanitized.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/random_masks.hpp"
+#include "tests/support/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+std::vector<std::string> masked_names() {
+  std::vector<std::string> names;
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (kernel.kernel->takes_masks) {
+      names.push_back(kernel.name);
+    }
+  }
+  return names;
+}
+
+TestedKernel with(const std::string& name, const Mask& mask) {
+  TestedKernel kernel = tested_kernel(name);
+  kernel.mask = mask;
+  return kernel;
+}
+
+// NaN in the operands' rows of dead queries and dead keys.
+TestProblem poisoned(TestProblem problem, const TestedKernel& kernel) {
+  const Mask columns = problem.mask.transposed();
+  for (const Signature& operand : kernel.given) {
+    if (operand.rows != &Shape::n && operand.rows != &Shape::m) {
+      continue;
+    }
+    const Mask& of_rows = operand.rows == &Shape::n ? problem.mask : columns;
+    Buffer& words = problem.given.at(std::string(operand.name));
+    const Index cols = operand.cols_of(problem.shape);
+    for (const Range rows :
+         without({{0, operand.rows_of(problem.shape)}}, of_rows.live_queries())) {
+      std::fill(words.begin() + rows.begin * cols, words.begin() + rows.end * cols,
+                std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  return problem;
+}
+
+void expect_formulas(const Result& result, const Plan& plan) {
+  std::map<std::string, PhaseCounts> counted;
+  for (const PhaseCounts& phase : result.phases) {
+    counted[phase.path] = phase;
+  }
+  for (const PhaseCost& phase : plan.phases) {
+    const PhaseCounts found = counted[phase.path];
+    counted.erase(phase.path);
+    EXPECT_EQ(found.io.reads, phase.reads.value()) << phase.path;
+    EXPECT_EQ(found.io.writes, phase.writes.value()) << phase.path;
+    EXPECT_LE(found.peak, phase.peak.value()) << phase.path;
+    EXPECT_GE(found.operations.flops, phase.flops.value()) << phase.path;
+  }
+  EXPECT_TRUE(counted.empty()) << counted.begin()->first << " has no formula";
+  EXPECT_LE(result.all.peak, plan.M);
+  EXPECT_EQ(result.live, 0);
+  EXPECT_EQ(result.workspace_live, 0);
+}
+
+void expect_loops(const TestedKernel& kernel, const Plan& plan) {
+  std::map<std::string, std::pair<Words, Words>> moved;
+  for (const NestLine& line : kernel.kernel->formula.nest(plan.problem, plan.blocks)) {
+    moved[line.phase].first += line.reads;
+    moved[line.phase].second += line.writes;
+  }
+  for (const PhaseCost& phase : plan.phases) {
+    EXPECT_EQ(moved[phase.path].first, phase.reads) << phase.path;
+    EXPECT_EQ(moved[phase.path].second, phase.writes) << phase.path;
+  }
+}
+
+void expect_exact(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
+                  const Buffers& returned) {
+  for (const auto& [name, words] : returned) {
+    EXPECT_TRUE(std::ranges::none_of(words, [](float word) { return std::isnan(word); })) << name;
+  }
+  const Verified verdict = verify(kernel, plan, problem, returned);
+  EXPECT_TRUE(verdict.ok) << verdict.text;
+}
+
+class MaskedKernel : public testing::TestWithParam<std::string> {};
+
+TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
+  constexpr int kCases = kSanitized ? 200 : 2000;
+  RandomMasks random(7);
+  Index dead = 0;
+  for (int k = 0; k < kCases && !HasFailure(); ++k) {
+    const Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
+    const TabledMask tabled = random.expression(shape.n, shape.m);
+    const TestedKernel kernel = with(GetParam(), tabled.mask);
+    const Index prefetch = kernel.streams_keys() && random.any(0, 3) == 0 ? 2 : 1;
+    const Index least = kernel.least_M(shape, prefetch);
+    const Index M = random.any(0, 3) == 0 ? least : least + random.any(1, 40 * (shape.d + 4));
+    const Plan plan =
+        kernel.plan(shape, M, random.any(0, 2) == 0 ? Objective::time : Objective::words, prefetch);
+    SCOPED_TRACE(to_string(plan) + " case " + std::to_string(k));
+    const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
+    const Result result = run_kernel(kernel, plan, poisoned(problem, kernel));
+    expect_formulas(result, plan);
+    expect_loops(kernel, plan);
+    expect_exact(kernel, plan, problem, result.returned);
+    if (least > 1) {  // where no pair is live, results of one word fit in one
+      EXPECT_THROW(static_cast<void>(kernel.plan(shape, least - 1, Objective::words, prefetch)),
+                   FastMemoryTooSmall);
+    }
+    dead += size_of(tabled.mask.live_queries()) < shape.n ? 1 : 0;
+  }
+  EXPECT_GT(dead, kCases / 20);
+}
+
+// A mask in which all pairs live moves the words of no mask, and returns its bits.
+TEST_P(MaskedKernel, AllPairsAreNoMask) {
+  RandomMasks random(8);
+  for (int k = 0; k < 50; ++k) {
+    const Shape shape{random.any(1, 60), random.any(1, 60), random.any(1, 20)};
+    const TestedKernel plain = tested_kernel(GetParam());
+    const TestedKernel masked = with(GetParam(), Mask::all(shape.n, shape.m));
+    const Index M = plain.least_M(shape) + random.any(0, 2000);
+    const Plan plan = plain.plan(shape, M);
+    const Plan same = masked.plan(shape, M, plan.blocks);
+    SCOPED_TRACE(to_string(plan));
+    ASSERT_EQ(plan.phases.size(), same.phases.size());
+    for (std::size_t phase = 0; phase < plan.phases.size(); ++phase) {
+      const PhaseCost& without = plan.phases[phase];
+      const PhaseCost& with_all = same.phases[phase];
+      EXPECT_EQ(without.reads, with_all.reads) << without.path;
+      EXPECT_EQ(without.writes, with_all.writes) << without.path;
+      EXPECT_EQ(without.flops, with_all.flops) << without.path;
+      EXPECT_LE(without.peak, with_all.peak) << without.path;
+    }
+    const TestProblem problem = make_problem(plain, shape, 3);
+    const Result without = run_kernel(plain, plan, problem);
+    const Result with_all = run_kernel(masked, same, problem);
+    EXPECT_EQ(without.phases, with_all.phases);
+    EXPECT_TRUE(same_bits(without.returned, with_all.returned));
+  }
+}
+
+// Scores, their exponentials, and dO h^T of dead pairs may be infinite or NaN: the last key is met
+// by the last query alone, which is 0 there, and all that other queries get is what they get with
+// another such key.
+TEST_P(MaskedKernel, DeadScoresReachNothing) {
+  for (const Index d : {2, 5, 16}) {
+    const Shape shape{23, 23, d};
+    const TestedKernel kernel = with(GetParam(), Mask::causal(shape.n, shape.m));
+    TestProblem problem = make_problem(kernel, shape, 5);
+    const auto last_row = [&](std::string_view name, auto word_of) {
+      if (takes(kernel, name)) {
+        Buffer& words = problem.given.at(std::string(name));
+        for (Index k = 0; k < d; ++k) {
+          words[words.size() - static_cast<std::size_t>(d - k)] = word_of(k);
+        }
+      }
+    };
+    for (const std::string_view name : {"Q", "A1", "dO"}) {
+      last_row(name, [](Index) { return 0.0F; });
+    }
+    const Plan plan = kernel.plan(shape, kernel.least_M(shape) + 700);
+    const auto with_last_key = [&](float huge) {
+      for (const std::string_view name : {"K", "V", "A2", "A3"}) {
+        last_row(name, [huge](Index k) { return k % 2 == 0 ? huge : -huge; });
+      }
+      return run_kernel(kernel, plan, problem).returned;
+    };
+    const Buffers usual = with_last_key(1);
+    // Where X meets the key, that must not overflow by itself; exp(s - L) of dead s does.
+    const Buffers overflowing = with_last_key(kernel.kernel->numerics.X_meets_keys ? 1e37F : 3e38F);
+    for (const auto& [name, words] : overflowing) {
+      const Buffer& expected = usual.at(name);
+      // What the last query or key itself has, or g of both, may differ.
+      const std::size_t others =
+          name == "g" ? 0 : words.size() / static_cast<std::size_t>(shape.n) * 22;
+      EXPECT_TRUE(
+          std::equal(words.begin(), words.begin() + static_cast<Index>(others), expected.begin()))
+          << name << " with d = " << d;
+      EXPECT_TRUE(std::ranges::none_of(words, [](float word) { return std::isnan(word); })) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, MaskedKernel, testing::ValuesIn(masked_names()),
+                         [](const auto& tested) { return test_name(tested.param); });
+
+// Of the kernels that take none, each says so.
+TEST(MaskedKernels, OthersRefuseMasks) {
+  for (const TestedKernel& kernel : tested_kernels()) {
+    Problem problem = kernel.problem({7, 7, 3});
+    problem.mask = Mask::causal(7, 7);
+    if (!kernel.kernel->takes_masks) {
+      EXPECT_THROW(static_cast<void>(kernel.kernel->least_M(problem)), ShapeMismatch)
+          << kernel.name;
+    }
+    problem.mask = Mask::causal(7, 8);
+    EXPECT_THROW(static_cast<void>(kernel.kernel->least_M(problem)), ShapeMismatch) << kernel.name;
+  }
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,68 @@
+// Under masks no kernel moves fewer words than the bounds of its kind, whatever M; a bound of a
+// part of the pairs is none of more; and what windows must move is what a kernel moves.
+
+#include <gtest/gtest.h>
+
+#include "runtime/theory/bounds.hpp"
+#include "runtime/theory/planner.hpp"
+#include "tests/support/random_masks.hpp"
+#include "tests/support/tested_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+Words words_of(const Plan& plan) {
+  const PhaseCost all = total(plan.phases);
+  return all.reads + all.writes;
+}
+
+TEST(MaskedBounds, AreBelowWhatEveryKernelMoves) {
+  RandomMasks random(11);
+  for (int k = 0; k < 300; ++k) {
+    const Shape shape{random.any(1, 300), random.any(1, 300), random.any(1, 16)};
+    const Mask mask = random.expression(shape.n, shape.m).mask;
+    for (TestedKernel kernel : tested_kernels()) {
+      if (!kernel.kernel->takes_masks) {
+        continue;
+      }
+      kernel.mask = mask;
+      const Index M = kernel.least_M(shape) + random.any(0, 3000);
+      const Plan plan = kernel.plan(shape, M);
+      const Task task = task_of(kernel, plan.problem, M);
+      const Bound& bound = largest(lower_bounds(task), schedule_of(kernel, plan.problem.sharing));
+      EXPECT_LE(Words(bound.words), words_of(plan)) << to_string(plan) << ": " << bound.name;
+    }
+  }
+}
+
+// |i - j| <= 128 from nothing: 4 n d + 3 d^2 words, each once, from some M within 1% of
+// 3 d^2 + 5 d + 5 + 2 d (W - 1) on, W = 257.
+TEST(MaskedBounds, AreReachedByWindows) {
+  constexpr Index n = 4096;
+  constexpr Index d = 64;
+  constexpr Index kOnce = 3 * d * d + 5 * d + 5 + 2 * d * 256;
+  Task task{.pass = Pass::backward,
+            .problem = Problem(n, n, d),
+            .memory = kOnce + kOnce / 100,
+            .known = Known::nothing};
+  task.problem.mask = Mask::window(n, n, 128, 128);
+  EXPECT_EQ(largest(lower_bounds(task)).words, 4 * n * d + 3 * d * d);
+  EXPECT_EQ(choices(task).front().words, Words(4 * n * d + 3 * d * d));
+  task.memory = kOnce - kOnce / 100;
+  EXPECT_GT(choices(task).front().words, Words(4 * n * d + 3 * d * d));
+}
+
+// Of nothing, only the results move.
+TEST(MaskedBounds, OfNoPairs) {
+  for (const auto& [pass, words] :
+       {std::pair(Pass::forward, 7 * 3 + 7), std::pair(Pass::attention, 7 * 3 + 7),
+        std::pair(Pass::backward, 3 * 3), std::pair(Pass::gradients, 7 * 3 + 2 * 5 * 3)}) {
+    Task task{.pass = pass, .problem = Problem(7, 5, 3), .memory = 100};
+    task.problem.mask = Mask::prefix(7, 5, 0);
+    EXPECT_EQ(largest(lower_bounds(task)).words, words);
+    EXPECT_EQ(choices(task).front().words, Words(words));
+  }
+}
+
+}  // namespace
+}  // namespace redblue

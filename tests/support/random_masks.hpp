@@ -1,0 +1,125 @@
+#pragma once
+// Masks from random expressions of the primitives, each with the table of its pairs by definition.
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "kernels/mask.hpp"
+
+namespace redblue {
+
+// One pair after another.
+struct PairTable {
+  Index n, m;
+  std::vector<bool> live;
+
+  template <class Lives>
+  PairTable(Index queries, Index keys, const Lives& lives) : n(queries), m(keys) {
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < m; ++j) {
+        live.push_back(lives(i, j));
+      }
+    }
+  }
+  [[nodiscard]] bool at(Index i, Index j) const {
+    return live[static_cast<std::size_t>(i * m + j)];
+  }
+  [[nodiscard]] bool meets(Range queries, Index j) const {
+    for (Index i = queries.begin; i < queries.end; ++i) {
+      if (at(i, j)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] Ranges keys(Range queries) const {
+    Ranges ranges;
+    for (Index j = 0; j < m; ++j) {
+      if (meets(queries, j)) {
+        if (ranges.empty() || ranges.back().end < j) {
+          ranges.push_back({j, j});
+        }
+        ranges.back().end = j + 1;
+      }
+    }
+    return ranges;
+  }
+  [[nodiscard]] Index pairs(Range queries, Range keys) const {
+    Index sum = 0;
+    for (Index i = queries.begin; i < queries.end; ++i) {
+      for (Index j = keys.begin; j < keys.end; ++j) {
+        sum += at(i, j) ? 1 : 0;
+      }
+    }
+    return sum;
+  }
+};
+
+struct TabledMask {
+  Mask mask;
+  PairTable table;
+};
+
+class RandomMasks {
+ public:
+  explicit RandomMasks(unsigned seed) : random_(seed) {}
+
+  Index any(Index from, Index to) {
+    return std::uniform_int_distribution<Index>(from, to)(random_);
+  }
+  Range range(Index extent) {
+    const Index begin = any(0, extent - 1);
+    return {begin, any(begin + 1, extent)};
+  }
+
+  TabledMask primitive(Index n, Index m) {
+    const Index shift = m - n;
+    switch (any(0, 4)) {
+      case 0: {
+        return {Mask::causal(n, m),
+                PairTable(n, m, [&](Index i, Index j) { return j <= i + shift; })};
+      }
+      case 1: {
+        const Index left = any(0, n + m);
+        const Index right = any(0, n + m);
+        return {Mask::window(n, m, left, right), PairTable(n, m, [&](Index i, Index j) {
+                  return i + shift - left <= j && j <= i + shift + right;
+                })};
+      }
+      case 2: {
+        const Index keys = any(0, m + 2);
+        return {Mask::prefix(n, m, keys),
+                PairTable(n, m, [&](Index, Index j) { return j < keys; })};
+      }
+      case 3: {
+        const Index first = any(0, n + m);
+        const Range both{first, any(first + 1, first + 5)};
+        const auto in = [&](Index k) { return both.begin <= k && k < both.end; };
+        return {Mask::global(n, m, both),
+                PairTable(n, m, [&](Index i, Index j) { return in(i) || in(j); })};
+      }
+      default:
+        return {Mask::all(n, m), PairTable(n, m, [](Index, Index) { return true; })};
+    }
+  }
+  TabledMask expression(Index n, Index m) {
+    TabledMask sum = primitive(n, m);
+    for (Index more = any(0, 3); more > 0; --more) {
+      const TabledMask other = primitive(n, m);
+      const bool both = any(0, 1) == 0;
+      sum.mask = both ? sum.mask & other.mask : sum.mask | other.mask;
+      const PairTable before = sum.table;
+      sum.table = PairTable(n, m, [&](Index i, Index j) {
+        return both ? before.at(i, j) && other.table.at(i, j)
+                    : before.at(i, j) || other.table.at(i, j);
+      });
+    }
+    return sum;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+}  // namespace redblue
