@@ -5,6 +5,7 @@
 #include "kernels/attention.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
@@ -91,9 +92,43 @@ bool Kernel::needs_forward() const {
   return find_operand(operands, kO.name) != nullptr;
 }
 
-Index Kernel::row_blocks(const Plan& plan) {
-  const Index live = size_of(plan.problem.live_queries());
-  return std::max<Index>(ceil_div(live, plan.blocks["Br"]), 1);
+std::vector<SlowMatrix> left_matrices(const Split& split, const Problem& problem,
+                                      Workspace& workspace) {
+  const Shape live = problem.live_part().shape;
+  std::vector<SlowMatrix> left;
+  for (const Signature& matrix : split.left) {
+    const Index rows = std::max<Index>(matrix.rows_of(live), 1);
+    left.push_back(workspace.matrix(std::string(matrix.name), rows, matrix.cols_of(live))
+                       .holding(matrix.holds));
+  }
+  return left;
+}
+
+Operands with(Operands io, std::vector<SlowMatrix>& left) {
+  for (SlowMatrix& matrix : left) {
+    io.take(matrix);
+  }
+  return io;
+}
+
+KernelSchedule in_stages(Split split) {
+  const auto code = [split](Machine& machine, const Plan& plan, const Operands& io,
+                            Workspace& workspace) {
+    std::vector<SlowMatrix> left = left_matrices(split, plan.problem, workspace);
+    const Operands all = with(io, left);
+    for (const SplitStage& stage : split.stages) {
+      stage.part(machine, plan, all, {0, stage.units(plan.problem, plan.blocks)}, nullptr);
+    }
+  };
+  return {.code = code, .split = std::move(split)};
+}
+
+Index Kernel::units(const Plan& plan) const {
+  Index sum = 0;
+  for (const SplitStage& stage : schedule.split->stages) {
+    sum += stage.units(plan.problem, plan.blocks);
+  }
+  return sum;
 }
 
 Words Kernel::intermediates(const Plan& plan) const {

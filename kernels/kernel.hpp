@@ -78,18 +78,29 @@ using NestOfBlocks = std::function<Nest(const Problem& problem, const Blocks& bl
 // A number of words that blocks decide.
 using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& blocks)>;
 
-// For kernels whose row blocks (the units: Br queries each) are independent, so that several
-// machines may work on different ones. Units write disjoint rows of what they return. Where that is
-// g, each unit writes d rows of `partials`, which reduce() adds in the order of the units.
-struct RowSplit {
-  // Without partials: adds to g, as the whole kernel on one machine does.
+// Units of work that know nothing of each other, so that several machines may work on different
+// ones, and that write disjoint rows.
+struct SplitStage {
+  std::function<Index(const Problem& problem, const Blocks& blocks)> units;
+  // Where the kernel sums into g, each unit writes d rows of `partials`, which reduce() adds in the
+  // order of the units. Without partials: adds to g, as the whole kernel on one machine does.
   std::function<void(Machine& machine, const Plan& plan, const Operands& io, Range units,
                      SlowMatrix* partials)>
       part;
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
                                        bool partials)>
       part_cost;
-  // Empty where nothing is summed.
+};
+
+// For kernels that several machines may work on. One stage begins when the one before it is over.
+struct Split {
+  std::vector<SplitStage> stages;
+  // What the first stage leaves for the next, matrices of live queries: among the results of `io`.
+  // After some of its units the rows [0, left_rows) are there.
+  std::vector<Signature> left = {};
+  std::function<Index(const Problem& problem, const Blocks& blocks, Index units)> left_rows =
+      nullptr;
+  // Of a kernel that sums into g, which has one stage. Else empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>
       reduce = nullptr;
@@ -102,8 +113,15 @@ struct KernelSchedule {
   std::function<void(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace)>
       code;
   // Of kernels that may be split among machines.
-  std::optional<RowSplit> split = std::nullopt;
+  std::optional<Split> split = std::nullopt;
 };
+
+// What one machine runs stage after stage, with what they leave for each other in the workspace.
+KernelSchedule in_stages(Split split);
+// The matrices that stages leave for each other, in a workspace; and with them what a run finds.
+std::vector<SlowMatrix> left_matrices(const Split& split, const Problem& problem,
+                                      Workspace& workspace);
+Operands with(Operands io, std::vector<SlowMatrix>& left);
 
 // What it costs.
 struct Formula {
@@ -179,8 +197,8 @@ struct Kernel {
            (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);
   }
   [[nodiscard]] bool streams_keys() const { return fitting.ahead; }
-  // Of a kernel that may be split: the units of live queries, at least one.
-  [[nodiscard]] static Index row_blocks(const Plan& plan);
+  // Of a kernel that may be split: the units of all stages.
+  [[nodiscard]] Index units(const Plan& plan) const;
   [[nodiscard]] Words intermediates(const Plan& plan) const;
   // The problem with the inputs that this kernel has.
   [[nodiscard]] Problem with_inputs(Problem problem) const {

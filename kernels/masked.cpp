@@ -121,29 +121,56 @@ Plan live_part(const Plan& plan) {
   return live;
 }
 
-RowSplit with_masks(const RowSplit& of, const Kernel& kernel) {
-  RowSplit split = of;
-  split.part = [of, kernel](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                            SlowMatrix* partials) {
+// What a machine finds: live rows, and what stages leave for each other.
+Operands with_left(const LiveOperands& live, const Split& split, const Operands& io) {
+  Operands all = live.io();
+  for (const Signature& matrix : split.left) {
+    all.take(io.out(matrix.name));
+  }
+  return all;
+}
+
+// The first unit of all writes what is dead.
+SplitStage with_masks(const SplitStage& of, bool first, const Split& split, const Kernel& kernel) {
+  SplitStage stage;
+  stage.units = [of, first](const Problem& problem, const Blocks& blocks) -> Index {
+    return none_live(problem) ? (first ? 1 : 0) : of.units(problem.live_part(), blocks);
+  };
+  stage.part = [of, first, split, kernel](Machine& machine, const Plan& plan, const Operands& io,
+                                          Range units, SlowMatrix* partials) {
     if (!none_live(plan.problem)) {
       const LiveOperands live(kernel, plan.problem, io);
-      of.part(machine, live_part(plan), live.io(), units, partials);
+      of.part(machine, live_part(plan), with_left(live, split, io), units, partials);
     }
-    if (units.begin == 0) {
+    if (first && units.begin == 0) {
       write_dead(machine, kernel, plan.problem, io, partials == nullptr);
     }
   };
-  split.part_cost = [of, kernel](const Problem& problem, const Blocks& blocks, Range units,
-                                 bool partials) {
+  stage.part_cost = [of, first, kernel](const Problem& problem, const Blocks& blocks, Range units,
+                                        bool partials) {
     std::vector<PhaseCost> phases;
     if (!none_live(problem)) {
       phases = of.part_cost(problem.live_part(), blocks, units, partials);
     }
-    if (units.begin == 0) {
+    if (first && units.begin == 0) {
       add_dead_cost(phases, kernel, problem, !partials);
     }
     return phases;
   };
+  return stage;
+}
+
+Split with_masks(const Split& of, const Kernel& kernel) {
+  Split split = of;
+  split.stages.clear();
+  for (const SplitStage& stage : of.stages) {
+    split.stages.push_back(with_masks(stage, split.stages.empty(), of, kernel));
+  }
+  if (of.left_rows) {
+    split.left_rows = [of](const Problem& problem, const Blocks& blocks, Index units) {
+      return none_live(problem) ? 0 : of.left_rows(problem.live_part(), blocks, units);
+    };
+  }
   if (of.reduce == nullptr) {
     return split;
   }

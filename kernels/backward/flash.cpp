@@ -98,7 +98,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
                    .dK = io.out("dK"),
                    .dV = io.out("dV"),
                    .dQ = &dQ,
-                   .scale = weighted ? std::nullopt : std::optional(plan.problem.scale())});
+                   .scale = weighted ? std::nullopt : std::optional(plan.problem.scale())},
+                  all_key_blocks(plan.problem, core));
   }
   if (weighted) {
     const Phase phase(machine, "g");
@@ -162,7 +163,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                     .writes = n,
                     .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
                     .flops = 0};
-  const PhaseCost core = key_gradients_cost("core", problem, core_blocks(blocks), AddsTo::dQ_dK_dV);
+  const PhaseCost core = key_gradients_cost("core", problem, core_blocks(blocks), AddsTo::dQ_dK_dV,
+                                            all_key_blocks(problem, core_blocks(blocks)));
   if (problem.inputs == Inputs::plain) {
     return {v, core};
   }

@@ -16,7 +16,6 @@
 // In units of n^2, with x = d / sqrt(M) and n = m >> d: 14 x^2, and 16 x^2 from nothing.
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -26,7 +25,6 @@
 #include "kernels/parts/rows.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
-#include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
@@ -39,12 +37,12 @@ KeyBlocks key_blocks(const Blocks& blocks) {
   return {.rows = blocks["dKV.Br"], .keys = blocks["dKV.Bc"]};
 }
 
-// L and v of all queries, for the second pass. Given O and L, L is an operand.
-struct OfRows {
-  const SlowMatrix& L;
-  SlowMatrix* made_L;  // L, where the first pass makes it; else null
-  SlowMatrix& v;
-};
+// L and v of all queries, which the first pass leaves for the second; given O and L, L is an
+// operand.
+constexpr Signature kOfRows{"v", &Shape::n, nullptr, Holds::sums};
+const SlowMatrix& L_of(const Operands& io, Start start) {
+  return start == Start::given ? io.in("L") : io.out("L");
+}
 
 template <class Sums>
 void over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I, const Tile& q_t,
@@ -55,17 +53,18 @@ void over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
 }
 
 // dQ_I = c p_I K; v_I; and L_I where it is not given.
-void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Range I, OfRows& of) {
+void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start start, Range I) {
   const float c = by.problem.scale();
   Tile q_t = machine.read(transposed(io.in("Q").row_block(I)));          // Q_I^T (d, r)
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));  // dO_I^T (d, r)
   scale(q_t, c);
-  if (of.made_L != nullptr) {
+  SlowMatrix& v = io.out("v");
+  if (start == Start::nothing) {
     GradientSums sums(machine, by, I.size());
     over_keys(machine, by, io, I, q_t, do_t, sums);
-    auto [dq, l, v] = sums.take_all();
-    machine.write(l, of.made_L->row_block(I));
-    machine.write(v, of.v.row_block(I));
+    auto [dq, l, mean] = sums.take_all();
+    machine.write(l, io.out("L").row_block(I));
+    machine.write(mean, v.row_block(I));
     scale(dq, c);
     machine.write(dq, io.out("dQ").row_block(I));
     return;
@@ -75,8 +74,8 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Range I, 
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));  // O_I^T (d, r)
     add_row_dots(transposed(do_t), transposed(o_t), dots);
   }
-  machine.write(dots, of.v.row_block(I));
-  Tile l = machine.read(of.L.row_block(I));  // L_I (r)
+  machine.write(dots, v.row_block(I));
+  Tile l = machine.read(io.in("L").row_block(I));  // L_I (r)
   KnownGradientSums sums(machine, by, std::move(l), std::move(dots));
   over_keys(machine, by, io, I, q_t, do_t, sums);
   Tile dq = sums.take();  // dQ_I (r, d)
@@ -84,40 +83,34 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Range I, 
   machine.write(dq, io.out("dQ").row_block(I));
 }
 
-void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
-          Start start) {
-  const Index n = plan.problem.shape.n;
-  SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
-  std::optional<SlowMatrix> L;
-  if (start == Start::nothing) {
-    L = workspace.matrix("L", n, 1).holding(Holds::sums);
+void row_part(Machine& machine, const Plan& plan, const Operands& io, Start start, Range units) {
+  const Phase phase(machine, "dQ");
+  const RowPlan by = row_plan(plan.problem, plan.blocks);
+  for (Index unit = units.begin; unit < units.end; ++unit) {
+    row_pass(machine, by, io, start, by.units()[unit]);
   }
-  OfRows of{.L = L ? *L : io.in("L"), .made_L = L ? &*L : nullptr, .v = v};
-  {
-    const Phase phase(machine, "dQ");
-    const RowPlan by = row_plan(plan.problem, plan.blocks);
-    for (const Range I : by.units()) {
-      row_pass(machine, by, io, I, of);
-    }
-  }
+}
+
+void key_part(Machine& machine, const Plan& plan, const Operands& io, Start start, Range units) {
   const Phase phase(machine, "dKV");
   key_gradients(machine, plan.problem, key_blocks(plan.blocks),
                 {.Q = io.in("Q"),
                  .K = io.in("K"),
                  .V = io.in("V"),
                  .dO = io.in("dO"),
-                 .L = of.L,
-                 .v = v,
+                 .L = L_of(io, start),
+                 .v = io.out("v"),
                  .dK = io.out("dK"),
                  .dV = io.out("dV"),
-                 .scale = plan.problem.scale()});
+                 .scale = plan.problem.scale()},
+                units);
 }
 
 // Q, dO and O with v, where O is given; then Q and dO beside the sums, and keys.
-PhaseCost row_pass_cost(const RowPlan& by, Start start) {
+PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
   const Index d = by.problem.shape.d;
   const bool given = start == Start::given;
-  const Units::Sum of = by.units().sum();
+  const Units::Sum of = by.units().sum(units);
   const Words rd = Words(of.rows) * d;
   const Words r = of.largest;
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
@@ -130,9 +123,50 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start) {
           .flops = 2 * products * of.pairs * d};
 }
 
+Range all_row_blocks(const RowPlan& by) {
+  return {0, by.units().size()};
+}
+
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start start) {
-  return {row_pass_cost(row_plan(problem, blocks), start),
-          key_gradients_cost("dKV", problem, key_blocks(blocks), AddsTo::dK_dV)};
+  const RowPlan by = row_plan(problem, blocks);
+  const KeyBlocks keys = key_blocks(blocks);
+  return {row_pass_cost(by, start, all_row_blocks(by)),
+          key_gradients_cost("dKV", problem, keys, AddsTo::dK_dV, all_key_blocks(problem, keys))};
+}
+
+SplitStage row_stage(Start start) {
+  return {.units = [](const Problem& problem,
+                      const Blocks& blocks) { return row_plan(problem, blocks).units().size(); },
+          .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                          SlowMatrix*) { row_part(machine, plan, io, start, units); },
+          .part_cost = [start](const Problem& problem, const Blocks& blocks, Range units,
+                               bool) -> std::vector<PhaseCost> {
+            return {row_pass_cost(row_plan(problem, blocks), start, units)};
+          }};
+}
+
+SplitStage key_stage(Start start) {
+  return {.units =
+              [](const Problem& problem, const Blocks& blocks) {
+                return all_key_blocks(problem, key_blocks(blocks)).size();
+              },
+          .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                          SlowMatrix*) { key_part(machine, plan, io, start, units); },
+          .part_cost = [](const Problem& problem, const Blocks& blocks, Range units,
+                          bool) -> std::vector<PhaseCost> {
+            return {key_gradients_cost("dKV", problem, key_blocks(blocks), AddsTo::dK_dV, units)};
+          }};
+}
+
+Split split(Start start) {
+  Split split{{row_stage(start), key_stage(start)}, {kOfRows}};
+  if (start == Start::nothing) {
+    split.left.push_back(kL);
+  }
+  split.left_rows = [](const Problem& problem, const Blocks& blocks, Index units) {
+    return std::min(problem.shape.n, units * blocks["dQ.Br"]);
+  };
+  return split;
 }
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
@@ -173,8 +207,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
 // Each pass has the whole of M.
 Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   const CostOfBlocks row_pass = [start](const Problem& of, const Blocks& blocks) {
-    return std::vector<PhaseCost>{
-        row_pass_cost(RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d), start)};
+    const RowPlan by(of, blocks["Br"], blocks["Bc"], of.shape.d);
+    return std::vector<PhaseCost>{row_pass_cost(by, start, all_row_blocks(by))};
   };
   const Blocks rows = objective == Objective::time ? fastest(problem, M, row_pass)
                                                    : fewest_words(problem, M, row_pass);
@@ -192,13 +226,8 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .pass = Pass::gradients,
       .operands = {kQ, kK, kV, kdO},
       .returns = {kdQ, kdK, kdV},
-
       .kin = start == Start::given ? "backward/rows" : "backward/rows-onepass",
-      .schedule = {.code =
-                       [start](Machine& machine, const Plan& plan, const Operands& io,
-                               Workspace& workspace) {
-                         code(machine, plan, io, workspace, start);
-                       }},
+      .schedule = in_stages(split(start)),
       .formula = {
           .cost = [start](const Problem& problem,
                           const Blocks& blocks) { return cost(problem, blocks, start); },

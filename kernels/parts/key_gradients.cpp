@@ -67,9 +67,15 @@ std::vector<Passing> passing(const Units& units, Range J, Index rows) {
 
 }  // namespace
 
-void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x) {
+Range all_key_blocks(const Problem& problem, KeyBlocks by) {
+  return {0, ceil_div(problem.shape.m, by.keys)};
+}
+
+void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
+                   Range which) {
   const Units units = Units::of_keys(problem, by.keys);
-  for (const Range J : units) {
+  for (Index unit = which.begin; unit < which.end; ++unit) {
+    const Range J = units[unit];
     Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
     if (x.scale) {
       scale(k_t, *x.scale);
@@ -102,16 +108,18 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
   }
 }
 
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what) {
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what,
+                             Range units) {
   const Index d = problem.shape.d;
-  const Units::Sum of = Units::of_keys(problem, by.keys).sum();
+  const Units::Sum of = Units::of_keys(problem, by.keys).sum(units);
   const bool adds_to_dQ = what == AddsTo::dQ_dK_dV;
   // Queries after the first keys that they meet.
-  const Words again = of.met.overflowed() ? of.met : Words(of.met.value() - problem.shape.n);
+  const Words again = !adds_to_dQ           ? Words(0)
+                      : of.met.overflowed() ? of.met
+                                            : Words(of.met.value() - problem.shape.n);
   return {.path = std::move(path),
-          .reads = Words(2) * of.rows * d + of.met * (2 * Words(d) + 2) +
-                   (adds_to_dQ ? again * d : Words(0)),
-          .writes = Words(2) * problem.shape.m * d + (adds_to_dQ ? of.met * d : Words(0)),
+          .reads = Words(2) * of.rows * d + of.met * (2 * Words(d) + 2) + again * d,
+          .writes = Words(2) * of.rows * d + (adds_to_dQ ? of.met * d : Words(0)),
           .peak = peak(d, std::min(of.longest, by.rows), of.largest),
           .flops = (adds_to_dQ ? 10 : 8) * of.pairs * d};
 }

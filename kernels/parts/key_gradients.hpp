@@ -37,8 +37,12 @@ struct KeyBlocks {
 // Whether p K is added to dQ.
 enum class AddsTo : std::uint8_t { dK_dV, dQ_dK_dV };
 
-void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x);
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what);
+// Of some blocks of keys: all of them, where p K is added to dQ.
+void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
+                   Range units);
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what,
+                             Range units);
+Range all_key_blocks(const Problem& problem, KeyBlocks by);
 // The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
 // beside enough queries to keep the registers busy.
 KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective);

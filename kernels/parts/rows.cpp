@@ -517,13 +517,14 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   return RowPlan(problem, best_r, best_c, w).blocks();
 }
 
-CostOfBlocks whole_cost(const decltype(RowSplit::part_cost)& part_cost) {
+CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost) {
   return [part_cost](const Problem& problem, const Blocks& blocks) {
     return part_cost(problem, blocks, {0, RowPlan(problem, blocks).units().size()}, false);
   };
 }
 
-Kernel row_kernel(const RowUnit& unit, const decltype(RowSplit::part_cost)& part_cost, Pass pass) {
+Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost,
+                  Pass pass) {
   const bool sums = pass == Pass::backward;
   const CostOfBlocks cost = whole_cost(part_cost);
   const auto part = [unit](Machine& machine, const Plan& plan, const Operands& io, Range units,
@@ -533,15 +534,18 @@ Kernel row_kernel(const RowUnit& unit, const decltype(RowSplit::part_cost)& part
       unit(machine, by, io, which, partials);
     }
   };
+  const auto units = [](const Problem& problem, const Blocks& blocks) {
+    return RowPlan(problem, blocks).units().size();
+  };
   Kernel kernel;
   kernel.pass = pass;
   kernel.shares_keys = true;
   kernel.schedule = {
       .code =
-          [part](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-            part(machine, plan, io, {0, Kernel::row_blocks(plan)}, nullptr);
+          [part, units](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+            part(machine, plan, io, {0, units(plan.problem, plan.blocks)}, nullptr);
           },
-      .split = RowSplit{.part = part, .part_cost = part_cost}};
+      .split = Split{{{.units = units, .part = part, .part_cost = part_cost}}}};
   kernel.formula = {.cost = cost};
   kernel.fitting = {
       .fit =

@@ -195,8 +195,8 @@ using RowUnit = std::function<void(Machine& machine, const RowPlan& by, const Op
 
 // A kernel from what it does with one row block and what some of them cost; it sums into g, or
 // returns O and L. The caller names it and what it is given.
-Kernel row_kernel(const RowUnit& unit, const decltype(RowSplit::part_cost)& part_cost, Pass pass);
+Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost, Pass pass);
 // The cost of all row blocks on one machine.
-CostOfBlocks whole_cost(const decltype(RowSplit::part_cost)& part_cost);
+CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost);
 
 }  // namespace redblue

@@ -37,7 +37,7 @@ Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
       {"origins", checkpoint.origins},
       {"forward_done", checkpoint.forward_done},
       {"forward", checkpoint.forward ? counts_json(*checkpoint.forward) : Json()},
-      {"units", checkpoint.row_blocks},
+      {"units", checkpoint.units},
       {"counted", counts_json(checkpoint.counted)},
       {"sum", checkpoint.sum.size()},
   };
@@ -82,7 +82,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   if (!json.at("forward").is_null()) {
     checkpoint.forward = parse_run_counts(json.at("forward"));
   }
-  checkpoint.row_blocks = json.at("units").get<Index>();
+  checkpoint.units = json.at("units").get<Index>();
   checkpoint.counted = parse_run_counts(json.at("counted"));
   checkpoint.sum.resize(json.at("sum").get<std::size_t>());
   const auto sum = std::as_writable_bytes(std::span(checkpoint.sum));

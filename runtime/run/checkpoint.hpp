@@ -1,5 +1,5 @@
 #pragma once
-// The state of a run between two row blocks, and its file: small, written whole or not at all, with
+// The state of a run between two units, and its file: small, written whole or not at all, with
 // a checksum over its content.
 
 #include <cstdint>
@@ -22,9 +22,10 @@ struct Checkpoint {
   std::map<std::string, std::string> origins;
   bool forward_done = false;         // also where the run has no forward part
   std::optional<RunCounts> forward;  // the counts of the forward part, once it is done
-  // The part that runs: the number of row blocks that are done, the counts so far and, where the
-  // part sums over row blocks, the sum so far.
-  Index row_blocks = 0;
+  // The part that runs: the number of units that are done, the counts so far and, where the part
+  // sums over row blocks, the sum so far; where it has several stages, what they leave for each
+  // other.
+  Index units = 0;
   RunCounts counted{
       .phases = {}, .total = {}, .largest = 0, .span = 0, .seconds = RunCounts::Seconds()};
   std::vector<float> sum;

@@ -97,22 +97,22 @@ std::optional<RunCounts> Resumption::forward_counts() const {
 void Resumption::finish_forward(const RunCounts& counts) {
   checkpoint_.forward = counts;
   checkpoint_.forward_done = true;
-  checkpoint_.row_blocks = 0;
+  checkpoint_.units = 0;
   if (asked()) {
     write();
   }
 }
 
 Steps Resumption::steps() {
-  if (!resumes_ || checkpoint_.row_blocks == 0) {
+  if (!resumes_ || checkpoint_.units == 0) {
     return {};
   }
-  resumed_at_ = checkpoint_.row_blocks;
-  return {.first = checkpoint_.row_blocks, .before = checkpoint_.counted};
+  resumed_at_ = checkpoint_.units;
+  return {.first = checkpoint_.units, .before = checkpoint_.counted, .left = checkpoint_.sum};
 }
 
-void Resumption::keep(Index row_blocks, const RunCounts& counts, std::vector<float> sum) {
-  checkpoint_.row_blocks = row_blocks;
+void Resumption::keep(Index units, const RunCounts& counts, std::vector<float> sum) {
+  checkpoint_.units = units;
   checkpoint_.counted = counts;
   checkpoint_.sum = std::move(sum);
   write();

@@ -51,7 +51,7 @@ class Resumption {
   [[nodiscard]] const std::vector<float>& sum() const { return checkpoint_.sum; }
   // Writes a checkpoint: the number of row blocks that are done, the counts so far, and the sum of
   // a part that sums over row blocks.
-  void keep(Index row_blocks, const RunCounts& counts, std::vector<float> sum);
+  void keep(Index units, const RunCounts& counts, std::vector<float> sum);
 
   // Without its checkpoint, a run that is ended begins anew.
   void remove_checkpoint() const { std::filesystem::remove(path_); }

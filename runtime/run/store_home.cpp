@@ -289,22 +289,27 @@ File StoreHome::brought_before(const std::string& operand) {
   return nullptr;
 }
 
-// `begun`: an earlier run has written a part of it.
+// `begun`: an earlier run has written a part of it, if it came to its stage.
 File StoreHome::open_result(const Signature& operand, const Shape& shape, bool begun) {
   const std::string name = temporary_name(operand.name);
-  return begun ? store_.open(name, StoredMatrix::Expect::left_open)
-               : store_.fresh(name, operand.rows_of(shape), operand.cols_of(shape), life(),
-                              {.apart = resumption_.asked()});
+  return begun && std::filesystem::exists(store_.path(name))
+             ? store_.open(name, StoredMatrix::Expect::left_open)
+             : store_.fresh(name, operand.rows_of(shape), operand.cols_of(shape), life(),
+                            {.apart = resumption_.asked()});
 }
 
 // In steps, the rows of a result are on disk when they are done. A sum over row blocks is in the
-// checkpoint instead, because the next row block changes it.
+// checkpoint instead, because the next row block changes it; so is what stages leave for each
+// other.
 void StoreHome::run(Part& part, const RunHook& hook) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const bool in_steps = resumption_.asked() && kernel.schedule.split;
   const bool sums = in_steps && kernel.schedule.split->reduce != nullptr;
   Steps steps = in_steps ? resumption_.steps() : Steps();
   const bool begun = steps.before.has_value();
+  if (sums) {
+    steps.left.clear();  // the sum, which is in g
+  }
 
   results_.clear();
   std::vector<SlowMatrix> matrices;
@@ -325,14 +330,16 @@ void StoreHome::run(Part& part, const RunHook& hook) {
     }
   }
   if (in_steps) {
-    steps.after = [&](Index done, const RunCounts& counts) {
+    steps.after = [&](Index done, const RunCounts& counts, std::vector<float> left) {
       store_.ledger().begin(Purpose::checkpoints);
       if (!sums) {
         for (const auto& [name, file] : results_) {
-          file->matrix()->flush();
+          if (file->matrix() != nullptr) {  // else a later stage writes it
+            file->matrix()->flush();
+          }
         }
       }
-      resumption_.keep(done, counts, sums ? sum_of(io) : std::vector<float>());
+      resumption_.keep(done, counts, sums ? sum_of(io) : std::move(left));
       store_.ledger().begin(Purpose::kernel);
     };
   }

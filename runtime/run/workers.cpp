@@ -4,9 +4,11 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 #include "kernels/fit.hpp"
+#include "memsim/host_access.hpp"
 #include "memsim/workspace.hpp"
 #include "runtime/observe/phase_clock.hpp"
 
@@ -17,25 +19,22 @@ bool splits(const Kernel& kernel, const Team& team) {
   return team.heads == 1 && team.workers > 1 && kernel.schedule.split.has_value();
 }
 
-// The row blocks of one worker: as many as others have; under a mask, with as many live pairs.
-Range units_of(const Plan& plan, Index worker, Index workers) {
-  const Index units = Kernel::row_blocks(plan);
+// The units of one worker: as many as others have; under a mask, with as many flops.
+Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index workers) {
+  const Index units = stage.units(plan.problem, plan.blocks);
   if (plan.problem.mask.full()) {
     return share_of(units, worker, workers);
   }
-  const Problem live = plan.problem.live_part();
-  const auto pairs_before = [&](Index unit) {
-    const Range queries{0, std::min(unit * plan.blocks["Br"], live.shape.n)};
-    return queries.size() == 0
-               ? 0
-               : static_cast<double>(live.pairs(queries, {0, live.shape.m}).value());
+  const auto flops_before = [&](Index unit) {
+    const PhaseCost cost = total(stage.part_cost(plan.problem, plan.blocks, {0, unit}, false));
+    return static_cast<double>(cost.flops.value());
   };
-  const auto all = static_cast<double>(plan.problem.pairs().value());
-  const auto first = [&](Index of) {  // the first row block with that worker's share before it
+  const double all = flops_before(units);
+  const auto first = [&](Index of) {  // the first unit with that worker's share before it
     const double share = all * static_cast<double>(of) / static_cast<double>(workers);
     return of == workers
                ? units
-               : largest(units, [&](Index unit) { return pairs_before(unit - 1) < share; });
+               : largest(units, [&](Index unit) { return flops_before(unit - 1) < share; });
   };
   return {worker == 0 ? 0 : first(worker), first(worker + 1)};
 }
@@ -100,6 +99,32 @@ void add(const RunCounts& before, RunCounts& counts) {
   counts.seconds->total += before.seconds->total;
 }
 
+// The rows of what stages leave for each other that are there after so many units, and back.
+std::vector<float> left_words(const Split& split, const Plan& plan, Index units,
+                              const std::vector<SlowMatrix>& left) {
+  std::vector<float> all;
+  const Index rows = left.empty() ? 0 : split.left_rows(plan.problem, plan.blocks, units);
+  for (const SlowMatrix& matrix : left) {
+    std::vector<float> words(static_cast<std::size_t>(rows * matrix.cols()));
+    if (rows > 0) {
+      HostAccess::get(matrix, {0, rows}, words);
+    }
+    all.insert(all.end(), words.begin(), words.end());
+  }
+  return all;
+}
+
+void put_left(std::vector<SlowMatrix>& left, const std::vector<float>& words) {
+  if (words.empty()) {
+    return;
+  }
+  const std::size_t each = words.size() / left.size();  // all have one column
+  for (std::size_t k = 0; k < left.size(); ++k) {
+    HostAccess::put(left[k], {0, static_cast<Index>(each)},
+                    std::span(words).subspan(k * each, each));
+  }
+}
+
 // One worker. It is constructed on its thread, so that its memory is near its core.
 struct Worker {
   explicit Worker(Index M) : machine(M), clock(machine) {}
@@ -124,11 +149,12 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
     }
     return phases;
   }
-  const RowSplit& split = *kernel.schedule.split;
+  const Split& split = *kernel.schedule.split;
   const bool sums = split.reduce != nullptr;
-  const Range units = units_of(plan, worker, team.workers);
-  if (units.size() > 0) {
-    phases = split.part_cost(plan.problem, plan.blocks, units, sums);
+  for (const SplitStage& stage : split.stages) {
+    if (const Range units = units_of(stage, plan, worker, team.workers); units.size() > 0) {
+      add_to(phases, stage.part_cost(plan.problem, plan.blocks, units, sums));
+    }
   }
   const Range rows = share_of(plan.problem.shape.d, worker, team.workers);
   if (sums && rows.size() > 0) {
@@ -161,7 +187,7 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
   if (!splits(kernel, team) || kernel.schedule.split->reduce == nullptr) {
     return 0;
   }
-  return Words(Kernel::row_blocks(plan)) * plan.problem.shape.d * plan.problem.shape.d;
+  return Words(kernel.units(plan)) * plan.problem.shape.d * plan.problem.shape.d;
 }
 
 TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
@@ -185,14 +211,14 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   TeamRun run{.counts = nothing(cost_of_team(kernel, plan, team)), .unpinned = {}};
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
-    const RowSplit& split = *kernel.schedule.split;
+    const Split& split = *kernel.schedule.split;
     RamWorkspace workspace;
     std::optional<SlowMatrix> partials;
     if (split.reduce != nullptr) {
-      partials = workspace
-                     .matrix("partial g", Kernel::row_blocks(plan) * plan.problem.shape.d,
-                             plan.problem.shape.d)
-                     .holding(Holds::sums);
+      partials =
+          workspace
+              .matrix("partial g", kernel.units(plan) * plan.problem.shape.d, plan.problem.shape.d)
+              .holding(Holds::sums);
     }
     const auto in_parts = [&](const auto& part_of_worker, const auto& code) {
       run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
@@ -202,10 +228,14 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
         }
       });
     };
-    in_parts([&](Index worker) { return units_of(plan, worker, team.workers); },
-             [&](Machine& machine, Range units) {
-               split.part(machine, plan, heads.front(), units, partials ? &*partials : nullptr);
-             });
+    std::vector<SlowMatrix> left = left_matrices(split, plan.problem, workspace);
+    const Operands io = with(heads.front(), left);
+    for (const SplitStage& stage : split.stages) {
+      in_parts([&](Index worker) { return units_of(stage, plan, worker, team.workers); },
+               [&](Machine& machine, Range units) {
+                 stage.part(machine, plan, io, units, partials ? &*partials : nullptr);
+               });
+    }
     if (partials) {
       in_parts([&](Index worker) { return share_of(plan.problem.shape.d, worker, team.workers); },
                [&](Machine& machine, Range rows) {
@@ -252,11 +282,21 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
       return;
     }
     kernel.check(plan, io);
-    for (Index unit = steps.first; unit < Kernel::row_blocks(plan); ++unit) {
-      kernel.schedule.split->part(machine, plan, io, {unit, unit + 1}, nullptr);
-      if (steps.after) {
-        steps.after(unit + 1, so_far());
+    const Split& split = *kernel.schedule.split;
+    std::vector<SlowMatrix> left = left_matrices(split, plan.problem, workspace);
+    put_left(left, steps.left);
+    const Operands all = with(io, left);
+    Index first = 0;  // of the stage's units
+    for (const SplitStage& stage : split.stages) {
+      const Index units = stage.units(plan.problem, plan.blocks);
+      for (Index unit = std::max<Index>(steps.first - first, 0); unit < units; ++unit) {
+        stage.part(machine, plan, all, {unit, unit + 1}, nullptr);
+        if (steps.after) {
+          const Index done = first + unit + 1;
+          steps.after(done, so_far(), left_words(split, plan, done, left));
+        }
       }
+      first += units;
     }
   };
   if (hook) {

@@ -1,7 +1,7 @@
 #pragma once
-// Worker threads, each with a Machine of M words. A kernel that splits by rows is distributed by
-// row blocks, independent heads are distributed whole. Neither the blocks nor the order of any sum
-// depends on the number of workers, and so no bit of a result does.
+// Worker threads, each with a Machine of M words. A kernel that splits is distributed by blocks of
+// rows, or of keys, independent heads are distributed whole. Neither the blocks nor the order of
+// any sum depends on the number of workers, and so no bit of a result does.
 
 #include <functional>
 #include <optional>
@@ -52,13 +52,14 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
                     const RunHook& hook = nullptr);
 
-// A run on one machine, row block by row block.
+// A run on one machine, unit by unit of all stages.
 struct Steps {
-  Index first = 0;                                 // row blocks before it are done
+  Index first = 0;                                 // units before it are done
   std::optional<RunCounts> before = std::nullopt;  // what was counted for these
-  // Called after each row block with the number of blocks that are done and the counts so far,
-  // `before` included.
-  std::function<void(Index done, const RunCounts& counts)> after = nullptr;
+  std::vector<float> left = {};                    // and what they left for the next stage
+  // Called after each unit with the number of units that are done, the counts so far, `before`
+  // included, and what is left for the next stage so far.
+  std::function<void(Index done, const RunCounts& counts, std::vector<float> left)> after = nullptr;
 };
 
 // Runs the kernel on one machine within the hook, with intermediates in the caller's workspace: in

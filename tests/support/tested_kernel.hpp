@@ -53,7 +53,7 @@ struct TestedKernel {
     return kernel->formula.cost(problem(shape), blocks);
   }
   [[nodiscard]] bool streams_keys() const { return kernel->streams_keys(); }
-  [[nodiscard]] const std::optional<RowSplit>& split() const { return kernel->schedule.split; }
+  [[nodiscard]] const std::optional<Split>& split() const { return kernel->schedule.split; }
 };
 
 inline std::vector<TestedKernel> tested_kernels() {

@@ -189,9 +189,7 @@ class Teams : public testing::TestWithParam<std::string> {
     const Index least = kernel_.least_M(tested.shape);
     return kernel_.plan(tested.shape, least + least * tested.spare / 100);
   }
-  static Index units_of(const Plan& plan) {
-    return ceil_div(plan.problem.shape.n, plan.blocks["Br"]);
-  }
+  [[nodiscard]] Index units_of(const Plan& plan) const { return kernel_.kernel->units(plan); }
 };
 
 // For any number of workers: the bits of one worker's results; the counts of the formulas, phase
@@ -439,6 +437,7 @@ TEST(Workers, TheseKernelsSplit) {
   EXPECT_EQ(split_kernels(),
             (std::vector<std::string>{"forward/rows", "attention/rows", "backward/rows",
                                       "backward/rows-onepass", "backward/score-rows",
+                                      "gradients/rows-keys", "gradients/rows-keys-onepass",
                                       "forward/rows-shared", "attention/rows-shared",
                                       "backward/rows-shared", "backward/rows-onepass-shared"}));
 }
