@@ -28,15 +28,27 @@ struct Line {
   }
 };
 
-// The sum over t in [0, count) of the larger of two.
-Wide sum_of_larger(const Line& a, const Line& b, Wide count) {
-  const Line over{a.first - b.first, a.step - b.step};
-  if (over.of(0) < 0 || (over.of(0) == 0 && over.step < 0)) {
-    return sum_of_larger(b, a, count);
+// The line through what grows evenly, which is `count` numbers.
+template <class Of>
+Line line_through(const Of& of, Index count) {
+  const Wide first = of(0);
+  return {first, count > 1 ? of(1) - first : 0};
+}
+
+// The sum over t in [0, count) of the smaller of a line and a number.
+Wide sum_of_smaller(const Line& line, Wide most, Wide count) {
+  // From some t on, or up to some t, the line is above it.
+  const Wide first = std::max(line.of(0), line.of(count - 1));
+  if (first <= most) {
+    return line.sum(0, count);
   }
-  // a is the larger up to the last t at which it is not below b.
-  const Wide until = over.step >= 0 ? count : std::min(count, over.first / -over.step + 1);
-  return a.sum(0, until) + b.sum(until, count);
+  if (std::min(line.of(0), line.of(count - 1)) >= most) {
+    return count * most;
+  }
+  const Wide steps = (most - line.first) / line.step;  // rounded to 0: from here on the other side
+  const Wide until = steps + 1;
+  return line.step > 0 ? line.sum(0, until) + (count - until) * most
+                       : until * most + line.sum(until, count);
 }
 
 // The sum over the queries of edge.of(query), held in `to`.
@@ -75,73 +87,18 @@ Index longest_of(const Ranges& ranges) {
   return longest;
 }
 
-// What groups of a run meet, group t beginning at the query first + t step: of each segment the
-// first key, or the end of the segment before where that comes later, and the end.
-class GroupLines {
- public:
-  GroupLines(const MaskRun& run, Index first, Index size, Index step) {
-    for (const auto& [begin, end] : run.live) {
-      begins_.push_back(line(begin, first, step));
-      ends_.push_back(line(end, first + size - 1, step));
-    }
+// The keys that the queries [first, first + size) of a run meet. Of two ranges that are apart for
+// each query these are one only where both move, and then for every group of the run, or for none:
+// along the run the number grows evenly, and so does each range.
+Wide met_in_run(const MaskRun& run, Index first, Index size) {
+  Wide keys = 0;
+  Index before = 0;  // the end of the last range
+  for (const MaskSegment& segment : run.live) {
+    const auto [begin, end] = met_by(segment, {first, first + size});
+    keys += end - std::max(begin, before);
+    before = end;
   }
-  [[nodiscard]] Wide of(Wide t) const {
-    Wide keys = 0;
-    for (std::size_t s = 0; s < ends_.size(); ++s) {
-      keys += ends_[s].of(t) - std::max(begins_[s].of(t), before(s).of(t));
-    }
-    return keys;
-  }
-  [[nodiscard]] Wide sum(Wide count) const {
-    Wide keys = 0;
-    for (std::size_t s = 0; s < ends_.size(); ++s) {
-      keys += ends_[s].sum(0, count) - sum_of_larger(begins_[s], before(s), count);
-    }
-    return keys;
-  }
-  // Where of() may bend between two numbers of groups.
-  void add_bends(std::vector<Wide>& bends) const {
-    for (std::size_t s = 0; s < ends_.size(); ++s) {
-      const Line apart{begins_[s].first - before(s).first, begins_[s].step - before(s).step};
-      if (apart.step != 0) {
-        const Wide at = -apart.first / apart.step;
-        bends.insert(bends.end(), {at - 1, at, at + 1});
-      }
-    }
-  }
-
- private:
-  static Line line(MaskEdge edge, Index query, Index step) {
-    return {edge.of(query), edge.moves ? step : 0};
-  }
-  [[nodiscard]] Line before(std::size_t s) const { return s == 0 ? Line{0, 0} : ends_[s - 1]; }
-
-  std::vector<Line> begins_, ends_;
-};
-
-// Of `count` groups of a run: the keys that one and the next both meet, at most so many of two. Two
-// groups together are a larger one, whose keys are those of both less what they share.
-Wide shared_in_run(const MaskRun& run, Index first, Index size, Wide count, Wide most) {
-  const GroupLines one(run, first, size, size), two(run, first, 2 * size, size);
-  const auto shared = [&](Wide t) { return one.of(t) + one.of(t + 1) - two.of(t); };
-  std::vector<Wide> bends;
-  one.add_bends(bends);
-  two.add_bends(bends);
-  for (std::size_t k = 0, own = bends.size(); k < own; ++k) {
-    bends.push_back(bends[k] - 1);  // of the next group
-  }
-  bends.insert(bends.end(), {0, count - 1});
-  std::ranges::sort(bends);
-  Wide sum = 0;
-  for (std::size_t k = 0; k + 1 < bends.size(); ++k) {
-    const Wide from = std::max<Wide>(bends[k], 0);
-    const Wide to = std::min<Wide>(bends[k + 1], count - 1);
-    if (from < to) {
-      const Wide step = to - from > 1 ? shared(from + 1) - shared(from) : 0;
-      sum -= sum_of_larger({-shared(from), -step}, {-most, 0}, to - from);
-    }
-  }
-  return sum;
+  return keys;
 }
 
 void sort_and_join(Ranges& ranges) {
@@ -225,20 +182,20 @@ enum class Join : std::uint8_t { both, either };
 // Where edges that stay meet edges that move, their order changes: queries between two such places
 // have all edges in one order.
 std::vector<Index> changes(const MaskRun& a, const MaskRun& b, Range queries) {
-  std::vector<MaskEdge> edges;
+  std::vector<Index> stay, move;
   for (const MaskRun* run : {&a, &b}) {
-    for (const auto& [begin, end] : run->live) {
-      edges.insert(edges.end(), {begin, end});
+    for (const auto& segment : run->live) {
+      for (const MaskEdge edge : {segment.begin, segment.end}) {
+        (edge.moves ? move : stay).push_back(edge.at);
+      }
     }
   }
   std::vector<Index> places = {queries.begin, queries.end};
-  for (const MaskEdge stays : edges) {
-    for (const MaskEdge moves : edges) {
-      if (!stays.moves && moves.moves) {
-        for (const Index place : {stays.at - moves.at, stays.at - moves.at + 1}) {
-          if (queries.begin < place && place < queries.end) {
-            places.push_back(place);
-          }
+  for (const Index stays : stay) {
+    for (const Index moves : move) {
+      for (const Index place : {stays - moves, stays - moves + 1}) {
+        if (queries.begin < place && place < queries.end) {
+          places.push_back(place);
         }
       }
     }
@@ -364,7 +321,8 @@ Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs) {
 Mask Mask::called(std::string spec) const {
   Mask mask = *this;
   mask.spec_ = std::move(spec);
-  if (!full() && pairs({0, queries()}, {0, keys()}) == Words(queries()) * keys()) {
+  if (!full() && runs().size() == 1 &&
+      runs().front().live == std::vector<MaskSegment>{{{0, false}, {keys(), false}}}) {
     mask.data_ = nullptr;
   }
   return mask;
@@ -378,6 +336,9 @@ std::size_t Mask::index_of(Index query) const {
 
 Ranges Mask::keys(Range queries) const {
   Ranges ranges;
+  if (queries.size() == 0) {
+    return ranges;
+  }
   for (std::size_t k = index_of(queries.begin);
        k < data_->runs.size() && data_->runs[k].queries.begin < queries.end; ++k) {
     for (const MaskSegment& segment : data_->runs[k].live) {
@@ -423,11 +384,11 @@ Mask::Met Mask::met_by_groups(Range queries, Index size) const {
     const auto& [run, first, count] = stretch;
     const Index last = first + (count - 1) * size;
     if (run != nullptr) {
-      keys += GroupLines(*run, first, size, size).sum(count);
+      const auto met = [&](Index group) { return met_in_run(*run, first + group * size, size); };
+      keys += line_through(met, count).sum(0, count);
     } else {
       keys += size_of(this->keys({first, std::min(first + size, queries.end)}));
     }
-    // Ranges grow and shrink evenly, and so one of the ends has the longest.
     for (const Index group : {first, last}) {
       longest =
           std::max(longest, longest_of(this->keys({group, std::min(group + size, queries.end)})));
@@ -448,7 +409,14 @@ Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
       sum += std::min(size_of(common(*before, keys_of(first))), most);
     }
     if (run != nullptr) {
-      sum += shared_in_run(*run, first, size, count, most);
+      const auto shared = [&](Index group) {  // what two meet, less what both together meet
+        const Index query = first + group * size;
+        return met_in_run(*run, query, size) + met_in_run(*run, query + size, size) -
+               met_in_run(*run, query, 2 * size);
+      };
+      if (count > 1) {
+        sum += sum_of_smaller(line_through(shared, count - 1), most, count - 1);
+      }
     }
     before = keys_of(first + (count - 1) * size);
   });

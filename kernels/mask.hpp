@@ -57,7 +57,7 @@ class Mask {
   // Requires: runs that cut [0, queries), with keys in [0, keys).
   Mask(Index queries, Index keys, std::vector<MaskRun> runs);
   // The primitives, of n queries and m keys; none is full(), even if all pairs are live. Query i
-  // stands beside key i + m - n.
+  // is at key i + m - n.
   // Keys from i + m - n - left to i + m - n + right. Requires: neither is negative.
   static Mask window(Index n, Index m, Index left, Index right);
   // Keys up to i + m - n.
@@ -95,8 +95,8 @@ class Mask {
   // The queries that meet a key.
   [[nodiscard]] const Ranges& live_queries() const { return data_->live; }
 
-  // Of queries that are cut, from the first, into groups of `size`: the keys that the groups meet,
-  // those of one after those of another; and the longest range of keys of any.
+  // The queries are cut into groups of `size`, the last of which may be smaller. `keys` is the sum
+  // over the groups of the keys that they meet, `longest` the longest range of keys of any.
   struct Met {
     Words keys;
     Index longest = 0;
@@ -115,11 +115,12 @@ class Mask {
   // The same pairs with live queries and live keys alone, each by its number among these; full()
   // where these all meet.
   [[nodiscard]] Mask compact() const;
-  // A number that differs where masks do, but by chance.
+  // A hash of the extents and the pairs.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] const std::vector<MaskRun>& runs() const { return data_->runs; }
 
-  // The same pairs, whatever they are called.
+  // The same extents and pairs, whatever they are called. A full() mask has no extents, and equals
+  // another full() one alone.
   friend bool operator==(const Mask& a, const Mask& b) {
     return a.data_ == b.data_ || (!a.full() && !b.full() && a.data_->keys == b.data_->keys &&
                                   a.data_->runs == b.data_->runs);

@@ -201,9 +201,6 @@ Kernel with_masks(Kernel kernel) {
   const Kernel of = kernel;  // what all of these are made of
   kernel.schedule.code = [of](Machine& machine, const Plan& plan, const Operands& io,
                               Workspace& workspace) {
-    if (plan.problem.mask.full()) {
-      return of.schedule.code(machine, plan, io, workspace);
-    }
     if (!none_live(plan.problem)) {
       const LiveOperands live(of, plan.problem, io);
       of.schedule.code(machine, live_part(plan), live.io(), workspace);

@@ -62,8 +62,10 @@ std::string to_string(const Plan& plan) {
     const auto end = std::to_chars(c, c + sizeof c, *plan.problem.softmax_scale).ptr;
     line += " c=" + std::string(c, end);
   }
-  if (!plan.problem.mask.spec().empty()) {
-    line += " mask=" + plan.problem.mask.spec();
+  if (const Mask& mask = plan.problem.mask; !mask.spec().empty()) {
+    line += " mask=" + mask.spec();
+  } else if (!mask.full()) {
+    line += " mask=" + std::to_string(mask.fingerprint());
   }
   line += ":";
   for (const auto& [name, size] : plan.blocks) {

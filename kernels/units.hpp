@@ -23,8 +23,8 @@ class Units : public BlockRanges {
     return which < size() ? met((*this)[which]) : Ranges();
   }
 
-  // Of some units: how many, their rows, and the most rows of one; what they meet, that of one
-  // after that of another, and the longest range of it; and the live pairs.
+  // Of some units: how many, their rows, and the most rows of one; the sum over them of what they
+  // meet, and the longest range that one meets; and the live pairs.
   struct Sum {
     Index units = 0, rows = 0, largest = 0;
     Words met;

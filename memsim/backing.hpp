@@ -88,7 +88,8 @@ class RamBacking : public BorrowedBacking {
   std::vector<float> words_;
 };
 
-// Some rows of another backing, one range after the other.
+// Some rows of another backing, one range after the other. A tile of several ranges is moved a
+// panel at a time, and not fetched ahead.
 class SelectedRows : public Backing {
  public:
   SelectedRows(Backing& whole, std::vector<Range> rows);

@@ -892,7 +892,7 @@ void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
   account(elementwise(f.words()), {f}, {a, divisor});
 }
 
-void divide_by_others_than_0(const View& a, const ConstView& divisor) {
+void divide_unless_0(const View& a, const ConstView& divisor) {
   require(is_column_of(a, divisor.rows()) && is_column_of(divisor, divisor.rows()),
           "a /= divisor: two columns");
   for (Index i = 0; i < a.rows(); ++i) {
@@ -910,21 +910,21 @@ void copy(const ConstView& a, const View& b) {
       std::copy_n(a.at(i, p), a.panel_cols(p), b.at(i, p));
     }
   }
-  account(elementwise(a.words()), {b}, {a});
+  account({}, {b}, {a});
 }
 
 void fill_in_row(const View& a, Index row, Range columns, float value) {
   for (Index j = columns.begin; j < columns.end; ++j) {
     a(row, j) = value;
   }
-  account(elementwise(columns.size()), {a}, {});
+  account({}, {a}, {});
 }
 
 void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float value) {
   for (Index j = columns.begin; j < columns.end; ++j) {
     a_t.of(j, row) = value;
   }
-  account(elementwise(columns.size()), {a_t.of}, {});
+  account({}, {a_t.of}, {});
 }
 
 void add(const View& a, const ConstView& b) {

@@ -25,7 +25,7 @@ void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View
 void multiply(const ConstView& a, const ConstView& b, const View& c);
 void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c);
 
-// The maximum of nothing: finite, for no exponential is of infinity less infinity.
+// The maximum of nothing. Finite: exp(-inf - -inf) would be NaN.
 inline constexpr float kNoMaximum = std::numeric_limits<float>::lowest();
 // maximum_i = max(maximum_i, max_j s_ij).
 void raise_maximum(const ConstView& s, const View& maximum);
@@ -59,8 +59,8 @@ void subtract_rows(const Transposed<View>& a_t, const ConstView& row);
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b);
 // f_ij = a_ij / divisor_i; f may be a.
 void divide_rows(const ConstView& a, const ConstView& divisor, const View& f);
-// a_i /= divisor_i, but where that is 0.
-void divide_by_others_than_0(const View& a, const ConstView& divisor);
+// a_i /= divisor_i where that is not 0.
+void divide_unless_0(const View& a, const ConstView& divisor);
 // a_ij = value, for the columns of one row.
 void fill_in_row(const View& a, Index row, Range columns, float value);
 void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float value);

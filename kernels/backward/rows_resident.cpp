@@ -115,7 +115,6 @@ Kernel backward_rows_resident() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .shares_keys = true,
-
           .kin = "backward/rows-onepass",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

@@ -122,7 +122,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
       exponentiate(p, l.part(K), p);
       multiply(transposed(of_rows.g_t.part({0, a2.rows()}, K)), of_J.a3(), q);
       softmax_gradient(p, q, of_rows.v.part(K), p);
-      live.hide_others(p, 0);
+      live.set_dead(p, 0);
       if (first) {
         multiply(transposed(p), a1.part(K), t);
       } else {
@@ -264,7 +264,6 @@ Kernel backward_rows_xg() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg},
       .shares_keys = true,
-
       .axes = {{"q", "made"}, {"sink", "X and g stay"}},
       .schedule = {.code = code},
       .formula = {.cost = cost, .nest = loop_nest},

@@ -3,8 +3,8 @@
 //
 //   reads and writes   2 n d + n + 2 m d + 2 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
 //
-// With all keys resident, or T = 1, that is each word once. Under a mask it is so with room for the
-// keys that two row blocks next to each other both meet. attention/rows-resident is the same
+// With all keys resident, or T = 1, that is each word once. Of a window it is so with room for
+// the keys that two row blocks next to each other both meet. attention/rows-resident is the same
 // without 2 d^2.
 
 #include <algorithm>
@@ -133,7 +133,6 @@ Kernel forward_rows_resident() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .shares_keys = true,
-
           .kin = "forward/rows",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

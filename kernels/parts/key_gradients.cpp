@@ -31,7 +31,7 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, const Live
   }
   const Tile v_i = machine.read(x.v.row_block(I));  // v_I (r)
   softmax_gradient(f, p, v_i, p);
-  live.hide_others<View>(p, 0);
+  live.set_dead<View>(p, 0);
   return p;
 }
 
@@ -91,7 +91,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
         const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
         multiply_add(q_i, k_t, f);
         exponentiate(f, l_i, f);
-        live.hide_others<View>(f, 0);
+        live.set_dead<View>(f, 0);
       }
       Tile p = score_gradient(machine, x, I, live, f, v_t, dv);
       f.reset();

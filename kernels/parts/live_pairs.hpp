@@ -21,9 +21,9 @@ class LivePairs {
       : problem_(problem), I_(I), J_(J), live_(problem.pairs(I, J)) {}
 
   [[nodiscard]] bool none() const { return live_ == Words(0); }
-  // Sets the dead words of a tile with a row for each query, or of its transpose.
+  // The dead words of a tile with a row for each query, or of its transpose, become `value`.
   template <class Scores>
-  void hide_others(const Scores& s, float value) const {
+  void set_dead(const Scores& s, float value) const {
     if (live_ == Words(I_.size()) * J_.size()) {
       return;
     }

@@ -48,7 +48,7 @@ void OnlineSoftmax::add(const Transposed<View>& s_t, Range K, const Transposed<C
 }
 
 void OnlineSoftmax::divide(const View& column, Range K) const {
-  divide_by_others_than_0(column, sum_.part(K));
+  divide_unless_0(column, sum_.part(K));
 }
 
 void OnlineSoftmax::divide(Tile& accumulator) const {

@@ -25,6 +25,9 @@ Index ResidentPlan::first_resident() const {
 
 // Each unit meets its keys, less those that are there.
 Words ResidentPlan::passing_keys() const {
+  if (resident == problem.shape.m) {
+    return resident - first_resident();
+  }
   const Units all = units();
   const Words met = all.sum().met;
   return met.overflowed() ? met
@@ -82,7 +85,9 @@ std::vector<Resident::Passing> Resident::passing(Index unit) {
     here.push_back(held.keys);
   }
   const Ranges others = without(units_.met(unit), here);
-  const Ranges next = units_.met(unit + 1);
+  // With room for all keys none is dropped.
+  const Ranges next =
+      by_.resident == by_.problem.shape.m ? Ranges{{0, by_.resident}} : units_.met(unit + 1);
 
   std::vector<Held> still;
   for (const auto& [keys, slot] : held_) {

@@ -5,7 +5,8 @@
 // resident, or one block of queries, each word moves once, as few as any algorithm moves.
 //
 // Under a mask the keys that stay are those that the next block meets, too: of a window they roll
-// along with it. With room for all of these, each key is read once.
+// along with it. With room for all of these a key whose blocks are next to each other is read once;
+// with room for all keys, each is.
 
 #include <algorithm>
 #include <optional>

@@ -25,7 +25,7 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
     }
     const View e_t = strip_.part({0, J.size()}, {0, K.size()});
     multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
-    live.hide_others(transposed(e_t), kDeadScore);
+    live.set_dead(transposed(e_t), kDeadScore);
     softmax.raise(transposed(e_t), K, factors_.part({0, K.size()}), {Z.part(K)});
     softmax.add(transposed(e_t), K);
     multiply_add(transposed(e_t), a3.part(at), Z.part(K));
@@ -64,8 +64,8 @@ void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Til
     const View q_t = q_strip_.part({0, J.size()}, {0, K.size()});
     multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
     shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
-    live.hide_others(transposed(e_t), kDeadScore);
-    live.hide_others(transposed(q_t), 0);
+    live.set_dead(transposed(e_t), kDeadScore);
+    live.set_dead(transposed(q_t), 0);
     softmax_.raise(transposed(e_t), K, factors_.part({0, K.size()}), {U_.part(K), Z_.part(K)});
     mean_.follow(softmax_, K, e_t, q_t, delta, U_.part(K), Z_.part(K));
     multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
@@ -112,7 +112,7 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
     exponentiated_product(a2.part(at), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
     softmax_gradient_product(a3.part(at), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t,
                              registers_);
-    live.hide_others(transposed(p_t), 0);
+    live.set_dead(transposed(p_t), 0);
     multiply_add(transposed(p_t), a2.part(at), W_.part(K));
   }
 }

@@ -358,12 +358,38 @@ std::vector<PhaseCost> reduce_gradient_cost(const Problem& problem, const Blocks
        .flops = 0}};
 }
 
+namespace {
+
+// Under a mask the queries of smaller row blocks may have more keys in common: of as many row
+// blocks as there must be, and up to kMore more, those that move the fewest words.
+Index fewest_words_under_mask(const Problem& problem, Index most_rows,
+                              const CostOfBlocks& cost_of) {
+  constexpr Index kMore = 64;
+  const Index n = problem.shape.n;
+  Index best = most_rows;
+  Words fewest;
+  for (Index T = ceil_div(n, most_rows), k = 0; k <= kMore && T + k <= n; ++k) {
+    const Index r = ceil_div(n, T + k);
+    const PhaseCost all = total(cost_of(problem, RowPlan(problem, r, 1, 1).blocks()));
+    if (const Words words = all.reads + all.writes; k == 0 || words < fewest) {
+      best = r;
+      fewest = words;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
 Blocks fewest_words(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const auto [n, m, d] = problem.shape;
   const auto fits = [&](Index r, Index c, Index w) {
     return total(cost_of(problem, RowPlan(problem, r, c, w).blocks())).peak <= Words(M);
   };
-  const Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }));
+  Index r = even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }));
+  if (!problem.mask.full()) {
+    r = fewest_words_under_mask(problem, r, cost_of);
+  }
   const Index c = even(m, largest(std::min(m, M), [&](Index tried) { return fits(r, tried, 1); }));
   const Index w = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, c, tried); }));
   return RowPlan(problem, r, c, w).blocks();

@@ -89,9 +89,11 @@ Json mask_json(const Problem& problem) {
   const auto& [n, m, d] = problem.shape;
   const Mask& mask = problem.mask;
   return {
-      {"spec", mask.spec().empty() ? "full" : mask.spec()},
+      {"spec", !mask.spec().empty() ? mask.spec()
+               : mask.full()        ? "full"
+                                    : "unnamed"},
       {"fingerprint", fmt::format("{:016x}", (mask.full() ? Mask::all(n, m) : mask).fingerprint())},
-      {"pairs", problem.pairs().value()},
+      {"pairs", problem.pairs().overflowed() ? Json() : Json(problem.pairs().value())},
       {"live_queries", size_of(problem.live_queries())},
       {"live_keys", size_of(problem.live_keys())}};
 }

@@ -59,6 +59,9 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   const auto count = [](const Json& from, const char* key) { return from.at(key).get<Index>(); };
   measured.shape = {count(document, "n"), count(document, "m"), count(document, "d")};
   measured.M = count(document, "M");
+  if (document.contains("mask") && document.at("mask").at("spec") != "full") {
+    measured.mask = document.at("mask").at("spec").get<std::string>();
+  }
   for (const auto& [name, size] : part.at("blocks").items()) {
     measured.blocks.add(name, size.get<Index>());
   }
@@ -186,11 +189,10 @@ std::string legend(const Measurement& measurement) {
 }
 
 std::string title(const MeasuredPart& part) {
-  return to_string(Plan{.kernel = part.kernel,
-                        .problem = Problem(part.shape),
-                        .M = part.M,
-                        .blocks = part.blocks,
-                        .phases = {}});
+  Problem problem(part.shape);
+  problem.mask = Mask().called(part.mask);
+  return to_string(Plan{
+      .kernel = part.kernel, .problem = problem, .M = part.M, .blocks = part.blocks, .phases = {}});
 }
 
 }  // namespace
@@ -282,6 +284,9 @@ std::string to_json(const Measurement& measurement) {
   }
   Json json = {{"schema", kSchema}, {"context", context_json(measurement.M_from)}};
   json.update(json_of(kernel_cells(kernel.kernel, kernel.shape, kernel.M)));
+  if (!kernel.mask.empty()) {
+    json["mask"] = kernel.mask;
+  }
   json["via"] = measurement.via;
   json["used"] = std::move(used);
   json["context"]["simd"] = measurement.simd;

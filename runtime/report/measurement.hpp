@@ -31,6 +31,7 @@ struct MeasuredPart {
   Shape shape;
   Index M = 0;
   Blocks blocks;
+  std::string mask = {};  // empty: none was asked for
   std::vector<MeasuredPhase> phases;
   MeasuredPhase total;
 };

@@ -109,6 +109,9 @@ std::string to_table(const NestReport& report) {
 std::string to_json(const NestReport& report) {
   Json json = {{"schema", kSchema}, {"context", context_json(report.M_from)}};
   json.update(json_of(plan_cells(report.plan)));
+  if (report.plan.pass != Pass::product) {
+    json["mask"] = mask_json(report.plan.problem);
+  }
   json["blocks"] = blocks_json(report.plan.blocks);
   json["loops"] = json_of(rows_of(report.lines, line_cells));
   return json.document();

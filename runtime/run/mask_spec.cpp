@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 
 namespace redblue {
@@ -81,8 +83,9 @@ class Parser {
       need('-', "global:A-B");
       const Index last = number("B");
       if (last < first || first >= std::max(n, m)) {
-        refuse(fmt::format("global:{}-{}: expected A <= B, and A below {}, the {} of the problem",
-                           first, last, std::max(n, m), n > m ? "queries" : "keys"));
+        throw RequestError(
+            fmt::format("{}: global:{}-{}: expected A <= B, and A below {}, the number of {}",
+                        said_, first, last, std::max(n, m), n > m ? "queries" : "keys"));
       }
       return Mask::global(n, m, {first, std::min(last, std::max(n, m) - 1) + 1});
     }
@@ -111,7 +114,8 @@ class Parser {
     Index value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (digits.empty() || error != std::errc() || value > kMost) {
-      refuse(fmt::format("{} at position {}: expected a number up to {}", name, first + 1, kMost));
+      throw RequestError(fmt::format("{}: {} at position {}: expected a number up to {}", said_,
+                                     name, first + 1, kMost));
     }
     return value;
   }
@@ -131,7 +135,7 @@ class Parser {
   }
   void need(char c, const char* form) {
     if (!take(c)) {
-      refuse(fmt::format("expected {} at position {}", form, at_ + 1));
+      throw RequestError(fmt::format("{}: expected {} at position {}", said_, form, at_ + 1));
     }
   }
   template <class Is>
@@ -158,7 +162,22 @@ class Parser {
 
 }  // namespace
 
+void check_live_sums(const Problem& problem, Index first_row, std::span<const float> L,
+                     const std::string& who) {
+  for (std::size_t k = 0; k < L.size(); ++k) {
+    const Index row = first_row + static_cast<Index>(k);
+    if (std::isinf(L[k]) && !problem.keys({row, row + 1}).empty()) {
+      throw InputError(fmt::format(
+          "{} is -inf at row {}, where a query meets keys: O and L are of another mask", who, row));
+    }
+  }
+}
+
 Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said) {
+  constexpr Index kMost = Index{1} << 60;
+  if (shape.n > kMost || shape.m > kMost) {
+    throw RequestError(fmt::format("{}: n and m are at most 2^60 under a mask", said));
+  }
   return Parser(spec, shape, said).whole().called(spec);
 }
 

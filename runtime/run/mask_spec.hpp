@@ -5,6 +5,7 @@
 //
 // joined by & and |, of which & binds closer, with brackets. L and R may be inf, or -1: no limit.
 
+#include <span>
 #include <string>
 
 #include "kernels/mask.hpp"
@@ -20,6 +21,10 @@ inline constexpr const char* kMaskSyntax =
 inline bool has_mask(const Request& request) {
   return !request.mask.empty() && request.mask != "full";
 }
+
+// Throws: InputError for -inf in these rows of L, where a query meets a key.
+void check_live_sums(const Problem& problem, Index first_row, std::span<const float> L,
+                     const std::string& who);
 
 // The mask of that name; full() where all pairs live. `said` begins messages: "--mask 'causal'".
 // Throws: RequestError.

@@ -10,6 +10,7 @@
 
 #include "kernels/attention.hpp"
 #include "runtime/run/buffers.hpp"
+#include "runtime/run/mask_spec.hpp"
 #include "runtime/run/verification.hpp"
 #include "runtime/system/input_error.hpp"
 
@@ -91,6 +92,12 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
         reader->second.read_rows({0, reader->second.rows()}, buffer);
       } catch (const InputError& error) {
         throw InputError(fmt::format("{} of {}", operand.name, error.what()));
+      }
+      if (operand.name == kL.name) {
+        for (Index head = 0; head < heads; ++head) {
+          check_live_sums(problem, 0, head_of(operands_, operand, shape, head),
+                          "L of " + reader->second.path().string());
+        }
       }
       continue;
     }

@@ -176,6 +176,9 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
     }
     readers.try_emplace(name, path);
   }
+  if (const auto L = readers.find("L"); L != readers.end() && has_mask(request)) {
+    L->second.accept_minus_infinity();
+  }
   if (readers.contains("O") != readers.contains("L")) {
     throw RequestError(request.said("--in") +
                        ": O without L, or L without O: give both, or neither");

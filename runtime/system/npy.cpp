@@ -364,7 +364,9 @@ void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
       const Index to = in_out(e);
       // The negation catches NaN too. The check precedes the cast, which is undefined beyond the
       // range.
-      if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
+      const bool minus_infinity =
+          minus_infinity_ && value == -std::numeric_limits<Number>::infinity();
+      if (!(std::abs(value) <= std::numeric_limits<float>::max()) && !minus_infinity) {
         refuse(path_, fmt::format("{} at {}; expected finite float32 numbers", value,
                                   place_of(begin + to / cols_, to % cols_)));
       }

@@ -39,8 +39,10 @@ class NpyReader {
   [[nodiscard]] bool is_float32() const { return item_bytes_ == sizeof(float); }
 
   // The rows of the range in C order, float64 rounded to nearest.
+  // -inf is a number of this file, too: L of a query without a key.
+  void accept_minus_infinity() { minus_infinity_ = true; }
   // Requires: the range lies in [0, rows()) and out.size() == range.size() * cols().
-  // Throws: InputError at a NaN, an infinity or a number too large for float32.
+  // Throws: InputError at a NaN, another infinity or a number too large for float32.
   void read_rows(Range range, std::span<float> out) const;
 
  private:
@@ -54,6 +56,7 @@ class NpyReader {
   std::vector<Index> shape_;
   Index cols_ = 0;
   Index item_bytes_ = 0;
+  bool minus_infinity_ = false;
   bool swapped_ = false;  // the file's byte order is not this machine's
   bool fortran_ = false;
 };

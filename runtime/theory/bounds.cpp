@@ -85,6 +85,12 @@ Words gradients(const Problem& problem) {
                                           : Words(n) * d;
 }
 
+// The live pairs.
+Real pairs_of(const Problem& problem) {
+  return problem.mask.full() ? real(problem.shape.n) * real(problem.shape.m)
+                             : real(problem.pairs().value());
+}
+
 // The words that must be touched, each once: of queries and keys those that meet one another, and
 // all words of the results.
 Words compulsory(const Task& task) {
@@ -151,7 +157,7 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
   const Constants k = constants(task.pass, task.problem.sharing);
-  const Real pairs = real(task.problem.pairs().value());
+  const Real pairs = pairs_of(task.problem);
   const Real work = pairs * real(d);
   const Real L = real(n);
   const Real results = real(n) * real(d) + L;
@@ -171,7 +177,7 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
   const Constants k = constants(task.pass, task.problem.sharing);
-  const Real pairs = real(task.problem.pairs().value());
+  const Real pairs = pairs_of(task.problem);
   const Real work = pairs * real(d);
   const Real g = real(d) * real(d);
   const Real sums = real(std::max(n, m)) * real(d);  // the words of the larger of W and T
@@ -208,7 +214,7 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto which = static_cast<std::size_t>(task.problem.sharing);
   constexpr Real kPairs[] = {32, 16, 8};
   constexpr Real kPairsOnce[] = {48, 24, 8};
-  const Real pairs = real(task.problem.pairs().value());
+  const Real pairs = pairs_of(task.problem);
   const Real dQ =
       task.problem.sharing == Sharing::self ? 0 : real(n) * real(d);  // else no sum apart
   const Products scores{.work = 2 * pairs * real(d),

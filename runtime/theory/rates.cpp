@@ -65,8 +65,11 @@ double words_per_flop(const Plan& plan, Index granule) {
 }
 
 double seconds(const Plan& plan, const Rates& rates) {
-  const double words = words_per_flop(plan, rates.granule);
   const double flops = number(total(plan.phases).flops);
+  if (flops == 0) {
+    return 0;  // no pair is live
+  }
+  const double words = words_per_flop(plan, rates.granule);
   if (const KernelRates* curve = curve_of(plan, rates)) {
     return flops * curve->seconds_per_flop(words);
   }

@@ -445,7 +445,7 @@ class Evaluation {
     const Product S = plain_ ? Product(A1, scale_) : Product(A1, X_, S_unit_);
     Rows block(count, keys_);
     Scores s = X_meets_keys_ ? times_product(A1, y_, s_unit_) : times_keys(S, A2_keys_, s_unit_);
-    bury(first, s);
+    set_dead(first, s);
     for (Index r = 0; r < count; ++r) {
       if (in_.mask.full() || !in_.mask.keys({first + r, first + r + 1}).empty()) {
         softmax(first + r, s.value[r], s.error[r], block, r);
@@ -466,9 +466,9 @@ class Evaluation {
     }
   }
 
-  // Gives dead pairs the values of a live one, which is then the larger or smaller in their stead,
-  // and 0 where a row has none. Their f is 0.
-  void bury(Index first, Scores& s) const {
+  // Dead pairs have the values of a live pair of their row, so that no maximum of the row is
+  // theirs; 0 where it has none. Their f is 0.
+  void set_dead(Index first, Scores& s) const {
     for (Index r = 0; r < s.value.rows && !in_.mask.full(); ++r) {
       const Ranges live = in_.mask.keys({first + r, first + r + 1});
       for (Matrix* words : {&s.value, &s.error, &s.dev}) {
@@ -490,7 +490,7 @@ class Evaluation {
       visit(j);
     }
   }
-  void forget_dead(Index i, double* f) const {
+  void clear_dead(Index i, double* f) const {
     if (!in_.mask.full()) {
       each_dead(in_.mask.keys({i, i + 1}), [f](Index j) { f[j] = 0; });
     }
@@ -553,7 +553,7 @@ class Evaluation {
       for (Index j = 0; j < keys_; ++j) {
         f[j] = std::exp(s[j] - row.L);
       }
-      forget_dead(i, f);
+      clear_dead(i, f);
     } else {
       const double top = *std::max_element(s, s + keys_);
       double reach = top;
@@ -562,7 +562,7 @@ class Evaluation {
         reach = std::max(reach, s[j] + ds[j]);
         f[j] = std::exp(s[j] - top);
       }
-      forget_dead(i, f);
+      clear_dead(i, f);
       l = std::accumulate(f, f + keys_, l);
       spread = reach - top;
       row.L = top + std::log(l);
@@ -901,7 +901,7 @@ class Evaluation {
     const Product G = Y_meets_rows_ ? Product(dO, Y_T_, G_unit_) : Product();
     Scores scores =
         Y_meets_rows_ ? times_keys(G, A3_keys_, q_unit_) : times_product(dO, h_, q_unit_);
-    bury(first, scores);
+    set_dead(first, scores);
     const Matrix& q = scores.value;
     const Matrix& dq = scores.error;
     const Matrix& dev_q = scores.dev;

@@ -43,7 +43,9 @@ struct AttentionInput {
   std::span<const float> A1, A2, A3, X, Y;  // n x d, m x d, m x d, d x d, d x d
   std::span<const float> dO, O, L;          // n x d, n x d, n
   float scale = 1;
-  Mask mask = {};  // f = p = 0 of dead pairs; of a query without a key, O = 0 and L = -inf
+  // f = p = 0 of dead pairs; of a query without a key, O = 0 and L = -inf. All words are finite,
+  // those of dead queries and keys, too.
+  Mask mask = {};
 };
 
 // |computed - value| <= bound, element by element; row-major. expected <= bound is what

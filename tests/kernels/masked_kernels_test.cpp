@@ -3,7 +3,7 @@
 //
 //   - It moves the words of its formulas, phase by phase, holds at most their peak, and does at
 //   least
-//     their flops; the loops move the same; it runs at its least M and is refused one below.
+//     their flops. The loops move the same. It runs at its least M and is refused one below.
 //   - Dead queries and keys are not read: NaN stands there. Every word of the results is written.
 //   - The results are those of the double-precision evaluation, within its bound.
 
@@ -202,6 +202,28 @@ TEST_P(MaskedKernel, DeadScoresReachNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, MaskedKernel, testing::ValuesIn(masked_names()),
                          [](const auto& tested) { return test_name(tested.param); });
+
+// With room for all keys each key is read once, whatever the mask; with more room no more words
+// move.
+TEST(MaskedKernels, MoreKeysThatStayAreNeverMoreWords) {
+  RandomMasks random(9);
+  for (int k = 0; k < 200; ++k) {
+    const Shape shape{random.any(1, 60), random.any(1, 60), 3};
+    const TestedKernel kernel =
+        with("attention/rows-resident", random.expression(shape.n, shape.m).mask);
+    const Problem problem = kernel.problem(shape);
+    Blocks blocks{{"Br", random.any(1, 20)}, {"Bc", 2}, {"resident", 1}};
+    Words before;
+    for (Index room = 1; room <= shape.m; ++room) {
+      blocks.set("resident", room);
+      const Words reads = total(kernel.cost(shape, blocks)).reads;
+      EXPECT_TRUE(room == 1 || reads <= before) << room;
+      before = reads;
+    }
+    EXPECT_EQ(before,
+              Words(size_of(problem.live_queries()) + 2 * size_of(problem.live_keys())) * 3);
+  }
+}
 
 // Of the kernels that take none, each says so.
 TEST(MaskedKernels, OthersRefuseMasks) {

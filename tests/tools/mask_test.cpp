@@ -127,6 +127,25 @@ TEST_F(MaskOption, InAStore) {
   EXPECT_FALSE(json("run gradients/rows-keys --verify --mask full" + size).contains("forward"));
 }
 
+// O and L of a mask are given back as files: L is -inf where a query meets no key, and nowhere
+// else.
+TEST_F(MaskOption, TakesWhatItReturned) {
+  const std::string size = " --n 20 --m 12 --d 4 --M 900 --mask ";
+  const Json made = json("run attention/rows --out O=o.npy --out L=l.npy" + size + "causal");
+  EXPECT_EQ(made["mask"]["live_queries"], 12);
+  const Json given =
+      json("run gradients/rows-keys --in O=o.npy --in L=l.npy --seed 1 --verify" + size + "causal");
+  EXPECT_TRUE(given["error"]["ok"]);
+  EXPECT_LT(given["error"]["given_off"].get<double>(), 1e-6);
+  EXPECT_EQ(given["operands"]["L"], "file");
+  expect_refused(
+      process("run gradients/rows-keys --in O=o.npy --in L=l.npy --seed 1" + size + "prefix:3"), 1,
+      "L of l.npy is -inf at row 0, where a query meets keys: O and L are of another");
+  expect_refused(
+      process("run gradients/rows-keys --in O=o.npy --in L=l.npy --seed 1" + size + "full"), 1,
+      "l.npy: -inf at row 0");
+}
+
 // A suite's points may have masks; kernels without are left out where a pattern names several.
 TEST_F(MaskOption, InASuite) {
   directory_.write("suite.json", R"({"how": "run", "points": [

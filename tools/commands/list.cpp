@@ -68,6 +68,7 @@ std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
                    {in_json("kernel"), kernel.name},
                    {in_json("threads"), kernel.schedule.split.has_value()},
                    {in_json("prefetch"), kernel.streams_keys()},
+                   {in_json("masks"), kernel.takes_masks},
                    {in_json("summary"), name.summary()}};
     if (shape) {
       cells.push_back({in_json_and_csv("least_M"), kernel.least_M(Problem(*shape, name.sharing))});

@@ -27,8 +27,13 @@ std::vector<std::string> without_twins() {
 }
 
 MeasuredPart measured_part(const Part& part, std::size_t events) {
-  MeasuredPart measured{
-      spelled(part.plan), part.plan.problem.shape, part.plan.M, part.plan.blocks, {}, {}};
+  MeasuredPart measured{spelled(part.plan),
+                        part.plan.problem.shape,
+                        part.plan.M,
+                        part.plan.blocks,
+                        part.plan.problem.mask.spec(),
+                        {},
+                        {}};
   for (const PhaseCounts& phase : part.counted->phases) {
     measured.phases.push_back({phase, std::vector<std::int64_t>(events)});
   }

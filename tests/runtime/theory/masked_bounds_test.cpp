@@ -1,5 +1,5 @@
-// Under masks no kernel moves fewer words than the bounds of its kind, whatever M; a bound of a
-// part of the pairs is none of more; and what windows must move is what a kernel moves.
+// Under masks no kernel moves fewer words than the bounds of its kind, whatever M; what windows
+// must move is what a kernel moves.
 
 #include <gtest/gtest.h>
 
