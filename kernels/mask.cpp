@@ -201,8 +201,7 @@ std::vector<Index> changes(const MaskRun& a, const MaskRun& b, Range queries) {
     }
   }
   std::ranges::sort(places);
-  const auto [rest, end] = std::ranges::unique(places);
-  places.erase(rest, end);
+  places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
 }
 
@@ -349,6 +348,20 @@ Ranges Mask::keys(Range queries) const {
   return ranges;
 }
 
+Range Mask::hull(Range queries, Range keys) const {
+  Range all{keys.end, keys.begin};
+  for (std::size_t k = index_of(queries.begin);
+       k < data_->runs.size() && data_->runs[k].queries.begin < queries.end; ++k) {
+    for (const MaskSegment& segment : data_->runs[k].live) {
+      const Range met = common(met_by(segment, common(data_->runs[k].queries, queries)), keys);
+      if (met.size() > 0) {
+        all = {std::min(all.begin, met.begin), std::max(all.end, met.end)};
+      }
+    }
+  }
+  return all.size() > 0 ? all : Range{keys.begin, keys.begin};
+}
+
 Words Mask::pairs(Range queries, Range keys) const {
   Wide sum = 0;
   for (std::size_t k = index_of(queries.begin);
@@ -381,10 +394,13 @@ Mask::Met Mask::met_by_groups(Range queries, Index size) const {
   Wide keys = 0;
   Index longest = 0;
   each_stretch(queries, size, [&](const Stretch& stretch) {
-    const auto& [run, first, count] = stretch;
+    const Index first = stretch.first;
+    const Index count = stretch.count;
     const Index last = first + (count - 1) * size;
-    if (run != nullptr) {
-      const auto met = [&](Index group) { return met_in_run(*run, first + group * size, size); };
+    if (stretch.run != nullptr) {
+      const auto met = [&](Index group) {
+        return met_in_run(*stretch.run, first + group * size, size);
+      };
       keys += line_through(met, count).sum(0, count);
     } else {
       keys += size_of(this->keys({first, std::min(first + size, queries.end)}));
@@ -401,18 +417,20 @@ Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
   Wide sum = 0;
   std::optional<Ranges> before;  // the keys of the group before
   each_stretch(queries, size, [&](const Stretch& stretch) {
-    const auto& [run, first, count] = stretch;
+    const Index first = stretch.first;
+    const Index count = stretch.count;
     const auto keys_of = [&](Index group) {
       return this->keys({group, std::min(group + size, queries.end)});
     };
     if (before) {
       sum += std::min(size_of(common(*before, keys_of(first))), most);
     }
-    if (run != nullptr) {
+    if (stretch.run != nullptr) {
       const auto shared = [&](Index group) {  // what two meet, less what both together meet
         const Index query = first + group * size;
-        return met_in_run(*run, query, size) + met_in_run(*run, query + size, size) -
-               met_in_run(*run, query, 2 * size);
+        return met_in_run(*stretch.run, query, size) +
+               met_in_run(*stretch.run, query + size, size) -
+               met_in_run(*stretch.run, query, 2 * size);
       };
       if (count > 1) {
         sum += sum_of_smaller(line_through(shared, count - 1), most, count - 1);
@@ -473,7 +491,7 @@ Mask Mask::compact() const {
       continue;
     }
     // Throughout a run an edge moves over live keys.
-    const auto moved = [&, range = range, first](MaskEdge edge, Index key) {
+    const auto moved = [first](MaskEdge edge, Index key) {
       return MaskEdge{key - (edge.moves ? first : 0), edge.moves};
     };
     MaskRun& run = runs.emplace_back();

@@ -83,6 +83,8 @@ class Mask {
   [[nodiscard]] Ranges keys(Range queries) const;
   // The live pairs of some queries and some keys.
   [[nodiscard]] Words pairs(Range queries, Range keys) const;
+  // From the first to the last key among `keys` that some of the queries meet; empty where none do.
+  [[nodiscard]] Range hull(Range queries, Range keys) const;
   // The live keys of one query among `keys`: visit(range) for each range of them.
   template <class Visit>
   void each_range(Index query, Range keys, const Visit& visit) const {

@@ -19,6 +19,11 @@ class LivePairs {
   // Of the queries I and the keys J.
   LivePairs(const Problem& problem, Range I, Range J)
       : problem_(problem), I_(I), J_(J), live_(problem.pairs(I, J)) {}
+  // Of the queries I and those of the keys J from the first to the last that one of them meets.
+  static LivePairs near(const Problem& problem, Range I, Range J) {
+    return {problem, I, problem.mask.full() ? J : problem.mask.hull(I, J)};
+  }
+  [[nodiscard]] Range keys() const { return J_; }
 
   [[nodiscard]] bool none() const { return live_ == Words(0); }
   // The dead words of a tile with a row for each query, or of its transpose, become `value`.

@@ -16,13 +16,16 @@ ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
 void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
-  const auto& [J, a2, a3, at] = keys;
+  const Tile& a2 = keys.a2;
+  const Tile& a3 = keys.a3;
   auto& [Z, softmax] = sums_;
   for (const Range K : blocks(s_t.cols(), by_.strip())) {
-    const LivePairs live(by_.problem, part_of(I, K), J);
+    const LivePairs live = LivePairs::near(by_.problem, part_of(I, K), keys.J);
     if (live.none()) {
       continue;
     }
+    const Range J = live.keys();
+    const Range at = keys.rows_of(J);
     const View e_t = strip_.part({0, J.size()}, {0, K.size()});
     multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
     live.set_dead(transposed(e_t), kDeadScore);
@@ -53,12 +56,15 @@ GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
 
 void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
-  const auto& [J, a2, a3, at] = keys;
+  const Tile& a2 = keys.a2;
+  const Tile& a3 = keys.a3;
   for (const Range K : blocks(s_t.cols(), by_.strip())) {
-    const LivePairs live(by_.problem, part_of(I, K), J);
+    const LivePairs live = LivePairs::near(by_.problem, part_of(I, K), keys.J);
     if (live.none()) {
       continue;
     }
+    const Range J = live.keys();
+    const Range at = keys.rows_of(J);
     Tile delta = machine_.initialize("delta", K.size());
     const View e_t = e_strip_.part({0, J.size()}, {0, K.size()});
     const View q_t = q_strip_.part({0, J.size()}, {0, K.size()});
@@ -102,12 +108,15 @@ KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L
           machine.initialize("q", std::min(kRegisterCharge, strip_.words()), 1, Holds::scores)) {}
 
 void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
-  const auto& [J, a2, a3, at] = keys;
+  const Tile& a2 = keys.a2;
+  const Tile& a3 = keys.a3;
   for (const Range K : blocks(s_t.cols(), by_.strip())) {
-    const LivePairs live(by_.problem, part_of(I, K), J);
+    const LivePairs live = LivePairs::near(by_.problem, part_of(I, K), keys.J);
     if (live.none()) {
       continue;
     }
+    const Range J = live.keys();
+    const Range at = keys.rows_of(J);
     const View p_t = strip_.part({0, J.size()}, {0, K.size()});
     exponentiated_product(a2.part(at), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
     softmax_gradient_product(a3.part(at), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t,

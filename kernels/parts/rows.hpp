@@ -93,6 +93,10 @@ struct KeyTiles {
   Range J;
   const Tile &a2, &a3;
   Range at;
+
+  [[nodiscard]] Range rows_of(Range keys) const {
+    return {at.begin + keys.begin - J.begin, at.begin + keys.end - J.begin};
+  }
 };
 
 // The loop "J" over the keys that blocks of queries meet.

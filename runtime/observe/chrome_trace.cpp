@@ -188,6 +188,7 @@ std::string ChromeTrace::other_data() const {
       {"m", plan_.problem.shape.m},
       {"d", plan_.problem.shape.d},
       {"M", plan_.M},
+      {"mask", plan_.problem.mask.spec().empty() ? "full" : plan_.problem.mask.spec()},
       {"blocks", blocks},
       {"total", {{"reads", io_.reads}, {"writes", io_.writes}, {"io", io_.io()}, {"peak", peak_}}},
       {"cut", cut_},

@@ -61,6 +61,10 @@ class Parser {
   }
 
   Mask primitive() {
+    constexpr int kMany = 64;
+    if (++terms_ > kMany) {
+      throw RequestError(fmt::format("{}: expected at most {} masks in one", said_, kMany));
+    }
     const Index n = shape_.n;
     const Index m = shape_.m;
     const std::string name = word([](char c) { return std::isalpha(c) != 0; });
@@ -117,6 +121,12 @@ class Parser {
       throw RequestError(fmt::format("{}: {} at position {}: expected a number up to {}", said_,
                                      name, first + 1, kMost));
     }
+    constexpr std::string_view kUnits = "KMG";  // as of sizes
+    if (const auto unit = kUnits.find(at_ < spec_.size() ? spec_[at_] : ' ');
+        unit != std::string_view::npos) {
+      value <<= 10 * (unit + 1);
+      ++at_;
+    }
     return value;
   }
 
@@ -151,13 +161,14 @@ class Parser {
     throw RequestError(fmt::format("{}: {}: expected {}", said_, why, kMaskSyntax));
   }
 
-  static constexpr Index kMost = Index{1} << 53;
+  static constexpr Index kMost = Index{1} << 32;  // times 2^30 is a number
 
   const std::string& spec_;
   const Shape& shape_;
   const std::string& said_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  int terms_ = 0;
 };
 
 }  // namespace

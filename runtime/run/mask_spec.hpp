@@ -4,6 +4,7 @@
 //   full   causal   window:L,R   prefix:P   global:A-B
 //
 // joined by & and |, of which & binds closer, with brackets. L and R may be inf, or -1: no limit.
+// Numbers may end in K, M or G, as sizes do.
 
 #include <span>
 #include <string>

@@ -355,9 +355,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
 
 Team team_of(const Request& request, const Plan& plan, Index heads) {
   if (request.threads > 1 && heads == 1 && !splits(find_kernel(plan.kernel))) {
-    throw RequestError(fmt::format("{} {}: {} runs one head on one thread; {} split by rows",
-                                   request.said("--threads"), request.threads, spelled(plan),
-                                   names_of(splits)));
+    throw RequestError(fmt::format(
+        "{} {}: {} runs one head on one thread; {} split by rows", request.said("--threads"),
+        request.threads, spelled(plan), names_of([&](const Kernel& other) {
+          return splits(other) && (plan.problem.mask.full() || other.takes_masks);
+        })));
   }
   return {.workers = request.threads, .heads = heads};
 }
@@ -453,7 +455,9 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                                          asked.problem.shape.m, asked.problem.shape.d);
   throw FastMemoryTooSmall(fmt::format(
       "{} does not fit in M = {} words: no kernel {}{}does ({} has the least M of each)",
-      request.kernel, request.M, must_split ? "that splits by rows " : "",
+      request.kernel, request.M,
+      std::string(asked.problem.mask.full() ? "" : "that takes masks ") +
+          (must_split ? "that splits by rows " : ""),
       request.prefetch > 1 ? "that prefetches " : "", least));
 }
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
@@ -121,6 +124,9 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
       return !mask_text(arguments).empty();
     };
     made.check = [name](const Arguments& arguments) {
+      if (to_string(arguments.value(kMask)).empty()) {
+        throw std::invalid_argument(fmt::format("mask is empty: expected {}", kMaskSyntax));
+      }
       static_cast<void>(problem_of(requested_kernel(request_of(name, arguments)), arguments));
     };
   }
@@ -190,7 +196,9 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
       if (arguments["threads"] > 1 && arguments["heads"] == 1 && !kernel.schedule.split) {
         return "threads";
       }
-      if (!mask_text(arguments).empty() && !kernel.takes_masks) {
+      const bool leaves_forward = find_operand(kernel.returns, "O") != nullptr;
+      if (!mask_text(arguments).empty() &&
+          (!kernel.takes_masks || (on_disk(arguments) && leaves_forward))) {
         return "mask";
       }
       return arguments["prefetch"] > 1 && !kernel.streams_keys() ? "prefetch" : "";

@@ -16,7 +16,8 @@ namespace redblue {
 namespace {
 
 void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random) {
-  const auto& [n, m, live] = table;
+  const Index n = table.n;
+  const Index m = table.m;
   ASSERT_EQ(mask.queries(), n);
   ASSERT_EQ(mask.keys(), m);
   Index alive = 0;
@@ -39,6 +40,10 @@ void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random)
     const Range J = random.range(m);
     EXPECT_EQ(mask.keys(I), table.keys(I));
     EXPECT_EQ(mask.pairs(I, J), Words(table.pairs(I, J)));
+    const Ranges live = common(table.keys(I), {J});
+    const Range hull = mask.hull(I, J);
+    EXPECT_EQ(hull.size(), live.empty() ? 0 : live.back().end - live.front().begin);
+    EXPECT_TRUE(live.empty() || hull.begin == live.front().begin);
     const Index size = random.any(1, I.size() + 1);
     Index keys = 0;
     Index longest = 0;
@@ -96,7 +101,8 @@ TEST(Mask, CompactIsWithoutTheDead) {
   for (int k = 0; k < 2000 && !testing::Test::HasFailure(); ++k) {
     const Index n = random.any(1, 24);
     const Index m = random.any(1, 24);
-    const auto [mask, table] = random.expression(n, m);
+    const TabledMask tabled = random.expression(n, m);
+    const Mask& mask = tabled.mask;
     const std::vector<Index> queries = members(mask.live_queries());
     const std::vector<Index> keys = members(mask.keys({0, n}));
     const Mask compact = mask.compact();
@@ -104,7 +110,8 @@ TEST(Mask, CompactIsWithoutTheDead) {
       continue;
     }
     const PairTable live(std::ssize(queries), std::ssize(keys), [&](Index i, Index j) {
-      return table.at(queries[static_cast<std::size_t>(i)], keys[static_cast<std::size_t>(j)]);
+      return tabled.table.at(queries[static_cast<std::size_t>(i)],
+                             keys[static_cast<std::size_t>(j)]);
     });
     if (compact.full()) {
       EXPECT_TRUE(std::ranges::all_of(live.live, [](bool pair) { return pair; }));

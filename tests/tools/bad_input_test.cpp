@@ -492,6 +492,10 @@ TEST_F(BadInput, Measure) {
 }
 
 TEST_F(BadInput, OtherOptions) {
+  std::string many_masks = "run attention/rows @ --mask causal";
+  for (int more = 0; more < 64; ++more) {
+    many_masks += "|causal";
+  }
   expect_refused({
       {"run backward/small @ --format xml", 2, "--format.*xml.*table, json or csv"},
       {"count backward/small @ --format JSON", 2, "--format.*JSON.*json"},
@@ -530,6 +534,7 @@ TEST_F(BadInput, OtherOptions) {
       {"run attention/rows @ --mask (causal", 2, "a \\) is missing at position 8"},
       {"run attention/rows @ --mask causal)", 2, "\\) is not expected at position 7"},
       {"run attention/rows @ --mask causal|", 2, "a mask is missing at position 8"},
+      {many_masks.c_str(), 2, "expected at most 64 masks in one"},
       {"run attention/rows @ --mask causal --mask full", 2, "--mask is given 2 times"},
       {"run backward/small @ --mask causal", 2,
        "--mask 'causal': backward/small takes no mask; backward/rows"},

@@ -79,13 +79,18 @@ class SweepOptions {
   // Throws: UsageError if no point matches.
   [[nodiscard]] Points points(const Sweep& sweep) const {
     std::map<std::string, std::string> where;
+    std::string* last = nullptr;  // the value before, which may have commas: mask=window:4,0
     for (const Given& given : where_.items()) {
       const std::size_t equals = given.text.find('=');
+      if (equals == std::string::npos && last != nullptr && !given.text.empty()) {
+        *last += "," + given.text;
+        continue;
+      }
       if (equals == std::string::npos || equals + 1 == given.text.size()) {
         throw UsageError(
             fmt::format("{} '{}': expected NAME=VALUE, for example d=64", given.from, given.text));
       }
-      where[given.text.substr(0, equals)] = given.text.substr(equals + 1);
+      last = &(where[given.text.substr(0, equals)] = given.text.substr(equals + 1));
     }
     for (auto& [name, value] : where) {
       const bool known = std::ranges::any_of(sweep.points, [&name = name](const Swept& swept) {
