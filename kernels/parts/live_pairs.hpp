@@ -3,6 +3,7 @@
 // is computed as without a mask; in one with some, the words of the others are set, after whatever
 // made them, so that none reaches a result.
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -19,9 +20,18 @@ class LivePairs {
   // Of the queries I and the keys J.
   LivePairs(const Problem& problem, Range I, Range J)
       : problem_(problem), I_(I), J_(J), live_(problem.pairs(I, J)) {}
-  // Of the queries I and those of the keys J from the first to the last that one of them meets.
+  // Of the queries I and those of the keys J from about the first to about the last that one of
+  // them meets: registers hold a multiple of kStep of them.
   static LivePairs near(const Problem& problem, Range I, Range J) {
-    return {problem, I, problem.mask.full() ? J : problem.mask.hull(I, J)};
+    constexpr Index kStep = 12;
+    if (problem.mask.full()) {
+      return {problem, I, J};
+    }
+    const Range met = problem.mask.hull(I, J);
+    return {problem,
+            I,
+            {J.begin + (met.begin - J.begin) / kStep * kStep,
+             std::min(J.begin + ceil_div(met.end - J.begin, kStep) * kStep, J.end)}};
   }
   [[nodiscard]] Range keys() const { return J_; }
 
