@@ -8,6 +8,22 @@
 
 namespace redblue {
 
+namespace {
+
+// Calls visit(K, live pairs, rows of the tiles of keys) for each strip K of the queries I that
+// meets some of the keys.
+template <class Visit>
+void each_live_strip(const RowPlan& by, const KeyTiles& keys, Range I, const Visit& visit) {
+  for (const Range K : blocks(I.size(), by.strip())) {
+    const LivePairs live = LivePairs::near(by.problem, part_of(I, K), keys.J);
+    if (!live.none()) {
+      visit(K, live, keys.rows_of(live.keys()));
+    }
+  }
+}
+
+}  // namespace
+
 ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
     : by_(by),
       sums_{machine.initialize("Z", rows, by.problem.shape.d), OnlineSoftmax(machine, rows)},
@@ -18,21 +34,16 @@ ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
 void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  auto& [Z, softmax] = sums_;
-  for (const Range K : blocks(s_t.cols(), by_.strip())) {
-    const LivePairs live = LivePairs::near(by_.problem, part_of(I, K), keys.J);
-    if (live.none()) {
-      continue;
-    }
-    const Range J = live.keys();
-    const Range at = keys.rows_of(J);
-    const View e_t = strip_.part({0, J.size()}, {0, K.size()});
+  Tile& Z = sums_.Z;
+  OnlineSoftmax& softmax = sums_.softmax;
+  each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
+    const View e_t = strip_.part({0, at.size()}, {0, K.size()});
     multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
     live.set_dead(transposed(e_t), kDeadScore);
     softmax.raise(transposed(e_t), K, factors_.part({0, K.size()}), {Z.part(K)});
     softmax.add(transposed(e_t), K);
     multiply_add(transposed(e_t), a3.part(at), Z.part(K));
-  }
+  });
 }
 
 // Z and the softmax; a strip and its factors.
@@ -58,16 +69,10 @@ GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
 void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  for (const Range K : blocks(s_t.cols(), by_.strip())) {
-    const LivePairs live = LivePairs::near(by_.problem, part_of(I, K), keys.J);
-    if (live.none()) {
-      continue;
-    }
-    const Range J = live.keys();
-    const Range at = keys.rows_of(J);
+  each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
     Tile delta = machine_.initialize("delta", K.size());
-    const View e_t = e_strip_.part({0, J.size()}, {0, K.size()});
-    const View q_t = q_strip_.part({0, J.size()}, {0, K.size()});
+    const View e_t = e_strip_.part({0, at.size()}, {0, K.size()});
+    const View q_t = q_strip_.part({0, at.size()}, {0, K.size()});
     multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
     shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
     live.set_dead(transposed(e_t), kDeadScore);
@@ -76,7 +81,7 @@ void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Til
     mean_.follow(softmax_, K, e_t, q_t, delta, U_.part(K), Z_.part(K));
     multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
     multiply_add(transposed(q_t), a2.part(at), U_.part(K));
-  }
+  });
 }
 
 Tile GradientSums::take() {
@@ -110,20 +115,14 @@ KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L
 void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  for (const Range K : blocks(s_t.cols(), by_.strip())) {
-    const LivePairs live = LivePairs::near(by_.problem, part_of(I, K), keys.J);
-    if (live.none()) {
-      continue;
-    }
-    const Range J = live.keys();
-    const Range at = keys.rows_of(J);
-    const View p_t = strip_.part({0, J.size()}, {0, K.size()});
+  each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
+    const View p_t = strip_.part({0, at.size()}, {0, K.size()});
     exponentiated_product(a2.part(at), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
     softmax_gradient_product(a3.part(at), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t,
                              registers_);
     live.set_dead(transposed(p_t), 0);
     multiply_add(transposed(p_t), a2.part(at), W_.part(K));
-  }
+  });
 }
 
 // W, L and v; a strip, and what a product keeps in registers.
