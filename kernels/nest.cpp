@@ -65,12 +65,21 @@ NestTile NestTile::but_once(const NestLoop& loop) const {
   return limited(loop, loop.extent - loop.block, loop.trips - 1);
 }
 
+NestTile NestTile::of_words(Words all) const {
+  NestTile tile = *this;
+  tile.words_ = all;
+  return tile;
+}
+
 std::string NestTile::text() const {
   const std::string chosen = rows_.variable + cols_.variable;
   return chosen.empty() ? name_ : name_ + "_" + chosen;
 }
 
 Words NestTile::moved(const std::vector<NestLoop>& around) const {
+  if (words_) {
+    return *words_;
+  }
   Words words = Words(rows_.all) * cols_.all;
   for (const NestLoop& loop : around) {
     if (rows_.chosen_by(loop) || cols_.chosen_by(loop)) {

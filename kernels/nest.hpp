@@ -20,6 +20,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -91,6 +92,9 @@ class NestTile {
   [[nodiscard]] NestTile once(const NestLoop& loop) const;
   [[nodiscard]] NestTile but_once(const NestLoop& loop) const;
 
+  // The same tile, of which so many words move in all passes together.
+  [[nodiscard]] NestTile of_words(Words all) const;
+
   // "S_IJ".
   [[nodiscard]] std::string text() const;
   [[nodiscard]] Words largest() const { return Words(rows_.largest) * cols_.largest; }
@@ -104,6 +108,7 @@ class NestTile {
   std::string name_;
   NestExtent rows_, cols_;
   std::vector<std::pair<std::string, Index>> trips_;  // of loops that it does not follow throughout
+  std::optional<Words> words_;                        // of all passes, where they do not follow
 };
 
 // The columns of these names, up to two, for the rows of a loop.

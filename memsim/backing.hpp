@@ -43,6 +43,14 @@ class Backing {
                          std::span<float> to) const;
   virtual void write_tile(Range rows, Range columns, Orientation orientation,
                           std::span<const float> from);
+  // The words of the window that are in the store, all of which a transfer moves; and those of one
+  // row.
+  [[nodiscard]] virtual Index words(Range rows, Range columns) const {
+    return rows.size() * columns.size();
+  }
+  [[nodiscard]] virtual std::vector<Range> stored(Index /* row */, Range columns) const {
+    return {columns};
+  }
 
   // Begins a read_tile(). Requires: `to` is valid until the fetch has ended. Null if the backing
   // gains nothing by it; the caller then calls read_tile().

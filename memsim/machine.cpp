@@ -102,8 +102,9 @@ void Machine::end_read(Stream::Held& held) {
 }
 
 void Machine::count_read(const Tile& tile, const ConstBlock& block) {
-  phase_->io.reads += tile.words();
-  phase_->kinds[block.matrix().holds()].io.reads += tile.words();
+  const Index words = block.words();
+  phase_->io.reads += words;
+  phase_->kinds[block.matrix().holds()].io.reads += words;
   tell(Event::Kind::read, tile, &block);
 }
 
@@ -140,8 +141,9 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
   block.matrix_->backing_->write_tile(
       to.row_range(), to.column_range(), orientation,
       {address(*tile.slot_), static_cast<std::size_t>(tile.words())});
-  phase_->io.writes += tile.words();
-  phase_->kinds[to.matrix().holds()].io.writes += tile.words();
+  const Index words = to.words();
+  phase_->io.writes += words;
+  phase_->kinds[to.matrix().holds()].io.writes += words;
   tell(Event::Kind::write, tile, &to);
 }
 

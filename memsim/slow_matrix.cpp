@@ -15,6 +15,14 @@ bool inside(Range range, Index extent) {
 
 }  // namespace
 
+Index ConstBlock::words() const {
+  return matrix_->backing_->words(rows_, columns_);
+}
+
+std::vector<Range> ConstBlock::stored(Index row) const {
+  return matrix_->backing_->stored(row, columns_);
+}
+
 Block::operator ConstBlock() const {
   return {*matrix_, rows_, columns_};
 }

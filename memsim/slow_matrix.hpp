@@ -17,6 +17,7 @@
 
 namespace redblue {
 
+class KeptWords;
 class SlowMatrix;
 
 // A window of a slow matrix that may be read.
@@ -27,6 +28,10 @@ class ConstBlock {
   [[nodiscard]] Range column_range() const { return columns_; }
   [[nodiscard]] Index rows() const { return rows_.size(); }
   [[nodiscard]] Index cols() const { return columns_.size(); }
+  // That are in the store: rows() cols() but where it keeps some of them (memsim/partial.hpp); and
+  // the columns of those of one row.
+  [[nodiscard]] Index words() const;
+  [[nodiscard]] std::vector<Range> stored(Index row) const;
 
  private:
   friend class SlowMatrix;
@@ -121,6 +126,9 @@ class [[nodiscard]] SlowMatrix {
  private:
   friend class Machine;
   friend class HostAccess;
+  friend class ConstBlock;
+
+  friend SlowMatrix partial(std::string name, SlowMatrix words, KeptWords kept);
   friend SlowMatrix selected_rows(SlowMatrix& whole, std::vector<Range> rows);
   friend SlowMatrix selected_rows(const SlowMatrix& whole, std::vector<Range> rows);
   void check(Range rows, Range columns) const;

@@ -16,6 +16,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/projected_rows.hpp"
 #include "kernels/parts/stages.hpp"
@@ -67,22 +68,44 @@ class Centred : public ScoreEpilogue {
   const SlowMatrix* v_;
 };
 
+// q as it is.
+class Unchanged : public ScoreEpilogue {
+ public:
+  static constexpr EpilogueCost kCost{};
+  OfRows enter(Machine&, Range, Range, const StayingRows*) override { return {}; }
+  void apply(Machine&, Tile&, Range, Range, Range, OfRows&, Range) override {}
+};
+
+// Calls visit(K, live pairs, those rows of A2_J whose keys they meet) for each strip K of the
+// queries I that meets some of the keys J.
+template <class Visit>
+void each_live_strip(const Problem& problem, Range I, Range J, const Visit& visit) {
+  for (const Range K : blocks(I.size(), kNarrow)) {
+    const LivePairs live = LivePairs::near(problem, part_of(I, K), J);
+    if (!live.none()) {
+      visit(K, live, Range{live.keys().begin - J.begin, live.keys().end - J.begin});
+    }
+  }
+}
+
 // W_I = p_I A2, with q - v in place of q.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q, Range I,
           Tile s_t) {
   const Tile l = machine.read(io.in("L").row_block(I));
   Tile W = machine.initialize("W", I.size(), by.problem.shape.d);
-  for (const Range J : blocks(by.problem.shape.m, by.keys)) {
-    const Tile a2 = machine.read(io.in("A2").row_block(J));
-    for (const Range K : blocks(I.size(), kNarrow)) {
-      Tile p_t = machine.initialize("p", J.size(), K.size(), Holds::scores);
-      exponentiated_product(a2, s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
+  const Pieces keys(by.problem.keys(I), by.keys);
+  for (Index which = 0; which < keys.size(); ++which) {
+    const Tile a2 = machine.read(io.in("A2").row_block(keys[which]));
+    each_live_strip(by.problem, I, keys[which], [&](Range K, const LivePairs& live, Range at) {
+      Tile p_t = machine.initialize("p", at.size(), K.size(), Holds::scores);
+      exponentiated_product(a2.part(at), s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
       {
-        const Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
+        const Tile q_t = machine.read(transposed(q.block(part_of(I, K), live.keys())));
         multiply_words(p_t, q_t);
       }
-      multiply_add(transposed(p_t), a2, W.part(K));
-    }
+      live.set_dead(transposed(p_t), 0);
+      multiply_add(transposed(p_t), a2.part(at), W.part(K));
+    });
   }
   return W;
 }
@@ -95,22 +118,24 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
   Tile Z = machine.initialize("Z", I.size(), d);
   OnlineSoftmax softmax(machine, I.size());
   RunningMean mean(machine, I.size());
-  for (const Range J : blocks(by.problem.shape.m, by.keys)) {
-    const Tile a2 = machine.read(io.in("A2").row_block(J));
-    for (const Range K : blocks(I.size(), kNarrow)) {
-      Tile e_t = machine.initialize("e", J.size(), K.size(), Holds::scores);
-      multiply(a2, s_t.part({0, d}, K), e_t);
+  const Pieces keys(by.problem.keys(I), by.keys);
+  for (Index which = 0; which < keys.size(); ++which) {
+    const Tile a2 = machine.read(io.in("A2").row_block(keys[which]));
+    each_live_strip(by.problem, I, keys[which], [&](Range K, const LivePairs& live, Range at) {
+      Tile e_t = machine.initialize("e", at.size(), K.size(), Holds::scores);
+      multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
+      live.set_dead(transposed(e_t), kDeadScore);
       {
         Tile rescale = machine.initialize("rescale", K.size());
         softmax.raise(transposed(std::as_const(e_t)), K, rescale, {U.part(K), Z.part(K)});
       }
-      Tile q_t = machine.read(transposed(q.block(part_of(I, K), J)));
+      Tile q_t = machine.read(transposed(q.block(part_of(I, K), live.keys())));
       subtract_rows(transposed(q_t), mean.of(K));
       Tile delta = machine.initialize("delta", K.size());
       mean.follow(softmax, K, e_t, q_t, delta, U.part(K), Z.part(K));
-      multiply_add(transposed(e_t), a2, Z.part(K));
-      multiply_add(transposed(q_t), a2, U.part(K));
-    }
+      multiply_add(transposed(e_t), a2.part(at), Z.part(K));
+      multiply_add(transposed(q_t), a2.part(at), U.part(K));
+    });
   }
   softmax.divide(U);
   return U;
@@ -176,12 +201,12 @@ void plan_core(const Problem& problem, Index M, Objective objective, CorePeak pe
 
 PhaseCost core_cost(const RowPlan& by, const Core& core) {
   const auto [n, m, d] = by.problem.shape;
-  const Words nm = Words(n) * m;
+  const Units::Sum of = by.units().sum();
   return {.path = "W",
-          .reads = Words(m) * d * by.units().size() + nm + Words(n) * core.row_reads,
+          .reads = of.met * d + of.pairs + Words(n) * core.row_reads,
           .writes = Words(n) * d,
           .peak = core.peak(d, std::min(n, by.rows), std::min(m, by.keys)),
-          .flops = 2 * core.products * nm * d};
+          .flops = 2 * core.products * of.pairs * d};
 }
 
 bool stores_v(const Problem& problem, const Blocks& blocks) {
@@ -193,8 +218,8 @@ Words W_and_S_words(const Problem& problem, const Blocks& blocks) {
   return Words(problem.shape.n) * problem.shape.d * matrices;
 }
 
-PhaseCost centred_cost(const Products& of, const StationaryBlocks& by) {
-  return scores_cost("q", of.scores, by, Centred::cost(of, by));
+PhaseCost centred_cost(const Problem& problem, const StationaryBlocks& by) {
+  return scores_cost("q", problem, by, Centred::cost(Products(problem), by));
 }
 
 // v, and q - v: where rows stay, v is not stored.
@@ -203,14 +228,17 @@ Stage centred_stage(const Problem& problem) {
   return {.put =
               [=](Index M, Objective objective, Blocks& blocks) {
                 plan_row_dots(problem, M, blocks);
-                fit_stationary(of.scores, M, objective, [&](const StationaryBlocks& by) {
-                  PhaseCost cost = centred_cost(of, by);
+                const auto cost = [&](const StationaryBlocks& by) {
+                  PhaseCost q = centred_cost(problem, by);
                   if (!rows_stay(of.scores, by)) {
                     const PhaseCost v = row_dots_cost(problem, blocks);
-                    cost.reads += v.reads + v.writes;
+                    q.reads += v.reads + v.writes;
                   }
-                  return cost;
-                }).put("q", blocks);
+                  return q;
+                };
+                (problem.mask.full() ? fit_stationary(of.scores, M, objective, cost)
+                                     : fit_score_rows(problem, M, objective, cost))
+                    .put("q", blocks);
               },
           .cost =
               [=](const Blocks& blocks) {
@@ -218,7 +246,7 @@ Stage centred_stage(const Problem& problem) {
                 if (stores_v(problem, blocks)) {
                   phases.push_back(row_dots_cost(problem, blocks));
                 }
-                phases.push_back(centred_cost(of, StationaryBlocks::get("q", blocks)));
+                phases.push_back(centred_cost(problem, StationaryBlocks::get("q", blocks)));
                 return phases;
               },
           .nest =
@@ -228,7 +256,7 @@ Stage centred_stage(const Problem& problem) {
                   nest.phase("v", [&] { row_dots_nest(nest, problem, blocks); });
                 }
                 nest.phase("q", [&] {
-                  scores_nest(nest, {"q", "dO", "h^T"}, of.scores, by, Centred::cost(of, by));
+                  scores_nest(nest, {"q", "dO", "h^T"}, problem, by, Centred::cost(of, by));
                 });
               }};
 }
@@ -237,7 +265,7 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
   const Index d = problem.shape.d;
   const RowPlan by = row_plan(problem, blocks);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop J = key_loop(by, I);
   const NestLoop P = I.pieces("P", kNarrow);
   const NestTile S("S", I, d), W("W", I, d), U("U", I, d), Z("Z", I, d), A2("A2", J, d);
   const NestTile L("L", I), maximum("max", I), sum("sum", I), mean("mean", I);
@@ -257,7 +285,7 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
           nest.step(given ? "p = exp(S_P A2_J^T - L_P) q_PJ; W_P += p A2_J"
                           : "e = exp(S_P A2_J^T - max_P); U_P += e (q_PJ - mean_P) A2_J; "
                             "Z_P += e A2_J",
-                    {{"q", P, J}});
+                    {NestTile("q", P, J).of_words(problem.pairs())});
         });
       });
       if (!given) {
@@ -292,9 +320,11 @@ std::vector<Stage> stages(const Problem& problem) {
 
 std::vector<Stage> stages_onepass(const Problem& problem) {
   const Products of(problem);
+  const FactorNames q{"dO", "h^T"};
   return {
       product_stage("h", of.h, {"A3", "Y"}),
-      product_stage("q", of.scores, {"dO", "h^T"}),
+      problem.mask.full() ? product_stage("q", of.scores, q)
+                          : scores_stage("q", problem, q, Unchanged::kCost),
       core_stage(problem, kCoreOnepass),
       product_stage("g", of.g, {"A1^T", "W"}),
   };
@@ -304,7 +334,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& dO = io.in("dO");
-  SlowMatrix q = workspace.matrix("q", n, m).holding(Holds::scores);
+  SlowMatrix q = score_matrix(workspace, "q", plan.problem);
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     std::optional<SlowMatrix> v;
@@ -314,7 +344,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
       row_dots(machine, by, dO, io.in("O"), *v);
     }
     Centred centred(io.in("O"), v ? &*v : nullptr);
-    scores_phase(machine, "q", by, dO, h, centred, q);
+    scores_phase(machine, "q", plan, dO, h, centred, q);
   }
   gradient(machine, plan, row_plan(plan.problem, by), io, q, Start::given, workspace);
 }
@@ -322,29 +352,34 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 // q with h and v, then with W and perhaps S.
 Words intermediates(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
-  return Words(n) * m + std::max(Words(m) * d + (stores_v(problem, blocks) ? n : 0),
-                                 W_and_S_words(problem, blocks));
+  return problem.pairs() + std::max(Words(m) * d + (stores_v(problem, blocks) ? n : 0),
+                                    W_and_S_words(problem, blocks));
 }
 
 void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
-  SlowMatrix q = workspace.matrix("q", n, m).holding(Holds::scores);
+  SlowMatrix q = score_matrix(workspace, "q", plan.problem);
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
-    product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
+    if (plan.problem.mask.full()) {
+      product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
+    } else {
+      Unchanged unchanged;
+      scores_phase(machine, "q", plan, io.in("dO"), h, unchanged, q);
+    }
   }
   gradient(machine, plan, row_plan(plan.problem, by), io, q, Start::nothing, workspace);
 }
 
 Words intermediates_onepass(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
-  return Words(n) * m + std::max(Words(m) * d, W_and_S_words(problem, blocks));
+  return problem.pairs() + std::max(Words(m) * d, W_and_S_words(problem, blocks));
 }
 
 Words recentred_blocks(const Problem& problem, const Blocks& blocks) {
-  return ceil_div(problem.shape.m, blocks["W.Bc"]);
+  return problem.key_pieces(blocks["W.Bc"]);
 }
 
 }  // namespace

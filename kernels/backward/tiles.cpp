@@ -62,10 +62,10 @@ std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
   return {
       product_stage("S", of.S, {"A1", "X"}),
-      scores_stage("f", of.scores, {"S", "A2^T"}, Exponentiated::kCost),
+      scores_stage("f", problem, {"S", "A2^T"}, Exponentiated::kCost),
       product_stage("h", of.h, {"A3", "Y"}),
       row_dots_stage(problem),
-      scores_stage("p", of.scores, {"dO", "h^T"}, ScoreGradient::kCost),
+      scores_stage("p", problem, {"dO", "h^T"}, ScoreGradient::kCost),
       product_stage("W", of.W, {"p", "A2"}),
       product_stage("g", of.g, {"A1^T", "W"}),
   };
@@ -86,7 +86,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
     Exponentiated f(io.in("L"));
-    scores_phase(machine, "f", by, S, io.in("A2"), f, p);
+    scores_phase(machine, "f", plan, S, io.in("A2"), f, p);
   }
   {
     SlowMatrix h = workspace.matrix("h", m, d);
@@ -94,7 +94,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
     row_dots(machine, by, io.in("dO"), io.in("O"), v);
     ScoreGradient of_scores(p, v);
-    scores_phase(machine, "p", by, io.in("dO"), h, of_scores, p);
+    scores_phase(machine, "p", plan, io.in("dO"), h, of_scores, p);
   }
   gradient(machine, plan, io, p, workspace);
 }
@@ -276,9 +276,9 @@ std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
   const Products of(problem);
   std::vector<Stage> stages = {
       product_stage("S", of.S, {"A1", "X"}),
-      scores_stage("s", of.scores, {"S", "A2^T"}, Measured::kCost),
+      scores_stage("s", problem, {"S", "A2^T"}, Measured::kCost),
       product_stage("h", of.h, {"A3", "Y"}),
-      scores_stage("q", of.scores, {"dO", "h^T"}, Weighed::kCost),
+      scores_stage("q", problem, {"dO", "h^T"}, Weighed::kCost),
   };
   if (stores_p) {
     stages.push_back(score_gradient_stage(problem));
@@ -304,13 +304,13 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
     Measured measured(m, L, v);
-    scores_phase(machine, "s", by, S, A2, measured, s);
+    scores_phase(machine, "s", plan, S, A2, measured, s);
   }
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
     Weighed weighed(s, L, v);
-    scores_phase(machine, "q", by, io.in("dO"), h, weighed, q);
+    scores_phase(machine, "q", plan, io.in("dO"), h, weighed, q);
   }
   SlowMatrix W = workspace.matrix("W", n, d);
   if (stores_p) {

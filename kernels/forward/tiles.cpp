@@ -27,13 +27,13 @@ std::vector<Stage> stages(const Problem& problem) {
   const InputNames names = input_names(problem);
   if (problem.inputs == Inputs::plain) {
     return {
-        scores_stage("s", of.scores, {"c Q", "K^T"}, Measured::kCost),
+        scores_stage("s", problem, {"c Q", "K^T"}, Measured::kCost),
         generated_product_stage("O", of.W, {"f", names.values}, kFactor),
     };
   }
   return {
       product_stage("S", of.S, {"A1", "X"}),
-      scores_stage("s", of.scores, {"S", "A2^T"}, Measured::kCost),
+      scores_stage("s", problem, {"S", "A2^T"}, Measured::kCost),
       product_stage("h", of.h, {names.values, "Y"}),
       generated_product_stage("O", of.W, {"f", "h"}, kFactor),
   };
@@ -54,7 +54,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
       product_phase(machine, "S", by, io.in("A1"), io.in("X"), *S);
     }
     Measured measured(m, L, sums, weighted ? std::nullopt : std::optional(plan.problem.scale()));
-    scores_phase(machine, "s", by, S ? *S : io.in(names.queries), io.in(names.keys), measured, s);
+    scores_phase(machine, "s", plan, S ? *S : io.in(names.queries), io.in(names.keys), measured, s);
   }
   std::optional<SlowMatrix> h;
   if (weighted) {

@@ -22,13 +22,12 @@ constexpr EpilogueCost kGradient = [] {
 
 std::vector<Stage> stages(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
-  const ProductShape scores{n, m, d};
   const ProductShape of_keys{m, d, n};
   return {
-      scores_stage("f", scores, {"c Q", "K^T"}, Exponentiated::kCost),
+      scores_stage("f", problem, {"c Q", "K^T"}, Exponentiated::kCost),
       product_stage("dV", of_keys, {"f^T", "dO"}),
       row_dots_stage(problem),
-      scores_stage("p", scores, {"dO", "V^T"}, kGradient),
+      scores_stage("p", problem, {"dO", "V^T"}, kGradient),
       product_stage("dQ", {n, d, m}, {"p", "K"}),
       product_stage("dK", of_keys, {"p^T", "Q"}),
   };
@@ -41,13 +40,13 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const SlowMatrix& dO = io.in("dO");
   SlowMatrix p = workspace.matrix("p", n, m).holding(Holds::scores);
   Exponentiated exponentiated(io.in("L"), c);
-  scores_phase(machine, "f", by, io.in("Q"), io.in("K"), exponentiated, p);
+  scores_phase(machine, "f", plan, io.in("Q"), io.in("K"), exponentiated, p);
   product_phase(machine, "dV", by, transposed(p), dO, io.out("dV"));
   {
     SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
     row_dots(machine, by, dO, io.in("O"), v);
     ScoreGradient gradient(p, v, c);
-    scores_phase(machine, "p", by, dO, io.in("V"), gradient, p);
+    scores_phase(machine, "p", plan, dO, io.in("V"), gradient, p);
   }
   product_phase(machine, "dQ", by, p, io.in("K"), io.out("dQ"));
   product_phase(machine, "dK", by, transposed(p), io.in("Q"), io.out("dK"));

@@ -21,17 +21,17 @@ class LivePairs {
   LivePairs(const Problem& problem, Range I, Range J)
       : problem_(problem), I_(I), J_(J), live_(problem.pairs(I, J)) {}
   // Of the queries I and those of the keys J from about the first to about the last that one of
-  // them meets: registers hold a multiple of kStep of them.
-  static LivePairs near(const Problem& problem, Range I, Range J) {
-    constexpr Index kStep = 12;
+  // them meets, in whole steps: registers hold a multiple of kRegisters keys.
+  static constexpr Index kRegisters = 12;
+  static LivePairs near(const Problem& problem, Range I, Range J, Index step = kRegisters) {
     if (problem.mask.full()) {
       return {problem, I, J};
     }
     const Range met = problem.mask.hull(I, J);
     return {problem,
             I,
-            {J.begin + (met.begin - J.begin) / kStep * kStep,
-             std::min(J.begin + ceil_div(met.end - J.begin, kStep) * kStep, J.end)}};
+            {J.begin + (met.begin - J.begin) / step * step,
+             std::min(J.begin + ceil_div(met.end - J.begin, step) * step, J.end)}};
   }
   [[nodiscard]] Range keys() const { return J_; }
 

@@ -187,12 +187,12 @@ void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
   });
 }
 
-NestLoop key_loop(const RowPlan& by, const NestLoop& I) {
-  if (by.problem.mask.full()) {
-    return {"J", "keys", by.problem.shape.m, by.keys};
+NestLoop key_loop(const Problem& problem, const NestLoop& I, Index keys) {
+  if (problem.mask.full()) {
+    return {"J", "keys", problem.shape.m, keys};
   }
-  const Units::Sum of = by.units().sum();
-  return I.met("J", "live keys", of.met.value(), of.longest, by.keys);
+  const Units::Sum of = Units::of_queries(problem, I.block).sum();
+  return I.met("J", "live keys", of.met.value(), of.longest, keys);
 }
 
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys) {

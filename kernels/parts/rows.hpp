@@ -100,7 +100,10 @@ struct KeyTiles {
 };
 
 // The loop "J" over the keys that blocks of queries meet.
-NestLoop key_loop(const RowPlan& by, const NestLoop& I);
+NestLoop key_loop(const Problem& problem, const NestLoop& I, Index keys);
+inline NestLoop key_loop(const RowPlan& by, const NestLoop& I) {
+  return key_loop(by.problem, I, by.keys);
+}
 // The tiles of some keys, and of their values where these are another matrix; and what a text calls
 // the scores of I and J, and the values of J.
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys);

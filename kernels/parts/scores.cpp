@@ -8,7 +8,11 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
+#include "kernels/parts/rows.hpp"
 #include "memsim/machine.hpp"
+#include "memsim/partial.hpp"
+#include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
@@ -68,8 +72,8 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
 
 // A block of rows stays, as a or as a^T: with rows of B beside it, and scores in pieces; or with
 // scores, and B in pieces; whichever is smaller.
-void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-          ScoreEpilogue& epilogue, SlowMatrix& result) {
+void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, const SlowMatrix& A,
+          const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result) {
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
   const Range columns{0, B.rows()};
   const auto used = [&](Tile& s, Range I, Range J, ScoreEpilogue::OfRows& of, Index first_row) {
@@ -91,14 +95,21 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
     const StayingRows staying{
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     ScoreEpilogue::OfRows of = epilogue.enter(machine, I, columns, &staying);
-    for (const Range J : blocks(B.rows(), by.cols)) {
+    const Pieces keys(problem.keys(I), by.cols);
+    for (Index which = 0; which < keys.size(); ++which) {
+      const Range J = keys[which];
       if (holds_B) {
         const Tile b = machine.read(transposed(B.row_block(J)));  // B_J^T (d, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          Tile s =
-              machine.initialize(result.name(), P.size(), J.size(), Holds::scores);  // s_PJ (p, c)
-          multiply(a.part(P), b, s);
-          used(s, part_of(I, P), J, of, I.begin);
+          const auto live = LivePairs::near(problem, part_of(I, P), J, kPanel);
+          if (live.none()) {
+            continue;
+          }
+          const Range met{live.keys().begin - J.begin, live.keys().end - J.begin};
+          Tile s = machine.initialize(result.name(), P.size(), met.size(),
+                                      Holds::scores);  // s_PJ (p, c)
+          multiply(a.part(P), b.part({0, b.rows()}, met), s);
+          used(s, part_of(I, P), live.keys(), of, I.begin);
         }
       } else {
         Tile s =
@@ -116,28 +127,21 @@ void rows(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, con
 
 }  // namespace
 
-void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-            ScoreEpilogue& epilogue, SlowMatrix& result) {
-  require(A.cols() == B.cols() && result.rows() == A.rows() && result.cols() == B.rows(),
-          "scores = A B^T: the matrices conform");
-  (rows_stay({A.rows(), B.rows(), A.cols()}, by) ? rows : tiles)(machine, by, A, B, epilogue,
-                                                                 result);
-}
-
-PhaseCost scores_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
+PhaseCost scores_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
                       const EpilogueCost& epilogue) {
-  const auto [n, m, d] = of;
+  const auto [n, m, d] = problem.shape;
+  const ProductShape of = Products(problem).scores;
   const bool whole = rows_stay(of, by);
+  const Units::Sum met = Units::of_queries(problem, by.rows).sum();
   const Words r = std::min(n, by.rows);
   const Words c = std::min(m, by.cols);
   const Words s = std::min(d, by.depth);
   const Words p = std::min(r, Words(by.piece));
-  const Words all = Words(n) * m;
+  const Words all = met.pairs;
   const Index entered = whole ? 1 : ceil_div(m, by.cols);
   const Words used = p * epilogue.scratch + p * c * epilogue.tiles;
   PhaseCost cost{.path = std::move(path),
-                 .reads = Words(n) * d * entered + Words(m) * d * ceil_div(n, by.rows) +
-                          all * epilogue.reads +
+                 .reads = Words(n) * d * entered + met.met * d + all * epilogue.reads +
                           Words(n) * (Words(epilogue.row_reads) * entered +
                                       Words(epilogue.row_reads_again) * (entered - 1)),
                  .writes = all + Words(n) * (Words(epilogue.row_writes) * entered +
@@ -197,16 +201,17 @@ void tiles_nest(NestWriter& nest, const ProductNames& names, const ProductShape&
 }
 
 // Rows of A stay. No row is entered again.
-void rows_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+void rows_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                const StationaryBlocks& by, const EpilogueCost& epilogue) {
+  const ProductShape of = Products(problem).scores;
   const NestLoop I("I", "queries", of.rows, by.rows);
-  const NestLoop J("J", "keys", of.cols, by.cols);
+  const NestLoop J = key_loop(problem, I, by.cols);
   const NestLoop K("K", "depth", of.depth, by.piece);
   const NestLoop P = I.pieces("P", by.piece);
   const bool holds_B = of.depth <= I.block;
   const NestTile a(names.left, I, of.depth);
   const NestTile b = holds_B ? NestTile(names.right, of.depth, J) : NestTile(names.right, K, J);
-  const NestTile s(names.result, holds_B ? P : I, J);
+  const NestTile s = NestTile(names.result, holds_B ? P : I, J).of_words(problem.pairs());
   const NestTile row_reads(epilogue.names.row_reads, I, epilogue.row_reads);
   const NestTile row_writes(epilogue.names.row_writes, I, epilogue.row_writes);
   const NestWriter::Tiles reads(static_cast<std::size_t>(epilogue.reads), s);
@@ -246,16 +251,58 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const ProductShape& 
 
 }  // namespace
 
-void scores_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+void scores_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                  const StationaryBlocks& by, const EpilogueCost& epilogue) {
-  (rows_stay(of, by) ? rows_nest : tiles_nest)(nest, names, of, by, epilogue);
+  const ProductShape of = Products(problem).scores;
+  if (rows_stay(of, by)) {
+    rows_nest(nest, names, problem, by, epilogue);
+  } else {
+    tiles_nest(nest, names, of, by, epilogue);
+  }
 }
 
-void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
-                  const SlowMatrix& A, const SlowMatrix& B, ScoreEpilogue& epilogue,
-                  SlowMatrix& result) {
+void scores_phase(Machine& machine, std::string_view name, const Plan& plan, const SlowMatrix& A,
+                  const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result) {
+  const Problem& problem = plan.problem;
+  const auto by = StationaryBlocks::get(name, plan.blocks);
+  require(A.cols() == B.cols() && result.rows() == A.rows() && result.cols() == B.rows(),
+          "scores = A B^T: the matrices conform");
+  const bool whole = rows_stay(Products(problem).scores, by);
+  require(whole || problem.mask.full(), "under a mask rows stay");
   const Phase phase(machine, name);
-  scores(machine, StationaryBlocks::get(name, blocks), A, B, epilogue, result);
+  if (whole) {
+    rows(machine, by, problem, A, B, epilogue, result);
+  } else {
+    tiles(machine, by, A, B, epilogue, result);
+  }
+}
+
+StationaryBlocks fit_score_rows(const Problem& problem, Index M, Objective objective,
+                                const StationaryCost& cost) {
+  const auto [n, m, d] = problem.shape;
+  const auto blocks_of = [&, m = m, d = d](Index rows, Index wide) {
+    return StationaryBlocks{.rows = rows, .cols = std::min(wide, m), .depth = d, .piece = wide};
+  };
+  const auto fits = [&](Index rows, Index wide) {
+    return cost(blocks_of(rows, wide)).peak <= Words(M);
+  };
+  const Index slice = objective == Objective::time ? narrow_slice(M) : 1;
+  const Index rows =
+      even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, slice); }));
+  return blocks_of(rows, largest(kWidestSlice, [&](Index tried) { return fits(rows, tried); }));
+}
+
+SlowMatrix score_matrix(Workspace& workspace, std::string name, const Problem& problem) {
+  const auto [n, m, d] = problem.shape;
+  if (problem.mask.full()) {
+    return workspace.matrix(std::move(name), n, m).holding(Holds::scores);
+  }
+  KeptWords live(m);
+  for (Index i = 0; i < n; ++i) {
+    live.add_row(problem.keys({i, i + 1}));
+  }
+  SlowMatrix words = workspace.matrix(name, 1, live.words());
+  return partial(std::move(name), std::move(words), std::move(live)).holding(Holds::scores);
 }
 
 void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,

@@ -71,18 +71,20 @@ class ScoreEpilogue {
       : writes_raw(raw), scale(times) {}
 };
 
-void scores(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-            ScoreEpilogue& epilogue, SlowMatrix& result);
-PhaseCost scores_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
+PhaseCost scores_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
                       const EpilogueCost& epilogue);
 // `names` are those of the result, of A and of B^T.
-void scores_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+void scores_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                  const StationaryBlocks& by, const EpilogueCost& epilogue);
+// As a phase of a kernel whose plan has blocks of that name.
+void scores_phase(Machine& machine, std::string_view name, const Plan& plan, const SlowMatrix& A,
+                  const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result);
 
-// The same as a phase of a kernel whose plan has blocks of that name.
-void scores_phase(Machine& machine, std::string_view name, const Blocks& blocks,
-                  const SlowMatrix& A, const SlowMatrix& B, ScoreEpilogue& epilogue,
-                  SlowMatrix& result);
+// The blocks in which rows of A stay: under a mask they do, and live pairs alone are written.
+StationaryBlocks fit_score_rows(const Problem& problem, Index M, Objective objective,
+                                const StationaryCost& cost);
+// A matrix of scores, which keeps those of live pairs.
+SlowMatrix score_matrix(Workspace& workspace, std::string name, const Problem& problem);
 
 // Two tiles at a time, rows x cols of both, and `columns` words for each row: the largest that fit,
 // as the blocks NAME.rows and NAME.cols.

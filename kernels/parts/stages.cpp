@@ -29,13 +29,21 @@ Stage product_stage(const std::string& name, const ProductShape& of, const Facto
               }};
 }
 
-Stage scores_stage(const std::string& name, const ProductShape& of, const FactorNames& factors,
+Stage scores_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
                    const EpilogueCost& epilogue) {
-  return stationary_stage(
-      name, of, [=](const StationaryBlocks& by) { return scores_cost(name, of, by, epilogue); },
-      [=](NestWriter& nest, const StationaryBlocks& by) {
-        scores_nest(nest, {name, factors.left, factors.right}, of, by, epilogue);
+  const StationaryCost cost = [=](const StationaryBlocks& by) {
+    return scores_cost(name, problem, by, epilogue);
+  };
+  Stage stage = stationary_stage(
+      name, Products(problem).scores, cost, [=](NestWriter& nest, const StationaryBlocks& by) {
+        scores_nest(nest, {name, factors.left, factors.right}, problem, by, epilogue);
       });
+  if (!problem.mask.full()) {
+    stage.put = [=](Index M, Objective objective, Blocks& blocks) {
+      fit_score_rows(problem, M, objective, cost).put(name, blocks);
+    };
+  }
+  return stage;
 }
 
 Stage generated_product_stage(const std::string& name, const ProductShape& of,

@@ -34,7 +34,7 @@ using StationaryNest = std::function<void(NestWriter& nest, const StationaryBloc
 Stage stationary_stage(const std::string& name, const ProductShape& of, const StationaryCost& cost,
                        const StationaryNest& nest);
 Stage product_stage(const std::string& name, const ProductShape& of, const FactorNames& factors);
-Stage scores_stage(const std::string& name, const ProductShape& of, const FactorNames& factors,
+Stage scores_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
                    const EpilogueCost& epilogue);
 Stage generated_product_stage(const std::string& name, const ProductShape& of,
                               const FactorNames& factors, const FactorCost& made);

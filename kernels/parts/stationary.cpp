@@ -275,17 +275,19 @@ Sides sides(Stays what) {
 
 }  // namespace
 
-StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
-                                const StationaryCost& cost) {
-  constexpr Index kWideSlice = 32;
-  constexpr Index kWidePiece = 24;
-  constexpr Index kWidest = 64;
-  const auto fits = [&](const StationaryBlocks& by) { return cost(by).peak <= Words(M); };
-  Index slice = objective == Objective::time ? kWideSlice : 1;
-  // A square slice takes at most 1/64 of M; of the block that stays, an eighth of a side.
+Index narrow_slice(Index M) {
+  Index slice = 32;
   while (slice > 1 && Words(slice) * slice * 64 > Words(M)) {
     slice /= 2;
   }
+  return slice;
+}
+
+StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
+                                const StationaryCost& cost) {
+  constexpr Index kWidePiece = 24;
+  const auto fits = [&](const StationaryBlocks& by) { return cost(by).peak <= Words(M); };
+  const Index slice = objective == Objective::time ? narrow_slice(M) : 1;
 
   std::optional<StationaryBlocks> best;
   Sides side = sides(Stays::C);
@@ -324,7 +326,7 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
     return {};
   }
   // What is left of M goes to slices and pieces.
-  for (Index wide = kWidest; wide > 0; --wide) {
+  for (Index wide = kWidestSlice; wide > 0; --wide) {
     StationaryBlocks by = *best;
     by.*side.slice = std::max(by.*side.slice, std::min(wide, of.*side.slice_extent));
     by.piece = std::max(by.piece, wide);

@@ -46,6 +46,11 @@ bool is_wide(const ProductShape& of, const StationaryBlocks& by);
 // whichever moves fewer words; else C.
 Stays stays(const ProductShape& of, const StationaryBlocks& by);
 
+// Slices and pieces that keep the registers busy, and take at most 1/64 of M as a square; none is
+// wider than the second.
+Index narrow_slice(Index M);
+inline constexpr Index kWidestSlice = 64;
+
 // The blocks of fewest words among those whose cost, a function of them, has a peak within M;
 // where nothing fits, the smallest. For `time`, slices and pieces are wide enough to keep the
 // registers busy, where M has room for that.

@@ -48,11 +48,11 @@ void ChromeTrace::follow(const Event& event) {
     case Event::Kind::read:
       live(event, event.rows * event.cols);
       move(event, "read");
-      io_.reads += event.rows * event.cols;
+      io_.reads += event.block->words();
       break;
     case Event::Kind::write:
       move(event, "write");
-      io_.writes += event.rows * event.cols;
+      io_.writes += event.block->words();
       break;
     case Event::Kind::initialize:
       live(event, event.rows * event.cols);
@@ -102,7 +102,7 @@ void ChromeTrace::move(const Event& event, const char* kind) {
   const ConstBlock& block = *event.block;
   const Range rows = block.row_range();
   const Range cols = block.column_range();
-  const Index words = event.rows * event.cols;
+  const Index words = block.words();
   const std::string matrix = literal(block.matrix().name());
   put(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":1,"tid":{},"args":{{)"
                   R"("name":{},"rows":{},"cols":{},"words":{},"block":{{)"

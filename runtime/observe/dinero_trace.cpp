@@ -15,19 +15,21 @@ void DineroTrace::follow(const Event& event) {
 }
 
 void DineroTrace::put(const ConstBlock& block, char label) {
-  all_ += block.rows() * block.cols();
+  all_ += block.words();
   const Index base = address_of(block.matrix());
   for (Index row = block.row_range().begin; row < block.row_range().end; ++row) {
     const Index begin = base + row * block.matrix().cols() * kWord;
-    for (Index col = block.column_range().begin; col < block.column_range().end; ++col) {
-      if (written_ == most_) {
-        return;
+    for (const Range columns : block.stored(row)) {
+      for (Index col = columns.begin; col < columns.end; ++col) {
+        if (written_ == most_) {
+          return;
+        }
+        char line[2 + 16 + 1] = {label, ' '};
+        char* const end = std::to_chars(line + 2, std::end(line) - 1, begin + col * kWord, 16).ptr;
+        *end = '\n';
+        file_.append({line, end + 1});
+        ++written_;
       }
-      char line[2 + 16 + 1] = {label, ' '};
-      char* const end = std::to_chars(line + 2, std::end(line) - 1, begin + col * kWord, 16).ptr;
-      *end = '\n';
-      file_.append({line, end + 1});
-      ++written_;
     }
   }
 }

@@ -33,7 +33,7 @@ class ProgressListener final : public Listener {
 
   void on(const Event& event) noexcept override {
     if (event.kind == Event::Kind::read || event.kind == Event::Kind::write) {
-      shown_.words.fetch_add(event.rows * event.cols, std::memory_order_relaxed);
+      shown_.words.fetch_add(event.block->words(), std::memory_order_relaxed);
     } else if (PhasePath::changes(event)) {
       path_.follow(event);
       const auto found = std::ranges::find(phases_, path_.path(), &PhaseCost::path);

@@ -1,0 +1,99 @@
+#include "memsim/partial.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redblue {
+
+void KeptWords::add_row(const std::vector<Range>& columns) {
+  for (const Range range : columns) {
+    kept_.push_back({range, words_});
+    words_ += range.size();
+  }
+  first_of_.push_back(static_cast<Index>(kept_.size()));
+}
+
+std::vector<KeptWords::Kept>::const_iterator KeptWords::first_from(Index row, Index column) const {
+  const auto which = static_cast<std::size_t>(row);
+  return std::upper_bound(kept_.begin() + first_of_[which], kept_.begin() + first_of_[which + 1],
+                          column, [](Index at, const Kept& kept) { return at < kept.columns.end; });
+}
+
+Index KeptWords::words(Range rows, Range columns) const {
+  Index sum = 0;
+  for (Index row = rows.begin; row < rows.end; ++row) {
+    each_range(row, columns, [&](Range met, Index) { sum += met.size(); });
+  }
+  return sum;
+}
+
+namespace {
+
+class PartialBacking final : public Backing {
+ public:
+  PartialBacking(std::unique_ptr<Backing> words, KeptWords kept)
+      : words_(std::move(words)), kept_(std::move(kept)) {}
+
+  void read(Range rows, Range columns, std::span<float> to) const override {
+    std::ranges::fill(to, 0.0F);
+    each_piece(rows, columns, [&](Range words, std::size_t at, std::size_t count) {
+      words_->read({0, 1}, words, to.subspan(at, count));
+    });
+  }
+  void write(Range rows, Range columns, std::span<const float> from) override {
+    each_piece(rows, columns, [&](Range words, std::size_t at, std::size_t count) {
+      words_->write({0, 1}, words, from.subspan(at, count));
+    });
+  }
+  void read_tile(Range rows, Range columns, Orientation orientation,
+                 std::span<float> to) const override {
+    std::vector<float> by_rows(to.size());
+    read(rows, columns, by_rows);
+    BorrowedBacking(by_rows.data(), columns.size())
+        .read_tile({0, rows.size()}, {0, columns.size()}, orientation, to);
+  }
+  void write_tile(Range rows, Range columns, Orientation orientation,
+                  std::span<const float> from) override {
+    std::vector<float> by_rows(from.size());
+    BorrowedBacking(by_rows.data(), columns.size())
+        .write_tile({0, rows.size()}, {0, columns.size()}, orientation, from);
+    write(rows, columns, by_rows);
+  }
+  [[nodiscard]] Index words(Range rows, Range columns) const override {
+    return kept_.words(rows, columns);
+  }
+  [[nodiscard]] std::vector<Range> stored(Index row, Range columns) const override {
+    std::vector<Range> ranges;
+    kept_.each_range(row, columns, [&](Range met, Index) { ranges.push_back(met); });
+    return ranges;
+  }
+
+ private:
+  // Calls visit(kept words, the first of them in the window, their number).
+  template <class Visit>
+  void each_piece(Range rows, Range columns, const Visit& visit) const {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      kept_.each_range(row, columns, [&](Range met, Index before) {
+        visit(Range{before, before + met.size()},
+              static_cast<std::size_t>((row - rows.begin) * columns.size() + met.begin -
+                                       columns.begin),
+              static_cast<std::size_t>(met.size()));
+      });
+    }
+  }
+
+  std::unique_ptr<Backing> words_;
+  KeptWords kept_;
+};
+
+}  // namespace
+
+SlowMatrix partial(std::string name, SlowMatrix words, KeptWords kept) {
+  require(words.rows() == 1 && words.cols() == kept.words(), "a word for each that is kept");
+  const Index rows = kept.rows();
+  const Index columns = kept.columns();
+  return {std::move(name), rows, columns,
+          std::make_unique<PartialBacking>(std::move(words.backing_), std::move(kept))};
+}
+
+}  // namespace redblue
