@@ -131,7 +131,8 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
       const Index row = found.index / cols;  // of all stacked heads
       const Index rows = operand.rows_of(plan.problem.one_head().shape);
       if (report.kernel.heads() > 1) {
-        verdict.head = heads_of(operand, plan.problem, head) + row / rows;
+        const Index before = heads_of(operand, plan.problem, head);  // of other heads of keys
+        verdict.head = before + row / rows;
       }
       verdict.row = row % rows;
       verdict.col = found.index % cols;

@@ -185,6 +185,14 @@ TEST_F(KvHeadsOption, IsAParameterOfSuites) {
     EXPECT_EQ(io(point["total"]), io(counted["total"]));
   }
   EXPECT_GT(shared, 5);
+  for (const auto& [entry, message] :
+       {std::pair(R"("attention/rows", "kv_heads": 3)", "kv_heads = 3 does not divide heads = 4"),
+        std::pair(R"("forward/rows", "kv_heads": 2)", "forward/rows takes no 'kv_heads'")}) {
+    directory_.write("bad.json", fmt::format(R"({{"points": [
+        {{"n": 17, "d": 4, "M": 600, "heads": 4, "kernel": {}}}]}})",
+                                             entry));
+    expect_refused(process("record bad.json"), 1, message);
+  }
 }
 
 }  // namespace
