@@ -53,10 +53,18 @@ std::string spelled(const Plan& plan) {
   return spelled(plan.kernel, plan.problem.sharing);
 }
 
-std::string to_string(const Plan& plan) {
-  std::string line = spelled(plan) + " n=" + std::to_string(plan.problem.shape.n) +
-                     " m=" + std::to_string(plan.problem.shape.m) +
-                     " d=" + std::to_string(plan.problem.shape.d) + " M=" + std::to_string(plan.M);
+std::string to_string(const Plan& plan, Index kv_heads) {
+  const Problem& problem = plan.problem;
+  std::string line = spelled(plan) + " n=" + std::to_string(problem.queries()) +
+                     " m=" + std::to_string(problem.shape.m) +
+                     " d=" + std::to_string(problem.shape.d);
+  if (problem.stacked > 1) {
+    line += " heads=" + std::to_string(problem.stacked * kv_heads) +
+            " kv_heads=" + std::to_string(kv_heads);
+  } else if (kv_heads > 1) {
+    line = std::to_string(kv_heads) + " heads of " + line;
+  }
+  line += " M=" + std::to_string(plan.M);
   if (plan.problem.softmax_scale) {
     char c[32];
     const auto end = std::to_chars(c, c + sizeof c, *plan.problem.softmax_scale).ptr;

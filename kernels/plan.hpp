@@ -65,7 +65,9 @@ struct Plan {
 std::string spelled(const Plan& plan);
 std::string spelled(std::string_view kernel, Sharing sharing);
 
-// "backward/large n=2000 m=2000 d=32 M=8192: phase1.Br=118 ..." on one line.
-std::string to_string(const Plan& plan);
+// "backward/large n=2000 m=2000 d=32 M=8192: phase1.Br=118 ..." on one line. Several such problems
+// have a head of keys each: "5 heads of backward/large n=2000 ...", or, where heads of queries are
+// stacked, "attention/rows n=2000 m=2000 d=32 heads=20 kv_heads=5 M=8192: ...".
+std::string to_string(const Plan& plan, Index kv_heads = 1);
 
 }  // namespace redblue

@@ -56,6 +56,17 @@ struct Problem {
   Inputs inputs = Inputs::weighted;    // a kernel has one of the two, and plans with it
   std::optional<float> softmax_scale;  // of plain inputs, where it is not 1 / sqrt(d)
   Mask mask = {};                      // full(), or of n queries and m keys
+  // The heads of queries that share these keys, as grouped-query attention has them: their queries
+  // are stacked, head after head, and n is the number of all. Each head has the same mask.
+  Index stacked = 1;
+
+  // The queries of one head.
+  [[nodiscard]] Index queries() const { return shape.n / stacked; }
+  // The problem of so many such heads of queries. Requires: a problem of one head. Throws:
+  // CountOverflow.
+  [[nodiscard]] Problem with_stacked(Index heads) const;
+  // The problem of each head alone, which meets all keys.
+  [[nodiscard]] Problem one_head() const;
 
   // The factor c of the scores.
   [[nodiscard]] float scale() const {

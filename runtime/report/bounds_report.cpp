@@ -148,12 +148,21 @@ bool in_the_paper(Pass pass) {
   return pass == Pass::forward || pass == Pass::backward;
 }
 
+// The paper's are of one head and all pairs.
+bool has_statements(const Task& task) {
+  return task.pass == Pass::backward && task.problem.mask.full() && task.heads == 1;
+}
+
 }  // namespace
 
 std::string to_words(const Task& task) {
-  const auto [n, m, d] = task.problem.shape;
+  const auto [n, m, d] = task.problem.one_head().shape;
   std::string text =
       fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.memory.M);
+  if (const Index heads = task.problem.stacked * task.heads; heads > 1) {
+    text += fmt::format(", {} heads", heads);
+    text += task.problem.stacked > 1 ? fmt::format(", {} of keys", task.heads) : "";
+  }
   if (is_backward(task.pass)) {
     text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
   }
@@ -199,7 +208,7 @@ BoundReport report_bounds(const Task& task) {
   } catch (const CountOverflow& error) {
     report.no_best = error.what();
   }
-  if (task.pass == Pass::backward && task.problem.mask.full()) {
+  if (has_statements(task)) {
     try {
       report.statements = statements_of(task);
     } catch (const CountOverflow&) {  // a count at 4 M exceeds 63 bits: no statements
@@ -259,7 +268,7 @@ std::string to_json(const BoundReport& report) {
   if (in_the_paper(task.pass) && task.problem.mask.full()) {
     json["dividing_point"] = dividing_point(task.problem.shape).value();
   }
-  if (task.pass == Pass::backward && task.problem.mask.full()) {
+  if (has_statements(task)) {
     json["statements"] = json_of(statement_rows(report));
   }
   return json.document();

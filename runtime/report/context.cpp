@@ -46,18 +46,19 @@ Json context_json(const std::optional<FastMemoryOrigin>& M_from) {
 }
 
 Cells task_cells(const Task& task, bool everywhere) {
-  const auto [n, m, d] = task.problem.shape;
+  const auto [n, m, d] = task.problem.one_head().shape;
   const auto where = [&](bool meant, std::string_view text) {
     return meant || everywhere ? CellValue(text) : absent();
   };
-  return {{in_json_and_csv("problem"), to_string(task.pass)},
-          {in_json_and_csv("n"), n},
-          {in_json_and_csv("m"), m},
-          {in_json_and_csv("d"), d},
-          {in_json_and_csv("M"), task.memory.M},
-          {in_json_and_csv("sharing"),
-           where(task.pass != Pass::product, to_string(task.problem.sharing))},
-          {in_json_and_csv("given"), where(is_backward(task.pass), to_string(task.known))}};
+  const Cells sizes = {{in_json_and_csv("problem"), to_string(task.pass)},
+                       {in_json_and_csv("n"), n},
+                       {in_json_and_csv("m"), m},
+                       {in_json_and_csv("d"), d}};
+  return joined(joined(sizes, heads_cells(task.pass, task.problem, task.heads)),
+                {{in_json_and_csv("M"), task.memory.M},
+                 {in_json_and_csv("sharing"),
+                  where(task.pass != Pass::product, to_string(task.problem.sharing))},
+                 {in_json_and_csv("given"), where(is_backward(task.pass), to_string(task.known))}});
 }
 
 Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {
@@ -67,6 +68,12 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) 
     json["mask"] = mask_json(task.problem);
   }
   return json;
+}
+
+Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads) {
+  return {{in_json_and_csv("heads"), problem.stacked * kv_heads},
+          {in_json_and_csv("kv_heads"),
+           inputs_of(pass) == Inputs::plain ? CellValue(kv_heads) : absent()}};
 }
 
 Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M) {
@@ -85,7 +92,8 @@ Json blocks_json(const Blocks& blocks) {
   return json;
 }
 
-Json mask_json(const Problem& problem) {
+Json mask_json(const Problem& of_heads) {
+  const Problem problem = of_heads.one_head();
   const auto& [n, m, d] = problem.shape;
   const Mask& mask = problem.mask;
   return {

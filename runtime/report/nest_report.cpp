@@ -71,7 +71,8 @@ Cells line_cells(const NestLine& line) {
 }
 
 Cells plan_cells(const Plan& plan) {
-  return joined(kernel_cells(spelled(plan), plan.problem.shape, plan.M),
+  return joined(joined(kernel_cells(spelled(plan), plan.problem.one_head().shape, plan.M),
+                       heads_cells(plan.pass, plan.problem, 1)),
                 {{in_json_and_csv("sharing"), to_string(plan.problem.sharing)}});
 }
 

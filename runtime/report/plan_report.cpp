@@ -119,7 +119,7 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
   return FastMemoryTooSmall(
       fmt::format("no kernel fits in M = {} words: {} (redblue list --n {} --m {} --d {} has the "
                   "least M of each)",
-                  task.memory.M, to_words(task), task.problem.shape.n, task.problem.shape.m,
+                  task.memory.M, to_words(task), task.problem.queries(), task.problem.shape.m,
                   task.problem.shape.d));
 }
 
@@ -145,8 +145,9 @@ std::string to_table(const PlanReport& report) {
   const Choice& best = report.choices.front();
   text += "\n" + table_of(rows) + "\n" + reason(report) + "\n";
   text += report.rates ? rates_text(report) : "";
-  text += to_string(best.plan) + "\n";
-  return best.forward ? text + to_string(*best.forward) + "\n" : text;
+  const Index heads = report.task.heads;
+  text += to_string(best.plan, heads) + "\n";
+  return best.forward ? text + to_string(*best.forward, heads) + "\n" : text;
 }
 
 std::string to_json(const PlanReport& report) {

@@ -136,8 +136,7 @@ Json part_json(const Part& part) {
 }
 
 std::string title(const Part& part) {
-  const Index heads = part.team.heads;
-  return (heads > 1 ? fmt::format("{} heads of ", heads) : "") + to_string(part.plan);
+  return to_string(part.plan, part.team.heads);
 }
 
 // The speed, and the shares of several workers.
@@ -321,16 +320,13 @@ double ratio(const Report& report) {
 std::string to_json(const Report& report) {
   const Plan& plan = report.kernel.plan;
   Json json = {
-      {"schema", kSchema},
-      {"context", context_json(report.M_from)},
-      {"kernel", name_of(report)},
-      {"given", report.given},
-      {"n", plan.problem.shape.n},
-      {"m", plan.problem.shape.m},
+      {"schema", kSchema},           {"context", context_json(report.M_from)},
+      {"kernel", name_of(report)},   {"given", report.given},
+      {"n", plan.problem.queries()}, {"m", plan.problem.shape.m},
       {"d", plan.problem.shape.d},
-      {"heads", report.kernel.team.heads},
-      {"M", plan.M},
   };
+  json.update(json_of(heads_cells(plan.pass, plan.problem, report.kernel.team.heads)));
+  json["M"] = plan.M;
   if (report.kernel.counted || report.seed) {
     json["context"]["simd"] = simd_target();
     json["seed"] = report.seed;  // null: none came from it
@@ -395,7 +391,9 @@ std::string to_json(const Report& report) {
 std::string to_csv(const Report& report) {
   std::vector<Cells> rows;
   const auto add = [&](const Part& part) {
-    const Cells head = kernel_cells(spelled(part.plan), part.plan.problem.shape, part.plan.M);
+    const Plan& plan = part.plan;
+    const Cells head = joined(kernel_cells(spelled(plan), plan.problem.one_head().shape, plan.M),
+                              heads_cells(plan.pass, plan.problem, part.team.heads));
     for (const Cells& row : part_rows(part)) {
       rows.push_back(joined(joined(head, row), {{in_csv("operands"), to_cell(report.operands)}}));
     }

@@ -4,6 +4,10 @@
 
 namespace redblue {
 
+Index heads_of(const Signature& operand, const Problem& problem, Index problems) {
+  return operand.rows == &Shape::n ? problems * problem.stacked : problems;
+}
+
 std::size_t words_of(const Signature& operand, const Shape& shape) {
   return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
 }

@@ -13,6 +13,9 @@ namespace redblue {
 
 using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
 
+// The heads that an operand has in so many problems: in each, one, and of queries all that are
+// stacked.
+Index heads_of(const Signature& operand, const Problem& problem, Index problems);
 // The number of words of one head.
 std::size_t words_of(const Signature& operand, const Shape& shape);
 std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Index heads);

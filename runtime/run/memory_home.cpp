@@ -78,9 +78,10 @@ OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
 
 void MemoryHome::bring(Report& report, const Readers& readers) {
   const Problem& problem = report.kernel.plan.problem;
-  const Shape& shape = problem.shape;
-  const Index heads = report.kernel.team.heads;
+  const Problem one = problem.one_head();
+  const Shape& shape = one.shape;
   for (const Signature& operand : given_of(report.kernel.plan)) {
+    const Index heads = heads_of(operand, problem, report.kernel.team.heads);
     const auto reader = readers.find(operand.name);
     if (reader == readers.end() && made_by_forward(operand.name)) {
       continue;
@@ -95,7 +96,7 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
       }
       if (operand.name == kL.name) {
         for (Index head = 0; head < heads; ++head) {
-          check_live_sums(problem, 0, head_of(operands_, operand, shape, head),
+          check_live_sums(one, 0, head_of(operands_, operand, shape, head),
                           "L of " + reader->second.path().string());
         }
       }
@@ -104,7 +105,7 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
     const std::size_t words = words_of(operand, shape);
     for (Index head = 0; head < heads; ++head) {
       const auto own = std::span(buffer).subspan(static_cast<std::size_t>(head) * words, words);
-      fill_made(request_, operand, problem, head, 0, operand.rows_of(shape), own);
+      fill_made(request_, operand, one, head, 0, operand.rows_of(shape), own);
     }
   }
 }

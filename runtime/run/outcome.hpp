@@ -18,8 +18,8 @@
 
 namespace redblue {
 
-// One kernel of a run: its plan for one head on one machine, its workers and heads, the formulas of
-// all of these together, and the counts where it ran.
+// One kernel of a run: its plan for one head of keys on one machine, its workers and heads of keys,
+// the formulas of all of these together, and the counts where it ran.
 struct Part {
   Part() = default;
   Part(Plan of, Team by);
@@ -32,6 +32,7 @@ struct Part {
   std::string unpinned;              // the reason why the workers' threads were not pinned, if any
   double peak_gflops = 0;  // of multiply-adds right after it, on as many workers; 0: not measured
 
+  [[nodiscard]] Index heads() const { return plan.problem.stacked * team.heads; }
   // The words moved: as counted, else by the formula.
   [[nodiscard]] Index io() const;
 };
@@ -42,7 +43,7 @@ struct Verdict {
   double error = 0;
   double bound = 0;
   double expected = 0;        // the error that independent roundings explain
-  std::optional<Index> head;  // where there are several
+  std::optional<Index> head;  // of queries, for dK and dV of keys; where there are several
   std::string output;
   Index row = 0;
   Index col = 0;
@@ -78,7 +79,7 @@ using Origins = std::map<std::string, Origin>;  // by the names of operands
 struct Report {
   std::string asked;  // the kernel's name, or a name such as backward/auto
   Part kernel;
-  // The largest proven bound that holds for the kernel, on one machine and for one head.
+  // The largest proven bound that holds for the kernel, on one machine, of all heads together.
   std::optional<Bound> bound;
   std::vector<std::string> given;          // names of the kernel's operands
   std::optional<Part> forward;             // the kernel that made O and L for `kernel`

@@ -56,9 +56,11 @@ class Extents {
   void set(Index Shape::*which, Index value, const std::string& who) {
     set(letter(which), value, who);
   }
-  void set_heads(std::optional<Index> heads, const std::string& who) {
-    set("heads", heads.value_or(kNoHeads), who);
+  void set_heads(const char* which, std::optional<Index> heads, const std::string& who) {
+    set(which, heads.value_or(kNoHeads), who);
   }
+  [[nodiscard]] bool know_heads() const { return known_.contains(kHeads); }
+  // Of one head.
   RequestedProblem problem() {
     if (!known_.contains("m") && known_.contains("n")) {
       known_["m"] = known_["n"];
@@ -70,11 +72,36 @@ class Extents {
       }
       asked.problem.shape.*member = known_.at(name).first;
     }
-    if (known_.contains("heads") && known_.at("heads").first != kNoHeads) {
-      asked.heads = known_.at("heads").first;
+    known_.insert({kHeads, known_.contains(kKvHeads) ? known_[kKvHeads]
+                                                     : std::pair(kNoHeads, std::string())});
+    if (known_[kHeads].first != kNoHeads) {
+      asked.heads = known_[kHeads].first;
     }
     return asked;
   }
+  // The heads of queries for each head of keys. Requires: after problem().
+  Index stacked() {
+    const auto& [heads, who] = known_[kHeads];
+    const auto& [kv_heads, who_kv] = known_.try_emplace(kKvHeads, known_[kHeads]).first->second;
+    if ((heads == kNoHeads) != (kv_heads == kNoHeads)) {
+      throw InputError(heads == kNoHeads
+                           ? fmt::format("{} {}, but {} {}", who, says(kHeads, heads), who_kv,
+                                         says(kKvHeads, kv_heads))
+                           : fmt::format("{} {}, but {} {}", who_kv, says(kKvHeads, kv_heads), who,
+                                         says(kHeads, heads)));
+    }
+    if (heads == kNoHeads) {
+      return 1;
+    }
+    if (heads % kv_heads != 0) {
+      throw InputError(fmt::format("{} {}, which does not divide heads = {} of {}", who_kv,
+                                   says(kKvHeads, kv_heads), heads, who));
+    }
+    return heads / kv_heads;
+  }
+
+  static constexpr const char* kHeads = "heads";
+  static constexpr const char* kKvHeads = "kv_heads";
 
  private:
   static constexpr Index kNoHeads = 0;
@@ -104,6 +131,27 @@ bool is_square(const Signature& operand) {
 }
 
 }  // namespace
+
+Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
+  if (!request.kv_heads) {
+    return 1;
+  }
+  const std::string said = fmt::format("{} {}", request.said("--kv-heads"), *request.kv_heads);
+  if (inputs_of(pass) == Inputs::weighted) {
+    throw RequestError(fmt::format(
+        "{}: {} has as many heads of keys as of queries; attention and gradients may have fewer",
+        said, who));
+  }
+  if (!request.heads) {
+    throw RequestError(said + ": --heads is missing: the number of heads of queries");
+  }
+  if (*request.heads % *request.kv_heads != 0) {
+    throw RequestError(
+        fmt::format("{} does not divide {} {}: as many heads of queries share each head of keys",
+                    said, request.said("--heads"), *request.heads));
+  }
+  return *request.heads / *request.kv_heads;
+}
 
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
   const std::string said = fmt::format("{} '{}'", request.said("--mask"), printable(request.mask));
@@ -259,7 +307,10 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     extents.set(&Shape::d, *request.d, request.said("--d"));
   }
   if (request.heads) {
-    extents.set_heads(request.heads, request.said("--heads"));
+    extents.set_heads(Extents::kHeads, request.heads, request.said("--heads"));
+  }
+  if (request.kv_heads) {
+    extents.set_heads(Extents::kKvHeads, request.kv_heads, request.said("--kv-heads"));
   }
   for (const auto& [name, reader] : readers) {
     const Signature& operand = *find_operand(given, name);
@@ -272,7 +323,10 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                                    who, shape.size(), shape.size() == 1 ? "" : "s", rank,
                                    rank + 1));
     }
-    extents.set_heads(heads ? std::optional(shape.front()) : std::nullopt, who);
+    const bool of_keys =
+        inputs_of(kernel.kernel->pass) == Inputs::plain && operand.rows == &Shape::m;
+    extents.set_heads(of_keys ? Extents::kKvHeads : Extents::kHeads,
+                      heads ? std::optional(shape.front()) : std::nullopt, who);
     if (heads) {
       who += ", heads first,";
       shape = shape.last(rank);
@@ -292,6 +346,10 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
       throw InputError(fmt::format("{} has {} columns, expected 1", who, cols));
     }
   }
+  const Pass pass = kernel.kernel->pass;
+  if (request.heads || inputs_of(pass) == Inputs::weighted || !extents.know_heads()) {
+    static_cast<void>(stacked_heads(request, pass, request.kernel));
+  }
   RequestedProblem asked = extents.problem();
   asked.problem.sharing = kernel.sharing;
   asked.problem = kernel.kernel->with_inputs(asked.problem);
@@ -305,6 +363,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   if (!request.mask.empty()) {
     asked.problem.mask = requested_mask(request, *kernel.kernel, asked.problem.shape);
   }
+  asked.problem = asked.problem.with_stacked(extents.stacked());
   return asked;
 }
 
@@ -407,7 +466,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   }
   Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
   task.known = has_forward ? Known::O_and_L : Known::nothing;
-  const Index heads = asked.heads.value_or(1);
+  const Index heads = asked.kv_heads();
   const bool shared = request.threads > 1 && heads == 1;
   const bool must_split = shared || resumes(request);
   const auto refuse_unless = [&](const char* flag, const auto& holds) {
@@ -450,9 +509,10 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
     }
   }
   const std::string least =
-      request.prefetch > 1 ? fmt::format("redblue count KERNEL --prefetch {}", request.prefetch)
-                           : fmt::format("redblue list --n {} --m {} --d {}", asked.problem.shape.n,
-                                         asked.problem.shape.m, asked.problem.shape.d);
+      request.prefetch > 1
+          ? fmt::format("redblue count KERNEL --prefetch {}", request.prefetch)
+          : fmt::format("redblue list --n {} --m {} --d {}", asked.problem.queries(),
+                        asked.problem.shape.m, asked.problem.shape.d);
   throw FastMemoryTooSmall(fmt::format(
       "{} does not fit in M = {} words: no kernel {}{}does ({} has the least M of each)",
       request.kernel, request.M,
@@ -488,10 +548,11 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   Report report;
   Plans plans = plans_of(request, asked, has_forward);
   const Kernel& kernel = find_kernel(plans.plan.kernel);
-  const Team team = team_of(request, plans.plan, asked.heads.value_or(1));
+  const Team team = team_of(request, plans.plan, asked.kv_heads());
   const bool fits = total(plans.plan.phases).peak <= Words(request.M);
-  if (team.workers == 1 && team.heads == 1 && fits) {
-    const Task task = task_of(kernel, asked.problem, request.M);
+  if (team.workers == 1 && fits) {
+    Task task = task_of(kernel, asked.problem, request.M);
+    task.heads = team.heads;
     report.bound = largest(lower_bounds(task), schedule_of(kernel, task.problem.sharing));
   }
   report.asked = request.kernel;
@@ -534,9 +595,9 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Request
     const Signature& operand = *find_operand(kernel.returns, name);
     std::vector<Index> shape;
     if (asked.heads) {
-      shape.push_back(*asked.heads);
+      shape.push_back(heads_of(operand, asked.problem, asked.kv_heads()));
     }
-    shape.push_back(operand.rows_of(asked.problem.shape));
+    shape.push_back(operand.rows_of(asked.problem.one_head().shape));
     if (operand.cols != nullptr) {
       shape.push_back(operand.cols_of(asked.problem.shape));
     }

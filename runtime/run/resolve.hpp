@@ -18,8 +18,10 @@ using Readers = std::map<std::string, NpyReader, std::less<>>;
 using Writers = std::map<std::string, NpyWriter, std::less<>>;
 
 struct RequestedProblem {
-  Problem problem;
+  Problem problem;             // of one head of keys
   std::optional<Index> heads;  // without a value: one, and files without a dimension of heads
+
+  [[nodiscard]] Index kv_heads() const { return heads.value_or(1) / problem.stacked; }
 };
 
 // An operand that a store has already.
@@ -34,8 +36,11 @@ KernelName requested_kernel(const Request& request);
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers,
                                    const std::vector<FoundOperand>& found = {});
-// The mask of the request. Throws: RequestError for a text that is no mask, and where the kernel
-// takes none.
+// The heads of queries for each head of keys that the options ask for; one where they do not say.
+// `who` is the kernel, or the problem. Throws: RequestError.
+Index stacked_heads(const Request& request, Pass pass, std::string_view who);
+// The mask of the request, of one head. Throws: RequestError for a text that is no mask, and where
+// the kernel takes none.
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape);
 // Plans the kernel and, where it needs O and L and they do not come with the request
 // (`has_forward`), the forward kernel that makes them.

@@ -31,9 +31,12 @@ struct Request {
   Sharing sharing = Sharing::none;  // none or kv; kv where the spelling says so, too
   // An extent without a value comes from the files in `in`. An m that no file gives is n.
   std::optional<Index> n, m, d;
-  // The number of independent problems of this shape. With a value, files have a first dimension of
-  // heads. Without one, it is that dimension of the files, or one.
+  // The number of heads, which are independent problems of this shape. With a value, files have a
+  // first dimension of heads. Without one, it is that dimension of the files, or one.
   std::optional<Index> heads;
+  // Of attention and gradients: the number of heads of keys and values, each shared by as many
+  // heads of queries. Without a value it is the first dimension of these files, or `heads`.
+  std::optional<Index> kv_heads;
   std::optional<float> softmax_scale;  // of attention and gradients; without a value 1 / sqrt(d)
   std::string mask;                    // as parse_mask() takes it; empty: all pairs live
   Index M = 0;

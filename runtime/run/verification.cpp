@@ -62,7 +62,6 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
     return operand == nullptr ? std::span<const float>() : head_of(inputs, *operand, shape, head);
   };
   Verdict verdict;
-  verdict.head = report.kernel.team.heads > 1 ? std::optional(head) : std::nullopt;
   std::map<std::string_view, Bounded> exact;
   if (kernel.pass == Pass::product) {
     exact["C"] = evaluate_product(shape.n, shape.m, shape.d, input("A"), input("B"));
@@ -129,7 +128,13 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
       verdict.bound = found.bound;
       verdict.expected = found.expected;
       verdict.output = operand.name;
-      verdict.row = found.index / cols;
+      const Index row = found.index / cols;  // of all stacked heads
+      const Index rows = operand.rows_of(plan.problem.one_head().shape);
+      if (report.kernel.heads() > 1) {
+        const Index before = heads_of(operand, plan.problem, head);  // of other heads of keys
+        verdict.head = before + row / rows;
+      }
+      verdict.row = row % rows;
       verdict.col = found.index % cols;
     }
   }
@@ -140,11 +145,12 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
 
 void check_finite(const Part& part, const Buffers& results) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const Problem& problem = part.plan.problem;
+  const Problem problem = part.plan.problem.one_head();
   for (const Signature& operand : kernel.returns) {
-    for (Index head = 0; head < part.team.heads; ++head) {
+    const Index heads = heads_of(operand, part.plan.problem, part.team.heads);
+    for (Index head = 0; head < heads; ++head) {
       check_finite(kernel, operand, problem, 0, head_of(results, operand, problem.shape, head),
-                   part.team.heads > 1 ? fmt::format("head {}, ", head) : "");
+                   heads > 1 ? fmt::format("head {}, ", head) : "");
     }
   }
 }

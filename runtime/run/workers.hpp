@@ -21,7 +21,7 @@ namespace redblue {
 // One worker runs any kernel. Several workers need a kernel that splits, or several heads.
 struct Team {
   Index workers = 1;  // Requires: 1 to kMostWorkers
-  Index heads = 1;
+  Index heads = 1;    // problems of the plan: of heads that share keys, one for each head of keys
 };
 
 // The formulas of one worker, and of all workers together: sums of words and flops, and the largest

@@ -21,6 +21,7 @@ constexpr std::string_view kDisk = "disk";
 constexpr std::string_view kSharing = "sharing";
 constexpr std::string_view kMask = "mask";
 constexpr std::string_view kFull = "full";
+constexpr std::string_view kKvHeads = "kv_heads";
 
 // Empty where all pairs live.
 std::string mask_text(const Arguments& arguments) {
@@ -29,12 +30,23 @@ std::string mask_text(const Arguments& arguments) {
   return mask == kFull ? "" : mask;
 }
 
-// The problem of a kernel with these arguments.
+// Heads of keys, where there may be fewer than of queries.
+std::optional<Index> kv_heads_of(const Arguments& arguments) {
+  return arguments.contains(kKvHeads) ? std::optional(arguments[kKvHeads]) : std::nullopt;
+}
+
+// The problem of a kernel with these arguments, of one head of keys.
 Problem problem_of(const KernelName& name, const Arguments& arguments) {
   Problem problem(arguments["n"], arguments["m"], arguments["d"],
                   shares_keys(arguments) ? Sharing::kv : name.sharing);
   problem.mask = mask_of(arguments, problem.shape);
-  return name.kernel->with_inputs(problem);
+  problem = name.kernel->with_inputs(problem);
+  const Index heads = arguments["heads"];
+  const Index kv_heads = kv_heads_of(arguments).value_or(heads);
+  if (heads % kv_heads != 0) {
+    throw RequestError(fmt::format("kv_heads = {} does not divide heads = {}", kv_heads, heads));
+  }
+  return problem.with_stacked(heads / kv_heads);
 }
 
 Request request_of(const std::string& kernel, const Arguments& arguments) {
@@ -53,6 +65,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
   request.mask = mask_text(arguments);
   if (arguments["heads"] > 1) {
     request.heads = arguments["heads"];
+    request.kv_heads = kv_heads_of(arguments);
   }
   return request;
 }
@@ -108,6 +121,12 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
                                .help = "what a backward pass starts from",
                                .otherwise = std::string(kOL),
                                .words = {std::string(kOL), "nothing"}});
+  }
+  if (inputs_of(pass) == Inputs::plain) {
+    const auto heads = std::ranges::find(made.parameters, "heads", &Parameter::name);
+    made.parameters.insert(
+        heads + 1,
+        {.name = std::string(kKvHeads), .help = "heads of keys and values", .same_as = "heads"});
   }
   if (shares) {
     made.parameters.push_back({.name = std::string(kSharing),
@@ -193,7 +212,8 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
                  : least;
     };
     subjects.back().declined = [&kernel](const Arguments& arguments) -> std::string {
-      if (arguments["threads"] > 1 && arguments["heads"] == 1 && !kernel.schedule.split) {
+      if (arguments["threads"] > 1 && kv_heads_of(arguments).value_or(arguments["heads"]) == 1 &&
+          !kernel.schedule.split) {
         return "threads";
       }
       const bool leaves_forward = find_operand(kernel.returns, "O") != nullptr;

@@ -299,6 +299,7 @@ std::vector<Bound> lower_bounds(const Task& task) {
   std::vector<Bound> bounds = all_bounds(task);
   for (Bound& bound : bounds) {
     bound.sharing = task.problem.sharing;
+    bound.words = (Words(bound.words) * task.heads).value();
   }
   return bounds;
 }

@@ -25,6 +25,8 @@ struct Task {
   Problem problem = {};
   Memory memory = 1;
   Known known = Known::O_and_L;
+  // Problems like this one, each with a head of keys of its own. Words are those of all together.
+  Index heads = 1;
 };
 
 // The order of g = A1^T p A2: any; or with W = p A2, or T = A1^T p, summed over all keys, or all

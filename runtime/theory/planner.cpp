@@ -17,6 +17,7 @@ Problem with_sharing(Problem problem, Sharing sharing) {
   return problem;
 }
 
+// Of one head.
 double seconds(const Choice& choice, const Goal& goal) {
   const double own = seconds(choice.plan, *goal.rates) / static_cast<double>(goal.workers);
   return choice.forward ? seconds(*choice.forward, *goal.rates) + own : own;
@@ -55,7 +56,8 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
                                         goal.rates == nullptr ? Objective::words : Objective::time),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
-      choice.words = needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan);
+      choice.words =
+          (needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan)) * task.heads;
       if (choice.words.overflowed()) {  // the next kernel may move fewer
         overflowed = true;
         continue;
@@ -73,7 +75,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     const std::vector<Bound> bounds = lower_bounds(task);
     for (Choice& choice : found) {
       if (goal.rates != nullptr) {
-        choice.seconds = seconds(choice, goal);
+        choice.seconds = static_cast<double>(task.heads) * seconds(choice, goal);
       }
       choice.bound =
           largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.problem.sharing));

@@ -18,12 +18,12 @@ struct Choice {
   // The plan that makes O and L, if the kernel takes them and the task has none: the first choice
   // of the forward kernels.
   std::optional<Plan> forward;
-  Words words;                         // of both passes
+  Words words;                         // of both passes and all heads
   Bound bound = {};                    // the largest proven one for algorithms of the kernel's kind
-  std::optional<double> seconds = {};  // of both passes, one after the other; if there are rates
+  std::optional<double> seconds = {};  // likewise, one after the other; if there are rates
 };
 
-Words flops(const Choice& choice);  // of both passes
+Words flops(const Choice& choice);  // of both passes and one head
 
 // The order of the choices.
 struct Goal {

@@ -627,6 +627,66 @@ TEST_F(BadInput, Heads) {
   });
 }
 
+// Heads of keys, and what options and files say of them.
+TEST_F(BadInput, KvHeads) {
+  file("Q_2x4x3.npy", npy_bytes({2, 4, 3}, std::vector<float>(24, 1)));
+  file("Q.npy", npy_bytes(4, 3, std::vector<float>(12, 1)));
+  expect_refused({
+      {"count attention/rows @ --heads 4 --kv-heads 0", 2, "--kv-heads.*\"0\".*zero"},
+      {"REDBLUE_KV_HEADS=x run attention/rows @ --heads 4", 2, "REDBLUE_KV_HEADS.*\"x\""},
+      {"count attention/rows @ --kv-heads 2", 2, "--kv-heads 2: --heads is missing"},
+      {"run gradients/rows-keys @ --kv-heads 1", 2, "--kv-heads 1: --heads is missing"},
+      {"run attention/rows @ --kv-heads 2 --in K=a2_2x5x3.npy --seed 1", 2,
+       "--kv-heads 2: --heads is missing"},
+      {"count attention/rows @ --heads 8 --kv-heads 3", 2,
+       "--kv-heads 3 does not divide --heads 8"},
+      {"REDBLUE_KV_HEADS=3 count attention/auto @ --heads 8", 2,
+       "REDBLUE_KV_HEADS 3 does not divide --heads 8"},
+      {"count attention/rows @ --heads 2 --kv-heads 4", 2,
+       "--kv-heads 4 does not divide --heads 2"},
+      {"plan --problem attention @ --heads 8 --kv-heads 3", 2,
+       "--kv-heads 3 does not divide --heads 8"},
+      {"bounds --problem gradients @ --kv-heads 3", 2, "--kv-heads 3: --heads is missing"},
+      // Not of the paper's problems.
+      {"count forward/rows @ --heads 4 --kv-heads 2", 2,
+       "--kv-heads 2: forward/rows has as many heads of keys as of queries"},
+      {"run backward/auto @ --heads 4 --kv-heads 4", 2, "--kv-heads 4: backward/auto has as many"},
+      {"plan @ --heads 4 --kv-heads 2", 2, "--kv-heads 2: --problem backward has as many"},
+      {"bounds --problem product @ --heads 4 --kv-heads 2", 2, "--kv-heads 2: --problem product"},
+      {"plan --loops forward/rows @ --heads 4 --kv-heads 2", 2, "--kv-heads 2: forward/rows"},
+      {"plan --loops attention/rows @ --heads 8 --kv-heads 2", 2,
+       "--heads 8: --loops .*one head of keys: --heads 4 --kv-heads 1"},
+      {"plan --loops forward/rows @ --heads 8", 2, "--heads 8: --loops .*: --heads 1"},
+      {"plan --cache 32KiB --d 64 --heads 2", 2, "--heads 2: --cache asks about one head"},
+      {"plan --cache 32KiB --d 64 --kv-heads 2", 2, "--kv-heads 2: --cache asks about one head"},
+      {"bounds --problem attention --n 4 --d 3 --M 99 --sharing self --heads 4 --kv-heads 2", 2,
+       "--kv-heads 2: with --sharing self, queries and keys are one"},
+      // Too many.
+      {"count attention/rows @ --heads 9000000000000000000 --kv-heads 1", 2, "63 bits"},
+      {"count attention/rows @ --heads 1000000000000 --kv-heads 1 --mask causal", 2, "too large"},
+      {"bounds --heads 9000000000000000000 @", 2, "63 bits"},
+      {"plan --heads 9000000000000000000 @", 2, "63 bits"},
+      {"run attention/rows @ --heads 1000000000000 --kv-heads 1 --out O=out/O.npy", 1,
+       "need .*TiB of memory.*fewer heads"},
+      {"measure attention/rows @ --kv-heads 1", 2, "--kv-heads"},
+      // What files say.
+      {"run attention/rows --M 200 --in Q=Q_2x4x3.npy --in K=a2_3x5x3.npy --seed 1", 1,
+       "K of a2_3x5x3.npy.* makes kv_heads = 3, which does not divide heads = 2 of Q of Q_2x4x3"},
+      {"run attention/rows @ --in Q=Q_2x4x3.npy --kv-heads 3 --seed 1", 1,
+       "--kv-heads makes kv_heads = 3, which does not divide heads = 2 of Q of Q_2x4x3.npy"},
+      {"run attention/rows @ --heads 6 --kv-heads 2 --in K=a2_3x5x3.npy --seed 1", 1,
+       "K of a2_3x5x3.npy makes kv_heads = 3, but --kv-heads makes kv_heads = 2"},
+      {"run attention/rows @ --in K=a2_3x5x3.npy --in V=a2_2x5x3.npy --seed 1", 1,
+       "V of a2_2x5x3.npy makes kv_heads = 2, but K of a2_3x5x3.npy.* makes kv_heads = 3"},
+      {"run attention/rows @ --in Q=Q.npy --in K=a2_2x5x3.npy --seed 1", 1,
+       "Q of Q.npy has no dimension of heads, but K of a2_2x5x3.npy makes kv_heads = 2"},
+      {"run attention/rows @ --in Q=Q_2x4x3.npy --in K=a2.npy --seed 1", 1,
+       "K of a2.npy has no dimension of heads, but Q of Q_2x4x3.npy makes heads = 2"},
+      {"run attention/rows @ --heads 4 --kv-heads 1 --in K=a2.npy --seed 1", 1,
+       "K of a2.npy has no dimension of heads, but --kv-heads makes kv_heads = 1"},
+  });
+}
+
 // More workers than one need several heads or a kernel that splits; the message says which do.
 TEST_F(BadInput, Threads) {
   std::string who;

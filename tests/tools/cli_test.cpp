@@ -116,7 +116,8 @@ TEST_F(Command, EveryKeyOfARun) {
              "phases", "total",       "formula", "total_from_nothing",
              "error",  "lower_bound", "ratio",   "operands"} +
         Keys{"problem"} + (kernel.kernel->pass == Pass::product ? Keys{} : Keys{"mask", "pairs"}) +
-        (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale"} : Keys{}) +
+        (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale", "kv_heads"}
+                                                         : Keys{}) +
         (takes_forward ? Keys{"forward"} : Keys{}) +
         (kernel.sharing == Sharing::kv ? Keys{"sharing"} : Keys{});
     ASSERT_EQ(keys(run), expected);

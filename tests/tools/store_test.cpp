@@ -456,6 +456,8 @@ TEST_F(StoreCommand, BadInput) {
       {run + "--store file:empty --resume", 2,
        "--resume: backward/small does not work row block by row block; forward/rows, .* do"},
       {run + "--store file:empty --heads 2", 2, "one problem at a time runs in a store; 2 heads"},
+      {"run attention/rows --n 4 --d 3 --M 99 --store file:empty --heads 2 --kv-heads 1", 2,
+       "one problem at a time runs in a store; 2 heads"},
       {rows + "--store file:empty --threads 2", 2, "--threads 2: one worker runs in a store"},
       {run + "--prefetch 2", 2, "--prefetch 2: backward/small streams no keys; forward/rows, .*do"},
       {rows + "--prefetch 0", 2, "--prefetch: \"0\" is zero"},

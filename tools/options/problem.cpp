@@ -147,10 +147,15 @@ void ShapeOptions::fill(Request& request) const {
 }
 
 HeadsOption::HeadsOption(CLI::App& app)
-    : heads_(app, "--heads", "problems of this shape, given to the workers whole; 1", "NUMBER") {}
+    : heads_(app, "--heads", "problems of this shape, given to the workers whole; 1", "NUMBER"),
+      kv_heads_(app, "--kv-heads",
+                "of attention and gradients: heads of keys and values, each for as many heads of "
+                "queries; as many as --heads",
+                "NUMBER") {}
 
 void HeadsOption::fill(Request& request) const {
   request.heads = size_of(heads_, request);
+  request.kv_heads = size_of(kv_heads_, request);
 }
 
 FastMemoryOption::FastMemoryOption(CLI::App& app)

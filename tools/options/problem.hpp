@@ -25,7 +25,7 @@ class ShapeOptions {
   TextOption n_, m_, d_;
 };
 
-// Several problems of one shape.
+// Several problems of one shape, which may share keys and values.
 class HeadsOption {
  public:
   explicit HeadsOption(CLI::App& app);
@@ -33,7 +33,7 @@ class HeadsOption {
   void fill(Request& request) const;
 
  private:
-  TextOption heads_;
+  TextOption heads_, kv_heads_;
 };
 
 // --M. Requires: the request to fill has its threads.

@@ -56,6 +56,7 @@ void check_lengths(const Task& task, const Request& request) {
 
 TaskOptions::TaskOptions(CLI::App& app)
     : shape_(app),
+      heads_(app),
       M_(app),
       problem_(app, "--problem", "product, forward, backward, attention or gradients; backward",
                "PASS"),
@@ -92,6 +93,18 @@ Mask TaskOptions::mask(const Shape& shape, Request& request) const {
                           fmt::format("{} '{}'", request.said("--mask"), request.mask));
 }
 
+void TaskOptions::fill_heads(Task& task, Request& request) const {
+  heads_.fill(request);
+  const Index stacked =
+      stacked_heads(request, task.pass, fmt::format("--problem {}", to_string(task.pass)));
+  if (stacked > 1 && task.problem.sharing == Sharing::self) {
+    throw UsageError(fmt::format("{} {}: with --sharing self, queries and keys are one",
+                                 request.said("--kv-heads"), *request.kv_heads));
+  }
+  task.problem = task.problem.with_stacked(stacked);
+  task.heads = request.heads.value_or(1) / stacked;
+}
+
 Task TaskOptions::task(Request& request) const {
   shape_.fill(request);
   Task task = kind();
@@ -99,6 +112,7 @@ Task TaskOptions::task(Request& request) const {
   task.problem.shape = {n, request.m.value_or(n), required(request.d, "--d")};
   check_lengths(task, request);
   task.problem.mask = mask(task.problem.shape, request);
+  fill_heads(task, request);
   M_.fill(request);
   task.memory.M = request.M;
   return task;
@@ -125,12 +139,27 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
     request.kernel = kernel.text();
     problem.mask = requested_mask(request, *kernel.kernel, problem.shape);
   }
-  return problem;
+  heads_.fill(request);
+  const Index stacked = stacked_heads(request, kernel.kernel->pass, kernel.text());
+  if (request.heads.value_or(1) > stacked) {
+    throw UsageError(fmt::format("{} {}: {} shows the loops of one head of keys: --heads {}{}",
+                                 request.said("--heads"), *request.heads, option.said(), stacked,
+                                 stacked > 1 ? " --kv-heads 1" : ""));
+  }
+  return problem.with_stacked(stacked);
 }
 
 std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches) const {
   Request request;
   shape_.fill_lengths(request);
+  heads_.fill(request);
+  for (const auto& [flag, heads] :
+       {std::pair("--heads", request.heads), std::pair("--kv-heads", request.kv_heads)}) {
+    if (heads) {
+      throw UsageError(
+          fmt::format("{} {}: {} asks about one head", request.said(flag), *heads, caches.said()));
+    }
+  }
   Task task = kind();
   if (task.pass != Pass::backward) {
     refuse(problem_, caches.said() + " asks for backward algorithms");

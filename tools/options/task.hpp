@@ -28,7 +28,11 @@ class TaskOptions {
   // The mask of the request that this fills. Throws: RequestError.
   [[nodiscard]] Mask mask(const Shape& shape, Request& request) const;
 
+  // The heads of the request that this fills. Requires: a task of one head.
+  void fill_heads(Task& task, Request& request) const;
+
   ShapeOptions shape_;
+  HeadsOption heads_;
   FastMemoryOption M_;
   TextOption problem_, sharing_, given_;
   MaskOption mask_;

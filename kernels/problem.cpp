@@ -1,0 +1,63 @@
+#include "kernels/problem.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+// The edge for a query that comes so many queries later.
+MaskEdge later(MaskEdge edge, Index queries) {
+  return {edge.moves ? edge.at - queries : edge.at, edge.moves};
+}
+
+}  // namespace
+
+Problem Problem::with_stacked(Index heads) const {
+  require(heads > 0, "at least one head");
+  constexpr Index kMostQueries = Index{1} << 60;  // of masks: their edges are negative, too
+  constexpr Index kMostRuns = Index{1} << 22;
+  Problem all = *this;
+  all.stacked = heads;
+  all.shape.n = (Words(shape.n) * heads).value();
+  if (heads == 1 || mask.full()) {
+    return all;
+  }
+  if (all.shape.n > kMostQueries || Words(std::ssize(mask.runs())) * heads > Words(kMostRuns)) {
+    throw CountOverflow("the mask of so many heads of queries for one of keys is too large");
+  }
+  std::vector<MaskRun> runs;
+  for (Index head = 0; head < heads; ++head) {
+    const Index before = head * shape.n;
+    for (const auto& [range, live] : mask.runs()) {
+      MaskRun& run = runs.emplace_back();
+      run.queries = part_of({before, all.shape.n}, range);
+      for (const auto& [begin, end] : live) {
+        run.live.push_back({later(begin, before), later(end, before)});
+      }
+    }
+  }
+  all.mask = Mask(all.shape.n, shape.m, std::move(runs)).called(mask.spec());
+  return all;
+}
+
+Problem Problem::one_head() const {
+  Problem one = *this;
+  one.stacked = 1;
+  one.shape.n = queries();
+  if (stacked == 1 || mask.full()) {
+    return one;
+  }
+  std::vector<MaskRun> runs;
+  for (const MaskRun& run : mask.runs()) {
+    if (run.queries.begin < one.shape.n) {
+      runs.push_back({common(run.queries, {0, one.shape.n}), run.live});
+    }
+  }
+  one.mask = Mask(one.shape.n, shape.m, std::move(runs)).called(mask.spec());
+  return one;
+}
+
+}  // namespace redblue
