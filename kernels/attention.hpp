@@ -19,14 +19,14 @@ inline constexpr Signature kX{"X", &Shape::d, &Shape::d};
 inline constexpr Signature kY{"Y", &Shape::d, &Shape::d};
 inline constexpr Signature kQ{"Q", &Shape::n, &Shape::d};
 inline constexpr Signature kK{"K", &Shape::m, &Shape::d};
-inline constexpr Signature kV{"V", &Shape::m, &Shape::d};
-inline constexpr Signature kdO{"dO", &Shape::n, &Shape::d};
-inline constexpr Signature kO{"O", &Shape::n, &Shape::d};
+inline constexpr Signature kV{"V", &Shape::m, &Shape::dv};
+inline constexpr Signature kdO{"dO", &Shape::n, &Shape::dv};
+inline constexpr Signature kO{"O", &Shape::n, &Shape::dv};
 inline constexpr Signature kL{"L", &Shape::n, nullptr, Holds::sums};
 inline constexpr Signature kg{"g", &Shape::d, &Shape::d, Holds::sums};
 inline constexpr Signature kdQ{"dQ", &Shape::n, &Shape::d};
 inline constexpr Signature kdK{"dK", &Shape::m, &Shape::d};
-inline constexpr Signature kdV{"dV", &Shape::m, &Shape::d};
+inline constexpr Signature kdV{"dV", &Shape::m, &Shape::dv};
 
 // What the matrices of a problem are called: `rows` is S, or c Q; values are the keys where they
 // are shared.

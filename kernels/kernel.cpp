@@ -36,7 +36,10 @@ void check_extents(const SlowMatrix& matrix, const Signature& signature, const S
 
 void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
-  require(n > 0 && m > 0 && d > 0, "n, m and d are at least 1");
+  const Index dv = problem.shape.dv;
+  require(n > 0 && m > 0 && d > 0 && dv > 0, "n, m, d and dv are at least 1");
+  require(dv == d || (inputs_of(kernel.pass) == Inputs::plain && problem.sharing == Sharing::none),
+          "dv is d where there are weights or values are keys");
   require(M > 0, "M is at least 1");
   if (problem.sharing != Sharing::none && !kernel.shares_keys) {
     throw ShapeMismatch(std::string(kernel.name) + " does not share keys");

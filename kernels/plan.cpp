@@ -58,6 +58,9 @@ std::string to_string(const Plan& plan, Index kv_heads) {
   std::string line = spelled(plan) + " n=" + std::to_string(problem.queries()) +
                      " m=" + std::to_string(problem.shape.m) +
                      " d=" + std::to_string(problem.shape.d);
+  if (problem.shape.dv != problem.shape.d) {
+    line += " dv=" + std::to_string(problem.shape.dv);
+  }
   if (problem.stacked > 1) {
     line += " heads=" + std::to_string(problem.stacked * kv_heads) +
             " kv_heads=" + std::to_string(kv_heads);

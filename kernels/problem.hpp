@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 
 #include "kernels/mask.hpp"
 #include "memsim/range.hpp"
@@ -13,14 +16,21 @@
 
 namespace redblue {
 
-// n queries, m keys, width d.
+// n queries, m keys, width d. Values, and sums of values, have width dv, which is d where there are
+// weights or values are keys.
 struct Shape {
   Index n = 1;
   Index m = 1;
   Index d = 1;
+  Index dv = d;
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
+// For [n, m, d] = shape.
+template <std::size_t k>
+Index get(const Shape& shape) {
+  return k == 0 ? shape.n : k == 1 ? shape.m : shape.d;
+}
 
 // kv: A3 is A2, or V is K: rows are keys and values at once. self: A1 is A2 as well, or Q is K, and
 // n = m; bounds use it, a kernel reads queries and keys apart.
@@ -75,8 +85,10 @@ struct Problem {
                                             1 / std::sqrt(static_cast<double>(shape.d))));
   }
 
-  // The matrices that a key is read from: A2 and A3, or one for both.
-  [[nodiscard]] Index key_sources() const { return sharing == Sharing::none ? 2 : 1; }
+  // The words of a key with its value: of A2 and A3, or of one for both.
+  [[nodiscard]] Words key_words() const {
+    return sharing == Sharing::none ? Words(shape.d) + shape.dv : Words(shape.d);
+  }
 
   // What a kernel asks of its mask. The keys that some queries meet, and the live pairs of some
   // queries and some keys: none of them, all, or some.
@@ -120,3 +132,10 @@ struct Memory {
 };
 
 }  // namespace redblue
+
+template <>
+struct std::tuple_size<redblue::Shape> : std::integral_constant<std::size_t, 3> {};
+template <std::size_t k>
+struct std::tuple_element<k, redblue::Shape> {
+  using type = redblue::Index;
+};

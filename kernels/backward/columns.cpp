@@ -137,8 +137,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   // The first block of keys finds nothing to add to.
   const Words second = std::min(c, Words(m - by.keys));
   return {
-      product_in_pieces_cost("K", by, 0),
-      product_in_pieces_cost("h", by, d),
+      product_in_pieces_cost("K", by, d, 0),
+      product_in_pieces_cost("h", by, d, d),
       // K_J, h_J and T_J; dO and O with v, or A1 with v, L, q and p.
       {.path = "core",
        .reads = T * (2 * nd + n) + nd + (T - 1) * Words(n),

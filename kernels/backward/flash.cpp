@@ -27,6 +27,7 @@ KeyBlocks core_blocks(const Blocks& blocks) {
 // The phases S and h make Q and V; K is A2.
 Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
+  const Index dv = problem.shape.dv;
   const NestLoop rows("I", "queries", n, by["v.Br"]);
   NestWriter nest;
   const bool weighted = problem.inputs == Inputs::weighted;
@@ -36,7 +37,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   }
   nest.phase("v", [&] {
     nest.loop(rows, [&] {
-      nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, d}, {"O", rows, d}}, {{"v", rows}});
+      nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, dv}, {"O", rows, dv}}, {{"v", rows}});
     });
   });
   nest.phase("core", [&] { key_gradients_nest(nest, problem, core_blocks(by), AddsTo::dQ_dK_dV); });
@@ -141,7 +142,7 @@ ProductBlocks fit_gradient(Index n, Index d, Index M) {
 // The words of the core depend on Bc alone, those of v on nothing.
 Blocks fit(const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
-  const Index width = d;  // a lambda cannot capture a structured binding
+  const Index width = problem.shape.dv;
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
   const auto [Br, Bc] = fit_key_gradients(problem.shape, M, Objective::words);
@@ -159,9 +160,9 @@ Blocks fit(const Problem& problem, Index M) {
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const PhaseCost v{.path = "v",
-                    .reads = Words(2) * n * d,
+                    .reads = Words(2) * n * problem.shape.dv,
                     .writes = n,
-                    .peak = std::min(n, blocks["v.Br"]) * (Words(2) * d + 1),
+                    .peak = std::min(n, blocks["v.Br"]) * (Words(2) * problem.shape.dv + 1),
                     .flops = 0};
   const PhaseCost core = key_gradients_cost("core", problem, core_blocks(blocks), AddsTo::dQ_dK_dV,
                                             all_key_blocks(problem, core_blocks(blocks)));
@@ -194,12 +195,12 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
     return of(by["g.rows"], by["g.cols"]);
   }
   if (operand.name == kO.name) {
-    return of(by["v.Br"], d);
+    return of(by["v.Br"], problem.shape.dv);
   }
   if (operand.name == kA3.name) {
     return of(by["h.Br"], d);
   }
-  return of(by[operand.rows == &Shape::m ? "core.Bc" : "core.Br"], d);
+  return of(by[operand.rows == &Shape::m ? "core.Bc" : "core.Br"], operand.cols_of(problem.shape));
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
       G,
       // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
       {.path = "core",
-       .reads = (given ? of.rows : 0) + problem.key_sources() * of.met * d,
+       .reads = (given ? of.rows : 0) + of.met * problem.key_words(),
        .writes = 0,
        .peak = 2 * r * d + kept + sums + by.key_words(of.longest),
        .flops = 2 * products * of.pairs * d},

@@ -97,7 +97,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "G", .reads = nd, .writes = 0, .peak = stays + 4 * r * d, .flops = 2 * nd * d},
       // A1, S and G beside the sums; A2_J and A3_J of the keys that pass.
       {.path = "core",
-       .reads = by.passing_keys() * d * problem.key_sources(),
+       .reads = by.passing_keys() * problem.key_words(),
        .writes = 0,
        .peak = stays + 3 * r * d + GradientSums::words(by, r) + by.block_words(),
        .flops = 8 * of.pairs * d},

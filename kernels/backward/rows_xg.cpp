@@ -178,7 +178,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words c = std::min(by.keys, m);
   const Words strip = std::min(r, Words(by.strip()));
   const Index resident = resident_keys(problem, blocks);
-  const Words key = Words(problem.key_sources()) * d;
+  const Words key = problem.key_words();
   const Words stays = 2 * dd + key * resident;
   const Index longest = problem.mask.full() ? m - resident : of.longest;
   PhaseCost G = row_gradients_cost(by, of);

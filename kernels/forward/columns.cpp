@@ -25,8 +25,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const bool weighted = problem.inputs == Inputs::weighted;
   const InputNames names = input_names(problem);
   const std::string values = weighted ? "h" : "V";
-  const NestTile K("K", J, d), h(values, J, d);
-  const NestTile queries(names.queries, I, d), O("O", I, d), L("L", I), sum("sum", I);
+  const Index dv = problem.shape.dv;
+  const NestTile K("K", J, d), h(values, J, dv);
+  const NestTile queries(names.queries, I, d), O("O", I, dv), L("L", I), sum("sum", I);
   NestWriter nest;
   nest.loop(J, [&] {
     product_in_pieces_nest(nest, by, J, "K", "X^T", names.keys, {});
@@ -77,7 +78,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
     // max_I and sum_I (r), O_I (r, d).
     OnlineSoftmax softmax =
         first ? OnlineSoftmax(machine, I.size()) : OnlineSoftmax(machine, L, sums, I);
-    Tile o = first ? machine.initialize("O", I.size(), by.problem.shape.d)
+    Tile o = first ? machine.initialize("O", I.size(), by.problem.shape.dv)
                    : machine.read(O.row_block(I));
     const Range all{0, I.size()};
     {
@@ -110,18 +111,20 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const ColumnPlan by(problem, blocks);
   const Index T = by.units().size();
+  const Words dv = problem.shape.dv;
   const Words nd = Words(n) * d;
   const Words r = by.rows;
   const Words c = by.keys;
   return {
-      product_in_pieces_cost("K", by, 0),
-      product_in_pieces_cost(problem.inputs == Inputs::weighted ? "h" : "V", by, d),
-      // K_J and h_J; O and the scores, maximum, sum and rescale.
+      product_in_pieces_cost("K", by, d, 0),
+      product_in_pieces_cost(problem.inputs == Inputs::weighted ? "h" : "V", by, problem.shape.dv,
+                             d),
+      // K_J and h_J; the scores with A1, then with O, maximum, sum and rescale.
       {.path = "core",
-       .reads = T * nd + (T - 1) * (nd + 2 * Words(n)),
-       .writes = T * (nd + n) + (T - 1) * Words(n),
-       .peak = 2 * c * d + r * d + r * c + 3 * r,
-       .flops = 4 * nd * m},
+       .reads = T * nd + (T - 1) * (dv * n + 2 * Words(n)),
+       .writes = T * (dv * n + n) + (T - 1) * Words(n),
+       .peak = c * (dv + d) + r * c + std::max(r * d, r * dv + 3 * r),
+       .flops = 2 * Words(n) * m * (dv + d)},
   };
 }
 

@@ -28,8 +28,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J = key_loop(by, I);
   const NestLoop columns("J", "columns", d, by.weights);
-  const NestTile S(input_names(problem).rows, I, d), O("O", I, d), L("L", I);
-  const NestTile Z("Z", I, d), maximum("max", I), sum("sum", I);
+  const Index dv = problem.shape.dv;
+  const NestTile S(input_names(problem).rows, I, d), O("O", I, dv), L("L", I);
+  const NestTile Z("Z", I, dv), maximum("max", I), sum("sum", I);
   NestWriter nest;
   nest.loop(I, [&] {
     query_rows_nest(nest, by, I);
@@ -86,6 +87,7 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, S
 
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units, bool) {
   const Index d = problem.shape.d;
+  const Index dv = problem.shape.dv;
   const RowPlan by(problem, blocks);
   const Units::Sum of = by.units().sum(units);
   const Words rows = of.rows;
@@ -96,15 +98,15 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
       query_rows_cost(by, of),
       // S beside the sums; A2_J and A3_J.
       {.path = "core",
-       .reads = problem.key_sources() * of.met * d,
+       .reads = of.met * problem.key_words(),
        .writes = 0,
        .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest),
-       .flops = 4 * of.pairs * d},
+       .flops = 2 * of.pairs * (Words(d) + dv)},
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",
        .reads = weighted ? Words(d) * d * of.units : 0,
-       .writes = rows * d + rows,
-       .peak = r * d + std::max(2 * r, w * d + r * w),
+       .writes = rows * dv + rows,
+       .peak = r * dv + std::max(2 * r, w * d + r * w),
        .flops = weighted ? 2 * rows * d * d : 0},
   };
 }

@@ -24,7 +24,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const ResidentPlan by(problem, blocks);
   const bool weighted = problem.inputs == Inputs::weighted;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestTile S(input_names(problem).rows, I, d), Z("Z", I, d), maximum("max", I), sum("sum", I);
+  const Index dv = problem.shape.dv;
+  const NestTile S(input_names(problem).rows, I, d), Z("Z", I, dv), maximum("max", I),
+      sum("sum", I);
   NestWriter nest;
   resident_nest(nest, by);
   nest.loop(I, resident_tiles(by), [&] {
@@ -40,7 +42,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     });
     nest.phase("O", [&] {
       nest.step("L_I = max_I + log(sum_I)", {}, {{"L", I}});
-      nest.step(weighted ? "O_I = (Z_I / sum_I) Y" : "O_I = Z_I / sum_I", {}, {{"O", I, d}});
+      nest.step(weighted ? "O_I = (Z_I / sum_I) Y" : "O_I = Z_I / sum_I", {}, {{"O", I, dv}});
     });
   });
 
@@ -95,6 +97,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
+  const Index dv = problem.shape.dv;
   const ResidentPlan by(problem, blocks);
   const bool weighted = problem.inputs == Inputs::weighted;
   const Units::Sum of = by.units().sum();
@@ -111,15 +114,15 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
        .flops = weighted ? 2 * rd * d : 0},
       // S beside the sums; A2_J and A3_J of the keys that pass.
       {.path = "core",
-       .reads = by.passing_keys() * d * problem.key_sources(),
+       .reads = by.passing_keys() * problem.key_words(),
        .writes = 0,
        .peak = stays + r * d + ValueSums::words(by, r) + by.block_words(),
-       .flops = 4 * of.pairs * d},
+       .flops = 2 * of.pairs * (Words(d) + dv)},
       // Z with maximum and sum; then with O.
       {.path = "O",
        .reads = 0,
-       .writes = Words(n) * d + n,
-       .peak = stays + r * d + std::max(2 * r, weighted ? r * d : Words(0)),
+       .writes = Words(n) * dv + n,
+       .peak = stays + r * dv + std::max(2 * r, weighted ? r * d : Words(0)),
        .flops = weighted ? 2 * rd * d : 0},
   };
 }

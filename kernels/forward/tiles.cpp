@@ -28,7 +28,7 @@ std::vector<Stage> stages(const Problem& problem) {
   if (problem.inputs == Inputs::plain) {
     return {
         scores_stage("s", problem, {"c Q", "K^T"}, Measured::kCost),
-        generated_product_stage("O", of.W, {"f", names.values}, kFactor),
+        generated_product_stage("O", of.O, {"f", names.values}, kFactor),
     };
   }
   return {

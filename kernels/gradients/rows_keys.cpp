@@ -108,19 +108,19 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
 
 // Q, dO and O with v, where O is given; then Q and dO beside the sums, and keys.
 PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
-  const Index d = by.problem.shape.d;
+  const Words d = by.problem.shape.d;
+  const Words dv = by.problem.shape.dv;
   const bool given = start == Start::given;
   const Units::Sum of = by.units().sum(units);
-  const Words rd = Words(of.rows) * d;
   const Words r = of.largest;
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
   return {.path = "dQ",
-          .reads = (given ? 3 * rd + of.rows : 2 * rd) + 2 * of.met * d,
-          .writes = rd + Words(given ? 1 : 2) * of.rows,
-          .peak = std::max(given ? 3 * r * d + r : Words(0),
-                           2 * r * d + sums + by.key_words(of.longest)),
-          .flops = 2 * products * of.pairs * d};
+          .reads = of.rows * (given ? d + 2 * dv + 1 : d + dv) + of.met * by.problem.key_words(),
+          .writes = of.rows * (d + (given ? 1 : 2)),
+          .peak = std::max(given ? r * (d + 2 * dv + 1) : Words(0),
+                           r * (d + dv) + sums + by.key_words(of.longest)),
+          .flops = 2 * of.pairs * ((products - 1) * d + dv)};
 }
 
 Range all_row_blocks(const RowPlan& by) {
@@ -174,7 +174,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const RowPlan by = row_plan(problem, blocks);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J = key_loop(by, I);
-  const NestTile Q("Q", I, d), dO("dO", I, d), dQ("dQ", I, d), L("L", I), v("v", I);
+  const Index dv = problem.shape.dv;
+  const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), L("L", I), v("v", I);
   NestWriter nest;
   nest.phase("dQ", [&] {
     nest.loop(I, [&] {
@@ -191,7 +192,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
         nest.step("dQ_I = c U_I / sum_I; L_I = max_I + log(sum_I); v_I = mean_I", {}, {dQ, L, v});
         return;
       }
-      nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, d}}, {v});
+      nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, dv}}, {v});
       nest.read({L});
       nest.loop(J, {Q, dO, L, v, dQ}, [&] {
         nest.step("p = exp(c Q_I K_J^T - L_I) (dO_I V_J^T - v_I); dQ_I += c p K_J",

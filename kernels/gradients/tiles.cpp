@@ -22,14 +22,16 @@ constexpr EpilogueCost kGradient = [] {
 
 std::vector<Stage> stages(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
-  const ProductShape of_keys{m, d, n};
+  const Index dv = problem.shape.dv;
+  Problem of_values = problem;  // dO V^T
+  of_values.shape.d = dv;
   return {
       scores_stage("f", problem, {"c Q", "K^T"}, Exponentiated::kCost),
-      product_stage("dV", of_keys, {"f^T", "dO"}),
+      product_stage("dV", {m, dv, n}, {"f^T", "dO"}),
       row_dots_stage(problem),
-      scores_stage("p", problem, {"dO", "V^T"}, kGradient),
+      scores_stage("p", of_values, {"dO", "V^T"}, kGradient),
       product_stage("dQ", {n, d, m}, {"p", "K"}),
-      product_stage("dK", of_keys, {"p^T", "Q"}),
+      product_stage("dK", {m, d, n}, {"p^T", "Q"}),
   };
 }
 

@@ -52,12 +52,13 @@ Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, 
       [&](Range K) { return transposed(io.in("A2").block(J, K)); });
 }
 
-PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words kept) {
+PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Index width, Words kept) {
   const Index d = by.problem.shape.d;
-  const Words md = Words(by.problem.shape.m) * d;
+  const Words md = Words(by.problem.shape.m) * width;
   const Words c = by.keys;
   if (by.problem.inputs == Inputs::plain) {
-    return {.path = std::move(path), .reads = md, .writes = 0, .peak = c * (kept + d), .flops = 0};
+    return {
+        .path = std::move(path), .reads = md, .writes = 0, .peak = c * (kept + width), .flops = 0};
   }
   return {.path = std::move(path),
           .reads = md + Words(d) * d * by.units().size(),
@@ -73,7 +74,7 @@ void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLo
   const NestLoop C("C", "depth", d, by.weights);
   if (by.problem.inputs == Inputs::plain) {
     nest.phase(name, [&] {
-      nest.read({{keys, J, d}});
+      nest.read({{keys, J, keys == kV.name ? by.problem.shape.dv : d}});
       if (keys == kK.name) {
         nest.step("K_J = c K_J");
       }
@@ -95,7 +96,10 @@ Window column_window(const Signature& operand, const Problem& problem, const Blo
   if (operand.name == kY.name) {
     return of(by.weights, problem.shape.d);
   }
-  return operand.rows == &Shape::m ? of(by.keys, by.weights) : of(by.rows, problem.shape.d);
+  const Index all = operand.cols_of(problem.shape);
+  return operand.rows != &Shape::m            ? of(by.rows, all)
+         : problem.inputs == Inputs::weighted ? of(by.keys, by.weights)
+                                              : of(by.keys, all);
 }
 
 Blocks widest_columns(const Problem& problem, Index M, const CostOfBlocks& cost_of) {

@@ -47,9 +47,9 @@ Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view 
 
 // K_J; of plain inputs c K_J.
 Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, Range J);
-// K_J, or h_J, of all blocks: each with `kept` words a key beside it. Of plain inputs they are
-// read.
-PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Words kept);
+// K_J, or h_J, of that width, of all blocks: each with `kept` words a key beside it. Of plain
+// inputs they are read.
+PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Index width, Words kept);
 // The same inside the loop J over blocks of keys: the block `name` of weights and keys, with tiles
 // that stay beside it. Of plain inputs, a phase that reads `keys`.
 void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLoop& J,

@@ -15,9 +15,11 @@
 namespace redblue {
 namespace {
 
-// K_J, V_J, dK_J, dV_J; Q_I and dO_I, or later dQ_I; two tiles of scores.
-Words peak(Index d, Index r, Index c) {
-  return Words(4) * c * d + Words(2) * r * d + Words(2) * r * c;
+// K_J, V_J, dK_J, dV_J; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
+Words peak(const Shape& shape, Index r, Index c) {
+  const Words d = shape.d;
+  const Words dv = shape.dv;
+  return 2 * c * (d + dv) + r * d + std::max(r * dv + Words(2) * r * c, r * d + Words(r) * c);
 }
 
 // p_IJ, of f_IJ; and dV_J += f^T dO_I.
@@ -110,7 +112,8 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
 
 PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what,
                              Range units) {
-  const Index d = problem.shape.d;
+  const Words d = problem.shape.d;
+  const Words dv = problem.shape.dv;
   const Units::Sum of = Units::of_keys(problem, by.keys).sum(units);
   const bool adds_to_dQ = what == AddsTo::dQ_dK_dV;
   // Queries after the first keys that they meet.
@@ -118,16 +121,16 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
                       : of.met.overflowed() ? of.met
                                             : Words(of.met.value() - problem.shape.n);
   return {.path = std::move(path),
-          .reads = Words(2) * of.rows * d + of.met * (2 * Words(d) + 2) + again * d,
-          .writes = Words(2) * of.rows * d + (adds_to_dQ ? of.met * d : Words(0)),
-          .peak = peak(d, std::min(of.longest, by.rows), of.largest),
-          .flops = (adds_to_dQ ? 10 : 8) * of.pairs * d};
+          .reads = of.rows * (d + dv) + of.met * (d + dv + 2) + again * d,
+          .writes = of.rows * (d + dv) + (adds_to_dQ ? of.met * d : Words(0)),
+          .peak = peak(problem.shape, std::min(of.longest, by.rows), of.largest),
+          .flops = of.pairs * (4 * (d + dv) + (adds_to_dQ ? 2 * d : Words(0)))};
 }
 
 // The words depend on the keys alone.
 KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective) {
   constexpr Index kBusyRows = 48;
-  const auto fits = [&](Index r, Index c) { return peak(shape.d, r, c) <= Words(M); };
+  const auto fits = [&](Index r, Index c) { return peak(shape, r, c) <= Words(M); };
   if (objective == Objective::time) {
     Index r = std::min(shape.n, kBusyRows);
     while (r > 1 && !fits(r, std::min(shape.m, r))) {
@@ -157,10 +160,11 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
   const std::string keys(input_names(problem).keys);
   NestExtent again = I;  // after the first keys that they meet
   again.all = problem.mask.full() ? 0 : of.met.value() - problem.shape.n;
-  const NestTile Q("Q", I, d), dO("dO", I, d), L("L", I), v("v", I), dQ("dQ", I, d);
+  const Index dv = problem.shape.dv;
+  const NestTile Q("Q", I, d), dO("dO", I, dv), L("L", I), v("v", I), dQ("dQ", I, d);
   const NestTile dQ_again =
       problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
-  const NestTile K(keys, J, d), V("V", J, d), dK("dK", J, d), dV("dV", J, d);
+  const NestTile K(keys, J, d), V("V", J, dv), dK("dK", J, d), dV("dV", J, dv);
   nest.loop(J, [&] {
     nest.read({K, V});
     if (scaled) {

@@ -5,6 +5,8 @@
 //
 //   reads   2 m d + T (2 n d + 2 n);   writes  2 m d;   peak  4 c d + 2 r d + 2 r c
 //
+// where values are as wide as keys.
+//
 // Under a mask the queries that pass are those that meet a key of the block.
 //
 // As queries pass, p K may be added to dQ. dQ is then read and written once for each block of keys:

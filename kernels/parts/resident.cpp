@@ -15,7 +15,7 @@ Index ResidentPlan::key_blocks() const {
 Words ResidentPlan::resident_words() const {
   const Index d = problem.shape.d;
   const Index matrices = problem.inputs == Inputs::weighted ? 2 : 0;
-  return Words(matrices) * d * d + Words(resident) * d * problem.key_sources();
+  return Words(matrices) * d * d + problem.key_words() * resident;
 }
 
 Index ResidentPlan::first_resident() const {
@@ -36,7 +36,7 @@ Words ResidentPlan::passing_keys() const {
 
 Words ResidentPlan::block_words() const {
   const Index longest = problem.mask.full() ? problem.shape.m - resident : units().sum().longest;
-  return Words(std::min(keys, longest)) * problem.shape.d * problem.key_sources();
+  return problem.key_words() * std::min(keys, longest);
 }
 
 Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
@@ -54,12 +54,12 @@ Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
     held_ = {{J, 0}};
     return;
   }
-  const auto room = [&](std::string_view name) {
-    return machine.initialize(name, by.resident, by.problem.shape.d, Holds::operands);
+  const auto room = [&](std::string_view name, Index width) {
+    return machine.initialize(name, by.resident, width, Holds::operands);
   };
-  A2_ = room(input_names(by.problem).keys);
+  A2_ = room(input_names(by.problem).keys, by.problem.shape.d);
   if (by.problem.sharing == Sharing::none) {
-    A3_ = room(input_names(by.problem).values);
+    A3_ = room(input_names(by.problem).values, by.problem.shape.dv);
   }
   Index left = by.resident;
   for (const Range range : first) {
@@ -155,7 +155,7 @@ void Resident::hold(Range J, const Tile& a2, const std::optional<Tile>& a3) {
 
 PhaseCost resident_cost(const ResidentPlan& by) {
   const Index d = by.problem.shape.d;
-  const Words keys = Words(by.first_resident()) * d * by.problem.key_sources();
+  const Words keys = by.problem.key_words() * by.first_resident();
   const Words weights = by.problem.inputs == Inputs::weighted ? Words(2) * d * d : Words(0);
   const Words passing = by.problem.mask.full() ? Words(0) : by.block_words();
   return {.path = "resident",

@@ -26,7 +26,7 @@ void each_live_strip(const RowPlan& by, const KeyTiles& keys, Range I, const Vis
 
 ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
     : by_(by),
-      sums_{machine.initialize("Z", rows, by.problem.shape.d), OnlineSoftmax(machine, rows)},
+      sums_{machine.initialize("Z", rows, by.problem.shape.dv), OnlineSoftmax(machine, rows)},
       strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
                                 std::min(by.strip(), rows), Holds::scores)),
       factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
@@ -50,7 +50,7 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
 Words ValueSums::words(const RowPlan& by, Words r) {
   const Words c = std::min(by.keys, by.problem.shape.m);
   const Words strip = std::min(r, Words(by.strip()));
-  return r * by.problem.shape.d + OnlineSoftmax::kWords * r + c * strip + strip;
+  return r * by.problem.shape.dv + OnlineSoftmax::kWords * r + c * strip + strip;
 }
 
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)

@@ -27,7 +27,7 @@ Blocks RowPlan::blocks() const {
 // is. Under a mask several short ranges may be there at a time.
 Words RowPlan::key_words(Index longest) const {
   const Words ahead = Words(prefetch) * std::min(keys, longest);
-  return std::min(ahead, Words(problem.shape.m)) * problem.shape.d * problem.key_sources();
+  return std::min(ahead, Words(problem.shape.m)) * problem.key_words();
 }
 
 // (A W)^T = W^T A^T, by columns of W.
@@ -199,7 +199,7 @@ NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys) {
   const InputNames names = input_names(problem);
   NestWriter::Tiles tiles = {{names.keys, keys, problem.shape.d}};
   if (problem.sharing == Sharing::none) {
-    tiles.emplace_back(names.values, keys, problem.shape.d);
+    tiles.emplace_back(names.values, keys, problem.shape.dv);
   }
   return tiles;
 }
@@ -471,7 +471,8 @@ namespace {
 // What both kinds have in the same windows: keys some at a time, the rest a row block.
 Window common_window(const Signature& operand, const RowPlan& by) {
   const bool keys = operand.rows == &Shape::m;
-  return window_of(operand, by.problem, keys ? by.keys : by.rows, by.problem.shape.d);
+  return window_of(operand, by.problem, keys ? by.keys : by.rows,
+                   operand.cols_of(by.problem.shape));
 }
 
 }  // namespace
@@ -496,7 +497,7 @@ Window forward_row_window(const Signature& operand, const Problem& problem, cons
   if (operand.name == kX.name || operand.name == kY.name) {
     return window_of(operand, problem, problem.shape.d, by.weights);
   }
-  if (operand.name == kO.name) {
+  if (operand.name == kO.name && problem.inputs == Inputs::weighted) {
     return window_of(operand, problem, by.rows, by.weights);
   }
   return common_window(operand, by);

@@ -267,7 +267,7 @@ void scores_phase(Machine& machine, std::string_view name, const Plan& plan, con
   const auto by = StationaryBlocks::get(name, plan.blocks);
   require(A.cols() == B.cols() && result.rows() == A.rows() && result.cols() == B.rows(),
           "scores = A B^T: the matrices conform");
-  const bool whole = rows_stay(Products(problem).scores, by);
+  const bool whole = rows_stay({A.rows(), B.rows(), A.cols()}, by);
   require(whole || problem.mask.full(), "under a mask rows stay");
   const Phase phase(machine, name);
   if (whole) {
@@ -324,20 +324,20 @@ Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
 }
 
 void plan_row_dots(const Problem& problem, Index M, Blocks& blocks) {
-  plan_pairs("v", problem.shape.n, problem.shape.d, 1, M, blocks);
+  plan_pairs("v", problem.shape.n, problem.shape.dv, 1, M, blocks);
 }
 
 PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks) {
   return {.path = "v",
-          .reads = Words(2) * problem.shape.n * problem.shape.d,
+          .reads = Words(2) * problem.shape.n * problem.shape.dv,
           .writes = problem.shape.n,
-          .peak = pairs_peak("v", problem.shape.n, problem.shape.d, 1, blocks),
+          .peak = pairs_peak("v", problem.shape.n, problem.shape.dv, 1, blocks),
           .flops = 0};
 }
 
 void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks) {
   const NestLoop I("I", "queries", problem.shape.n, blocks["v.rows"]);
-  const NestLoop K("K", "columns", problem.shape.d, blocks["v.cols"]);
+  const NestLoop K("K", "columns", problem.shape.dv, blocks["v.cols"]);
   const NestTile v("v", I);
   nest.loop(I, [&] {
     nest.loop(K, {v}, [&] {

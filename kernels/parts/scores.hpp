@@ -107,8 +107,9 @@ struct Products {
         h{problem.shape.m, problem.shape.d, problem.shape.d},
         scores{problem.shape.n, problem.shape.m, problem.shape.d},
         W{problem.shape.n, problem.shape.d, problem.shape.m},
+        O{problem.shape.n, problem.shape.dv, problem.shape.m},
         g{problem.shape.d, problem.shape.d, problem.shape.n} {}
-  ProductShape S, h, scores, W, g;
+  ProductShape S, h, scores, W, O, g;
 };
 
 // The epilogues that several kernels have.

@@ -73,7 +73,9 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) 
 Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads) {
   return {{in_json_and_csv("heads"), problem.stacked * kv_heads},
           {in_json_and_csv("kv_heads"),
-           inputs_of(pass) == Inputs::plain ? CellValue(kv_heads) : absent()}};
+           inputs_of(pass) == Inputs::plain ? CellValue(kv_heads) : absent()},
+          {in_json_and_csv("dv"),
+           inputs_of(pass) == Inputs::plain ? CellValue(problem.shape.dv) : absent()}};
 }
 
 Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M) {

@@ -28,7 +28,8 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from);
 
 // The beginning of a document on one kernel, without its schema and context, and of a line of CSV:
 // kernel, n, m, d, M.
-// How many heads there are, and of attention and gradients how many of keys.
+// How many heads there are; and of attention and gradients how many of keys, and the width of
+// values.
 Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads);
 Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M);
 

@@ -28,11 +28,17 @@ Operand find(std::string_view name, const Problem& problem, double scale) {
   if (name == "Q") {
     return {n, d, scale * 3 / (std::sqrt(width) * static_cast<double>(problem.scale()))};
   }
-  if (name == "A1" || name == "dO" || name == "A") {
+  if (name == "A1" || name == "A") {
     return {n, d, 1};
   }
-  if (name == "A2" || name == "A3" || name == "K" || name == "V") {
+  if (name == "dO") {
+    return {n, problem.shape.dv, 1};
+  }
+  if (name == "A2" || name == "A3" || name == "K") {
     return {m, d, 1};
+  }
+  if (name == "V") {
+    return {m, problem.shape.dv, 1};
   }
   if (name == "X") {
     return {d, d, scale * std::sqrt(27.0) / width};

@@ -72,6 +72,7 @@ class Extents {
       }
       asked.problem.shape.*member = known_.at(name).first;
     }
+    asked.problem.shape.dv = known_.insert({"dv", known_.at("d")}).first->second.first;
     known_.insert({kHeads, known_.contains(kKvHeads) ? known_[kKvHeads]
                                                      : std::pair(kNoHeads, std::string())});
     if (known_[kHeads].first != kNoHeads) {
@@ -108,6 +109,9 @@ class Extents {
   static constexpr std::pair<Index Shape::*, const char*> kLetters[] = {
       {&Shape::n, "n"}, {&Shape::m, "m"}, {&Shape::d, "d"}};
   static const char* letter(Index Shape::*which) {
+    if (which == &Shape::dv) {
+      return "dv";
+    }
     return std::ranges::find(kLetters, which, &std::pair<Index Shape::*, const char*>::first)
         ->second;
   }
@@ -131,6 +135,22 @@ bool is_square(const Signature& operand) {
 }
 
 }  // namespace
+
+Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
+                   std::string_view who) {
+  const Index dv = request.dv.value_or(d);
+  if (request.dv && inputs_of(pass) == Inputs::weighted) {
+    throw RequestError(
+        fmt::format("{} {}: {} has one width; attention and gradients have another of "
+                    "values",
+                    request.said("--dv"), dv, who));
+  }
+  if (sharing != Sharing::none && dv != d) {
+    throw RequestError(fmt::format("{} {}: with --sharing {}, values are keys of width d = {}",
+                                   request.said("--dv"), dv, to_string(sharing), d));
+  }
+  return dv;
+}
 
 Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
   if (!request.kv_heads) {
@@ -306,6 +326,15 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   if (request.d) {
     extents.set(&Shape::d, *request.d, request.said("--d"));
   }
+  const Inputs inputs = inputs_of(kernel.kernel->pass);
+  if (request.dv && inputs == Inputs::plain) {
+    extents.set(&Shape::dv, *request.dv, request.said("--dv"));
+  }
+  // Where there are weights, or values are keys, all have width d.
+  const auto width = [&](const Signature& operand) {
+    const bool one = inputs == Inputs::weighted || kernel.sharing != Sharing::none;
+    return one && operand.cols == &Shape::dv ? &Shape::d : operand.cols;
+  };
   if (request.heads) {
     extents.set_heads(Extents::kHeads, request.heads, request.said("--heads"));
   }
@@ -323,8 +352,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                                    who, shape.size(), shape.size() == 1 ? "" : "s", rank,
                                    rank + 1));
     }
-    const bool of_keys =
-        inputs_of(kernel.kernel->pass) == Inputs::plain && operand.rows == &Shape::m;
+    const bool of_keys = inputs == Inputs::plain && operand.rows == &Shape::m;
     extents.set_heads(of_keys ? Extents::kKvHeads : Extents::kHeads,
                       heads ? std::optional(shape.front()) : std::nullopt, who);
     if (heads) {
@@ -333,7 +361,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     }
     extents.set(operand.rows, shape.front(), who);
     if (operand.cols != nullptr) {
-      extents.set(operand.cols, shape.back(), who);
+      extents.set(width(operand), shape.back(), who);
     }
   }
   for (const auto& [name, file, rows, cols] : found) {
@@ -341,7 +369,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     const std::string who = name + " of " + file;
     extents.set(operand.rows, rows, who);
     if (operand.cols != nullptr) {
-      extents.set(operand.cols, cols, who);
+      extents.set(width(operand), cols, who);
     } else if (cols != 1) {
       throw InputError(fmt::format("{} has {} columns, expected 1", who, cols));
     }
@@ -351,6 +379,8 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     static_cast<void>(stacked_heads(request, pass, request.kernel));
   }
   RequestedProblem asked = extents.problem();
+  static_cast<void>(
+      requested_dv(request, pass, kernel.sharing, asked.problem.shape.d, request.kernel));
   asked.problem.sharing = kernel.sharing;
   asked.problem = kernel.kernel->with_inputs(asked.problem);
   if (request.softmax_scale && asked.problem.inputs == Inputs::weighted) {

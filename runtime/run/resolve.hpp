@@ -39,6 +39,10 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
 // The heads of queries for each head of keys that the options ask for; one where they do not say.
 // `who` is the kernel, or the problem. Throws: RequestError.
 Index stacked_heads(const Request& request, Pass pass, std::string_view who);
+// The width of values, where keys have width d. `who` is what is asked for, in messages. Throws:
+// RequestError where there is no other width than d.
+Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
+                   std::string_view who);
 // The mask of the request, of one head. Throws: RequestError for a text that is no mask, and where
 // the kernel takes none.
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape);

@@ -37,6 +37,7 @@ struct Request {
   // Of attention and gradients: the number of heads of keys and values, each shared by as many
   // heads of queries. Without a value it is the first dimension of these files, or `heads`.
   std::optional<Index> kv_heads;
+  std::optional<Index> dv;             // of attention and gradients; without a value d
   std::optional<float> softmax_scale;  // of attention and gradients; without a value 1 / sqrt(d)
   std::string mask;                    // as parse_mask() takes it; empty: all pairs live
   Index M = 0;

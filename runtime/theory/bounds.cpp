@@ -80,7 +80,7 @@ Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
 // dQ, dK and dV, or dQ and dK + dV; at least one of them where all are one source.
 Words gradients(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
-  return problem.sharing == Sharing::none ? Words(n) * d + 2 * Words(m) * d
+  return problem.sharing == Sharing::none ? Words(n) * d + problem.key_words() * m
          : problem.sharing == Sharing::kv ? Words(n) * d + Words(m) * d
                                           : Words(n) * d;
 }
@@ -95,23 +95,26 @@ Real pairs_of(const Problem& problem) {
 // all words of the results.
 Words compulsory(const Task& task) {
   const auto [n, m, d] = task.problem.shape;
-  const Words queries = Words(size_of(task.problem.live_queries())) * d;
+  const Words dv = task.problem.shape.dv;
+  const Words live = size_of(task.problem.live_queries());
+  const Words queries = live * d;
   const Words keys = Words(size_of(task.problem.live_keys())) * d;
+  const Words values = Words(size_of(task.problem.live_keys())) * dv;
   const bool none = queries == Words(0);
   const Words square = none ? Words(0) : Words(d) * d;
   if (task.pass == Pass::product) {
     return queries + keys + Words(n) * m;
   }
-  const Words sources = task.problem.sharing == Sharing::none ? queries + 2 * keys
+  const Words sources = task.problem.sharing == Sharing::none ? queries + keys + values
                         : task.problem.sharing == Sharing::kv ? queries + keys
                                                               : queries;
   switch (task.pass) {
     case Pass::forward:  // O and L are written
       return sources + 2 * square + Words(n) * d + n;
     case Pass::attention:
-      return sources + Words(n) * d + n;
+      return sources + dv * n + n;
     case Pass::gradients:  // dO is read
-      return sources + queries + gradients(task.problem);
+      return sources + live * dv + gradients(task.problem);
     default:
       return sources + 2 * square + Words(d) * d + queries;
   }
@@ -296,7 +299,12 @@ std::vector<Bound> all_bounds(const Task& task) {
 }  // namespace
 
 std::vector<Bound> lower_bounds(const Task& task) {
-  std::vector<Bound> bounds = all_bounds(task);
+  // A run is one of narrower matrices, too, without the steps of the columns that these lack.
+  Task narrow = task;
+  narrow.problem.shape.d = narrow.problem.shape.dv =
+      std::min(task.problem.shape.d, task.problem.shape.dv);
+  std::vector<Bound> bounds = all_bounds(narrow);
+  bounds.front().words = compulsory(task).value();
   for (Bound& bound : bounds) {
     bound.sharing = task.problem.sharing;
     bound.words = (Words(bound.words) * task.heads).value();

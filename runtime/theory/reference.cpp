@@ -1093,32 +1093,85 @@ class Evaluation {
 
 }  // namespace
 
+namespace {
+
+// Of matrices of `from` columns, with as many columns of 0 as make it `to`, or without the last.
+template <class Word>
+std::vector<Word> resized(std::span<const Word> words, Index from, Index to) {
+  const Index rows = static_cast<Index>(words.size()) / from;
+  std::vector<Word> result(static_cast<std::size_t>(rows * to));
+  for (Index i = 0; i < rows; ++i) {
+    std::copy_n(words.begin() + i * from, std::min(from, to), result.begin() + i * to);
+  }
+  return result;
+}
+
+void resize(Bounded& result, Index from, Index to) {
+  for (std::vector<double>* words : {&result.value, &result.bound, &result.expected}) {
+    *words = resized(std::span<const double>(*words), from, to);
+  }
+}
+
+// Columns of 0 change no sum: the narrower matrices are as wide as the others.
+Reference evaluate_padded(const AttentionInput& input, Chains chains) {
+  const Shape& shape = input.shape;
+  const Index width = std::max(shape.d, shape.dv);
+  const std::vector<float> Q = resized(input.A1, shape.d, width);
+  const std::vector<float> K = resized(input.A2, shape.d, width);
+  const std::vector<float> V = resized(input.A3, shape.dv, width);
+  const std::vector<float> dO = resized(input.dO, shape.dv, width);
+  const std::vector<float> O = resized(input.O, shape.dv, width);
+  AttentionInput padded = input;
+  padded.shape = {shape.n, shape.m, width};
+  padded.A1 = Q;
+  padded.A2 = K;
+  padded.A3 = V;
+  padded.dO = dO;
+  padded.O = O;
+  Reference result = evaluate(padded, chains);
+  for (Bounded* of_keys : {&result.dQ, &result.dK}) {
+    resize(*of_keys, width, shape.d);
+  }
+  for (Bounded* of_values : {&result.O, &result.dV}) {
+    resize(*of_values, width, shape.dv);
+  }
+  return result;
+}
+
+}  // namespace
+
 Reference evaluate(const AttentionInput& input, Chains chains) {
   const auto [n, m, d] = input.shape;
-  require(n > 0 && m > 0 && d > 0, "n, m, d > 0");
+  const Index dv = input.shape.dv;
+  require(n > 0 && m > 0 && d > 0 && dv > 0, "n, m, d, dv > 0");
   require(has(input.A1, n * d), "A1 is n x d");
   require(has(input.A2, m * d), "A2 is m x d");
-  require(has(input.A3, m * d), "A3 is m x d");
+  require(has(input.A3, m * dv), "A3 is m x dv");
+  require(dv == d || input.X.empty(), "with X, dv = d");
   require(input.X.empty() == input.Y.empty(), "X and Y come together");
   require(input.X.empty() || has(input.X, d * d), "X is d x d");
   require(input.Y.empty() || has(input.Y, d * d), "Y is d x d");
   require(input.X.empty() || input.scale == 1, "with X, the scale is 1");
   require(!input.X.empty() || !(chains.X_meets_keys || chains.Y_meets_rows),
           "without X and Y, neither meets anything");
-  require(input.dO.empty() || has(input.dO, n * d), "dO is n x d");
+  require(input.dO.empty() || has(input.dO, n * dv), "dO is n x dv");
   require(input.O.empty() == input.L.empty(), "O and L come together");
-  require(input.O.empty() || has(input.O, n * d), "O is n x d");
+  require(input.O.empty() || has(input.O, n * dv), "O is n x dv");
   require(input.L.empty() || has(input.L, n), "L has n elements");
   require(input.O.empty() || chains.recentred_blocks == 0, "no O and L where q is recentred");
   require(input.mask.full() || (input.mask.queries() == n && input.mask.keys() == m),
           "the mask is of n queries and m keys");
+  if (dv != d) {
+    return evaluate_padded(input, chains);
+  }
   return Evaluation(input, chains).run();
 }
 
 // Values, bounds and expected errors, their squares and transposes, as measured over thin, wide and
 // square problems.
 Words evaluation_bytes(const Shape& shape) {
-  const auto [n, m, d] = shape;
+  const auto [n, m, width] = shape;
+  const Index d = std::max(width, shape.dv);
   const Words doubles =
       Words(m) * (24 * Words(d) + 160) + Words(n) * (12 * Words(d) + 8) + 13 * Words(d) * d;
   return 8 * doubles;

@@ -40,8 +40,8 @@ namespace redblue {
 // g.
 struct AttentionInput {
   Shape shape;
-  std::span<const float> A1, A2, A3, X, Y;  // n x d, m x d, m x d, d x d, d x d
-  std::span<const float> dO, O, L;          // n x d, n x d, n
+  std::span<const float> A1, A2, A3, X, Y;  // n x d, m x d, m x dv, d x d, d x d
+  std::span<const float> dO, O, L;          // n x dv, n x dv, n
   float scale = 1;
   // f = p = 0 of dead pairs; of a query without a key, O = 0 and L = -inf. All words are finite,
   // those of dead queries and keys, too.

@@ -1,7 +1,7 @@
 #pragma once
 // The words that each kernel moves, written down from the paper's tables and not from the code: for
-// n queries, m keys and width d, with ceilings over the plan's blocks. N is the type to compute in,
-// so that 128 bits can replace 64 where these do not suffice.
+// n queries, m keys and width d (w of values), with ceilings over the plan's blocks. N is the type
+// to compute in, so that 128 bits can replace 64 where these do not suffice.
 
 #include <algorithm>
 #include <stdexcept>
@@ -55,44 +55,45 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
   const N n = static_cast<N>(shape.n);
   const N m = static_cast<N>(shape.m);
   const N d = static_cast<N>(shape.d);
+  const N w = static_cast<N>(shape.dv);
   const auto over = [&](N extent, std::string_view block) {
     const N size = static_cast<N>(blocks[block]);
     return (extent + size - 1) / size;
   };
-  const N sources = kernel.ends_with("-shared") ? 1 : 2;
+  const N key = kernel.ends_with("-shared") ? d : d + w;
   if (kernel == "attention/rows" || kernel == "attention/rows-shared") {
-    return {n * d + sources * m * d * over(n, "Br"), n * d + n};
+    return {n * d + key * m * over(n, "Br"), n * w + n};
   }
   if (kernel.starts_with("attention/rows-resident")) {
     const N resident = static_cast<N>(std::min(blocks["resident"], shape.m));
-    return {n * d + sources * (m + (m - resident) * (over(n, "Br") - 1)) * d, n * d + n};
+    return {n * d + key * (m + (m - resident) * (over(n, "Br") - 1)), n * w + n};
   }
   if (kernel == "attention/columns") {  // O, maxima and sums are written and read between blocks
     const N C = over(m, "Bc");
-    const N between = (C - 1) * (n * d + 2 * n);
-    return {n * d * C + 2 * m * d + between, n * d + n + between};
+    const N between = (C - 1) * (n * w + 2 * n);
+    return {n * d * C + m * key + between, n * w + n + between};
   }
   if (kernel.starts_with("attention/tiles")) {  // Q and K for s; then s, L and V
     const bool rows_stay = blocks["s.depth"] >= shape.d;
     const N T = rows_stay ? 1 : over(m, "s.cols");
     const MovedWords<N> s{n * d * T + m * d * over(n, "s.rows") + 2 * n * (T - 1),
                           n * m + n * (2 * T - 1)};
-    return s + MovedWords<N>{(n * m + n) * over(d, "O.cols") + m * d * over(n, "O.rows"), n * d};
+    return s + MovedWords<N>{(n * m + n) * over(w, "O.cols") + m * w * over(n, "O.rows"), n * w};
   }
   if (kernel == "gradients/flash") {  // v; then T(4nd + 2n) + nd - nd + 4md in all
     const N T = over(m, "core.Bc");
-    return {2 * n * d + T * (3 * n * d + 2 * n) + 2 * m * d - n * d, n + T * n * d + 2 * m * d};
+    return {2 * n * w + T * (2 * n * d + n * w + 2 * n) + m * key - n * d, n + T * n * d + m * key};
   }
   // 8 n d + 2 n, and what passes: 2 m d for each block of rows, 2 n d + 2 n for each block of keys.
   if (kernel == "gradients/rows-keys") {
     const N keys = over(m, "dKV.Bc");
-    return {3 * n * d + n + 2 * m * d * over(n, "dQ.Br") + 2 * m * d + keys * (2 * n * d + 2 * n),
-            n * d + n + 2 * m * d};
+    return {n * d + 2 * n * w + n + m * key * over(n, "dQ.Br") + m * key + keys * (n * key + 2 * n),
+            n * d + n + m * key};
   }
   if (kernel == "gradients/rows-keys-onepass") {  // without O and L, which it leaves, as v
     const N keys = over(m, "dKV.Bc");
-    return {2 * n * d + 2 * m * d * over(n, "dQ.Br") + 2 * m * d + keys * (2 * n * d + 2 * n),
-            n * d + 2 * n + 2 * m * d};
+    return {n * key + m * key * over(n, "dQ.Br") + m * key + keys * (n * key + 2 * n),
+            n * d + 2 * n + m * key};
   }
   const auto product = [&](const std::string& name, N rows, N cols, N depth) {
     const N r = over(rows, name + ".rows");
@@ -105,16 +106,17 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     return MovedWords<N>{std::min(a + b * r, b + a * c), rows * cols};  // rows, or columns, stay
   };
   // Scores, written once: rows of the first factor stay, or tiles do; how often a row is entered.
-  const auto entered = [&](const std::string& name) {
-    return over(d, name + ".depth") > 1 ? over(m, name + ".cols") : N{1};
+  const auto entered = [&](const std::string& name, N depth) {
+    return over(depth, name + ".depth") > 1 ? over(m, name + ".cols") : N{1};
   };
-  const auto all_scores = [&](const std::string& name) {
-    return MovedWords<N>{n * d * entered(name) + m * d * over(n, name + ".rows"), n * m};
+  const auto all_scores = [&](const std::string& name, N depth) {
+    return MovedWords<N>{n * depth * entered(name, depth) + m * depth * over(n, name + ".rows"),
+                         n * m};
   };
   if (kernel == "gradients/tiles") {  // L for f; f and v for p
-    return all_scores("f") + MovedWords<N>{n * entered("f"), 0} + product("dV", m, d, n) +
-           MovedWords<N>{2 * n * d, n} + all_scores("p") +
-           MovedWords<N>{n * m + n * entered("p"), 0} + product("dQ", n, d, m) +
+    return all_scores("f", d) + MovedWords<N>{n * entered("f", d), 0} + product("dV", m, w, n) +
+           MovedWords<N>{2 * n * w, n} + all_scores("p", w) +
+           MovedWords<N>{n * m + n * entered("p", w), 0} + product("dQ", n, d, m) +
            product("dK", m, d, n);
   }
   throw std::out_of_range("no contract is written down for this kernel");

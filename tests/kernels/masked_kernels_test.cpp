@@ -107,7 +107,10 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
   RandomMasks random(7);
   Index dead = 0;
   for (int k = 0; k < kCases && !HasFailure(); ++k) {
-    const Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
+    Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
+    if (tested_kernel(GetParam()).takes_dv() && random.any(0, 2) == 0) {
+      shape.dv = random.any(1, 9);
+    }
     const TabledMask tabled = random.expression(shape.n, shape.m);
     const TestedKernel kernel = with(GetParam(), tabled.mask);
     const Index prefetch = kernel.streams_keys() && random.any(0, 3) == 0 ? 2 : 1;

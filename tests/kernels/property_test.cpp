@@ -349,6 +349,9 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     if (below(random, 4) == 0) {
       shape.m = shape.n;
     }
+    if (kernel.takes_dv() && below(random, 3) == 0) {
+      shape.dv = draw_extent(random);
+    }
     if (shape.n * shape.m * shape.d > 12000) {
       continue;
     }

@@ -35,6 +35,10 @@ struct TestedKernel {
     problem.mask = mask;
     return kernel->with_inputs(problem);
   }
+  // Whether values may have a width of their own.
+  [[nodiscard]] bool takes_dv() const {
+    return inputs_of(kernel->pass) == Inputs::plain && sharing == Sharing::none;
+  }
   [[nodiscard]] Blocks blocks(const Shape& shape, Index M, Objective objective,
                               Index prefetch = 1) const {
     return kernel->blocks(problem(shape), {M, prefetch}, objective);

@@ -627,6 +627,23 @@ TEST_F(BadInput, Heads) {
   });
 }
 
+// The width of values, and what options and files say of it.
+TEST_F(BadInput, Dv) {
+  file("V_5x2.npy", npy_bytes(5, 2, std::vector<float>(10, 1)));
+  expect_refused({
+      {"count attention/rows @ --dv 0", 2, "--dv.*\"0\".*zero"},
+      {"REDBLUE_DV=x run attention/rows @", 2, "REDBLUE_DV.*\"x\""},
+      {"count forward/rows @ --dv 3", 2, "--dv 3: forward/rows has one width"},
+      {"run backward/auto @ --dv 3", 2, "--dv 3: backward/auto has one width"},
+      {"plan @ --dv 3", 2, "--dv 3: --problem backward has one width"},
+      {"bounds --problem product @ --dv 3", 2, "--dv 3: --problem product has one width"},
+      {"count attention/rows-shared @ --dv 99", 2, "--dv 99: with --sharing kv"},
+      {"plan --problem attention --sharing kv @ --dv 99", 2, "--dv 99: with --sharing kv"},
+      {"run attention/rows @ --dv 3 --in V=V_5x2.npy --seed 1", 1,
+       "V of V_5x2.npy makes dv = 2, but --dv makes dv = 3"},
+  });
+}
+
 // Heads of keys, and what options and files say of them.
 TEST_F(BadInput, KvHeads) {
   file("Q_2x4x3.npy", npy_bytes({2, 4, 3}, std::vector<float>(24, 1)));

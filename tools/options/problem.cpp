@@ -158,6 +158,13 @@ void HeadsOption::fill(Request& request) const {
   request.kv_heads = size_of(kv_heads_, request);
 }
 
+ValueWidthOption::ValueWidthOption(CLI::App& app)
+    : dv_(app, "--dv", "of attention and gradients: width of values; d", "SIZE") {}
+
+void ValueWidthOption::fill(Request& request) const {
+  request.dv = size_of(dv_, request);
+}
+
 FastMemoryOption::FastMemoryOption(CLI::App& app)
     : M_(app, "--M",
          "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
@@ -290,6 +297,7 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       sharing_(app, "--sharing", "none; kv: A3 is A2, or V is K, and is read once; none", "WHICH"),
       softmax_scale_(app, "--softmax-scale",
                      "of attention and gradients: scores are c Q K^T; 1 / sqrt(d)", "C"),
+      dv_(app),
       mask_(app) {}
 
 void ProblemOptions::fill(Request& request) const {
@@ -314,6 +322,7 @@ void ProblemOptions::fill(Request& request) const {
     }
     request.softmax_scale = static_cast<float>(c);
   }
+  dv_.fill(request);
   mask_.fill(request);
   M_.fill(request);
   request.objective = objective_.get();

@@ -75,6 +75,17 @@ class InputOptions {
 void fill_files(const TextOption& option, Request& request,
                 std::map<std::string, std::filesystem::path>& files);
 
+// --dv.
+class ValueWidthOption {
+ public:
+  explicit ValueWidthOption(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption dv_;
+};
+
 // --mask.
 class MaskOption {
  public:
@@ -115,6 +126,7 @@ class ProblemOptions {
   TextOption blocks_;
   ObjectiveOption objective_;
   TextOption threads_, prefetch_, sharing_, softmax_scale_;
+  ValueWidthOption dv_;
   MaskOption mask_;
 };
 

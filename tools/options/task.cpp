@@ -65,6 +65,7 @@ TaskOptions::TaskOptions(CLI::App& app)
                "WHICH"),
       given_(app, "--given", "what backward and gradients start from: nothing; OL: O and L; OL",
              "WHAT"),
+      dv_(app),
       mask_(app) {}
 
 Task TaskOptions::kind() const {
@@ -93,6 +94,11 @@ Mask TaskOptions::mask(const Shape& shape, Request& request) const {
                           fmt::format("{} '{}'", request.said("--mask"), request.mask));
 }
 
+Index TaskOptions::dv(Pass pass, Sharing sharing, Request& request, const std::string& who) const {
+  dv_.fill(request);
+  return requested_dv(request, pass, sharing, required(request.d, "--d"), who);
+}
+
 void TaskOptions::fill_heads(Task& task, Request& request) const {
   heads_.fill(request);
   const Index stacked =
@@ -109,7 +115,10 @@ Task TaskOptions::task(Request& request) const {
   shape_.fill(request);
   Task task = kind();
   const Index n = required(request.n, "--n");
-  task.problem.shape = {n, request.m.value_or(n), required(request.d, "--d")};
+  const Index d = required(request.d, "--d");
+  task.problem.shape = {n, request.m.value_or(n), d,
+                        dv(task.pass, task.problem.sharing, request,
+                           fmt::format("--problem {}", to_string(task.pass)))};
   check_lengths(task, request);
   task.problem.mask = mask(task.problem.shape, request);
   fill_heads(task, request);
@@ -134,6 +143,7 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
   M_.fill(request);
   const Index n = required(request.n, "--n");
   Problem problem(n, request.m.value_or(n), required(request.d, "--d"), sharing);
+  problem.shape.dv = dv(kernel.kernel->pass, sharing, request, kernel.text());
   mask_.fill(request);
   if (!request.mask.empty()) {
     request.kernel = kernel.text();

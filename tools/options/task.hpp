@@ -28,6 +28,9 @@ class TaskOptions {
   // The mask of the request that this fills. Throws: RequestError.
   [[nodiscard]] Mask mask(const Shape& shape, Request& request) const;
 
+  // The width of values of the request that this fills, which has a width. Throws: RequestError.
+  [[nodiscard]] Index dv(Pass pass, Sharing sharing, Request& request,
+                         const std::string& who) const;
   // The heads of the request that this fills. Requires: a task of one head.
   void fill_heads(Task& task, Request& request) const;
 
@@ -35,6 +38,7 @@ class TaskOptions {
   HeadsOption heads_;
   FastMemoryOption M_;
   TextOption problem_, sharing_, given_;
+  ValueWidthOption dv_;
   MaskOption mask_;
 };
 

@@ -28,6 +28,30 @@ TEST(MaskedBounds, AreBelowWhatEveryKernelMoves) {
         continue;
       }
       kernel.mask = mask;
+      Shape wide = shape;
+      if (kernel.takes_dv()) {
+        wide.dv = random.any(1, 16);
+      }
+      const Index M = kernel.least_M(wide) + random.any(0, 3000);
+      const Plan plan = kernel.plan(wide, M);
+      const Task task = task_of(kernel, plan.problem, M);
+      const std::vector<Bound> bounds = lower_bounds(task);
+      const Bound& bound = largest(bounds, schedule_of(kernel, plan.problem.sharing));
+      EXPECT_LE(Words(bound.words), words_of(plan)) << to_string(plan) << ": " << bound.name;
+    }
+  }
+}
+
+// Values of their own width: the bounds hold, and with room for all the compulsory words are
+// enough.
+TEST(Bounds, OfValuesOfTheirOwnWidth) {
+  RandomMasks random(12);
+  for (int k = 0; k < 300; ++k) {
+    const Shape shape{random.any(1, 300), random.any(1, 300), random.any(1, 16), random.any(1, 16)};
+    for (const TestedKernel& kernel : tested_kernels()) {
+      if (!kernel.takes_dv()) {
+        continue;
+      }
       const Index M = kernel.least_M(shape) + random.any(0, 3000);
       const Plan plan = kernel.plan(shape, M);
       const Task task = task_of(kernel, plan.problem, M);
@@ -35,6 +59,13 @@ TEST(MaskedBounds, AreBelowWhatEveryKernelMoves) {
       const Bound& bound = largest(bounds, schedule_of(kernel, plan.problem.sharing));
       EXPECT_LE(Words(bound.words), words_of(plan)) << to_string(plan) << ": " << bound.name;
     }
+    const auto [n, m, d] = shape;
+    const Index dv = shape.dv;
+    Task task{.pass = Pass::attention, .problem = Problem(shape), .memory = 1'000'000};
+    EXPECT_EQ(largest(lower_bounds(task)).words, n * d + m * (d + dv) + n * dv + n);
+    EXPECT_EQ(choices(task).front().words, Words(largest(lower_bounds(task)).words));
+    task.pass = Pass::gradients;
+    EXPECT_EQ(largest(lower_bounds(task)).words, 2 * (n + m) * d + (n + 2 * m) * dv);
   }
 }
 
