@@ -95,12 +95,15 @@ bool Kernel::needs_forward() const {
   return find_operand(operands, kO.name) != nullptr;
 }
 
-std::vector<SlowMatrix> left_matrices(const Split& split, const Problem& problem,
-                                      Workspace& workspace) {
-  const Shape live = problem.live_part().shape;
+std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace) {
+  const Shape live = plan.problem.live_part().shape;
+  const Index copies = split.left_copies ? split.left_copies(plan.problem, plan.blocks) : 1;
   std::vector<SlowMatrix> left;
+  if (copies == 0) {
+    return left;
+  }
   for (const Signature& matrix : split.left) {
-    const Index rows = std::max<Index>(matrix.rows_of(live), 1);
+    const Index rows = std::max<Index>(copies * matrix.rows_of(live), 1);
     left.push_back(workspace.matrix(std::string(matrix.name), rows, matrix.cols_of(live))
                        .holding(matrix.holds));
   }
@@ -117,7 +120,7 @@ Operands with(Operands io, std::vector<SlowMatrix>& left) {
 KernelSchedule in_stages(Split split) {
   const auto code = [split](Machine& machine, const Plan& plan, const Operands& io,
                             Workspace& workspace) {
-    std::vector<SlowMatrix> left = left_matrices(split, plan.problem, workspace);
+    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace);
     const Operands all = with(io, left);
     for (const SplitStage& stage : split.stages) {
       stage.part(machine, plan, all, {0, stage.units(plan.problem, plan.blocks)}, nullptr);

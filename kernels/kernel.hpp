@@ -100,6 +100,8 @@ struct Split {
   std::vector<Signature> left = {};
   std::function<Index(const Problem& problem, const Blocks& blocks, Index units)> left_rows =
       nullptr;
+  // So many of each, one below the other; empty: one. Of none there is no matrix.
+  std::function<Index(const Problem& problem, const Blocks& blocks)> left_copies = nullptr;
   // Of a kernel that sums into g, which has one stage. Else empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>
@@ -119,8 +121,7 @@ struct KernelSchedule {
 // What one machine runs stage after stage, with what they leave for each other in the workspace.
 KernelSchedule in_stages(Split split);
 // The matrices that stages leave for each other, in a workspace; and with them what a run finds.
-std::vector<SlowMatrix> left_matrices(const Split& split, const Problem& problem,
-                                      Workspace& workspace);
+std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace);
 Operands with(Operands io, std::vector<SlowMatrix>& left);
 
 // What it costs.

@@ -171,6 +171,11 @@ Split with_masks(const Split& of, const Kernel& kernel) {
       return none_live(problem) ? 0 : of.left_rows(problem.live_part(), blocks, units);
     };
   }
+  if (of.left_copies) {
+    split.left_copies = [of](const Problem& problem, const Blocks& blocks) {
+      return none_live(problem) ? 0 : of.left_copies(problem.live_part(), blocks);
+    };
+  }
   if (of.reduce == nullptr) {
     return split;
   }

@@ -40,6 +40,7 @@ Kernel backward_tiles();
 Kernel backward_tiles_sqp();
 Kernel backward_tiles_sq();
 Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Start start);
+Kernel gradients_score_rows();
 Kernel gradients_tiles();
 
 }  // namespace redblue

@@ -228,7 +228,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
         }
       });
     };
-    std::vector<SlowMatrix> left = left_matrices(split, plan.problem, workspace);
+    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace);
     const Operands io = with(heads.front(), left);
     for (const SplitStage& stage : split.stages) {
       in_parts([&](Index worker) { return units_of(stage, plan, worker, team.workers); },
@@ -283,7 +283,7 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
     }
     kernel.check(plan, io);
     const Split& split = *kernel.schedule.split;
-    std::vector<SlowMatrix> left = left_matrices(split, plan.problem, workspace);
+    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace);
     put_left(left, steps.left);
     const Operands all = with(io, left);
     Index first = 0;  // of the stage's units
