@@ -1,6 +1,7 @@
 #include "kernels/mask.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -63,20 +64,11 @@ Wide sum_within(MaskEdge edge, Range queries, Range to) {
 }
 
 Wide pairs_of(const MaskRun& run, Range queries, Range keys) {
-  const Range met = common(run.queries, queries);
   Wide sum = 0;
-  if (met.size() > 0) {
-    for (const auto& [begin, end] : run.live) {
-      sum += sum_within(end, met, keys) - sum_within(begin, met, keys);
-    }
+  for (const auto& [begin, end] : run.near(queries, keys)) {
+    sum += sum_within(end, queries, keys) - sum_within(begin, queries, keys);
   }
   return sum;
-}
-
-// The keys of a segment that some queries of its run meet together: queries next to each other meet
-// keys next to each other.
-Range met_by(const MaskSegment& segment, Range queries) {
-  return {segment.begin.of(queries.begin), segment.end.of(queries.end - 1)};
 }
 
 Index longest_of(const Ranges& ranges) {
@@ -94,15 +86,81 @@ Wide met_in_run(const MaskRun& run, Index first, Index size) {
   Wide keys = 0;
   Index before = 0;  // the end of the last range
   for (const MaskSegment& segment : run.live) {
-    const auto [begin, end] = met_by(segment, {first, first + size});
+    const auto [begin, end] = segment.met_by({first, first + size});
     keys += end - std::max(begin, before);
     before = end;
   }
   return keys;
 }
 
+// A set of numbers, one bit each.
+class Bits {
+ public:
+  explicit Bits(Range all) : all_(all), words_(static_cast<std::size_t>(all.size() / kWidth + 1)) {}
+
+  void set(Range range) {
+    const auto [first, from] = place(range.begin);
+    const auto [last, to] = place(range.end - 1);
+    const std::uint64_t upwards = kAll << from;
+    const std::uint64_t downwards = kAll >> (kWidth - 1 - to);
+    if (first == last) {
+      words_[first] |= upwards & downwards;
+      return;
+    }
+    words_[first] |= upwards;
+    std::fill(words_.begin() + static_cast<Index>(first) + 1,
+              words_.begin() + static_cast<Index>(last), kAll);
+    words_[last] |= downwards;
+  }
+  [[nodiscard]] Ranges ranges() const {
+    Ranges found;
+    for (Index at = next(all_.begin, 0); at < all_.end;) {
+      const Index end = std::min(next(at, kAll), all_.end);
+      found.push_back({at, end});
+      at = next(end, 0);
+    }
+    return found;
+  }
+
+ private:
+  static constexpr Index kWidth = 64;
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+  [[nodiscard]] std::pair<std::size_t, Index> place(Index number) const {
+    return {static_cast<std::size_t>((number - all_.begin) / kWidth),
+            (number - all_.begin) % kWidth};
+  }
+  // The first number from `at` on whose bit is not that of `same`, which is all bits or none.
+  [[nodiscard]] Index next(Index at, std::uint64_t same) const {
+    auto [word, bit] = place(at);
+    while (word < words_.size()) {
+      if (const std::uint64_t others = (words_[word] ^ same) >> bit; others != 0) {
+        return all_.begin + static_cast<Index>(word) * kWidth + bit + std::countr_zero(others);
+      }
+      ++word;
+      bit = 0;
+    }
+    return all_.end;
+  }
+
+  Range all_;
+  std::vector<std::uint64_t> words_;
+};
+
 void sort_and_join(Ranges& ranges) {
-  std::ranges::sort(ranges, {}, &Range::begin);
+  if (!std::ranges::is_sorted(ranges, {}, &Range::begin)) {  // as those of one run are
+    const Range all{std::ranges::min_element(ranges, {}, &Range::begin)->begin,
+                    std::ranges::max_element(ranges, {}, &Range::end)->end};
+    if (all.size() / 16 < std::ssize(ranges)) {  // sooner than they are sorted
+      Bits bits(all);
+      for (const Range range : ranges) {
+        bits.set(range);
+      }
+      ranges = bits.ranges();
+      return;
+    }
+    std::ranges::sort(ranges, {}, &Range::begin);
+  }
   std::size_t last = 0;
   for (std::size_t k = 1; k < ranges.size(); ++k) {
     if (ranges[k].begin <= ranges[last].end) {
@@ -182,6 +240,9 @@ enum class Join : std::uint8_t { both, either };
 // Where edges that stay meet edges that move, their order changes: queries between two such places
 // have all edges in one order.
 std::vector<Index> changes(const MaskRun& a, const MaskRun& b, Range queries) {
+  if (queries.size() == 1) {
+    return {queries.begin, queries.end};
+  }
   std::vector<Index> stay, move;
   for (const MaskRun* run : {&a, &b}) {
     for (const auto& segment : run->live) {
@@ -303,18 +364,22 @@ Ranges without(const Ranges& a, const Ranges& b) {
 }
 
 Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs) {
-  Data data{queries, keys, fewest(std::move(runs)), {}};
-  for (const auto& [range, live] : data.runs) {
+  const auto data = std::make_shared<Data>();
+  data->queries = queries;
+  data->keys = keys;
+  data->runs = fewest(std::move(runs));
+  for (const auto& [range, live] : data->runs) {
     if (live.empty()) {
       continue;
     }
-    if (!data.live.empty() && data.live.back().end == range.begin) {
-      data.live.back().end = range.end;
+    if (!data->live.empty() && data->live.back().end == range.begin) {
+      data->live.back().end = range.end;
     } else {
-      data.live.push_back(range);
+      data->live.push_back(range);
     }
   }
-  data_ = std::make_shared<const Data>(std::move(data));
+  data_ = data;
+  data->live_keys = this->keys({0, queries});
 }
 
 Mask Mask::called(std::string spec) const {
@@ -333,41 +398,52 @@ std::size_t Mask::index_of(Index query) const {
   return static_cast<std::size_t>(after - data_->runs.begin()) - 1;
 }
 
-Ranges Mask::keys(Range queries) const {
-  Ranges ranges;
-  if (queries.size() == 0) {
-    return ranges;
+// visit(run, queries) for the runs of some queries, and which of these are in each.
+template <class Visit>
+void Mask::each_run(Range queries, const Visit& visit) const {
+  if (queries.size() <= 0) {
+    return;
   }
   for (std::size_t k = index_of(queries.begin);
        k < data_->runs.size() && data_->runs[k].queries.begin < queries.end; ++k) {
-    for (const MaskSegment& segment : data_->runs[k].live) {
-      ranges.push_back(met_by(segment, common(data_->runs[k].queries, queries)));
-    }
+    visit(data_->runs[k], common(data_->runs[k].queries, queries));
   }
+}
+
+std::span<const MaskSegment> MaskRun::near(Range some, Range keys) const {
+  const auto first = std::ranges::partition_point(
+      live, [&](const MaskSegment& segment) { return segment.met_by(some).end <= keys.begin; });
+  const auto last = std::partition_point(first, live.end(), [&](const MaskSegment& segment) {
+    return segment.met_by(some).begin < keys.end;
+  });
+  return {first, last};
+}
+
+Ranges Mask::keys(Range queries) const {
+  Ranges ranges;
+  each_run(queries, [&](const MaskRun& run, Range some) {
+    for (const MaskSegment& segment : run.live) {
+      ranges.push_back(segment.met_by(some));
+    }
+  });
   sort_and_join(ranges);
   return ranges;
 }
 
 Range Mask::hull(Range queries, Range keys) const {
   Range all{keys.end, keys.begin};
-  for (std::size_t k = index_of(queries.begin);
-       k < data_->runs.size() && data_->runs[k].queries.begin < queries.end; ++k) {
-    for (const MaskSegment& segment : data_->runs[k].live) {
-      const Range met = common(met_by(segment, common(data_->runs[k].queries, queries)), keys);
-      if (met.size() > 0) {
-        all = {std::min(all.begin, met.begin), std::max(all.end, met.end)};
-      }
+  each_run(queries, [&](const MaskRun& run, Range some) {
+    if (const auto met = run.near(some, keys); !met.empty()) {
+      all = {std::min(all.begin, std::max(met.front().met_by(some).begin, keys.begin)),
+             std::max(all.end, std::min(met.back().met_by(some).end, keys.end))};
     }
-  }
+  });
   return all.size() > 0 ? all : Range{keys.begin, keys.begin};
 }
 
 Words Mask::pairs(Range queries, Range keys) const {
   Wide sum = 0;
-  for (std::size_t k = index_of(queries.begin);
-       k < data_->runs.size() && data_->runs[k].queries.begin < queries.end; ++k) {
-    sum += pairs_of(data_->runs[k], queries, keys);
-  }
+  each_run(queries, [&](const MaskRun& run, Range some) { sum += pairs_of(run, some, keys); });
   return words(sum);
 }
 
@@ -397,17 +473,18 @@ Mask::Met Mask::met_by_groups(Range queries, Index size) const {
     const Index first = stretch.first;
     const Index count = stretch.count;
     const Index last = first + (count - 1) * size;
-    if (stretch.run != nullptr) {
-      const auto met = [&](Index group) {
-        return met_in_run(*stretch.run, first + group * size, size);
-      };
-      keys += line_through(met, count).sum(0, count);
-    } else {
-      keys += size_of(this->keys({first, std::min(first + size, queries.end)}));
+    if (count == 1) {
+      const Ranges met = this->keys({first, std::min(first + size, queries.end)});
+      keys += size_of(met);
+      longest = std::max(longest, longest_of(met));
+      return;
     }
+    const auto met = [&](Index group) {
+      return met_in_run(*stretch.run, first + group * size, size);
+    };
+    keys += line_through(met, count).sum(0, count);
     for (const Index group : {first, last}) {
-      longest =
-          std::max(longest, longest_of(this->keys({group, std::min(group + size, queries.end)})));
+      longest = std::max(longest, longest_of(this->keys({group, group + size})));
     }
   });
   return {words(keys), longest};
@@ -422,8 +499,9 @@ Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
     const auto keys_of = [&](Index group) {
       return this->keys({group, std::min(group + size, queries.end)});
     };
+    Ranges met = keys_of(first);
     if (before) {
-      sum += std::min(size_of(common(*before, keys_of(first))), most);
+      sum += std::min(size_of(common(*before, met)), most);
     }
     if (stretch.run != nullptr) {
       const auto shared = [&](Index group) {  // what two meet, less what both together meet
@@ -436,7 +514,7 @@ Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
         sum += sum_of_smaller(line_through(shared, count - 1), most, count - 1);
       }
     }
-    before = keys_of(first + (count - 1) * size);
+    before = count == 1 ? std::move(met) : keys_of(first + (count - 1) * size);
   });
   return words(sum);
 }
@@ -447,64 +525,6 @@ Index Mask::most_ranges() const {
     sum += std::ssize(run.live);
   }
   return sum;
-}
-
-Mask Mask::from_key(Index key) const {
-  return *this & between(queries(), keys(), {key, false}, {keys(), false});
-}
-
-Mask Mask::transposed() const {
-  const Index n = queries();
-  const Index m = keys();
-  std::optional<Mask> sum;
-  for (const auto& [range, live] : data_->runs) {
-    for (const MaskSegment& segment : live) {
-      // i + begin <= j < i + end, of queries i in the run: j - end < i <= j - begin.
-      const Range met = met_by(segment, range);
-      const MaskEdge first = segment.end.moves ? MaskEdge{1 - segment.end.at, true} : MaskEdge{0};
-      const MaskEdge last =
-          segment.begin.moves ? MaskEdge{1 - segment.begin.at, true} : MaskEdge{n};
-      std::vector<MaskRun> runs = {
-          {{0, met.begin}, {}}, {met, {{{range.begin}, {range.end}}}}, {{met.end, m}, {}}};
-      std::erase_if(runs, [](const MaskRun& run) { return run.queries.size() == 0; });
-      const Mask part = Mask(m, n, std::move(runs)) & between(m, n, first, last);
-      sum = sum ? *sum | part : part;
-    }
-  }
-  return sum ? *sum : Mask(m, n, {{{0, m}, {}}});
-}
-
-Mask Mask::compact() const {
-  const Ranges live_keys = keys({0, queries()});
-  // The live keys before one; the ends of live ranges are not among them.
-  const auto before = [&](Index key) {
-    Index sum = 0;
-    for (const Range range : live_keys) {
-      sum += std::clamp(key, range.begin, range.end) - range.begin;
-    }
-    return sum;
-  };
-  std::vector<MaskRun> runs;
-  Index first = 0;  // of the run, among live queries
-  for (const auto& [range, live] : data_->runs) {
-    if (live.empty()) {
-      continue;
-    }
-    // Throughout a run an edge moves over live keys.
-    const auto moved = [first](MaskEdge edge, Index key) {
-      return MaskEdge{key - (edge.moves ? first : 0), edge.moves};
-    };
-    MaskRun& run = runs.emplace_back();
-    run.queries = {first, first + range.size()};
-    for (const MaskSegment& segment : live) {
-      const auto [begin, end] = segment.of(range.begin);
-      run.live.push_back({moved(segment.begin, before(begin)), moved(segment.end, before(end))});
-    }
-    first += range.size();
-  }
-  // Where all keys between two ranges are dead, these are one.
-  const Mask apart(first, size_of(live_keys), std::move(runs));
-  return (apart | apart).called(spec_);
 }
 
 std::uint64_t Mask::fingerprint() const {
@@ -559,6 +579,37 @@ Mask Mask::global(Index n, Index m, Range both) {
 
 Mask Mask::all(Index n, Index m) {
   return between(n, m, {0, false}, {m, false});
+}
+
+Mask Mask::pattern(const BlockPattern& blocks) {
+  std::vector<MaskRun> runs;
+  const auto columns = blocks.columns.begin();
+  for (std::size_t row = 0; row + 1 < blocks.offsets.size(); ++row) {
+    const Index first = std::ssize(runs) * blocks.block_rows;
+    MaskRun& run = runs.emplace_back(MaskRun{{first, first + blocks.block_rows}, {}});
+    for (auto col = columns + blocks.offsets[row]; col != columns + blocks.offsets[row + 1];
+         ++col) {
+      const Index begin = *col * blocks.block_cols;
+      if (run.live.empty() || run.live.back().end.at != begin) {
+        run.live.push_back({{begin}, {begin}});
+      }
+      run.live.back().end.at = begin + blocks.block_cols;
+    }
+  }
+  return {blocks.rows, blocks.cols, std::move(runs)};
+}
+
+Mask Mask::documents(const std::vector<Index>& queries, const std::vector<Index>& keys) {
+  std::vector<MaskRun> runs;
+  for (std::size_t k = 0; k + 1 < queries.size(); ++k) {
+    if (queries[k] < queries[k + 1]) {
+      MaskRun& run = runs.emplace_back(MaskRun{{queries[k], queries[k + 1]}, {}});
+      if (keys[k] < keys[k + 1]) {
+        run.live = {{{keys[k]}, {keys[k + 1]}}};
+      }
+    }
+  }
+  return {queries.back(), keys.back(), std::move(runs)};
 }
 
 Mask operator&(const Mask& a, const Mask& b) {
