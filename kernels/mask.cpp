@@ -3,54 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <limits>
-#include <optional>
 
-#include "memsim/errors.hpp"
+#include "kernels/mask_lines.hpp"
 
 namespace redblue {
 namespace {
-
-// Sums of products of two sizes.
-__extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): not in ISO C++
-
-Words words(Wide count) {
-  constexpr Wide kMost = std::numeric_limits<Index>::max();
-  return count <= kMost ? Words(static_cast<Index>(count)) : Words(kMost) * 2;  // overflowed
-}
-
-// first + step t, for t from 0 on.
-struct Line {
-  Wide first, step;
-
-  [[nodiscard]] Wide of(Wide t) const { return first + step * t; }
-  [[nodiscard]] Wide sum(Wide begin, Wide end) const {
-    return (end - begin) * first + step * ((end - begin) * (begin + end - 1) / 2);
-  }
-};
-
-// The line through what grows evenly, which is `count` numbers.
-template <class Of>
-Line line_through(const Of& of, Index count) {
-  const Wide first = of(0);
-  return {first, count > 1 ? of(1) - first : 0};
-}
-
-// The sum over t in [0, count) of the smaller of a line and a number.
-Wide sum_of_smaller(const Line& line, Wide most, Wide count) {
-  // From some t on, or up to some t, the line is above it.
-  const Wide first = std::max(line.of(0), line.of(count - 1));
-  if (first <= most) {
-    return line.sum(0, count);
-  }
-  if (std::min(line.of(0), line.of(count - 1)) >= most) {
-    return count * most;
-  }
-  const Wide steps = (most - line.first) / line.step;  // rounded to 0: from here on the other side
-  const Wide until = steps + 1;
-  return line.step > 0 ? line.sum(0, until) + (count - until) * most
-                       : until * most + line.sum(until, count);
-}
 
 // The sum over the queries of edge.of(query), held in `to`.
 Wide sum_within(MaskEdge edge, Range queries, Range to) {
@@ -69,28 +26,6 @@ Wide pairs_of(const MaskRun& run, Range queries, Range keys) {
     sum += sum_within(end, queries, keys) - sum_within(begin, queries, keys);
   }
   return sum;
-}
-
-Index longest_of(const Ranges& ranges) {
-  Index longest = 0;
-  for (const Range range : ranges) {
-    longest = std::max(longest, range.size());
-  }
-  return longest;
-}
-
-// The keys that the queries [first, first + size) of a run meet. Of two ranges that are apart for
-// each query these are one only where both move, and then for every group of the run, or for none:
-// along the run the number grows evenly, and so does each range.
-Wide met_in_run(const MaskRun& run, Index first, Index size) {
-  Wide keys = 0;
-  Index before = 0;  // the end of the last range
-  for (const MaskSegment& segment : run.live) {
-    const auto [begin, end] = segment.met_by({first, first + size});
-    keys += end - std::max(begin, before);
-    before = end;
-  }
-  return keys;
 }
 
 // A set of numbers, one bit each.
@@ -233,100 +168,6 @@ std::vector<MaskRun> fewest(std::vector<MaskRun> runs) {
   return result;
 }
 
-// ---- and, or -----------------------------------------------------------------------------
-
-enum class Join : std::uint8_t { both, either };
-
-// Where edges that stay meet edges that move, their order changes: queries between two such places
-// have all edges in one order.
-std::vector<Index> changes(const MaskRun& a, const MaskRun& b, Range queries) {
-  if (queries.size() == 1) {
-    return {queries.begin, queries.end};
-  }
-  std::vector<Index> stay, move;
-  for (const MaskRun* run : {&a, &b}) {
-    for (const auto& segment : run->live) {
-      for (const MaskEdge edge : {segment.begin, segment.end}) {
-        (edge.moves ? move : stay).push_back(edge.at);
-      }
-    }
-  }
-  std::vector<Index> places = {queries.begin, queries.end};
-  for (const Index stays : stay) {
-    for (const Index moves : move) {
-      for (const Index place : {stays - moves, stays - moves + 1}) {
-        if (queries.begin < place && place < queries.end) {
-          places.push_back(place);
-        }
-      }
-    }
-  }
-  std::ranges::sort(places);
-  places.erase(std::unique(places.begin(), places.end()), places.end());
-  return places;
-}
-
-// The segments of some queries throughout which all edges have one order.
-std::vector<MaskSegment> joined(const MaskRun& a, const MaskRun& b, Index query, Join how) {
-  struct Change {
-    MaskEdge edge;
-    int by;  // +1 where a segment begins, -1 where one ends
-  };
-  std::vector<Change> all;
-  for (const MaskRun* run : {&a, &b}) {
-    for (const auto& [begin, end] : run->live) {
-      all.push_back({begin, 1});
-      all.push_back({end, -1});
-    }
-  }
-  // Beginnings first, so that ranges next to each other are one.
-  std::ranges::sort(all, [&](const Change& x, const Change& y) {
-    return std::pair(x.edge.of(query), -x.by) < std::pair(y.edge.of(query), -y.by);
-  });
-  const int enough = how == Join::both ? 2 : 1;
-  std::vector<MaskSegment> result;
-  int depth = 0;
-  MaskEdge begin;
-  for (const auto& [edge, by] : all) {
-    if (by > 0 && ++depth == enough) {
-      begin = edge;
-    } else if (by < 0 && depth-- == enough && begin.of(query) < edge.of(query)) {
-      result.push_back({begin, edge});
-    }
-  }
-  return result;
-}
-
-Mask join(const Mask& a, const Mask& b, Join how) {
-  require(a.queries() == b.queries() && a.keys() == b.keys(), "masks of the same extents");
-  std::vector<MaskRun> runs;
-  auto x = a.runs().begin();
-  auto y = b.runs().begin();
-  while (x != a.runs().end()) {
-    const std::vector<Index> places = changes(*x, *y, common(x->queries, y->queries));
-    for (std::size_t k = 0; k + 1 < places.size(); ++k) {
-      runs.push_back({{places[k], places[k + 1]}, joined(*x, *y, places[k], how)});
-    }
-    const Index end = places.back();
-    x += x->queries.end == end ? 1 : 0;
-    y += y->queries.end == end ? 1 : 0;
-  }
-  return {a.queries(), a.keys(), std::move(runs)};
-}
-
-// Keys between two edges, which may lie outside the problem.
-Mask between(Index n, Index m, MaskEdge begin, MaskEdge end) {
-  // The same without bounds is no mask: its edges are cut where they leave [0, m).
-  const MaskRun all{{0, n}, {{{0, false}, {m, false}}}};
-  const MaskRun some{{0, n}, {{begin, end}}};
-  std::vector<MaskRun> runs;
-  const std::vector<Index> places = changes(all, some, {0, n});
-  for (std::size_t k = 0; k + 1 < places.size(); ++k) {
-    runs.push_back({{places[k], places[k + 1]}, joined(all, some, places[k], Join::both)});
-  }
-  return {n, m, std::move(runs)};
-}
-
 }  // namespace
 
 Index size_of(const Ranges& ranges) {
@@ -380,6 +221,11 @@ Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs) {
   }
   data_ = data;
   data->live_keys = this->keys({0, queries});
+  Wide pairs = 0;
+  for (const MaskRun& run : data->runs) {
+    pairs += pairs_of(run, run.queries, {0, keys});
+  }
+  data->pairs = words(pairs);
 }
 
 Mask Mask::called(std::string spec) const {
@@ -442,80 +288,11 @@ Range Mask::hull(Range queries, Range keys) const {
 }
 
 Words Mask::pairs(Range queries, Range keys) const {
+  if (queries == Range{0, this->queries()} && keys == Range{0, this->keys()}) {
+    return data_->pairs;
+  }
   Wide sum = 0;
   each_run(queries, [&](const MaskRun& run, Range some) { sum += pairs_of(run, some, keys); });
-  return words(sum);
-}
-
-// Cuts the queries into groups of `size`.
-template <class Visit>
-void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
-  Index at = queries.begin;
-  for (std::size_t k = index_of(at); at < queries.end; ++k) {
-    const MaskRun& run = data_->runs[k];
-    const Index end = std::min(run.queries.end, queries.end);
-    if (const Index count = (end - at) / size; count > 0) {
-      visit(Stretch{&run, at, count});
-      at += count * size;
-    }
-    if (at < end) {  // a group that leaves the run, or the last
-      visit(Stretch{nullptr, at, 1});
-      at = std::min(at + size, queries.end);
-      k = at < queries.end ? index_of(at) - 1 : k;
-    }
-  }
-}
-
-Mask::Met Mask::met_by_groups(Range queries, Index size) const {
-  Wide keys = 0;
-  Index longest = 0;
-  each_stretch(queries, size, [&](const Stretch& stretch) {
-    const Index first = stretch.first;
-    const Index count = stretch.count;
-    const Index last = first + (count - 1) * size;
-    if (count == 1) {
-      const Ranges met = this->keys({first, std::min(first + size, queries.end)});
-      keys += size_of(met);
-      longest = std::max(longest, longest_of(met));
-      return;
-    }
-    const auto met = [&](Index group) {
-      return met_in_run(*stretch.run, first + group * size, size);
-    };
-    keys += line_through(met, count).sum(0, count);
-    for (const Index group : {first, last}) {
-      longest = std::max(longest, longest_of(this->keys({group, group + size})));
-    }
-  });
-  return {words(keys), longest};
-}
-
-Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
-  Wide sum = 0;
-  std::optional<Ranges> before;  // the keys of the group before
-  each_stretch(queries, size, [&](const Stretch& stretch) {
-    const Index first = stretch.first;
-    const Index count = stretch.count;
-    const auto keys_of = [&](Index group) {
-      return this->keys({group, std::min(group + size, queries.end)});
-    };
-    Ranges met = keys_of(first);
-    if (before) {
-      sum += std::min(size_of(common(*before, met)), most);
-    }
-    if (stretch.run != nullptr) {
-      const auto shared = [&](Index group) {  // what two meet, less what both together meet
-        const Index query = first + group * size;
-        return met_in_run(*stretch.run, query, size) +
-               met_in_run(*stretch.run, query + size, size) -
-               met_in_run(*stretch.run, query, 2 * size);
-      };
-      if (count > 1) {
-        sum += sum_of_smaller(line_through(shared, count - 1), most, count - 1);
-      }
-    }
-    before = count == 1 ? std::move(met) : keys_of(first + (count - 1) * size);
-  });
   return words(sum);
 }
 
@@ -547,77 +324,6 @@ std::uint64_t Mask::fingerprint() const {
     }
   }
   return hash;
-}
-
-Mask Mask::window(Index n, Index m, Index left, Index right) {
-  const Index shift = m - n;
-  // Further than this no key is.
-  left = std::min(left, n + m);
-  right = std::min(right, n + m);
-  return between(n, m, {shift - left, true}, {shift + right + 1, true});
-}
-
-Mask Mask::causal(Index n, Index m) {
-  return between(n, m, {0, false}, {m - n + 1, true});
-}
-
-Mask Mask::prefix(Index n, Index m, Index keys) {
-  return between(n, m, {0, false}, {std::min(keys, m), false});
-}
-
-Mask Mask::global(Index n, Index m, Range both) {
-  const Range queries = common(both, {0, n});
-  const Mask keys = between(n, m, {both.begin, false}, {std::min(both.end, m), false});
-  if (queries.size() <= 0) {
-    return keys;
-  }
-  std::vector<MaskRun> runs = {
-      {{0, queries.begin}, {}}, {queries, {{{0, false}, {m, false}}}}, {{queries.end, n}, {}}};
-  std::erase_if(runs, [](const MaskRun& run) { return run.queries.size() == 0; });
-  return Mask(n, m, std::move(runs)) | keys;
-}
-
-Mask Mask::all(Index n, Index m) {
-  return between(n, m, {0, false}, {m, false});
-}
-
-Mask Mask::pattern(const BlockPattern& blocks) {
-  std::vector<MaskRun> runs;
-  const auto columns = blocks.columns.begin();
-  for (std::size_t row = 0; row + 1 < blocks.offsets.size(); ++row) {
-    const Index first = std::ssize(runs) * blocks.block_rows;
-    MaskRun& run = runs.emplace_back(MaskRun{{first, first + blocks.block_rows}, {}});
-    for (auto col = columns + blocks.offsets[row]; col != columns + blocks.offsets[row + 1];
-         ++col) {
-      const Index begin = *col * blocks.block_cols;
-      if (run.live.empty() || run.live.back().end.at != begin) {
-        run.live.push_back({{begin}, {begin}});
-      }
-      run.live.back().end.at = begin + blocks.block_cols;
-    }
-  }
-  return {blocks.rows, blocks.cols, std::move(runs)};
-}
-
-Mask Mask::documents(const std::vector<Index>& queries, const std::vector<Index>& keys) {
-  std::vector<MaskRun> runs;
-  for (std::size_t k = 0; k + 1 < queries.size(); ++k) {
-    if (queries[k] < queries[k + 1]) {
-      MaskRun& run = runs.emplace_back(MaskRun{{queries[k], queries[k + 1]}, {}});
-      if (keys[k] < keys[k + 1]) {
-        run.live = {{{keys[k]}, {keys[k + 1]}}};
-      }
-    }
-  }
-  return {queries.back(), keys.back(), std::move(runs)};
-}
-
-Mask operator&(const Mask& a, const Mask& b) {
-  return join(a, b, Join::both);
-}
-
-Mask operator|(const Mask& a, const Mask& b) {
-  return join(a, b, Join::either);
 }
 
 }  // namespace redblue

@@ -10,6 +10,7 @@
 // runs, in sums that do not walk over queries. A value: copies share what they hold.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -156,10 +157,15 @@ class Mask {
   }
 
  private:
+  // What groups and the next of each both meet: first, first + step, ...
+  struct Shared {
+    Index first, step, count;
+  };
   struct Data {
-    Index queries, keys;
+    Index queries = 0, keys = 0;
     // As few as there can be, from the first on: equal masks, equal runs.
     std::vector<MaskRun> runs;
+    Words pairs;  // in all
     Ranges live;  // queries
     Ranges live_keys;
     // Masks that are made of this one when they are first asked for: planners ask often, and
@@ -169,6 +175,10 @@ class Mask {
       std::shared_ptr<const Data> data;
     };
     mutable View transposed, compact;
+    // Sums over groups of all queries that were asked for, by the size of a group.
+    mutable std::mutex asked;
+    mutable std::map<Index, Met> met;
+    mutable std::map<Index, std::shared_ptr<const std::vector<Shared>>> shared;
   };
 
   template <class Visit>
@@ -182,6 +192,10 @@ class Mask {
   void each_stretch(Range queries, Index size, const Visit& visit) const;
   template <class Make>
   Mask once(Data::View& view, const Make& make) const;
+  template <class Value, class Make>
+  Value known_of(std::map<Index, Value>& known, Index size, const Make& make) const;
+  [[nodiscard]] Met summed_met(Range queries, Index size) const;
+  [[nodiscard]] std::vector<Shared> shared_parts(Range queries, Index size) const;
   [[nodiscard]] bool none_dead() const;
   [[nodiscard]] Mask made_transposed() const;
   [[nodiscard]] Mask made_compact() const;

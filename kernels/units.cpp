@@ -43,6 +43,7 @@ Units::Sum Units::sum(Range which) const {
 
 Words Units::met_from(Index first) const {
   return mask_.full() ? Words(others_ - first) * size()
+         : first == 0 ? sum().met
                       : mask_.from_key(first).met_by_groups({0, rows_}, step_).keys;
 }
 
