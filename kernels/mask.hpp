@@ -9,6 +9,7 @@
 // throughout, each end of which stays or moves with i. What a kernel asks is answered from the
 // runs, in sums that do not walk over queries. A value: copies share what they hold.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -126,10 +127,12 @@ class Mask {
   [[nodiscard]] const Ranges& live_keys() const { return data_->live_keys; }
 
   // The queries are cut into groups of `size`, the last of which may be smaller. `keys` is the sum
-  // over the groups of the keys that they meet, `longest` the longest range of keys of any.
+  // over the groups of the keys that they meet, `longest` the longest range of keys of any, and
+  // `pairs` are those of all.
   struct Met {
     Words keys;
     Index longest = 0;
+    Words pairs;
   };
   [[nodiscard]] Met met_by_groups(Range queries, Index size) const;
   // Of the same groups: the keys that one and the next both meet, but at most so many of each two.
@@ -161,6 +164,8 @@ class Mask {
   struct Shared {
     Index first, step, count;
   };
+  template <class Value>
+  using Known = std::map<std::array<Index, 3>, Value>;  // by queries and the size of a group
   struct Data {
     Index queries = 0, keys = 0;
     // As few as there can be, from the first on: equal masks, equal runs.
@@ -175,10 +180,10 @@ class Mask {
       std::shared_ptr<const Data> data;
     };
     mutable View transposed, compact;
-    // Sums over groups of all queries that were asked for, by the size of a group.
+    // Sums over groups of queries that were asked for.
     mutable std::mutex asked;
-    mutable std::map<Index, Met> met;
-    mutable std::map<Index, std::shared_ptr<const std::vector<Shared>>> shared;
+    mutable Known<Met> met;
+    mutable Known<std::shared_ptr<const std::vector<Shared>>> shared;
   };
 
   template <class Visit>
@@ -193,7 +198,7 @@ class Mask {
   template <class Make>
   Mask once(Data::View& view, const Make& make) const;
   template <class Value, class Make>
-  Value known_of(std::map<Index, Value>& known, Index size, const Make& make) const;
+  Value known_of(Known<Value>& known, Range queries, Index size, const Make& make) const;
   [[nodiscard]] Met summed_met(Range queries, Index size) const;
   [[nodiscard]] std::vector<Shared> shared_parts(Range queries, Index size) const;
   [[nodiscard]] bool none_dead() const;

@@ -2,6 +2,7 @@
 // next.
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace redblue {
 namespace {
 
-constexpr std::size_t kMostKnown = 256;  // sizes of groups that are remembered
+constexpr std::size_t kMostKnown = 256;  // sums that are remembered
 
 // The line through what grows evenly, which is `count` numbers.
 template <class Of>
@@ -60,12 +61,13 @@ Wide met_in_run(const MaskRun& run, Index first, Index size) {
 
 }  // namespace
 
-// What was asked of groups of a size, or else is made. A planner asks for a size again and again.
+// What was asked of groups before, or else is made. A planner asks of a size again and again.
 template <class Value, class Make>
-Value Mask::known_of(std::map<Index, Value>& known, Index size, const Make& make) const {
+Value Mask::known_of(Known<Value>& known, Range queries, Index size, const Make& make) const {
+  const std::array<Index, 3> key = {queries.begin, queries.end, size};
   {
     const std::lock_guard lock(data_->asked);
-    if (const auto found = known.find(size); found != known.end()) {
+    if (const auto found = known.find(key); found != known.end()) {
       return found->second;
     }
   }
@@ -74,7 +76,7 @@ Value Mask::known_of(std::map<Index, Value>& known, Index size, const Make& make
   if (known.size() >= kMostKnown) {
     known.clear();
   }
-  return known.try_emplace(size, made).first->second;
+  return known.try_emplace(key, made).first->second;
 }
 
 // Cuts the queries into groups of `size`.
@@ -97,10 +99,7 @@ void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
 }
 
 Mask::Met Mask::met_by_groups(Range queries, Index size) const {
-  if (queries != Range{0, this->queries()}) {
-    return summed_met(queries, size);
-  }
-  return known_of(data_->met, size, [&] { return summed_met(queries, size); });
+  return known_of(data_->met, queries, size, [&] { return summed_met(queries, size); });
 }
 
 Mask::Met Mask::summed_met(Range queries, Index size) const {
@@ -124,23 +123,18 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
       longest = std::max(longest, longest_of(this->keys({group, group + size})));
     }
   });
-  return {words(keys), longest};
+  return {words(keys), longest, pairs(queries, {0, this->keys()})};
 }
 
 Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
-  const auto sum_of = [most](const std::vector<Shared>& all) {
-    Wide sum = 0;
-    for (const Shared& part : all) {
-      sum += sum_of_smaller({part.first, part.step}, most, part.count);
-    }
-    return words(sum);
-  };
-  if (queries != Range{0, this->queries()}) {
-    return sum_of(shared_parts(queries, size));
-  }
-  return sum_of(*known_of(data_->shared, size, [&] {
+  const auto parts = known_of(data_->shared, queries, size, [&] {
     return std::make_shared<const std::vector<Shared>>(shared_parts(queries, size));
-  }));
+  });
+  Wide sum = 0;
+  for (const Shared& part : *parts) {
+    sum += sum_of_smaller({part.first, part.step}, most, part.count);
+  }
+  return words(sum);
 }
 
 std::vector<Mask::Shared> Mask::shared_parts(Range queries, Index size) const {

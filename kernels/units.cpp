@@ -36,7 +36,7 @@ Units::Sum Units::sum(Range which) const {
     const Mask::Met met = mask_.met_by_groups(rows, step_);
     sum.met = met.keys;
     sum.longest = met.longest;
-    sum.pairs = mask_.pairs(rows, {0, others_});
+    sum.pairs = met.pairs;
   }
   return sum;
 }
