@@ -11,6 +11,8 @@
 namespace redblue {
 namespace {
 
+constexpr Index kShort = 16;  // queries of a run that are taken one by one where its edges move
+
 // What stands at a place where a box of live pairs begins or ends: on one side of the key the
 // queries from this one on live where on the other they do not.
 struct Corner {
@@ -94,11 +96,34 @@ Mask any_of(const std::vector<Mask>& masks, std::size_t begin, std::size_t end) 
 }  // namespace
 
 Mask Mask::from_key(Index key) const {
-  MaskRun all{{0, queries()}, {}};
-  if (key < keys()) {
-    all.live = {{{key}, {keys()}}};
+  std::vector<MaskRun> runs;
+  const Range wanted{key, keys()};
+  const auto add_run = [&](const MaskRun& of, Range queries) {
+    MaskRun& run = runs.emplace_back(MaskRun{queries, {}});
+    for (const MaskSegment& segment : of.near(queries, wanted)) {
+      const bool cut = segment.met_by(queries).begin < key;
+      run.live.push_back({cut ? MaskEdge{key} : segment.begin, segment.end});
+    }
+  };
+  for (const MaskRun& run : data_->runs) {
+    const auto met = run.near(run.queries, wanted);
+    const bool passes = !met.empty() && met.front().met_by(run.queries).begin < key &&
+                        (met.front().begin.moves || met.front().end.moves);
+    if (!passes) {
+      add_run(run, run.queries);
+    } else if (run.queries.size() <= kShort) {
+      for (Index i = run.queries.begin; i < run.queries.end; ++i) {
+        add_run(run, {i, i + 1});
+      }
+    } else {
+      MaskRun all{{0, queries()}, {}};
+      if (wanted.size() > 0) {
+        all.live = {{{key}, {keys()}}};
+      }
+      return *this & Mask(queries(), keys(), {all});
+    }
   }
-  return *this & Mask(queries(), keys(), {all});
+  return {queries(), keys(), std::move(runs)};
 }
 
 template <class Make>
@@ -123,7 +148,6 @@ bool Mask::none_dead() const {
 }
 
 Mask Mask::made_transposed() const {
-  constexpr Index kShort = 16;
   const Index n = queries();
   const Index m = keys();
   std::vector<Corner> corners;
