@@ -60,8 +60,8 @@ struct MaskRun {
 // Which blocks of a matrix of blocks are there, row by row: those of row k are
 // columns[offsets[k]] to columns[offsets[k + 1] - 1], in their order and each once.
 struct BlockPattern {
-  Index rows = 0, cols = 0;              // in all, in words
-  Index block_rows = 1, block_cols = 1;  // of a block; the rest is in blocks
+  Index rows = 0, cols = 0;              // queries and keys in all
+  Index block_rows = 1, block_cols = 1;  // of a block
   std::vector<Index> offsets = {0};
   std::vector<Index> columns = {};
 
