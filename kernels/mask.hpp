@@ -9,8 +9,12 @@
 // throughout, each end of which stays or moves with i. What a kernel asks is answered from the
 // runs, in sums that do not walk over queries. A value: copies share what they hold.
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +38,11 @@ struct MaskSegment {
   MaskEdge begin, end;
 
   [[nodiscard]] Range of(Index query) const { return {begin.of(query), end.of(query)}; }
+  // What some queries of its run meet together: queries next to each other meet keys next to each
+  // other.
+  [[nodiscard]] Range met_by(Range queries) const {
+    return {begin.of(queries.begin), end.of(queries.end - 1)};
+  }
   friend bool operator==(const MaskSegment&, const MaskSegment&) = default;
 };
 
@@ -42,7 +51,21 @@ struct MaskRun {
   Range queries;
   std::vector<MaskSegment> live;
 
+  // The segments in which some of its queries meet some of the keys.
+  [[nodiscard]] std::span<const MaskSegment> near(Range some, Range keys) const;
+
   friend bool operator==(const MaskRun&, const MaskRun&) = default;
+};
+
+// Which blocks of a matrix of blocks are there, row by row: those of row k are
+// columns[offsets[k]] to columns[offsets[k + 1] - 1], in their order and each once.
+struct BlockPattern {
+  Index rows = 0, cols = 0;              // queries and keys in all
+  Index block_rows = 1, block_cols = 1;  // of a block
+  std::vector<Index> offsets = {0};
+  std::vector<Index> columns = {};
+
+  friend bool operator==(const BlockPattern&, const BlockPattern&) = default;
 };
 
 using Ranges = std::vector<Range>;  // apart from each other, and in their order
@@ -67,6 +90,12 @@ class Mask {
   // The queries `both` meet all keys, the keys `both` all queries; each by its own index.
   static Mask global(Index n, Index m, Range both);
   static Mask all(Index n, Index m);
+  // The pairs of blocks that are there.
+  static Mask pattern(const BlockPattern& blocks);
+  // Each query meets the keys of its own document, which has the queries from queries[k] and the
+  // keys from keys[k] on, up to those of the next. Requires: as many of both, each from 0 to the
+  // extent; none is less than the one before.
+  static Mask documents(const std::vector<Index>& queries, const std::vector<Index>& keys);
   // The same pairs under a name, as a user wrote them: full() where all pairs are live.
   [[nodiscard]] Mask called(std::string spec) const;
   [[nodiscard]] const std::string& spec() const { return spec_; }
@@ -88,20 +117,22 @@ class Mask {
   // The live keys of one query among `keys`: visit(range) for each range of them.
   template <class Visit>
   void each_range(Index query, Range keys, const Visit& visit) const {
-    for (const MaskSegment& segment : run_of(query).live) {
-      if (const Range met = common(segment.of(query), keys); met.size() > 0) {
-        visit(met);
-      }
+    for (const MaskSegment& segment : run_of(query).near({query, query + 1}, keys)) {
+      visit(common(segment.of(query), keys));
     }
   }
   // The queries that meet a key.
   [[nodiscard]] const Ranges& live_queries() const { return data_->live; }
+  // The keys that a query meets.
+  [[nodiscard]] const Ranges& live_keys() const { return data_->live_keys; }
 
   // The queries are cut into groups of `size`, the last of which may be smaller. `keys` is the sum
-  // over the groups of the keys that they meet, `longest` the longest range of keys of any.
+  // over the groups of the keys that they meet, `longest` the longest range of keys of any, and
+  // `pairs` are those of all.
   struct Met {
     Words keys;
     Index longest = 0;
+    Words pairs;
   };
   [[nodiscard]] Met met_by_groups(Range queries, Index size) const;
   // Of the same groups: the keys that one and the next both meet, but at most so many of each two.
@@ -129,13 +160,34 @@ class Mask {
   }
 
  private:
+  // What groups and the next of each both meet: first, first + step, ...
+  struct Shared {
+    Index first, step, count;
+  };
+  template <class Value>
+  using Known = std::map<std::array<Index, 3>, Value>;  // by queries and the size of a group
   struct Data {
-    Index queries, keys;
+    Index queries = 0, keys = 0;
     // As few as there can be, from the first on: equal masks, equal runs.
     std::vector<MaskRun> runs;
+    Words pairs;  // in all
     Ranges live;  // queries
+    Ranges live_keys;
+    // Masks that are made of this one when they are first asked for: planners ask often, and
+    // workers at the same time.
+    struct View {
+      std::once_flag once;
+      std::shared_ptr<const Data> data;
+    };
+    mutable View transposed, compact;
+    // Sums over groups of queries that were asked for.
+    mutable std::mutex asked;
+    mutable Known<Met> met;
+    mutable Known<std::shared_ptr<const std::vector<Shared>>> shared;
   };
 
+  template <class Visit>
+  void each_run(Range queries, const Visit& visit) const;
   // Groups next to each other, all in one run; or one that is of several.
   struct Stretch {
     const MaskRun* run;  // null: of several
@@ -143,6 +195,15 @@ class Mask {
   };
   template <class Visit>
   void each_stretch(Range queries, Index size, const Visit& visit) const;
+  template <class Make>
+  Mask once(Data::View& view, const Make& make) const;
+  template <class Value, class Make>
+  Value known_of(Known<Value>& known, Range queries, Index size, const Make& make) const;
+  [[nodiscard]] Met summed_met(Range queries, Index size) const;
+  [[nodiscard]] std::vector<Shared> shared_parts(Range queries, Index size) const;
+  [[nodiscard]] bool none_dead() const;
+  [[nodiscard]] Mask made_transposed() const;
+  [[nodiscard]] Mask made_compact() const;
   [[nodiscard]] std::size_t index_of(Index query) const;
   [[nodiscard]] const MaskRun& run_of(Index query) const { return data_->runs[index_of(query)]; }
 

@@ -108,7 +108,9 @@ struct Problem {
   [[nodiscard]] Ranges live_queries() const {
     return mask.full() ? Ranges{{0, shape.n}} : mask.live_queries();
   }
-  [[nodiscard]] Ranges live_keys() const { return keys({0, shape.n}); }
+  [[nodiscard]] Ranges live_keys() const {
+    return mask.full() ? Ranges{{0, shape.m}} : mask.live_keys();
+  }
   // The problem of these alone, each by its number among them.
   [[nodiscard]] Problem live_part() const {
     Problem live = *this;

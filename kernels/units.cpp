@@ -36,13 +36,14 @@ Units::Sum Units::sum(Range which) const {
     const Mask::Met met = mask_.met_by_groups(rows, step_);
     sum.met = met.keys;
     sum.longest = met.longest;
-    sum.pairs = mask_.pairs(rows, {0, others_});
+    sum.pairs = met.pairs;
   }
   return sum;
 }
 
 Words Units::met_from(Index first) const {
   return mask_.full() ? Words(others_ - first) * size()
+         : first == 0 ? sum().met
                       : mask_.from_key(first).met_by_groups({0, rows_}, step_).keys;
 }
 

@@ -99,8 +99,8 @@ const std::vector<Room>& rooms() {
       return sees;
     };
     const Strings gate = with(ground, {"runtime/text"});
-    const Strings run =
-        with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory", "runtime/observe"});
+    const Strings run = with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory",
+                                    "runtime/observe", "runtime/patterns"});
     const Strings report = with(run, {"runtime/run"});
     const Strings sweep = with(report, {"runtime/gate", "runtime/report"});
     const Strings command = with(sweep, {"runtime/sweep", "tools/cli", "tools/gate"});
@@ -117,6 +117,7 @@ const std::vector<Room>& rooms() {
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},
+        {"runtime/patterns", &runtime(), gate},
         {"runtime/observe", &runtime(), gate},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},

@@ -213,7 +213,7 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   };
   const Blocks rows = objective == Objective::time ? fastest(problem, M, row_pass)
                                                    : fewest_words(problem, M, row_pass);
-  const KeyBlocks keys = fit_key_gradients(problem.shape, M, objective);
+  const KeyBlocks keys = fit_key_gradients(problem.shape, M, objective, AddsTo::dK_dV);
   return {
       {"dQ.Br", rows["Br"]}, {"dQ.Bc", rows["Bc"]}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
 }

@@ -16,10 +16,11 @@ namespace redblue {
 namespace {
 
 // K_J, V_J, dK_J, dV_J; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
-Words peak(const Shape& shape, Index r, Index c) {
+Words peak(const Shape& shape, Index r, Index c, AddsTo what) {
   const Words d = shape.d;
   const Words dv = shape.dv;
-  return 2 * c * (d + dv) + r * d + std::max(r * dv + Words(2) * r * c, r * d + Words(r) * c);
+  const Words with_dQ = what == AddsTo::dQ_dK_dV ? r * d + Words(r) * c : Words(0);
+  return 2 * c * (d + dv) + r * d + std::max(r * dv + Words(2) * r * c, with_dQ);
 }
 
 // p_IJ, of f_IJ; and dV_J += f^T dO_I.
@@ -123,14 +124,14 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
   return {.path = std::move(path),
           .reads = of.rows * (d + dv) + of.met * (d + dv + 2) + again * d,
           .writes = of.rows * (d + dv) + (adds_to_dQ ? of.met * d : Words(0)),
-          .peak = peak(problem.shape, std::min(of.longest, by.rows), of.largest),
+          .peak = peak(problem.shape, std::min(of.longest, by.rows), of.largest, what),
           .flops = of.pairs * (4 * (d + dv) + (adds_to_dQ ? 2 * d : Words(0)))};
 }
 
 // The words depend on the keys alone.
-KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective) {
+KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, AddsTo what) {
   constexpr Index kBusyRows = 48;
-  const auto fits = [&](Index r, Index c) { return peak(shape, r, c) <= Words(M); };
+  const auto fits = [&](Index r, Index c) { return peak(shape, r, c, what) <= Words(M); };
   if (objective == Objective::time) {
     Index r = std::min(shape.n, kBusyRows);
     while (r > 1 && !fits(r, std::min(shape.m, r))) {

@@ -457,7 +457,8 @@ Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
                           const CostOfBlocks& cost_of) {
   constexpr Index kShare = 16;
   const auto [n, m, d] = problem.shape;
-  const Index c = std::clamp<Index>(M / kShare / d / prefetch, 1, m);
+  const Index width = std::max(d, problem.shape.dv);
+  const Index c = std::clamp<Index>(M / kShare / width / prefetch, 1, m);
   const auto fits = [&](Index r, Index w) {
     return total(cost_of(problem, RowPlan(problem, r, c, w, prefetch).blocks())).peak <= Words(M);
   };

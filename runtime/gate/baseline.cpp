@@ -69,6 +69,14 @@ class Field {
     }
     return items;
   }
+  [[nodiscard]] std::map<std::string, std::string> texts() const {
+    expect(json_.is_object(), "is no object");
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, value] : json_.items()) {
+      texts[name] = Field(value, fmt::format("{}, {}", place_, shortened(name))).text();
+    }
+    return texts;
+  }
   [[nodiscard]] Arguments arguments() const {
     expect(json_.is_object(), "is no object");
     Arguments arguments;
@@ -103,6 +111,9 @@ RecordedPoint point_of(const Field& field) {
                          .counts = {}};
   if (field.has("least_M")) {
     recorded.least_M = field["least_M"].words();
+  }
+  if (field.has("fingerprints")) {
+    recorded.fingerprints = field["fingerprints"].texts();
   }
   if (field.has("fits") && !field["fits"].yes()) {
     recorded.fits = false;
@@ -165,6 +176,9 @@ std::string to_json(const Recording& recording) {
                  {"arguments", arguments_json(recorded.point.arguments)}};
     if (recorded.least_M) {
       head["least_M"] = *recorded.least_M;
+    }
+    if (!recorded.fingerprints.empty()) {
+      head["fingerprints"] = recorded.fingerprints;
     }
     if (recorded.fits) {
       head["total"] = json_of(recorded.counts.total, false);
@@ -239,6 +253,9 @@ RecordedPoint record(const Subject& subject, const Arguments& arguments, How how
   RecordedPoint recorded{.point = {subject.name, arguments}, .least_M = std::nullopt, .counts = {}};
   if (subject.least_M) {
     recorded.least_M = subject.least_M(arguments);
+  }
+  if (subject.fingerprints) {
+    recorded.fingerprints = subject.fingerprints(arguments);
   }
   const auto too_large = [&](const std::exception& error) {
     recorded.why = error.what();

@@ -35,9 +35,10 @@ std::string to_string(const Point& point);
 struct RecordedPoint {
   Point point;
   std::optional<Index> least_M;  // of the point's problem, where it is known
-  bool fits = true;              // in the point's M; without counts where not
-  std::string why = {};          // the reason why it does not fit; no part of a recording's text
-  RunCounts counts;              // without operations, which no recording holds
+  std::map<std::string, std::string> fingerprints = {};  // as Subject::fingerprints has them
+  bool fits = true;      // in the point's M; without counts where not
+  std::string why = {};  // the reason why it does not fit; no part of a recording's text
+  RunCounts counts;      // without operations, which no recording holds
 
   friend bool operator==(const RecordedPoint&, const RecordedPoint&) = default;
 };

@@ -206,6 +206,7 @@ std::string to_words(const Difference& difference) {
       return "it fits in M now";
     case Kind::least_M_unknown:
       return difference.after == 0 ? "its least M is no longer known" : "its least M is known now";
+    case Kind::other_input:
     case Kind::gone:
     case Kind::failed:
       return difference.why;
@@ -260,6 +261,16 @@ std::vector<Difference> differences(const RecordedPoint& before, const RecordedP
     std::ranges::stable_sort(phases, std::greater<>(), distance);
     compare_counts(before.counts.total, now.counts.total, phases);
     found.insert(found.begin(), phases.begin(), phases.end());
+  }
+  for (const auto& [argument, fingerprint] : now.fingerprints) {
+    const auto old = before.fingerprints.find(argument);
+    if (old != before.fingerprints.end() && old->second != fingerprint) {
+      found.insert(found.begin(),
+                   {.kind = Difference::Kind::other_input,
+                    .metric = argument,
+                    .why = fmt::format("{} is another: its file has changed (fingerprint {} -> {})",
+                                       argument, old->second, fingerprint)});
+    }
   }
   for (Difference& difference : found) {
     const auto tolerance = std::ranges::find_if(

@@ -33,15 +33,16 @@ struct Difference {
     no_longer_fits,
     fits_now,
     least_M_unknown,  // in one of the two recordings
+    other_input,      // a file has changed that an argument names
     gone,
     failed,
     added
   };
   Kind kind = Kind::words;
   std::string phase = {};   // empty: the whole point
-  std::string metric = {};  // for Kind::words
+  std::string metric = {};  // for Kind::words; the argument for Kind::other_input
   Index before = 0, after = 0;
-  std::string why = {};        // for gone, failed and, where it is known, no_longer_fits
+  std::string why = {};  // for other_input, gone, failed and, where it is known, no_longer_fits
   std::string hidden_by = {};  // the text of the tolerance that hides it; empty: none
 };
 // The change as a share of `before`: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".

@@ -21,9 +21,9 @@ using Kind = Difference::Kind;
 constexpr int kComparisonSchema = 1;
 constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all differences
 
-constexpr std::string_view kKinds[] = {"words",          "phase_gone", "phase_new",
-                                       "no_longer_fits", "fits_now",   "least_M_unknown",
-                                       "gone",           "failed",     "added"};
+constexpr std::string_view kKinds[] = {
+    "words",           "phase_gone",  "phase_new", "no_longer_fits", "fits_now",
+    "least_M_unknown", "other_input", "gone",      "failed",         "added"};
 
 std::string_view name_of(Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
@@ -83,6 +83,8 @@ std::vector<std::string> difference_cells(const Difference& difference) {
       const auto known = [](Index M) { return M == 0 ? "unknown" : grouped(M); };
       return {"total", "least_M", known(difference.before), known(difference.after), "-", "-"};
     }
+    case Kind::other_input:
+      return {"total", difference.metric, "as recorded", "another", "-", "-"};
     case Kind::gone:
       return {"total", "point", "there", "gone", "-", "-"};
     case Kind::failed:

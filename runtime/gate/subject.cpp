@@ -125,6 +125,7 @@ Arguments complete(const Subject& subject, const Arguments& given) {
     }
   }
   Arguments all;
+  all.set_directory(given.directory());
   for (const Parameter& parameter : subject.parameters) {
     if (given.contains(parameter.name)) {
       all.set(parameter.name, given.value(parameter.name));
@@ -145,6 +146,7 @@ Arguments complete(const Subject& subject, const Arguments& given) {
 
 Arguments brief(const Subject& subject, const Arguments& complete) {
   Arguments said;
+  said.set_directory(complete.directory());
   for (const Parameter& parameter : subject.parameters) {
     const Value& value = complete.value(parameter.name);
     if (value != parameter.otherwise &&

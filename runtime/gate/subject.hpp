@@ -4,7 +4,9 @@
 // may be one (tools/gate/own_kernel.hpp makes a command of such code). All types are values. A
 // subject's functions may be called from several threads at once.
 
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,12 +34,18 @@ class Arguments {
   [[nodiscard]] bool contains(std::string_view name) const;
   void set(std::string name, Value value);
 
+  // The directory to which names of files in them are relative; empty: the working directory. Where
+  // it is, is not what they are: equal arguments may differ in it.
+  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
+  void set_directory(std::filesystem::path directory) { directory_ = std::move(directory); }
+
   [[nodiscard]] auto begin() const { return values_.begin(); }
   [[nodiscard]] auto end() const { return values_.end(); }
-  friend bool operator==(const Arguments&, const Arguments&) = default;
+  friend bool operator==(const Arguments& a, const Arguments& b) { return a.values_ == b.values_; }
 
  private:
   std::vector<std::pair<std::string, Value>> values_;
+  std::filesystem::path directory_;
 };
 std::string to_string(const Arguments& arguments);
 
@@ -72,6 +80,9 @@ struct Subject {
   std::function<Index(const Arguments&)> least_M = nullptr;
   // Throws: std::invalid_argument for arguments that make no sense together; null: all do.
   std::function<void(const Arguments&)> check = nullptr;
+  // Of what arguments say that a file may say otherwise another day, by their names; null: none
+  // does.
+  std::function<std::map<std::string, std::string>(const Arguments&)> fingerprints = nullptr;
   // The name of an argument that the subject cannot take with any M, such as threads where its work
   // cannot be split; empty where it takes all. Null: it takes all arguments.
   std::function<std::string(const Arguments&)> declined = nullptr;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/run/mask_spec.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/text/table.hpp"
 
@@ -96,16 +97,14 @@ Json blocks_json(const Blocks& blocks) {
 
 Json mask_json(const Problem& of_heads) {
   const Problem problem = of_heads.one_head();
-  const auto& [n, m, d] = problem.shape;
   const Mask& mask = problem.mask;
-  return {
-      {"spec", !mask.spec().empty() ? mask.spec()
-               : mask.full()        ? "full"
-                                    : "unnamed"},
-      {"fingerprint", fmt::format("{:016x}", (mask.full() ? Mask::all(n, m) : mask).fingerprint())},
-      {"pairs", problem.pairs().overflowed() ? Json() : Json(problem.pairs().value())},
-      {"live_queries", size_of(problem.live_queries())},
-      {"live_keys", size_of(problem.live_keys())}};
+  return {{"spec", !mask.spec().empty() ? mask.spec()
+                   : mask.full()        ? "full"
+                                        : "unnamed"},
+          {"fingerprint", fingerprint_of(mask, problem.shape)},
+          {"pairs", problem.pairs().overflowed() ? Json() : Json(problem.pairs().value())},
+          {"live_queries", size_of(problem.live_queries())},
+          {"live_keys", size_of(problem.live_keys())}};
 }
 
 Json bound_json(const Bound& bound) {

@@ -1,6 +1,7 @@
 #include "runtime/run/mask_spec.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/patterns/pattern_files.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 
@@ -17,8 +19,9 @@ namespace {
 
 class Parser {
  public:
-  Parser(const std::string& spec, const Shape& shape, const std::string& said)
-      : spec_(spec), shape_(shape), said_(said) {}
+  Parser(const std::string& spec, const Shape& shape, const std::string& said,
+         const std::filesystem::path& directory)
+      : spec_(spec), shape_(shape), said_(said), directory_(directory) {}
 
   Mask whole() {
     const Mask mask = either();
@@ -93,8 +96,58 @@ class Parser {
       }
       return Mask::global(n, m, {first, std::min(last, std::max(n, m) - 1) + 1});
     }
+    if (name == "documents" && take(':')) {
+      return documents();
+    }
+    if (name == "blocks" && take(':')) {
+      return Mask::pattern(read_layout(file(kEnds), n, m));
+    }
+    if (name == "pattern" && take(':')) {
+      return Mask::pattern(read_pattern(file(kEnds), n, m));
+    }
     refuse(name.empty() ? fmt::format("a mask is missing at position {}", at_ + 1)
                         : fmt::format("{} is no mask", name));
+  }
+
+  Mask documents() {
+    const std::filesystem::path queries_file = file(kEndsOrColon);
+    const std::optional<std::filesystem::path> keys_file =
+        take(':') ? std::optional(file(kEnds)) : std::nullopt;
+    if (!keys_file && shape_.n != shape_.m) {
+      throw RequestError(
+          fmt::format("{}: documents:FILE is for n = m, and these are {} and {}: expected "
+                      "documents:QFILE:KFILE",
+                      said_, shape_.n, shape_.m));
+    }
+    const std::vector<Index> queries = read_offsets(queries_file, shape_.n);
+    const std::vector<Index> keys = keys_file ? read_offsets(*keys_file, shape_.m) : queries;
+    if (queries.size() != keys.size()) {
+      throw InputError(fmt::format("{}: {} documents; expected {}, as {} has", keys_file->string(),
+                                   keys.size() - 1, queries.size() - 1, queries_file.string()));
+    }
+    return Mask::documents(queries, keys);
+  }
+
+  // The name of a file, up to one of `ends`, or in quotes.
+  std::filesystem::path file(std::string_view ends) {
+    std::size_t begin = skip_spaces();
+    std::size_t end = 0;
+    if (take('"')) {
+      begin = at_;
+      end = spec_.find('"', begin);
+      if (end == std::string::npos) {
+        refuse(fmt::format("a \" is missing after position {}", begin));
+      }
+      at_ = end + 1;
+    } else {
+      at_ = std::min(spec_.find_first_of(ends, begin), spec_.size());
+      end = spec_.find_last_not_of(' ', at_ - 1) + 1;
+    }
+    if (end <= begin) {
+      throw RequestError(
+          fmt::format("{}: the name of a file is missing at position {}", said_, begin + 1));
+    }
+    return directory_ / spec_.substr(begin, end - begin);
   }
 
   // A number of keys; as many as there are for inf.
@@ -161,11 +214,14 @@ class Parser {
     throw RequestError(fmt::format("{}: {}: expected {}", said_, why, kMaskSyntax));
   }
 
-  static constexpr Index kMost = Index{1} << 32;  // times 2^30 is a number
+  static constexpr Index kMost = Index{1} << 32;    // times 2^30 is a number
+  static constexpr std::string_view kEnds = "&|)";  // of a file's name
+  static constexpr std::string_view kEndsOrColon = "&|):";
 
   const std::string& spec_;
   const Shape& shape_;
   const std::string& said_;
+  const std::filesystem::path& directory_;
   std::size_t at_ = 0;
   int depth_ = 0;
   int terms_ = 0;
@@ -184,12 +240,23 @@ void check_live_sums(const Problem& problem, Index first_row, std::span<const fl
   }
 }
 
-Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said) {
+bool names_files(const std::string& spec) {
+  return std::ranges::any_of(
+      std::array{"documents:", "blocks:", "pattern:"},
+      [&](const char* name) { return spec.find(name) != std::string::npos; });
+}
+
+Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said,
+                const std::filesystem::path& directory) {
   constexpr Index kMost = Index{1} << 60;
   if (shape.n > kMost || shape.m > kMost) {
     throw RequestError(fmt::format("{}: n and m are at most 2^60 under a mask", said));
   }
-  return Parser(spec, shape, said).whole().called(spec);
+  return Parser(spec, shape, said, directory).whole().called(spec);
+}
+
+std::string fingerprint_of(const Mask& mask, const Shape& shape) {
+  return fmt::format("{:016x}", (mask.full() ? Mask::all(shape.n, shape.m) : mask).fingerprint());
 }
 
 }  // namespace redblue

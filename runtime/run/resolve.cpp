@@ -178,7 +178,7 @@ Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& s
   if (kernel.pass == Pass::product) {
     throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.kernel));
   }
-  Mask mask = parse_mask(request.mask, shape, said);
+  Mask mask = parse_mask(request.mask, shape, said, request.mask_files);
   if (!mask.full() && !kernel.takes_masks && !is_auto(request)) {
     throw RequestError(fmt::format("{}: {} takes no mask; {} do", said, request.kernel,
                                    names_of([&](const Kernel& other) {

@@ -6,6 +6,7 @@
 
 #include "kernels/arithmetic/simd.hpp"
 #include "runtime/run/inputs.hpp"
+#include "runtime/run/mask_spec.hpp"
 
 namespace redblue {
 
@@ -66,7 +67,13 @@ bool Resumption::brought(const std::string& operand, std::uint64_t fingerprint) 
 
 void Resumption::check_same(const Report& report,
                             const std::map<std::string, std::uint64_t>& operands) {
-  const std::string plan = fmt::format("{} in {}", to_string(report.kernel.plan), simd_target());
+  const Problem& problem = report.kernel.plan.problem;
+  const std::string plan = fmt::format(
+      "{}{} in {}", to_string(report.kernel.plan),
+      problem.mask.full()
+          ? ""
+          : fmt::format(" (mask of fingerprint {})", fingerprint_of(problem.mask, problem.shape)),
+      simd_target());
   const std::string forward_plan = report.forward ? to_string(report.forward->plan) : "";
   if (!resumes_) {
     checkpoint_.plan = plan;

@@ -282,7 +282,8 @@ Points backward_of(const Points& points) {
   Points backward;
   std::ranges::copy_if(points, std::back_inserter(backward), [](const Swept* swept) {
     return swept->point.subject.starts_with("backward/") && is_one(*swept, "threads") &&
-           is_one(*swept, "heads");
+           is_one(*swept, "heads") &&
+           !has_mask_of_files(swept->point.arguments);  // for a bound: they may be elsewhere now
   });
   if (!std::ranges::all_of(backward, shares)) {
     std::erase_if(backward, shares);

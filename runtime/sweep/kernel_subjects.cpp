@@ -63,6 +63,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
     request.sharing = Sharing::kv;
   }
   request.mask = mask_text(arguments);
+  request.mask_files = arguments.directory();
   if (arguments["heads"] > 1) {
     request.heads = arguments["heads"];
     request.kv_heads = kv_heads_of(arguments);
@@ -148,6 +149,13 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
       }
       static_cast<void>(problem_of(requested_kernel(request_of(name, arguments)), arguments));
     };
+    made.fingerprints = [](const Arguments& arguments) -> std::map<std::string, std::string> {
+      if (mask_text(arguments).empty()) {
+        return {};
+      }
+      const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
+      return {{std::string(kMask), fingerprint_of(mask_of(arguments, shape), shape)}};
+    };
   }
   made.run = [name, memory](const Arguments& arguments) {
     return counts_of(run_subject(name, arguments, false, memory), arguments);
@@ -166,7 +174,12 @@ bool given_forward(const Arguments& arguments) {
 
 Mask mask_of(const Arguments& arguments, const Shape& shape) {
   const std::string mask = mask_text(arguments);
-  return mask.empty() ? Mask() : parse_mask(mask, shape, "mask '" + mask + "'");
+  return mask.empty() ? Mask()
+                      : parse_mask(mask, shape, "mask '" + mask + "'", arguments.directory());
+}
+
+bool has_mask_of_files(const Arguments& arguments) {
+  return names_files(mask_text(arguments));
 }
 
 bool shares_keys(const Arguments& arguments) {

@@ -27,7 +27,8 @@ bool on_disk(const Arguments& arguments);
 Report count_subject(const std::string& kernel, const Arguments& arguments);
 bool given_forward(const Arguments& arguments);
 bool shares_keys(const Arguments& arguments);
-// The mask of these arguments. Throws: RequestError.
+// The mask of these arguments. Throws: as parse_mask().
 Mask mask_of(const Arguments& arguments, const Shape& shape);
+bool has_mask_of_files(const Arguments& arguments);
 
 }  // namespace redblue

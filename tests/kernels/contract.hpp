@@ -95,6 +95,18 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     return {n * key + m * key * over(n, "dQ.Br") + m * key + keys * (n * key + 2 * n),
             n * d + 2 * n + m * key};
   }
+  // The scores of all keys once for each of T blocks of rows: K passes twice, V once, dK and dV are
+  // read, but by the first of a group, and written; or they stay, and move once for each of G
+  // groups.
+  if (kernel == "gradients/score-rows") {
+    const N T = over(n, "Br");
+    const N G = static_cast<N>(blocks["groups"]);
+    const N kept = static_cast<N>(std::min(blocks["kept"], shape.m));
+    const MovedWords<N> core{
+        n * key + G * kept * key + (m - kept) * (T * (key + d) + (T - G) * key),
+        n * d + (G * kept + T * (m - kept)) * key};
+    return G > 1 ? core + MovedWords<N>{G * m * key, m * key} : core;
+  }
   const auto product = [&](const std::string& name, N rows, N cols, N depth) {
     const N r = over(rows, name + ".rows");
     const N c = over(cols, name + ".cols");
@@ -379,25 +391,32 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel.ends_with("-shared")) {
     kernel.remove_suffix(std::string_view("-shared").size());
   }
+  // Sums of values have their width.
+  const Shape of_values{n, m, shape.dv};
+  const Index w = shape.dv;
   // c meets each word of Q, or of K where that stays, or each score.
   if (kernel == "attention/rows" || kernel == "attention/rows-resident") {
     return n * d +
-           elementwise_by_contract("forward/" + std::string(kernel.substr(10)), shape, blocks);
+           elementwise_by_contract("forward/" + std::string(kernel.substr(10)), of_values, blocks);
   }
   if (kernel == "attention/columns") {
-    return m * d + elementwise_by_contract("forward/columns", shape, blocks);
+    return m * d + elementwise_by_contract("forward/columns", of_values, blocks);
   }
   if (kernel == "attention/tiles") {
-    return scores + elementwise_by_contract("forward/tiles", shape, blocks);
+    return scores + elementwise_by_contract("forward/tiles", of_values, blocks);
   }
   if (kernel == "gradients/flash") {  // and c each word of dK
-    return 2 * m * d + elementwise_by_contract("backward/flash", shape, blocks);
+    return 2 * m * d + elementwise_by_contract("backward/flash", of_values, blocks);
   }
   if (kernel == "gradients/rows-keys") {  // s and q twice; c for Q and dQ, K and dK
-    return 2 * n * d + 2 * m * d + 2 * n * d + 8 * scores;
+    return 2 * n * d + 2 * m * d + 2 * n * w + 8 * scores;
   }
   if (kernel == "gradients/tiles") {  // c for each score and each p
-    return 2 * n * d + 6 * scores;
+    return 2 * n * w + 6 * scores;
+  }
+  // c for Q and dQ; Q, dO, dQ and v are divided; partial sums of groups are added.
+  if (kernel == "gradients/score-rows") {
+    return 8 * scores + n * (4 * d + w + 1) + (blocks["groups"] - 1) * m * (d + w);
   }
   if (kernel == "forward/tiles") {
     return safe_tiles("s.cols") + 2 * scores * over(d, "O.cols");

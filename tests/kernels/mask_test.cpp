@@ -71,6 +71,10 @@ void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random)
     EXPECT_EQ(mask.shared_by_groups(I, size, most), Words(shared))
         << "groups of " << size << ", at most " << most;
     EXPECT_LE(std::ssize(mask.keys(I)), mask.most_ranges());
+    const Index from = random.any(0, m);
+    const Mask last = mask.from_key(from);
+    EXPECT_EQ(last.keys(I), common(table.keys(I), {{from, m}}));
+    EXPECT_EQ(last.pairs(I, {0, m}), mask.pairs(I, {from, m}));
   }
 }
 
@@ -141,6 +145,45 @@ TEST(Mask, EqualSetsAreEqualMasks) {
     EXPECT_EQ(a.mask.fingerprint() == b.mask.fingerprint(), same);
   }
   EXPECT_GT(equal, 100);
+}
+
+// As many ranges as a large file has: what is made of them takes about as long as they are many.
+TEST(Mask, OfManyRanges) {
+  constexpr Index n = 3000, m = 4000, each = 40;
+  RandomMasks random(4);
+  BlockPattern blocks{n, m, 1, 1, {0}, {}};
+  std::vector<Index> columns;
+  for (Index i = 0; i < n; ++i) {
+    columns.clear();
+    for (Index k = 0; k < each; ++k) {
+      columns.push_back(k * (m / each) + random.any(0, m / each - 1));
+    }
+    blocks.columns.insert(blocks.columns.end(), columns.begin(), columns.end());
+    blocks.offsets.push_back(std::ssize(blocks.columns));
+  }
+  const Mask mask = Mask::pattern(blocks);
+  EXPECT_EQ(mask.pairs({0, n}, {0, m}), Words(n * each));
+  EXPECT_EQ(mask.transposed().pairs({0, m}, {0, n}), Words(n * each));
+  EXPECT_EQ(mask.transposed().transposed(), mask);
+  EXPECT_EQ(mask | mask, mask);
+  EXPECT_EQ((mask & Mask::causal(n, m)) | (mask & Mask::window(n, m, 0, m)), mask);
+  EXPECT_EQ(mask.met_by_groups({0, n}, 1).keys, Words(n * each));
+  EXPECT_EQ(mask.met_by_groups({0, n}, n).keys, Words(size_of(mask.live_keys())));
+  Index keys = 0, shared = 0;
+  for (Index begin = 0; begin < n; begin += 7) {
+    const Range group{begin, std::min(begin + 7, n)};
+    keys += size_of(mask.keys(group));
+    if (begin > 0) {
+      shared += size_of(common(mask.keys({begin - 7, begin}), mask.keys(group)));
+    }
+  }
+  EXPECT_EQ(mask.met_by_groups({0, n}, 7).keys, Words(keys));
+  EXPECT_EQ(mask.shared_by_groups({0, n}, 7, m), Words(shared));
+}
+
+TEST(Mask, DocumentsAreBlocksOnTheDiagonal) {
+  const BlockPattern boxes{12, 6, 4, 2, {0, 1, 2, 3}, {0, 1, 2}};
+  EXPECT_EQ(Mask::documents({0, 4, 8, 12}, {0, 2, 4, 6}), Mask::pattern(boxes));
 }
 
 TEST(Mask, CausalIsAWindowWithoutARight) {

@@ -75,7 +75,7 @@ class RandomMasks {
 
   TabledMask primitive(Index n, Index m) {
     const Index shift = m - n;
-    switch (any(0, 4)) {
+    switch (any(0, 6)) {
       case 0: {
         return {Mask::causal(n, m),
                 PairTable(n, m, [&](Index i, Index j) { return j <= i + shift; })};
@@ -99,9 +99,67 @@ class RandomMasks {
         return {Mask::global(n, m, both),
                 PairTable(n, m, [&](Index i, Index j) { return in(i) || in(j); })};
       }
+      case 4:
+        return pattern(n, m);
+      case 5:
+        return documents(n, m);
       default:
         return {Mask::all(n, m), PairTable(n, m, [](Index, Index) { return true; })};
     }
+  }
+  // As a file has it: blocks, each there or not; or of a few forms.
+  TabledMask pattern(Index n, Index m) {
+    const auto side_of = [this](Index extent) {  // a divisor
+      Index side = any(1, extent);
+      while (extent % side != 0) {
+        --side;
+      }
+      return any(0, 1) == 0 ? 1 : side;
+    };
+    BlockPattern blocks{n, m, side_of(n), side_of(m), {0}, {}};
+    const Index form = any(0, 5);
+    const Index share = any(0, 100);
+    const Index some = any(0, m);
+    for (Index row = 0; row < n / blocks.block_rows; ++row) {
+      const bool empty = form == 0 && any(0, 2) == 0;
+      for (Index col = 0; col < m / blocks.block_cols; ++col) {
+        const bool there = form == 1   ? row == 0 || col == 0 || row == col  // an arrow
+                           : form == 2 ? (row * 7 + some) % m == col         // one each
+                           : form == 3 ? (row + col) % (some + 1) == 0       // diagonals
+                           : form == 4 ? col > 0 && any(1, 100) <= share     // the first are dead
+                                       : !empty && any(1, 100) <= share;
+        if (there) {
+          blocks.columns.push_back(col);
+        }
+      }
+      blocks.offsets.push_back(std::ssize(blocks.columns));
+    }
+    return {Mask::pattern(blocks), PairTable(n, m, [&](Index i, Index j) {
+              const auto row = static_cast<std::size_t>(i / blocks.block_rows);
+              const auto first = blocks.columns.begin();
+              return std::binary_search(first + blocks.offsets[row],
+                                        first + blocks.offsets[row + 1], j / blocks.block_cols);
+            })};
+  }
+  // Some may be empty.
+  TabledMask documents(Index n, Index m) {
+    std::vector<Index> queries = {0, n}, keys = {0, m};
+    for (Index more = any(0, 5); more > 0; --more) {
+      queries.push_back(any(0, n));
+      keys.push_back(any(0, m));
+    }
+    std::ranges::sort(queries);
+    std::ranges::sort(keys);
+    const auto in = [](const std::vector<Index>& offsets, std::size_t k, Index at) {
+      return offsets[k] <= at && at < offsets[k + 1];
+    };
+    return {Mask::documents(queries, keys), PairTable(n, m, [&](Index i, Index j) {
+              bool both = false;
+              for (std::size_t k = 0; k + 1 < queries.size(); ++k) {
+                both |= in(queries, k, i) && in(keys, k, j);
+              }
+              return both;
+            })};
   }
   TabledMask expression(Index n, Index m) {
     TabledMask sum = primitive(n, m);

@@ -6,6 +6,7 @@
 #include "tests/support/cli.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/tested_kernel.hpp"
+#include "tests/support/zip_bytes.hpp"
 
 namespace redblue {
 namespace {
@@ -162,6 +163,137 @@ TEST_F(MaskOption, InASuite) {
   directory_.write("none.json", R"({"points": [
     {"kernel": "attention/tiles", "n": 40, "d": 8, "M": 1000, "mask": "causal"}]})");
   expect_refused(process("record none.json -o b.json"), 1, "attention/tiles takes no mask");
+}
+
+class MaskOfFiles : public Cli {
+ protected:
+  void layout(const std::string& name, Index rows, Index cols, const std::string& marks) {
+    std::string bytes;
+    for (const char mark : marks) {
+      bytes += mark == '1' ? '\1' : '\0';
+    }
+    directory_.write(
+        name, npy_file(npy_header("|b1", false, fmt::format("({}, {})", rows, cols)), bytes));
+  }
+  void offsets(const std::string& name, const std::vector<Index>& numbers) {
+    directory_.write(name, npy_integers(numbers));
+  }
+  // 6 x 8: the same pairs as the layout of blocks 2 x 4 with marks 01, 00, 11.
+  void pattern(const std::string& name, Index last = 7) {
+    const std::vector<Index> half = {4, 5, 6, last};
+    std::vector<Index> columns = half;
+    columns.insert(columns.end(), half.begin(), half.end());
+    for (int row = 0; row < 2; ++row) {
+      for (Index column = 0; column < 8; ++column) {
+        columns.push_back(column);
+      }
+    }
+    directory_.write(name,
+                     zip_bytes({{"indices.npy", npy_integers(columns)},
+                                {"indptr.npy", npy_integers({0, 4, 8, 8, 8, 16, 24})},
+                                {"format.npy", npy_file(npy_header("|S3", false, "()"), "csr")},
+                                {"shape.npy", npy_integers({6, 8})},
+                                {"data.npy", npy_bytes(24, 0, std::vector<float>(24))}}));
+  }
+};
+
+// The same pairs by other names: equal words, bits and fingerprints, in every kernel.
+TEST_F(MaskOfFiles, AreThePairsThatTheySay) {
+  layout("blocks.npy", 3, 2, "010011");
+  layout("pairs.npy", 6, 8, "000011110000111100000000000000001111111111111111");
+  pattern("a.npz");
+  directory_.write("odd|&:).npz", content_of(directory_ / "a.npz"));
+  const std::string line = " --n 6 --m 8 --d 3 --M 400 --verify --mask ";
+  for (const TestedKernel& kernel : some_tested_kernels()) {
+    if (!kernel.kernel->takes_masks) {
+      continue;
+    }
+    SCOPED_TRACE(kernel.name);
+    const Json blocks = json("run " + kernel.name + line + "blocks:blocks.npy");
+    EXPECT_TRUE(blocks["error"]["ok"]);
+    EXPECT_EQ(blocks["total"]["reads"], blocks["formula"]["reads"]);
+    for (const std::string mask :
+         {"blocks:pairs.npy", "pattern:a.npz", "pattern:a.npz|pattern:a.npz",
+          "(blocks:blocks.npy|pattern:a.npz)&full", "pattern:\"odd|&:).npz\""}) {
+      const Json other = json("run " + kernel.name + line + mask);
+      EXPECT_EQ(other["mask"]["fingerprint"], blocks["mask"]["fingerprint"]) << mask;
+      EXPECT_EQ(other["formula"], blocks["formula"]) << mask;
+      for (const char* counted : {"reads", "writes", "peak", "flops", "elementwise"}) {
+        EXPECT_EQ(other["total"][counted], blocks["total"][counted]) << mask << ", " << counted;
+      }
+      EXPECT_EQ(other["pairs"], 24) << mask;
+    }
+  }
+}
+
+// Documents are boxes along the diagonal; causal within them is causal of all where n = m.
+TEST_F(MaskOfFiles, DocumentsAreBoxes) {
+  offsets("d.npy", {0, 4, 8, 12});
+  layout("d3.npy", 3, 3, "100010001");
+  const std::string line = "count attention/rows --n 12 --d 2 --M 900 --mask ";
+  EXPECT_EQ(json(line + "documents:d.npy")["mask"]["fingerprint"],
+            json(line + "blocks:d3.npy")["mask"]["fingerprint"]);
+  EXPECT_EQ(json(line + "causal&documents:d.npy")["pairs"], 3 * (1 + 2 + 3 + 4));
+  offsets("q.npy", {0, 2, 2, 12});
+  offsets("k.npy", {0, 1, 6, 6});
+  const std::string two = "count attention/rows --n 12 --m 6 --d 2 --M 900 --mask ";
+  EXPECT_EQ(json(two + "documents:q.npy:k.npy")["mask"]["live_queries"], 2);
+  EXPECT_EQ(json(two + "documents:q.npy:k.npy|prefix:1")["pairs"], 12);
+  expect_refused(process(two + "documents:d.npy"), 2,
+                 "documents:FILE is for n = m, and these are 12 and 6: expected documents:QFILE");
+  offsets("k.npy", {0, 6});
+  expect_refused(process(two + "documents:q.npy:k.npy"), 1,
+                 "k.npy: 1 documents; expected 3, as q.npy has");
+  expect_refused(process(two + "documents:d.npy:d.npy"), 1,
+                 "d.npy: offsets from 0 to 12; expected from 0 to 6");
+}
+
+TEST_F(MaskOfFiles, Refused) {
+  const std::string line = "plan --n 6 --m 8 --d 2 --M 900 --mask ";
+  expect_refused(process(line + "pattern:none.npz"), 1, "cannot read 'none.npz'");
+  expect_refused(process(line + "pattern:"), 2, "the name of a file is missing at position 9");
+  expect_refused(process(line + "causal|blocks:&full"), 2, "is missing at position 15");
+  expect_refused(process(line + "pattern:\"a.npz"), 2, "a \" is missing after position 9");
+  expect_refused(process(line + "patterns:a.npz"), 2, "patterns is no mask");
+  pattern("a.npz");
+  expect_refused(process("plan --n 8 --d 2 --M 900 --mask pattern:a.npz"), 1,
+                 "a.npz: a matrix of 6 x 8; expected 8 x 8, n queries and m keys");
+}
+
+// Files are beside the suite, and beside its recording; one that has changed is a difference.
+TEST_F(MaskOfFiles, InASuite) {
+  directory_.write("deep/suite.json", R"({"points": [
+    {"kernel": "attention/rows", "n": 6, "m": 8, "d": 2, "M": 900, "mask": "pattern:a.npz"}]})");
+  pattern("deep/a.npz", 6);
+  EXPECT_EQ(redblue("record deep/suite.json -o deep/base.json").code, 1) << "6 is there twice";
+  pattern("deep/a.npz");
+  EXPECT_EQ(redblue("record deep/suite.json -o deep/base.json").code, 0);
+  EXPECT_EQ(redblue("check deep/base.json").code, 0);
+  const Json base = Json::parse(content_of(directory_ / "deep/base.json"));
+  EXPECT_EQ(base["points"][0]["arguments"]["mask"], "pattern:a.npz");
+  EXPECT_EQ(base["points"][0]["fingerprints"]["mask"],
+            json("count attention/rows --n 6 --m 8 --d 2 --M 900 --mask "
+                 "pattern:deep/a.npz")["mask"]["fingerprint"]);
+  EXPECT_EQ(redblue("record deep/base.json -o deep/again.json").code, 0);
+  EXPECT_EQ(content_of(directory_ / "deep/again.json"), content_of(directory_ / "deep/base.json"));
+  EXPECT_EQ(redblue("sweep deep/suite.json -o swept").code, 0);
+
+  layout("deep/l.npy", 6, 8, "000011110000111100000000000000001111111111111110");
+  std::string changed = content_of(directory_ / "deep/base.json");
+  const std::string name = "pattern:a.npz";
+  changed.replace(changed.find(name), name.size(), "blocks:l.npy");
+  directory_.write("deep/changed.json", changed);
+  const Outcome differs = redblue("check deep/changed.json --format json");
+  EXPECT_EQ(differs.code, 3) << differs.err;
+  const Json difference = Json::parse(differs.out)["differences"][0];
+  EXPECT_EQ(difference["kind"], "other_input");
+  EXPECT_TRUE(difference["text"].get<std::string>().starts_with(
+      "mask is another: its file has changed (fingerprint "))
+      << difference;
+  std::filesystem::remove(directory_ / "deep/a.npz");
+  const Outcome gone = redblue("check deep/base.json");
+  EXPECT_EQ(gone.code, 3);
+  EXPECT_NE(gone.out.find("cannot read 'deep/a.npz'"), std::string::npos) << gone.out;
 }
 
 }  // namespace

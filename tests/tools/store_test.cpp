@@ -394,6 +394,27 @@ TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
   EXPECT_EQ(names(), left);
 }
 
+// And of its mask: a file that says something else is another mask of the same name.
+TEST_F(StoreCommand, GoesOnWithTheSameMaskAlone) {
+  const auto layout = [&](const std::string& marks) {
+    directory_.write("l.npy", npy_file(npy_header("|u1", false, "(2, 2)"), marks));
+  };
+  const std::string line =
+      "run backward/rows-onepass --n 200000 --m 20000 --d 16 --M 4096 --mask blocks:l.npy --store "
+      "file:st --resume";
+  layout(std::string("\1\0\1\1", 4));
+  std::vector<std::string> left;
+  for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
+    EXPECT_EQ(signalled(line, "TERM", seconds).err, "redblue: ended by SIGTERM\n");
+    left = names();
+    if (std::ranges::find(left, "redblue.checkpoint") != left.end()) {
+      break;
+    }
+  }
+  layout(std::string("\1\1\0\1", 4));
+  expect_refused(line, 2, "--resume: .*mask of fingerprint .*, and not of .*mask of fingerprint");
+}
+
 // O and L in a store are used only with what they were made of.
 TEST_F(StoreCommand, TakesOAndLWithTheirOperandsAlone) {
   data("run forward/rows --n 30 --d 6 --M 400 --store file:st");

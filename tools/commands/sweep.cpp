@@ -52,6 +52,11 @@ Json head_of(const Suite& suite, const Topology& topology) {
   if (suite.how == kTime) {
     head["machine"] = Json::array({topology.model.value_or("unknown"), simd_target()});
   }
+  for (const auto& [subject, arguments] : suite.points) {
+    if (has_mask_of_files(arguments)) {
+      head["masks"].push_back(subject->fingerprints(arguments));
+    }
+  }
   return head;
 }
 
@@ -72,9 +77,9 @@ std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
   }();
   if (found != head) {
     const bool same_suite = found.is_object() && found.value("suite", Json()) == head.at("suite");
-    throw InputError(
-        fmt::format("{} holds the points of another {}: take another directory, or remove this one",
-                    directory, same_suite ? "build of redblue, or of another machine" : "suite"));
+    throw InputError(fmt::format(
+        "{} holds the points of another {}: take another directory, or remove this one", directory,
+        same_suite ? "build of redblue, machine or file of a mask" : "suite"));
   }
   for (std::size_t k = 1; k < journal.lines().size(); ++k) {
     Swept swept = parse_line(journal.lines()[k], fmt::format("{}, line {}", path, k + 1));

@@ -187,20 +187,22 @@ Recording record_suite(const Suite& suite, unsigned jobs) {
   return recording;
 }
 
-Compared check_point(const RecordedPoint& before, How how, const std::vector<Subject>& subjects,
+Compared check_point(const RecordedPoint& before, const std::filesystem::path& directory, How how,
+                     const std::vector<Subject>& subjects,
                      const std::vector<Tolerance>& tolerances) {
   Compared compared{
       .point = before.point, .before = before, .now = std::nullopt, .differences = {}};
-  const Subject* subject = nullptr;
-  Arguments arguments;
+  Arguments arguments = before.point.arguments;
+  arguments.set_directory(directory);
   try {
-    subject = &find_subject(subjects, before.point.subject);
-    arguments = complete(*subject, before.point.arguments);
-  } catch (const std::invalid_argument& error) {  // the kernel, or one of its arguments, is gone
-    compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
-    return compared;
-  }
-  try {
+    const Subject* subject = nullptr;
+    try {
+      subject = &find_subject(subjects, before.point.subject);
+      arguments = complete(*subject, arguments);
+    } catch (const std::invalid_argument& error) {  // the kernel, or one of its arguments, is gone
+      compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
+      return compared;
+    }
     compared.now = record(*subject, arguments, how);
   } catch (const std::bad_alloc&) {
     throw;
@@ -278,7 +280,8 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
     Comparison comparison{.before = name, .now = "this program", .how = baseline.how, .points = {}};
     comparison.points.resize(baseline.points.size());
     each_point(baseline.points.size(), jobs, "checked", [&](std::size_t k) {
-      comparison.points[k] = check_point(baseline.points[k], baseline.how, subjects, tolerances);
+      comparison.points[k] =
+          check_point(baseline.points[k], directory_of(path), baseline.how, subjects, tolerances);
     });
     sort_by_change(comparison);
     return outputs.take(comparison, tolerances);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -165,8 +166,9 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
 
 // All combinations of an entry's values; the last key varies fastest.
 std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
-                               const std::string& place) {
+                               const std::filesystem::path& directory, const std::string& place) {
   std::vector<Arguments> grid(1);
+  grid.front().set_directory(directory);
   for (const auto& [key, json] : entry.items()) {
     if (key == "kernel") {
       continue;
@@ -228,8 +230,8 @@ class LeftOut {
   std::map<std::string, std::vector<std::string>> kernels_;
 };
 
-void add_entry(const Json& entry, const std::string& place, const std::vector<Subject>& subjects,
-               std::set<std::string>& known, Suite& suite) {
+void add_entry(const Json& entry, const std::string& place, const std::filesystem::path& directory,
+               const std::vector<Subject>& subjects, std::set<std::string>& known, Suite& suite) {
   if (!entry.is_object()) {
     throw InputError(fmt::format("{} is no object: {}", place, in_short(entry)));
   }
@@ -240,7 +242,7 @@ void add_entry(const Json& entry, const std::string& place, const std::vector<Su
       left_out.add(argument, subject->name);
       continue;
     }
-    for (const Arguments& arguments : grid_of(entry, *subject, place)) {
+    for (const Arguments& arguments : grid_of(entry, *subject, directory, place)) {
       try {
         SuitePoint point{subject, complete(*subject, arguments)};
         const std::string argument =
@@ -266,21 +268,28 @@ void add_entry(const Json& entry, const std::string& place, const std::vector<Su
   }
 }
 
-Suite again(const Recording& recording, const std::string& path,
+Suite again(const Recording& recording, const std::string& file,
             const std::vector<Subject>& subjects) {
   Suite suite{.how = std::string(to_string(recording.how)), .points = {}};
   for (const RecordedPoint& recorded : recording.points) {
     try {
       const Subject& subject = find_subject(subjects, recorded.point.subject);
-      suite.points.push_back({&subject, complete(subject, recorded.point.arguments)});
+      Arguments arguments = recorded.point.arguments;
+      arguments.set_directory(directory_of(file));
+      suite.points.push_back({&subject, complete(subject, arguments)});
     } catch (const std::invalid_argument& error) {
-      throw InputError(fmt::format("{}: {}", path, error.what()));
+      throw InputError(fmt::format("{}: {}", input_name(file), error.what()));
     }
   }
   return suite;
 }
 
 }  // namespace
+
+std::filesystem::path directory_of(const std::string& file) {
+  return is_standard_input(file) ? std::filesystem::path()
+                                 : std::filesystem::path(file).parent_path();
+}
 
 const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name) {
   const auto found = std::ranges::find(subjects, name, &Subject::name);
@@ -311,7 +320,7 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
     throw InputError(path + " is no suite: expected {\"points\": [...]}");
   }
   if (document.contains("redblue")) {
-    Suite suite = again(parse_recording(text, path), path, subjects);
+    Suite suite = again(parse_recording(text, path), file, subjects);
     suite.text = text;
     return suite;
   }
@@ -339,7 +348,8 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
   std::set<std::string> known;
   std::size_t k = 0;
   for (const Json& entry : document.at("points")) {
-    add_entry(entry, fmt::format("{}, points {}", path, ++k), subjects, known, suite);
+    add_entry(entry, fmt::format("{}, points {}", path, ++k), directory_of(file), subjects, known,
+              suite);
   }
   return suite;
 }

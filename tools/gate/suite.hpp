@@ -7,7 +7,9 @@
 //
 // An entry is all combinations of its values. Kernels that match a `*` but do not take what the
 // entry gives are left out, with a note. A recording in place of a suite stands for its points.
+// Names of files in arguments are relative to the suite, or the recording.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,10 @@ struct Suite {
 // culprit; std::system_error for the file.
 Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
                  const std::vector<std::string>& hows);
+
+// What names of files in such a file are relative to: its directory; of standard input, the working
+// directory.
+std::filesystem::path directory_of(const std::string& file);
 
 // The subject of this name. Throws: std::invalid_argument with the nearest names.
 const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name);

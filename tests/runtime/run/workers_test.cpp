@@ -435,11 +435,11 @@ std::vector<std::string> split_kernels() {
 
 TEST(Workers, TheseKernelsSplit) {
   EXPECT_EQ(split_kernels(),
-            (std::vector<std::string>{"forward/rows", "attention/rows", "backward/rows",
-                                      "backward/rows-onepass", "backward/score-rows",
-                                      "gradients/rows-keys", "gradients/rows-keys-onepass",
-                                      "forward/rows-shared", "attention/rows-shared",
-                                      "backward/rows-shared", "backward/rows-onepass-shared"}));
+            (std::vector<std::string>{
+                "forward/rows", "attention/rows", "backward/rows", "backward/rows-onepass",
+                "backward/score-rows", "gradients/rows-keys", "gradients/rows-keys-onepass",
+                "gradients/score-rows", "forward/rows-shared", "attention/rows-shared",
+                "backward/rows-shared", "backward/rows-onepass-shared"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(split_kernels()),

@@ -99,6 +99,7 @@ Schedule schedule_of(std::string_view kernel) {
       {"backward/tiles-sqp", {.order = Order::two_step, .recomputes = false}},
       {"gradients/flash", {.order = Order::two_step, .recomputes = false}},
       {"gradients/rows-keys", {.order = Order::two_step, .recomputes = true}},
+      {"gradients/score-rows", {.order = Order::two_step, .recomputes = false}},
       {"gradients/rows-keys-onepass", {.order = Order::two_step, .recomputes = true}},
       {"gradients/tiles", {.order = Order::two_step, .recomputes = false}},
   };

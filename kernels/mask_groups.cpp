@@ -1,0 +1,173 @@
+// Sums over groups of queries: in one run of a mask what they meet grows evenly from one to the
+// next.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "kernels/mask.hpp"
+#include "kernels/mask_lines.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::size_t kMostKnown = 256;  // sums that are remembered
+
+// The line through what grows evenly, which is `count` numbers.
+template <class Of>
+Line line_through(const Of& of, Index count) {
+  const Wide first = of(0);
+  return {first, count > 1 ? of(1) - first : 0};
+}
+
+// The sum over t in [0, count) of the smaller of a line and a number.
+Wide sum_of_smaller(const Line& line, Wide most, Wide count) {
+  // From some t on, or up to some t, the line is above it.
+  const Wide first = std::max(line.of(0), line.of(count - 1));
+  if (first <= most) {
+    return line.sum(0, count);
+  }
+  if (std::min(line.of(0), line.of(count - 1)) >= most) {
+    return count * most;
+  }
+  const Wide steps = (most - line.first) / line.step;  // rounded to 0: from here on the other side
+  const Wide until = steps + 1;
+  return line.step > 0 ? line.sum(0, until) + (count - until) * most
+                       : until * most + line.sum(until, count);
+}
+
+Index longest_of(const Ranges& ranges) {
+  Index longest = 0;
+  for (const Range range : ranges) {
+    longest = std::max(longest, range.size());
+  }
+  return longest;
+}
+
+// The keys that the queries [first, first + size) of a run meet. Of two ranges that are apart for
+// each query these are one only where both move, and then for every group of the run, or for none:
+// along the run the number grows evenly, and so does each range.
+Wide met_in_run(const MaskRun& run, Index first, Index size) {
+  Wide keys = 0;
+  Index before = 0;  // the end of the last range
+  for (const MaskSegment& segment : run.live) {
+    const auto [begin, end] = segment.met_by({first, first + size});
+    keys += end - std::max(begin, before);
+    before = end;
+  }
+  return keys;
+}
+
+}  // namespace
+
+// What was asked of groups before, or else is made. A planner asks of a size again and again.
+template <class Value, class Make>
+Value Mask::known_of(Known<Value>& known, Range queries, Index size, const Make& make) const {
+  const std::array<Index, 3> key = {queries.begin, queries.end, size};
+  {
+    const std::lock_guard lock(data_->asked);
+    if (const auto found = known.find(key); found != known.end()) {
+      return found->second;
+    }
+  }
+  const Value made = make();
+  const std::lock_guard lock(data_->asked);
+  if (known.size() >= kMostKnown) {
+    known.clear();
+  }
+  return known.try_emplace(key, made).first->second;
+}
+
+// Cuts the queries into groups of `size`.
+template <class Visit>
+void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
+  Index at = queries.begin;
+  for (std::size_t k = index_of(at); at < queries.end; ++k) {
+    const MaskRun& run = data_->runs[k];
+    const Index end = std::min(run.queries.end, queries.end);
+    if (const Index count = (end - at) / size; count > 0) {
+      visit(Stretch{&run, at, count});
+      at += count * size;
+    }
+    if (at < end) {  // a group that leaves the run, or the last
+      visit(Stretch{nullptr, at, 1});
+      at = std::min(at + size, queries.end);
+      k = at < queries.end ? index_of(at) - 1 : k;
+    }
+  }
+}
+
+Mask::Met Mask::met_by_groups(Range queries, Index size) const {
+  return known_of(data_->met, queries, size, [&] { return summed_met(queries, size); });
+}
+
+Mask::Met Mask::summed_met(Range queries, Index size) const {
+  Wide keys = 0;
+  Index longest = 0;
+  each_stretch(queries, size, [&](const Stretch& stretch) {
+    const Index first = stretch.first;
+    const Index count = stretch.count;
+    const Index last = first + (count - 1) * size;
+    if (count == 1) {
+      const Ranges met = this->keys({first, std::min(first + size, queries.end)});
+      keys += size_of(met);
+      longest = std::max(longest, longest_of(met));
+      return;
+    }
+    const auto met = [&](Index group) {
+      return met_in_run(*stretch.run, first + group * size, size);
+    };
+    keys += line_through(met, count).sum(0, count);
+    for (const Index group : {first, last}) {
+      longest = std::max(longest, longest_of(this->keys({group, group + size})));
+    }
+  });
+  return {words(keys), longest, pairs(queries, {0, this->keys()})};
+}
+
+Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
+  const auto parts = known_of(data_->shared, queries, size, [&] {
+    return std::make_shared<const std::vector<Shared>>(shared_parts(queries, size));
+  });
+  Wide sum = 0;
+  for (const Shared& part : *parts) {
+    sum += sum_of_smaller({part.first, part.step}, most, part.count);
+  }
+  return words(sum);
+}
+
+std::vector<Mask::Shared> Mask::shared_parts(Range queries, Index size) const {
+  std::vector<Shared> parts;
+  std::optional<Ranges> before;  // the keys of the group before
+  each_stretch(queries, size, [&](const Stretch& stretch) {
+    const Index first = stretch.first;
+    const Index count = stretch.count;
+    const auto keys_of = [&](Index group) {
+      return this->keys({group, std::min(group + size, queries.end)});
+    };
+    Ranges met = keys_of(first);
+    if (before) {
+      const Index both = size_of(common(*before, met));
+      if (!parts.empty() && parts.back().step == 0 && parts.back().first == both) {
+        ++parts.back().count;
+      } else {
+        parts.push_back({both, 0, 1});
+      }
+    }
+    if (count > 1) {
+      const auto shared = [&](Index group) {  // what two meet, less what both together meet
+        const Index query = first + group * size;
+        return met_in_run(*stretch.run, query, size) +
+               met_in_run(*stretch.run, query + size, size) -
+               met_in_run(*stretch.run, query, 2 * size);
+      };
+      const Line line = line_through(shared, count - 1);
+      parts.push_back({static_cast<Index>(line.first), static_cast<Index>(line.step), count - 1});
+    }
+    before = count == 1 ? std::move(met) : keys_of(first + (count - 1) * size);
+  });
+  return parts;
+}
+
+}  // namespace redblue

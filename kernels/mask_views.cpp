@@ -1,0 +1,224 @@
+// The masks that are made of another one: transposed, of live queries and keys alone, of some keys.
+
+#include <algorithm>
+#include <compare>
+#include <iterator>
+#include <mutex>
+#include <utility>
+
+#include "kernels/mask.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr Index kShort = 16;  // queries of a run that are taken one by one where its edges move
+
+// What stands at a place where a box of live pairs begins or ends: on one side of the key the
+// queries from this one on live where on the other they do not.
+struct Corner {
+  Index key, query;
+  friend auto operator<=>(const Corner&, const Corner&) = default;
+};
+
+// Of boxes of queries and keys apart from each other, each of which put its four corners here, the
+// queries for keys: between two keys that have corners the same queries live.
+Mask mask_of_corners(Index keys, Index queries, std::vector<Corner> corners) {
+  std::ranges::sort(corners);
+  std::vector<MaskRun> runs;
+  std::vector<Index> bounds;  // of the ranges that live, in their order
+  Index from = 0;
+  const auto add_run = [&](Index to) {
+    if (from < to) {
+      MaskRun& run = runs.emplace_back(MaskRun{{from, to}, {}});
+      for (std::size_t k = 0; k < bounds.size(); k += 2) {
+        run.live.push_back({{bounds[k]}, {bounds[k + 1]}});
+      }
+      from = to;
+    }
+  };
+  std::vector<Index> here, next;
+  for (auto corner = corners.begin(); corner != corners.end();) {
+    const Index key = corner->key;
+    add_run(key);
+    here.clear();
+    for (; corner != corners.end() && corner->key == key; ++corner) {
+      if (!here.empty() && here.back() == corner->query) {
+        here.pop_back();  // two boxes that touch
+      } else {
+        here.push_back(corner->query);
+      }
+    }
+    next.clear();
+    std::ranges::set_symmetric_difference(bounds, here, std::back_inserter(next));
+    bounds.swap(next);
+  }
+  add_run(keys);
+  return {keys, queries, std::move(runs)};
+}
+
+// A segment of a run with edges that move, for keys.
+Mask turned(Index keys, Index queries, Range of, const MaskSegment& segment) {
+  // i + begin <= j < i + end, of queries i in the run: j - end < i <= j - begin.
+  const Range met = segment.met_by(of);
+  const auto& [begin, end] = segment;
+  const Index first_moves = end.moves ? of.begin + end.at : met.end;
+  const Index last_stays = begin.moves ? of.end + begin.at - 1 : met.begin;
+  std::vector<Index> places = {0,
+                               met.begin,
+                               std::clamp(first_moves, met.begin, met.end),
+                               std::clamp(last_stays, met.begin, met.end),
+                               met.end,
+                               keys};
+  std::ranges::sort(places);
+  std::vector<MaskRun> runs;
+  for (std::size_t k = 0; k + 1 < places.size(); ++k) {
+    const Range here{places[k], places[k + 1]};
+    if (here.size() == 0) {
+      continue;
+    }
+    MaskRun& run = runs.emplace_back(MaskRun{here, {}});
+    if (common(here, met).size() > 0) {
+      run.live.push_back(
+          {here.begin < first_moves ? MaskEdge{of.begin} : MaskEdge{1 - end.at, true},
+           here.begin >= last_stays ? MaskEdge{of.end} : MaskEdge{1 - begin.at, true}});
+    }
+  }
+  return {keys, queries, std::move(runs)};
+}
+
+// Any pair of any of them lives. Of two halves at a time, so that each is joined with few.
+Mask any_of(const std::vector<Mask>& masks, std::size_t begin, std::size_t end) {
+  const std::size_t middle = begin + (end - begin) / 2;
+  return end - begin == 1 ? masks[begin]
+                          : any_of(masks, begin, middle) | any_of(masks, middle, end);
+}
+
+}  // namespace
+
+Mask Mask::from_key(Index key) const {
+  std::vector<MaskRun> runs;
+  const Range wanted{key, keys()};
+  const auto add_run = [&](const MaskRun& of, Range queries) {
+    MaskRun& run = runs.emplace_back(MaskRun{queries, {}});
+    for (const MaskSegment& segment : of.near(queries, wanted)) {
+      const bool cut = segment.met_by(queries).begin < key;
+      run.live.push_back({cut ? MaskEdge{key} : segment.begin, segment.end});
+    }
+  };
+  for (const MaskRun& run : data_->runs) {
+    const auto met = run.near(run.queries, wanted);
+    const bool passes = !met.empty() && met.front().met_by(run.queries).begin < key &&
+                        (met.front().begin.moves || met.front().end.moves);
+    if (!passes) {
+      add_run(run, run.queries);
+    } else if (run.queries.size() <= kShort) {
+      for (Index i = run.queries.begin; i < run.queries.end; ++i) {
+        add_run(run, {i, i + 1});
+      }
+    } else {
+      MaskRun all{{0, queries()}, {}};
+      if (wanted.size() > 0) {
+        all.live = {{{key}, {keys()}}};
+      }
+      return *this & Mask(queries(), keys(), {all});
+    }
+  }
+  return {queries(), keys(), std::move(runs)};
+}
+
+template <class Make>
+Mask Mask::once(Data::View& view, const Make& make) const {
+  std::call_once(view.once, [&] { view.data = make().data_; });
+  Mask mask;
+  mask.data_ = view.data;
+  return mask;
+}
+
+Mask Mask::transposed() const {
+  return once(data_->transposed, [this] { return made_transposed(); });
+}
+
+Mask Mask::compact() const {
+  return none_dead() ? called(spec_)
+                     : once(data_->compact, [this] { return made_compact(); }).called(spec_);
+}
+
+bool Mask::none_dead() const {
+  return live_queries() == Ranges{{0, queries()}} && live_keys() == Ranges{{0, keys()}};
+}
+
+Mask Mask::made_transposed() const {
+  const Index n = queries();
+  const Index m = keys();
+  std::vector<Corner> corners;
+  const auto add_box = [&corners](Range queries, Range keys) {
+    for (const Index key : {keys.begin, keys.end}) {
+      corners.push_back({key, queries.begin});
+      corners.push_back({key, queries.end});
+    }
+  };
+  std::vector<Mask> moving;
+  for (const auto& [range, live] : data_->runs) {
+    for (const MaskSegment& segment : live) {
+      if (!segment.begin.moves && !segment.end.moves) {
+        add_box(range, segment.of(range.begin));
+      } else if (range.size() <= kShort) {
+        for (Index i = range.begin; i < range.end; ++i) {
+          add_box({i, i + 1}, segment.of(i));
+        }
+      } else {
+        moving.push_back(turned(m, n, range, segment));
+      }
+    }
+  }
+  moving.push_back(mask_of_corners(m, n, std::move(corners)));
+  return any_of(moving, 0, moving.size());
+}
+
+Mask Mask::made_compact() const {
+  const Ranges& live_keys = this->live_keys();
+  std::vector<Index> before;  // live keys before each range, and in all
+  Index all = 0;
+  for (const Range range : live_keys) {
+    before.push_back(all);
+    all += range.size();
+  }
+  const auto number_of = [&](Index key) {  // among live keys; an end has that of the next
+    const auto range = std::ranges::upper_bound(live_keys, key, {}, &Range::begin) - 1;
+    return before[static_cast<std::size_t>(range - live_keys.begin())] + std::min(key, range->end) -
+           range->begin;
+  };
+  std::vector<MaskRun> runs;
+  Index first = 0;  // of the run, among live queries
+  bool touch = false;
+  for (const auto& [range, live] : data_->runs) {
+    if (live.empty()) {
+      continue;
+    }
+    // Throughout a run an edge moves over live keys.
+    const auto moved = [first](MaskEdge edge, Index number) {
+      return MaskEdge{number - (edge.moves ? first : 0), edge.moves};
+    };
+    MaskRun& run = runs.emplace_back();
+    run.queries = {first, first + range.size()};
+    for (const MaskSegment& segment : live) {
+      const auto [begin, end] = segment.of(range.begin);
+      const MaskSegment own{moved(segment.begin, number_of(begin)),
+                            moved(segment.end, number_of(end))};
+      // Where all keys between two ranges are dead, these are one.
+      if (!run.live.empty() && run.live.back().end == own.begin) {
+        run.live.back().end = own.end;
+      } else {
+        for (const Index i : {run.queries.begin, run.queries.end - 1}) {
+          touch |= !run.live.empty() && run.live.back().end.of(i) == own.begin.of(i);
+        }
+        run.live.push_back(own);
+      }
+    }
+    first += range.size();
+  }
+  const Mask apart(first, all, std::move(runs));
+  return (touch ? apart | apart : apart).called("");  // one for the first query, or the last, alone
+}
+
+}  // namespace redblue

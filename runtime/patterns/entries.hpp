@@ -1,0 +1,38 @@
+#pragma once
+// Stored entries of a matrix, checked and brought into the order of rows.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernels/mask.hpp"
+
+namespace redblue {
+
+// A matrix that a file has. Throws (all): InputError with the file and the fault.
+class PatternFrame {
+ public:
+  // Refuses a shape that is not queries x keys. The file's name must outlive it.
+  PatternFrame(const std::filesystem::path& file, const std::vector<Index>& shape, Index queries,
+               Index keys);
+
+  // Of rows, sorted and each column once.
+  [[nodiscard]] BlockPattern checked(BlockPattern found) const;
+  // Of entries in any order, each once. Requires: as many rows as columns.
+  [[nodiscard]] BlockPattern of_entries(const std::vector<Index>& rows,
+                                        const std::vector<Index>& columns) const;
+  // Of columns: the rows of each, in any order.
+  [[nodiscard]] BlockPattern of_columns(const std::vector<Index>& offsets,
+                                        const std::vector<Index>& rows) const;
+
+  [[noreturn]] void refuse(const std::string& why) const;
+
+ private:
+  void check_offsets(const std::vector<Index>& offsets, Index lines, Index stored) const;
+  void check_index(const char* what, Index index, Index extent) const;
+
+  const std::filesystem::path& file_;
+  Index queries_, keys_;
+};
+
+}  // namespace redblue

@@ -1,0 +1,138 @@
+#include "runtime/patterns/npy_array.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/system/input_error.hpp"
+#include "runtime/system/npy_header.hpp"
+#include "runtime/system/read_text.hpp"
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+namespace {
+
+// The bytes of an element; 0 where the dtype has none of its own.
+std::size_t bytes_of(std::string_view descr) {
+  std::size_t bytes = 0;
+  if (descr.size() > 2) {
+    std::from_chars(descr.data() + 2, descr.data() + descr.size(), bytes);
+  }
+  constexpr std::size_t kBytesOfALetter = 4;
+  return std::min<std::size_t>(bytes, 1 << 20) *
+         (descr.size() > 1 && descr[1] == 'U' ? kBytesOfALetter : 1);
+}
+
+}  // namespace
+
+std::string read_whole(const std::filesystem::path& file) {
+  const auto status = std::filesystem::status(file);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw InputError(fmt::format("{}: not a regular file", file.string()));
+  }
+  // "-" alone would be standard input.
+  return read_text(file == "-" ? "./-" : file.string(), kNoLimit);
+}
+
+std::string in_words(const std::vector<Index>& shape) {
+  return fmt::format("{}", fmt::join(shape, " x "));
+}
+
+NpyArray::NpyArray(std::string content, std::filesystem::path name)
+    : content_(std::move(content)), name_(std::move(name)) {
+  const NpyHeader header = read_npy_header(
+      [this](std::span<std::byte> out, std::int64_t offset) {
+        const std::size_t from = std::min(static_cast<std::size_t>(offset), content_.size());
+        const std::size_t count = std::min(out.size(), content_.size() - from);
+        std::memcpy(out.data(), content_.data() + from, count);
+        return count;
+      },
+      name_);
+  data_offset_ = static_cast<std::size_t>(header.bytes);
+  shape_ = header.shape;
+  descr_ = header.descr;
+  fortran_ = header.fortran;
+  item_bytes_ = bytes_of(descr_);
+  Words expected = static_cast<Index>(item_bytes_);
+  for (const Index extent : shape_) {
+    expected *= extent;
+  }
+  if (item_bytes_ == 0) {
+    refuse(fmt::format("elements of dtype {:?}; expected numbers", shortened(descr_)));
+  }
+  if (expected.overflowed() || data().size() != static_cast<std::size_t>(expected.value())) {
+    refuse(fmt::format("{} bytes of data; expected {} for shape ({})", data().size(),
+                       expected.overflowed() ? "2^63 or more" : std::to_string(expected.value()),
+                       fmt::join(shape_, ", ")));
+  }
+}
+
+std::vector<Index> NpyArray::integers() const {
+  const bool is_signed = descr_[1] == 'i';
+  if ((!is_signed && descr_[1] != 'u') || item_bytes_ > sizeof(Index)) {
+    refuse(fmt::format("elements of dtype {:?}; expected integers", shortened(descr_)));
+  }
+  if (shape_.size() != 1) {
+    refuse(fmt::format("{} dimensions; expected 1", shape_.size()));
+  }
+  const bool big = descr_[0] == '>';
+  std::vector<Index> numbers(static_cast<std::size_t>(shape_.front()));
+  const char* from = data().data();
+  for (Index& number : numbers) {
+    std::uint64_t bits = 0;
+    for (std::size_t k = 0; k < item_bytes_; ++k) {
+      const std::size_t place = big ? item_bytes_ - 1 - k : k;
+      bits |= std::uint64_t{static_cast<unsigned char>(from[k])} << (8 * place);
+    }
+    const std::uint64_t sign = std::uint64_t{1} << (8 * item_bytes_ - 1);
+    if (!is_signed && bits > std::uint64_t{INT64_MAX}) {
+      refuse(fmt::format("{} is there; expected numbers below 2^63", bits));
+    }
+    number = static_cast<Index>(is_signed ? (bits ^ sign) - sign : bits);
+    from += item_bytes_;
+  }
+  return numbers;
+}
+
+std::vector<bool> NpyArray::marks() const {
+  if (descr_ != "|b1" && descr_ != "|u1") {
+    refuse(fmt::format("elements of dtype {:?}; expected bool or uint8", shortened(descr_)));
+  }
+  if (shape_.size() != 2) {
+    refuse(fmt::format("{} dimensions; expected 2", shape_.size()));
+  }
+  const auto rows = static_cast<std::size_t>(shape_.front());
+  const auto cols = static_cast<std::size_t>(shape_.back());
+  std::vector<bool> marked(rows * cols);
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t col = 0; col < cols; ++col) {
+      marked[row * cols + col] = data()[fortran_ ? col * rows + row : row * cols + col] != 0;
+    }
+  }
+  return marked;
+}
+
+std::string NpyArray::text() const {
+  const bool wide = descr_[1] == 'U';
+  if ((!wide && descr_[1] != 'S') || !shape_.empty()) {
+    refuse("no text; expected one");
+  }
+  std::string letters;
+  for (std::size_t k = 0; k < data().size(); ++k) {
+    if (data()[k] != '\0') {  // of a wide letter the other bytes
+      letters += data()[k];
+    }
+  }
+  return letters;
+}
+
+void NpyArray::refuse(const std::string& why) const {
+  throw InputError(fmt::format("{}: {}", name_.string(), why));
+}
+
+}  // namespace redblue

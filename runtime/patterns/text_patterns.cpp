@@ -1,0 +1,186 @@
+#include "runtime/patterns/text_patterns.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/patterns/entries.hpp"
+#include "runtime/system/input_error.hpp"
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+namespace {
+
+// A text line by line, and these word by word. Words have spaces between them, or commas.
+class Lines {
+ public:
+  Lines(std::string_view text, const std::filesystem::path& file) : text_(text), file_(file) {}
+
+  // Goes to the next line, past those that `skipped` begins, and those without a word where it is
+  // not 0; false at the end.
+  bool next(char skipped = '\0') {
+    while (!text_.empty()) {
+      const std::size_t end = std::min(text_.find('\n'), text_.size());
+      line_ = text_.substr(0, end);
+      text_.remove_prefix(std::min(end + 1, text_.size()));
+      ++number_;
+      skip_spaces();
+      if (skipped == '\0' || (!line_.empty() && line_.front() != skipped)) {
+        return true;
+      }
+    }
+    line_ = {};
+    return false;
+  }
+  // Empty at the end of the line.
+  std::string_view word() {
+    const std::string_view found = line_.substr(0, line_.find_first_of(kBetween));
+    line_.remove_prefix(found.size());
+    skip_spaces();
+    return found;
+  }
+  Index whole_number(const char* what) {
+    const std::string_view text = word();
+    Index value = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (text.empty() || end != last || error != std::errc()) {
+      refuse(fmt::format("{} is {}", what,
+                         text.empty() ? "missing" : "'" + shortened(std::string(text)) + "'"));
+    }
+    return value;
+  }
+  void end() {
+    if (!line_.empty()) {
+      refuse(fmt::format("'{}' is too much", shortened(std::string(word()))));
+    }
+  }
+  [[nodiscard]] bool at_end() const { return line_.empty(); }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw InputError(fmt::format("{}: line {}: {}", file_.string(), number_, why));
+  }
+
+ private:
+  static constexpr std::string_view kBetween = " \t\r,";
+  void skip_spaces() {
+    line_.remove_prefix(std::min(line_.find_first_not_of(kBetween), line_.size()));
+  }
+
+  std::string_view text_, line_;
+  const std::filesystem::path& file_;
+  Index number_ = 0;
+};
+
+std::string lower(std::string_view word) {
+  std::string result(word);
+  std::ranges::transform(result, result.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+// Refuses a word that is none of these.
+std::string one_of(Lines& lines, const std::vector<std::string>& words, const char* list) {
+  std::string word = lower(lines.word());
+  if (std::ranges::find(words, word) == words.end()) {
+    lines.refuse(fmt::format("'{}'; expected {}", shortened(word), list));
+  }
+  return word;
+}
+
+void check_stored(const Lines& lines, Index stored) {
+  if (stored < 0 || stored >= Index{1} << 32) {
+    lines.refuse(fmt::format("{} stored entries; expected fewer than 2^32", stored));
+  }
+}
+
+}  // namespace
+
+BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file, Index queries,
+                       Index keys) {
+  Lines lines(text, file);
+  lines.next();
+  one_of(lines, {"%%matrixmarket"}, "%%MatrixMarket");
+  one_of(lines, {"matrix"}, "matrix");
+  one_of(lines, {"coordinate"}, "coordinate");
+  const bool values =
+      one_of(lines, {"real", "integer", "pattern"}, "real, integer or pattern") != "pattern";
+  const bool symmetric =
+      one_of(lines, {"general", "symmetric"}, "general or symmetric") == "symmetric";
+  lines.end();
+  lines.next('%');
+  const Index height = lines.whole_number("the number of rows");
+  const Index width = lines.whole_number("the number of columns");
+  const Index stored = lines.whole_number("the number of entries");
+  lines.end();
+  const PatternFrame frame(file, {height, width}, queries, keys);
+  check_stored(lines, stored);
+  if (symmetric && height != width) {
+    frame.refuse("a symmetric matrix that is not square");
+  }
+  std::vector<Index> rows, columns;
+  for (Index k = 0; k < stored; ++k) {
+    if (!lines.next('%')) {
+      frame.refuse(fmt::format("{} entries; expected {}", k, stored));
+    }
+    const Index row = lines.whole_number("the row") - 1;
+    const Index column = lines.whole_number("the column") - 1;
+    if (values && lines.word().empty()) {
+      lines.refuse("the value is missing");
+    }
+    lines.end();
+    if (row < 0 || row >= height || column < 0 || column >= width) {
+      lines.refuse(fmt::format("entry {}, {}; expected 1 to {}, 1 to {}", row + 1, column + 1,
+                               height, width));
+    }
+    if (symmetric && column > row) {
+      lines.refuse(fmt::format("entry {}, {} of a symmetric matrix; expected its lower half alone",
+                               row + 1, column + 1));
+    }
+    rows.push_back(row);
+    columns.push_back(column);
+    if (symmetric && column < row) {
+      rows.push_back(column);
+      columns.push_back(row);
+    }
+  }
+  if (lines.next('%')) {
+    lines.refuse(fmt::format("more than {} entries", stored));
+  }
+  return frame.of_entries(rows, columns);
+}
+
+BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file, Index queries,
+                        Index keys) {
+  Lines lines(text, file);
+  lines.next();
+  const Index height = lines.whole_number("the number of rows");
+  const Index width = lines.whole_number("the number of columns");
+  const Index stored = lines.whole_number("the number of entries");
+  lines.end();
+  const PatternFrame frame(file, {height, width}, queries, keys);
+  check_stored(lines, stored);
+  BlockPattern found{queries, keys, 1, 1, {}, {}};
+  lines.next();
+  while (!lines.at_end()) {
+    found.offsets.push_back(lines.whole_number("an offset"));
+  }
+  lines.next();
+  while (!lines.at_end()) {
+    found.columns.push_back(lines.whole_number("a column"));
+  }
+  while (lines.next()) {
+    lines.end();
+  }
+  if (std::ssize(found.columns) != stored) {
+    frame.refuse(fmt::format("{} columns; expected {}", found.columns.size(), stored));
+  }
+  return frame.checked(std::move(found));
+}
+
+}  // namespace redblue
