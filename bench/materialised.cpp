@@ -68,8 +68,9 @@ float exponentiate_row(float* s, Index m) {
   return hn::GetLane(hn::SumOfLanes(kLanes, sum));
 }
 
-// q = e / l * (q - v) with v = sum e q / l.
-void gradient_row(const float* e, float* q, float l, Index m) {
+// q = e / l * (q - v) with v = sum e q / l; and, where f is kept, e = e / l.
+template <bool keeps_f>
+HWY_INLINE void gradient_of_row(float* e, float* q, float l, Index m) {
   const Vector zero = hn::Zero(kLanes);
   Vector dots = zero;
   for_row(m, [&](Index j, Index lanes) HWY_ATTR {
@@ -79,8 +80,19 @@ void gradient_row(const float* e, float* q, float l, Index m) {
   const Vector v = hn::Mul(hn::SumOfLanes(kLanes, dots), inverse);
   for_row(m, [&](Index j, Index lanes) HWY_ATTR {
     const Vector f = hn::Mul(load(e + j, lanes, zero), inverse);
+    if constexpr (keeps_f) {
+      store(f, e + j, lanes);
+    }
     store(hn::Mul(f, hn::Sub(load(q + j, lanes, zero), v)), q + j, lanes);
   });
+}
+
+void gradient_row(float* e, float* q, float l, Index m) {
+  gradient_of_row<false>(e, q, l, m);
+}
+
+void gradient_row_with_f(float* e, float* q, float l, Index m) {
+  gradient_of_row<true>(e, q, l, m);
 }
 
 void scale_row(float* row, float by, Index d) {
@@ -100,15 +112,16 @@ namespace {
 
 HWY_EXPORT(exponentiate_row);
 HWY_EXPORT(gradient_row);
+HWY_EXPORT(gradient_row_with_f);
 HWY_EXPORT(scale_row);
 
-// C (rows x cols) = A B, where either factor may be transposed.
+// C (rows x cols) = factor A B, where either factor may be transposed.
 void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, Index rows, Index cols, Index depth,
-             const float* A, const float* B, float* C) {
+             const float* A, const float* B, float* C, float factor = 1) {
   const auto lda = static_cast<int>(a == CblasNoTrans ? depth : rows);
   const auto ldb = static_cast<int>(b == CblasNoTrans ? cols : depth);
   cblas_sgemm(CblasRowMajor, a, b, static_cast<int>(rows), static_cast<int>(cols),
-              static_cast<int>(depth), 1, A, lda, B, ldb, 0, C, static_cast<int>(cols));
+              static_cast<int>(depth), factor, A, lda, B, ldb, 0, C, static_cast<int>(cols));
 }
 
 std::size_t size(Index rows, Index cols) {
@@ -123,6 +136,9 @@ Materialised::Materialised(const Shape& shape)
     : O((require(shape.m % 16 == 0 && shape.d % 16 == 0, "m and d are multiples of 16"),
          size(shape.n, shape.d))),
       g(size(shape.d, shape.d)),
+      dQ(size(shape.n, shape.d)),
+      dK(size(shape.m, shape.d)),
+      dV(size(shape.m, shape.d)),
       shape_(shape),
       S_(size(shape.n, shape.d)),
       h_(size(shape.m, shape.d)),
@@ -169,6 +185,24 @@ void Materialised::gradient(const float* A1, const float* A2, const float* A3, c
   }
   product(CblasNoTrans, CblasNoTrans, n, d, m, q_.data(), A2, W_.data());
   product(CblasTrans, CblasNoTrans, d, d, n, A1, W_.data(), g.data());
+}
+
+void Materialised::gradients(const float* Q, const float* K, const float* V, const float* dO,
+                             float scale, int threads) {
+  const auto [n, m, d] = shape_;
+  openblas_set_num_threads(threads);
+  product(CblasNoTrans, CblasTrans, n, m, d, Q, K, e_.data(), scale);
+  product(CblasNoTrans, CblasTrans, n, m, d, dO, V, q_.data());
+  const Index rows = n, keys = m;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (Index i = 0; i < rows; ++i) {
+    float* const e = e_.data() + i * keys;
+    const float l = HWY_DYNAMIC_DISPATCH(exponentiate_row)(e, keys);
+    HWY_DYNAMIC_DISPATCH(gradient_row_with_f)(e, q_.data() + i * keys, l, keys);
+  }
+  product(CblasNoTrans, CblasNoTrans, n, d, m, q_.data(), K, dQ.data(), scale);
+  product(CblasTrans, CblasNoTrans, m, d, n, q_.data(), Q, dK.data(), scale);
+  product(CblasTrans, CblasNoTrans, m, d, n, e_.data(), dO, dV.data());
 }
 
 }  // namespace redblue

@@ -20,7 +20,11 @@ class Materialised {
   void gradient(const float* A1, const float* A2, const float* A3, const float* X, const float* Y,
                 const float* dO, int threads);
 
-  std::vector<float> O, g;
+  // dQ, dK and dV of Q, K and V, in five products of n m d.
+  void gradients(const float* Q, const float* K, const float* V, const float* dO, float scale,
+                 int threads);
+
+  std::vector<float> O, g, dQ, dK, dV;
 
  private:
   Shape shape_;

@@ -38,6 +38,7 @@ constexpr Peer kPeers[] = {
     {"backward/rows-onepass", kMostOfL2, 98304},
     {"backward/score-rows", {.level = CacheLevel::L3, .share = 0.125}, 1048576},
     {"backward/rows", kMostOfL2, 98304},
+    {"gradients/score-rows", {.level = CacheLevel::L3, .share = 0.75}, 4194304},
 };
 
 double quantile(std::vector<double> values, double at) {
@@ -82,13 +83,17 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
   const Index M = found ? found->words : by.otherwise;
   const Kernel& kernel = find_kernel(by.kernel);
   const BenchProblem problem({&kernel}, shape);
-  const Plan plan = kernel.plan(Problem(shape), M, Objective::time);
+  const Problem asked = kernel.with_inputs(Problem(shape));
+  const Plan plan = kernel.plan(asked, M, Objective::time);
   const Team team{.workers = threads, .heads = 1};
   Materialised peer(shape);
   const bool forward = kernel.pass == Pass::forward;
+  const bool plain = kernel.pass == Pass::gradients;
   const auto by_peer = [&] {
     const auto in = [&](const char* operand) { return problem.words(operand); };
-    if (forward) {
+    if (plain) {
+      peer.gradients(in("Q"), in("K"), in("V"), in("dO"), asked.scale(), static_cast<int>(threads));
+    } else if (forward) {
       peer.forward(in("A1"), in("A2"), in("A3"), in("X"), in("Y"), static_cast<int>(threads));
     } else {
       peer.gradient(in("A1"), in("A2"), in("A3"), in("X"), in("Y"), in("dO"),
@@ -106,7 +111,12 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
   if (like) {
     by_peer();
   }
-  if (like && !(difference(problem.words(forward ? "O" : "g"), forward ? peer.O : peer.g) < 1e-4)) {
+  const auto agree = [&](const char* result, const std::vector<float>& by) {
+    return difference(problem.words(result), by) < 1e-4;
+  };
+  if (like && !(plain     ? agree("dQ", peer.dQ) && agree("dK", peer.dK) && agree("dV", peer.dV)
+                : forward ? agree("O", peer.O)
+                          : agree("g", peer.g))) {
     state.SkipWithError("the two do not agree");
     return;
   }

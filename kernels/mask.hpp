@@ -127,11 +127,12 @@ class Mask {
   [[nodiscard]] const Ranges& live_keys() const { return data_->live_keys; }
 
   // The queries are cut into groups of `size`, the last of which may be smaller. `keys` is the sum
-  // over the groups of the keys that they meet, `longest` the longest range of keys of any, and
-  // `pairs` are those of all.
+  // over the groups of the keys that they meet, `longest` the longest range of keys of any, `most`
+  // the most keys of any, and `pairs` are those of all.
   struct Met {
     Words keys;
     Index longest = 0;
+    Index most = 0;
     Words pairs;
   };
   [[nodiscard]] Met met_by_groups(Range queries, Index size) const;

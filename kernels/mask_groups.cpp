@@ -105,6 +105,7 @@ Mask::Met Mask::met_by_groups(Range queries, Index size) const {
 Mask::Met Mask::summed_met(Range queries, Index size) const {
   Wide keys = 0;
   Index longest = 0;
+  Index most = 0;
   each_stretch(queries, size, [&](const Stretch& stretch) {
     const Index first = stretch.first;
     const Index count = stretch.count;
@@ -113,6 +114,7 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
       const Ranges met = this->keys({first, std::min(first + size, queries.end)});
       keys += size_of(met);
       longest = std::max(longest, longest_of(met));
+      most = std::max(most, size_of(met));
       return;
     }
     const auto met = [&](Index group) {
@@ -120,10 +122,12 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
     };
     keys += line_through(met, count).sum(0, count);
     for (const Index group : {first, last}) {
-      longest = std::max(longest, longest_of(this->keys({group, group + size})));
+      const Ranges of_group = this->keys({group, group + size});
+      longest = std::max(longest, longest_of(of_group));
+      most = std::max(most, size_of(of_group));
     }
   });
-  return {words(keys), longest, pairs(queries, {0, this->keys()})};
+  return {words(keys), longest, most, pairs(queries, {0, this->keys()})};
 }
 
 Words Mask::shared_by_groups(Range queries, Index size, Index most) const {

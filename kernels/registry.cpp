@@ -93,7 +93,7 @@ const std::vector<Kernel>& kernels() {
       with_masks(gradients_rows_keys(
           "gradients/rows-keys-onepass",
           "gradients/rows-keys from nothing: q relative to its running mean", Start::nothing)),
-      gradients_score_rows(),
+      with_masks(gradients_score_rows()),
       gradients_tiles(),
   };
   return all;

@@ -30,21 +30,26 @@ Units::Sum Units::sum(Range which) const {
   sum.largest = std::min(step_, rows.size());
   if (mask_.full()) {
     sum.met = Words(which.size()) * others_;
-    sum.longest = others_;
+    sum.longest = sum.most = others_;
     sum.pairs = Words(rows.size()) * others_;
   } else {
     const Mask::Met met = mask_.met_by_groups(rows, step_);
     sum.met = met.keys;
     sum.longest = met.longest;
+    sum.most = met.most;
     sum.pairs = met.pairs;
   }
   return sum;
 }
 
-Words Units::met_from(Index first) const {
-  return mask_.full() ? Words(others_ - first) * size()
-         : first == 0 ? sum().met
-                      : mask_.from_key(first).met_by_groups({0, rows_}, step_).keys;
+Words Units::met_from(Index first, Range which) const {
+  if (which.size() <= 0 || first == others_) {
+    return 0;
+  }
+  const Range rows{(*this)[which.begin].begin, (*this)[which.end - 1].end};
+  return mask_.full() ? Words(others_ - first) * which.size()
+         : first == 0 ? sum(which).met
+                      : mask_.from_key(first).met_by_groups(rows, step_).keys;
 }
 
 Words Units::shared(Index most) const {

@@ -24,17 +24,18 @@ class Units : public BlockRanges {
   }
 
   // Of some units: how many, their rows, and the most rows of one; the sum over them of what they
-  // meet, and the longest range that one meets; and the live pairs.
+  // meet, the longest range that one meets, and the most that one meets; and the live pairs.
   struct Sum {
     Index units = 0, rows = 0, largest = 0;
     Words met;
-    Index longest = 0;
+    Index longest = 0, most = 0;
     Words pairs;
   };
   [[nodiscard]] Sum sum(Range which) const;
   [[nodiscard]] Sum sum() const { return sum({0, size()}); }
   // The part of Sum::met from an index on.
-  [[nodiscard]] Words met_from(Index first) const;
+  [[nodiscard]] Words met_from(Index first, Range which) const;
+  [[nodiscard]] Words met_from(Index first) const { return met_from(first, {0, size()}); }
   // What each unit and the next both meet, but at most so much of each two.
   [[nodiscard]] Words shared(Index most) const;
 

@@ -18,6 +18,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -37,29 +38,53 @@ struct ScoreRowPlan {
         rows(std::min(Br, of.shape.n)),
         keys(Bc),
         kept(std::min(kept_keys, of.shape.m)),
-        row_blocks(of.shape.n, rows),
-        of_groups(row_blocks.size(), ceil_div(row_blocks.size(), all_groups)) {}
+        row_blocks(Units::of_queries(of, rows)),
+        of_groups(row_blocks.size(),
+                  ceil_div(row_blocks.size(), one(all_groups) ? 1 : all_groups)) {}
 
   const Problem& problem;
   Index rows, keys, kept;
-  BlockRanges row_blocks;
+  Units row_blocks;
   BlockRanges of_groups;  // row blocks
 
   [[nodiscard]] Index groups() const { return of_groups.size(); }
-  // Keys that stay, and those that pass, some at a time.
-  [[nodiscard]] Pieces key_pieces() const {
-    Ranges ranges;
-    for (const Range range : {Range{0, kept}, Range{kept, problem.shape.m}}) {
-      if (range.size() > 0) {
-        ranges.push_back(range);
-      }
-    }
-    return {ranges, keys};
+  // Under a mask a group may not meet all keys that pass, and leave no sums of some.
+  [[nodiscard]] bool one(Index all_groups) const {
+    return all_groups == 1 || (!problem.mask.full() && kept < problem.shape.m);
   }
   [[nodiscard]] Blocks blocks() const {
     return {{"Br", rows}, {"Bc", keys}, {"kept", kept}, {"groups", groups()}};
   }
 };
+
+// Some of the keys that a row block meets: in these rows of its scores. No row block of the group
+// has met them before where they are the first time here.
+struct KeyPiece {
+  Range J, at;
+  bool first;
+};
+std::vector<KeyPiece> key_pieces(const ScoreRowPlan& by, Range group, Index block) {
+  const Ranges met = by.row_blocks.met(block);
+  const Ranges before =
+      block == group.begin
+          ? Ranges()
+          : by.problem.keys({by.row_blocks[group.begin].begin, by.row_blocks[block].begin});
+  const Ranges staying = common(met, {{0, by.kept}});
+  const Ranges passing = without(met, {{0, by.kept}});
+  std::vector<KeyPiece> all;
+  Index row = 0;
+  const auto add = [&](const Ranges& ranges, bool first) {
+    const Pieces pieces(ranges, by.keys);
+    for (Index k = 0; k < pieces.size(); ++k) {
+      all.push_back({pieces[k], {row, row + pieces[k].size()}, first});
+      row += pieces[k].size();
+    }
+  };
+  add(staying, false);
+  add(common(passing, before), false);
+  add(without(passing, before), true);
+  return all;
+}
 
 // Rows of a matrix: of a tile where they stay, or of one that was read for them.
 class KeyRows {
@@ -82,9 +107,9 @@ class KeyRows {
 
 // The keys that stay, and where sums go.
 struct GroupState {
-  Tile K, V, dK, dV;
   SlowMatrix &all_dK, &all_dV;
   Index first_row;  // of the group's own dK and dV in these
+  Tile K = {}, V = {}, dK = {}, dV = {};
 
   [[nodiscard]] Range rows_of(Range J) const { return part_of({first_row, 0}, J); }
 };
@@ -95,33 +120,42 @@ struct ScoreRows {
 };
 
 ScoreRows score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& io,
-                     const GroupState& group, const Tile& queries_t, Range I) {
-  const Index m = by.problem.shape.m;
-  const Pieces pieces = by.key_pieces();
+                     const GroupState& group, const Tile& queries_t, Range I,
+                     const std::vector<KeyPiece>& pieces) {
+  const Index met = pieces.back().at.end;
   const BlockRanges strips = blocks(I.size(), 3 * kPanel);
-  Tile e_t = machine.initialize("e", m, I.size(), kUnset, Holds::scores);
+  Tile e_t = machine.initialize("e", met, I.size(), kUnset, Holds::scores);
   Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
-  for (Index which = 0; which < pieces.size(); ++which) {
-    const Range J = pieces[which];
-    const KeyRows k(machine, group.K, io.in("K"), J, by.kept);
+  for (const KeyPiece& piece : pieces) {
+    const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
     for (const Range S : strips) {
-      const View s_t = e_t.part(J, S);
-      multiply(k.view(), queries_t.part({0, queries_t.rows()}, S), s_t);
-      raise_maximum(transposed(s_t), maximum.part(S));
+      const LivePairs live(by.problem, part_of(I, S), piece.J);
+      const View s_t = e_t.part(piece.at, S);
+      if (!live.none()) {
+        multiply(k.view(), queries_t.part({0, queries_t.rows()}, S), s_t);
+        live.set_dead(transposed(s_t), kDeadScore);
+        raise_maximum(transposed(s_t), maximum.part(S));
+      }
     }
   }
   Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
-  Tile q_t = machine.initialize("q", m, I.size(), kUnset, Holds::scores);
+  Tile q_t = machine.initialize("q", met, I.size(), kUnset, Holds::scores);
   Tile sum = machine.initialize("sum", I.size());
   Tile v = machine.initialize("v", I.size());
-  for (Index which = 0; which < pieces.size(); ++which) {
-    const Range J = pieces[which];
-    const KeyRows values(machine, group.V, io.in("V"), J, by.kept);
+  for (const KeyPiece& piece : pieces) {
+    const KeyRows values(machine, group.V, io.in("V"), piece.J, by.kept);
     for (const Range S : strips) {
-      const View of_q = q_t.part(J, S);
+      const LivePairs live(by.problem, part_of(I, S), piece.J);
+      const View of_e = e_t.part(piece.at, S);
+      const View of_q = q_t.part(piece.at, S);
+      if (live.none()) {
+        live.set_dead(transposed(of_e), 0);
+        live.set_dead(transposed(of_q), 0);
+        continue;
+      }
       multiply(values.view(), do_t.part({0, do_t.rows()}, S), of_q);
-      exponentiate(transposed(e_t.part(J, S)), maximum.part(S), sum.part(S), transposed(of_q),
-                   v.part(S));
+      live.set_dead(transposed(of_q), 0);
+      exponentiate(transposed(of_e), maximum.part(S), sum.part(S), transposed(of_q), v.part(S));
     }
   }
   divide_rows(v, sum, v);
@@ -137,41 +171,44 @@ Tile divided(Machine& machine, std::string_view name, Tile a_t, const Tile& sum)
   return a;
 }
 
+// Adds a^T rows, of some keys, to dK or dV: to what stays, or to what passes.
+void add_to_sums(Machine& machine, const ScoreRowPlan& by, const GroupState& group,
+                 const KeyPiece& piece, Tile& staying, SlowMatrix& all, const Tile& a_t,
+                 const Tile& rows) {
+  const ConstView of_keys = a_t.part(piece.at);
+  if (piece.J.begin < by.kept) {
+    multiply_add(of_keys, rows, staying.part(piece.J));
+    return;
+  }
+  const Range at = group.rows_of(piece.J);
+  Tile sums = piece.first ? machine.initialize(all.name(), piece.J.size(), all.cols())
+                          : machine.read(std::as_const(all).row_block(at));
+  multiply_add(of_keys, rows, sums);
+  machine.write(sums, all.row_block(at));
+}
+
 // dQ_I, and what I adds to dK and dV. With Q_I and dO_I divided by the sums of e, e and
 // e (q - v) are f and p.
 void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, GroupState& group,
-               Range I, bool first) {
+               Range I, const std::vector<KeyPiece>& pieces) {
   const float c = by.problem.scale();
   Tile queries_t = machine.read(transposed(io.in("Q").row_block(I)));
   scale(queries_t, c);
-  ScoreRows scores = score_rows(machine, by, io, group, queries_t, I);
+  ScoreRows scores = score_rows(machine, by, io, group, queries_t, I, pieces);
   Tile &e_t = scores.e_t, &q_t = scores.q_t;
   const Tile &sum = scores.sum, &v = scores.v;
   const Tile queries = divided(machine, "Q", std::move(queries_t), sum);  // c Q_I / sum (r, d)
   const Tile dO = divided(machine, "dO", std::move(scores.do_t), sum);    // dO_I / sum (r, dv)
   Tile dQ = machine.initialize("dQ", I.size(), by.problem.shape.d);
-  const Pieces pieces = by.key_pieces();
-  for (Index which = 0; which < pieces.size(); ++which) {
-    const Range J = pieces[which];
-    const KeyRows k(machine, group.K, io.in("K"), J, by.kept);
+  for (const KeyPiece& piece : pieces) {
+    const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
     for (const Range S : blocks(I.size(), 3 * kPanel)) {
-      const View p_t = q_t.part(J, S);
-      softmax_gradient(transposed(e_t.part(J, S)), v.part(S), transposed(p_t));
+      const View p_t = q_t.part(piece.at, S);
+      softmax_gradient(transposed(e_t.part(piece.at, S)), v.part(S), transposed(p_t));
       multiply_add(transposed(p_t), k.view(), dQ.part(S));
     }
-    const auto add = [&](Tile& staying, SlowMatrix& all, const Tile& of_keys, const Tile& rows) {
-      if (J.begin < by.kept) {
-        multiply_add(of_keys.part(J), rows, staying.part(J));
-        return;
-      }
-      const Range at = group.rows_of(J);
-      Tile sums = first ? machine.initialize(all.name(), J.size(), all.cols())
-                        : machine.read(std::as_const(all).row_block(at));
-      multiply_add(of_keys.part(J), rows, sums);
-      machine.write(sums, all.row_block(at));
-    };
-    add(group.dK, group.all_dK, q_t, queries);
-    add(group.dV, group.all_dV, e_t, dO);
+    add_to_sums(machine, by, group, piece, group.dK, group.all_dK, q_t, queries);
+    add_to_sums(machine, by, group, piece, group.dV, group.all_dV, e_t, dO);
   }
   divide_rows(dQ, sum, dQ);
   scale(dQ, c);
@@ -196,7 +233,7 @@ void group_part(Machine& machine, const Plan& plan, const Operands& io, Range gr
     }
     const Range mine = by.of_groups[g];
     for (Index block = mine.begin; block < mine.end; ++block) {
-      row_block(machine, by, io, group, by.row_blocks[block], block == mine.begin);
+      row_block(machine, by, io, group, by.row_blocks[block], key_pieces(by, mine, block));
     }
     if (by.kept > 0) {
       machine.write(group.dK, group.all_dK.row_block(group.rows_of(kept)));
@@ -240,7 +277,7 @@ Words core_peak(const ScoreRowPlan& by) {
   const Index m = by.problem.shape.m;
   const Words d = by.problem.shape.d, dv = by.problem.shape.dv;
   const Words r = by.rows, c = std::min(by.keys, m - by.kept);
-  const Words scores = r * m;
+  const Words scores = r * by.row_blocks.sum().most;
   return 2 * (d + dv) * by.kept +
          std::max({// Q_I, e and the maximum; K_J
                    r * d + scores + r + c * d,
@@ -255,23 +292,21 @@ Words core_peak(const ScoreRowPlan& by) {
 PhaseCost core_cost(const Problem& problem, const Blocks& blocks, Range groups) {
   const ScoreRowPlan by(problem, blocks);
   const Words d = problem.shape.d, dv = problem.shape.dv;
-  const Words m = problem.shape.m;
-  const Words passing = problem.shape.m - by.kept;
   const Index G = groups.size();
   Range of_blocks;
-  Words rows;
   if (G > 0) {
     of_blocks = {by.of_groups[groups.begin].begin, by.of_groups[groups.end - 1].end};
-    rows = by.row_blocks[of_blocks.end - 1].end - by.row_blocks[of_blocks.begin].begin;
   }
-  const Words T = of_blocks.size();
-  const Words again = of_blocks.size() - G;  // of these the sums that pass are not the first
+  const Units::Sum of = by.row_blocks.sum(of_blocks);
+  const Words passing = by.row_blocks.met_from(by.kept, of_blocks);
+  const Words first = Words(problem.shape.m - by.kept) * G;  // each key of each group
+  const Words again = passing.overflowed() ? passing : Words(passing.value() - first.value());
   return {.path = "core",
-          .reads = rows * (d + dv) + by.kept * (d + dv) * G +
-                   passing * (T * (2 * d + dv) + again * (d + dv)),
-          .writes = rows * d + (by.kept * Words(G) + passing * T) * (d + dv),
+          .reads = of.rows * (d + dv) + by.kept * (d + dv) * G + passing * (2 * d + dv) +
+                   again * (d + dv),
+          .writes = of.rows * d + (by.kept * Words(G) + passing) * (d + dv),
           .peak = G > 0 ? core_peak(by) : Words(0),
-          .flops = 2 * rows * m * (3 * d + 2 * dv)};
+          .flops = 2 * of.pairs * (3 * d + 2 * dv)};
 }
 
 PhaseCost sum_cost(const Problem& problem, const Blocks& blocks, Range units) {
@@ -331,13 +366,17 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop groups("G", "groups of queries", G, 1);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop kept("J", "keys that stay", by.kept, by.keys);
-  const NestLoop passing("J", "keys that pass", m - by.kept, by.keys);
+  const Units::Sum met = by.row_blocks.sum();
+  const Words brought = by.row_blocks.met_from(by.kept);
+  const NestLoop passing =
+      problem.mask.full() ? NestLoop("J", "keys that pass", m - by.kept, by.keys)
+                          : I.met("J", "keys that pass", brought.value(), met.longest, by.keys);
   const NestTile K_kept("K", by.kept, d), V_kept("V", by.kept, dv), dK_kept("dK", by.kept, d),
       dV_kept("dV", by.kept, dv);
-  const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), e("e", I, m), q("q", I, m);
+  const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), e("e", I, met.most),
+      q("q", I, met.most);
   const NestTile maximum("max", I), sum("sum", I), v("v", I);
-  const Index T = by.row_blocks.size();
-  const Words sums = Words(m - by.kept) * (d + Words(dv)) * (T - G);
+  const Words sums = (Words(d) + dv) * (brought.value() - (m - by.kept) * G);
   NestWriter nest;
   nest.phase("core", [&] {
     const auto keys = [&](const NestWriter::Tiles& stays, const std::string& text,
