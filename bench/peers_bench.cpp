@@ -111,8 +111,8 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
   if (like) {
     by_peer();
   }
-  const auto agree = [&](const char* result, const std::vector<float>& by) {
-    return difference(problem.words(result), by) < 1e-4;
+  const auto agree = [&](const char* result, const std::vector<float>& of_peer) {
+    return difference(problem.words(result), of_peer) < 1e-4;
   };
   if (like && !(plain     ? agree("dQ", peer.dQ) && agree("dK", peer.dK) && agree("dV", peer.dV)
                 : forward ? agree("O", peer.O)
