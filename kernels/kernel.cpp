@@ -97,7 +97,7 @@ bool Kernel::needs_forward() const {
 
 std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace) {
   const Shape live = plan.problem.live_part().shape;
-  const Index copies = split.left_copies ? split.left_copies(plan.problem, plan.blocks) : 1;
+  const Index copies = split.copies(plan.problem, plan.blocks);
   std::vector<SlowMatrix> left;
   if (copies == 0) {
     return left;

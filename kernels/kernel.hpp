@@ -102,6 +102,9 @@ struct Split {
       nullptr;
   // So many of each, one below the other; empty: one. Of none there is no matrix.
   std::function<Index(const Problem& problem, const Blocks& blocks)> left_copies = nullptr;
+  [[nodiscard]] Index copies(const Problem& problem, const Blocks& blocks) const {
+    return left_copies ? left_copies(problem, blocks) : 1;
+  }
   // Of a kernel that sums into g, which has one stage. Else empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>

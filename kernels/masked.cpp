@@ -122,10 +122,13 @@ Plan live_part(const Plan& plan) {
 }
 
 // What a machine finds: live rows, and what stages leave for each other.
-Operands with_left(const LiveOperands& live, const Split& split, const Operands& io) {
+Operands with_left(const LiveOperands& live, const Split& split, const Plan& plan,
+                   const Operands& io) {
   Operands all = live.io();
-  for (const Signature& matrix : split.left) {
-    all.take(io.out(matrix.name));
+  if (split.copies(plan.problem, plan.blocks) > 0) {
+    for (const Signature& matrix : split.left) {
+      all.take(io.out(matrix.name));
+    }
   }
   return all;
 }
@@ -140,7 +143,8 @@ SplitStage with_masks(const SplitStage& of, bool first, const Split& split, cons
                                           Range units, SlowMatrix* partials) {
     if (!none_live(plan.problem)) {
       const LiveOperands live(kernel, plan.problem, io);
-      of.part(machine, live_part(plan), with_left(live, split, io), units, partials);
+      const Plan of_live = live_part(plan);
+      of.part(machine, of_live, with_left(live, split, of_live, io), units, partials);
     }
     if (first && units.begin == 0) {
       write_dead(machine, kernel, plan.problem, io, partials == nullptr);

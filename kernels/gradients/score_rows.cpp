@@ -3,8 +3,8 @@
 // follow while keys pass again. For M far above m, a large cache; gradients/rows-keys-onepass
 // moves fewer words where less fits, with three more products.
 //
-// The first `kept` keys stay, with their values and the gradients of both. Of the others K passes
-// twice and V once for each row block, dK and dV are read and written:
+// The first `kept` keys, if any, stay, with their values and the gradients of both. Of the others K
+// passes twice and V once for each row block, dK and dV are read and written:
 //
 //   reads and writes   3 n d + 4 kept d + (7 T - 2) (m - kept) d,   T = ceil(n / Br)
 //
@@ -32,7 +32,8 @@ constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv};
 
 struct ScoreRowPlan {
   ScoreRowPlan(const Problem& of, const Blocks& blocks)
-      : ScoreRowPlan(of, blocks["Br"], blocks["Bc"], blocks["kept"], blocks["groups"]) {}
+      : ScoreRowPlan(of, blocks["Br"], blocks["Bc"], blocks.contains(kKept) ? blocks[kKept] : 0,
+                     blocks["groups"]) {}
   ScoreRowPlan(const Problem& of, Index Br, Index Bc, Index kept_keys, Index all_groups)
       : problem(of),
         rows(std::min(Br, of.shape.n)),
@@ -53,7 +54,11 @@ struct ScoreRowPlan {
     return all_groups == 1 || (!problem.mask.full() && kept < problem.shape.m);
   }
   [[nodiscard]] Blocks blocks() const {
-    return {{"Br", rows}, {"Bc", keys}, {"kept", kept}, {"groups", groups()}};
+    Blocks blocks{{"Br", rows}, {"Bc", keys}, {"groups", groups()}};
+    if (kept > 0) {
+      blocks.add(std::string(kKept), kept);
+    }
+    return blocks;
   }
 };
 
@@ -493,10 +498,12 @@ Kernel gradients_score_rows() {
                                               : Words(0);
                           },
                       .nest = loop_nest},
-          .fitting = {.fit = [](const Problem& problem, const Memory& memory, Objective objective) {
-            return objective == Objective::time ? fastest(problem, memory.M)
-                                                : fewest(problem, memory.M);
-          }}};
+          .fitting = {.fit =
+                          [](const Problem& problem, const Memory& memory, Objective objective) {
+                            return objective == Objective::time ? fastest(problem, memory.M)
+                                                                : fewest(problem, memory.M);
+                          },
+                      .optional_block = kKept}};
 }
 
 }  // namespace redblue

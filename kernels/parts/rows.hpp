@@ -28,8 +28,8 @@
 
 namespace redblue {
 
-// In the plan of a kernel that adds A1_I^T W_I to g: so many columns of A1_I stay until then. A
-// plan without it has none.
+// In the plan of a kernel that adds A1_I^T W_I to g: so many columns of A1_I stay until then; of
+// gradients/score-rows: so many keys stay. A plan without it has none.
 inline constexpr std::string_view kKept = "kept";
 
 // Br, Bc, Bw, the prefetch and what is kept, with the problem around them.

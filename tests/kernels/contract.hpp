@@ -101,7 +101,8 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
   if (kernel == "gradients/score-rows") {
     const N T = over(n, "Br");
     const N G = static_cast<N>(blocks["groups"]);
-    const N kept = static_cast<N>(std::min(blocks["kept"], shape.m));
+    const N kept =
+        blocks.contains("kept") ? static_cast<N>(std::min(blocks["kept"], shape.m)) : N{0};
     const MovedWords<N> core{
         n * key + G * kept * key + (m - kept) * (T * (key + d) + (T - G) * key),
         n * d + (G * kept + T * (m - kept)) * key};
