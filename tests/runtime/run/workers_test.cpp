@@ -131,10 +131,10 @@ TEST(Workers, LetWhatOneThrowsOutAsItIs) {
 // ----------------------------------------------------------------------------- kernels
 
 // Matrices in buffers; fails at the k-th read of the store where asked to.
-class Store {
+class HeldOperands {
  public:
-  Store(const TestedKernel& kernel, const TestProblem& problem,
-        std::atomic<int>* reads_left = nullptr)
+  HeldOperands(const TestedKernel& kernel, const TestProblem& problem,
+               std::atomic<int>* reads_left = nullptr)
       : returned_(fresh_results(kernel, problem.shape)) {
     for (const Signature& operand : kernel.given) {
       const Buffer& words = problem.given.at(std::string(operand.name));
@@ -207,7 +207,7 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
       fewer_blocks_than_workers |= units_of(plan) < workers;
       more_blocks_than_workers |= units_of(plan) > workers && workers > 1;
       const Team team{.workers = workers, .heads = 1};
-      const Store store(kernel_, problem);
+      const HeldOperands store(kernel_, problem);
       const RunCounts counted = run_on_team(kernel_, plan, team, {store.io()}, Topology()).counts;
 
       EXPECT_EQ(without_elementwise(counted.phases), as_counted(cost_of_team(kernel_, plan, team)));
@@ -260,7 +260,7 @@ TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
     for (const Index workers : {Index{1}, Index{2}, Index{3}, Index{7}}) {
       SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
       const Team team{.workers = workers, .heads = 1};
-      const Store store(kernel, problem);
+      const HeldOperands store(kernel, problem);
       const RunCounts counted = run_on_team(kernel, plan, team, {store.io()}, Topology()).counts;
       const std::vector<PhaseCost> formula = cost_of_team(kernel, plan, team);
       ASSERT_EQ(counted.phases.size(), formula.size());
@@ -294,11 +294,11 @@ TEST(Workers, DealRowBlocksByTheirPairs) {
 TEST_P(Teams, ComputeTheSameBitsEachTime) {
   const Plan plan = plan_of(kCases[0]);
   const TestProblem problem = make_problem(kernel_, plan.problem.shape, 5);
-  const Store first(kernel_, problem);
+  const HeldOperands first(kernel_, problem);
   static_cast<void>(run_on_team(kernel_, plan, {.workers = 1}, {first.io()}, Topology()));
   for (const Index workers : {Index{2}, Index{7}}) {
     for (int repetition = 0; repetition < 20; ++repetition) {
-      const Store store(kernel_, problem);
+      const HeldOperands store(kernel_, problem);
       static_cast<void>(run_on_team(kernel_, plan, {.workers = workers}, {store.io()}, Topology()));
       ASSERT_TRUE(same_bits(store.returned(), first.returned()))
           << workers << " workers, repetition " << repetition;
@@ -342,7 +342,7 @@ TEST_P(Teams, LetAFailingStoreOut) {
   for (const Index workers : kTeams) {
     for (const int at : {1, 2, 10}) {
       std::atomic<int> reads_left = at;
-      const Store store(kernel_, problem, &reads_left);
+      const HeldOperands store(kernel_, problem, &reads_left);
       try {
         static_cast<void>(
             run_on_team(kernel_, plan, {.workers = workers}, {store.io()}, Topology()));
@@ -371,7 +371,7 @@ TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
   const TestedKernel kernel = tested_kernel("forward/flash");
   const Plan plan = kernel.plan({16, 16, 4}, 1000);
   const TestProblem problem = make_problem(kernel, plan.problem.shape, 1);
-  std::deque<Store> stores;
+  std::deque<HeldOperands> stores;
   std::vector<Operands> heads;
   for (int head = 0; head < 2; ++head) {
     heads.push_back(stores.emplace_back(kernel, problem).io());
@@ -403,7 +403,7 @@ TEST_P(Teams, TakeHeadsWhole) {
   }
   for (const Index workers : {Index{1}, Index{2}, Index{7}}) {
     const Team team{.workers = workers, .heads = kHeads};
-    std::deque<Store> stores;
+    std::deque<HeldOperands> stores;
     std::vector<Operands> heads;
     for (const TestProblem& problem : problems) {
       heads.push_back(stores.emplace_back(kernel_, problem).io());
