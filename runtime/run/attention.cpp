@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -22,13 +21,10 @@
 namespace redblue {
 namespace {
 
-constexpr const Signature* kOperands[] = {&kQ, &kK, &kV, &kdO, &kO, &kL};
-constexpr const Signature* kGradients[] = {&kdQ, &kdK, &kdV};
-
+// Of all that either call takes and returns. Requires: one of these.
 const Signature& signature_of(std::string_view name) {
-  const auto named = [&](const Signature* operand) { return operand->name == name; };
-  const auto operand = std::ranges::find_if(kOperands, named);
-  return operand != std::end(kOperands) ? **operand : **std::ranges::find_if(kGradients, named);
+  static constexpr Signature kAll[] = {kQ, kK, kV, kdO, kO, kL, kdQ, kdK, kdV};
+  return *std::ranges::find(kAll, name, &Signature::name);
 }
 
 void check_range(const Request& request, const char* option, Index value, Index most) {
@@ -61,12 +57,12 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
   request.threads = options.threads;
 
   constexpr Index kMost = std::numeric_limits<Index>::max();
-  check_range(request, "--n", *request.n, kMost);
-  check_range(request, "--m", *request.m, kMost);
-  check_range(request, "--d", *request.d, kMost);
-  check_range(request, "--heads", *request.heads, kMost);
-  check_range(request, "--kv-heads", *request.kv_heads, kMost);
-  check_range(request, "--M", request.M, kMost);
+  for (const auto& [option, value] :
+       {std::pair("--n", *request.n), std::pair("--m", *request.m), std::pair("--d", *request.d),
+        std::pair("--heads", *request.heads), std::pair("--kv-heads", *request.kv_heads),
+        std::pair("--M", request.M)}) {
+    check_range(request, option, value, kMost);
+  }
   check_range(request, "--threads", request.threads, kMostWorkers);
   if (const auto c = problem.softmax_scale; c && !(*c >= 0x1p-60F && *c <= 0x1p60F)) {
     throw RequestError(
