@@ -16,23 +16,44 @@ std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Inde
   return std::vector<float>(static_cast<std::size_t>(heads) * words_of(operand, shape));
 }
 
-std::span<const float> head_of(const Buffers& buffers, const Signature& operand, const Shape& shape,
+Buffers result_buffers(const Kernel& kernel, const Shape& shape, Index heads) {
+  Buffers buffers;
+  for (const Signature& operand : kernel.returns) {
+    buffers[std::string(operand.name)] = buffer_for(operand, shape, heads);
+  }
+  return buffers;
+}
+
+Views views_of(const Buffers& buffers) {
+  return {buffers.begin(), buffers.end()};
+}
+
+Views views_of(const ViewedResults& results) {
+  return {results.begin(), results.end()};
+}
+
+ViewedResults viewed_results(Buffers& buffers) {
+  ViewedResults results;
+  for (auto& [name, words] : buffers) {
+    results.emplace(name, words);
+  }
+  return results;
+}
+
+std::span<const float> head_of(const Views& views, const Signature& operand, const Shape& shape,
                                Index head) {
-  const auto found = buffers.find(operand.name);
-  if (found == buffers.end()) {
+  const auto found = views.find(operand.name);
+  if (found == views.end()) {
     return {};
   }
   const std::size_t words = words_of(operand, shape);
-  return std::span(found->second).subspan(static_cast<std::size_t>(head) * words, words);
+  return found->second.subspan(static_cast<std::size_t>(head) * words, words);
 }
 
 KernelMatrices::KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads,
-                               const Buffers& given, Buffers& returned) {
+                               const Views& given, const ViewedResults& returned) {
   const Shape& shape = problem.shape;
   const std::vector<Signature> operands = kernel.given(problem.sharing);
-  for (const Signature& operand : kernel.returns) {
-    returned[std::string(operand.name)] = buffer_for(operand, shape, heads);
-  }
   matrices_.reserve(static_cast<std::size_t>(heads) * (operands.size() + kernel.returns.size()));
   for (Index head = 0; head < heads; ++head) {
     Operands& io = heads_.emplace_back();

@@ -1,5 +1,5 @@
 #pragma once
-// The operands of a kernel in main memory: one buffer for each, with the heads one after the other.
+// The operands of a kernel in main memory: the words of each, with the heads one after the other.
 
 #include <map>
 #include <span>
@@ -12,6 +12,9 @@
 namespace redblue {
 
 using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
+// Words that are somebody else's, by operand; ViewedResults are to be written.
+using Views = std::map<std::string, std::span<const float>, std::less<>>;
+using ViewedResults = std::map<std::string, std::span<float>, std::less<>>;
 
 // The heads that an operand has in so many problems: in each, one, and of queries all that are
 // stacked.
@@ -19,18 +22,22 @@ Index heads_of(const Signature& operand, const Problem& problem, Index problems)
 // The number of words of one head.
 std::size_t words_of(const Signature& operand, const Shape& shape);
 std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Index heads);
+// Fresh buffers for all that the kernel returns.
+Buffers result_buffers(const Kernel& kernel, const Shape& shape, Index heads);
+Views views_of(const Buffers& buffers);
+Views views_of(const ViewedResults& results);
+ViewedResults viewed_results(Buffers& buffers);
 
-// The words of one head; empty where `buffers` has no such operand.
-std::span<const float> head_of(const Buffers& buffers, const Signature& operand, const Shape& shape,
+// The words of one head; empty where `views` has no such operand.
+std::span<const float> head_of(const Views& views, const Signature& operand, const Shape& shape,
                                Index head);
 
-// A kernel's matrices over buffers, head by head. The buffers must outlive them.
+// A kernel's matrices over these words, head by head. The words must outlive them.
 class KernelMatrices {
  public:
-  // Puts a fresh buffer into `returned` for each operand that the kernel returns.
-  // Requires: a buffer in `given` for each operand that the kernel is given.
-  KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads, const Buffers& given,
-                 Buffers& returned);
+  // Requires: words of all heads for each operand that the kernel is given or returns.
+  KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads, const Views& given,
+                 const ViewedResults& returned);
 
   [[nodiscard]] const std::vector<Operands>& heads() const { return heads_; }
   // An estimate of its own size for one head, without the buffers.

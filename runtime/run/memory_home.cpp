@@ -36,10 +36,10 @@ class MemoryHome final : public OperandHome {
   void clear() override {}
   void bring(Report& report, const Readers& readers) override;
   void run(Part& part, const RunHook& hook) override;
-  void check(const Part& part) override { check_finite(part, results_); }
+  void check(const Part& part) override { check_finite(part, views_of(results_)); }
   void take(const Part&) override { operands_.merge(results_); }
   [[nodiscard]] Verdict verify(const Report& report) const override {
-    return redblue::verify(report, operands_, results_);
+    return redblue::verify(report, views_of(operands_), views_of(results_));
   }
   void hand_over(Writers& writers) override;
   void finish(Report&) override {}
@@ -50,26 +50,13 @@ class MemoryHome final : public OperandHome {
   Buffers operands_, results_;
 };
 
-// The matrices of all heads, the intermediates and the arena of each worker, and the reference of a
-// verification.
+// The matrices of all heads, what a run takes beside them, and the reference of a verification.
 OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
-  const auto& [workers, heads] = report.kernel.team;
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
-  const Index with_a_head = std::min(workers, heads);
-  const Index machines = heads == 1 ? workers : with_a_head;
-  Words peak = total(plan.phases).peak * machines;
-  Words intermediates =
-      kernel.intermediates(plan) * with_a_head + partials_of(kernel, plan, report.kernel.team);
-  if (report.forward) {
-    const Plan& forward = report.forward->plan;
-    peak = std::max(peak, total(forward.phases).peak);
-    intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(forward));
-  }
   const Words matrices =
       all_words(given_of(plan), plan.problem.shape) + all_words(kernel.returns, plan.problem.shape);
-  Words bytes = 4 * (matrices * heads + intermediates + peak) +
-                Words(KernelMatrices::bytes(kernel)) * heads;  // matters where heads are small
+  Words bytes = 4 * matrices * report.kernel.team.heads + working_bytes(report);
   if (request_.verify) {
     bytes += verification_bytes(kernel, plan.problem.shape);
   }
@@ -95,8 +82,9 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
         throw InputError(fmt::format("{} of {}", operand.name, error.what()));
       }
       if (operand.name == kL.name) {
+        const Views views = views_of(operands_);
         for (Index head = 0; head < heads; ++head) {
-          check_live_sums(one, 0, head_of(operands_, operand, shape, head),
+          check_live_sums(one, 0, head_of(views, operand, shape, head),
                           "L of " + reader->second.path().string());
         }
       }
@@ -111,11 +99,9 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
 }
 
 void MemoryHome::run(Part& part, const RunHook& hook) {
-  const Kernel& kernel = find_kernel(part.plan.kernel);
-  const KernelMatrices bound(kernel, part.plan.problem, part.team.heads, operands_, results_);
-  TeamRun ran = run_on_team(kernel, part.plan, part.team, bound.heads(), topology_, hook);
-  part.counted = std::move(ran.counts);
-  part.unpinned = std::move(ran.unpinned);
+  results_ =
+      result_buffers(find_kernel(part.plan.kernel), part.plan.problem.shape, part.team.heads);
+  run_in_memory(part, views_of(operands_), viewed_results(results_), topology_, hook);
 }
 
 void MemoryHome::hand_over(Writers& writers) {
@@ -131,6 +117,33 @@ void MemoryHome::hand_over(Writers& writers) {
 
 std::unique_ptr<OperandHome> memory_home(const Request& request, const Topology& topology) {
   return std::make_unique<MemoryHome>(request, topology);
+}
+
+void run_in_memory(Part& part, const Views& given, const ViewedResults& returned,
+                   const Topology& topology, const RunHook& hook) {
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  const KernelMatrices bound(kernel, part.plan.problem, part.team.heads, given, returned);
+  TeamRun ran = run_on_team(kernel, part.plan, part.team, bound.heads(), topology, hook);
+  part.counted = std::move(ran.counts);
+  part.unpinned = std::move(ran.unpinned);
+}
+
+Words working_bytes(const Report& report) {
+  const auto& [workers, heads] = report.kernel.team;
+  const Plan& plan = report.kernel.plan;
+  const Kernel& kernel = find_kernel(plan.kernel);
+  const Index with_a_head = std::min(workers, heads);
+  const Index machines = heads == 1 ? workers : with_a_head;
+  Words peak = total(plan.phases).peak * machines;
+  Words intermediates =
+      kernel.intermediates(plan) * with_a_head + partials_of(kernel, plan, report.kernel.team);
+  if (report.forward) {
+    const Plan& forward = report.forward->plan;
+    peak = std::max(peak, total(forward.phases).peak);
+    intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(forward));
+  }
+  return 4 * (intermediates + peak) +
+         Words(KernelMatrices::bytes(kernel)) * heads;  // matters where heads are small
 }
 
 }  // namespace redblue

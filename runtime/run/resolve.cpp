@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <span>
 
@@ -171,6 +172,25 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
                     said, request.said("--heads"), *request.heads));
   }
   return *request.heads / *request.kv_heads;
+}
+
+void set_fast_memory(Request& request, const Topology& topology, const CachePart& part,
+                     const std::string& text, const std::string& said,
+                     std::optional<std::string> file) {
+  const auto found = fast_memory(topology, part, static_cast<std::size_t>(request.threads));
+  if (!found) {
+    throw RequestError(
+        fmt::format("{} {}: the size of {} is not known ({}): give words, for example {} 8192",
+                    said, text, to_string(part.level),
+                    topology.unavailable.empty() ? topology.source : topology.unavailable, said));
+  }
+  if (found->words == 0) {
+    throw RequestError(fmt::format("{} {}: that is less than a word: {} has {} bytes", said, text,
+                                   to_string(part.level), found->bytes));
+  }
+  request.M = found->words;
+  request.M_from =
+      FastMemoryOrigin{text, part, found->bytes, found->sharers, topology.source, std::move(file)};
 }
 
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
@@ -538,17 +558,27 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       return {std::move(plan), std::move(forward)};
     }
   }
-  const std::string least =
-      request.prefetch > 1
-          ? fmt::format("redblue count KERNEL --prefetch {}", request.prefetch)
-          : fmt::format("redblue list --n {} --m {} --d {}", asked.problem.queries(),
-                        asked.problem.shape.m, asked.problem.shape.d);
+  // Of the kernels that can do it at all, the one with the least M.
+  std::pair<Index, std::string_view> least{std::numeric_limits<Index>::max(), ""};
+  for (const Kernel& kernel : kernels()) {
+    const bool does = kernel.pass == task.pass && (!must_split || splits(kernel)) &&
+                      (request.prefetch == 1 || kernel.streams_keys()) &&
+                      (task.problem.mask.full() || kernel.takes_masks) &&
+                      (task.problem.sharing == Sharing::none || kernel.shares_keys);
+    if (does) {
+      const Index own = kernel.least_M(task.problem, request.prefetch);
+      const bool makes = kernel.needs_forward() && !has_forward;
+      least = std::min(
+          least,
+          {makes ? std::max(own, least_M_of_forward(kernel, task.problem)) : own, kernel.name});
+    }
+  }
   throw FastMemoryTooSmall(fmt::format(
-      "{} does not fit in M = {} words: no kernel {}{}does ({} has the least M of each)",
+      "{} does not fit in M = {} words: no kernel {}{}does; {} needs the least, M of at least {}",
       request.kernel, request.M,
       std::string(asked.problem.mask.full() ? "" : "that takes masks ") +
           (must_split ? "that splits by rows " : ""),
-      request.prefetch > 1 ? "that prefetches " : "", least));
+      request.prefetch > 1 ? "that prefetches " : "", least.second, least.first));
 }
 
 Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_forward) {

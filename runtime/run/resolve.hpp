@@ -43,6 +43,12 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who);
 // RequestError where there is no other width than d.
 Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
                    std::string_view who);
+// Sets M of the request to a part of a cache, of its own for each of the request's threads, and
+// says where it comes from: `text` is what was typed, as `said`; `file` the calibration that chose
+// the part. Throws: RequestError for a cache that is not known.
+void set_fast_memory(Request& request, const Topology& topology, const CachePart& part,
+                     const std::string& text, const std::string& said,
+                     std::optional<std::string> file = std::nullopt);
 // The mask of the request, of one head. Throws: RequestError for a text that is no mask, and where
 // the kernel takes none.
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape);

@@ -63,7 +63,7 @@ class StoreHome final : public OperandHome {
   void check(const Part& part) override;
   void take(const Part& forward) override;
   [[nodiscard]] Verdict verify(const Report& report) const override {
-    return redblue::verify(report, in_memory(operands_), in_memory(results_));
+    return redblue::verify(report, views_of(in_memory(operands_)), views_of(in_memory(results_)));
   }
   void hand_over(Writers& writers) override;
   void finish(Report& report) override;

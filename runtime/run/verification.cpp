@@ -52,8 +52,7 @@ std::vector<float> live_words(std::span<const float> given, const Bounded& exact
   return words;
 }
 
-Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& results,
-                    Index head) {
+Verdict verify_head(const Report& report, const Views& inputs, const Views& results, Index head) {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   const Shape& shape = plan.problem.shape;
@@ -143,7 +142,7 @@ Verdict verify_head(const Report& report, const Buffers& inputs, const Buffers& 
 
 }  // namespace
 
-void check_finite(const Part& part, const Buffers& results) {
+void check_finite(const Part& part, const Views& results) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const Problem problem = part.plan.problem.one_head();
   for (const Signature& operand : kernel.returns) {
@@ -172,7 +171,7 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
   }
 }
 
-Verdict verify(const Report& report, const Buffers& inputs, const Buffers& results) {
+Verdict verify(const Report& report, const Views& inputs, const Views& results) {
   Verdict all = verify_head(report, inputs, results, 0);
   for (Index head = 1; head < report.kernel.team.heads; ++head) {
     const Verdict own = verify_head(report, inputs, results, head);

@@ -9,13 +9,13 @@ namespace redblue {
 
 // Throw: std::runtime_error with the first word that is not finite. The second function checks the
 // rows of an operand from `first_row` on. `where` names their head in the message.
-void check_finite(const Part& part, const Buffers& results);
+void check_finite(const Part& part, const Views& results);
 void check_finite(const Kernel& kernel, const Signature& operand, const Problem& problem,
                   Index first_row, std::span<const float> words, const std::string& where = "");
 
 // Compares every head, one after the other. The kernels, and whether O and L came with the request,
 // are those of `report`. Requires: O and L among the inputs where the kernel is given them.
-Verdict verify(const Report& report, const Buffers& inputs, const Buffers& results);
+Verdict verify(const Report& report, const Views& inputs, const Views& results);
 
 // An estimate of the most memory that verify() takes.
 Words verification_bytes(const Kernel& kernel, const Shape& shape);

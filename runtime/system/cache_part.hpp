@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 enum class CacheLevel { L1, L2, L3 };  // L1 is the data cache

@@ -1,5 +1,5 @@
-# Installs into an empty prefix, moves it, and builds and runs a user's project against it, through
-# find_package and through pkg-config. The project has folders of its own with the names of ours, and
+# Installs into an empty prefix, moves it, and builds and runs users' projects against it, through
+# find_package and through pkg-config. The projects have folders of their own with the names of ours, and
 # in them a file with the name of each of our headers: none of them may be taken for ours.
 set(CMAKE_EXECUTE_PROCESS_COMMAND_ECHO STDOUT)
 macro(run)
@@ -14,7 +14,7 @@ file(GLOB_RECURSE exported RELATIVE ${prefix}/include/redblue
   ${prefix}/include/redblue/runtime/* ${prefix}/include/redblue/tools/*)
 set(for_export "")
 if(WITH_TOOLS)
-  set(for_export runtime/gate/subject.hpp tools/gate/own_kernel.hpp)
+  set(for_export runtime/gate/subject.hpp runtime/system/cache_part.hpp tools/gate/own_kernel.hpp)
 endif()
 if(NOT "${exported}" STREQUAL "${for_export}")
   message(FATAL_ERROR "not for export: ${exported}")
@@ -56,6 +56,25 @@ foreach(type Debug Release)
   run(${WORK_DIR}/${type}/consumer)
 endforeach()
 
+# One call on a user's buffers: the first program of the README.
+if(WITH_TOOLS)
+  copy_user(attention)
+  set(one_call ${WORK_DIR}/user/attention)
+  file(READ ${one_call}/attention.cpp program)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/../../README.md readme)
+  string(FIND "${readme}" "```cpp\n${program}```" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "README.md shows another program than tests/install/attention/attention.cpp")
+  endif()
+  build_user(${one_call} ${WORK_DIR}/attention ${BUILD_TYPE})
+  execute_process(COMMAND ${WORK_DIR}/attention/attention OUTPUT_VARIABLE said
+    COMMAND_ERROR_IS_FATAL ANY)
+  string(FIND "${readme}" "```text\n${said}```" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "README.md does not show what its first program prints: ${said}")
+  endif()
+endif()
+
 # A user's kernel behind the gate: recorded, held to its baseline; then with one read more.
 if(WITH_TOOLS)
   copy_user(stencil)
@@ -95,6 +114,14 @@ separate_arguments(package_flags UNIX_COMMAND "${package_flags}")
 run(${COMPILER} -std=c++20 ${flags} -I ${source} ${source}/main.cpp -o ${WORK_DIR}/consumer
   ${package_flags} -Wl,-rpath,${prefix}/${LIBDIR})
 run(${WORK_DIR}/consumer)
+if(WITH_TOOLS)
+  execute_process(COMMAND pkg-config --cflags --libs redblue-runtime
+    OUTPUT_VARIABLE runtime_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(runtime_flags UNIX_COMMAND "${runtime_flags}")
+  run(${COMPILER} -std=c++20 ${flags} -I ${one_call} ${one_call}/attention.cpp
+    -o ${WORK_DIR}/one_call ${runtime_flags} -Wl,-rpath,${prefix}/${LIBDIR})
+  run(${WORK_DIR}/one_call)
+endif()
 
 set(ENV{LC_ALL} C)  # elsewhere the compiler may speak another language
 # All headers together; and by an older standard each says what it needs, before anything else.

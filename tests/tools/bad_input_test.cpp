@@ -194,7 +194,10 @@ TEST_F(BadInput, Bounds) {
        "every kernel that fits pass 63 bits"},
       {"plan --n 4 --d 3", 2, "--M is missing"},
       {"plan --n 4 --d 3 --M 200 --problem sideways", 2, "--problem 'sideways': expected product"},
-      {"run backward/auto --n 4 --d 3 --M 2", 2, "backward/auto does not fit in M = 2"},
+      {"run backward/auto --n 4 --d 3 --M 2", 2,
+       "backward/auto does not fit in M = 2 words: no kernel does; backward/tiles needs the least, "
+       "M "
+       "of at least 4"},
       {"run backward/auto --n 4 --d 3 --M 200 --blocks Br=2", 2, "--blocks.*chooses its own"},
       {"plan --n 4 --d 3 --M 200 --objective speed", 2,
        "--objective 'speed': expected words or time"},

@@ -1,5 +1,5 @@
-# `cmake --install`: the redblue command, and the libraries (memsim, store and kernels, or memsim alone)
-# with what find_package and pkg-config need. The result can be moved: nothing in it names its prefix.
+# `cmake --install`: the redblue command, and the libraries (memsim, store, kernels and, with the command,
+# runtime; or memsim alone) with what find_package and pkg-config need. The result can be moved: nothing in it names its prefix.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
@@ -28,6 +28,11 @@ if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
   install(FILES runtime/gate/subject.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime/gate)
   install(FILES tools/gate/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools/gate)
+  # One call, with its own export: it needs more than whoever wants kernels alone has.
+  install(TARGETS redblue_runtime EXPORT redblue_runtime_targets)
+  install(FILES runtime/run/attention.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue)
+  install(FILES runtime/system/cache_part.hpp
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime/system)
 endif()
 
 # In the tree headers include each other from its root ("memsim/tile.hpp"). Installed they say
@@ -46,6 +51,10 @@ install(CODE "${say_redblue}")
 
 install(EXPORT redblue_targets NAMESPACE redblue:: FILE redblueTargets.cmake
   DESTINATION ${package_dir})
+if(REDBLUE_BUILD_TOOLS)
+  install(EXPORT redblue_runtime_targets NAMESPACE redblue:: FILE redblueRuntimeTargets.cmake
+    DESTINATION ${package_dir})
+endif()
 configure_package_config_file(tools/cmake/redblueConfig.cmake.in redblueConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(redblueConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -64,5 +73,20 @@ get_target_property(type redblue_memsim TYPE)
 if(type STREQUAL "STATIC_LIBRARY")
   string(APPEND pc_libraries "${static_needs}")
 endif()
+set(pc_name redblue)
 configure_file(tools/cmake/redblue.pc.in redblue.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/redblue.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(REDBLUE_BUILD_TOOLS)
+  set(pc_libraries "-lredblue_runtime -lredblue_gate -lfmt -lhwy -lz -fopenmp")
+  foreach(part HWLOC PAPI)
+    if(REDBLUE_WITH_${part})
+      string(TOLOWER " -l${part}" library)
+      string(APPEND pc_libraries ${library})
+    endif()
+  endforeach()
+  set(pc_name redblue-runtime)
+  set(pc_requires "Requires: redblue\n")
+  configure_file(tools/cmake/redblue.pc.in redblue-runtime.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/redblue-runtime.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

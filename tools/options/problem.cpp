@@ -11,6 +11,7 @@
 #include "kernels/kernel.hpp"
 #include "runtime/report/calibration.hpp"
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/resolve.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/cli/sizes.hpp"
@@ -60,20 +61,7 @@ void fill_fast_memory(const Given& given, Request& request) {
   std::optional<std::string> file;
   const auto part = std::holds_alternative<Auto>(memory) ? by_calibration(given, topology, file)
                                                          : std::get<CachePart>(memory);
-  const auto found = fast_memory(topology, part, static_cast<std::size_t>(request.threads));
-  if (!found) {
-    throw UsageError(fmt::format(
-        "{} {}: the size of {} is not known ({}): give words, for example {} 8192", given.from,
-        given.text, to_string(part.level),
-        topology.unavailable.empty() ? topology.source : topology.unavailable, given.from));
-  }
-  if (found->words == 0) {
-    throw UsageError(fmt::format("{} {}: that is less than a word: {} has {} bytes", given.from,
-                                 given.text, to_string(part.level), found->bytes));
-  }
-  request.M = found->words;
-  request.M_from =
-      FastMemoryOrigin{given.text, part, found->bytes, found->sharers, topology.source, file};
+  set_fast_memory(request, topology, part, given.text, given.from, std::move(file));
 }
 
 // NAME=SIZE, several with commas between, or the one word "printed".

@@ -1,0 +1,250 @@
+#include "runtime/run/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/attention.hpp"
+#include "runtime/run/buffers.hpp"
+#include "runtime/run/mask_spec.hpp"
+#include "runtime/run/memory_home.hpp"
+#include "runtime/run/resolve.hpp"
+#include "runtime/run/run.hpp"
+#include "runtime/run/verification.hpp"
+#include "runtime/system/input_error.hpp"
+#include "runtime/system/memory.hpp"
+
+namespace redblue {
+namespace {
+
+// Of all that either call takes and returns. Requires: one of these.
+const Signature& signature_of(std::string_view name) {
+  static constexpr Signature kAll[] = {kQ, kK, kV, kdO, kO, kL, kdQ, kdK, kdV};
+  return *std::ranges::find(kAll, name, &Signature::name);
+}
+
+void check_range(const Request& request, const char* option, Index value, Index most) {
+  if (value < 1 || value > most) {
+    throw RequestError(fmt::format("{} {}: expected 1 to {}", request.said(option), value, most));
+  }
+}
+
+Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOptions& options) {
+  Request request;
+  request.said_as = {
+      {"--n", "shape.n"},       {"--m", "shape.m"},   {"--d", "shape.d"},
+      {"--dv", "shape.dv"},     {"--heads", "heads"}, {"--kv-heads", "kv_heads"},
+      {"--sharing", "sharing"}, {"--mask", "mask"},   {"--softmax-scale", "softmax_scale"},
+      {"--threads", "threads"}, {"--M", "M"}};
+  const std::string name(to_string(pass));
+  request.kernel = options.kernel.empty() ? name + "/auto" : options.kernel;
+  request.sharing = problem.sharing;
+  request.n = problem.shape.n;
+  request.m = problem.shape.m;
+  request.d = problem.shape.d;
+  request.dv = problem.shape.dv;
+  request.heads = problem.heads;
+  request.kv_heads = problem.kv_heads == 0 ? problem.heads : problem.kv_heads;
+  request.softmax_scale = problem.softmax_scale;
+  if (const auto* text = std::get_if<std::string>(&problem.mask)) {
+    request.mask = *text;
+  }
+  request.M = options.M;
+  request.objective = options.objective;
+  request.threads = options.threads;
+
+  constexpr Index kMost = std::numeric_limits<Index>::max();
+  for (const auto& [option, value] :
+       {std::pair("--n", *request.n), std::pair("--m", *request.m), std::pair("--d", *request.d),
+        std::pair("--dv", *request.dv), std::pair("--heads", *request.heads),
+        std::pair("--kv-heads", *request.kv_heads), std::pair("--M", request.M)}) {
+    check_range(request, option, value, kMost);
+  }
+  check_range(request, "--threads", request.threads, kMostWorkers);
+  if (const auto c = problem.softmax_scale; c && !(*c >= 0x1p-60F && *c <= 0x1p60F)) {
+    throw RequestError(
+        fmt::format("{} {}: expected 2^-60 to 2^60", request.said("--softmax-scale"), *c));
+  }
+  if (problem.sharing == Sharing::self) {
+    throw RequestError("sharing self: expected none or kv");
+  }
+  if (requested_kernel(request).kernel->pass != pass) {
+    throw RequestError(fmt::format("kernel {}: expected one of {}/*", request.kernel, name));
+  }
+  return request;
+}
+
+RequestedProblem sized(const Request& request, const AttentionProblem& problem) {
+  RequestedProblem asked = requested_problem(request, requested_kernel(request), {});
+  const auto* mask = std::get_if<Mask>(&problem.mask);
+  if (mask == nullptr || mask->full()) {
+    return asked;
+  }
+  const Shape& shape = problem.shape;
+  if (mask->queries() != shape.n || mask->keys() != shape.m) {
+    throw ShapeMismatch(
+        fmt::format("mask is of {} queries and {} keys, but shape makes n = {} and m = {}",
+                    mask->queries(), mask->keys(), shape.n, shape.m));
+  }
+  const Index stacked = asked.problem.stacked;
+  asked.problem = asked.problem.one_head();
+  asked.problem.mask = mask->called(mask->spec());
+  asked.problem = asked.problem.with_stacked(stacked);
+  return asked;
+}
+
+void check_size(const std::string& name, std::size_t has, const RequestedProblem& asked) {
+  const Signature& operand = signature_of(name);
+  const Shape shape = asked.problem.one_head().shape;
+  const Index heads = heads_of(operand, asked.problem, asked.kv_heads());
+  const Index rows = operand.rows_of(shape);
+  const Index cols = operand.cols_of(shape);
+  if (const Words needs = Words(heads) * rows * cols; Words(static_cast<Index>(has)) != needs) {
+    throw ShapeMismatch(
+        fmt::format("{} has {} words, expected {}: {} {} of {}{}", name, has, needs.value(), heads,
+                    heads == 1 ? "head" : "heads", rows,
+                    operand.cols == nullptr ? std::string() : fmt::format(" x {}", cols)));
+  }
+}
+
+bool overlap(std::span<const float> a, std::span<const float> b) {
+  const std::less<const float*> before;
+  return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
+}
+
+void check_buffers(const Views& given, const ViewedResults& results,
+                   const RequestedProblem& asked) {
+  for (const auto& [name, words] : given) {
+    check_size(name, words.size(), asked);
+  }
+  for (const auto& [name, words] : results) {
+    check_size(name, words.size(), asked);
+    for (const Views& others : {given, views_of(results)}) {
+      for (const auto& [other, theirs] : others) {
+        if (other != name && overlap(words, theirs)) {
+          throw ShapeMismatch(fmt::format("{} overlaps {} in memory", name, other));
+        }
+      }
+    }
+  }
+}
+
+// As files are held to it: finite, but for L of queries without a key.
+void check_values(const Views& given, const Plan& plan, Index kv_heads) {
+  const Problem one = plan.problem.one_head();
+  for (const Signature& operand : given_of(plan)) {
+    const auto found = given.find(operand.name);
+    if (found == given.end()) {
+      continue;  // the forward kernel makes it
+    }
+    const bool sums = operand.name == kL.name && !one.mask.full();
+    const std::span<const float> words = found->second;
+    const auto bad = std::ranges::find_if(
+        words, [&](float x) { return !std::isfinite(x) && !(sums && std::isinf(x) && x < 0); });
+    const auto per_head = static_cast<std::ptrdiff_t>(words_of(operand, one.shape));
+    if (bad != words.end()) {
+      const std::ptrdiff_t at = bad - words.begin();
+      const Index cols = operand.cols_of(one.shape);
+      throw InputError(
+          fmt::format("{}: {} at head {}, row {}, column {}; expected finite float32 numbers",
+                      operand.name, *bad, at / per_head, at % per_head / cols, at % cols));
+    }
+    if (sums) {
+      for (Index head = 0; head < heads_of(operand, plan.problem, kv_heads); ++head) {
+        check_live_sums(one, 0, head_of(given, operand, one.shape, head),
+                        fmt::format("L of head {}", head));
+      }
+    }
+  }
+}
+
+KernelRun told(Part part) {
+  return {std::move(part.plan), std::move(part.formula), std::move(*part.counted)};
+}
+
+// The threads of a user's program are not pinned.
+void run_checked(Part& part, const Views& given, const ViewedResults& results) {
+  run_in_memory(part, given, results, Topology());
+  check_finite(part, views_of(results));
+}
+
+AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given,
+                    const ViewedResults& results, const AttentionOptions& options) {
+  const Request request = request_of(pass, problem, options);
+  const RequestedProblem asked = sized(request, problem);
+  if (asked.problem.sharing != Sharing::none) {
+    if (!given["V"].empty()) {
+      throw ShapeMismatch("V is given, but keys are shared, so that V is K: leave it empty");
+    }
+    given.erase("V");
+  }
+  check_buffers(given, results, asked);
+  Report report = resolve(request, asked, given.contains("O"));
+  check_values(given, report.kernel.plan, asked.kv_heads());
+
+  Buffers made;
+  Words bytes = working_bytes(report);
+  if (report.forward) {
+    const Plan& forward = report.forward->plan;
+    for (const Signature& operand : find_kernel(forward.kernel).returns) {
+      bytes += 4 * Words(operand.rows_of(forward.problem.shape)) *
+               operand.cols_of(forward.problem.shape) * report.forward->team.heads;
+    }
+  }
+  const MemoryClaim memory(nullptr, bytes, spelled(report.kernel.plan),
+                           "take smaller n, m or d, or fewer heads");
+  AttentionRun run;
+  if (report.forward) {
+    const Plan& forward = report.forward->plan;
+    made = result_buffers(find_kernel(forward.kernel), forward.problem.shape,
+                          report.forward->team.heads);
+    run_checked(*report.forward, given, viewed_results(made));
+    given.merge(views_of(made));
+    run.forward = told(std::move(*report.forward));
+  }
+  run_checked(report.kernel, given, results);
+  run.kernel = told(std::move(report.kernel));
+  if (report.bound) {
+    run.lower_bound = {report.bound->name, report.bound->words};
+  }
+  return run;
+}
+
+}  // namespace
+
+Index cache_words(CacheLevel level, double share, Index threads) {
+  Request request;
+  request.threads = threads;
+  const std::string text = fmt::format("{}*{}", to_string(level), share);
+  check_range(request, "--threads", threads, kMostWorkers);
+  if (!(share > 0 && share <= 1)) {
+    throw RequestError(fmt::format("M {}: expected a share above 0 and up to 1", text));
+  }
+  set_fast_memory(request, read_topology(), {level, share}, text, "M");
+  return request.M;
+}
+
+AttentionRun attention(const AttentionProblem& problem, const AttentionOperands& given,
+                       const AttentionResults& results, const AttentionOptions& options) {
+  return run_on(Pass::attention, problem, {{"Q", given.Q}, {"K", given.K}, {"V", given.V}},
+                {{"O", results.O}, {"L", results.L}}, options);
+}
+
+AttentionRun gradients(const AttentionProblem& problem, const GradientOperands& given,
+                       const GradientResults& results, const AttentionOptions& options) {
+  Views views = {{"Q", given.Q}, {"K", given.K}, {"V", given.V}, {"dO", given.dO}};
+  if (given.O.empty() != given.L.empty()) {
+    throw ShapeMismatch("O without L, or L without O: give both, or neither");
+  }
+  if (!given.O.empty()) {
+    views.insert({{"O", given.O}, {"L", given.L}});
+  }
+  return run_on(Pass::gradients, problem, std::move(views),
+                {{"dQ", results.dQ}, {"dK", results.dK}, {"dV", results.dV}}, options);
+}
+
+}  // namespace redblue

@@ -1,0 +1,270 @@
+// One call on a caller's buffers is the run of the command: the same plan, words and bits, within
+// the bounds of the double-precision reference.
+
+#include "runtime/run/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <future>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/run/run.hpp"
+#include "runtime/run/verification.hpp"
+#include "runtime/system/npy.hpp"
+#include "tests/support/called.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/npy_bytes.hpp"
+#include "tests/support/thrown.hpp"
+
+namespace redblue {
+namespace {
+
+bool same_words(const Buffers& a, const Buffers& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.size() == y.second.size() &&
+           std::memcmp(x.second.data(), y.second.data(), x.second.size() * sizeof(float)) == 0;
+  });
+}
+
+// The names of the attention and gradients kernels, with none for the planner's choice.
+std::vector<std::string> names_of(Pass pass) {
+  std::vector<std::string> names = {""};
+  for (const KernelName& name : kernel_names()) {
+    if (name.kernel->pass == pass && name.sharing == Sharing::none) {
+      names.push_back(name.text());
+    }
+  }
+  return names;
+}
+
+// The request of the command for the same run, with heads.
+Request request_of(const Called& of, Pass pass, const AttentionOptions& options) {
+  Request request;
+  request.kernel = options.kernel.empty() ? std::string(to_string(pass)) + "/auto" : options.kernel;
+  request.sharing = of.problem.sharing;
+  request.n = of.problem.shape.n;
+  request.m = of.problem.shape.m;
+  request.d = of.problem.shape.d;
+  request.heads = of.problem.heads;
+  request.kv_heads = of.problem.kv_heads == 0 ? of.problem.heads : of.problem.kv_heads;
+  request.softmax_scale = of.problem.softmax_scale;
+  request.mask = std::get<std::string>(of.problem.mask);
+  request.M = options.M;
+  request.threads = options.threads;
+  request.objective = options.objective;
+  return request;
+}
+
+class AttentionCall : public Cli {
+ protected:
+  // Operands in files, results from files.
+  void write(const Called& of, Request& request) const {
+    for (const auto& [name, words] : of.given) {
+      if (words.empty()) {
+        continue;  // O and L where they are not given
+      }
+      const bool sums = name == "L";
+      const bool of_keys = name == "K" || name == "V";
+      const Index heads = of_keys ? *request.kv_heads : *request.heads;
+      std::vector<Index> shape = {heads, of_keys ? *request.m : *request.n};
+      if (!sums) {
+        shape.push_back(*request.d);
+      }
+      request.in[name] = directory_.write(name + ".npy", npy_bytes(shape, words));
+    }
+    for (const auto& [name, _] : of.results) {
+      request.out[name] = directory_ / (name + ".npy");
+    }
+  }
+  static Buffers read(const Request& request) {
+    Buffers all;
+    for (const auto& [name, path] : request.out) {
+      NpyReader reader(path);
+      reader.accept_minus_infinity();
+      Called::Buffer& words = all[name];
+      words.resize(static_cast<std::size_t>(reader.rows() * reader.cols()));
+      reader.read_rows({0, reader.rows()}, words);
+    }
+    return all;
+  }
+};
+
+// Of every kernel: counts are the formula, results those of the run from files, and verified.
+TEST_F(AttentionCall, IsTheRunFromFiles) {
+  const Shape shape{23, 31, 5};
+  for (const Pass pass : {Pass::attention, Pass::gradients}) {
+    for (const std::string& name : names_of(pass)) {
+      for (const std::string mask : {"", "causal", "window:3,2|prefix:4", "global:1-2"}) {
+        if (!name.empty() && !mask.empty() && !find_kernel(name).takes_masks) {
+          continue;
+        }
+        for (const auto& [heads, kv_heads] : {std::pair<Index, Index>{1, 0}, {6, 2}, {3, 3}}) {
+          const AttentionProblem problem{.shape = shape,
+                                         .heads = heads,
+                                         .kv_heads = kv_heads,
+                                         .mask = mask,
+                                         .softmax_scale = 0.5F};
+          Called own(problem, pass == Pass::gradients);
+          const AttentionOptions options{.M = 3000, .kernel = name};
+          SCOPED_TRACE(name + " " + mask + " heads " + std::to_string(heads));
+          const AttentionRun call = own.call(options);
+
+          Request request = request_of(own, pass, options);
+          write(own, request);
+          Report report = run(request, {}, {.peak_gflops = false});
+          EXPECT_TRUE(same_words(own.results, read(request)));
+          EXPECT_EQ(to_string(call.kernel.plan), to_string(report.kernel.plan));
+          EXPECT_EQ(call.kernel.counted.phases, report.kernel.counted->phases);
+          EXPECT_EQ(call.forward.has_value(), report.forward.has_value());
+          EXPECT_EQ(call.lower_bound->words, report.bound->words);
+          EXPECT_LE(call.lower_bound->words, call.kernel.words());
+          for (const KernelRun* each :
+               {&call.kernel, call.forward ? &*call.forward : &call.kernel}) {
+            ASSERT_EQ(each->formula.size(), each->counted.phases.size());
+            for (std::size_t k = 0; k < each->formula.size(); ++k) {
+              EXPECT_EQ(each->formula[k].path, each->counted.phases[k].path);
+              EXPECT_EQ(each->formula[k].reads, Words(each->counted.phases[k].io.reads));
+              EXPECT_EQ(each->formula[k].writes, Words(each->counted.phases[k].io.writes));
+            }
+          }
+          const Verdict verdict = verify(report, views_of(own.given), views_of(own.results));
+          EXPECT_TRUE(verdict.ok) << verdict.output << " " << verdict.error;
+        }
+      }
+    }
+  }
+}
+
+// Not the library's run: the program.
+TEST_F(AttentionCall, HasTheBitsOfTheCommand) {
+  Called own({.shape = {37, 37, 8}, .heads = 4, .kv_heads = 2, .mask = "causal"}, true);
+  const AttentionOptions options{.M = 2000, .threads = 2};
+  own.call(options);
+  Request request = request_of(own, Pass::gradients, options);
+  write(own, request);
+  std::string line = "run gradients/auto --heads 4 --kv-heads 2 --mask causal --M 2000 --threads 2";
+  for (const auto& [name, path] : request.in) {
+    line += " --in " + name + "=" + path.string();
+  }
+  for (const auto& [name, path] : request.out) {
+    line += " --out " + name + "=" + path.string();
+  }
+  data(line);
+  EXPECT_TRUE(same_words(own.results, read(request)));
+}
+
+// O and L of a call of attention() are the gradients' own: no forward pass, the same bounds.
+TEST_F(AttentionCall, TakesOAndL) {
+  const AttentionProblem problem{.shape = {29, 17, 6}, .heads = 4, .kv_heads = 2, .mask = "causal"};
+  const AttentionOptions options{.M = 900, .kernel = "gradients/rows-keys"};
+  Called forward(problem);
+  forward.call({.M = 900});
+  EXPECT_TRUE(std::isinf(forward.results["L"].front())) << "a query without a key";
+  Called own(problem, true);
+  own.given["O"] = forward.results["O"];
+  own.given["L"] = forward.results["L"];
+  const AttentionRun call = own.call(options);
+  EXPECT_FALSE(call.forward);
+  Request request = request_of(own, Pass::gradients, options);
+  write(own, request);
+  request.verify = true;
+  const Report report = run(request, {}, {.peak_gflops = false});
+  EXPECT_TRUE(report.error->ok);
+  EXPECT_TRUE(same_words(own.results, read(request)));
+  // -inf where a query meets a key is of another mask.
+  own.given["L"].back() = -std::numeric_limits<float>::infinity();
+  std::ranges::fill(own.results["dQ"], kUntouched);
+  EXPECT_THROW(own.call(options), InputError);
+  EXPECT_EQ(own.results["dQ"].front(), kUntouched);
+}
+
+TEST_F(AttentionCall, MasksAndSharedKeysAreThoseOfTheProblem) {
+  const Shape shape{19, 23, 4};
+  const auto with = [&](auto mask) {
+    Called own({.shape = shape, .heads = 4, .kv_heads = 2, .mask = mask});
+    own.call({.M = 700});
+    return own.results;
+  };
+  EXPECT_TRUE(
+      same_words(with("causal|prefix:2"), with(Mask::causal(19, 23) | Mask::prefix(19, 23, 2))));
+  EXPECT_TRUE(same_words(with(""), with(Mask())));
+  EXPECT_TRUE(same_words(with("full"), with(Mask::all(19, 23))));
+
+  Called shared({.shape = shape, .heads = 4, .kv_heads = 2, .sharing = Sharing::kv, .mask = ""});
+  const AttentionOptions options{.M = 700, .kernel = "attention/rows"};
+  EXPECT_EQ(spelled(shared.call(options).kernel.plan), "attention/rows-shared");
+  Request request = request_of(shared, Pass::attention, options);
+  write(shared, request);
+  run(request, {}, {.peak_gflops = false});
+  EXPECT_TRUE(same_words(shared.results, read(request)));
+}
+
+TEST_F(AttentionCall, NoBitDependsOnThreads) {
+  const struct {
+    std::string kernel;
+    Index heads, kv_heads;
+    const char* mask;
+  } kCases[] = {{"attention/rows", 1, 1, ""},
+                {"attention/rows", 4, 1, "causal"},
+                {"gradients/rows-keys", 1, 1, ""},
+                {"gradients/rows-keys", 2, 1, "window:5,0"},
+                {"gradients/rows-keys-onepass", 1, 1, "causal"},
+                {"attention/tiles", 6, 3, ""},
+                {"gradients/flash", 6, 6, "causal"}};
+  for (const auto& [kernel, heads, kv_heads, mask] : kCases) {
+    const AttentionProblem problem{
+        .shape = {53, 41, 6}, .heads = heads, .kv_heads = kv_heads, .mask = mask};
+    Called one(problem, kernel.starts_with("gradients"));
+    one.call({.M = 800, .kernel = kernel});
+    for (const Index threads : {2, 3, 7}) {
+      Called own(problem, kernel.starts_with("gradients"));
+      const AttentionRun call = own.call({.M = 800, .threads = threads, .kernel = kernel});
+      EXPECT_TRUE(same_words(own.results, one.results)) << kernel << " on " << threads;
+      const PhaseCost formula = total(call.kernel.formula);
+      EXPECT_EQ(formula.reads + formula.writes, Words(call.kernel.words()));
+      EXPECT_FALSE(call.lower_bound) << "known for one thread alone";
+    }
+  }
+}
+
+TEST_F(AttentionCall, SeveralAtOnce) {
+  const AttentionProblem problem{.shape = {61, 61, 8}, .heads = 2, .mask = "causal"};
+  const AttentionOptions options{.M = 1500, .threads = 2};
+  Called one(problem, true);
+  const AttentionRun alone = one.call(options);
+  std::vector<std::future<void>> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.push_back(std::async(std::launch::async, [&] {
+      for (int k = 0; k < 5; ++k) {
+        Called own(problem, true);
+        const AttentionRun call = own.call(options);
+        EXPECT_TRUE(same_words(own.results, one.results));
+        EXPECT_EQ(call.kernel.counted.phases, alone.kernel.counted.phases);
+      }
+    }));
+  }
+  for (std::future<void>& caller : callers) {
+    caller.get();
+  }
+}
+
+TEST_F(AttentionCall, CacheWordsAreThoseOfTheMachine) {
+  const auto known = fast_memory(read_topology(), {CacheLevel::L2, 0.5}, 2);
+  if (known) {
+    EXPECT_EQ(cache_words(CacheLevel::L2, 0.5, 2), known->words);
+  } else {
+    EXPECT_TRUE(contains(thrown<RequestError>([] { cache_words(CacheLevel::L2, 0.5, 2); }),
+                         "M L2*0.5: the size of L2 is not known"));
+  }
+  EXPECT_EQ(thrown<RequestError>([] { cache_words(CacheLevel::L1, 1.5); }),
+            "M L1*1.5: expected a share above 0 and up to 1");
+}
+
+}  // namespace
+}  // namespace redblue
