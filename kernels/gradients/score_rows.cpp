@@ -355,8 +355,10 @@ Split split() {
                   .part_cost = [](const Problem& problem, const Blocks& of, Range units, bool)
                       -> std::vector<PhaseCost> { return {sum_cost(problem, of, units)}; }}},
       .left = {kPartOfdK, kPartOfdV},
-      .left_rows = [](const Problem& problem, const Blocks&,
-                      Index units) { return units * problem.shape.m; },
+      .left_rows =
+          [](const Problem& problem, const Blocks& of, Index units) {
+            return std::min(units, ScoreRowPlan(problem, of).groups()) * problem.shape.m;
+          },
       .left_copies =
           [](const Problem& problem, const Blocks& of) {
             const Index groups = ScoreRowPlan(problem, of).groups();

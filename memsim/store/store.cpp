@@ -118,9 +118,13 @@ StoredMatrix& StoreFile::laid_out_for(Window window) {
       // all parts of some rows, and their granules are shared with no other rows.
       block.rows = std::max(block.rows, window.rows);
     }
+    if (use_.apart == Use::Apart::rows) {
+      block.rows = 1;
+    }
     matrix_ = store_.create(
-        file_, use_.apart ? StoreLayout::for_blocks(rows_, cols_, block, store_.granule_bytes(), 1)
-                          : store_.layout(rows_, cols_, block, false));
+        file_, use_.apart != Use::Apart::none
+                   ? StoreLayout::for_blocks(rows_, cols_, block, store_.granule_bytes(), 1)
+                   : store_.layout(rows_, cols_, block, false));
   }
   return *matrix_;
 }

@@ -59,7 +59,9 @@ class StoreFile {
     // windows of whole rows, share granules.
     std::optional<Window> mostly = std::nullopt;
     // No two windows share a granule: a process that is killed while it writes one harms no other.
-    bool apart = false;
+    // Windows begin at multiples of the first one's rows, or anywhere: then no two rows share one.
+    enum class Apart { none, windows, rows };
+    Apart apart = Apart::none;
   };
 
   StoreFile(Store& store, std::unique_ptr<StoredMatrix> matrix, Life life);

@@ -78,7 +78,8 @@ class StoreHome final : public OperandHome {
   [[nodiscard]] bool given_with_forward(const Readers& readers) const;
   File bring_operand(const Signature& operand, const Plan& plan, const Readers& readers);
   File brought_before(const std::string& operand);
-  File open_result(const Signature& operand, const Shape& shape, bool begun);
+  [[nodiscard]] StoreFile::Use::Apart apart(const Signature& operand, const Problem& problem) const;
+  File open_result(const Signature& operand, const Problem& problem, bool begun);
   [[nodiscard]] std::vector<float> sum_of(const Operands& io) const;
   void remove_left();
 
@@ -289,13 +290,24 @@ File StoreHome::brought_before(const std::string& operand) {
   return nullptr;
 }
 
+// What a resumed run finds must not share a granule with what it writes. Where some rows are dead,
+// blocks of live rows begin anywhere.
+StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Problem& problem) const {
+  using Apart = StoreFile::Use::Apart;
+  const Index live =
+      size_of(operand.rows == &Shape::m ? problem.live_keys() : problem.live_queries());
+  return !resumption_.asked()                                                  ? Apart::none
+         : operand.rows == &Shape::d || live == operand.rows_of(problem.shape) ? Apart::windows
+                                                                               : Apart::rows;
+}
+
 // `begun`: an earlier run has written a part of it, if it came to its stage.
-File StoreHome::open_result(const Signature& operand, const Shape& shape, bool begun) {
+File StoreHome::open_result(const Signature& operand, const Problem& problem, bool begun) {
   const std::string name = temporary_name(operand.name);
   return begun && std::filesystem::exists(store_.path(name))
              ? store_.open(name, StoredMatrix::Expect::left_open)
-             : store_.fresh(name, operand.rows_of(shape), operand.cols_of(shape), life(),
-                            {.apart = resumption_.asked()});
+             : store_.fresh(name, operand.rows_of(problem.shape), operand.cols_of(problem.shape),
+                            life(), {.apart = apart(operand, problem)});
 }
 
 // In steps, the rows of a result are on disk when they are done. A sum over row blocks is in the
@@ -322,7 +334,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   for (const Signature& operand : kernel.returns) {
     const std::string name(operand.name);
     File& file = results_[name];
-    file = open_result(operand, part.plan.problem.shape, begun && !sums);
+    file = open_result(operand, part.plan.problem, begun && !sums);
     SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file).holding(operand.holds));
     io.take(matrix);
     if (begun && sums) {

@@ -1436,29 +1436,39 @@ TEST(StoredFile, WrittenAfterItWasClosedIsLeftOpen) {
   EXPECT_EQ(row_of(*store.open("A.rb")->matrix(), 1)[0], -5);
 }
 
-// Each window in granules of its own: who is killed while it writes one harms no other.
-TEST(StoredFile, WindowsApartHarmNoOther) {
+// Each window in granules of its own: who is killed while it writes one harms no other. Windows
+// begin at multiples of the first one's rows; or anywhere, where rows are apart.
+void harms_no_other(StoreFile::Use::Apart apart, Index first, Index granules) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "store";
+  const Range done{first, first + 3}, killed{first + 3, first + 6};
   std::unique_ptr<Store> others;
   std::shared_ptr<StoreFile> file;
   constexpr Index kCols = 10;
   const pid_t child = begin_child([&] {
     others = std::make_unique<Store>(path, StoreOptions{.direct = false});
-    file = others->fresh("A.rb", 12, kCols, Life::lasting, {.apart = true});
+    file = others->fresh("A.rb", 12, kCols, Life::lasting, {.apart = apart});
     StoredMatrix& matrix = file->laid_out_for({3, kCols});
-    matrix.write({0, 3}, {0, kCols}, WordOrder::rows, numbered(3 * kCols));
-    matrix.write({3, 6}, {0, kCols}, WordOrder::rows, numbered(3 * kCols));
+    matrix.write(done, {0, kCols}, WordOrder::rows, numbered(3 * kCols));
+    matrix.write(killed, {0, kCols}, WordOrder::rows, numbered(3 * kCols));
     matrix.flush();
-    matrix.write({3, 6}, {0, kCols}, WordOrder::rows, Buffer(3 * kCols, 1.0F));
+    matrix.write(killed, {0, kCols}, WordOrder::rows, Buffer(3 * kCols, 1.0F));
   });
   kill_child(child);
   Store store(path, {.direct = false});
   const auto left = store.open("A.rb", Expect::left_open);
-  EXPECT_EQ(left->matrix()->layout().granules(), 4);
-  EXPECT_EQ(row_of(*left->matrix(), 2), numbered(kCols, 2 * kCols));
-  EXPECT_THROW(row_of(*left->matrix(), 3), StoreError);
-  EXPECT_TRUE(same_bits(row_of(*left->matrix(), 6)[0], kUnwritten));
+  EXPECT_EQ(left->matrix()->layout().granules(), granules);
+  EXPECT_EQ(row_of(*left->matrix(), done.end - 1), numbered(kCols, 2 * kCols));
+  EXPECT_THROW(row_of(*left->matrix(), killed.begin), StoreError);
+  EXPECT_TRUE(same_bits(row_of(*left->matrix(), killed.end)[0], kUnwritten));
+}
+
+TEST(StoredFile, WindowsApartHarmNoOther) {
+  using Apart = StoreFile::Use::Apart;
+  harms_no_other(Apart::windows, 0, 4);
+  for (const Index first : {0, 1, 2, 5}) {
+    harms_no_other(Apart::rows, first, 12);
+  }
 }
 
 // ---- Tables ------------------------------------------------------------------------------
