@@ -30,6 +30,9 @@ Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index wo
     return static_cast<double>(cost.flops.value());
   };
   const double all = flops_before(units);
+  if (all == 0) {
+    return share_of(units, worker, workers);
+  }
   const auto first = [&](Index of) {  // the first unit with that worker's share before it
     const double share = all * static_cast<double>(of) / static_cast<double>(workers);
     return of == workers

@@ -116,7 +116,7 @@ TEST_F(Command, EveryKeyOfARun) {
              "phases", "total",       "formula", "total_from_nothing",
              "error",  "lower_bound", "ratio",   "operands"} +
         Keys{"problem"} + (kernel.kernel->pass == Pass::product ? Keys{} : Keys{"mask", "pairs"}) +
-        (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale", "kv_heads"}
+        (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale", "kv_heads", "dv"}
                                                          : Keys{}) +
         (takes_forward ? Keys{"forward"} : Keys{}) +
         (kernel.sharing == Sharing::kv ? Keys{"sharing"} : Keys{});
