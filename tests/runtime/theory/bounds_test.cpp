@@ -27,8 +27,8 @@
 namespace redblue {
 namespace {
 
-constexpr Pass kPasses[] = {Pass::product, Pass::forward, Pass::backward, Pass::attention,
-                            Pass::gradients};
+constexpr Pass kPasses[] = {Pass::product,   Pass::forward,   Pass::backward,
+                            Pass::attention, Pass::gradients, Pass::layer};
 constexpr Sharing kSharings[] = {Sharing::none, Sharing::kv, Sharing::self};
 
 std::string words_of(const Task& task) {
@@ -102,6 +102,9 @@ Schedule schedule_of(std::string_view kernel) {
       {"gradients/score-rows", {.order = Order::two_step, .recomputes = false}},
       {"gradients/rows-keys-onepass", {.order = Order::two_step, .recomputes = true}},
       {"gradients/tiles", {.order = Order::two_step, .recomputes = false}},
+      {"layer/flash", {.order = Order::two_step, .recomputes = false}},
+      {"layer/rows-keys", {.order = Order::two_step, .recomputes = true}},
+      {"layer/tiles", {.order = Order::two_step, .recomputes = false}},
   };
   const auto found = known.find(kernel);
   return found == known.end() ? Schedule{} : found->second;
@@ -112,6 +115,7 @@ Pass pass_of(std::string_view kernel) {
          : kernel.starts_with("forward/")   ? Pass::forward
          : kernel.starts_with("attention/") ? Pass::attention
          : kernel.starts_with("gradients/") ? Pass::gradients
+         : kernel.starts_with("layer/")     ? Pass::layer
                                             : Pass::backward;
 }
 
