@@ -107,6 +107,9 @@ const std::vector<Kernel>& kernels() {
       with_masks(
           layer_of(rows_keys_gradients(), "layer/rows-keys",
                    "Q and V made before; gradients/rows-keys; then the weights' and inputs'")),
+      with_masks(
+          layer_of(gradients_score_rows(), "layer/score-rows",
+                   "Q and V made before; gradients/score-rows; then the weights' and inputs'")),
       layer_of(gradients_tiles(), "layer/tiles",
                "Q and V made before; gradients/tiles; then the weights' and inputs'"),
   };

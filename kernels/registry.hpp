@@ -44,7 +44,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
 Kernel gradients_score_rows();
 Kernel gradients_tiles();
 // The same schedule between A1 X, A3 Y and the gradients of A1, X, A3 and Y. Requires: a kernel of
-// gradients that is given O and L, and not yet one with_masks().
+// gradients that is not yet one with_masks().
 Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary);
 
 }  // namespace redblue

@@ -138,6 +138,11 @@ Problem inner(Problem problem) {
   return problem;
 }
 
+// O and L, where the kernel is given these.
+std::vector<Signature> made_before(const Kernel& gradients) {
+  return gradients.needs_forward() ? std::vector<Signature>{kO, kL} : std::vector<Signature>();
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
           const Kernel& gradients) {
   const auto [n, m, d] = plan.problem.shape;
@@ -148,8 +153,11 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     SlowMatrix V = workspace.matrix("V", m, d);
     product_phase(machine, "Q", plan.blocks, io.in("A1"), io.in("X"), Q);
     product_phase(machine, "V", plan.blocks, io.in("A3"), io.in("Y"), V);
-    Operands plain({&Q, &V, &io.in("dO"), &io.in("O"), &io.in("L")}, {&dQ, &dV});
+    Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
     plain.give("K", io.in("A2"));
+    for (const Signature& operand : made_before(gradients)) {
+      plain.give(io.in(operand.name));
+    }
     plain.take("dK", io.out("dA2"));
     Plan of_plain = plan;
     of_plain.problem = inner(plan.problem);
@@ -226,37 +234,39 @@ Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
 }  // namespace
 
 Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary) {
-  return {.name = name,
-          .summary = summary,
-          .pass = Pass::layer,
-          .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
-          .returns = {kdX, kdY, kdA1, kdA2, kdA3},
-          .kin = gradients.kin,
-          .schedule = {.code =
-                           [gradients](Machine& machine, const Plan& plan, const Operands& io,
-                                       Workspace& workspace) {
-                             code(machine, plan, io, workspace, gradients);
-                           }},
-          .formula = {.cost =
-                          [gradients](const Problem& problem, const Blocks& blocks) {
-                            return cost(problem, blocks, gradients);
-                          },
-                      .intermediates =
-                          [gradients](const Problem& problem, const Blocks& blocks) {
-                            const Words rows = Words(problem.shape.n) + problem.shape.m;
-                            return 2 * rows * problem.shape.d +
-                                   gradients.formula.intermediates(inner(problem), blocks);
-                          },
-                      .nest =
-                          [gradients](const Problem& problem, const Blocks& blocks) {
-                            return loop_nest(problem, blocks, gradients);
-                          }},
-          .fitting = {.fit =
-                          [gradients](const Problem& problem, const Memory& memory,
-                                      Objective objective) {
-                            return fit(problem, memory, objective, gradients);
-                          }},
-          .numerics = gradients.numerics};
+  Kernel layer{.name = name,
+               .summary = summary,
+               .pass = Pass::layer,
+               .operands = {kA1, kA2, kA3, kX, kY, kdO},
+               .returns = {kdX, kdY, kdA1, kdA2, kdA3},
+               .kin = gradients.kin,
+               .schedule = {.code =
+                                [gradients](Machine& machine, const Plan& plan, const Operands& io,
+                                            Workspace& workspace) {
+                                  code(machine, plan, io, workspace, gradients);
+                                }},
+               .formula = {.cost =
+                               [gradients](const Problem& problem, const Blocks& blocks) {
+                                 return cost(problem, blocks, gradients);
+                               },
+                           .intermediates =
+                               [gradients](const Problem& problem, const Blocks& blocks) {
+                                 const Words rows = Words(problem.shape.n) + problem.shape.m;
+                                 return 2 * rows * problem.shape.d +
+                                        gradients.formula.intermediates(inner(problem), blocks);
+                               },
+                           .nest =
+                               [gradients](const Problem& problem, const Blocks& blocks) {
+                                 return loop_nest(problem, blocks, gradients);
+                               }},
+               .fitting = {.fit =
+                               [gradients](const Problem& problem, const Memory& memory,
+                                           Objective objective) {
+                                 return fit(problem, memory, objective, gradients);
+                               }},
+               .numerics = gradients.numerics};
+  std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));
+  return layer;
 }
 
 }  // namespace redblue

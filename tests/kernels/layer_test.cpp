@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-constexpr std::string_view kLayers[] = {"flash", "rows-keys", "tiles"};
+constexpr std::string_view kLayers[] = {"flash", "rows-keys", "score-rows", "tiles"};
 
 TestedKernel layer(std::string_view name) {
   return tested_kernel("layer/" + std::string(name));
