@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,12 +83,17 @@ TEST(Layer, GradientsOfFactorsAgree) {
   }
 }
 
+// The operands of all kernels of a layer, with O and L.
+TestProblem layer_problem(const Shape& shape, std::uint64_t seed) {
+  return make_problem(layer("flash"), shape, seed);
+}
+
 // dX is what backward kernels return as g.
 TEST(Layer, GradientOfXIsG) {
   const Shape shape{61, 47, 13};
   for (const std::string_view name : kLayers) {
     const TestedKernel kernel = layer(name);
-    const TestProblem problem = make_problem(kernel, shape, 3);
+    const TestProblem problem = layer_problem(shape, 3);
     const Buffers found =
         run_kernel(kernel, kernel.plan(shape, kernel.least_M(shape) + 900), problem).returned;
     for (const char* other : {"backward/flash", "backward/rows"}) {
@@ -103,7 +109,7 @@ TEST(Layer, IsGradientsOfItsProducts) {
   for (const Shape& shape : {Shape{40, 31, 7}, Shape{17, 80, 16}}) {
     for (const std::string_view name : kLayers) {
       const TestedKernel kernel = layer(name);
-      const TestProblem problem = make_problem(kernel, shape, 11);
+      const TestProblem problem = layer_problem(shape, 11);
       const auto& given = problem.given;
       const Buffers found =
           run_kernel(kernel, kernel.plan(shape, 2 * kernel.least_M(shape)), problem).returned;
