@@ -102,16 +102,17 @@ const std::vector<Kernel>& kernels() {
           "gradients/rows-keys from nothing: q relative to its running mean", Start::nothing)),
       with_masks(gradients_score_rows()),
       gradients_tiles(),
-      with_masks(layer_of(flash_gradients(), "layer/flash",
-                          "Q and V made before; gradients/flash; then the weights' and inputs'")),
-      with_masks(
-          layer_of(rows_keys_gradients(), "layer/rows-keys",
-                   "Q and V made before; gradients/rows-keys; then the weights' and inputs'")),
-      with_masks(
-          layer_of(gradients_score_rows(), "layer/score-rows",
-                   "Q and V made before; gradients/score-rows; then the weights' and inputs'")),
+      with_masks(layer_of(
+          flash_gradients(), "layer/flash",
+          "gradients/flash between Q = A1 X, V = A3 Y and the gradients of these products")),
+      with_masks(layer_of(
+          rows_keys_gradients(), "layer/rows-keys",
+          "gradients/rows-keys between Q = A1 X, V = A3 Y and the gradients of these products")),
+      with_masks(layer_of(
+          gradients_score_rows(), "layer/score-rows",
+          "gradients/score-rows between Q = A1 X, V = A3 Y and the gradients of these products")),
       layer_of(gradients_tiles(), "layer/tiles",
-               "Q and V made before; gradients/tiles; then the weights' and inputs'"),
+               "gradients/tiles between Q = A1 X, V = A3 Y and the gradients of these products"),
   };
   return all;
 }
