@@ -4,7 +4,9 @@
 //   S = A1 X, h = A3 Y, f = softmax(S A2^T) by rows, O = f h, L = log of the rows' sums of
 //   exp(S A2^T); given dO: q = dO h^T, v = rowsum(f * q), p = f * (q - v), g = A1^T p A2.
 //
-// Of plain inputs, S = c Q, A2 = K, h = V; dQ = c p K, dK = p^T S, dV = f^T dO.
+// Of plain inputs, S = c Q, A2 = K, h = V; dQ = c p K, dK = p^T S, dV = f^T dO. Of a layer, c = 1,
+// Q = S, K = A2, V = h: dX = A1^T dQ, which is g, dA1 = dQ X^T, dA2 = dK, dY = A3^T dV,
+// dA3 = dV Y^T.
 
 #include <string_view>
 
@@ -27,6 +29,11 @@ inline constexpr Signature kg{"g", &Shape::d, &Shape::d, Holds::sums};
 inline constexpr Signature kdQ{"dQ", &Shape::n, &Shape::d};
 inline constexpr Signature kdK{"dK", &Shape::m, &Shape::d};
 inline constexpr Signature kdV{"dV", &Shape::m, &Shape::dv};
+inline constexpr Signature kdX{"dX", &Shape::d, &Shape::d, Holds::sums};
+inline constexpr Signature kdY{"dY", &Shape::d, &Shape::d, Holds::sums};
+inline constexpr Signature kdA1{"dA1", &Shape::n, &Shape::d};
+inline constexpr Signature kdA2{"dA2", &Shape::m, &Shape::d};
+inline constexpr Signature kdA3{"dA3", &Shape::m, &Shape::d};
 
 // What the matrices of a problem are called: `rows` is S, or c Q; values are the keys where they
 // are shared.

@@ -11,13 +11,14 @@ namespace redblue {
 namespace {
 
 template <class Matrix>
-Matrix& by_name(const std::vector<Matrix*>& matrices, std::string_view name) {
+Matrix& by_name(const std::vector<std::pair<std::string_view, Matrix*>>& matrices,
+                std::string_view name) {
   const auto found =
-      std::ranges::find_if(matrices, [&](const Matrix* matrix) { return matrix->name() == name; });
+      std::ranges::find(matrices, name, &std::pair<std::string_view, Matrix*>::first);
   if (found == matrices.end()) {
     throw ShapeMismatch("the operand " + std::string(name) + " is missing");
   }
-  return **found;
+  return *found->second;
 }
 
 std::string extents(Index rows, Index cols) {
@@ -62,7 +63,8 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
 }  // namespace
 
 std::string_view to_string(Pass pass) {
-  constexpr std::string_view names[] = {"product", "forward", "backward", "attention", "gradients"};
+  constexpr std::string_view names[] = {"product",   "forward",   "backward",
+                                        "attention", "gradients", "layer"};
   return names[static_cast<std::size_t>(pass)];
 }
 

@@ -40,18 +40,27 @@ class Operands {
  public:
   Operands() = default;
   Operands(std::initializer_list<const SlowMatrix*> given,
-           std::initializer_list<SlowMatrix*> returned)
-      : given_(given), returned_(returned) {}
-  void give(const SlowMatrix& matrix) { given_.push_back(&matrix); }
-  void take(SlowMatrix& matrix) { returned_.push_back(&matrix); }
+           std::initializer_list<SlowMatrix*> returned) {
+    for (const SlowMatrix* matrix : given) {
+      give(*matrix);
+    }
+    for (SlowMatrix* matrix : returned) {
+      take(*matrix);
+    }
+  }
+  // By its own name; or under another, which must outlive these.
+  void give(const SlowMatrix& matrix) { give(matrix.name(), matrix); }
+  void take(SlowMatrix& matrix) { take(matrix.name(), matrix); }
+  void give(std::string_view name, const SlowMatrix& matrix) { given_.emplace_back(name, &matrix); }
+  void take(std::string_view name, SlowMatrix& matrix) { returned_.emplace_back(name, &matrix); }
 
   // Throws: ShapeMismatch naming the operand that is missing.
   [[nodiscard]] const SlowMatrix& in(std::string_view name) const;
   [[nodiscard]] SlowMatrix& out(std::string_view name) const;
 
  private:
-  std::vector<const SlowMatrix*> given_;
-  std::vector<SlowMatrix*> returned_;
+  std::vector<std::pair<std::string_view, const SlowMatrix*>> given_;
+  std::vector<std::pair<std::string_view, SlowMatrix*>> returned_;
 };
 
 // What a plan's blocks are chosen for.

@@ -41,8 +41,8 @@ enum class Sharing : std::uint8_t { none, kv, self };
 enum class Inputs : std::uint8_t { weighted, plain };
 
 // What is computed: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO; O and L of Q, K,
-// V; dQ, dK, dV of these and dO.
-enum class Pass : std::uint8_t { product, forward, backward, attention, gradients };
+// V; dQ, dK, dV of these and dO; of A1, A2, A3, X, Y and dO the gradients of all but dO.
+enum class Pass : std::uint8_t { product, forward, backward, attention, gradients, layer };
 
 std::string_view to_string(Pass pass);
 constexpr Inputs inputs_of(Pass pass) {
@@ -53,7 +53,7 @@ constexpr Pass forward_of(Pass pass) {
   return inputs_of(pass) == Inputs::plain ? Pass::attention : Pass::forward;
 }
 constexpr bool is_backward(Pass pass) {
-  return pass == Pass::backward || pass == Pass::gradients;
+  return pass == Pass::backward || pass == Pass::gradients || pass == Pass::layer;
 }
 
 struct Problem {

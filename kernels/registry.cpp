@@ -33,6 +33,17 @@ Kernel plain(Kernel kernel, std::string_view name, std::string_view summary) {
   return kernel;
 }
 
+Kernel flash_gradients() {
+  return plain(backward_flash(), "gradients/flash",
+               "FlashAttention's loops: column blocks stay, dQ is read and written once for each");
+}
+
+Kernel rows_keys_gradients() {
+  return gradients_rows_keys("gradients/rows-keys",
+                             "two passes: rows of Q, dO and dQ stay, then keys, values, dK and dV",
+                             Start::given);
+}
+
 }  // namespace
 
 const std::vector<Kernel>& kernels() {
@@ -84,17 +95,24 @@ const std::vector<Kernel>& kernels() {
       backward_tiles(),
       backward_tiles_sqp(),
       backward_tiles_sq(),
-      with_masks(plain(
-          backward_flash(), "gradients/flash",
-          "FlashAttention's loops: column blocks stay, dQ is read and written once for each")),
-      with_masks(gradients_rows_keys(
-          "gradients/rows-keys",
-          "two passes: rows of Q, dO and dQ stay, then keys, values, dK and dV", Start::given)),
+      with_masks(flash_gradients()),
+      with_masks(rows_keys_gradients()),
       with_masks(gradients_rows_keys(
           "gradients/rows-keys-onepass",
           "gradients/rows-keys from nothing: q relative to its running mean", Start::nothing)),
       with_masks(gradients_score_rows()),
       gradients_tiles(),
+      with_masks(layer_of(
+          flash_gradients(), "layer/flash",
+          "gradients/flash between Q = A1 X, V = A3 Y and the gradients of these products")),
+      with_masks(layer_of(
+          rows_keys_gradients(), "layer/rows-keys",
+          "gradients/rows-keys between Q = A1 X, V = A3 Y and the gradients of these products")),
+      with_masks(layer_of(
+          gradients_score_rows(), "layer/score-rows",
+          "gradients/score-rows between Q = A1 X, V = A3 Y and the gradients of these products")),
+      layer_of(gradients_tiles(), "layer/tiles",
+               "gradients/tiles between Q = A1 X, V = A3 Y and the gradients of these products"),
   };
   return all;
 }

@@ -1,7 +1,8 @@
 #pragma once
 // What makes each kernel: a line here, and one in the list of registry.cpp. backward/rows-q is in
 // kernels/backward/rows_q.cpp. A variant without a file is in that of the name it extends: rows-w
-// in rows.cpp, stationary-a in stationary.cpp. The points of a family are lines of the list alone.
+// in rows.cpp, stationary-a in stationary.cpp. The points of a family are lines of the list alone,
+// as are attention/NAME, gradients/flash and layer/NAME, which are made of other kernels.
 
 #include <cstdint>
 #include <string_view>
@@ -42,5 +43,8 @@ Kernel backward_tiles_sq();
 Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Start start);
 Kernel gradients_score_rows();
 Kernel gradients_tiles();
+// The same schedule between A1 X, A3 Y and the gradients of A1, X, A3 and Y. Requires: a kernel of
+// gradients that is not yet one with_masks().
+Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary);
 
 }  // namespace redblue

@@ -114,6 +114,7 @@ const std::vector<Room>& rooms() {
         {"kernels/forward", &kernels(), kernel},
         {"kernels/backward", &kernels(), kernel},
         {"kernels/gradients", &kernels(), kernel},
+        {"kernels/layer", &kernels(), kernel},
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},

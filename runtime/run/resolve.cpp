@@ -235,7 +235,9 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
 KernelName requested_kernel(const Request& request) {
   if (const AutoName* name = find_auto(request.kernel)) {
     const std::string problem(to_string(name->pass));
-    return {&find_kernel(problem + (name->pass == Pass::gradients ? "/flash" : "/rows")),
+    return {&find_kernel(problem + (name->pass == Pass::gradients || name->pass == Pass::layer
+                                        ? "/flash"
+                                        : "/rows")),
             request.sharing};
   }
   auto name = parse_kernel_name(request.kernel);
@@ -405,8 +407,8 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   asked.problem = kernel.kernel->with_inputs(asked.problem);
   if (request.softmax_scale && asked.problem.inputs == Inputs::weighted) {
     throw RequestError(
-        fmt::format("{} {}: {} has no softmax scale (X scales the scores of forward and "
-                    "backward); attention/* and gradients/* have",
+        fmt::format("{} {}: {} has no softmax scale (X scales the scores of forward, "
+                    "backward and layer); attention/* and gradients/* have",
                     request.said("--softmax-scale"), *request.softmax_scale, request.kernel));
   }
   asked.problem.softmax_scale = request.softmax_scale;

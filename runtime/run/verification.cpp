@@ -106,6 +106,14 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
         widen(reference.dV, other.dV);
       }
     }
+    if (kernel.pass == Pass::layer) {
+      LayerReference layer = evaluate_layer(problem, reference);
+      exact["dX"] = reference.g;
+      exact["dA2"] = reference.dK;
+      exact["dA1"] = std::move(layer.dA1);
+      exact["dA3"] = std::move(layer.dA3);
+      exact["dY"] = std::move(layer.dY);
+    }
     exact["O"] = std::move(reference.O);
     exact["L"] = std::move(reference.L);
     exact["g"] = std::move(reference.g);

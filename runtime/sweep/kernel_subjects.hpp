@@ -1,7 +1,7 @@
 #pragma once
 // redblue's kernels as subjects of a gate or a sweep. Their parameters: n, m, d, M, threads, heads,
-// of attention and gradients those of keys, prefetch, the place of the slow store, for backward and
-// gradients whether O and L are given, and the sharing.
+// of attention and gradients those of keys, prefetch, the place of the slow store, for backward,
+// gradients and layer whether O and L are given, and the sharing.
 
 #include <functional>
 #include <string>

@@ -115,6 +115,8 @@ Words compulsory(const Task& task) {
       return sources + dv * n + n;
     case Pass::gradients:  // dO is read
       return sources + live * dv + gradients(task.problem);
+    case Pass::layer:  // of both weights, too
+      return sources + 2 * square + queries + gradients(task.problem) + 2 * Words(d) * d;
     default:
       return sources + 2 * square + Words(d) * d + queries;
   }
@@ -235,6 +237,40 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
                     .recomputation = false});
 }
 
+// dX is g, beside which the other results are written. And what holds for dQ, dK and dV: their sums
+// may be used up, for dA1, dA2 and dA3.
+void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
+  const auto [n, m, d] = task.problem.shape;
+  const Index M = task.memory.M;
+  const auto first = std::ssize(bounds);
+  add_backward_bounds(task, bounds);
+  const Words others = gradients(task.problem) + Words(d) * d;  // than dX
+  std::for_each(bounds.begin() + first, bounds.end(),
+                [&](Bound& bound) { bound.words = (Words(bound.words) + others).value(); });
+  if (task.problem.sharing == Sharing::self) {
+    return;
+  }
+  const bool shared = task.problem.sharing == Sharing::kv;
+  const Real pairs = pairs_of(task.problem);
+  const Real kappa = shared ? std::sqrt(2.0L) : 1;
+  const Products four{.work = 4 * pairs * real(d), .kappa = kappa, .per_creation = kappa};
+  const Real written = real(others.value()) + real(d) * real(d);
+  const Real of_keys = 2 * real(m) * real(d);
+  const Real of_queries = real(n) * real(d);
+  bounds.push_back({.name = "four products, two-step",
+                    .words = below(four.events(M, d) + written, 2 * pairs + of_keys),
+                    .order = Order::two_step});
+  bounds.push_back(
+      {.name = "gradients' pairs, two-step",
+       .words = below(moves_of_pairs(pairs, shared ? 16 : 32, M, d) + written, of_keys),
+       .order = Order::two_step});
+  bounds.push_back({.name = "gradients' pairs, each p once",
+                    .words = below(moves_of_pairs(pairs, shared ? 24 : 48, M, d) + written,
+                                   of_keys + of_queries),
+                    .order = Order::two_step,
+                    .recomputation = false});
+}
+
 // The paper's two expressions, each without its constant, with n m in place of n^2 and min(n, m) in
 // place of n. Nothing if an expression passes 63 bits: no bound of a count rests on it.
 struct Asymptotic {
@@ -266,6 +302,10 @@ std::vector<Bound> all_bounds(const Task& task) {
   }
   if (task.pass == Pass::gradients) {
     add_gradients_bounds(task, bounds);
+    return bounds;
+  }
+  if (task.pass == Pass::layer) {
+    add_layer_bounds(task, bounds);
     return bounds;
   }
   const bool backward = task.pass == Pass::backward;

@@ -56,7 +56,8 @@ struct AutoName {
 inline constexpr AutoName kAuto[] = {{"forward/auto", Pass::forward},
                                      {"backward/auto", Pass::backward},
                                      {"attention/auto", Pass::attention},
-                                     {"gradients/auto", Pass::gradients}};
+                                     {"gradients/auto", Pass::gradients},
+                                     {"layer/auto", Pass::layer}};
 // Null where it is not one of these.
 const AutoName* find_auto(std::string_view name);
 

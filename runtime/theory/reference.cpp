@@ -1167,6 +1167,65 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   return Evaluation(input, chains).run();
 }
 
+namespace {
+
+// A matrix that a kernel has made, with the bounds of its errors; and one that is given.
+Matrix matrix(const std::vector<double>& words, Index rows, Index cols) {
+  Matrix result(rows, cols);
+  result.words = words;
+  return result;
+}
+
+// C = A B, of which A, or B, has errors that its product carries on, as many roundings as it is
+// deep, and what underflows.
+template <class Times>
+Bounded product_of(const Bounded& made, Index rows, Index cols, double depth, const Times& times) {
+  const Matrix value = matrix(made.value, rows, cols);
+  const Matrix bound = carried(value, matrix(made.bound, rows, cols), depth);
+  Matrix expected = matrix(made.expected, rows, cols);
+  const double rounded = independent(depth);
+  for (std::size_t k = 0; k < expected.words.size(); ++k) {
+    expected.words[k] += rounded * std::abs(value.words[k]);
+  }
+  const auto lost = [&](Matrix of) {
+    return map(of, [&](double x) { return x + 2 * depth * kTiny; });
+  };
+  Result result;
+  result.value = times(value, false);
+  result.bound = lost(times(bound, true));
+  result.expected = lost(times(expected, true));
+  return bounded(result);
+}
+
+}  // namespace
+
+LayerReference evaluate_layer(const AttentionInput& input, const Reference& reference) {
+  const auto [n, m, d] = input.shape;
+  const auto of_size = [](const Bounded& of, Index words) {
+    return std::ssize(of.value) == words && std::ssize(of.bound) == words &&
+           std::ssize(of.expected) == words;
+  };
+  require(has(input.X, d * d) && has(input.Y, d * d) && has(input.A3, m * d), "A3, X and Y");
+  require(of_size(reference.dQ, n * d) && of_size(reference.dV, m * d), "dQ and dV are known");
+  const Index width = d;
+  const auto times_transposed = [width](std::span<const float> W) {
+    const Matrix right = transposed(matrix(W, 0, width, width));
+    return [right, size = abs(right)](const Matrix& A, bool sizes) {
+      return product(A, sizes ? size : right);
+    };
+  };
+  const Matrix A3 = matrix(input.A3, 0, m, d);
+  const auto A3_times = [&](const Matrix& B, bool sizes) {
+    Matrix C(width, width);
+    add_transposed_product(sizes ? abs(A3) : A3, B, C);
+    return C;
+  };
+  const auto depth = static_cast<double>(d);
+  return {.dA1 = product_of(reference.dQ, n, d, depth, times_transposed(input.X)),
+          .dA3 = product_of(reference.dV, m, d, depth, times_transposed(input.Y)),
+          .dY = product_of(reference.dV, m, d, static_cast<double>(m), A3_times)};
+}
+
 // Values, bounds and expected errors, their squares and transposes, as measured over thin, wide and
 // square problems.
 Words evaluation_bytes(const Shape& shape) {

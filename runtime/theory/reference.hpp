@@ -84,6 +84,15 @@ struct Chains {
 // recentred.
 [[nodiscard]] Reference evaluate(const AttentionInput& input, Chains chains);
 
+// The gradients of a layer beside dX, which is g, and dA2, which is dK. Products are summed in any
+// order.
+struct LayerReference {
+  Bounded dA1, dA3, dY;  // dQ X^T, dV Y^T, A3^T dV
+};
+// Throws: ShapeMismatch unless it is a reference of this input, which has X and Y, with dQ and dV.
+[[nodiscard]] LayerReference evaluate_layer(const AttentionInput& input,
+                                            const Reference& reference);
+
 // About the most memory, in bytes, that evaluate() takes for its matrices and the reference.
 [[nodiscard]] Words evaluation_bytes(const Shape& shape);
 

@@ -265,6 +265,19 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   };
   const MovedWords<N> W{0, n * d};
 
+  // Q and V; gradients of these with the words of V; and dX with dA1, dY with dA3: with X and dX in
+  // fast memory each row of A1, dQ and dA1 moves once, else dQ passes in both products.
+  if (kernel.starts_with("layer/")) {
+    const std::string gradients = "gradients/" + std::string(kernel.substr(6));
+    const auto of_projection = [&](const std::string& weight, const std::string& rows_of, N rows) {
+      return blocks.contains(weight + ".Br")
+                 ? MovedWords<N>{2 * rows * d + d * d, rows * d + d * d}
+                 : product(weight, d, d, rows) + product(rows_of, rows, d, d);
+    };
+    return product("Q", n, d, d) + product("V", m, d, d) +
+           moved_without_weights<N>(gradients, shape, blocks) + of_projection("dX", "dA1", n) +
+           of_projection("dY", "dA3", m);
+  }
   if (kernel == "forward/tiles" || kernel == "forward/tiles-shared") {
     const N T = over(d, "O.cols");
     return product("S", n, d, d) + measured() + product("h", m, d, d) +
@@ -405,6 +418,10 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   }
   if (kernel == "attention/tiles") {
     return scores + elementwise_by_contract("forward/tiles", of_values, blocks);
+  }
+  // Nothing but products besides; c = 1 meets what c does.
+  if (kernel.starts_with("layer/")) {
+    return elementwise_by_contract("gradients/" + std::string(kernel.substr(6)), shape, blocks);
   }
   if (kernel == "gradients/flash") {  // and c each word of dK
     return 2 * m * d + elementwise_by_contract("backward/flash", of_values, blocks);

@@ -164,6 +164,9 @@ TEST(EveryKernelsFlops, AreItsProducts) {
       {"backward/naive", projections + 3 * pair + 2 * m * d * d},
       {"backward/small", projections + 3 * pair + 2 * m * d * d},
       {"backward/flash", projections + 5 * pair + 2 * n * d * d},
+      {"layer/flash", 3 * projections + 5 * pair},
+      {"layer/rows-keys", 3 * projections + 7 * pair},
+      {"layer/tiles", 3 * projections + 5 * pair},
   };
   for (const auto& [name, flops] : expected) {
     const TestedKernel kernel = tested_kernel(name);

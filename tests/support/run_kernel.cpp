@@ -43,10 +43,11 @@ AttentionInput attention(const TestProblem& problem) {
           .mask = problem.mask};
 }
 
-Bounded exact(std::string_view name, const Reference& reference) {
+Bounded exact(std::string_view name, const Reference& reference, const LayerReference& layer) {
   const std::pair<std::string_view, const Bounded&> known[] = {
-      {"O", reference.O},   {"L", reference.L},   {"g", reference.g},
-      {"dQ", reference.dQ}, {"dK", reference.dK}, {"dV", reference.dV}};
+      {"O", reference.O},   {"L", reference.L},   {"g", reference.g},  {"dQ", reference.dQ},
+      {"dK", reference.dK}, {"dV", reference.dV}, {"dX", reference.g}, {"dA2", reference.dK},
+      {"dA1", layer.dA1},   {"dA3", layer.dA3},   {"dY", layer.dY}};
   for (const auto& [operand, value] : known) {
     if (operand == name) {
       return value;
@@ -189,14 +190,17 @@ Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem&
     return function == nullptr ? 0.0
                                : static_cast<double>(function(plan.problem, plan.blocks).value());
   };
-  const Reference reference = evaluate(
-      attention(problem), {.g = number(kernel.kernel->numerics.chain),
-                           .rescales = number(kernel.kernel->numerics.rescales),
-                           .X_meets_keys = kernel.kernel->numerics.X_meets_keys,
-                           .Y_meets_rows = kernel.kernel->Y_meets_rows(plan.problem),
-                           .recentred_blocks = number(kernel.kernel->numerics.recentred_blocks)});
+  const AttentionInput input = attention(problem);
+  const Reference reference =
+      evaluate(input, {.g = number(kernel.kernel->numerics.chain),
+                       .rescales = number(kernel.kernel->numerics.rescales),
+                       .X_meets_keys = kernel.kernel->numerics.X_meets_keys,
+                       .Y_meets_rows = kernel.kernel->Y_meets_rows(plan.problem),
+                       .recentred_blocks = number(kernel.kernel->numerics.recentred_blocks)});
+  const LayerReference layer =
+      kernel.kernel->pass == Pass::layer ? evaluate_layer(input, reference) : LayerReference();
   for (const Signature& operand : kernel.returns) {
-    hold(std::string(operand.name), exact(operand.name, reference));
+    hold(std::string(operand.name), exact(operand.name, reference, layer));
   }
   return verdict;
 }

@@ -92,7 +92,7 @@ TEST_F(MaskOption, TakesThreadsAndHeads) {
 // pairs.
 TEST_F(MaskOption, IsPlannedAndBounded) {
   const std::string size = " --n 4096 --d 64 --M 16K --mask causal";
-  for (const std::string pass : {"forward", "backward", "attention", "gradients"}) {
+  for (const std::string pass : {"forward", "backward", "attention", "gradients", "layer"}) {
     SCOPED_TRACE(pass);
     const Json plan = json("plan --problem " + pass + size);
     EXPECT_EQ(plan["mask"]["pairs"], 4096 * 4097 / 2);

@@ -31,7 +31,7 @@ std::string in_words(const std::vector<Signature>& operands) {
 std::string list_text(const std::optional<Shape>& shape) {
   const auto line = [&](const auto& name, const auto& given, const auto& returns, const auto& least,
                         const auto& summary) {
-    return fmt::format("{:<29} {:<24} {:<12} {}{}\n", name, given, returns,
+    return fmt::format("{:<29} {:<24} {:<17} {}{}\n", name, given, returns,
                        shape ? fmt::format("{:>14}  ", least) : "", summary);
   };
   std::string text = line("kernel", "given", "returns", "least M", "summary");

@@ -268,8 +268,8 @@ Objective ObjectiveOption::get() const {
 
 ProblemOptions::ProblemOptions(CLI::App& app)
     : kernel_(app, "kernel",
-              "a kernel of `redblue list`, or forward/auto, backward/auto, attention/auto or "
-              "gradients/auto: the first of `redblue plan`"),
+              "a kernel of `redblue list`, or forward/auto, backward/auto, attention/auto, "
+              "gradients/auto or layer/auto: the first of `redblue plan`"),
       shape_(app),
       M_(app),
       blocks_(app, "--blocks",

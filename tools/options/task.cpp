@@ -58,26 +58,27 @@ TaskOptions::TaskOptions(CLI::App& app)
     : shape_(app),
       heads_(app),
       M_(app),
-      problem_(app, "--problem", "product, forward, backward, attention or gradients; backward",
-               "PASS"),
+      problem_(app, "--problem",
+               "product, forward, backward, attention, gradients or layer; backward", "PASS"),
       sharing_(app, "--sharing",
                "sources that are one matrix: none; kv: A2 = A3, or K = V; self: queries, too; none",
                "WHICH"),
-      given_(app, "--given", "what backward and gradients start from: nothing; OL: O and L; OL",
-             "WHAT"),
+      given_(app, "--given",
+             "what backward, gradients and layer start from: nothing; OL: O and L; OL", "WHAT"),
       dv_(app),
       mask_(app) {}
 
 Task TaskOptions::kind() const {
   Task task;
   task.pass = choose(
-      problem_, {Pass::product, Pass::forward, Pass::backward, Pass::attention, Pass::gradients},
+      problem_,
+      {Pass::product, Pass::forward, Pass::backward, Pass::attention, Pass::gradients, Pass::layer},
       Pass::backward);
   task.problem.sharing =
       choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
   if (!is_backward(task.pass)) {
-    refuse(given_, "only --problem backward and gradients start from O and L");
+    refuse(given_, "only --problem backward, gradients and layer start from O and L");
   }
   if (task.pass == Pass::product) {
     refuse(sharing_, "a product has no sources to share");

@@ -26,7 +26,8 @@ Point point_of(const std::string& kernel, Index n, Index m, Index d, Index M,
   arguments.set("m", m);
   arguments.set("d", d);
   arguments.set("M", M);
-  if (kernel.starts_with("backward/") || kernel.starts_with("gradients/")) {
+  if (kernel.starts_with("backward/") || kernel.starts_with("gradients/") ||
+      kernel.starts_with("layer/")) {
     arguments.set("given", given);
   }
   return {kernel, complete(*subject, arguments)};

@@ -27,8 +27,8 @@
 namespace redblue {
 namespace {
 
-constexpr Pass kPasses[] = {Pass::product, Pass::forward, Pass::backward, Pass::attention,
-                            Pass::gradients};
+constexpr Pass kPasses[] = {Pass::product,   Pass::forward,   Pass::backward,
+                            Pass::attention, Pass::gradients, Pass::layer};
 constexpr Sharing kSharings[] = {Sharing::none, Sharing::kv, Sharing::self};
 
 std::string words_of(const Task& task) {
@@ -102,6 +102,10 @@ Schedule schedule_of(std::string_view kernel) {
       {"gradients/score-rows", {.order = Order::two_step, .recomputes = false}},
       {"gradients/rows-keys-onepass", {.order = Order::two_step, .recomputes = true}},
       {"gradients/tiles", {.order = Order::two_step, .recomputes = false}},
+      {"layer/flash", {.order = Order::two_step, .recomputes = false}},
+      {"layer/rows-keys", {.order = Order::two_step, .recomputes = true}},
+      {"layer/score-rows", {.order = Order::two_step, .recomputes = false}},
+      {"layer/tiles", {.order = Order::two_step, .recomputes = false}},
   };
   const auto found = known.find(kernel);
   return found == known.end() ? Schedule{} : found->second;
@@ -112,6 +116,7 @@ Pass pass_of(std::string_view kernel) {
          : kernel.starts_with("forward/")   ? Pass::forward
          : kernel.starts_with("attention/") ? Pass::attention
          : kernel.starts_with("gradients/") ? Pass::gradients
+         : kernel.starts_with("layer/")     ? Pass::layer
                                             : Pass::backward;
 }
 
@@ -367,6 +372,9 @@ TEST(Bounds, Compulsory) {
   EXPECT_EQ(compulsory(Pass::forward, shape, Sharing::kv), 15 + 21 + 9 + 9 + 15 + 5);
   EXPECT_EQ(compulsory(Pass::backward, shape), 15 + 21 + 21 + 9 + 9 + 15 + 9);
   EXPECT_EQ(compulsory(Pass::backward, shape, Sharing::kv), 15 + 21 + 9 + 9 + 15 + 9);
+  EXPECT_EQ(compulsory(Pass::layer, shape), 2 * (15 + 21 + 21 + 9 + 9) + 15);
+  EXPECT_EQ(compulsory(Pass::layer, shape, Sharing::kv), 2 * (15 + 21 + 9 + 9) + 15);
+  EXPECT_EQ(compulsory(Pass::layer, {5, 5, 3}, Sharing::self), 2 * (15 + 9 + 9) + 15);
   EXPECT_EQ(compulsory(Pass::forward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 5);
   EXPECT_EQ(compulsory(Pass::backward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 9);
   // Naive kernels move them and no more.
@@ -417,6 +425,22 @@ TEST(Bounds, PairsInIntegers) {
       {Pass::gradients, Sharing::none, "pairs, each p once", 48},
       {Pass::gradients, Sharing::kv, "pairs, each p once", 24},
       {Pass::gradients, Sharing::self, "pairs, each p once", 8},
+      {Pass::layer, Sharing::none, "pairs", 16},
+      {Pass::layer, Sharing::kv, "pairs", 8},
+      {Pass::layer, Sharing::none, "pairs, two-step", 24},
+      {Pass::layer, Sharing::none, "gradients' pairs, two-step", 32},
+      {Pass::layer, Sharing::kv, "gradients' pairs, two-step", 16},
+      {Pass::layer, Sharing::none, "gradients' pairs, each p once", 48},
+      {Pass::layer, Sharing::kv, "gradients' pairs, each p once", 24},
+  };
+  // The results of a layer, less the sums that are used up.
+  const auto beside_of_layer = [](Sharing sharing, std::string_view name, Index nd, Index dd) {
+    const Index results = (sharing == Sharing::none ? 3 : 2) * nd + 2 * dd;
+    const Index used_up = name == "pairs"                        ? 0
+                          : name == "pairs, two-step"            ? nd
+                          : name == "gradients' pairs, two-step" ? 2 * nd
+                                                                 : 3 * nd;
+    return results - used_up;
   };
   for (const auto& [pass, sharing, name, K] : cases) {
     for (const auto& [n, d, M] :
@@ -427,6 +451,7 @@ TEST(Bounds, PairsInIntegers) {
           : pass == Pass::forward ? n
           : pass == Pass::gradients
               ? (name == std::string("pairs") && sharing != Sharing::self ? n * d : 0)
+          : pass == Pass::layer          ? beside_of_layer(sharing, name, n * d, d * d)
           : name == std::string("pairs") ? d * d
                                          : d * d - n * d;
       const double exact = best(n * n, K, M, d) + static_cast<double>(beside);
@@ -484,6 +509,10 @@ TEST(Bounds, ProductsOverAllLengths) {
       {Pass::gradients, Sharing::kv, "scores", 2, 1, 0, 2, 2, 0, 0},
       {Pass::gradients, Sharing::none, "four products", 4, 1, 1, 2, 1, 0, 0},
       {Pass::gradients, Sharing::kv, "four products", 4, root2, root2, 2, 1, 0, 0},
+      {Pass::layer, Sharing::none, "scores", 2, 1, 0, 2, 3, 0, 2},
+      {Pass::layer, Sharing::none, "three products, two-step", 3, 1, 1, 2, 2, 0, 2},
+      {Pass::layer, Sharing::none, "four products, two-step", 4, 1, 1, 2, 1, 0, 2},
+      {Pass::layer, Sharing::kv, "four products, two-step", 4, root2, root2, 2, 0, 0, 2},
   };
   int above_0 = 0;
   for (const auto& [pass, sharing, name, products, kappa, limit, free, n_d, n_1, d_d] : cases) {

@@ -90,7 +90,8 @@ TEST(MaskedBounds, AreReachedByWindows) {
 TEST(MaskedBounds, OfNoPairs) {
   for (const auto& [pass, words] :
        {std::pair(Pass::forward, 7 * 3 + 7), std::pair(Pass::attention, 7 * 3 + 7),
-        std::pair(Pass::backward, 3 * 3), std::pair(Pass::gradients, 7 * 3 + 2 * 5 * 3)}) {
+        std::pair(Pass::backward, 3 * 3), std::pair(Pass::gradients, 7 * 3 + 2 * 5 * 3),
+        std::pair(Pass::layer, 7 * 3 + 2 * 5 * 3 + 2 * 3 * 3)}) {
     Task task{.pass = pass, .problem = Problem(7, 5, 3), .memory = 100};
     task.problem.mask = Mask::prefix(7, 5, 0);
     EXPECT_EQ(largest(lower_bounds(task)).words, words);

@@ -41,9 +41,9 @@ Index words_for(const TestedKernel& kernel, const Task& task, Index forward) {
 
 Index fewest(const Task& task) {
   Index forward = 0;
-  if (task.pass == Pass::backward || task.pass == Pass::gradients) {
+  if (is_backward(task.pass)) {
     Task before = task;
-    before.pass = task.pass == Pass::backward ? Pass::forward : Pass::attention;
+    before.pass = task.pass == Pass::gradients ? Pass::attention : Pass::forward;
     forward = fewest(before);
   }
   Index least = std::numeric_limits<Index>::max();

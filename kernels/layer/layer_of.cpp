@@ -1,0 +1,272 @@
+// Kernels of a whole layer out of those of dQ, dK and dV. Q = A1 X and V = A3 Y are made in phases
+// Q and V, and go to the slow store, with K = A2 the kernel makes dQ, dA2 and dV, and of dQ and dV
+// come the gradients of what they were made of, in phases dX and dY.
+//
+// Of C = A W with r rows, where dC is known: dW = A^T dC and dA = dC W^T. Where there is room, W
+// and the sum dW stay, and rows of dC, dA and A pass:
+//
+//   reads   2 r d + d^2;   writes  r d + d^2;   peak  2 d^2 + 2 d Br
+//
+// Else these are two products, which read dC twice.
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
+#include "kernels/parts/stationary.hpp"
+#include "kernels/registry.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/workspace.hpp"
+
+namespace redblue {
+namespace {
+
+// C = A W, and the gradients of these.
+struct Projection {
+  std::string_view C, A, W, dC, dA, dW;
+  Index Shape::*row_count;
+
+  [[nodiscard]] Index rows(const Shape& shape) const { return shape.*row_count; }
+};
+constexpr Projection kProjections[] = {{"Q", "A1", "X", "dQ", "dA1", "dX", &Shape::n},
+                                       {"V", "A3", "Y", "dV", "dA3", "dY", &Shape::m}};
+
+ProductShape forward_extents(const Projection& of, const Shape& shape) {
+  return {.rows = of.rows(shape), .cols = shape.d, .depth = shape.d};
+}
+ProductShape weight_extents(const Projection& of, const Shape& shape) {
+  return {.rows = shape.d, .cols = shape.d, .depth = of.rows(shape)};
+}
+
+// The rows that pass while W and dW stay.
+std::string together(const Projection& of) {
+  return std::string(of.dW) + ".Br";
+}
+
+Words peak_together(Index d, Words rows) {
+  return 2 * Words(d) * d + 2 * Words(d) * rows;
+}
+
+void plan_gradients(const Projection& of, const Shape& shape, Index M, Objective objective,
+                    Blocks& blocks) {
+  const Index d = shape.d;
+  const Index rows = of.rows(shape);
+  const auto fits = [&](Index tried) { return peak_together(d, tried) <= Words(M); };
+  if (fits(1)) {
+    blocks.add(together(of), even(rows, largest(rows, fits)));
+  } else {
+    plan_product(of.dW, weight_extents(of, shape), M, objective, blocks);
+    plan_product(of.dA, forward_extents(of, shape), M, objective, blocks);
+  }
+}
+
+std::vector<PhaseCost> gradients_cost(const Projection& of, const Shape& shape,
+                                      const Blocks& blocks) {
+  if (!blocks.contains(together(of))) {
+    return {product_phase_cost(of.dW, weight_extents(of, shape), blocks),
+            product_phase_cost(of.dA, forward_extents(of, shape), blocks)};
+  }
+  const Words d = shape.d;
+  const Words rows = of.rows(shape);
+  return {{.path = std::string(of.dW),
+           .reads = 2 * rows * d + d * d,
+           .writes = rows * d + d * d,
+           .peak = peak_together(shape.d, std::min(rows, Words(blocks[together(of)]))),
+           .flops = 4 * rows * d * d}};
+}
+
+void gradients_nest(NestWriter& nest, const Projection& of, const Shape& shape,
+                    const Blocks& blocks) {
+  const std::string W_T = std::string(of.W) + "^T";
+  const std::string A_T = std::string(of.A) + "^T";
+  if (!blocks.contains(together(of))) {
+    product_phase_nest(nest, {of.dW, A_T, of.dC}, weight_extents(of, shape), blocks);
+    product_phase_nest(nest, {of.dA, of.dC, W_T}, forward_extents(of, shape), blocks);
+    return;
+  }
+  const Index d = shape.d;
+  const NestLoop I("I", "rows", of.rows(shape), blocks[together(of)]);
+  const NestTile W(of.W, d, d), dW(of.dW, d, d);
+  const NestTile A(of.A, I, d), dA(of.dA, I, d), dC(of.dC, I, d);
+  nest.phase(of.dW, [&] {
+    nest.read({W});
+    nest.loop(I, {W, dW}, [&] {
+      nest.step(dA.text() + " = " + dC.text() + " " + W_T, {dC}, {dA});
+      nest.step(std::string(of.dW) + " += " + A.text() + "^T " + dC.text(), {A});
+    });
+    nest.write({dW});
+  });
+}
+
+void make_gradients(Machine& machine, const Projection& of, const Blocks& by, const Operands& io,
+                    const SlowMatrix& dC) {
+  const SlowMatrix& A = io.in(of.A);
+  const SlowMatrix& W = io.in(of.W);
+  SlowMatrix& dA = io.out(of.dA);
+  SlowMatrix& dW = io.out(of.dW);
+  if (!by.contains(together(of))) {
+    product_phase(machine, of.dW, by, transposed(A), dC, dW);
+    product_phase(machine, of.dA, by, dC, transposed(W), dA);
+    return;
+  }
+  const Phase phase(machine, of.dW);
+  const Tile w_t = machine.read(transposed(W.whole()));           // W^T (d, d)
+  Tile dw = machine.initialize(dW.name(), dW.rows(), dW.cols());  // dW (d, d)
+  for (const Range I : blocks(A.rows(), by[together(of)])) {
+    const Tile dc = machine.read(dC.row_block(I));  // dC_I (r, d)
+    {
+      Tile da = machine.initialize(dA.name(), I.size(), dA.cols());  // dA_I (r, d)
+      multiply_add(dc, w_t, da);
+      machine.write(da, dA.row_block(I));
+    }
+    const Tile a = machine.read(A.row_block(I));  // A_I (r, d)
+    multiply_add(transposed(a), dc, dw);
+  }
+  machine.write(dw, dW.whole());
+}
+
+// Of Q, K = A2 and V as they are: scores have no factor.
+Problem inner(Problem problem) {
+  problem.inputs = Inputs::plain;
+  problem.softmax_scale = 1;
+  return problem;
+}
+
+// O and L, where the kernel is given these.
+std::vector<Signature> made_before(const Kernel& gradients) {
+  return gradients.needs_forward() ? std::vector<Signature>{kO, kL} : std::vector<Signature>();
+}
+
+void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
+          const Kernel& gradients) {
+  const auto [n, m, d] = plan.problem.shape;
+  SlowMatrix dQ = workspace.matrix("dQ", n, d);
+  SlowMatrix dV = workspace.matrix("dV", m, d);
+  {
+    SlowMatrix Q = workspace.matrix("Q", n, d);
+    SlowMatrix V = workspace.matrix("V", m, d);
+    product_phase(machine, "Q", plan.blocks, io.in("A1"), io.in("X"), Q);
+    product_phase(machine, "V", plan.blocks, io.in("A3"), io.in("Y"), V);
+    Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
+    plain.give("K", io.in("A2"));
+    for (const Signature& operand : made_before(gradients)) {
+      plain.give(io.in(operand.name));
+    }
+    plain.take("dK", io.out("dA2"));
+    Plan of_plain = plan;
+    of_plain.problem = inner(plan.problem);
+    gradients.schedule.code(machine, of_plain, plain, workspace);
+  }
+  make_gradients(machine, kProjections[0], plan.blocks, io, dQ);
+  make_gradients(machine, kProjections[1], plan.blocks, io, dV);
+}
+
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, const Kernel& gradients) {
+  const Shape& shape = problem.shape;
+  std::vector<PhaseCost> phases;
+  const auto add = [&](std::vector<PhaseCost> more) {
+    std::ranges::move(more, std::back_inserter(phases));
+  };
+  for (const Projection& of : kProjections) {
+    add({product_phase_cost(of.C, forward_extents(of, shape), blocks)});
+  }
+  add(gradients.formula.cost(inner(problem), blocks));
+  for (const Projection& of : kProjections) {
+    add(gradients_cost(of, shape, blocks));
+  }
+  return phases;
+}
+
+// K is A2 here, and dK is dA2.
+std::string with_own_names(const std::string& text) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::string renamed;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end =
+        std::find_if(at, text.end(), [&](char c) { return is_letter(c) != is_letter(*at); });
+    const std::string word(at, end);
+    renamed += word == "K" ? "A2" : word == "dK" ? "dA2" : word;
+    at = end;
+  }
+  return renamed;
+}
+
+Nest loop_nest(const Problem& problem, const Blocks& blocks, const Kernel& gradients) {
+  const Shape& shape = problem.shape;
+  NestWriter before, after;
+  for (const Projection& of : kProjections) {
+    product_phase_nest(before, {of.C, of.A, of.W}, forward_extents(of, shape), blocks);
+    gradients_nest(after, of, shape, blocks);
+  }
+  Nest lines = before.lines();
+  for (NestLine& line : gradients.formula.nest(inner(problem), blocks)) {
+    line.text = with_own_names(line.text);
+    for (NestLine::Stay& stay : line.stays) {
+      stay.name = with_own_names(stay.name);
+    }
+    lines.push_back(std::move(line));
+  }
+  lines.insert(lines.end(), after.lines().begin(), after.lines().end());
+  return lines;
+}
+
+Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
+           const Kernel& gradients) {
+  Blocks blocks;
+  for (const Projection& of : kProjections) {
+    plan_product(of.C, forward_extents(of, problem.shape), memory.M, objective, blocks);
+  }
+  for (const auto& [name, size] : gradients.fitting.fit(inner(problem), memory, objective)) {
+    blocks.add(name, size);
+  }
+  for (const Projection& of : kProjections) {
+    plan_gradients(of, problem.shape, memory.M, objective, blocks);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary) {
+  Kernel layer{.name = name,
+               .summary = summary,
+               .pass = Pass::layer,
+               .operands = {kA1, kA2, kA3, kX, kY, kdO},
+               .returns = {kdX, kdY, kdA1, kdA2, kdA3},
+               .kin = gradients.kin,
+               .schedule = {.code =
+                                [gradients](Machine& machine, const Plan& plan, const Operands& io,
+                                            Workspace& workspace) {
+                                  code(machine, plan, io, workspace, gradients);
+                                }},
+               .formula = {.cost =
+                               [gradients](const Problem& problem, const Blocks& blocks) {
+                                 return cost(problem, blocks, gradients);
+                               },
+                           .intermediates =
+                               [gradients](const Problem& problem, const Blocks& blocks) {
+                                 const Words rows = Words(problem.shape.n) + problem.shape.m;
+                                 return 2 * rows * problem.shape.d +
+                                        gradients.formula.intermediates(inner(problem), blocks);
+                               },
+                           .nest =
+                               [gradients](const Problem& problem, const Blocks& blocks) {
+                                 return loop_nest(problem, blocks, gradients);
+                               }},
+               .fitting = {.fit =
+                               [gradients](const Problem& problem, const Memory& memory,
+                                           Objective objective) {
+                                 return fit(problem, memory, objective, gradients);
+                               }},
+               .numerics = gradients.numerics};
+  std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));
+  return layer;
+}
+
+}  // namespace redblue
