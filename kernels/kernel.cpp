@@ -150,6 +150,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, Objective object
         spelled(name, problem.sharing) + " does not fit in M = " + std::to_string(memory.M) +
         " words: for n = " + std::to_string(problem.shape.n) +
         ", m = " + std::to_string(problem.shape.m) + ", d = " + std::to_string(problem.shape.d) +
+        (problem.shape.dv == problem.shape.d ? "" : ", dv = " + std::to_string(problem.shape.dv)) +
         " it needs M of at least " + std::to_string(least_M(problem, memory.prefetch)));
   }
   return fitted;

@@ -16,7 +16,7 @@ MaskEdge later(MaskEdge edge, Index queries) {
 }  // namespace
 
 Problem Problem::with_stacked(Index heads) const {
-  require(heads > 0, "at least one head");
+  require(heads > 0 && stacked == 1, "at least one head, of a problem of one");
   constexpr Index kMostQueries = Index{1} << 60;  // of masks: their edges are negative, too
   constexpr Index kMostRuns = Index{1} << 22;
   Problem all = *this;
@@ -25,7 +25,8 @@ Problem Problem::with_stacked(Index heads) const {
   if (heads == 1 || mask.full()) {
     return all;
   }
-  if (all.shape.n > kMostQueries || Words(std::ssize(mask.runs())) * heads > Words(kMostRuns)) {
+  if (all.shape.n > kMostQueries ||
+      (Words(std::ssize(mask.runs())) + mask.most_ranges()) * heads > Words(kMostRuns)) {
     throw CountOverflow("the mask of so many heads of queries for one of keys is too large");
   }
   std::vector<MaskRun> runs;

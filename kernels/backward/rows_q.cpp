@@ -8,6 +8,8 @@
 //
 //   given O and L   3 x^2 + 2
 //   from nothing    4 x^2 + 2
+//
+// Under a mask each block of rows brings the keys that it meets, and q is that of live pairs.
 
 #include <algorithm>
 #include <optional>

@@ -10,7 +10,9 @@
 //
 // Rows come in groups that know nothing of each other, for several machines. Each of several groups
 // has its own dK and dV, which are added in the order of groups at last. Of G > 1 groups that is
-// 4 (G - 1) kept d + 2 (G + 1) m d words more, and 2 (G - 1) (m - kept) d less.
+// 4 (G - 1) kept d + 2 (G + 1) m d words more, and 2 (G - 1) (m - kept) d less. These are the words
+// where dv = d and all pairs live; under a mask each block of rows brings the keys that it meets,
+// and all rows are one group unless all keys stay.
 
 #include <algorithm>
 #include <utility>
@@ -25,6 +27,9 @@
 
 namespace redblue {
 namespace {
+
+// Queries of a product with keys.
+constexpr Index kStrip = 3 * kPanel;
 
 // dK and dV of the groups, one below the other.
 constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d};
@@ -41,7 +46,7 @@ struct ScoreRowPlan {
         kept(std::min(kept_keys, of.shape.m)),
         row_blocks(Units::of_queries(of, rows)),
         of_groups(row_blocks.size(),
-                  ceil_div(row_blocks.size(), one(all_groups) ? 1 : all_groups)) {}
+                  ceil_div(row_blocks.size(), has_one_group(all_groups) ? 1 : all_groups)) {}
 
   const Problem& problem;
   Index rows, keys, kept;
@@ -50,7 +55,7 @@ struct ScoreRowPlan {
 
   [[nodiscard]] Index groups() const { return of_groups.size(); }
   // Under a mask a group may not meet all keys that pass, and leave no sums of some.
-  [[nodiscard]] bool one(Index all_groups) const {
+  [[nodiscard]] bool has_one_group(Index all_groups) const {
     return all_groups == 1 || (!problem.mask.full() && kept < problem.shape.m);
   }
   [[nodiscard]] Blocks blocks() const {
@@ -116,7 +121,7 @@ struct GroupState {
   Index first_row;  // of the group's own dK and dV in these
   Tile K = {}, V = {}, dK = {}, dV = {};
 
-  [[nodiscard]] Range rows_of(Range J) const { return part_of({first_row, 0}, J); }
+  [[nodiscard]] Range rows_of(Range J) const { return {first_row + J.begin, first_row + J.end}; }
 };
 
 // e_I^T and q_I^T (m, r), the sums of e, v, and dO_I^T.
@@ -128,7 +133,7 @@ ScoreRows score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& i
                      const GroupState& group, const Tile& queries_t, Range I,
                      const std::vector<KeyPiece>& pieces) {
   const Index met = pieces.back().at.end;
-  const BlockRanges strips = blocks(I.size(), 3 * kPanel);
+  const BlockRanges strips = blocks(I.size(), kStrip);
   Tile e_t = machine.initialize("e", met, I.size(), kUnset, Holds::scores);
   Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
   for (const KeyPiece& piece : pieces) {
@@ -207,7 +212,7 @@ void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, Gro
   Tile dQ = machine.initialize("dQ", I.size(), by.problem.shape.d);
   for (const KeyPiece& piece : pieces) {
     const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
-    for (const Range S : blocks(I.size(), 3 * kPanel)) {
+    for (const Range S : blocks(I.size(), kStrip)) {
       const View p_t = q_t.part(piece.at, S);
       softmax_gradient(transposed(e_t.part(piece.at, S)), v.part(S), transposed(p_t));
       multiply_add(transposed(p_t), k.view(), dQ.part(S));
@@ -460,7 +465,7 @@ Blocks fewest(const Problem& problem, Index M) {
 
 // All keys stay beside enough rows to keep the registers busy; or none do.
 Blocks fastest(const Problem& problem, Index M) {
-  constexpr Index kBusyRows = 3 * kPanel;
+  constexpr Index kBusyRows = kStrip;
   constexpr Index kMostRows = 6 * kPanel;
   constexpr Index kGroups = 4;
   constexpr Index kKeys = 96;

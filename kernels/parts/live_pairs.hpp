@@ -20,10 +20,11 @@ class LivePairs {
   // Of the queries I and the keys J.
   LivePairs(const Problem& problem, Range I, Range J)
       : problem_(problem), I_(I), J_(J), live_(problem.pairs(I, J)) {}
+  // Registers hold a multiple of so many keys.
+  static constexpr Index kKeyStep = 12;
   // Of the queries I and those of the keys J from about the first to about the last that one of
-  // them meets, in whole steps: registers hold a multiple of kRegisters keys.
-  static constexpr Index kRegisters = 12;
-  static LivePairs near(const Problem& problem, Range I, Range J, Index step = kRegisters) {
+  // them meets, in whole steps.
+  static LivePairs near(const Problem& problem, Range I, Range J, Index step = kKeyStep) {
     if (problem.mask.full()) {
       return {problem, I, J};
     }

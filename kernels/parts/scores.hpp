@@ -76,7 +76,8 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
 // `names` are those of the result, of A and of B^T.
 void scores_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                  const StationaryBlocks& by, const EpilogueCost& epilogue);
-// As a phase of a kernel whose plan has blocks of that name.
+// As a phase of a kernel whose plan has blocks of that name. Under a mask rows stay, and the
+// epilogue must make each word of its own: it meets dead pairs, too, and those are not written.
 void scores_phase(Machine& machine, std::string_view name, const Plan& plan, const SlowMatrix& A,
                   const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result);
 

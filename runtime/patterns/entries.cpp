@@ -43,8 +43,10 @@ BlockPattern PatternFrame::checked(BlockPattern found) const {
       const Index column = found.columns[static_cast<std::size_t>(k)];
       check_index("column", column, keys_ / c);
       if (column <= before) {
-        refuse(fmt::format("row {} has column {} {}; expected sorted columns, each once", row,
-                           column, column == before ? "twice" : fmt::format("after {}", before)));
+        refuse(
+            fmt::format("row {} has column {} {}; expected sorted columns, each once (SciPy: "
+                        "sort_indices(), sum_duplicates())",
+                        row, column, column == before ? "twice" : fmt::format("after {}", before)));
       }
       before = column;
     }

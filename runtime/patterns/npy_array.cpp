@@ -21,7 +21,10 @@ namespace {
 std::size_t bytes_of(std::string_view descr) {
   std::size_t bytes = 0;
   if (descr.size() > 2) {
-    std::from_chars(descr.data() + 2, descr.data() + descr.size(), bytes);
+    const char* const end = descr.data() + descr.size();
+    if (std::from_chars(descr.data() + 2, end, bytes).ptr != end) {
+      return 0;
+    }
   }
   constexpr std::size_t kBytesOfALetter = 4;
   return std::min<std::size_t>(bytes, 1 << 20) *

@@ -15,7 +15,6 @@ class ZipFile {
   // Requires: content of the file of this name.
   ZipFile(std::string content, std::filesystem::path name);
 
-  [[nodiscard]] bool contains(std::string_view member) const { return members_.contains(member); }
   // The bytes of a member, whose checksum they have.
   [[nodiscard]] std::string member(std::string_view name) const;
 

@@ -2,10 +2,11 @@
 // Attention, or its gradients, of your own buffers in one call: the kernel that moves the fewest
 // words between a fast memory of M words and these buffers runs, and says what it moved.
 //
-//   const AttentionProblem problem{.shape = {n, m, d}, .heads = 8, .kv_heads = 2, .mask =
-//   "causal"}; const AttentionRun run = attention(problem, {.Q = q, .K = k, .V = v}, {.O = o, .L =
-//   l},
-//                                      {.M = cache_words(CacheLevel::L2, 0.25)});
+//   const AttentionProblem problem{.shape = {n, m, d}, .heads = 8, .mask = "causal"};
+//   const AttentionOptions options{.M = cache_words(CacheLevel::L2, 0.25)};
+//   const AttentionRun run =
+//       attention(problem, {.Q = q, .K = k, .V = v}, {.O = o, .L = l}, options);
+//
 //   run.kernel.words();      // that moved; run.kernel.plan.kernel is the name of what moved them
 //   run.lower_bound->words;  // no such algorithm moves fewer
 //

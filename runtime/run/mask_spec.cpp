@@ -77,15 +77,18 @@ class Parser {
     if (name == "causal") {
       return Mask::causal(n, m);
     }
-    if (name == "window" && take(':')) {
+    if (name == "window") {
+      need(':', "window:L,R");
       const Index left = reach("L");
       need(',', "window:L,R");
       return Mask::window(n, m, left, reach("R"));
     }
-    if (name == "prefix" && take(':')) {
+    if (name == "prefix") {
+      need(':', "prefix:P");
       return Mask::prefix(n, m, number("P"));
     }
-    if (name == "global" && take(':')) {
+    if (name == "global") {
+      need(':', "global:A-B");
       const Index first = number("A");
       need('-', "global:A-B");
       const Index last = number("B");
@@ -96,13 +99,16 @@ class Parser {
       }
       return Mask::global(n, m, {first, std::min(last, std::max(n, m) - 1) + 1});
     }
-    if (name == "documents" && take(':')) {
+    if (name == "documents") {
+      need(':', "documents:FILE");
       return documents();
     }
-    if (name == "blocks" && take(':')) {
+    if (name == "blocks") {
+      need(':', "blocks:FILE");
       return Mask::pattern(read_layout(file(kEnds), n, m));
     }
-    if (name == "pattern" && take(':')) {
+    if (name == "pattern") {
+      need(':', "pattern:FILE");
       return Mask::pattern(read_pattern(file(kEnds), n, m));
     }
     refuse(name.empty() ? fmt::format("a mask is missing at position {}", at_ + 1)
@@ -241,9 +247,19 @@ void check_live_sums(const Problem& problem, Index first_row, std::span<const fl
 }
 
 bool names_files(const std::string& spec) {
-  return std::ranges::any_of(
-      std::array{"documents:", "blocks:", "pattern:"},
-      [&](const char* name) { return spec.find(name) != std::string::npos; });
+  // A name, spaces and a colon, as the parser takes them.
+  return std::ranges::any_of(std::array<std::string_view, 3>{"documents", "blocks", "pattern"},
+                             [&](std::string_view name) {
+                               std::size_t at = spec.find(name);
+                               while (at != std::string::npos) {
+                                 const auto after = spec.find_first_not_of(' ', at + name.size());
+                                 if (after != std::string::npos && spec[after] == ':') {
+                                   return true;
+                                 }
+                                 at = spec.find(name, at + 1);
+                               }
+                               return false;
+                             });
 }
 
 Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said,

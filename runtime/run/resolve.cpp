@@ -141,10 +141,8 @@ Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
                    std::string_view who) {
   const Index dv = request.dv.value_or(d);
   if (request.dv && inputs_of(pass) == Inputs::weighted) {
-    throw RequestError(
-        fmt::format("{} {}: {} has one width; attention and gradients have another of "
-                    "values",
-                    request.said("--dv"), dv, who));
+    throw RequestError(fmt::format("{} {}: {} has one width; --dv is of attention and gradients",
+                                   request.said("--dv"), dv, who));
   }
   if (sharing != Sharing::none && dv != d) {
     throw RequestError(fmt::format("{} {}: with --sharing {}, values are keys of width d = {}",

@@ -294,11 +294,13 @@ File StoreHome::brought_before(const std::string& operand) {
 // blocks of live rows begin anywhere.
 StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Problem& problem) const {
   using Apart = StoreFile::Use::Apart;
+  if (!resumption_.asked()) {
+    return Apart::none;
+  }
   const Index live =
       size_of(operand.rows == &Shape::m ? problem.live_keys() : problem.live_queries());
-  return !resumption_.asked()                                                  ? Apart::none
-         : operand.rows == &Shape::d || live == operand.rows_of(problem.shape) ? Apart::windows
-                                                                               : Apart::rows;
+  const bool all = operand.rows == &Shape::d || live == operand.rows_of(problem.shape);
+  return all ? Apart::windows : Apart::rows;
 }
 
 // `begun`: an earlier run has written a part of it, if it came to its stage.

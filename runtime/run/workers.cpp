@@ -30,7 +30,7 @@ Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index wo
     return static_cast<double>(cost.flops.value());
   };
   const double all = flops_before(units);
-  if (all == 0) {
+  if (all == 0) {  // units that add up what others left
     return share_of(units, worker, workers);
   }
   const auto first = [&](Index of) {  // the first unit with that worker's share before it
@@ -121,10 +121,16 @@ void put_left(std::vector<SlowMatrix>& left, const std::vector<float>& words) {
   if (words.empty()) {
     return;
   }
-  const std::size_t each = words.size() / left.size();  // all have one column
-  for (std::size_t k = 0; k < left.size(); ++k) {
-    HostAccess::put(left[k], {0, static_cast<Index>(each)},
-                    std::span(words).subspan(k * each, each));
+  Index cols = 0;
+  for (const SlowMatrix& matrix : left) {
+    cols += matrix.cols();
+  }
+  const Index rows = static_cast<Index>(words.size()) / cols;
+  std::span<const float> from(words);
+  for (SlowMatrix& matrix : left) {
+    const auto its = static_cast<std::size_t>(rows * matrix.cols());
+    HostAccess::put(matrix, {0, rows}, from.first(its));
+    from = from.subspan(its);
   }
 }
 

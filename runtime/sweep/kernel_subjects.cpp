@@ -22,6 +22,7 @@ constexpr std::string_view kSharing = "sharing";
 constexpr std::string_view kMask = "mask";
 constexpr std::string_view kFull = "full";
 constexpr std::string_view kKvHeads = "kv_heads";
+constexpr std::string_view kDv = "dv";
 
 // Empty where all pairs live.
 std::string mask_text(const Arguments& arguments) {
@@ -35,10 +36,20 @@ std::optional<Index> kv_heads_of(const Arguments& arguments) {
   return arguments.contains(kKvHeads) ? std::optional(arguments[kKvHeads]) : std::nullopt;
 }
 
+// The width of values, where they may have another than keys.
+std::optional<Index> dv_of(const Arguments& arguments) {
+  return arguments.contains(kDv) ? std::optional(arguments[kDv]) : std::nullopt;
+}
+
 // The problem of a kernel with these arguments, of one head of keys.
 Problem problem_of(const KernelName& name, const Arguments& arguments) {
   Problem problem(arguments["n"], arguments["m"], arguments["d"],
                   shares_keys(arguments) ? Sharing::kv : name.sharing);
+  problem.shape.dv = dv_of(arguments).value_or(problem.shape.d);
+  if (problem.sharing != Sharing::none && problem.shape.dv != problem.shape.d) {
+    throw RequestError(fmt::format("dv = {}: values that are keys have width d = {}",
+                                   problem.shape.dv, problem.shape.d));
+  }
   problem.mask = mask_of(arguments, problem.shape);
   problem = name.kernel->with_inputs(problem);
   const Index heads = arguments["heads"];
@@ -55,6 +66,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
   request.n = arguments["n"];
   request.m = arguments["m"];
   request.d = arguments["d"];
+  request.dv = dv_of(arguments);
   request.M = arguments["M"];
   request.threads = arguments["threads"];
   request.prefetch = arguments["prefetch"];
@@ -128,6 +140,8 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
     made.parameters.insert(
         heads + 1,
         {.name = std::string(kKvHeads), .help = "heads of keys and values", .same_as = "heads"});
+    made.parameters.push_back(
+        {.name = std::string(kDv), .help = "width of values", .same_as = "d"});
   }
   if (shares) {
     made.parameters.push_back({.name = std::string(kSharing),

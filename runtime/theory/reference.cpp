@@ -1112,7 +1112,8 @@ void resize(Bounded& result, Index from, Index to) {
   }
 }
 
-// Columns of 0 change no sum: the narrower matrices are as wide as the others.
+// Columns of 0 change no sum: the narrower matrices are as wide as the others. Bounds hold, and are
+// those of sums of so many terms.
 Reference evaluate_padded(const AttentionInput& input, Chains chains) {
   const Shape& shape = input.shape;
   const Index width = std::max(shape.d, shape.dv);

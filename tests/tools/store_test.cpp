@@ -341,6 +341,12 @@ TEST_F(KilledStore, GoesOnInEitherStage) {
           {"dK", "dQ", "dV"});
 }
 
+// Groups of rows, each of which leaves dK and dV of its own, of two widths.
+TEST_F(KilledStore, GoesOnGroupByGroup) {
+  goes_on("run gradients/score-rows --n 6000 --m 500 --d 16 --dv 8 --M 100K --blocks groups=12",
+          {"dK", "dQ", "dV"});
+}
+
 // Far more than it can do until a signal comes, in row blocks that take no time.
 const std::string kLong =
     "run forward/rows --n 200000 --m 20000 --d 16 --M 4096 --store file:st --resume";

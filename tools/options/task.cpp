@@ -171,6 +171,11 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
           fmt::format("{} {}: {} asks about one head", request.said(flag), *heads, caches.said()));
     }
   }
+  dv_.fill(request);
+  if (request.dv) {
+    throw UsageError(fmt::format("{} {}: {} asks for backward algorithms, which have one width",
+                                 request.said("--dv"), *request.dv, caches.said()));
+  }
   Task task = kind();
   if (task.pass != Pass::backward) {
     refuse(problem_, caches.said() + " asks for backward algorithms");
