@@ -529,7 +529,7 @@ TEST_F(BadInput, OtherOptions) {
       {"run attention/rows @ --mask ''", 2, "--mask '': expected full, causal"},
       {"run attention/rows @ --mask window:3", 2, "--mask 'window:3': expected window:L,R at"},
       {"run attention/rows @ --mask window:3,-2", 2, "--mask 'window:3,-2': R at position 10"},
-      {"run attention/rows @ --mask window", 2, "--mask 'window': window is no mask"},
+      {"run attention/rows @ --mask window", 2, "--mask 'window': expected window:L,R at position 7"},
       {"run attention/rows @ --mask prefix:x", 2, "--mask 'prefix:x': P at position 8"},
       {"count attention/rows @ --mask prefix:99999999999999999999", 2, "P at position 8: expected"},
       {"run attention/rows @ --mask global:3-1", 2, "--mask 'global:3-1': global:3-1: expected A"},
