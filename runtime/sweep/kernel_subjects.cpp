@@ -46,10 +46,7 @@ Problem problem_of(const KernelName& name, const Arguments& arguments) {
   Problem problem(arguments["n"], arguments["m"], arguments["d"],
                   shares_keys(arguments) ? Sharing::kv : name.sharing);
   problem.shape.dv = dv_of(arguments).value_or(problem.shape.d);
-  if (problem.sharing != Sharing::none && problem.shape.dv != problem.shape.d) {
-    throw RequestError(fmt::format("dv = {}: values that are keys have width d = {}",
-                                   problem.shape.dv, problem.shape.d));
-  }
+  
   problem.mask = mask_of(arguments, problem.shape);
   problem = name.kernel->with_inputs(problem);
   const Index heads = arguments["heads"];
@@ -238,7 +235,11 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
                  ? std::max(least, least_M_of_forward(kernel, problem))
                  : least;
     };
-    subjects.back().declined = [&kernel](const Arguments& arguments) -> std::string {
+    subjects.back().declined = [&kernel, name](const Arguments& arguments) -> std::string {
+      if ((name.sharing != Sharing::none || shares_keys(arguments)) &&
+          dv_of(arguments).value_or(arguments["d"]) != arguments["d"]) {
+        return "dv";
+      }
       if (arguments["threads"] > 1 && kv_heads_of(arguments).value_or(arguments["heads"]) == 1 &&
           !kernel.schedule.split) {
         return "threads";
