@@ -46,7 +46,7 @@ Problem problem_of(const KernelName& name, const Arguments& arguments) {
   Problem problem(arguments["n"], arguments["m"], arguments["d"],
                   shares_keys(arguments) ? Sharing::kv : name.sharing);
   problem.shape.dv = dv_of(arguments).value_or(problem.shape.d);
-  
+
   problem.mask = mask_of(arguments, problem.shape);
   problem = name.kernel->with_inputs(problem);
   const Index heads = arguments["heads"];
