@@ -341,7 +341,7 @@ TEST_F(KilledStore, GoesOnInEitherStage) {
           {"dK", "dQ", "dV"});
 }
 
-// Groups of rows, each of which leaves dK and dV of its own, of two widths.
+// Each group of rows leaves its dK and dV, which have two widths.
 TEST_F(KilledStore, GoesOnGroupByGroup) {
   goes_on("run gradients/score-rows --n 6000 --m 500 --d 16 --dv 8 --M 100K --blocks groups=12",
           {"dK", "dQ", "dV"});

@@ -18,6 +18,14 @@ Words words_of(const Plan& plan) {
   return all.reads + all.writes;
 }
 
+void expect_above_its_bound(const TestedKernel& kernel, const Shape& shape, Index M) {
+  const Plan plan = kernel.plan(shape, M);
+  const Task task = task_of(kernel, plan.problem, M);
+  const std::vector<Bound> bounds = lower_bounds(task);
+  const Bound& bound = largest(bounds, schedule_of(kernel, plan.problem.sharing));
+  EXPECT_LE(Words(bound.words), words_of(plan)) << to_string(plan) << ": " << bound.name;
+}
+
 TEST(MaskedBounds, AreBelowWhatEveryKernelMoves) {
   RandomMasks random(11);
   for (int k = 0; k < 300; ++k) {
@@ -32,12 +40,7 @@ TEST(MaskedBounds, AreBelowWhatEveryKernelMoves) {
       if (kernel.takes_dv()) {
         wide.dv = random.any(1, 16);
       }
-      const Index M = kernel.least_M(wide) + random.any(0, 3000);
-      const Plan plan = kernel.plan(wide, M);
-      const Task task = task_of(kernel, plan.problem, M);
-      const std::vector<Bound> bounds = lower_bounds(task);
-      const Bound& bound = largest(bounds, schedule_of(kernel, plan.problem.sharing));
-      EXPECT_LE(Words(bound.words), words_of(plan)) << to_string(plan) << ": " << bound.name;
+      expect_above_its_bound(kernel, wide, kernel.least_M(wide) + random.any(0, 3000));
     }
   }
 }
@@ -52,12 +55,7 @@ TEST(Bounds, OfValuesOfTheirOwnWidth) {
       if (!kernel.takes_dv()) {
         continue;
       }
-      const Index M = kernel.least_M(shape) + random.any(0, 3000);
-      const Plan plan = kernel.plan(shape, M);
-      const Task task = task_of(kernel, plan.problem, M);
-      const std::vector<Bound> bounds = lower_bounds(task);
-      const Bound& bound = largest(bounds, schedule_of(kernel, plan.problem.sharing));
-      EXPECT_LE(Words(bound.words), words_of(plan)) << to_string(plan) << ": " << bound.name;
+      expect_above_its_bound(kernel, shape, kernel.least_M(shape) + random.any(0, 3000));
     }
     const auto [n, m, d] = shape;
     const Index dv = shape.dv;
