@@ -231,6 +231,25 @@ TEST(MaskedKernels, MoreKeysThatStayAreNeverMoreWords) {
   }
 }
 
+// From the least M in which a window moves each word once, 4 n d + 3 d^2 words, each word of M less
+// is a column of A1 more that is read twice, n words.
+TEST(MaskedKernels, AWordLessIsAColumnMore) {
+  const Index n = 150, d = 12;
+  const TestedKernel kernel = with("backward/rows-resident", Mask::window(n, n, 9, 7));
+  const auto moved = [&](Index M) {
+    const PhaseCost all = total(kernel.plan({n, n, d}, M).phases);
+    return all.reads + all.writes;
+  };
+  const Words once = 4 * n * d + 3 * d * d;
+  Index M = kernel.least_M({n, n, d});
+  while (moved(M) > once) {
+    ++M;
+  }
+  for (Index less = 0; less < d; ++less) {
+    EXPECT_EQ(moved(M - less), once + less * n) << less;
+  }
+}
+
 // Of the kernels that take none, each says so.
 TEST(MaskedKernels, OthersRefuseMasks) {
   for (const TestedKernel& kernel : tested_kernels()) {
