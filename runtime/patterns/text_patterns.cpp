@@ -93,10 +93,19 @@ std::string one_of(Lines& lines, const std::vector<std::string>& words, const ch
   return word;
 }
 
-void check_stored(const Lines& lines, Index stored) {
+// The line with what a matrix has.
+struct Sizes {
+  Index height, width, stored;
+};
+Sizes sizes(Lines& lines) {
+  const Index height = lines.whole_number("the number of rows");
+  const Index width = lines.whole_number("the number of columns");
+  const Index stored = lines.whole_number("the number of entries");
+  lines.end();
   if (stored < 0 || stored >= Index{1} << 32) {
     lines.refuse(fmt::format("{} stored entries; expected fewer than 2^32", stored));
   }
+  return {height, width, stored};
 }
 
 }  // namespace
@@ -114,12 +123,8 @@ BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file,
       one_of(lines, {"general", "symmetric"}, "general or symmetric") == "symmetric";
   lines.end();
   lines.next('%');
-  const Index height = lines.whole_number("the number of rows");
-  const Index width = lines.whole_number("the number of columns");
-  const Index stored = lines.whole_number("the number of entries");
-  lines.end();
+  const auto [height, width, stored] = sizes(lines);
   const PatternFrame frame(file, {height, width}, queries, keys);
-  check_stored(lines, stored);
   if (symmetric && height != width) {
     frame.refuse("a symmetric matrix that is not square");
   }
@@ -159,12 +164,8 @@ BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file
                         Index keys) {
   Lines lines(text, file);
   lines.next();
-  const Index height = lines.whole_number("the number of rows");
-  const Index width = lines.whole_number("the number of columns");
-  const Index stored = lines.whole_number("the number of entries");
-  lines.end();
+  const auto [height, width, stored] = sizes(lines);
   const PatternFrame frame(file, {height, width}, queries, keys);
-  check_stored(lines, stored);
   BlockPattern found{queries, keys, 1, 1, {}, {}};
   lines.next();
   while (!lines.at_end()) {
