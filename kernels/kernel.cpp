@@ -51,6 +51,10 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   }
   require(mask.full() || (mask.queries() == n && mask.keys() == m),
           "the mask is of n queries and m keys");
+  if (!kernel.can_return(problem.wanted)) {
+    throw ShapeMismatch(std::string(kernel.name) + " does not return " + problem.wanted.text() +
+                        " alone");
+  }
 }
 
 void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch) {
@@ -91,6 +95,20 @@ std::vector<Signature> Kernel::given(Sharing sharing) const {
     });
   }
   return given;
+}
+
+std::vector<Signature> Kernel::returned(const Wanted& wanted) const {
+  std::vector<Signature> returned = returns;
+  std::erase_if(returned, [&](const Signature& result) { return !wanted.contains(result.name); });
+  return returned;
+}
+
+bool Kernel::can_return(const Wanted& wanted) const {
+  const bool left_out_are_optional = std::ranges::all_of(returns, [&](const Signature& result) {
+    return wanted.contains(result.name) ||
+           std::ranges::find(optional_results, result.name) != optional_results.end();
+  });
+  return left_out_are_optional && !returned(wanted).empty();
 }
 
 bool Kernel::needs_forward() const {
@@ -178,7 +196,7 @@ void Kernel::check(const Plan& plan, const Operands& io) const {
   for (const Signature& operand : given(plan.problem.sharing)) {
     check_extents(io.in(operand.name), operand, plan.problem.shape);
   }
-  for (const Signature& operand : returns) {
+  for (const Signature& operand : returned(plan.problem.wanted)) {
     check_extents(io.out(operand.name), operand, plan.problem.shape);
   }
 }
@@ -187,6 +205,10 @@ void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
                  Workspace& workspace) const {
   check(plan, io);
   schedule.code(machine, plan, io, workspace);
+}
+
+const std::vector<Signature>& results_of(Pass pass) {
+  return std::ranges::find(kernels(), pass, &Kernel::pass)->returns;
 }
 
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name) {

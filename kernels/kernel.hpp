@@ -192,6 +192,8 @@ struct Kernel {
   bool shares_keys = false;
   // Takes problems with a mask: dead pairs are not computed, dead queries and keys are not read.
   bool takes_masks = false;
+  // Results that are not computed where they are not wanted. The others are wanted in each problem.
+  std::vector<std::string_view> optional_results = {};
   // The kernel whose rates are taken where this one was never timed. Empty: none.
   std::string_view kin = {};
   // The axes of the kernel's family, each with its value for this kernel.
@@ -204,6 +206,9 @@ struct Kernel {
 
   // All operands, or all but the values where these are the keys.
   [[nodiscard]] std::vector<Signature> given(Sharing sharing = Sharing::none) const;
+  // All results, or those that are wanted.
+  [[nodiscard]] std::vector<Signature> returned(const Wanted& wanted) const;
+  [[nodiscard]] bool can_return(const Wanted& wanted) const;
   [[nodiscard]] bool needs_forward() const;  // is given O and L
   [[nodiscard]] bool Y_meets_rows(const Problem& problem) const {
     return numerics.Y_meets_rows ||
@@ -220,8 +225,8 @@ struct Kernel {
   }
 
   // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
-  // more than 1 where no keys are streamed, and for shared keys or a mask that the kernel does not
-  // take, as do plan() and least_M().
+  // more than 1 where no keys are streamed, and for shared keys, a mask or wanted results that the
+  // kernel does not take, as do plan() and least_M().
   [[nodiscard]] Blocks blocks(const Problem& problem, const Memory& memory,
                               Objective objective) const;
   // Throws: FastMemoryTooSmall; CountOverflow.
@@ -237,6 +242,8 @@ struct Kernel {
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
 
+// What all kernels of a pass return.
+const std::vector<Signature>& results_of(Pass pass);
 // Null where none of them has this name.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
 

@@ -73,6 +73,9 @@ std::string to_string(const Plan& plan, Index kv_heads) {
     const auto end = std::to_chars(c, c + sizeof c, *plan.problem.softmax_scale).ptr;
     line += " c=" + std::string(c, end);
   }
+  if (!plan.problem.wanted.all()) {
+    line += " wanted=" + plan.problem.wanted.text();
+  }
   if (const Mask& mask = plan.problem.mask; !mask.spec().empty()) {
     line += " mask=" + mask.spec();
   } else if (!mask.full()) {

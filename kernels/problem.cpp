@@ -1,5 +1,8 @@
 #include "kernels/problem.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,7 +16,41 @@ MaskEdge later(MaskEdge edge, Index queries) {
   return {edge.moves ? edge.at - queries : edge.at, edge.moves};
 }
 
+// All results of all kernels.
+constexpr std::string_view kResults[] = {"C",  "O",  "L",  "g",   "dQ",  "dK",
+                                         "dV", "dX", "dY", "dA1", "dA2", "dA3"};
+
+std::uint32_t bit_of(std::string_view name) {
+  const auto* const found = std::ranges::find(kResults, name);
+  require(found != std::end(kResults), "the name of a result");
+  return std::uint32_t{1} << (found - kResults);
+}
+
 }  // namespace
+
+Wanted::Wanted(std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    add(name);
+  }
+}
+
+void Wanted::add(std::string_view name) {
+  which_ |= bit_of(name);
+}
+
+bool Wanted::contains(std::string_view name) const {
+  return all() || (which_ & bit_of(name)) != 0;
+}
+
+std::string Wanted::text() const {
+  std::string text;
+  for (const std::string_view name : kResults) {
+    if (!all() && contains(name)) {
+      text += (text.empty() ? "" : ",") + std::string(name);
+    }
+  }
+  return text;
+}
 
 Problem Problem::with_stacked(Index heads) const {
   require(heads > 0 && stacked == 1, "at least one head, of a problem of one");

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -56,6 +58,23 @@ constexpr bool is_backward(Pass pass) {
   return pass == Pass::backward || pass == Pass::gradients || pass == Pass::layer;
 }
 
+// The results that are asked for: all that there are, or some.
+class Wanted {
+ public:
+  Wanted() = default;
+  Wanted(std::initializer_list<std::string_view> names);
+  // Requires: the name of a result.
+  void add(std::string_view name);
+  [[nodiscard]] bool all() const { return which_ == 0; }
+  [[nodiscard]] bool contains(std::string_view name) const;
+  // "dQ,dK"; empty: all.
+  [[nodiscard]] std::string text() const;
+  friend bool operator==(const Wanted&, const Wanted&) = default;
+
+ private:
+  std::uint32_t which_ = 0;  // a bit for each; 0: all
+};
+
 struct Problem {
   Problem() = default;
   explicit Problem(const Shape& of, Sharing by = Sharing::none) : shape(of), sharing(by) {}
@@ -69,12 +88,19 @@ struct Problem {
   // The heads of queries that share these keys, as grouped-query attention has them: their queries
   // are stacked, head after head, and n is the number of all. Each head has the same mask.
   Index stacked = 1;
+  // What is not wanted is neither computed nor written.
+  Wanted wanted = {};
 
   // The queries of one head.
   [[nodiscard]] Index queries() const { return shape.n / stacked; }
   // The problem of so many such heads of queries. Requires: a problem of one head. Throws:
   // CountOverflow.
   [[nodiscard]] Problem with_stacked(Index heads) const;
+  [[nodiscard]] Problem wanting_all() const {
+    Problem all = *this;
+    all.wanted = {};
+    return all;
+  }
   // The problem of each head alone, which meets all keys.
   [[nodiscard]] Problem one_head() const;
 

@@ -171,6 +171,9 @@ std::string to_words(const Task& task) {
     const bool kv = task.problem.sharing == Sharing::kv;
     text += weighted ? (kv ? ", A2 = A3" : ", A1 = A2 = A3") : (kv ? ", K = V" : ", Q = K = V");
   }
+  if (!task.problem.wanted.all()) {
+    text += fmt::format(", wanted {}", task.problem.wanted.text());
+  }
   if (!task.problem.mask.spec().empty()) {
     text += fmt::format(", mask {}: {} live pairs", task.problem.mask.spec(),
                         grouped(task.problem.pairs().value()));

@@ -67,6 +67,7 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) 
   json.update(json_of(task_cells(task)));
   if (task.pass != Pass::product) {
     json["mask"] = mask_json(task.problem);
+    json["wanted"] = wanted_json(results_of(task.pass), task.problem);
   }
   return json;
 }
@@ -105,6 +106,16 @@ Json mask_json(const Problem& of_heads) {
           {"pairs", problem.pairs().overflowed() ? Json() : Json(problem.pairs().value())},
           {"live_queries", size_of(problem.live_queries())},
           {"live_keys", size_of(problem.live_keys())}};
+}
+
+Json wanted_json(const std::vector<Signature>& results, const Problem& problem) {
+  Json names = Json::array();
+  for (const Signature& result : results) {
+    if (problem.wanted.contains(result.name)) {
+      names.push_back(result.name);
+    }
+  }
+  return names;
 }
 
 Json bound_json(const Bound& bound) {

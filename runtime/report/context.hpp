@@ -37,6 +37,8 @@ Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M);
 Json blocks_json(const Blocks& blocks);
 // The mask of a problem, of all pairs too: {spec, fingerprint, pairs, live_queries, live_keys}
 Json mask_json(const Problem& problem);
+// The names of the results that are wanted.
+Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
 // {words, term, status}
 Json bound_json(const Bound& bound);
 

@@ -342,6 +342,7 @@ std::string to_json(const Report& report) {
   if (plan.pass != Pass::product) {
     json["mask"] = mask_json(plan.problem);
     json["pairs"] = json["mask"]["pairs"];
+    json["wanted"] = wanted_json(find_kernel(plan.kernel).returns, plan.problem);
   }
   if (plan.problem.sharing != Sharing::none) {
     json["sharing"] = to_string(plan.problem.sharing);

@@ -200,8 +200,7 @@ AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given,
   AttentionRun run;
   if (report.forward) {
     const Plan& forward = report.forward->plan;
-    made = result_buffers(find_kernel(forward.kernel), forward.problem.shape,
-                          report.forward->team.heads);
+    made = result_buffers(find_kernel(forward.kernel), forward.problem, report.forward->team.heads);
     run_checked(*report.forward, given, viewed_results(made));
     given.merge(views_of(made));
     run.forward = told(std::move(*report.forward));

@@ -16,10 +16,10 @@ std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Inde
   return std::vector<float>(static_cast<std::size_t>(heads) * words_of(operand, shape));
 }
 
-Buffers result_buffers(const Kernel& kernel, const Shape& shape, Index heads) {
+Buffers result_buffers(const Kernel& kernel, const Problem& problem, Index heads) {
   Buffers buffers;
-  for (const Signature& operand : kernel.returns) {
-    buffers[std::string(operand.name)] = buffer_for(operand, shape, heads);
+  for (const Signature& operand : kernel.returned(problem.wanted)) {
+    buffers[std::string(operand.name)] = buffer_for(operand, problem.shape, heads);
   }
   return buffers;
 }
@@ -54,7 +54,8 @@ KernelMatrices::KernelMatrices(const Kernel& kernel, const Problem& problem, Ind
                                const Views& given, const ViewedResults& returned) {
   const Shape& shape = problem.shape;
   const std::vector<Signature> operands = kernel.given(problem.sharing);
-  matrices_.reserve(static_cast<std::size_t>(heads) * (operands.size() + kernel.returns.size()));
+  const std::vector<Signature> results = kernel.returned(problem.wanted);
+  matrices_.reserve(static_cast<std::size_t>(heads) * (operands.size() + results.size()));
   for (Index head = 0; head < heads; ++head) {
     Operands& io = heads_.emplace_back();
     for (const Signature& operand : operands) {
@@ -65,7 +66,7 @@ KernelMatrices::KernelMatrices(const Kernel& kernel, const Problem& problem, Ind
                                             std::make_unique<BorrowedBacking>(words, cols))
                                      .holding(operand.holds)));
     }
-    for (const Signature& operand : kernel.returns) {
+    for (const Signature& operand : results) {
       float* words = returned.find(operand.name)->second.data() +
                      static_cast<std::size_t>(head) * words_of(operand, shape);
       io.take(matrices_.emplace_back(

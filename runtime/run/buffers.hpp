@@ -22,8 +22,8 @@ Index heads_of(const Signature& operand, const Problem& problem, Index problems)
 // The number of words of one head.
 std::size_t words_of(const Signature& operand, const Shape& shape);
 std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Index heads);
-// Fresh buffers for all that the kernel returns.
-Buffers result_buffers(const Kernel& kernel, const Shape& shape, Index heads);
+// Fresh buffers for what the kernel returns of this problem.
+Buffers result_buffers(const Kernel& kernel, const Problem& problem, Index heads);
 Views views_of(const Buffers& buffers);
 Views views_of(const ViewedResults& results);
 ViewedResults viewed_results(Buffers& buffers);

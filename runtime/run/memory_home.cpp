@@ -54,8 +54,8 @@ class MemoryHome final : public OperandHome {
 OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
-  const Words matrices =
-      all_words(given_of(plan), plan.problem.shape) + all_words(kernel.returns, plan.problem.shape);
+  const Words matrices = all_words(given_of(plan), plan.problem.shape) +
+                         all_words(kernel.returned(plan.problem.wanted), plan.problem.shape);
   Words bytes = 4 * matrices * report.kernel.team.heads + working_bytes(report);
   if (request_.verify) {
     bytes += verification_bytes(kernel, plan.problem.shape);
@@ -99,8 +99,7 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
 }
 
 void MemoryHome::run(Part& part, const RunHook& hook) {
-  results_ =
-      result_buffers(find_kernel(part.plan.kernel), part.plan.problem.shape, part.team.heads);
+  results_ = result_buffers(find_kernel(part.plan.kernel), part.plan.problem, part.team.heads);
   run_in_memory(part, views_of(operands_), viewed_results(results_), topology_, hook);
 }
 

@@ -333,6 +333,29 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
   }
 }
 
+Wanted requested_results(const Request& request, const KernelName& kernel) {
+  const std::vector<Signature>& all = kernel.kernel->returns;
+  Wanted wanted;
+  for (const std::string& name : request.wanted) {
+    if (find_operand(all, name) == nullptr) {
+      throw RequestError(fmt::format("{} {}: {} returns {}", request.said("--wanted"), name,
+                                     request.kernel, list(all)));
+    }
+    wanted.add(name);
+  }
+  if (request.wanted.empty() || std::ranges::all_of(all, [&](const Signature& result) {
+        return wanted.contains(result.name);
+      })) {
+    return {};
+  }
+  if (!is_auto(request) && !kernel.kernel->can_return(wanted)) {
+    throw RequestError(fmt::format(
+        "{} {}: {} does not return that alone; {}/auto chooses one that does",
+        request.said("--wanted"), wanted.text(), request.kernel, to_string(kernel.kernel->pass)));
+  }
+  return wanted;
+}
+
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers, const std::vector<FoundOperand>& found) {
   const std::vector<Signature> given = kernel.given();
@@ -403,6 +426,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
       requested_dv(request, pass, kernel.sharing, asked.problem.shape.d, request.kernel));
   asked.problem.sharing = kernel.sharing;
   asked.problem = kernel.kernel->with_inputs(asked.problem);
+  asked.problem.wanted = requested_results(request, kernel);
   if (request.softmax_scale && asked.problem.inputs == Inputs::weighted) {
     throw RequestError(
         fmt::format("{} {}: {} has no softmax scale (X scales the scores of forward, "
@@ -490,15 +514,16 @@ std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& p
 
 Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
   const std::vector<std::string_view> names = forwards_of(kernel, problem);
-  const auto fitting = std::ranges::find_if(
-      names, [&](std::string_view name) { return M >= find_kernel(name).least_M(problem); });
+  const auto fitting = std::ranges::find_if(names, [&](std::string_view name) {
+    return M >= find_kernel(name).least_M(problem.wanting_all());
+  });
   if (fitting == names.end()) {
     throw FastMemoryTooSmall(fmt::format(
         "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
         spelled(kernel.name, problem.sharing), spelled(names.back(), problem.sharing),
         least_M_of_forward(kernel, problem)));
   }
-  return find_kernel(*fitting).plan(problem, M);
+  return find_kernel(*fitting).plan(problem.wanting_all(), M);
 }
 
 // A kernel's plan, and the plan of the forward kernel that makes O and L for it.
@@ -527,6 +552,10 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                                      to_string(task.pass), names_of(holds)));
     }
   };
+  if (!task.problem.wanted.all()) {
+    refuse_unless("--wanted",
+                  [&](const Kernel& kernel) { return kernel.can_return(task.problem.wanted); });
+  }
   if (task.problem.sharing != Sharing::none) {
     refuse_unless("--sharing", [](const Kernel& kernel) { return kernel.shares_keys; });
   }
@@ -564,6 +593,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
     const bool does = kernel.pass == task.pass && (!must_split || splits(kernel)) &&
                       (request.prefetch == 1 || kernel.streams_keys()) &&
                       (task.problem.mask.full() || kernel.takes_masks) &&
+                      kernel.can_return(task.problem.wanted) &&
                       (task.problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
       const Index own = kernel.least_M(task.problem, request.prefetch);
@@ -601,7 +631,7 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
 }  // namespace
 
 Index least_M_of_forward(const Kernel& kernel, const Problem& problem) {
-  return find_kernel(forwards_of(kernel, problem).back()).least_M(problem);
+  return find_kernel(forwards_of(kernel, problem).back()).least_M(problem.wanting_all());
 }
 
 Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward) {
@@ -630,13 +660,17 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   return report;
 }
 
-void check_outputs(const Request& request, const Kernel& kernel) {
+void check_outputs(const Request& request, const Kernel& kernel, const Wanted& wanted) {
   std::set<std::filesystem::path> targets;
   for (const auto& [name, path] : request.out) {
     const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
     if (find_operand(kernel.returns, name) == nullptr) {
       throw RequestError(
           fmt::format("{}: {} returns {}", option, request.kernel, list(kernel.returns)));
+    }
+    if (!wanted.contains(name)) {
+      throw RequestError(
+          fmt::format("{}: {} leaves {} out", option, request.said("--wanted"), name));
     }
     if (!targets.insert(place_of(path)).second) {
       throw RequestError(option + ": two results to one file");

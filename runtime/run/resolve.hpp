@@ -49,6 +49,9 @@ Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
 void set_fast_memory(Request& request, const Topology& topology, const CachePart& part,
                      const std::string& text, const std::string& said,
                      std::optional<std::string> file = std::nullopt);
+// The results that are asked for. Throws: RequestError for a name of no result, and where the
+// kernel returns all that it has.
+Wanted requested_results(const Request& request, const KernelName& kernel);
 // The mask of the request, of one head. Throws: RequestError for a text that is no mask, and where
 // the kernel takes none.
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape);
@@ -70,7 +73,7 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
 // Fills `out` with rows of one head of an operand, by the request's rule for it or from its seed.
 void fill_made(const Request& request, const Signature& operand, const Problem& problem, Index head,
                Index first_row, Index rows, std::span<float> out);
-void check_outputs(const Request& request, const Kernel& kernel);
+void check_outputs(const Request& request, const Kernel& kernel, const Wanted& wanted);
 Writers open_outputs(const Request& request, const Kernel& kernel, const RequestedProblem& asked);
 
 }  // namespace redblue

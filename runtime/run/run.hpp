@@ -38,6 +38,7 @@ struct Request {
   // heads of queries. Without a value it is the first dimension of these files, or `heads`.
   std::optional<Index> kv_heads;
   std::optional<Index> dv;             // of attention and gradients; without a value d
+  std::vector<std::string> wanted;     // results; empty: all
   std::optional<float> softmax_scale;  // of attention and gradients; without a value 1 / sqrt(d)
   std::string mask;                    // as parse_mask() takes it; empty: all pairs live
   std::filesystem::path mask_files;    // the directory to which names of files in it are relative

@@ -211,7 +211,7 @@ OperandHome::MemoryNeed StoreHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   Words bytes = arena + verification_bytes(kernel, plan.problem.shape);
-  for (const auto& operands : {given_of(plan), kernel.returns}) {
+  for (const auto& operands : {given_of(plan), kernel.returned(plan.problem.wanted)}) {
     for (const Signature& operand : operands) {
       bytes += 4 * Words(operand.rows_of(plan.problem.shape)) * operand.cols_of(plan.problem.shape);
     }
@@ -333,7 +333,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
     const std::string name(operand.name);
     io.give(matrices.emplace_back(store_.matrix(name, operands_.at(name)).holding(operand.holds)));
   }
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.returned(part.plan.problem.wanted)) {
     const std::string name(operand.name);
     File& file = results_[name];
     file = open_result(operand, part.plan.problem, begun && !sums);
@@ -377,7 +377,7 @@ std::vector<float> StoreHome::sum_of(const Operands& io) const {
 void StoreHome::check(const Part& part) {
   store_.ledger().begin(Purpose::results);
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.returned(part.plan.problem.wanted)) {
     const File& file = results_.find(operand.name)->second;
     const SlowMatrix matrix = store_.matrix(std::string(operand.name), file);
     for_rows(file->rows(), file->cols(), [&](Range I, std::span<float> words) {

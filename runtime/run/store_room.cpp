@@ -39,7 +39,7 @@ Words room_needed(const Store& store, const Report& report, const StoreFiles& th
     const Words own = add(operand);
     bytes += there.contains(operand.name) ? Words(0) : own;
   }
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.returned(plan.problem.wanted)) {
     bytes += add(operand);
   }
   Words words = kernel.intermediates(plan);

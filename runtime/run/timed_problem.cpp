@@ -42,7 +42,7 @@ double TimedProblem::of_peak(Index M) {
 }
 
 RunCounts TimedProblem::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
-  results = result_buffers(kernel, problem_.shape, 1);
+  results = result_buffers(kernel, problem_, 1);
   const KernelMatrices bound(kernel, problem_, 1, views_of(given_), viewed_results(results));
   return run_on_team(kernel, plan, {}, bound.heads(), Topology()).counts;
 }

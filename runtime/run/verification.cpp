@@ -122,7 +122,7 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
     exact["dV"] = std::move(reference.dV);
   }
   double nearest = -1;
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.returned(plan.problem.wanted)) {
     const Deviation found = compare(head_of(results, operand, shape, head), exact.at(operand.name));
     verdict.ok = verdict.ok && found.ok;
     verdict.explained = verdict.explained && found.explained;
@@ -153,7 +153,7 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
 void check_finite(const Part& part, const Views& results) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const Problem problem = part.plan.problem.one_head();
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.returned(problem.wanted)) {
     const Index heads = heads_of(operand, part.plan.problem, part.team.heads);
     for (Index head = 0; head < heads; ++head) {
       check_finite(kernel, operand, problem, 0, head_of(results, operand, problem.shape, head),

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/attention.hpp"
 #include "memsim/errors.hpp"
 
 namespace redblue {
@@ -77,12 +78,34 @@ Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
   });
 }
 
-// dQ, dK and dV, or dQ and dK + dV; at least one of them where all are one source.
-Words gradients(const Problem& problem) {
-  const auto [n, m, d] = problem.shape;
-  return problem.sharing == Sharing::none ? Words(n) * d + problem.key_words() * m
-         : problem.sharing == Sharing::kv ? Words(n) * d + Words(m) * d
-                                          : Words(n) * d;
+// The words of the results that are wanted: of dQ, dK and dV, say, or of dQ and dK + dV where keys
+// are values; where all are one source, of at least one of them.
+Words results(const Task& task) {
+  const Problem& problem = task.problem;
+  if (problem.sharing == Sharing::self && is_backward(task.pass) && task.pass != Pass::backward) {
+    const Words square = Words(problem.shape.d) * problem.shape.d;
+    return Words(problem.shape.n) * problem.shape.d +
+           (task.pass == Pass::layer ? 2 * square : Words(0));
+  }
+  Words words;
+  for (const Signature& result : results_of(task.pass)) {
+    const bool with_keys =
+        problem.sharing != Sharing::none && (result.name == kdV.name || result.name == kdA3.name);
+    if (problem.wanted.contains(result.name) && !with_keys) {
+      words += Words(result.rows_of(problem.shape)) * result.cols_of(problem.shape);
+    }
+  }
+  return words;
+}
+
+// Whether a result that is wanted takes the values of each live pair, or q: all but L, and but dV
+// and what is made of it.
+bool needs_values(const Task& task) {
+  const auto& all = results_of(task.pass);
+  return std::ranges::any_of(all, [&](const Signature& result) {
+    return task.problem.wanted.contains(result.name) && result.name != kL.name &&
+           result.name != kdV.name && result.name != kdA3.name && result.name != kdY.name;
+  });
 }
 
 // The live pairs.
@@ -105,21 +128,20 @@ Words compulsory(const Task& task) {
   if (task.pass == Pass::product) {
     return queries + keys + Words(n) * m;
   }
-  const Words sources = task.problem.sharing == Sharing::none ? queries + keys + values
+  const Wanted& wanted = task.problem.wanted;
+  const bool needs_q = needs_values(task);
+  const bool is_layer = task.pass == Pass::layer;
+  const bool reads_values = needs_q || (is_layer && wanted.contains(kdY.name));
+  const bool reads_Y = needs_q || (is_layer && wanted.contains(kdA3.name));
+  const Words sources = task.problem.sharing == Sharing::none
+                            ? queries + keys + (reads_values ? values : Words(0))
                         : task.problem.sharing == Sharing::kv ? queries + keys
                                                               : queries;
-  switch (task.pass) {
-    case Pass::forward:  // O and L are written
-      return sources + 2 * square + Words(n) * d + n;
-    case Pass::attention:
-      return sources + dv * n + n;
-    case Pass::gradients:  // dO is read
-      return sources + live * dv + gradients(task.problem);
-    case Pass::layer:  // of both weights, too
-      return sources + 2 * square + queries + gradients(task.problem) + 2 * Words(d) * d;
-    default:
-      return sources + 2 * square + Words(d) * d + queries;
-  }
+  const Words weights = inputs_of(task.pass) == Inputs::plain ? Words(0)
+                        : reads_Y                             ? 2 * square
+                                                              : square;
+  const Words of_O = is_backward(task.pass) ? live * dv : Words(0);  // dO
+  return sources + weights + of_O + results(task);
 }
 
 // The constants of the lemmas.
@@ -146,6 +168,11 @@ Constants constants(Pass pass, Sharing sharing) {
   return chosen;
 }
 
+// K of pairs of which s alone is made: of rows and columns, or of one source.
+Real pairs_of_scores(Sharing sharing) {
+  return sharing == Sharing::self ? 1 : 4;
+}
+
 void add_product_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
@@ -164,17 +191,21 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Constants k = constants(task.pass, task.problem.sharing);
   const Real pairs = pairs_of(task.problem);
   const Real work = pairs * real(d);
-  const Real L = real(n);
-  const Real results = real(n) * real(d) + L;
+  const bool makes_O = needs_values(task);
+  const Real L = task.problem.wanted.contains(kL.name) ? real(n) : 0;
+  const Real written = real(results(task).value());
   const Products scores{.work = work, .kappa = k.one};
   const Products both{.work = 2 * work, .kappa = k.two, .per_creation = k.two};
   const Products weights{.work = real(std::min(n, m)) * real(d) * real(d)};
-  bounds.push_back({"scores", below(scores.events(M, d) + results, pairs)});
-  bounds.push_back({"two products", below(both.events(M, d) + L, pairs)});
-  bounds.push_back({"pairs", below(moves_of_pairs(pairs, k.pairs, M, d) + L, 0)});
+  bounds.push_back({"scores", below(scores.events(M, d) + written, pairs)});
+  if (makes_O) {
+    bounds.push_back({"two products", below(both.events(M, d) + L, pairs)});
+  }
+  const Real K = makes_O ? k.pairs : pairs_of_scores(task.problem.sharing);
+  bounds.push_back({"pairs", below(moves_of_pairs(pairs, K, M, d) + L, 0)});
   if (task.pass == Pass::forward && task.problem.mask.full()) {
     bounds.push_back(
-        {"weights", below(weights.events(M, d) + results, real(std::max(n, m)) * real(d))});
+        {"weights", below(weights.events(M, d) + written, real(std::max(n, m)) * real(d))});
   }
 }
 
@@ -220,21 +251,31 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   constexpr Real kPairs[] = {32, 16, 8};
   constexpr Real kPairsOnce[] = {48, 24, 8};
   const Real pairs = pairs_of(task.problem);
-  const Real dQ =
-      task.problem.sharing == Sharing::self ? 0 : real(n) * real(d);  // else no sum apart
-  const Products scores{.work = 2 * pairs * real(d),
-                        .kappa = constants(task.pass, task.problem.sharing).two};
+  const Wanted& wanted = task.problem.wanted;
+  const Real dQ = task.problem.sharing == Sharing::self || !wanted.contains(kdQ.name)
+                      ? 0
+                      : real(n) * real(d);  // else no sum apart
+  const Constants k = constants(task.pass, task.problem.sharing);
+  const Real made = needs_values(task) ? 2 : 1;  // s and q
+  const Products scores{.work = made * pairs * real(d), .kappa = made == 2 ? k.two : k.one};
   bounds.push_back(
-      {"scores", below(scores.events(M, d) + real(gradients(task.problem).value()), 2 * pairs)});
+      {"scores", below(scores.events(M, d) + real(results(task).value()), made * pairs)});
+  if (!wanted.contains(kdK.name) || !wanted.contains(kdV.name)) {
+    const Real K = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
+    bounds.push_back({"pairs", below(moves_of_pairs(pairs, K, M, d), 0)});
+    return;
+  }
   if (task.problem.sharing != Sharing::self) {
     const Real kappa = task.problem.sharing == Sharing::none ? 1 : std::sqrt(2.0L);
     const Products four{.work = 4 * pairs * real(d), .kappa = kappa, .per_creation = kappa};
     bounds.push_back({"four products", below(four.events(M, d) + dQ, 2 * pairs)});
   }
   bounds.push_back({"pairs", below(moves_of_pairs(pairs, kPairs[which], M, d) + dQ, 0)});
-  bounds.push_back({.name = "pairs, each p once",
-                    .words = below(moves_of_pairs(pairs, kPairsOnce[which], M, d), 0),
-                    .recomputation = false});
+  if (wanted.contains(kdQ.name)) {
+    bounds.push_back({.name = "pairs, each p once",
+                      .words = below(moves_of_pairs(pairs, kPairsOnce[which], M, d), 0),
+                      .recomputation = false});
+  }
 }
 
 // dX is g, beside which the other results are written. And what holds for dQ, dK and dV: their sums
@@ -242,12 +283,23 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
 void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
+  const Words all = results(task);
+  if (!task.problem.wanted.contains(kdX.name)) {
+    const Constants k = constants(task.pass, task.problem.sharing);
+    const Real made = needs_values(task) ? 2 : 1;  // s and q
+    const Real of_pairs = pairs_of(task.problem);
+    const Products scores{.work = made * of_pairs * real(d), .kappa = made == 2 ? k.two : k.one};
+    const Real K = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
+    bounds.push_back({"scores", below(scores.events(M, d) + real(all.value()), made * of_pairs)});
+    bounds.push_back({"pairs", below(moves_of_pairs(of_pairs, K, M, d), 0)});
+    return;
+  }
   const auto first = std::ssize(bounds);
   add_backward_bounds(task, bounds);
-  const Words others = gradients(task.problem) + Words(d) * d;  // than dX
+  const Words others(all.value() - (Words(d) * d).value());  // than dX
   std::for_each(bounds.begin() + first, bounds.end(),
                 [&](Bound& bound) { bound.words = (Words(bound.words) + others).value(); });
-  if (task.problem.sharing == Sharing::self) {
+  if (task.problem.sharing == Sharing::self || !task.problem.wanted.all()) {
     return;
   }
   const bool shared = task.problem.sharing == Sharing::kv;

@@ -31,6 +31,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
   if (is_backward(task.pass) && task.known == Known::nothing) {
     Task before = task;
     before.pass = forward_of(task.pass);
+    before.problem = task.problem.wanting_all();
     try {
       const std::vector<Choice> makers =
           choices(before, {.rates = goal.rates, .shared_only = goal.shared_only});
@@ -48,7 +49,8 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     if (kernel.pass != task.pass || (needs_forward && !forward) ||
         (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
         (goal.shared_only && sharing != task.problem.sharing) ||
-        (!task.problem.mask.full() && !kernel.takes_masks)) {
+        (!task.problem.mask.full() && !kernel.takes_masks) ||
+        !kernel.can_return(task.problem.wanted)) {
       continue;
     }
     try {

@@ -255,6 +255,23 @@ void MaskOption::fill(Request& request) const {
   }
 }
 
+WantedOption::WantedOption(CLI::App& app)
+    : wanted_(app, "--wanted", "the results that are computed, with commas between; all", "NAMES") {
+}
+
+void WantedOption::fill(Request& request) const {
+  for (const Given& given : wanted_.items()) {
+    request.said_as[wanted_.flag()] = given.from;
+    if (given.text.empty()) {
+      throw UsageError(fmt::format("{}: the name of a result is missing", given.from));
+    }
+    if (std::ranges::find(request.wanted, given.text) != request.wanted.end()) {
+      throw UsageError(fmt::format("{}: {} is named twice", given.from, given.text));
+    }
+    request.wanted.push_back(given.text);
+  }
+}
+
 ObjectiveOption::ObjectiveOption(CLI::App& app, const std::string& what)
     : objective_(app, "--objective", what + ": words; or time", "GOAL") {}
 
@@ -286,7 +303,8 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       softmax_scale_(app, "--softmax-scale",
                      "of attention and gradients: scores are c Q K^T; 1 / sqrt(d)", "C"),
       dv_(app),
-      mask_(app) {}
+      mask_(app),
+      wanted_(app) {}
 
 void ProblemOptions::fill(Request& request) const {
   check_kernel(kernel_.get(), true);
@@ -312,6 +330,7 @@ void ProblemOptions::fill(Request& request) const {
   }
   dv_.fill(request);
   mask_.fill(request);
+  wanted_.fill(request);
   M_.fill(request);
   request.objective = objective_.get();
   if (request.objective == Objective::time && find_auto(request.kernel) != nullptr) {

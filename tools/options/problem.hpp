@@ -86,6 +86,18 @@ class ValueWidthOption {
   TextOption dv_;
 };
 
+// --wanted.
+class WantedOption {
+ public:
+  explicit WantedOption(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return wanted_; }
+
+ private:
+  TextOption wanted_;
+};
+
 // --mask.
 class MaskOption {
  public:
@@ -128,6 +140,7 @@ class ProblemOptions {
   TextOption threads_, prefetch_, sharing_, softmax_scale_;
   ValueWidthOption dv_;
   MaskOption mask_;
+  WantedOption wanted_;
 };
 
 // Operands, intermediates and results on disk.

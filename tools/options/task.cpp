@@ -66,7 +66,8 @@ TaskOptions::TaskOptions(CLI::App& app)
       given_(app, "--given",
              "what backward, gradients and layer start from: nothing; OL: O and L; OL", "WHAT"),
       dv_(app),
-      mask_(app) {}
+      mask_(app),
+      wanted_(app) {}
 
 Task TaskOptions::kind() const {
   Task task;
@@ -83,6 +84,7 @@ Task TaskOptions::kind() const {
   if (task.pass == Pass::product) {
     refuse(sharing_, "a product has no sources to share");
     refuse(mask_.option(), "a product has no mask");
+    refuse(wanted_.option(), "a product has one result");
   }
   return task;
 }
@@ -122,6 +124,11 @@ Task TaskOptions::task(Request& request) const {
                            fmt::format("--problem {}", to_string(task.pass)))};
   check_lengths(task, request);
   task.problem.mask = mask(task.problem.shape, request);
+  wanted_.fill(request);
+  if (!request.wanted.empty()) {
+    request.kernel = fmt::format("{}/auto", to_string(task.pass));
+    task.problem.wanted = requested_results(request, requested_kernel(request));
+  }
   fill_heads(task, request);
   M_.fill(request);
   task.memory.M = request.M;
@@ -149,6 +156,11 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
   if (!request.mask.empty()) {
     request.kernel = kernel.text();
     problem.mask = requested_mask(request, *kernel.kernel, problem.shape);
+  }
+  wanted_.fill(request);
+  if (!request.wanted.empty()) {
+    request.kernel = kernel.text();
+    problem.wanted = requested_results(request, kernel);
   }
   heads_.fill(request);
   const Index stacked = stacked_heads(request, kernel.kernel->pass, kernel.text());
@@ -181,6 +193,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
     refuse(problem_, caches.said() + " asks for backward algorithms");
   }
   refuse(mask_.option(), caches.said() + " asks about all pairs");
+  refuse(wanted_.option(), caches.said() + " asks for all of g");
   refuse(M_.option(), caches.said() + " says how much there is; give one of the two");
   std::vector<Task> tasks;
   for (const Index d : shape_.widths()) {

@@ -40,6 +40,7 @@ class TaskOptions {
   TextOption problem_, sharing_, given_;
   ValueWidthOption dv_;
   MaskOption mask_;
+  WantedOption wanted_;
 };
 
 }  // namespace redblue
