@@ -37,7 +37,7 @@ class LiveOperands {
                    ? given_.emplace_back(selected_rows(all, live_rows(operand, problem)))
                    : all);
     }
-    for (const Signature& operand : kernel.returns) {
+    for (const Signature& operand : kernel.returned(problem.wanted)) {
       SlowMatrix& all = io.out(operand.name);
       io_.take(has_dead(operand, problem)
                    ? returned_.emplace_back(selected_rows(all, live_rows(operand, problem)))
@@ -70,7 +70,7 @@ void write_rows(Machine& machine, SlowMatrix& matrix, Range rows, float value) {
 void write_dead(Machine& machine, const Kernel& kernel, const Problem& problem, const Operands& io,
                 bool with_sums = true) {
   std::optional<Phase> phase;
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.returned(problem.wanted)) {
     if (!with_sums && operand.name == kg.name) {
       continue;
     }
@@ -87,7 +87,7 @@ void write_dead(Machine& machine, const Kernel& kernel, const Problem& problem, 
 void add_dead_cost(std::vector<PhaseCost>& phases, const Kernel& kernel, const Problem& problem,
                    bool with_sums = true) {
   PhaseCost dead{.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
-  for (const Signature& operand : kernel.returns) {
+  for (const Signature& operand : kernel.returned(problem.wanted)) {
     const Words rows = size_of(dead_rows(operand, problem));
     if (rows == Words(0) || (!with_sums && operand.name == kg.name)) {
       continue;
@@ -104,7 +104,7 @@ void add_dead_cost(std::vector<PhaseCost>& phases, const Kernel& kernel, const P
 Nest dead_nest(const Kernel& kernel, const Problem& problem) {
   NestWriter nest;
   nest.phase("dead", [&] {
-    for (const Signature& operand : kernel.returns) {
+    for (const Signature& operand : kernel.returned(problem.wanted)) {
       if (const Index rows = size_of(dead_rows(operand, problem)); rows > 0) {
         const std::string name(operand.name);
         nest.step(name + (operand.name == kL.name ? " = -inf" : " = 0") + " of what meets nothing",

@@ -96,6 +96,7 @@ struct Problem {
   // The problem of so many such heads of queries. Requires: a problem of one head. Throws:
   // CountOverflow.
   [[nodiscard]] Problem with_stacked(Index heads) const;
+  [[nodiscard]] bool wants(std::string_view result) const { return wanted.contains(result); }
   [[nodiscard]] Problem wanting_all() const {
     Problem all = *this;
     all.wanted = {};

@@ -34,8 +34,11 @@ Kernel plain(Kernel kernel, std::string_view name, std::string_view summary) {
 }
 
 Kernel flash_gradients() {
-  return plain(backward_flash(), "gradients/flash",
-               "FlashAttention's loops: column blocks stay, dQ is read and written once for each");
+  Kernel kernel =
+      plain(backward_flash(), "gradients/flash",
+            "FlashAttention's loops: column blocks stay, dQ is read and written once for each");
+  kernel.optional_results = {kdQ.name, kdK.name, kdV.name};
+  return kernel;
 }
 
 Kernel rows_keys_gradients() {

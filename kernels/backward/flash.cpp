@@ -20,6 +20,13 @@
 namespace redblue {
 namespace {
 
+// For g all of them.
+KeySums core_sums(const Problem& problem) {
+  return problem.inputs == Inputs::weighted
+             ? KeySums{.dQ = true, .dK = true, .dV = true}
+             : KeySums{problem.wants("dQ"), problem.wants("dK"), problem.wants("dV")};
+}
+
 KeyBlocks core_blocks(const Blocks& blocks) {
   return {.rows = blocks["core.Br"], .keys = blocks["core.Bc"]};
 }
@@ -35,12 +42,15 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
     nest.phase("S", [&] { project_nest(nest, {"Q", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
     nest.phase("h", [&] { project_nest(nest, {"V", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
   }
-  nest.phase("v", [&] {
-    nest.loop(rows, [&] {
-      nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, dv}, {"O", rows, dv}}, {{"v", rows}});
+  if (core_sums(problem).needs_p()) {
+    nest.phase("v", [&] {
+      nest.loop(rows, [&] {
+        nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, dv}, {"O", rows, dv}}, {{"v", rows}});
+      });
     });
-  });
-  nest.phase("core", [&] { key_gradients_nest(nest, problem, core_blocks(by), AddsTo::dQ_dK_dV); });
+  }
+  nest.phase("core",
+             [&] { key_gradients_nest(nest, problem, core_blocks(by), core_sums(problem)); });
   if (!weighted) {
     return nest.lines();
   }
@@ -69,7 +79,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const bool weighted = plan.problem.inputs == Inputs::weighted;
   const InputNames names = input_names(plan.problem);
   const SlowMatrix& dO = io.in("dO");
-  SlowMatrix& dQ = io.out("dQ");
+  const KeySums sums = core_sums(plan.problem);
 
   std::optional<SlowMatrix> Q, V;  // A1 X and A3 Y
   if (weighted) {
@@ -82,10 +92,11 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     const Phase phase(machine, "h");
     project(machine, {by["h.Br"], by["h.Bc"]}, io.in("A3"), io.in("Y"), *V);
   }
-  SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
-  {
+  std::optional<SlowMatrix> v;
+  if (sums.needs_p()) {
+    v = workspace.matrix("v", n, 1).holding(Holds::sums);
     const Phase phase(machine, "v");
-    row_dots(machine, by["v.Br"], dO, io.in("O"), v);
+    row_dots(machine, by["v.Br"], dO, io.in("O"), *v);
   }
   {
     const Phase phase(machine, "core");
@@ -95,17 +106,17 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
                    .V = V ? *V : io.in(names.values),
                    .dO = dO,
                    .L = io.in("L"),
-                   .v = v,
-                   .dK = io.out("dK"),
-                   .dV = io.out("dV"),
-                   .dQ = &dQ,
+                   .v = v ? &*v : nullptr,
+                   .dK = sums.dK ? &io.out("dK") : nullptr,
+                   .dV = sums.dV ? &io.out("dV") : nullptr,
+                   .dQ = sums.dQ ? &io.out("dQ") : nullptr,
                    .scale = weighted ? std::nullopt : std::optional(plan.problem.scale())},
                   all_key_blocks(plan.problem, core));
   }
   if (weighted) {
     const Phase phase(machine, "g");
-    product(machine, {by["g.rows"], by["g.cols"], by["g.depth"]}, transposed(io.in("A1")), dQ,
-            io.out("g"));
+    product(machine, {by["g.rows"], by["g.cols"], by["g.depth"]}, transposed(io.in("A1")),
+            io.out("dQ"), io.out("g"));
   }
 }
 
@@ -145,7 +156,7 @@ Blocks fit(const Problem& problem, Index M) {
   const Index width = problem.shape.dv;
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
-  const auto [Br, Bc] = fit_key_gradients(problem.shape, M, Objective::words, AddsTo::dQ_dK_dV);
+  const auto [Br, Bc] = fit_key_gradients(problem.shape, M, Objective::words, core_sums(problem));
   if (problem.inputs == Inputs::plain) {
     return {{"v.Br", v}, {"core.Br", Br}, {"core.Bc", Bc}};
   }
@@ -164,8 +175,12 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                     .writes = n,
                     .peak = std::min(n, blocks["v.Br"]) * (Words(2) * problem.shape.dv + 1),
                     .flops = 0};
-  const PhaseCost core = key_gradients_cost("core", problem, core_blocks(blocks), AddsTo::dQ_dK_dV,
-                                            all_key_blocks(problem, core_blocks(blocks)));
+  const PhaseCost core =
+      key_gradients_cost("core", problem, core_blocks(blocks), core_sums(problem),
+                         all_key_blocks(problem, core_blocks(blocks)));
+  if (!core_sums(problem).needs_p()) {
+    return {core};
+  }
   if (problem.inputs == Inputs::plain) {
     return {v, core};
   }
@@ -217,7 +232,8 @@ Kernel backward_flash() {
                   .intermediates =
                       [](const Problem& problem, const Blocks&) {
                         const auto [n, m, d] = problem.shape;
-                        return problem.inputs == Inputs::plain ? Words(n) : (Words(n) + m) * d + n;
+                        const Words v = core_sums(problem).needs_p() ? n : 0;
+                        return problem.inputs == Inputs::plain ? v : (Words(n) + m) * d + v;
                       },
                   .nest = loop_nest},
       .fitting = {.fit = [](const Problem& problem, const Memory& memory,

@@ -11,11 +11,13 @@
 //
 //   dQ    reads 2 n d + 2 m d T;   writes n d + 2 n
 //
-// Under a mask each block brings what it meets.
+// Under a mask each block brings what it meets. The first pass is there for dQ and for v, which dK
+// takes; the second for dK and dV: what is not wanted is left out.
 //
 // In units of n^2, with x = d / sqrt(M) and n = m >> d: 14 x^2, and 16 x^2 from nothing.
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -37,6 +39,15 @@ KeyBlocks key_blocks(const Blocks& blocks) {
   return {.rows = blocks["dKV.Br"], .keys = blocks["dKV.Bc"]};
 }
 
+// The first pass makes dQ, or v alone.
+std::string row_phase(const Problem& problem) {
+  return problem.wants("dQ") ? "dQ" : "v";
+}
+
+KeySums key_sums(const Problem& problem) {
+  return {.dQ = false, .dK = problem.wants("dK"), .dV = problem.wants("dV")};
+}
+
 // L and v of all queries, which the first pass leaves for the second; given O and L, L is an
 // operand.
 constexpr Signature kOfRows{"v", &Shape::n, nullptr, Holds::sums};
@@ -55,9 +66,12 @@ void over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
 // dQ_I = c p_I K; v_I; and L_I where it is not given.
 void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start start, Range I) {
   const float c = by.problem.scale();
-  Tile q_t = machine.read(transposed(io.in("Q").row_block(I)));          // Q_I^T (d, r)
+  Tile q_t;
+  if (by.problem.wants("dQ")) {
+    q_t = machine.read(transposed(io.in("Q").row_block(I)));  // Q_I^T (d, r)
+    scale(q_t, c);
+  }
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));  // dO_I^T (d, r)
-  scale(q_t, c);
   SlowMatrix& v = io.out("v");
   if (start == Start::nothing) {
     GradientSums sums(machine, by, I.size());
@@ -75,6 +89,9 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start sta
     add_row_dots(transposed(do_t), transposed(o_t), dots);
   }
   machine.write(dots, v.row_block(I));
+  if (!by.problem.wants("dQ")) {
+    return;
+  }
   Tile l = machine.read(io.in("L").row_block(I));  // L_I (r)
   KnownGradientSums sums(machine, by, std::move(l), std::move(dots));
   over_keys(machine, by, io, I, q_t, do_t, sums);
@@ -84,7 +101,7 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start sta
 }
 
 void row_part(Machine& machine, const Plan& plan, const Operands& io, Start start, Range units) {
-  const Phase phase(machine, "dQ");
+  const Phase phase(machine, row_phase(plan.problem));
   const RowPlan by = row_plan(plan.problem, plan.blocks);
   for (Index unit = units.begin; unit < units.end; ++unit) {
     row_pass(machine, by, io, start, by.units()[unit]);
@@ -93,15 +110,17 @@ void row_part(Machine& machine, const Plan& plan, const Operands& io, Start star
 
 void key_part(Machine& machine, const Plan& plan, const Operands& io, Start start, Range units) {
   const Phase phase(machine, "dKV");
+  const KeySums sums = key_sums(plan.problem);
   key_gradients(machine, plan.problem, key_blocks(plan.blocks),
                 {.Q = io.in("Q"),
                  .K = io.in("K"),
                  .V = io.in("V"),
                  .dO = io.in("dO"),
                  .L = L_of(io, start),
-                 .v = io.out("v"),
-                 .dK = io.out("dK"),
-                 .dV = io.out("dV"),
+                 .v = sums.dK ? &io.out("v") : nullptr,
+                 .dK = sums.dK ? &io.out("dK") : nullptr,
+                 .dV = sums.dV ? &io.out("dV") : nullptr,
+                 .dQ = nullptr,
                  .scale = plan.problem.scale()},
                 units);
 }
@@ -113,6 +132,13 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
   const bool given = start == Start::given;
   const Units::Sum of = by.units().sum(units);
   const Words r = of.largest;
+  if (!by.problem.wants("dQ")) {  // v alone
+    return {.path = row_phase(by.problem),
+            .reads = of.rows * 2 * dv,
+            .writes = of.rows,
+            .peak = r * (2 * dv + 1),
+            .flops = 0};
+  }
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
   return {.path = "dQ",
@@ -123,22 +149,37 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
           .flops = 2 * of.pairs * ((products - 1) * d + dv)};
 }
 
-Range all_row_blocks(const RowPlan& by) {
-  return {0, by.units().size()};
+// Of the first pass, where what it makes is wanted.
+Range row_units(const RowPlan& by) {
+  return {0, by.problem.wants("dQ") || by.problem.wants("dK") ? by.units().size() : 0};
+}
+// Of the second.
+Range key_units(const Problem& problem, const Blocks& blocks) {
+  return {0, key_sums(problem).any() ? all_key_blocks(problem, key_blocks(blocks)).end : 0};
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start start) {
   const RowPlan by = row_plan(problem, blocks);
-  const KeyBlocks keys = key_blocks(blocks);
-  return {row_pass_cost(by, start, all_row_blocks(by)),
-          key_gradients_cost("dKV", problem, keys, AddsTo::dK_dV, all_key_blocks(problem, keys))};
+  std::vector<PhaseCost> phases;
+  if (const Range units = row_units(by); units.end > 0) {
+    phases.push_back(row_pass_cost(by, start, units));
+  }
+  if (const Range units = key_units(problem, blocks); units.end > 0) {
+    phases.push_back(
+        key_gradients_cost("dKV", problem, key_blocks(blocks), key_sums(problem), units));
+  }
+  return phases;
 }
 
 SplitStage row_stage(Start start) {
   return {.units = [](const Problem& problem,
-                      const Blocks& blocks) { return row_plan(problem, blocks).units().size(); },
+                      const Blocks& blocks) { return row_units(row_plan(problem, blocks)).end; },
           .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                          SlowMatrix*) { row_part(machine, plan, io, start, units); },
+                          SlowMatrix*) {
+            if (units.size() > 0) {
+              row_part(machine, plan, io, start, units);
+            }
+          },
           .part_cost = [start](const Problem& problem, const Blocks& blocks, Range units,
                                bool) -> std::vector<PhaseCost> {
             return {row_pass_cost(row_plan(problem, blocks), start, units)};
@@ -146,16 +187,15 @@ SplitStage row_stage(Start start) {
 }
 
 SplitStage key_stage(Start start) {
-  return {.units =
-              [](const Problem& problem, const Blocks& blocks) {
-                return all_key_blocks(problem, key_blocks(blocks)).size();
-              },
-          .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                          SlowMatrix*) { key_part(machine, plan, io, start, units); },
-          .part_cost = [](const Problem& problem, const Blocks& blocks, Range units,
-                          bool) -> std::vector<PhaseCost> {
-            return {key_gradients_cost("dKV", problem, key_blocks(blocks), AddsTo::dK_dV, units)};
-          }};
+  return {
+      .units = [](const Problem& problem,
+                  const Blocks& blocks) { return key_units(problem, blocks).end; },
+      .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                      SlowMatrix*) { key_part(machine, plan, io, start, units); },
+      .part_cost = [](const Problem& problem, const Blocks& blocks, Range units,
+                      bool) -> std::vector<PhaseCost> {
+        return {key_gradients_cost("dKV", problem, key_blocks(blocks), key_sums(problem), units)};
+      }};
 }
 
 Split split(Start start) {
@@ -177,8 +217,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const Index dv = problem.shape.dv;
   const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), L("L", I), v("v", I);
   NestWriter nest;
-  nest.phase("dQ", [&] {
+  const auto of_rows = [&] {
     nest.loop(I, [&] {
+      if (!problem.wants("dQ")) {
+        nest.step("v_I = rowsum(dO_I * O_I)", {dO, {"O", I, dv}}, {v});
+        return;
+      }
       nest.read({Q, dO});
       if (start == Start::nothing) {
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
@@ -200,8 +244,13 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
       });
       nest.write({dQ});
     });
-  });
-  nest.phase("dKV", [&] { key_gradients_nest(nest, problem, key_blocks(blocks), AddsTo::dK_dV); });
+  };
+  if (row_units(by).end > 0) {
+    nest.phase(row_phase(problem), of_rows);
+  }
+  if (const KeySums sums = key_sums(problem); sums.any()) {
+    nest.phase("dKV", [&] { key_gradients_nest(nest, problem, key_blocks(blocks), sums); });
+  }
   return nest.lines();
 }
 
@@ -209,11 +258,11 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
 Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   const CostOfBlocks row_pass = [start](const Problem& of, const Blocks& blocks) {
     const RowPlan by(of, blocks["Br"], blocks["Bc"], of.shape.d);
-    return std::vector<PhaseCost>{row_pass_cost(by, start, all_row_blocks(by))};
+    return std::vector<PhaseCost>{row_pass_cost(by, start, row_units(by))};
   };
   const Blocks rows = objective == Objective::time ? fastest(problem, M, row_pass)
                                                    : fewest_words(problem, M, row_pass);
-  const KeyBlocks keys = fit_key_gradients(problem.shape, M, objective, AddsTo::dK_dV);
+  const KeyBlocks keys = fit_key_gradients(problem.shape, M, objective, key_sums(problem));
   return {
       {"dQ.Br", rows["Br"]}, {"dQ.Bc", rows["Bc"]}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
 }
@@ -245,6 +294,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .numerics = {.recomputes = true}};
   if (start == Start::given) {
     kernel.operands.insert(kernel.operands.end(), {kO, kL});
+    kernel.optional_results = {kdQ.name, kdK.name, kdV.name};
   } else {
     kernel.numerics.recentred_blocks = [](const Problem& problem, const Blocks& blocks) {
       return Words(problem.key_pieces(blocks["dQ.Bc"]));

@@ -7,7 +7,7 @@
 //
 //   reads   2 r d + d^2;   writes  r d + d^2;   peak  2 d^2 + 2 d Br
 //
-// Else these are two products, which read dC twice.
+// Else these are two products, which read dC twice; and one, where one of the two is wanted.
 
 #include <algorithm>
 #include <cctype>
@@ -33,6 +33,10 @@ struct Projection {
   Index Shape::*row_count;
 
   [[nodiscard]] Index rows(const Shape& shape) const { return shape.*row_count; }
+  // Whether a gradient of what it is made of is wanted.
+  [[nodiscard]] bool wanted(const Problem& problem) const {
+    return problem.wants(dA) || problem.wants(dW);
+  }
 };
 constexpr Projection kProjections[] = {{"Q", "A1", "X", "dQ", "dA1", "dX", &Shape::n},
                                        {"V", "A3", "Y", "dV", "dA3", "dY", &Shape::m}};
@@ -53,24 +57,36 @@ Words peak_together(Index d, Words rows) {
   return 2 * Words(d) * d + 2 * Words(d) * rows;
 }
 
-void plan_gradients(const Projection& of, const Shape& shape, Index M, Objective objective,
+void plan_gradients(const Projection& of, const Problem& problem, Index M, Objective objective,
                     Blocks& blocks) {
+  const Shape& shape = problem.shape;
   const Index d = shape.d;
   const Index rows = of.rows(shape);
   const auto fits = [&](Index tried) { return peak_together(d, tried) <= Words(M); };
-  if (fits(1)) {
+  if (problem.wants(of.dW) && problem.wants(of.dA) && fits(1)) {
     blocks.add(together(of), even(rows, largest(rows, fits)));
-  } else {
+    return;
+  }
+  if (problem.wants(of.dW)) {
     plan_product(of.dW, weight_extents(of, shape), M, objective, blocks);
+  }
+  if (problem.wants(of.dA)) {
     plan_product(of.dA, forward_extents(of, shape), M, objective, blocks);
   }
 }
 
-std::vector<PhaseCost> gradients_cost(const Projection& of, const Shape& shape,
+std::vector<PhaseCost> gradients_cost(const Projection& of, const Problem& problem,
                                       const Blocks& blocks) {
+  const Shape& shape = problem.shape;
   if (!blocks.contains(together(of))) {
-    return {product_phase_cost(of.dW, weight_extents(of, shape), blocks),
-            product_phase_cost(of.dA, forward_extents(of, shape), blocks)};
+    std::vector<PhaseCost> phases;
+    if (problem.wants(of.dW)) {
+      phases.push_back(product_phase_cost(of.dW, weight_extents(of, shape), blocks));
+    }
+    if (problem.wants(of.dA)) {
+      phases.push_back(product_phase_cost(of.dA, forward_extents(of, shape), blocks));
+    }
+    return phases;
   }
   const Words d = shape.d;
   const Words rows = of.rows(shape);
@@ -81,13 +97,18 @@ std::vector<PhaseCost> gradients_cost(const Projection& of, const Shape& shape,
            .flops = 4 * rows * d * d}};
 }
 
-void gradients_nest(NestWriter& nest, const Projection& of, const Shape& shape,
+void gradients_nest(NestWriter& nest, const Projection& of, const Problem& problem,
                     const Blocks& blocks) {
+  const Shape& shape = problem.shape;
   const std::string W_T = std::string(of.W) + "^T";
   const std::string A_T = std::string(of.A) + "^T";
   if (!blocks.contains(together(of))) {
-    product_phase_nest(nest, {of.dW, A_T, of.dC}, weight_extents(of, shape), blocks);
-    product_phase_nest(nest, {of.dA, of.dC, W_T}, forward_extents(of, shape), blocks);
+    if (problem.wants(of.dW)) {
+      product_phase_nest(nest, {of.dW, A_T, of.dC}, weight_extents(of, shape), blocks);
+    }
+    if (problem.wants(of.dA)) {
+      product_phase_nest(nest, {of.dA, of.dC, W_T}, forward_extents(of, shape), blocks);
+    }
     return;
   }
   const Index d = shape.d;
@@ -104,17 +125,22 @@ void gradients_nest(NestWriter& nest, const Projection& of, const Shape& shape,
   });
 }
 
-void make_gradients(Machine& machine, const Projection& of, const Blocks& by, const Operands& io,
+void make_gradients(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
                     const SlowMatrix& dC) {
+  const Blocks& by = plan.blocks;
   const SlowMatrix& A = io.in(of.A);
   const SlowMatrix& W = io.in(of.W);
-  SlowMatrix& dA = io.out(of.dA);
-  SlowMatrix& dW = io.out(of.dW);
   if (!by.contains(together(of))) {
-    product_phase(machine, of.dW, by, transposed(A), dC, dW);
-    product_phase(machine, of.dA, by, dC, transposed(W), dA);
+    if (plan.problem.wants(of.dW)) {
+      product_phase(machine, of.dW, by, transposed(A), dC, io.out(of.dW));
+    }
+    if (plan.problem.wants(of.dA)) {
+      product_phase(machine, of.dA, by, dC, transposed(W), io.out(of.dA));
+    }
     return;
   }
+  SlowMatrix& dA = io.out(of.dA);
+  SlowMatrix& dW = io.out(of.dW);
   const Phase phase(machine, of.dW);
   const Tile w_t = machine.read(transposed(W.whole()));           // W^T (d, d)
   Tile dw = machine.initialize(dW.name(), dW.rows(), dW.cols());  // dW (d, d)
@@ -135,7 +161,25 @@ void make_gradients(Machine& machine, const Projection& of, const Blocks& by, co
 Problem inner(Problem problem) {
   problem.inputs = Inputs::plain;
   problem.softmax_scale = 1;
+  if (!problem.wanted.all()) {
+    Wanted wanted;
+    for (const Projection& of : kProjections) {
+      if (of.wanted(problem)) {
+        wanted.add(of.dC);
+      }
+    }
+    if (problem.wants(kdA2.name)) {
+      wanted.add(kdK.name);
+    }
+    problem.wanted = wanted;
+  }
   return problem;
+}
+
+// Whether V is needed: for q, of which dQ and dK are made.
+bool needs_V(const Problem& problem) {
+  const Problem plain = inner(problem);
+  return plain.wants(kdQ.name) || plain.wants(kdK.name);
 }
 
 // O and L, where the kernel is given these.
@@ -146,25 +190,42 @@ std::vector<Signature> made_before(const Kernel& gradients) {
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
           const Kernel& gradients) {
   const auto [n, m, d] = plan.problem.shape;
+  Plan of_plain = plan;
+  of_plain.problem = inner(plan.problem);
   SlowMatrix dQ = workspace.matrix("dQ", n, d);
   SlowMatrix dV = workspace.matrix("dV", m, d);
   {
     SlowMatrix Q = workspace.matrix("Q", n, d);
     SlowMatrix V = workspace.matrix("V", m, d);
     product_phase(machine, "Q", plan.blocks, io.in("A1"), io.in("X"), Q);
-    product_phase(machine, "V", plan.blocks, io.in("A3"), io.in("Y"), V);
+    if (needs_V(plan.problem)) {
+      product_phase(machine, "V", plan.blocks, io.in("A3"), io.in("Y"), V);
+    }
     Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
     plain.give("K", io.in("A2"));
     for (const Signature& operand : made_before(gradients)) {
       plain.give(io.in(operand.name));
     }
-    plain.take("dK", io.out("dA2"));
-    Plan of_plain = plan;
-    of_plain.problem = inner(plan.problem);
+    if (of_plain.problem.wants(kdK.name)) {
+      plain.take("dK", io.out("dA2"));
+    }
     gradients.schedule.code(machine, of_plain, plain, workspace);
   }
-  make_gradients(machine, kProjections[0], plan.blocks, io, dQ);
-  make_gradients(machine, kProjections[1], plan.blocks, io, dV);
+  for (const auto& [of, dC] : {std::pair(kProjections[0], &dQ), std::pair(kProjections[1], &dV)}) {
+    if (of.wanted(plan.problem)) {
+      make_gradients(machine, of, plan, io, *dC);
+    }
+  }
+}
+
+// What is made before the kernel runs, and after it.
+std::vector<Projection> made_first(const Problem& problem) {
+  return {std::begin(kProjections), needs_V(problem) ? std::end(kProjections) : kProjections + 1};
+}
+std::vector<Projection> made_last(const Problem& problem) {
+  std::vector<Projection> all(std::begin(kProjections), std::end(kProjections));
+  std::erase_if(all, [&](const Projection& of) { return !of.wanted(problem); });
+  return all;
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, const Kernel& gradients) {
@@ -173,12 +234,12 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, const 
   const auto add = [&](std::vector<PhaseCost> more) {
     std::ranges::move(more, std::back_inserter(phases));
   };
-  for (const Projection& of : kProjections) {
+  for (const Projection& of : made_first(problem)) {
     add({product_phase_cost(of.C, forward_extents(of, shape), blocks)});
   }
   add(gradients.formula.cost(inner(problem), blocks));
-  for (const Projection& of : kProjections) {
-    add(gradients_cost(of, shape, blocks));
+  for (const Projection& of : made_last(problem)) {
+    add(gradients_cost(of, problem, blocks));
   }
   return phases;
 }
@@ -200,9 +261,11 @@ std::string with_own_names(const std::string& text) {
 Nest loop_nest(const Problem& problem, const Blocks& blocks, const Kernel& gradients) {
   const Shape& shape = problem.shape;
   NestWriter before, after;
-  for (const Projection& of : kProjections) {
+  for (const Projection& of : made_first(problem)) {
     product_phase_nest(before, {of.C, of.A, of.W}, forward_extents(of, shape), blocks);
-    gradients_nest(after, of, shape, blocks);
+  }
+  for (const Projection& of : made_last(problem)) {
+    gradients_nest(after, of, problem, blocks);
   }
   Nest lines = before.lines();
   for (NestLine& line : gradients.formula.nest(inner(problem), blocks)) {
@@ -219,14 +282,14 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, const Kernel& gradi
 Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
            const Kernel& gradients) {
   Blocks blocks;
-  for (const Projection& of : kProjections) {
+  for (const Projection& of : made_first(problem)) {
     plan_product(of.C, forward_extents(of, problem.shape), memory.M, objective, blocks);
   }
   for (const auto& [name, size] : gradients.fitting.fit(inner(problem), memory, objective)) {
     blocks.add(name, size);
   }
-  for (const Projection& of : kProjections) {
-    plan_gradients(of, problem.shape, memory.M, objective, blocks);
+  for (const Projection& of : made_last(problem)) {
+    plan_gradients(of, problem, memory.M, objective, blocks);
   }
   return blocks;
 }
@@ -266,6 +329,9 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
                                }},
                .numerics = gradients.numerics};
   std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));
+  if (!gradients.optional_results.empty()) {
+    layer.optional_results = {kdX.name, kdY.name, kdA1.name, kdA2.name, kdA3.name};
+  }
   return layer;
 }
 

@@ -15,24 +15,39 @@
 namespace redblue {
 namespace {
 
-// K_J, V_J, dK_J, dV_J; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
-Words peak(const Shape& shape, Index r, Index c, AddsTo what) {
-  const Words d = shape.d;
-  const Words dv = shape.dv;
-  const Words with_dQ = what == AddsTo::dQ_dK_dV ? r * d + Words(r) * c : Words(0);
-  return 2 * c * (d + dv) + r * d + std::max(r * dv + Words(2) * r * c, with_dQ);
+// The words of a key with what stays of it: K_J, V_J, dK_J, dV_J.
+Words key_words(const Shape& shape, KeySums sums) {
+  return Words(shape.d) * (sums.dK ? 2 : 1) +
+         Words(shape.dv) * ((sums.needs_p() ? 1 : 0) + (sums.dV ? 1 : 0));
 }
 
-// p_IJ, of f_IJ; and dV_J += f^T dO_I.
+// Keys; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
+Words peak(const Shape& shape, Index r, Index c, KeySums sums) {
+  const Words d = shape.d;
+  const Words dv = shape.dv;
+  const Words with_dQ = sums.dQ ? r * d + Words(r) * c : Words(0);
+  return c * key_words(shape, sums) + r * d +
+         std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
+}
+
+// dV_J += f^T dO_I; and p_IJ, of f_IJ, where it is needed.
 Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, const LivePairs& live,
                     const Tile& f, const Tile& v_t, Tile& dv) {
-  Tile p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IJ (r, c)
+  Tile p;
+  if (x.v != nullptr) {
+    p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IJ (r, c)
+  }
   {
     const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
-    multiply_add(transposed(f), do_i, dv);
+    if (x.dV != nullptr) {
+      multiply_add(transposed(f), do_i, dv);
+    }
+    if (x.v == nullptr) {
+      return p;
+    }
     multiply_add(do_i, v_t, p);
   }
-  const Tile v_i = machine.read(x.v.row_block(I));  // v_I (r)
+  const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
   softmax_gradient(f, p, v_i, p);
   live.set_dead<View>(p, 0);
   return p;
@@ -83,9 +98,16 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
     if (x.scale) {
       scale(k_t, *x.scale);
     }
-    const Tile v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
-    Tile dk = machine.initialize("dK", J.size(), x.dK.cols());    // dK_J (c, d)
-    Tile dv = machine.initialize("dV", J.size(), x.dV.cols());    // dV_J (c, d)
+    Tile v_t, dk, dv;
+    if (x.v != nullptr) {
+      v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
+    }
+    if (x.dK != nullptr) {
+      dk = machine.initialize("dK", J.size(), x.dK->cols());  // dK_J (c, d)
+    }
+    if (x.dV != nullptr) {
+      dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
+    }
     for (const auto& [I, first] : passing(units, J, by.rows)) {
       const LivePairs live(problem, I, J);
       const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
@@ -98,40 +120,49 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
       }
       Tile p = score_gradient(machine, x, I, live, f, v_t, dv);
       f.reset();
-      multiply_add(transposed(p), q_i, dk);
+      if (x.dK != nullptr) {
+        multiply_add(transposed(p), q_i, dk);
+      }
       if (x.dQ != nullptr) {
         add_to_dQ(machine, x, I, first, k_t, std::move(p));
       }
     }
-    if (x.scale) {
-      scale(dk, *x.scale);
+    if (x.dK != nullptr) {
+      if (x.scale) {
+        scale(dk, *x.scale);
+      }
+      machine.write(dk, x.dK->row_block(J));
     }
-    machine.write(dk, x.dK.row_block(J));
-    machine.write(dv, x.dV.row_block(J));
+    if (x.dV != nullptr) {
+      machine.write(dv, x.dV->row_block(J));
+    }
   }
 }
 
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what,
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
                              Range units) {
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
   const Units::Sum of = Units::of_keys(problem, by.keys).sum(units);
-  const bool adds_to_dQ = what == AddsTo::dQ_dK_dV;
+  const bool needs_p = sums.needs_p();
   // Queries after the first keys that they meet.
-  const Words again = !adds_to_dQ           ? Words(0)
+  const Words again = !sums.dQ              ? Words(0)
                       : of.met.overflowed() ? of.met
                                             : Words(of.met.value() - problem.shape.n);
   return {.path = std::move(path),
-          .reads = of.rows * (d + dv) + of.met * (d + dv + 2) + again * d,
-          .writes = of.rows * (d + dv) + (adds_to_dQ ? of.met * d : Words(0)),
-          .peak = peak(problem.shape, std::min(of.longest, by.rows), of.largest, what),
-          .flops = of.pairs * (4 * (d + dv) + (adds_to_dQ ? 2 * d : Words(0)))};
+          .reads = of.rows * (d + (needs_p ? dv : Words(0))) +
+                   of.met * (d + dv + (needs_p ? 2 : 1)) + again * d,
+          .writes = of.rows * ((sums.dK ? d : Words(0)) + (sums.dV ? dv : Words(0))) +
+                    (sums.dQ ? of.met * d : Words(0)),
+          .peak = peak(problem.shape, std::min(of.longest, by.rows), of.largest, sums),
+          .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
+                               2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))};
 }
 
 // The words depend on the keys alone.
-KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, AddsTo what) {
+KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, KeySums sums) {
   constexpr Index kBusyRows = 48;
-  const auto fits = [&](Index r, Index c) { return peak(shape, r, c, what) <= Words(M); };
+  const auto fits = [&](Index r, Index c) { return peak(shape, r, c, sums) <= Words(M); };
   if (objective == Objective::time) {
     Index r = std::min(shape.n, kBusyRows);
     while (r > 1 && !fits(r, std::min(shape.m, r))) {
@@ -150,7 +181,7 @@ KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, Ad
   return {.rows = r, .keys = c};
 }
 
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, AddsTo what) {
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums) {
   const Index d = problem.shape.d;
   const Units::Sum of = Units::of_keys(problem, by.keys).sum();
   const NestLoop J("J", "keys", problem.shape.m, by.keys);
@@ -166,24 +197,43 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
   const NestTile dQ_again =
       problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
   const NestTile K(keys, J, d), V("V", J, dv), dK("dK", J, d), dV("dV", J, dv);
+  NestWriter::Tiles reads = {K}, stays = {K}, writes;
+  if (sums.needs_p()) {
+    reads.push_back(V);
+    stays.push_back(V);
+  }
+  for (const auto& [made, tile] : {std::pair(sums.dK, dK), std::pair(sums.dV, dV)}) {
+    if (made) {
+      stays.push_back(tile);
+      writes.push_back(tile);
+    }
+  }
+  const std::string of_dV = sums.dV ? "dV_J += f^T dO_I" : "";
+  const std::string of_dK = sums.dK ? "dK_J += p^T Q_I" : "";
   nest.loop(J, [&] {
-    nest.read({K, V});
+    nest.read(reads);
     if (scaled) {
       nest.step("K_J = c K_J");
     }
-    nest.loop(I, {K, V, dK, dV}, [&] {
+    nest.loop(I, stays, [&] {
       nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
-      nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});
-      if (what == AddsTo::dQ_dK_dV) {
-        nest.step("dK_J += p^T Q_I; dQ_I += p " + keys + "_J", {dQ_again}, {dQ});
+      if (!sums.needs_p()) {
+        nest.step(of_dV, {dO});
+        return;
+      }
+      nest.step(of_dV + (sums.dV ? "; " : "") + "p = f (dO_I V_J^T - v_I)", {dO, v});
+      if (sums.dQ) {
+        nest.step(of_dK + (sums.dK ? "; " : "") + "dQ_I += p " + keys + "_J", {dQ_again}, {dQ});
       } else {
-        nest.step("dK_J += p^T Q_I");
+        nest.step(of_dK);
       }
     });
-    if (scaled) {
+    if (scaled && sums.dK) {
       nest.step("dK_J = c dK_J");
     }
-    nest.write({dK, dV});
+    if (!writes.empty()) {
+      nest.write(writes);
+    }
   });
 }
 

@@ -12,6 +12,8 @@
 // As queries pass, p K may be added to dQ. dQ is then read and written once for each block of keys:
 //
 //   reads   (T - 1) n d more;   writes  T n d more
+//
+// What is not wanted does not come: without dK and dQ, neither values nor v.
 
 #include <optional>
 #include <string>
@@ -25,9 +27,9 @@ namespace redblue {
 class Machine;
 
 struct KeyGradients {
-  const SlowMatrix &Q, &K, &V, &dO, &L, &v;
-  SlowMatrix &dK, &dV;
-  SlowMatrix* dQ = nullptr;  // p K is added to it; null: no dQ
+  const SlowMatrix &Q, &K, &V, &dO, &L;
+  const SlowMatrix* v;       // for dK and dQ
+  SlowMatrix *dK, *dV, *dQ;  // p K is added to dQ; null: not wanted
   // The factor c of the scores: K_J stays as c K_J, and dK is multiplied by it at last.
   std::optional<float> scale = std::nullopt;
 };
@@ -36,18 +38,22 @@ struct KeyBlocks {
   Index rows, keys;
 };
 
-// Whether p K is added to dQ.
-enum class AddsTo : std::uint8_t { dK_dV, dQ_dK_dV };
+// Which sums are made.
+struct KeySums {
+  bool dQ, dK, dV;
+  [[nodiscard]] bool needs_p() const { return dQ || dK; }
+  [[nodiscard]] bool any() const { return dQ || dK || dV; }
+};
 
 // Of some blocks of keys: all of them, where p K is added to dQ.
 void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
                    Range units);
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, AddsTo what,
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums of,
                              Range units);
 Range all_key_blocks(const Problem& problem, KeyBlocks by);
 // The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
 // beside enough queries to keep the registers busy.
-KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, AddsTo what);
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, AddsTo what);
+KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, KeySums of);
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums of);
 
 }  // namespace redblue

@@ -4,6 +4,7 @@
 //   - It moves the words of its formulas, phase by phase, holds at most their peak, and does at
 //   least
 //     their flops. The loops move the same. It runs at its least M and is refused one below.
+//   - So with some of the results alone.
 //   - Dead queries and keys are not read: NaN stands there. Every word of the results is written.
 //   - The results are those of the double-precision evaluation, within its bound.
 
@@ -41,8 +42,25 @@ TestedKernel with(const std::string& name, const Mask& mask) {
   return kernel;
 }
 
+// Some of the results that need not be wanted are not.
+void want_some(TestedKernel& kernel, RandomMasks& random) {
+  Wanted some;
+  for (const Signature& result : kernel.kernel->returns) {
+    const auto& optional = kernel.kernel->optional_results;
+    if (std::ranges::find(optional, result.name) == optional.end() || random.any(0, 1) == 0) {
+      some.add(result.name);
+    }
+  }
+  if (kernel.kernel->can_return(some)) {
+    kernel.want(some);
+  }
+}
+
 // NaN in the operands' rows of dead queries and dead keys.
 TestProblem poisoned(TestProblem problem, const TestedKernel& kernel) {
+  if (problem.mask.full()) {
+    return problem;
+  }
   const Mask columns = problem.mask.transposed();
   for (const Signature& operand : kernel.given) {
     if (operand.rows != &Shape::n && operand.rows != &Shape::m) {
@@ -112,13 +130,18 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
       shape.dv = random.any(1, 9);
     }
     const TabledMask tabled = random.expression(shape.n, shape.m);
-    const TestedKernel kernel = with(GetParam(), tabled.mask);
+    TestedKernel kernel = with(GetParam(), random.any(0, 5) == 0 ? Mask() : tabled.mask);
+    if (random.any(0, 1) == 0) {
+      want_some(kernel, random);
+    }
     const Index prefetch = kernel.streams_keys() && random.any(0, 3) == 0 ? 2 : 1;
     const Index least = kernel.least_M(shape, prefetch);
     const Index M = random.any(0, 3) == 0 ? least : least + random.any(1, 40 * (shape.d + 4));
-    const Plan plan =
-        kernel.plan(shape, M, random.any(0, 2) == 0 ? Objective::time : Objective::words, prefetch);
-    SCOPED_TRACE(to_string(plan) + " case " + std::to_string(k));
+    const Objective objective = random.any(0, 2) == 0 ? Objective::time : Objective::words;
+    SCOPED_TRACE("case " + std::to_string(k) + ", M = " + std::to_string(M) +
+                 (objective == Objective::time ? ", for time" : ""));
+    const Plan plan = kernel.plan(shape, M, objective, prefetch);
+    SCOPED_TRACE(to_string(plan));
     const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
     const Result result = run_kernel(kernel, plan, poisoned(problem, kernel));
     expect_formulas(result, plan);
@@ -128,7 +151,7 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
       EXPECT_THROW(static_cast<void>(kernel.plan(shape, least - 1, Objective::words, prefetch)),
                    FastMemoryTooSmall);
     }
-    dead += size_of(tabled.mask.live_queries()) < shape.n ? 1 : 0;
+    dead += size_of(kernel.problem(shape).live_queries()) < shape.n ? 1 : 0;
   }
   EXPECT_GT(dead, kCases / 20);
 }
@@ -208,6 +231,27 @@ TEST_P(MaskedKernel, DeadScoresReachNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, MaskedKernel, testing::ValuesIn(masked_names()),
                          [](const auto& tested) { return test_name(tested.param); });
+
+// Fewer results are never more words.
+TEST(MaskedKernels, FewerResultsAreNeverMoreWords) {
+  RandomMasks random(10);
+  for (const TestedKernel& all : tested_kernels()) {
+    if (all.kernel->optional_results.empty()) {
+      continue;
+    }
+    for (int k = 0; k < 50; ++k) {
+      const Shape shape{random.any(1, 60), random.any(1, 60), random.any(1, 9)};
+      TestedKernel some = all;
+      want_some(some, random);
+      const Index M = all.least_M(shape) + random.any(0, 900);
+      const auto words = [&](const TestedKernel& kernel) {
+        const PhaseCost cost = total(kernel.plan(shape, M).phases);
+        return cost.reads + cost.writes;
+      };
+      EXPECT_LE(words(some), words(all)) << to_string(some.plan(shape, M));
+    }
+  }
+}
 
 // With room for all keys each key is read once, whatever the mask; with more room no more words
 // move.

@@ -27,12 +27,20 @@ struct TestedKernel {
   const Kernel* kernel;
   Sharing sharing;
   Mask mask = {};
+  Wanted wanted = {};
+
+  // Of its results, these alone. Requires: it can.
+  void want(const Wanted& some) {
+    wanted = some;
+    returns = kernel->returned(some);
+  }
 
   operator const Kernel&() const { return *kernel; }  // NOLINT: what is asked of any of them
 
   [[nodiscard]] Problem problem(const Shape& shape) const {
     Problem problem(shape, sharing);
     problem.mask = mask;
+    problem.wanted = wanted;
     return kernel->with_inputs(problem);
   }
   // Whether values may have a width of their own.
