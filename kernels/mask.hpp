@@ -72,6 +72,8 @@ using Ranges = std::vector<Range>;  // apart from each other, and in their order
 Index size_of(const Ranges& ranges);
 Ranges common(const Ranges& a, const Ranges& b);
 Ranges without(const Ranges& a, const Ranges& b);
+// Widened to whole blocks of [0, extent), of which the last may be smaller.
+Ranges in_blocks(const Ranges& ranges, Index extent, Index block);
 
 class Mask {
  public:
@@ -139,6 +141,15 @@ class Mask {
   // Of the same groups: the keys that one and the next both meet, but at most so many of each two.
   [[nodiscard]] Words shared_by_groups(Range queries, Index size, Index most) const;
 
+  // The queries are cut into such groups, the keys into blocks of `block`. Of the tiles of a group
+  // and a block with a live pair: their queries, their keys and their words, each summed up; and
+  // the most keys of the tiles of one group.
+  struct Tiles {
+    Words queries, keys, words;
+    Index most = 0;
+  };
+  [[nodiscard]] Tiles live_tiles(Index group, Index block) const;
+
   // No fewer than the ranges of keys of any queries.
   [[nodiscard]] Index most_ranges() const;
 
@@ -166,7 +177,7 @@ class Mask {
     Index first, step, count;
   };
   template <class Value>
-  using Known = std::map<std::array<Index, 3>, Value>;  // by queries and the size of a group
+  using Known = std::map<std::array<Index, 3>, Value>;  // by what was asked
   struct Data {
     Index queries = 0, keys = 0;
     // As few as there can be, from the first on: equal masks, equal runs.
@@ -184,6 +195,7 @@ class Mask {
     // Sums over groups of queries that were asked for.
     mutable std::mutex asked;
     mutable Known<Met> met;
+    mutable Known<Tiles> tiles;
     mutable Known<std::shared_ptr<const std::vector<Shared>>> shared;
   };
 
@@ -199,8 +211,9 @@ class Mask {
   template <class Make>
   Mask once(Data::View& view, const Make& make) const;
   template <class Value, class Make>
-  Value known_of(Known<Value>& known, Range queries, Index size, const Make& make) const;
+  Value known_of(Known<Value>& known, const std::array<Index, 3>& key, const Make& make) const;
   [[nodiscard]] Met summed_met(Range queries, Index size) const;
+  [[nodiscard]] Tiles summed_tiles(Index group, Index block) const;
   [[nodiscard]] std::vector<Shared> shared_parts(Range queries, Index size) const;
   [[nodiscard]] bool none_dead() const;
   [[nodiscard]] Mask made_transposed() const;

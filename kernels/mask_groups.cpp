@@ -45,6 +45,15 @@ Index longest_of(const Ranges& ranges) {
   return longest;
 }
 
+// Of ranges of whole blocks, the last of which may be smaller.
+Index blocks_in(const Ranges& ranges, Index block) {
+  Index sum = 0;
+  for (const Range range : ranges) {
+    sum += ceil_div(range.size(), block);
+  }
+  return sum;
+}
+
 // The keys that the queries [first, first + size) of a run meet. Of two ranges that are apart for
 // each query these are one only where both move, and then for every group of the run, or for none:
 // along the run the number grows evenly, and so does each range.
@@ -63,8 +72,7 @@ Wide met_in_run(const MaskRun& run, Index first, Index size) {
 
 // What was asked of groups before, or else is made. A planner asks of a size again and again.
 template <class Value, class Make>
-Value Mask::known_of(Known<Value>& known, Range queries, Index size, const Make& make) const {
-  const std::array<Index, 3> key = {queries.begin, queries.end, size};
+Value Mask::known_of(Known<Value>& known, const std::array<Index, 3>& key, const Make& make) const {
   {
     const std::lock_guard lock(data_->asked);
     if (const auto found = known.find(key); found != known.end()) {
@@ -99,7 +107,8 @@ void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
 }
 
 Mask::Met Mask::met_by_groups(Range queries, Index size) const {
-  return known_of(data_->met, queries, size, [&] { return summed_met(queries, size); });
+  return known_of(data_->met, {queries.begin, queries.end, size},
+                  [&] { return summed_met(queries, size); });
 }
 
 Mask::Met Mask::summed_met(Range queries, Index size) const {
@@ -131,7 +140,7 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
 }
 
 Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
-  const auto parts = known_of(data_->shared, queries, size, [&] {
+  const auto parts = known_of(data_->shared, {queries.begin, queries.end, size}, [&] {
     return std::make_shared<const std::vector<Shared>>(shared_parts(queries, size));
   });
   Wide sum = 0;
@@ -172,6 +181,45 @@ std::vector<Mask::Shared> Mask::shared_parts(Range queries, Index size) const {
     before = count == 1 ? std::move(met) : keys_of(first + (count - 1) * size);
   });
   return parts;
+}
+
+Mask::Tiles Mask::live_tiles(Index group, Index block) const {
+  return known_of(data_->tiles, {group, block, 0}, [&] { return summed_tiles(group, block); });
+}
+
+Mask::Tiles Mask::summed_tiles(Index group, Index block) const {
+  Wide queries = 0, keys = 0, words = 0;
+  Index most = 0;
+  each_stretch({0, this->queries()}, group, [&](const Stretch& stretch) {
+    const Index rows = std::min(group, this->queries() - stretch.first);
+    const auto met = [&](Index which) {
+      const Index first = stretch.first + which * group;
+      return in_blocks(this->keys({first, first + rows}), this->keys(), block);
+    };
+    const auto add_evenly_grown = [&](Range groups) {
+      const auto keys_of = [&](Index k) { return size_of(met(groups.begin + k)); };
+      const auto blocks_of = [&](Index k) { return blocks_in(met(groups.begin + k), block); };
+      const Wide of_keys = line_through(keys_of, groups.size()).sum(0, groups.size());
+      keys += of_keys;
+      words += of_keys * rows;
+      queries += line_through(blocks_of, groups.size()).sum(0, groups.size()) * rows;
+      most = std::max({most, keys_of(0), keys_of(groups.size() - 1)});
+    };
+    // Where edges move by whole blocks, what is met grows evenly from the second group on up to the
+    // last but one: the first and the last may have blocks in common with what stays, and the last
+    // may meet the last block, which is smaller.
+    const Index count = stretch.count;
+    if (group % block == 0 && count > 2) {
+      add_evenly_grown({0, 1});
+      add_evenly_grown({1, count - 1});
+      add_evenly_grown({count - 1, count});
+      return;
+    }
+    for (Index which = 0; which < count; ++which) {
+      add_evenly_grown({which, which + 1});
+    }
+  });
+  return {redblue::words(queries), redblue::words(keys), redblue::words(words), most};
 }
 
 }  // namespace redblue

@@ -42,6 +42,15 @@ Units::Sum Units::sum(Range which) const {
   return sum;
 }
 
+Units::Tiles Units::live_tiles(Index block) const {
+  if (mask_.full()) {
+    return {Words(rows_) * ceil_div(others_, block), Words(others_) * size(),
+            Words(rows_) * others_, others_};
+  }
+  const Mask::Tiles tiles = mask_.live_tiles(step_, block);
+  return {tiles.queries, tiles.keys, tiles.words, tiles.most};
+}
+
 Words Units::met_from(Index first, Range which) const {
   if (which.size() <= 0 || first == others_) {
     return 0;

@@ -22,6 +22,17 @@ class Units : public BlockRanges {
   [[nodiscard]] Ranges met(Index which) const {
     return which < size() ? met((*this)[which]) : Ranges();
   }
+  // The same in whole blocks of so many: those with a live pair.
+  [[nodiscard]] Pieces met_blocks(Range rows, Index block) const {
+    return {in_blocks(met(rows), others_, block), block};
+  }
+  // Of the tiles of a unit and such a block that have a live pair: their rows, what they meet, and
+  // their words, each summed up; and the most that those of one unit meet.
+  struct Tiles {
+    Words rows, met, words;
+    Index most = 0;
+  };
+  [[nodiscard]] Tiles live_tiles(Index block) const;
 
   // Of some units: how many, their rows, and the most rows of one; the sum over them of what they
   // meet, the longest range that one meets, and the most that one meets; and the live pairs.
