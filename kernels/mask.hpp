@@ -140,6 +140,8 @@ class Mask {
   [[nodiscard]] Met met_by_groups(Range queries, Index size) const;
   // Of the same groups: the keys that one and the next both meet, but at most so many of each two.
   [[nodiscard]] Words shared_by_groups(Range queries, Index size, Index most) const;
+  // And the first range of keys that each meets, but at most so many of each.
+  [[nodiscard]] Words first_by_groups(Range queries, Index size, Index most) const;
 
   // The queries are cut into such groups, the keys into blocks of `block`. Of the tiles of a group
   // and a block with a live pair: their queries, their keys and their words, each summed up; and
@@ -172,10 +174,11 @@ class Mask {
   }
 
  private:
-  // What groups and the next of each both meet: first, first + step, ...
-  struct Shared {
+  // Numbers of groups, one after the other: first, first + step, ...
+  struct Part {
     Index first, step, count;
   };
+  using Parts = std::shared_ptr<const std::vector<Part>>;
   template <class Value>
   using Known = std::map<std::array<Index, 3>, Value>;  // by what was asked
   struct Data {
@@ -196,7 +199,7 @@ class Mask {
     mutable std::mutex asked;
     mutable Known<Met> met;
     mutable Known<Tiles> tiles;
-    mutable Known<std::shared_ptr<const std::vector<Shared>>> shared;
+    mutable Known<Parts> shared, first;
   };
 
   template <class Visit>
@@ -214,7 +217,9 @@ class Mask {
   Value known_of(Known<Value>& known, const std::array<Index, 3>& key, const Make& make) const;
   [[nodiscard]] Met summed_met(Range queries, Index size) const;
   [[nodiscard]] Tiles summed_tiles(Index group, Index block) const;
-  [[nodiscard]] std::vector<Shared> shared_parts(Range queries, Index size) const;
+  [[nodiscard]] std::vector<Part> shared_parts(Range queries, Index size) const;
+  [[nodiscard]] std::vector<Part> first_parts(Range queries, Index size) const;
+  static Words sum_of_smaller(const std::vector<Part>& parts, Index most);
   [[nodiscard]] bool none_dead() const;
   [[nodiscard]] Mask made_transposed() const;
   [[nodiscard]] Mask made_compact() const;

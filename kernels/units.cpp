@@ -61,6 +61,15 @@ Words Units::met_from(Index first, Range which) const {
                       : mask_.from_key(first).met_by_groups(rows, step_).keys;
 }
 
+Words Units::first_met(Index most, Range which) const {
+  if (which.size() <= 0) {
+    return 0;
+  }
+  const Range rows{(*this)[which.begin].begin, (*this)[which.end - 1].end};
+  return mask_.full() ? Words(std::min(others_, most)) * which.size()
+                      : mask_.first_by_groups(rows, step_, most);
+}
+
 Words Units::shared(Index most) const {
   return mask_.full() ? Words(std::min(others_, most)) * (size() - 1)
                       : mask_.shared_by_groups({0, rows_}, step_, most);

@@ -47,6 +47,8 @@ class Units : public BlockRanges {
   // The part of Sum::met from an index on.
   [[nodiscard]] Words met_from(Index first, Range which) const;
   [[nodiscard]] Words met_from(Index first) const { return met_from(first, {0, size()}); }
+  // The first range that each of some units meets, but at most so much of each.
+  [[nodiscard]] Words first_met(Index most, Range which) const;
   // What each unit and the next both meet, but at most so much of each two.
   [[nodiscard]] Words shared(Index most) const;
 
