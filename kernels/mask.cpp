@@ -204,6 +204,20 @@ Ranges without(const Ranges& a, const Ranges& b) {
   return common(a, gaps);
 }
 
+Ranges in_blocks(const Ranges& ranges, Index extent, Index block) {
+  Ranges result;
+  for (const Range range : ranges) {
+    const Range wide{range.begin / block * block,
+                     std::min(ceil_div(range.end, block) * block, extent)};
+    if (result.empty() || result.back().end < wide.begin) {
+      result.push_back(wide);
+    } else {
+      result.back().end = wide.end;
+    }
+  }
+  return result;
+}
+
 Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs) {
   const auto data = std::make_shared<Data>();
   data->queries = queries;

@@ -72,6 +72,8 @@ using Ranges = std::vector<Range>;  // apart from each other, and in their order
 Index size_of(const Ranges& ranges);
 Ranges common(const Ranges& a, const Ranges& b);
 Ranges without(const Ranges& a, const Ranges& b);
+// Widened to whole blocks of [0, extent), of which the last may be smaller.
+Ranges in_blocks(const Ranges& ranges, Index extent, Index block);
 
 class Mask {
  public:
@@ -138,6 +140,17 @@ class Mask {
   [[nodiscard]] Met met_by_groups(Range queries, Index size) const;
   // Of the same groups: the keys that one and the next both meet, but at most so many of each two.
   [[nodiscard]] Words shared_by_groups(Range queries, Index size, Index most) const;
+  // And the first range of keys that each meets, but at most so many of each.
+  [[nodiscard]] Words first_by_groups(Range queries, Index size, Index most) const;
+
+  // The queries are cut into such groups, the keys into blocks of `block`. Of the tiles of a group
+  // and a block with a live pair: their queries, their keys and their words, each summed up; and
+  // the most keys of the tiles of one group.
+  struct Tiles {
+    Words queries, keys, words;
+    Index most = 0;
+  };
+  [[nodiscard]] Tiles live_tiles(Index group, Index block) const;
 
   // No fewer than the ranges of keys of any queries.
   [[nodiscard]] Index most_ranges() const;
@@ -161,12 +174,13 @@ class Mask {
   }
 
  private:
-  // What groups and the next of each both meet: first, first + step, ...
-  struct Shared {
+  // Numbers of groups, one after the other: first, first + step, ...
+  struct Part {
     Index first, step, count;
   };
+  using Parts = std::shared_ptr<const std::vector<Part>>;
   template <class Value>
-  using Known = std::map<std::array<Index, 3>, Value>;  // by queries and the size of a group
+  using Known = std::map<std::array<Index, 3>, Value>;  // by what was asked
   struct Data {
     Index queries = 0, keys = 0;
     // As few as there can be, from the first on: equal masks, equal runs.
@@ -184,7 +198,8 @@ class Mask {
     // Sums over groups of queries that were asked for.
     mutable std::mutex asked;
     mutable Known<Met> met;
-    mutable Known<std::shared_ptr<const std::vector<Shared>>> shared;
+    mutable Known<Tiles> tiles;
+    mutable Known<Parts> shared, first;
   };
 
   template <class Visit>
@@ -199,9 +214,12 @@ class Mask {
   template <class Make>
   Mask once(Data::View& view, const Make& make) const;
   template <class Value, class Make>
-  Value known_of(Known<Value>& known, Range queries, Index size, const Make& make) const;
+  Value known_of(Known<Value>& known, const std::array<Index, 3>& key, const Make& make) const;
   [[nodiscard]] Met summed_met(Range queries, Index size) const;
-  [[nodiscard]] std::vector<Shared> shared_parts(Range queries, Index size) const;
+  [[nodiscard]] Tiles summed_tiles(Index group, Index block) const;
+  [[nodiscard]] std::vector<Part> shared_parts(Range queries, Index size) const;
+  [[nodiscard]] std::vector<Part> first_parts(Range queries, Index size) const;
+  static Words sum_of_smaller(const std::vector<Part>& parts, Index most);
   [[nodiscard]] bool none_dead() const;
   [[nodiscard]] Mask made_transposed() const;
   [[nodiscard]] Mask made_compact() const;

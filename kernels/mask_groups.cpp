@@ -22,7 +22,7 @@ Line line_through(const Of& of, Index count) {
 }
 
 // The sum over t in [0, count) of the smaller of a line and a number.
-Wide sum_of_smaller(const Line& line, Wide most, Wide count) {
+Wide smaller_sum(const Line& line, Wide most, Wide count) {
   // From some t on, or up to some t, the line is above it.
   const Wide first = std::max(line.of(0), line.of(count - 1));
   if (first <= most) {
@@ -45,6 +45,19 @@ Index longest_of(const Ranges& ranges) {
   return longest;
 }
 
+// Of ranges of whole blocks, of which the last may be smaller.
+struct SizeInBlocks {
+  Wide keys = 0, blocks = 0;
+};
+SizeInBlocks size_in_blocks(const Ranges& ranges, Index block) {
+  SizeInBlocks sum;
+  for (const Range range : ranges) {
+    sum.keys += range.size();
+    sum.blocks += ceil_div(range.size(), block);
+  }
+  return sum;
+}
+
 // The keys that the queries [first, first + size) of a run meet. Of two ranges that are apart for
 // each query these are one only where both move, and then for every group of the run, or for none:
 // along the run the number grows evenly, and so does each range.
@@ -63,8 +76,7 @@ Wide met_in_run(const MaskRun& run, Index first, Index size) {
 
 // What was asked of groups before, or else is made. A planner asks of a size again and again.
 template <class Value, class Make>
-Value Mask::known_of(Known<Value>& known, Range queries, Index size, const Make& make) const {
-  const std::array<Index, 3> key = {queries.begin, queries.end, size};
+Value Mask::known_of(Known<Value>& known, const std::array<Index, 3>& key, const Make& make) const {
   {
     const std::lock_guard lock(data_->asked);
     if (const auto found = known.find(key); found != known.end()) {
@@ -99,7 +111,8 @@ void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
 }
 
 Mask::Met Mask::met_by_groups(Range queries, Index size) const {
-  return known_of(data_->met, queries, size, [&] { return summed_met(queries, size); });
+  return known_of(data_->met, {queries.begin, queries.end, size},
+                  [&] { return summed_met(queries, size); });
 }
 
 Mask::Met Mask::summed_met(Range queries, Index size) const {
@@ -130,19 +143,46 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
   return {words(keys), longest, most, pairs(queries, {0, this->keys()})};
 }
 
-Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
-  const auto parts = known_of(data_->shared, queries, size, [&] {
-    return std::make_shared<const std::vector<Shared>>(shared_parts(queries, size));
-  });
+Words Mask::sum_of_smaller(const std::vector<Part>& parts, Index most) {
   Wide sum = 0;
-  for (const Shared& part : *parts) {
-    sum += sum_of_smaller({part.first, part.step}, most, part.count);
+  for (const auto& [first, step, count] : parts) {
+    sum += smaller_sum({first, step}, most, count);
   }
   return words(sum);
 }
 
-std::vector<Mask::Shared> Mask::shared_parts(Range queries, Index size) const {
-  std::vector<Shared> parts;
+Words Mask::shared_by_groups(Range queries, Index size, Index most) const {
+  return sum_of_smaller(
+      *known_of(
+          data_->shared, {queries.begin, queries.end, size},
+          [&] { return std::make_shared<const std::vector<Part>>(shared_parts(queries, size)); }),
+      most);
+}
+
+Words Mask::first_by_groups(Range queries, Index size, Index most) const {
+  return sum_of_smaller(
+      *known_of(
+          data_->first, {queries.begin, queries.end, size},
+          [&] { return std::make_shared<const std::vector<Part>>(first_parts(queries, size)); }),
+      most);
+}
+
+std::vector<Mask::Part> Mask::first_parts(Range queries, Index size) const {
+  std::vector<Part> parts;
+  each_stretch(queries, size, [&](const Stretch& stretch) {
+    const auto first_of = [&](Index group) {
+      const Index first = stretch.first + group * size;
+      const Ranges met = this->keys({first, std::min(first + size, queries.end)});
+      return met.empty() ? 0 : met.front().size();
+    };
+    const Line line = line_through(first_of, stretch.count);
+    parts.push_back({static_cast<Index>(line.first), static_cast<Index>(line.step), stretch.count});
+  });
+  return parts;
+}
+
+std::vector<Mask::Part> Mask::shared_parts(Range queries, Index size) const {
+  std::vector<Part> parts;
   std::optional<Ranges> before;  // the keys of the group before
   each_stretch(queries, size, [&](const Stretch& stretch) {
     const Index first = stretch.first;
@@ -172,6 +212,47 @@ std::vector<Mask::Shared> Mask::shared_parts(Range queries, Index size) const {
     before = count == 1 ? std::move(met) : keys_of(first + (count - 1) * size);
   });
   return parts;
+}
+
+Mask::Tiles Mask::live_tiles(Index group, Index block) const {
+  return known_of(data_->tiles, {group, block, 0}, [&] { return summed_tiles(group, block); });
+}
+
+Mask::Tiles Mask::summed_tiles(Index group, Index block) const {
+  Wide queries = 0, keys = 0, words = 0, most = 0;
+  each_stretch({0, this->queries()}, group, [&](const Stretch& stretch) {
+    const Index rows = std::min(group, this->queries() - stretch.first);
+    const auto met = [&](Index which) {
+      const Index first = stretch.first + which * group;
+      return size_in_blocks(in_blocks(this->keys({first, first + rows}), this->keys(), block),
+                            block);
+    };
+    const auto add_evenly_grown = [&](Index first, Index count) {
+      const SizeInBlocks size = met(first);
+      const SizeInBlocks next = count > 1 ? met(first + 1) : size;
+      const Line of_keys{size.keys, next.keys - size.keys};
+      const Line of_blocks{size.blocks, next.blocks - size.blocks};
+      keys += of_keys.sum(0, count);
+      words += of_keys.sum(0, count) * rows;
+      queries += of_blocks.sum(0, count) * rows;
+      most = std::max({most, of_keys.of(0), of_keys.of(count - 1)});
+    };
+    // Where edges move by whole blocks, what is met grows evenly from the second group on up to the
+    // last but one: the first and the last may have blocks in common with what stays, and the last
+    // may meet the last block, which is smaller.
+    const Index count = stretch.count;
+    if (group % block == 0 && count > 2) {
+      add_evenly_grown(0, 1);
+      add_evenly_grown(1, count - 2);
+      add_evenly_grown(count - 1, 1);
+      return;
+    }
+    for (Index which = 0; which < count; ++which) {
+      add_evenly_grown(which, 1);
+    }
+  });
+  return {redblue::words(queries), redblue::words(keys), redblue::words(words),
+          static_cast<Index>(most)};
 }
 
 }  // namespace redblue

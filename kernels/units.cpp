@@ -42,6 +42,15 @@ Units::Sum Units::sum(Range which) const {
   return sum;
 }
 
+Units::Tiles Units::live_tiles(Index block) const {
+  if (mask_.full()) {
+    return {Words(rows_) * ceil_div(others_, block), Words(others_) * size(),
+            Words(rows_) * others_, others_};
+  }
+  const Mask::Tiles tiles = mask_.live_tiles(step_, block);
+  return {tiles.queries, tiles.keys, tiles.words, tiles.most};
+}
+
 Words Units::met_from(Index first, Range which) const {
   if (which.size() <= 0 || first == others_) {
     return 0;
@@ -50,6 +59,15 @@ Words Units::met_from(Index first, Range which) const {
   return mask_.full() ? Words(others_ - first) * which.size()
          : first == 0 ? sum(which).met
                       : mask_.from_key(first).met_by_groups(rows, step_).keys;
+}
+
+Words Units::first_met(Index most, Range which) const {
+  if (which.size() <= 0) {
+    return 0;
+  }
+  const Range rows{(*this)[which.begin].begin, (*this)[which.end - 1].end};
+  return mask_.full() ? Words(std::min(others_, most)) * which.size()
+                      : mask_.first_by_groups(rows, step_, most);
 }
 
 Words Units::shared(Index most) const {

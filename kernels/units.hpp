@@ -22,6 +22,17 @@ class Units : public BlockRanges {
   [[nodiscard]] Ranges met(Index which) const {
     return which < size() ? met((*this)[which]) : Ranges();
   }
+  // The same in whole blocks of so many: those with a live pair.
+  [[nodiscard]] Pieces met_blocks(Range rows, Index block) const {
+    return {in_blocks(met(rows), others_, block), block};
+  }
+  // Of the tiles of a unit and such a block that have a live pair: their rows, what they meet, and
+  // their words, each summed up; and the most that those of one unit meet.
+  struct Tiles {
+    Words rows, met, words;
+    Index most = 0;
+  };
+  [[nodiscard]] Tiles live_tiles(Index block) const;
 
   // Of some units: how many, their rows, and the most rows of one; the sum over them of what they
   // meet, the longest range that one meets, and the most that one meets; and the live pairs.
@@ -36,6 +47,8 @@ class Units : public BlockRanges {
   // The part of Sum::met from an index on.
   [[nodiscard]] Words met_from(Index first, Range which) const;
   [[nodiscard]] Words met_from(Index first) const { return met_from(first, {0, size()}); }
+  // The first range that each of some units meets, but at most so much of each.
+  [[nodiscard]] Words first_met(Index most, Range which) const;
   // What each unit and the next both meet, but at most so much of each two.
   [[nodiscard]] Words shared(Index most) const;
 

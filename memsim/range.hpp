@@ -85,6 +85,21 @@ inline BlockRanges blocks(Index extent, Index step) {
 // Blocks of at most `step` that cut ranges, one after the other; none is of two ranges.
 class Pieces {
  public:
+  class iterator {
+   public:
+    iterator(const Pieces& pieces, Index which) : pieces_(&pieces), which_(which) {}
+    Range operator*() const { return (*pieces_)[which_]; }
+    iterator& operator++() {
+      ++which_;
+      return *this;
+    }
+    bool operator==(const iterator& other) const { return which_ == other.which_; }
+
+   private:
+    const Pieces* pieces_;
+    Index which_;
+  };
+
   Pieces(const std::vector<Range>& ranges, Index step) : step_(step) {
     require(step > 0, "a block has at least one row or column");
     for (const Range range : ranges) {
@@ -92,6 +107,8 @@ class Pieces {
       size_ += ceil_div(range.size(), step);
     }
   }
+  [[nodiscard]] iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] iterator end() const { return {*this, size_}; }
   [[nodiscard]] Index size() const { return size_; }
   [[nodiscard]] Range operator[](Index k) const {
     const Cut& cut = *std::prev(std::ranges::upper_bound(cuts_, k, {}, &Cut::first));

@@ -59,8 +59,12 @@ BlockSequence SlowMatrix::row_blocks(const Pieces& rows) const {
 }
 
 BlockSequence SlowMatrix::column_blocks(Range rows, Index step) const {
+  return column_blocks(rows, Pieces({{0, cols_}}, step));
+}
+
+BlockSequence SlowMatrix::column_blocks(Range rows, const Pieces& columns) const {
   check(rows, {0, cols_});
-  return {*this, rows, Pieces({{0, cols_}}, step), BlockSequence::Along::columns};
+  return {*this, rows, columns, BlockSequence::Along::columns};
 }
 
 void SlowMatrix::check(Range rows, Range columns) const {

@@ -118,10 +118,11 @@ class [[nodiscard]] SlowMatrix {
   [[nodiscard]] ConstBlock whole() const { return row_block({0, rows_}); }
   [[nodiscard]] Block whole() { return row_block({0, rows_}); }
 
-  // Whole rows, `step` at a time, or some of them; columns of the given rows, `step` at a time.
+  // Whole rows, `step` at a time, or some of them; columns of the given rows, likewise.
   [[nodiscard]] BlockSequence row_blocks(Index step) const;
   [[nodiscard]] BlockSequence row_blocks(const Pieces& rows) const;
   [[nodiscard]] BlockSequence column_blocks(Range rows, Index step) const;
+  [[nodiscard]] BlockSequence column_blocks(Range rows, const Pieces& columns) const;
 
  private:
   friend class Machine;

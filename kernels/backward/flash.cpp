@@ -1,6 +1,7 @@
 // g, and dQ, dK, dV for Q = A1 X, K = A2, V = A3 Y, in the manner of FlashAttention: a column
 // block (K_J, V_J and their gradients) stays, row blocks pass, and dQ_I is read, added to and
-// written once a column block. Given dO, O and L. At last g = A1^T dQ.
+// written once a column block. Given dO, O and L. At last g = A1^T dQ. Under a mask the rows pass
+// that meet a column of the block.
 //
 // The core is kernels/parts/key_gradients.hpp. gradients/flash is v and the core for Q, K, V as
 // they are.

@@ -1,19 +1,26 @@
 // g by the paper's large-cache algorithm (Algorithms 7 to 9): S and h are written, then g
 // stays in fast memory while row blocks (S_i, dO_i, A1_i) stay in turn and column blocks
-// (h_j, A2_j) pass. Given dO, O and L. Needs M of at least about d^2 + 5 d.
+// (h_j, A2_j) pass. Given dO, O and L. Needs M of at least about d^2 + 5 d. Under a mask the column
+// blocks pass that a row block has a live pair with.
 
 #include <algorithm>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/registry.hpp"
+#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
+
+Units::Tiles phase2_tiles(const Problem& problem, const Blocks& by) {
+  return Units::of_queries(problem, by["phase2.Br"]).live_tiles(by["phase2.Bc"]);
+}
 
 Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
@@ -21,9 +28,12 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   const NestLoop rows("I", "rows", n, projected.rows);
   const NestLoop cols("J", "columns", d, projected.cols);
   const NestLoop I("I", "queries", n, by["phase2.Br"]);
-  const NestLoop J("J", "keys", m, by["phase2.Bc"]);
+  const Units::Tiles tiles = phase2_tiles(problem, by);
+  const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, by["phase2.Bc"]);
   const NestTile S("S", I, d), O("O", I, d), dO("dO", I, d), A1("A1", I, d), L("L", I), v("v", I);
-  const NestTile h("h", J, d), A2("A2", J, d), g("g", d, d);
+  const NestTile h = NestTile("h", J, d).of_words(d * tiles.met);
+  const NestTile A2 = NestTile("A2", J, d).of_words(d * tiles.met);
+  const NestTile g("g", d, d);
   NestWriter nest;
   nest.phase("phase1", [&] {
     if (n == m) {
@@ -81,12 +91,13 @@ void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, con
 // Erratum: it never deletes h_j; here h_j ends when q_ij is made.
 // Erratum: line 16 prints f = diag(l) A, meant is diag(l)^-1 A. With L, the log of l, in
 // place of l the tile A holds the raw scores and f = exp(A - L), at the same words and peak.
-void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const SlowMatrix& S,
+void gradient(Machine& machine, const Plan& plan, const Operands& io, const SlowMatrix& S,
               const SlowMatrix& h) {
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& A2 = io.in("A2");
   Tile g_t = machine.initialize("g", A2.cols(), A1.cols());  // g^T (d, d)
-  for (const Range I : blocks(S.rows(), Br)) {
+  const Units queries = Units::of_queries(plan.problem, plan.blocks["phase2.Br"]);
+  for (const Range I : queries) {
     const Tile s_i = machine.read(S.row_block(I));             // S_I (r, d)
     Tile o_i = machine.read(io.in("O").row_block(I));          // O_I (r, d)
     const Tile do_i = machine.read(io.in("dO").row_block(I));  // dO_I (r, d)
@@ -95,7 +106,8 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
     Tile v_i = machine.initialize("v", I.size());              // v_I (r)
     add_row_dots(do_i, o_i, v_i);
     o_i.reset();
-    for (const Range J : blocks(A2.rows(), Bc)) {
+    for (const Range J : queries.met_blocks(I, plan.blocks["phase2.Bc"])) {
+      const LivePairs live(plan.problem, I, J);
       Tile q;
       {
         const Tile h_j = machine.read(transposed(h.row_block(J)));       // h_J^T (d, c)
@@ -105,11 +117,13 @@ void gradient(Machine& machine, Index Br, Index Bc, const Operands& io, const Sl
       const Tile a2_j = machine.read(transposed(A2.row_block(J)));          // A2_J^T (d, c)
       Tile a = machine.initialize("A", I.size(), J.size(), Holds::scores);  // A_IJ (r, c)
       multiply_add(s_i, a2_j, a);
+      live.set_dead<View>(a, kDeadScore);
       Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
       exponentiate(a, l_i, f);
       a.reset();
       Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
       softmax_gradient(f, q, v_i, p);
+      live.set_dead<View>(p, 0);
       f.reset();
       q.reset();
       Tile T_t = machine.initialize("T", J.size(), a1_i.cols());  // T_J^T (c, d)
@@ -139,7 +153,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     }
   }
   const Phase phase(machine, "phase2");
-  gradient(machine, Br, Bc, io, S, h);
+  gradient(machine, plan, io, S, h);
 }
 
 // One row block of A1, and its partner of A3 where they are paired; a block of X or Y; a
@@ -162,9 +176,10 @@ Words phase2_peak(const Problem& problem, Index Br, Index Bc) {
 }
 
 // The words depend on the rows alone, in both phases: the largest Br beside one column, then
-// Bc into what is left. Erratum: the paper caps Br at d although Br is the outer block, so
-// that its words stop falling at M = 4 d^2; the cap is not kept.
-Blocks fit(const Problem& problem, Index M) {
+// Bc into what is left; under a mask larger column blocks pass for fewer live pairs, and of Bc, Bc
+// / 2, ... the one of fewest words is taken. Erratum: the paper caps Br at d although Br is the
+// outer block, so that its words stop falling at M = 4 d^2; the cap is not kept.
+Blocks fit(const Problem& problem, Index M, Objective objective) {
   const auto [n, m, d] = problem.shape;
   const auto rows = [&](Index limit, auto peak) {
     return largest(std::min(limit, M), [&](Index r) { return peak(problem, r, 1) <= Words(M); });
@@ -174,10 +189,21 @@ Blocks fit(const Problem& problem, Index M) {
   };
   const Index Br1 = rows(std::max(n, m), phase1_peak);
   const Index Br2 = even(n, rows(n, phase2_peak));
-  return {{"phase1.Br", Br1},
-          {"phase1.Bc", even(d, cols(d, Br1, phase1_peak))},
-          {"phase2.Br", Br2},
-          {"phase2.Bc", even(m, cols(m, Br2, phase2_peak))}};
+  Blocks by{{"phase1.Br", Br1},
+            {"phase1.Bc", even(d, cols(d, Br1, phase1_peak))},
+            {"phase2.Br", Br2},
+            {"phase2.Bc", even(m, cols(m, Br2, phase2_peak))}};
+  if (problem.mask.full() || objective == Objective::time) {
+    return by;
+  }
+  Blocks best = by;
+  for (Index Bc = by["phase2.Bc"] / 2; Bc > 0; Bc /= 2) {
+    by.set("phase2.Bc", Bc);
+    if (phase2_tiles(problem, by).met < phase2_tiles(problem, best).met) {
+      best = by;
+    }
+  }
+  return best;
 }
 
 // Lines 2 of Algorithms 7 and 8. Erratum: with these sizes the tiles take more than M words.
@@ -194,7 +220,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words dd = Words(d) * d;
   const Index Br1 = blocks["phase1.Br"];
   const Index Br2 = blocks["phase2.Br"];
-  const Index T = ceil_div(n, Br2);
+  const Units::Tiles tiles = phase2_tiles(problem, blocks);
   return {
       {.path = "phase1",
        .reads = nd + md + dd * (Words(ceil_div(n, Br1)) + ceil_div(m, Br1)),
@@ -204,10 +230,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // Erratum: T_j A2_j is added to g for every tile, 2 n m d^2 / Br flops that the
       // paper's time bound leaves out.
       {.path = "phase2",
-       .reads = 4 * nd + n + 2 * md * T,
+       .reads = 4 * nd + n + 2 * d * tiles.met,
        .writes = dd,
        .peak = phase2_peak(problem, Br2, blocks["phase2.Bc"]),
-       .flops = 6 * nd * m + 2 * dd * m * T},
+       .flops = 6 * d * tiles.words + 2 * dd * tiles.met},
   };
 }
 
@@ -249,7 +275,7 @@ Kernel backward_large() {
                           },
                       .nest = loop_nest},
           .fitting = {.fit = [](const Problem& problem, const Memory& memory,
-                                Objective) { return fit(problem, memory.M); },
+                                Objective objective) { return fit(problem, memory.M, objective); },
                       .printed = printed,
                       .window = window},
           .numerics = {.chain = chain, .folds_partial_sums = true}};

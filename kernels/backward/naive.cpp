@@ -1,5 +1,6 @@
 // g by the paper's Algorithm 1, "without cache": every matrix that it names has its own words
-// in fast memory and is deleted where it says. Given dO alone.
+// in fast memory and is deleted where it says. Given dO alone. Under a mask the dead pairs of live
+// rows and columns have words there, too.
 
 #include "kernels/parts/naive.hpp"
 
@@ -7,6 +8,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
@@ -35,7 +37,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Phase phase(machine, "f");
     A1 = machine.read(io.in("A1").whole());                // A1 (n, d)
     A2_t = machine.read(transposed(io.in("A2").whole()));  // A2^T (d, m)
-    f = softmax_at_once(machine, A1, A2_t, io.in("X"), nullptr);
+    f = softmax_at_once(machine, plan.problem, A1, A2_t, io.in("X"), nullptr);
   }
   Tile q;
   {
@@ -50,6 +52,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Tile dO = machine.read(io.in("dO").whole());  // dO (n, d)
     q = machine.initialize("q", n, m, Holds::scores);   // q (n, m)
     multiply_add(dO, h_t, q);
+    all_pairs(plan.problem).set_dead<View>(q, 0);
   }
   Tile p;
   {

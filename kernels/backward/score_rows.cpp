@@ -5,13 +5,17 @@
 // fits, with a fourth product.
 //
 //   reads and writes   (3 m - Bc) d T + 4 d^2 T - d^2 + 3 n d,   T = ceil(n / Br), Bc <= m
+//
+// Under a mask each row block has the scores of the keys that it meets, which alone pass.
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -19,13 +23,21 @@
 namespace redblue {
 namespace {
 
+// The keys that pass for W_I, of those that row blocks meet: all but a first block of each.
+Words passing_again(const RowPlan& by, Range units, const Units::Sum& of) {
+  const Words first = by.units().first_met(by.keys, units);
+  return of.met.overflowed() ? of.met : Words(of.met.value() - first.value());
+}
+
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  const Index m = problem.shape.m, d = problem.shape.d;
+  const Index d = problem.shape.d;
   const RowPlan by(problem, blocks);
+  const Units::Sum met = by.units().sum();
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop J("J", "keys", m, by.keys);
+  const NestLoop J = key_loop(by, I);
   const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
-  const NestTile e("e", I, m), q("q", I, m), A2("A2", J, d), A3("A3", J, d);
+  const NestTile e("e", I, met.most), q("q", I, met.most), A2("A2", J, d), A3("A3", J, d);
+  const NestTile A2_again = A2.of_words(d * passing_again(by, {0, met.units}, met));
   const NestTile maximum("max", I), sum("sum", I), v("v", I);
   NestWriter nest;
   nest.loop(I, [&] {
@@ -38,7 +50,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
                 [&] { nest.step("q = G_I A3_J^T; e = exp(s - max_I); sum_I, v_I", {A3}); });
       nest.step("v_I = v_I / sum_I");
       nest.loop(J, {kept, e, q, maximum, sum, v, W}, [&] {
-        nest.step("W_I += e (q - v_I) A2_J, of which the first block is here", {A2.but_once(J)});
+        nest.step("W_I += e (q - v_I) A2_J, of which the first block is here", {A2_again});
       });
       nest.step("W_I = W_I / sum_I");
     });
@@ -47,53 +59,78 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
+// Some of the keys that a row block meets, in these rows of its scores.
+struct PassingKeys {
+  Range J, at;
+};
+std::vector<PassingKeys> passing_keys(const RowPlan& by, Range I) {
+  std::vector<PassingKeys> all;
+  Index row = 0;
+  for (const Range J : Pieces(by.problem.keys(I), by.keys)) {
+    all.push_back({J, {row, row + J.size()}});
+    row += J.size();
+  }
+  return all;
+}
+
 // W_I = p_I A2. Keys pass backwards for s and its maximum, then forwards for e and q, and for W:
 // the block of A2 where that turns is read once.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
   const Phase phase(machine, "core");
   const SlowMatrix& A2 = io.in("A2");
   const SlowMatrix& A3 = io.in("A3");
-  const BlockRanges keys = blocks(A2.rows(), by.keys);
+  const std::vector<PassingKeys> keys = passing_keys(by, I);
+  const Index met = keys.back().at.end;
   const BlockRanges queries = blocks(I.size(), by.strip());
-  Tile e_t = machine.initialize("e", A2.rows(), I.size(), kUnset, Holds::scores);  // e_I^T (m, r)
-  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);               // max_I (r)
+  Tile e_t = machine.initialize("e", met, I.size(), kUnset, Holds::scores);  // e_I^T (c, r)
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);         // max_I (r)
   Tile a2;
-  for (Index block = keys.size() - 1; block >= 0; --block) {
-    const Range J = keys[block];
+  for (auto block = keys.rbegin(); block != keys.rend(); ++block) {
     a2.reset();
-    a2 = machine.read(A2.row_block(J));  // A2_J (c, d)
+    a2 = machine.read(A2.row_block(block->J));  // A2_J (c, d)
     for (const Range K : queries) {
-      const View scores_t = e_t.part(J, K);
-      multiply(a2, s_t.part({0, s_t.rows()}, K), scores_t);
-      raise_maximum(transposed(scores_t), maximum.part(K));
+      const LivePairs live(by.problem, part_of(I, K), block->J);
+      if (!live.none()) {
+        const View scores_t = e_t.part(block->at, K);
+        multiply(a2, s_t.part({0, s_t.rows()}, K), scores_t);
+        live.set_dead(transposed(scores_t), kDeadScore);
+        raise_maximum(transposed(scores_t), maximum.part(K));
+      }
     }
   }
   s_t.reset();
 
-  Tile q_t = machine.initialize("q", A3.rows(), I.size(), kUnset, Holds::scores);  // q_I^T (m, r)
-  Tile sum = machine.initialize("sum", I.size());                                  // sum_I (r)
-  Tile v = machine.initialize("v", I.size());                                      // v_I (r)
-  for (const Range J : keys) {
+  Tile q_t = machine.initialize("q", met, I.size(), kUnset, Holds::scores);  // q_I^T (c, r)
+  Tile sum = machine.initialize("sum", I.size());                            // sum_I (r)
+  Tile v = machine.initialize("v", I.size());                                // v_I (r)
+  for (const auto& [J, at] : keys) {
     const Tile a3 = machine.read(A3.row_block(J));  // A3_J (c, d)
     for (const Range K : queries) {
-      multiply(a3, g_t.part({0, g_t.rows()}, K), q_t.part(J, K));
-      exponentiate(transposed(e_t.part(J, K)), maximum.part(K), sum.part(K),
-                   transposed(q_t.part(J, K)), v.part(K));
+      const LivePairs live(by.problem, part_of(I, K), J);
+      if (!live.none()) {
+        const View of_q = q_t.part(at, K);
+        multiply(a3, g_t.part({0, g_t.rows()}, K), of_q);
+        live.set_dead(transposed(of_q), 0);
+        exponentiate(transposed(e_t.part(at, K)), maximum.part(K), sum.part(K), transposed(of_q),
+                     v.part(K));
+      }
     }
   }
   divide_rows(v, sum, v);
   g_t.reset();
 
   Tile W = machine.initialize("W", I.size(), A2.cols());  // W_I (r, d)
-  for (const Range J : keys) {
-    if (J.begin > 0) {
+  for (const auto& [J, at] : keys) {
+    if (at.begin > 0) {
       a2.reset();
       a2 = machine.read(A2.row_block(J));  // A2_J (c, d)
     }
     for (const Range K : queries) {
-      const View p_t = q_t.part(J, K);
-      softmax_gradient(transposed(e_t.part(J, K)), v.part(K), transposed(p_t));
-      multiply_add(transposed(p_t), a2, W.part(K));
+      if (!LivePairs(by.problem, part_of(I, K), J).none()) {
+        const View p_t = q_t.part(at, K);
+        softmax_gradient(transposed(e_t.part(at, K)), v.part(K), transposed(p_t));
+        multiply_add(transposed(p_t), a2, W.part(K));
+      }
     }
   }
   divide_rows(W, sum, W);
@@ -111,11 +148,11 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
 
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units,
                                  bool partials) {
-  const auto [n, m, d] = problem.shape;
+  const Index d = problem.shape.d;
   const RowPlan by(problem, blocks);
   const Units::Sum of = by.units().sum(units);
-  const Words r = of.largest;
-  const Index c = std::min(by.keys, m);
+  const Words r = of.largest, m = of.most;
+  const Index c = std::min(by.keys, of.longest);
   PhaseCost G = rows_times_cost("G", by, of);
   const Words kept = r * by.kept;  // of A1
   G.peak += r * d + kept;          // S
@@ -125,11 +162,11 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
       // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
       // A3_J. W comes when G and A3_J have gone. What is kept of A1 stays.
       {.path = "core",
-       .reads = (Words(2) * m + (m - c)) * d * units.size(),
+       .reads = d * (2 * of.met + passing_again(by, units, of)),
        .writes = 0,
        .peak = kept + std::max(r * m + 2 * r * d + r + Words(c) * d,
                                2 * r * m + r * d + 3 * r + Words(2) * c * d),
-       .flops = 6 * Words(of.rows) * m * d},
+       .flops = 6 * d * of.pairs},
       add_gradient_cost(by, units, partials),
   };
 }
@@ -144,22 +181,16 @@ Blocks fit(const Problem& problem, Index M) {
   };
   const auto fits = [&](Index r, Index c, Index w) { return cost(r, c, w).peak <= Words(M); };
   const auto reads = [&](Index r, Index c) { return cost(r, c, 1).reads; };
-  Index best_r = 0;
-  Index best_c = 0;
-  for (Index r = largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }); r > 0;
-       --r) {
-    r = even(n, r);
-    if (best_r > 0 && reads(r, m) >= reads(best_r, best_c)) {
-      break;  // not even with all keys here, nor any smaller r
-    }
-    const Index c = largest(std::min(m, M), [&](Index tried) { return fits(r, tried, 1); });
-    if (best_r == 0 || reads(r, c) < reads(best_r, best_c)) {
-      best_r = r;
-      best_c = c;
-    }
-  }
-  const Index w =
-      even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
+  const Index most =
+      even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 1); }));
+  const auto most_keys = [&](Index r) {
+    return largest(std::min(problem.shape.m, M), [&](Index tried) { return fits(r, tried, 1); });
+  };
+  const auto [best_r, best_c] = fewest_words_beside(n, most, m, most_keys, reads,
+                                                    problem.mask.full() ? n : sizes_tried(problem));
+  const Index w = even(d, largest(std::min(d, M), [&, r = best_r, c = best_c](Index tried) {
+                         return fits(r, c, tried);
+                       }));
   return RowPlan(problem, best_r, best_c, w).blocks();
 }
 

@@ -1,12 +1,14 @@
 // g by the paper's small-cache algorithm (Algorithms 2 to 6): four phases of square blocks,
 // B = floor(sqrt(M / 4)), with f, q and p in the slow store. Given dO alone: O and L are not
-// needed. Moves about 12 n m d / sqrt(M) + 9 n m words.
+// needed. Moves about 12 n m d / sqrt(M) + 9 n m words. Under a mask all four phases pass over
+// blocks of scores without a live pair.
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/parts/small_cache.hpp"
 #include "kernels/registry.hpp"
@@ -16,12 +18,21 @@
 namespace redblue {
 namespace {
 
+// That a block of keys meets, in blocks.
+Index most_queries(const Problem& problem, Index B) {
+  return Units::of_keys(problem, B).live_tiles(B).most;
+}
+
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const Index B = blocks["B"];
+  const Units::Tiles tiles = live_tiles(problem, B);
   const NestLoop I("I", "queries", n, B);
-  const NestLoop J("J", "keys", m, B);
-  const NestTile f("f", I, J), q("q", I, J), p("p", I, J), v("v", I);
+  const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, B);
+  const auto scores = [&](std::string_view name) {
+    return NestTile(name, I, J).of_words(tiles.words);
+  };
+  const NestTile f = scores("f"), q = scores("q"), p = scores("p"), v("v", I);
   NestWriter nest;
   nest.phase("phase1", [&] {
     nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
@@ -29,7 +40,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   });
   nest.phase("phase2", [&] {
     nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
-    nest.phase("q", [&] { product_nest(nest, {"q", "dO", "h^T"}, {n, m, d}, square(B)); });
+    nest.phase("q", [&] { score_product_nest(nest, {"q", "dO", "h^T"}, problem, B); });
   });
   nest.phase("phase3", [&] {
     nest.loop(I, [&] {
@@ -42,7 +53,11 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     });
   });
   nest.phase("phase4", [&] {
-    nest.phase("T", [&] { product_nest(nest, {"T", "A1^T", "p"}, {d, m, n}, square(B)); });
+    nest.phase("T", [&] {
+      product_nest(
+          nest, {"T", "A1^T", "p"}, {d, m, most_queries(problem, B)}, square(B),
+          {.left = d * tiles.rows, .right = tiles.words * ceil_div(d, B), .result = Words(m) * d});
+    });
     nest.phase("g", [&] { product_nest(nest, {"g", "T", "A2"}, {d, d, m}, square(B)); });
   });
   return nest.lines();
@@ -52,8 +67,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
 // Erratum: lines 5 to 13 print two "for" and three "end for", and use j and k unbound; the
 // loops meant are those of a blocked product.
 // Erratum: Definition B.5 prints f = diag(l) A; meant is diag(l)^-1 A.
-SlowMatrix phase1(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A2,
-                  const SlowMatrix& X, Workspace& workspace) {
+SlowMatrix phase1(Machine& machine, const Problem& problem, Index B, const SlowMatrix& A1,
+                  const SlowMatrix& A2, const SlowMatrix& X, Workspace& workspace) {
   const Phase phase(machine, "phase1");
   SlowMatrix f = workspace.matrix("f", A1.rows(), A2.rows()).holding(Holds::scores);
   SlowMatrix S = workspace.matrix("S", A1.rows(), X.cols());
@@ -61,14 +76,14 @@ SlowMatrix phase1(Machine& machine, Index B, const SlowMatrix& A1, const SlowMat
     const Phase inner(machine, "S");
     product(machine, square(B), A1, X, S);
   }
-  softmax(machine, B, "A", S, A2, f, nullptr, workspace);
+  softmax(machine, problem, B, "A", S, A2, f, nullptr, workspace);
   return f;
 }
 
 // Algorithm 3: q = dO h^T with h = A3 Y. Erratum: it lists f among its arguments and does
 // not use it.
-SlowMatrix phase2(Machine& machine, Index B, const SlowMatrix& A3, const SlowMatrix& dO,
-                  const SlowMatrix& Y, Workspace& workspace) {
+SlowMatrix phase2(Machine& machine, const Problem& problem, Index B, const SlowMatrix& A3,
+                  const SlowMatrix& dO, const SlowMatrix& Y, Workspace& workspace) {
   const Phase phase(machine, "phase2");
   SlowMatrix h = workspace.matrix("h", A3.rows(), Y.cols());
   SlowMatrix q = workspace.matrix("q", dO.rows(), A3.rows()).holding(Holds::scores);
@@ -77,7 +92,15 @@ SlowMatrix phase2(Machine& machine, Index B, const SlowMatrix& A3, const SlowMat
     product(machine, square(B), A3, Y, h);
   }
   const Phase inner(machine, "q");
-  product(machine, square(B), dO, transposed(h), q);
+  const Pieces depth({{0, h.cols()}}, B);
+  const Units queries = Units::of_queries(problem, B);
+  for (const Range I : queries) {
+    for (const Range J : queries.met_blocks(I, B)) {
+      Tile q_ij = product_block(machine, "q", dO, transposed(h), I, J, depth);  // q_IJ (b, c)
+      LivePairs(problem, I, J).set_dead<View>(q_ij, 0);
+      machine.write(q_ij, q.block(I, J));
+    }
+  }
   return q;
 }
 
@@ -85,21 +108,24 @@ SlowMatrix phase2(Machine& machine, Index B, const SlowMatrix& A3, const SlowMat
 // Erratum: line 2 prints B = floor(sqrt(M) / 4), elsewhere floor(sqrt(M / 4)); the count does
 // not depend on it, so B is the same in all phases. Erratum: Lemma C.9 claims n^2 / sqrt(M)
 // for this phase; it reads 4 n m words and writes n m whatever B is.
-SlowMatrix phase3(Machine& machine, Index B, SlowMatrix f, SlowMatrix q, Workspace& workspace) {
+SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix f, SlowMatrix q,
+                  Workspace& workspace) {
   const Phase phase(machine, "phase3");
   SlowMatrix p = workspace.matrix("p", f.rows(), f.cols()).holding(Holds::scores);
-  for (const Range I : blocks(f.rows(), B)) {
+  const Units queries = Units::of_queries(problem, B);
+  for (const Range I : queries) {
+    const Pieces keys = queries.met_blocks(I, B);
     Tile v = machine.initialize("v", I.size());  // v_I (b)
     {
       const Phase inner(machine, "v");
-      for (const Range J : blocks(f.cols(), B)) {
+      for (const Range J : keys) {
         const Tile f_ij = machine.read(f.block(I, J));  // f_IJ (b, c)
         const Tile q_ij = machine.read(q.block(I, J));  // q_IJ (b, c)
         add_row_dots(f_ij, q_ij, v);
       }
     }
     const Phase inner(machine, "p");
-    for (const Range J : blocks(f.cols(), B)) {
+    for (const Range J : keys) {
       Tile p_ij = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (b, c)
       {
         const Tile f_ij = machine.read(f.block(I, J));  // f_IJ (b, c)
@@ -113,13 +139,20 @@ SlowMatrix phase3(Machine& machine, Index B, SlowMatrix f, SlowMatrix q, Workspa
 }
 
 // Algorithm 5: g = T A2 with T = A1^T p.
-void phase4(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A2,
-            const SlowMatrix& p, SlowMatrix& g, Workspace& workspace) {
+void phase4(Machine& machine, const Problem& problem, Index B, const SlowMatrix& A1,
+            const SlowMatrix& A2, const SlowMatrix& p, SlowMatrix& g, Workspace& workspace) {
   const Phase phase(machine, "phase4");
   SlowMatrix T = workspace.matrix("T", A1.cols(), A2.rows()).holding(Holds::sums);
   {
     const Phase inner(machine, "T");
-    product(machine, square(B), transposed(A1), p, T);
+    const Units keys = Units::of_keys(problem, B);
+    for (const Range D : blocks(A1.cols(), B)) {
+      for (const Range J : keys) {
+        const Tile T_dj = product_block(machine, "T", transposed(A1), p, D, J,
+                                        keys.met_blocks(J, B));  // T_DJ (e, c)
+        machine.write(T_dj, T.block(D, J));
+      }
+    }
   }
   const Phase inner(machine, "g");
   product(machine, square(B), T, A2, g);
@@ -127,14 +160,15 @@ void phase4(Machine& machine, Index B, const SlowMatrix& A1, const SlowMatrix& A
 
 // Algorithm 6. Erratum: its line 3 hands f to phase 2, which does not use it.
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const Problem& problem = plan.problem;
   const Index B = plan.blocks["B"];
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& A2 = io.in("A2");
 
-  SlowMatrix f = phase1(machine, B, A1, A2, io.in("X"), workspace);
-  SlowMatrix q = phase2(machine, B, io.in("A3"), io.in("dO"), io.in("Y"), workspace);
-  const SlowMatrix p = phase3(machine, B, std::move(f), std::move(q), workspace);
-  phase4(machine, B, A1, A2, p, io.out("g"), workspace);
+  SlowMatrix f = phase1(machine, problem, B, A1, A2, io.in("X"), workspace);
+  SlowMatrix q = phase2(machine, problem, B, io.in("A3"), io.in("dO"), io.in("Y"), workspace);
+  const SlowMatrix p = phase3(machine, problem, B, std::move(f), std::move(q), workspace);
+  phase4(machine, problem, B, A1, A2, p, io.out("g"), workspace);
 }
 
 // Erratum: Lemmas C.5 and C.7 leave out the n m words that each of A, f and q takes to write.
@@ -143,16 +177,27 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Index B = blocks["B"];
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
-  const Words nm = Words(n) * m;
+  const Units::Tiles tiles = live_tiles(problem, B);
+  PhaseCost T = product_cost("phase4/T", {d, m, n}, square(B));
+  T.reads = d * tiles.rows + tiles.words * ceil_div(d, B);
+  T.flops = 2 * d * tiles.words;
   return {
       product_cost("phase1/S", {n, d, d}, square(B)),
       softmax_score_cost("phase1/A", problem, B),
       softmax_normalise_cost("phase1/f", problem, B, false),
       product_cost("phase2/h", {m, d, d}, square(B)),
-      product_cost("phase2/q", {n, m, d}, square(B)),
-      {.path = "phase3/v", .reads = 2 * nm, .writes = 0, .peak = b + 2 * b * c, .flops = 0},
-      {.path = "phase3/p", .reads = 2 * nm, .writes = nm, .peak = b + 3 * b * c, .flops = 0},
-      product_cost("phase4/T", {d, m, n}, square(B)),
+      score_product_cost("phase2/q", problem, B),
+      {.path = "phase3/v",
+       .reads = 2 * tiles.words,
+       .writes = 0,
+       .peak = b + 2 * b * c,
+       .flops = 0},
+      {.path = "phase3/p",
+       .reads = 2 * tiles.words,
+       .writes = tiles.words,
+       .peak = b + 3 * b * c,
+       .flops = 0},
+      T,
       product_cost("phase4/g", {d, d, m}, square(B)),
   };
 }

@@ -1,14 +1,16 @@
 // O and L in the manner of FlashAttention: S and h as in Algorithm 7, then a core in which a
 // row block (S_I, O_I, running maximum and sum) stays and column blocks (A2_J, then h_J)
-// pass; scores never leave the fast memory.
+// pass; scores never leave the fast memory. Under a mask the columns pass that a row meets.
 
 #include <algorithm>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/product.hpp"
+#include "kernels/parts/rows.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -19,7 +21,7 @@ namespace {
 Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const NestLoop I("I", "queries", n, by["core.Br"]);
-  const NestLoop J("J", "keys", m, by["core.Bc"]);
+  const NestLoop J = key_loop(problem, I, by["core.Bc"]);
   const NestTile S("S", I, d), O("O", I, d), maximum("max", I), sum("sum", I), L("L", I);
   const NestTile A2("A2", J, d), h("h", J, d);
   NestWriter nest;
@@ -38,18 +40,19 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   return nest.lines();
 }
 
-void core(Machine& machine, Index Br, Index Bc, const SlowMatrix& S, const SlowMatrix& A2,
+void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMatrix& A2,
           const SlowMatrix& h, SlowMatrix& O, SlowMatrix& L) {
-  for (const Range I : blocks(S.rows(), Br)) {
+  for (const Range I : blocks(S.rows(), plan.blocks["core.Br"])) {
     const Tile s_i = machine.read(S.row_block(I));           // S_I (r, d)
     Tile o_i = machine.initialize("O", I.size(), O.cols());  // O_I (r, d)
     OnlineSoftmax softmax(machine, I.size());                // max_I, sum_I (r)
     const Range all{0, I.size()};
-    for (const Range J : blocks(A2.rows(), Bc)) {
+    for (const Range J : Pieces(plan.problem.keys(I), plan.blocks["core.Bc"])) {
       Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
       {
         const Tile a_j = machine.read(transposed(A2.row_block(J)));  // A2_J^T (d, c)
         multiply_add(s_i, a_j, e);
+        LivePairs(plan.problem, I, J).set_dead<View>(e, kDeadScore);
       }
       {
         Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (r)
@@ -85,7 +88,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     project(machine, {plan.blocks["h.Br"], plan.blocks["h.Bc"]}, io.in("A3"), io.in("Y"), h);
   }
   const Phase phase(machine, "core");
-  core(machine, Br, Bc, S, io.in("A2"), h, io.out("O"), io.out("L"));
+  core(machine, plan, S, io.in("A2"), h, io.out("O"), io.out("L"));
 }
 
 // The words of the core depend on Br alone.
@@ -106,14 +109,15 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Index Br = blocks["core.Br"];
   const Index Bc = blocks["core.Bc"];
+  const Units::Sum of = Units::of_queries(problem, Br).sum();
   return {
       project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
       project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}),
       {.path = "core",
-       .reads = Words(n) * d + Words(2) * m * d * ceil_div(n, Br),
+       .reads = Words(n) * d + 2 * d * of.met,
        .writes = Words(n) * d + n,
-       .peak = core_peak(d, std::min(n, Br), std::min(m, Bc)),
-       .flops = Words(4) * n * m * d},
+       .peak = core_peak(d, std::min(n, Br), std::min(of.longest, Bc)),
+       .flops = 4 * d * of.pairs},
   };
 }
 
@@ -152,7 +156,7 @@ Kernel forward_flash() {
                                 Objective) { return fit(problem, memory.M); },
                       .window = window},
           .numerics = {.rescales = [](const Problem& problem, const Blocks& blocks) {
-            return Words(ceil_div(problem.shape.m, blocks["core.Bc"]) - 1);
+            return Words(problem.key_pieces(blocks["core.Bc"]) - 1);
           }}};
 }
 

@@ -1,5 +1,6 @@
 // O and L with everything in fast memory at once, in the order of Algorithm 1's lines: the
-// least that any algorithm can move, where M is large enough.
+// least that any algorithm can move, where M is large enough. Under a mask the dead pairs of live
+// rows and columns have words in fast memory, too.
 
 #include "kernels/parts/naive.hpp"
 
@@ -27,7 +28,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Phase phase(machine, "f");
     const Tile A1 = machine.read(io.in("A1").whole());                // A1 (n, d)
     const Tile A2_t = machine.read(transposed(io.in("A2").whole()));  // A2^T (d, m)
-    f = softmax_at_once(machine, A1, A2_t, io.in("X"), &io.out("L"));
+    f = softmax_at_once(machine, plan.problem, A1, A2_t, io.in("X"), &io.out("L"));
   }
   Tile h;
   {

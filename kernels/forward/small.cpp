@@ -1,5 +1,6 @@
 // O and L for a fast memory too small to hold rows: square blocks, B = floor(sqrt(M / 4)),
-// scores and probabilities in the slow store. The forward half of Algorithms 2 and 3.
+// scores and probabilities in the slow store. The forward half of Algorithms 2 and 3. Under a mask
+// blocks of scores without a live pair are passed over.
 
 #include <algorithm>
 
@@ -20,7 +21,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
   softmax_nest(nest, "s", problem, B, true);
   nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
-  nest.phase("O", [&] { product_nest(nest, {"O", "f", "h"}, {n, d, m}, square(B)); });
+  const Units::Tiles tiles = live_tiles(problem, B);
+  nest.phase("O", [&] {
+    product_nest(
+        nest, {"O", "f", "h"}, {n, d, tiles.most}, square(B),
+        {.left = tiles.words * ceil_div(d, B), .right = d * tiles.met, .result = Words(n) * d});
+  });
   return nest.lines();
 }
 
@@ -35,7 +41,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
       const Phase phase(machine, "S");
       product(machine, square(B), io.in("A1"), io.in("X"), S);
     }
-    softmax(machine, B, "s", S, io.in("A2"), f, &io.out("L"), workspace);
+    softmax(machine, plan.problem, B, "s", S, io.in("A2"), f, &io.out("L"), workspace);
   }
   SlowMatrix h = workspace.matrix("h", m, d);
   {
@@ -43,15 +49,26 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     product(machine, square(B), io.in("A3"), io.in("Y"), h);
   }
   const Phase phase(machine, "O");
-  product(machine, square(B), f, h, io.out("O"));
+  const Units queries = Units::of_queries(plan.problem, B);
+  for (const Range I : queries) {
+    const Pieces keys = queries.met_blocks(I, B);
+    for (const Range D : blocks(d, B)) {
+      const Tile o = product_block(machine, "O", f, h, I, D, keys);  // O_ID (b, e)
+      machine.write(o, io.out("O").block(I, D));
+    }
+  }
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Index B = blocks["B"];
+  const Units::Tiles tiles = live_tiles(problem, B);
+  PhaseCost O = product_cost("O", {n, d, m}, square(B));
+  O.reads = tiles.words * ceil_div(d, B) + d * tiles.met;
+  O.flops = 2 * d * tiles.words;
   return {product_cost("S", {n, d, d}, square(B)), softmax_score_cost("s", problem, B),
           softmax_normalise_cost("f", problem, B, true), product_cost("h", {m, d, d}, square(B)),
-          product_cost("O", {n, d, m}, square(B))};
+          O};
 }
 
 // f with S and s, then f with h.

@@ -59,4 +59,8 @@ class LivePairs {
   Words live_;
 };
 
+inline LivePairs all_pairs(const Problem& problem) {
+  return {problem, {0, problem.shape.n}, {0, problem.shape.m}};
+}
+
 }  // namespace redblue

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 
 // Erratum: line 4 says "delete A, d"; meant is l.
-Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const SlowMatrix& X,
-                     SlowMatrix* L) {
+Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
+                     const SlowMatrix& X, SlowMatrix* L) {
   Tile A;
   {
     const Tile x = machine.read(X.whole());                                  // X (d, d)
@@ -17,6 +18,7 @@ Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const S
     Tile S = machine.initialize("S", A1.rows(), x.cols(), Holds::operands);  // S (n, d)
     multiply_add(A1, x, S);
     multiply_add(S, A2_t, A);
+    all_pairs(problem).set_dead<View>(A, kDeadScore);
   }
   Tile maximum = machine.initialize("max", A.rows(), 1, kNoMaximum);  // max (n)
   raise_maximum(A, maximum);

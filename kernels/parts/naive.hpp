@@ -13,8 +13,8 @@ class Machine;
 
 // f = softmax(A1 X A2^T), from the transpose of A2; writes the rows' log-sum-exp where L is not
 // null.
-Tile softmax_at_once(Machine& machine, const Tile& A1, const Tile& A2_t, const SlowMatrix& X,
-                     SlowMatrix* L);
+Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
+                     const SlowMatrix& X, SlowMatrix* L);
 
 // Every operand at once.
 inline Window whole_window(const Signature& operand, const Problem& problem, const Blocks&) {

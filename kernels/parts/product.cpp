@@ -23,16 +23,23 @@ std::string sum_text(const NestTile& result, const NestTile& left, const NestTil
   return result.text() + " += " + left.text() + " " + right.text();
 }
 
+Tile product_block(Machine& machine, std::string_view name, const Factor& A, const Factor& B,
+                   Range I, Range J, const Pieces& depth) {
+  Tile c = machine.initialize(name, I.size(), J.size());  // C_IJ (R, C)
+  for (const Range K : depth) {
+    const Tile a = read(machine, A, I, K);  // A_IK (R, K)
+    const Tile b = read(machine, B, K, J);  // B_KJ (K, C)
+    multiply_add(a, b, c);
+  }
+  return c;
+}
+
 void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C) {
   require_conforming(A, B, C);
+  const Pieces depth({{0, A.cols()}}, by.depth);
   for (const Range I : blocks(C.rows(), by.rows)) {
     for (const Range J : blocks(C.cols(), by.cols)) {
-      Tile c = machine.initialize(C.name(), I.size(), J.size());  // C_IJ (R, C)
-      for (const Range K : blocks(A.cols(), by.depth)) {
-        const Tile a = read(machine, A, I, K);  // A_IK (R, K)
-        const Tile b = read(machine, B, K, J);  // B_KJ (K, C)
-        multiply_add(a, b, c);
-      }
+      const Tile c = product_block(machine, C.name(), A, B, I, J, depth);  // C_IJ (R, C)
       machine.write(c, C.block(I, J));
     }
   }
@@ -53,10 +60,20 @@ PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks b
 
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by) {
+  product_nest(nest, names, of, by,
+               {.left = Words(of.rows) * of.depth * ceil_div(of.cols, by.cols),
+                .right = Words(of.depth) * of.cols * ceil_div(of.rows, by.rows),
+                .result = Words(of.rows) * of.cols});
+}
+
+void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+                  ProductBlocks by, const ProductWords& moved) {
   const NestLoop I("I", "rows", of.rows, by.rows);
   const NestLoop J("J", "columns", of.cols, by.cols);
   const NestLoop K("K", "depth", of.depth, by.depth);
-  const NestTile c(names.result, I, J), a(names.left, I, K), b(names.right, K, J);
+  const NestTile c = NestTile(names.result, I, J).of_words(moved.result);
+  const NestTile a = NestTile(names.left, I, K).of_words(moved.left);
+  const NestTile b = NestTile(names.right, K, J).of_words(moved.right);
   nest.loop(I, [&] {
     nest.loop(J, [&] {
       nest.loop(K, {c}, [&] { nest.step(sum_text(c, a, b), {a, b}); });

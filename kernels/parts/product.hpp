@@ -60,9 +60,18 @@ constexpr ProductBlocks square(Index B) {
   return {B, B, B};
 }
 void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C);
+// A block of C, which is not written: the sum over these pieces of the depth.
+Tile product_block(Machine& machine, std::string_view name, const Factor& A, const Factor& B,
+                   Range rows, Range cols, const Pieces& depth);
 PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by);
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by);
+// The same loops, in which these words move in all: of a product that leaves out some blocks.
+struct ProductWords {
+  Words left, right, result;
+};
+void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+                  ProductBlocks by, const ProductWords& moved);
 
 // S = A X, with d x d words of X, as in the paper's Algorithm 7: a row block of A stays, column
 // blocks of X pass, and each block of S is written when it is made. With r rows of A and c columns

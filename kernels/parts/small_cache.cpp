@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -13,13 +14,19 @@ namespace redblue {
 void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem& problem, Index B,
                   bool writes_L) {
   const NestLoop I("I", "queries", problem.shape.n, B);
-  const NestLoop J("J", "keys", problem.shape.m, B);
+  const Units::Tiles tiles = live_tiles(problem, B);
+  const Words d = problem.shape.d;
+  const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, B);
   const NestLoop K("K", "depth", problem.shape.d, B);
-  const NestTile s("s", I, J), maximum("max", I), sum("sum", I), L("L", I);
+  const NestTile maximum("max", I), sum("sum", I), L("L", I);
+  const NestTile s = NestTile("s", I, J).of_words(tiles.words);
+  const NestTile f = NestTile("f", I, J).of_words(tiles.words);
+  const NestTile S = NestTile("S", I, K).of_words(d * tiles.rows);
+  const NestTile A2 = NestTile("A2", J, K).of_words(d * tiles.met);
   nest.loop(I, [&] {
     nest.phase(score_phase, [&] {
       nest.loop(J, {maximum, sum}, [&] {
-        nest.loop(K, {s}, [&] { nest.step("s_IJ += S_IK A2_JK^T", {{"S", I, K}, {"A2", J, K}}); });
+        nest.loop(K, {s}, [&] { nest.step("s_IJ += S_IK A2_JK^T", {S, A2}); });
         nest.write({s});
         nest.step("max_I of s_IJ; sum_I += rowsum(exp(s_IJ - max_I))");
       });
@@ -29,7 +36,7 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
       if (writes_L) {
         nest.write({L});
       }
-      nest.loop(J, {L}, [&] { nest.step("f_IJ = exp(s_IJ - L_I)", {s}, {{"f", I, J}}); });
+      nest.loop(J, {L}, [&] { nest.step("f_IJ = exp(s_IJ - L_I)", {s}, {f}); });
     });
   });
 }
@@ -37,22 +44,26 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
 // Algorithm 2, lines 15 to 35. The paper exponentiates the scores as they are, which
 // overflows beyond 88; here a strip of rows carries its maximum along with its sum, and the
 // nm words that A = exp(s) would have been hold s.
-void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,
-             const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L, Workspace& workspace) {
+void softmax(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
+             const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L,
+             Workspace& workspace) {
   SlowMatrix s = workspace.matrix("s", f.rows(), f.cols()).holding(Holds::scores);
+  const Units queries = Units::of_queries(problem, B);
 
-  for (const Range I : blocks(S.rows(), B)) {
+  for (const Range I : queries) {
+    const Pieces keys = queries.met_blocks(I, B);
     OnlineSoftmax softmax(machine, I.size());  // max_I, sum_I (b)
     const Range all{0, I.size()};
     {
       const Phase phase(machine, score_phase);
-      for (const Range J : blocks(A2.rows(), B)) {
+      for (const Range J : keys) {
         Tile s_ij = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (b, c)
         for (const Range K : blocks(S.cols(), B)) {
           const Tile s_ik = machine.read(S.block(I, K));               // S_IK (b, e)
           const Tile a_jk = machine.read(transposed(A2.block(J, K)));  // A2_JK^T (e, c)
           multiply_add(s_ik, a_jk, s_ij);
         }
+        LivePairs(problem, I, J).set_dead<View>(s_ij, kDeadScore);
         Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (b)
         softmax.raise(s_ij, all, rescale);
         machine.write(s_ij, s.block(I, J));
@@ -66,37 +77,50 @@ void softmax(Machine& machine, Index B, std::string_view score_phase, const Slow
         machine.write(log_sum_exp, L->row_block(I));
       }
       Index j = 0;
-      for (const Tile& s_ij : machine.stream(s.column_blocks(I, B))) {
+      for (const Tile& s_ij : machine.stream(s.column_blocks(I, keys))) {
         Tile f_ij =
             machine.initialize("f", s_ij.rows(), s_ij.cols(), Holds::scores);  // f_IJ (b, c)
         exponentiate(s_ij, log_sum_exp, f_ij);
-        machine.write(f_ij, f.block(I, {j, j + f_ij.cols()}));
-        j += f_ij.cols();
+        machine.write(f_ij, f.block(I, keys[j++]));
       }
     }
   }
 }
 
-// The column of rescaling factors lives when the two operand blocks are gone and is smaller.
-PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B) {
+PhaseCost score_product_cost(std::string path, const Problem& problem, Index B) {
   const auto [n, m, d] = problem.shape;
-  const Words b = std::min(n, B);
-  const Words c = std::min(m, B);
-  const Words e = std::min(d, B);
-  return {.path = std::move(path),
-          .reads = Words(n) * d * ceil_div(m, B) + Words(m) * d * ceil_div(n, B),
-          .writes = Words(n) * m,
-          .peak = 2 * b + b * c + b * e + e * c,
-          .flops = Words(2) * n * m * d};
+  const Units::Tiles tiles = live_tiles(problem, B);
+  PhaseCost cost = product_cost(std::move(path), {n, m, d}, square(B));
+  cost.reads = d * (tiles.rows + tiles.met);
+  cost.writes = tiles.words;
+  cost.flops = 2 * d * tiles.words;
+  return cost;
+}
+
+void score_product_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
+                        Index B) {
+  const auto [n, m, d] = problem.shape;
+  const Units::Tiles tiles = live_tiles(problem, B);
+  product_nest(nest, names, {n, tiles.most, d}, square(B),
+               {.left = d * tiles.rows, .right = d * tiles.met, .result = tiles.words});
+}
+
+// The maximum and the sum of a row stay. The column of rescaling factors lives when the two operand
+// blocks are gone and is smaller.
+PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B) {
+  PhaseCost cost = score_product_cost(std::move(path), problem, B);
+  cost.peak += 2 * std::min(problem.shape.n, B);
+  return cost;
 }
 
 PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index B, bool writes_L) {
   const auto [n, m, d] = problem.shape;
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
+  const Words words = live_tiles(problem, B).words;
   return {.path = std::move(path),
-          .reads = Words(n) * m,
-          .writes = Words(n) * m + Words(writes_L ? n : 0),
+          .reads = words,
+          .writes = words + Words(writes_L ? n : 0),
           .peak = b + 2 * b * c,
           .flops = 0};
 }

@@ -1,12 +1,16 @@
 #pragma once
 // The softmax of the paper's Algorithm 2, shared by the small-cache forward and backward
-// passes: square blocks, every n x m matrix in the slow store.
+// passes: square blocks, every n x m matrix in the slow store. Under a mask tiles of scores without
+// a live pair are left out of all phases; others are whole, with words for their dead pairs, too.
 
+#include <string>
 #include <string_view>
 
 #include "kernels/fit.hpp"
 #include "kernels/nest.hpp"
+#include "kernels/parts/product.hpp"
 #include "kernels/plan.hpp"
+#include "kernels/units.hpp"
 #include "memsim/slow_matrix.hpp"
 
 namespace redblue {
@@ -24,10 +28,21 @@ inline Words small_cache_rescales(const Problem& problem, const Blocks& blocks) 
   return ceil_div(problem.shape.m, blocks["B"]) - 1;
 }
 
+// The tiles with a live pair.
+inline Units::Tiles live_tiles(const Problem& problem, Index B) {
+  return Units::of_queries(problem, B).live_tiles(B);
+}
+// The words that meet in a product of which the tiles are the result, d deep; and the loops of it,
+// from an n x d matrix and a d x m one.
+PhaseCost score_product_cost(std::string path, const Problem& problem, Index B);
+void score_product_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
+                        Index B);
+
 // f = softmax(S A2^T), in a phase of the given name that writes the scores raw and a phase
 // "f" that reads them again. Writes the rows' log-sum-exp where L is not null.
-void softmax(Machine& machine, Index B, std::string_view score_phase, const SlowMatrix& S,
-             const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L, Workspace& workspace);
+void softmax(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
+             const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L,
+             Workspace& workspace);
 
 PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B);
 PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index B, bool writes_L);

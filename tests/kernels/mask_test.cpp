@@ -70,11 +70,52 @@ void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random)
     }
     EXPECT_EQ(mask.shared_by_groups(I, size, most), Words(shared))
         << "groups of " << size << ", at most " << most;
+    Index first = 0;
+    for (Index begin = I.begin; begin < I.end; begin += size) {
+      const Ranges keys_of = table.keys({begin, std::min(begin + size, I.end)});
+      first += keys_of.empty() ? 0 : std::min(keys_of.front().size(), most);
+    }
+    EXPECT_EQ(mask.first_by_groups(I, size, most), Words(first))
+        << "groups of " << size << ", at most " << most;
     EXPECT_LE(std::ssize(mask.keys(I)), mask.most_ranges());
     const Index from = random.any(0, m);
     const Mask last = mask.from_key(from);
     EXPECT_EQ(last.keys(I), common(table.keys(I), {{from, m}}));
     EXPECT_EQ(last.pairs(I, {0, m}), mask.pairs(I, {from, m}));
+  }
+}
+
+// One tile after another, for each grid: of squares, of groups of several blocks, of any.
+void expect_tiles(const Mask& mask, const PairTable& table, RandomMasks& random) {
+  const Index n = table.n;
+  const Index m = table.m;
+  const Index block = random.any(1, 9);
+  for (const Index group : {block, 3 * block, random.any(1, n)}) {
+    Mask::Tiles sum;
+    for (const Range I : blocks(n, group)) {
+      Index keys = 0;
+      Ranges tiles;
+      for (const Range J : blocks(m, block)) {
+        if (table.pairs(I, J) > 0) {
+          sum.queries += I.size();
+          sum.keys += J.size();
+          sum.words += Words(I.size()) * J.size();
+          keys += J.size();
+          tiles.push_back(J);
+        }
+      }
+      sum.most = std::max(sum.most, keys);
+      Ranges found;
+      for (const Range J : Pieces(in_blocks(mask.keys(I), m, block), block)) {
+        found.push_back(J);
+      }
+      EXPECT_EQ(found, tiles);
+    }
+    const Mask::Tiles tiles = mask.live_tiles(group, block);
+    EXPECT_EQ(tiles.queries, sum.queries) << group << " x " << block;
+    EXPECT_EQ(tiles.keys, sum.keys) << group << " x " << block;
+    EXPECT_EQ(tiles.words, sum.words) << group << " x " << block;
+    EXPECT_EQ(tiles.most, sum.most) << group << " x " << block;
   }
 }
 
@@ -85,8 +126,10 @@ TEST(Mask, IsTheSetOfPairsOfItsExpression) {
     const Index m = random.any(1, 24);
     const auto [mask, table] = random.expression(n, m);
     expect_table(mask, table, random);
+    expect_tiles(mask, table, random);
     const PairTable columns(m, n, [&table = table](Index j, Index i) { return table.at(i, j); });
     expect_table(mask.transposed(), columns, random);
+    expect_tiles(mask.transposed(), columns, random);
   }
 }
 
@@ -208,6 +251,11 @@ TEST(Mask, CountsByFormula) {
   EXPECT_EQ(mask.pairs({0, n}, {0, n}), Words(n / 2) * (n + 1));
   EXPECT_EQ(mask.met_by_groups({0, n}, 10).keys, Words(n / 10) * (n / 10 + 1) * 5);
   EXPECT_EQ(mask.met_by_groups({0, n}, n).longest, n);
+  const Mask::Tiles tiles = mask.live_tiles(10, 10);
+  EXPECT_EQ(tiles.keys, Words(n / 10) * (n / 10 + 1) * 5);
+  EXPECT_EQ(tiles.queries, tiles.keys);
+  EXPECT_EQ(tiles.words, tiles.keys * 10);
+  EXPECT_EQ(tiles.most, n);
 }
 
 }  // namespace
