@@ -11,6 +11,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/mask.hpp"
 #include "memsim/range.hpp"
@@ -117,6 +118,11 @@ struct Problem {
     return sharing == Sharing::none ? Words(shape.d) + shape.dv : Words(shape.d);
   }
 
+  [[nodiscard]] Problem with_mask(Mask other) const {
+    Problem same = *this;
+    same.mask = std::move(other);
+    return same;
+  }
   // What a kernel asks of its mask. The keys that some queries meet, and the live pairs of some
   // queries and some keys: none of them, all, or some.
   [[nodiscard]] Ranges keys(Range queries) const {

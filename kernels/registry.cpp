@@ -60,16 +60,18 @@ const std::vector<Kernel>& kernels() {
       with_masks(forward_flash()),
       with_masks(forward_rows()),
       with_masks(forward_rows_resident()),
-      forward_columns(),
-      forward_tiles(),
+      with_masks(forward_columns()),
+      with_masks(forward_tiles()),
       with_masks(plain(forward_rows(), "attention/rows",
                        "row blocks of c Q and of the sum e V stay, keys pass")),
       with_masks(plain(forward_rows_resident(), "attention/rows-resident",
                        "most keys stay; row blocks pass")),
-      plain(forward_columns(), "attention/columns",
-            "key blocks of K and V stay, queries pass; O is added to in place: for few keys"),
-      plain(forward_tiles(), "attention/tiles",
-            "raw scores in the slow store, L made along the way; O = exp(s - L) V a product"),
+      with_masks(
+          plain(forward_columns(), "attention/columns",
+                "key blocks of K and V stay, queries pass; O is added to in place: for few keys")),
+      with_masks(
+          plain(forward_tiles(), "attention/tiles",
+                "raw scores in the slow store, L made along the way; O = exp(s - L) V a product")),
       with_masks(backward_naive()),
       with_masks(backward_small()),
       with_masks(backward_large()),
@@ -92,19 +94,19 @@ const std::vector<Kernel>& kernels() {
       with_masks(backward_score_rows()),
       with_masks(backward_rows_xg()),
       with_masks(backward_rows_resident()),
-      backward_columns(),
+      with_masks(backward_columns()),
       with_masks(backward_rows_q(Start::given)),
       with_masks(backward_rows_q(Start::nothing)),
-      backward_tiles(),
-      backward_tiles_sqp(),
-      backward_tiles_sq(),
+      with_masks(backward_tiles()),
+      with_masks(backward_tiles_sqp()),
+      with_masks(backward_tiles_sq()),
       with_masks(flash_gradients()),
       with_masks(rows_keys_gradients()),
       with_masks(gradients_rows_keys(
           "gradients/rows-keys-onepass",
           "gradients/rows-keys from nothing: q relative to its running mean", Start::nothing)),
       with_masks(gradients_score_rows()),
-      gradients_tiles(),
+      with_masks(gradients_tiles()),
       with_masks(layer_of(
           flash_gradients(), "layer/flash",
           "gradients/flash between Q = A1 X, V = A3 Y and the gradients of these products")),
@@ -114,8 +116,9 @@ const std::vector<Kernel>& kernels() {
       with_masks(layer_of(
           gradients_score_rows(), "layer/score-rows",
           "gradients/score-rows between Q = A1 X, V = A3 Y and the gradients of these products")),
-      layer_of(gradients_tiles(), "layer/tiles",
-               "gradients/tiles between Q = A1 X, V = A3 Y and the gradients of these products"),
+      with_masks(layer_of(
+          gradients_tiles(), "layer/tiles",
+          "gradients/tiles between Q = A1 X, V = A3 Y and the gradients of these products")),
   };
   return all;
 }

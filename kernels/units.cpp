@@ -75,4 +75,13 @@ Words Units::shared(Index most) const {
                       : mask_.shared_by_groups({0, rows_}, step_, most);
 }
 
+Words all_pairs(const Mask& mask, Index rows, Index others) {
+  return mask.full() ? Words(rows) * others : mask.pairs({0, rows}, {0, others});
+}
+
+Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others) {
+  return mask.full() ? Words(others) * ceil_div(rows, block)
+                     : mask.met_by_groups({0, rows}, block).keys;
+}
+
 }  // namespace redblue

@@ -59,4 +59,9 @@ class Units : public BlockRanges {
   Index rows_, others_, step_;
 };
 
+// Of rows and others of which some pairs live, as those of queries and keys; all, where the mask is
+// full(): their number, and the sum over blocks of rows of what each meets.
+Words all_pairs(const Mask& mask, Index rows, Index others);
+Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others);
+
 }  // namespace redblue

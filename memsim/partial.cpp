@@ -1,6 +1,7 @@
 #include "memsim/partial.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace redblue {
@@ -29,7 +30,26 @@ Index KeptWords::words(Range rows, Range columns) const {
 
 namespace {
 
-class PartialBacking final : public Backing {
+// A tile's words come and go row by row.
+class ByRows : public Backing {
+ public:
+  void read_tile(Range rows, Range columns, Orientation orientation,
+                 std::span<float> to) const override {
+    std::vector<float> by_rows(to.size());
+    read(rows, columns, by_rows);
+    BorrowedBacking(by_rows.data(), columns.size())
+        .read_tile({0, rows.size()}, {0, columns.size()}, orientation, to);
+  }
+  void write_tile(Range rows, Range columns, Orientation orientation,
+                  std::span<const float> from) override {
+    std::vector<float> by_rows(from.size());
+    BorrowedBacking(by_rows.data(), columns.size())
+        .write_tile({0, rows.size()}, {0, columns.size()}, orientation, from);
+    write(rows, columns, by_rows);
+  }
+};
+
+class PartialBacking final : public ByRows {
  public:
   PartialBacking(std::unique_ptr<Backing> words, KeptWords kept)
       : words_(std::move(words)), kept_(std::move(kept)) {}
@@ -44,20 +64,6 @@ class PartialBacking final : public Backing {
     each_piece(rows, columns, [&](Range words, std::size_t at, std::size_t count) {
       words_->write({0, 1}, words, from.subspan(at, count));
     });
-  }
-  void read_tile(Range rows, Range columns, Orientation orientation,
-                 std::span<float> to) const override {
-    std::vector<float> by_rows(to.size());
-    read(rows, columns, by_rows);
-    BorrowedBacking(by_rows.data(), columns.size())
-        .read_tile({0, rows.size()}, {0, columns.size()}, orientation, to);
-  }
-  void write_tile(Range rows, Range columns, Orientation orientation,
-                  std::span<const float> from) override {
-    std::vector<float> by_rows(from.size());
-    BorrowedBacking(by_rows.data(), columns.size())
-        .write_tile({0, rows.size()}, {0, columns.size()}, orientation, from);
-    write(rows, columns, by_rows);
   }
   [[nodiscard]] Index words(Range rows, Range columns) const override {
     return kept_.words(rows, columns);
@@ -86,6 +92,68 @@ class PartialBacking final : public Backing {
   KeptWords kept_;
 };
 
+class OnlyRows final : public ByRows {
+ public:
+  OnlyRows(const Backing& whole, Backing* writable, std::vector<Range> rows, float others)
+      : whole_(whole), writable_(writable), rows_(std::move(rows)), others_(others) {}
+
+  void read(Range rows, Range columns, std::span<float> to) const override {
+    std::ranges::fill(to, others_);
+    each_part(rows, [&](Range part) { whole_.read(part, columns, of(part, rows, columns, to)); });
+  }
+  void read_tile(Range rows, Range columns, Orientation orientation,
+                 std::span<float> to) const override {
+    if (has(rows)) {
+      whole_.read_tile(rows, columns, orientation, to);
+    } else {
+      ByRows::read_tile(rows, columns, orientation, to);
+    }
+  }
+  void write(Range rows, Range columns, std::span<const float> from) override {
+    if (writable_ == nullptr) {
+      throw std::logic_error("these rows are for reading only");
+    }
+    each_part(rows,
+              [&](Range part) { writable_->write(part, columns, of(part, rows, columns, from)); });
+  }
+  [[nodiscard]] Index words(Range rows, Range columns) const override {
+    Index sum = 0;
+    each_part(rows, [&](Range part) { sum += whole_.words(part, columns); });
+    return sum;
+  }
+  [[nodiscard]] std::vector<Range> stored(Index row, Range columns) const override {
+    std::vector<Range> ranges;
+    each_part({row, row + 1}, [&](Range) { ranges = whole_.stored(row, columns); });
+    return ranges;
+  }
+
+ private:
+  // Calls visit(rows) for each range that these rows touch.
+  template <class Visit>
+  void each_part(Range rows, const Visit& visit) const {
+    for (auto at = std::ranges::upper_bound(rows_, rows.begin, {}, &Range::end);
+         at != rows_.end() && at->begin < rows.end; ++at) {
+      visit(common(*at, rows));
+    }
+  }
+  [[nodiscard]] bool has(Range rows) const {
+    bool all = false;
+    each_part(rows, [&](Range part) { all = part == rows; });
+    return all;
+  }
+  // The words of some rows of a window.
+  template <class Word>
+  static std::span<Word> of(Range part, Range rows, Range columns, std::span<Word> words) {
+    return words.subspan(static_cast<std::size_t>((part.begin - rows.begin) * columns.size()),
+                         static_cast<std::size_t>(part.size() * columns.size()));
+  }
+
+  const Backing& whole_;
+  Backing* writable_;
+  std::vector<Range> rows_;
+  float others_;
+};
+
 }  // namespace
 
 SlowMatrix partial(std::string name, SlowMatrix words, KeptWords kept) {
@@ -94,6 +162,19 @@ SlowMatrix partial(std::string name, SlowMatrix words, KeptWords kept) {
   const Index columns = kept.columns();
   return {std::move(name), rows, columns,
           std::make_unique<PartialBacking>(std::move(words.backing_), std::move(kept))};
+}
+
+SlowMatrix only_rows(SlowMatrix& whole, std::vector<Range> rows) {
+  Backing& words = *whole.backing_;
+  return SlowMatrix(whole.name_, whole.rows_, whole.cols_,
+                    std::make_unique<OnlyRows>(words, &words, std::move(rows), 0.0F))
+      .holding(whole.holds_);
+}
+
+SlowMatrix only_rows(const SlowMatrix& whole, std::vector<Range> rows, float others) {
+  return SlowMatrix(whole.name_, whole.rows_, whole.cols_,
+                    std::make_unique<OnlyRows>(*whole.backing_, nullptr, std::move(rows), others))
+      .holding(whole.holds_);
 }
 
 }  // namespace redblue

@@ -1,7 +1,9 @@
 #pragma once
-// A slow matrix that keeps some words of each row: of scores, say, those of live pairs. Its blocks
-// are read and written as any others. Words that are not kept are 0 when they are read; they are
-// not written, take no room in the store, and do not count.
+// Slow matrices of which some words are there. Their blocks are read and written as any others; but
+// words that are not there are 0 when they are read, they are not written, and do not count.
+//
+// partial() keeps some words of each row, of scores, say, those of live pairs; others take no room
+// in the store. only_rows() is another matrix with some of its rows alone.
 
 #include <algorithm>
 #include <string>
@@ -48,5 +50,12 @@ class KeptWords {
 
 // Requires: `words` is 1 x kept.words().
 SlowMatrix partial(std::string name, SlowMatrix words, KeptWords kept);
+
+// Some rows of a matrix, in ranges apart from each other and in their order, each where it is in
+// the whole; `others` is what words of other rows are when they are read. It refers to the words of
+// the whole, which must outlive it and must not be moved.
+SlowMatrix only_rows(SlowMatrix& whole, std::vector<Range> rows);
+// For reading only: a write to it throws std::logic_error.
+SlowMatrix only_rows(const SlowMatrix& whole, std::vector<Range> rows, float others = 0);
 
 }  // namespace redblue

@@ -130,6 +130,8 @@ class [[nodiscard]] SlowMatrix {
   friend class ConstBlock;
 
   friend SlowMatrix partial(std::string name, SlowMatrix words, KeptWords kept);
+  friend SlowMatrix only_rows(SlowMatrix& whole, std::vector<Range> rows);
+  friend SlowMatrix only_rows(const SlowMatrix& whole, std::vector<Range> rows, float others);
   friend SlowMatrix selected_rows(SlowMatrix& whole, std::vector<Range> rows);
   friend SlowMatrix selected_rows(const SlowMatrix& whole, std::vector<Range> rows);
   void check(Range rows, Range columns) const;

@@ -5,12 +5,18 @@
 //
 //   reads    T (2 n d + n + 2 d^2) + n d + 3 m d + (T - 1) (n + d^2),   T = ceil(m / Bc)
 //   writes   T d^2, and n where T > 1
+//
+// Under a mask the rows that meet a block pass with it: n T is the sum of these, and v is made
+// where a row meets its first block.
 
 #include "kernels/parts/columns.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/workspace.hpp"
 
@@ -24,7 +30,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop I("I", "queries", n, by.rows);
   const NestLoop columns("C", "columns", d, by.weights);
   const NestTile K("K", J, d), h("h", J, d), T("T", J, d);
-  const NestTile dO("dO", I, d), O("O", I, d), A1("A1", I, d), L("L", I), v("v", I);
+  const Passes of = by.passes();
+  const auto live = [&](const NestTile& tile, Words all) {
+    return problem.mask.full() ? tile : tile.of_words(all);
+  };
+  const NestTile dO = live({"dO", I, d}, of.all * d), A1 = live({"A1", I, d}, of.all * d);
+  const NestTile L = live({"L", I}, of.all), O("O", I, d), v("v", I);
   const NestTile A2("A2", J, columns), g("g", d, columns);
   NestWriter nest;
   nest.loop(J, [&] {
@@ -33,9 +44,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("core", [&] {
       nest.loop(I, {K, h, T}, [&] {
         nest.step("q = dO_I h_J^T", {dO});
-        nest.step("first keys: v_I = rowsum(dO_I * O_I)", {O.once(J)});
+        nest.step("first keys: v_I = rowsum(dO_I * O_I)", {live(O.once(J), Words(n) * d)});
         if (J.trips > 1) {
-          nest.step("first keys: write v_I; after them: read v_I", {v.but_once(J)}, {v.once(J)});
+          nest.step("first keys: write v_I; after them: read v_I", {live(v.but_once(J), of.again)},
+                    {live(v.once(J), n)});
         }
         nest.step("p = exp(A1_I K_J^T - L_I) (q - v_I); T_J += p^T A1_I", {A1, L});
       });
@@ -55,17 +67,21 @@ Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J)
       [&](Range K) { return transposed(io.in("A3").block(J, K)); });
 }
 
-// v_I: made beside the first block of keys, and kept if there are others.
-Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, Range I, Range J,
+// v_I: made where a row meets its first keys, and kept if there are other blocks.
+Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, const LivePairs& live,
               const Tile& do_i, SlowMatrix& v) {
-  if (J.begin > 0) {
-    return machine.read(v.row_block(I));
-  }
-  Tile v_i = machine.initialize("v", I.size());            // v_I (r)
-  const Tile o_i = machine.read(io.in("O").row_block(I));  // O_I (r, d)
-  add_row_dots(do_i, o_i, v_i);
-  if (J.end < by.problem.shape.m) {
-    machine.write(v_i, v.row_block(I));
+  const Mask& mask = by.problem.mask;
+  const Range I = live.queries();
+  const Ranges before = live.met_before();
+  const Ranges first = without(live.met(), before);
+  Tile v_i = before.empty() ? machine.initialize("v", I.size())  // v_I (r)
+                            : machine.read(LiveRows(std::as_const(v), mask, before)->row_block(I));
+  if (!first.empty()) {
+    const Tile o_i = machine.read(LiveRows(io.in("O"), mask, first)->row_block(I));  // O_I (r, d)
+    add_row_dots(do_i, o_i, v_i);
+    if (by.units().size() > 1) {
+      machine.write(v_i, LiveRows(v, mask, first)->row_block(I));
+    }
   }
   return v_i;
 }
@@ -76,17 +92,25 @@ Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   const Phase phase(machine, "core");
   Tile T = machine.initialize("T", J.size(), by.problem.shape.d);  // T_J (c, d)
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
-    Tile do_i = machine.read(io.in("dO").row_block(I));  // dO_I (r, d)
-    const Tile v_i = row_sums(machine, by, io, I, J, do_i, v);
+    const LivePairs live(by.problem, I, J);
+    if (live.none()) {
+      continue;
+    }
+    const auto rows_of = [&](std::string_view name) {
+      return machine.read(LiveRows(io.in(name), by.problem.mask, live.met())->row_block(I));
+    };
+    Tile do_i = rows_of("dO");  // dO_I (r, d)
+    const Tile v_i = row_sums(machine, by, io, live, do_i, v);
     Tile q = machine.initialize("q", I.size(), J.size(), Holds::scores);  // q_IJ (r, c)
     multiply(do_i, h_t, q);
     do_i.reset();
-    const Tile a1 = machine.read(io.in("A1").row_block(I));               // A1_I (r, d)
-    const Tile l = machine.read(io.in("L").row_block(I));                 // L_I (r)
+    const Tile a1 = rows_of("A1");                                        // A1_I (r, d)
+    const Tile l = rows_of("L");                                          // L_I (r)
     Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
     multiply(a1, k, p);
     exponentiate(p, l, p);
     softmax_gradient(p, q, v_i, p);
+    live.set_dead(View(p), 0);
     multiply_add(transposed(p), a1, T);
   }
   return T;
@@ -130,7 +154,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const ColumnPlan by(problem, blocks);
   const Index T = by.units().size();
   const Words dd = Words(d) * d;
-  const Words nd = Words(n) * d;
+  const Passes of = by.passes();
   const Words r = by.rows;
   const Words c = by.keys;
   const Words w = by.weights;
@@ -141,10 +165,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       product_in_pieces_cost("h", by, d, d),
       // K_J, h_J and T_J; dO and O with v, or A1 with v, L, q and p.
       {.path = "core",
-       .reads = T * (2 * nd + n) + nd + (T - 1) * Words(n),
+       .reads = of.all * (2 * Words(d) + 1) + Words(n) * d + of.again,
        .writes = T > 1 ? Words(n) : Words(0),
        .peak = 3 * c * d + r + std::max(2 * r * d, r * d + r + 2 * r * c),
-       .flops = 6 * nd * m},
+       .flops = 6 * problem.pairs() * d},
       // T_J with A2_J and g; or with two of g.
       {.path = "g",
        .reads = Words(m) * d + (T - 1) * dd,

@@ -43,9 +43,10 @@ class Centred : public ScoreEpilogue {
   }
   // Without v only where rows stay.
   Centred(const SlowMatrix& O, const SlowMatrix* v) : O_(O), v_(v) {}
-  OfRows enter(Machine& machine, Range I, Range, const StayingRows* rows) override {
+  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override {
+    const Range I = pairs.queries();
     if (rows == nullptr) {
-      return {machine.read(v_->row_block(I)), {}};
+      return {live_column(machine, *v_, pairs), {}};
     }
     Tile v = machine.initialize("v", I.size());
     if (rows->transposed) {
@@ -61,7 +62,7 @@ class Centred : public ScoreEpilogue {
     }
     return {std::move(v), {}};
   }
-  void apply(Machine&, Tile& q, Range part, Range, Range, OfRows& of, Range within) override {
+  void apply(Machine&, Tile& q, Range part, const LivePairs&, OfRows& of, Range within) override {
     subtract_rows(q.part(part), of.first.part(within));
   }
 
@@ -74,8 +75,8 @@ class Centred : public ScoreEpilogue {
 class Unchanged : public ScoreEpilogue {
  public:
   static constexpr EpilogueCost kCost{};
-  OfRows enter(Machine&, Range, Range, const StayingRows*) override { return {}; }
-  void apply(Machine&, Tile&, Range, Range, Range, OfRows&, Range) override {}
+  OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
+  void apply(Machine&, Tile&, Range, const LivePairs&, OfRows&, Range) override {}
 };
 
 // Calls visit(K, live pairs, those rows of A2_J whose keys they meet) for each strip K of the
@@ -326,7 +327,7 @@ std::vector<Stage> stages_onepass(const Problem& problem) {
   return {
       product_stage("h", of.h, {"A3", "Y"}),
       problem.mask.full() ? product_stage("q", of.scores, q)
-                          : scores_stage("q", problem, q, Unchanged::kCost),
+                          : score_rows_stage("q", problem, q, Unchanged::kCost),
       core_stage(problem, kCoreOnepass),
       product_stage("g", of.g, {"A1^T", "W"}),
   };

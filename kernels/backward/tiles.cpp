@@ -7,6 +7,7 @@
 //   tiles-sq      from nothing: p is made of s and q whenever W = p A2 needs it, and not stored
 //
 // In units of n^2, with x = d / sqrt(M) > 2 and n = m >> d: 6 x + 3, 6 x + 1, 6 x + 6, 6.8 x + 3.
+// Under a mask scores are those of live pairs, and dead tiles do not move.
 
 #include <algorithm>
 #include <utility>
@@ -14,8 +15,10 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/generated_product.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/stages.hpp"
 #include "kernels/registry.hpp"
+#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -36,19 +39,27 @@ class Weighed : public ScoreEpilogue {
                                                 .row_reads = "L",
                                                 .row_writes = "v"}};
   Weighed(const SlowMatrix& s, const SlowMatrix& L, SlowMatrix& v) : s_(s), L_(L), v_(v) {}
-  OfRows enter(Machine& machine, Range I, Range J, const StayingRows*) override {
-    Tile l = machine.read(L_.row_block(I));
-    return {std::move(l), J.begin == 0 ? machine.initialize("v", I.size())
-                                       : machine.read(std::as_const(v_).row_block(I))};
+  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows*) override {
+    const Range I = pairs.queries();
+    Tile l = live_column(machine, L_, pairs);
+    const Ranges before = pairs.met_before();
+    return {std::move(l),
+            before.empty()
+                ? machine.initialize("v", I.size())
+                : machine.read(
+                      LiveRows(std::as_const(v_), pairs.problem().mask, before)->row_block(I))};
   }
-  void apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+  void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
              Range within) override {
-    Tile f = machine.read(s_.block(I, J));  // s_PJ (p, c)
+    Tile f = machine.read(s_.block(pairs.queries(), pairs.keys()));  // s_PJ (p, c)
+    pairs.set_dead(View(f), kDeadScore);
+    pairs.set_dead(q.part(part), 0);
     exponentiate(f, of.first.part(within), f);
     add_row_dots(f, q.part(part), of.second.part(within));
   }
-  void leave(Machine& machine, OfRows& of, Range I, Range) override {
-    machine.write(of.second, v_.row_block(I));
+  void leave(Machine& machine, OfRows& of, const LivePairs& pairs) override {
+    machine.write(of.second,
+                  LiveRows(v_, pairs.problem().mask, pairs.met())->row_block(pairs.queries()));
   }
 
  private:
@@ -66,7 +77,7 @@ std::vector<Stage> stages(const Problem& problem) {
       product_stage("h", of.h, {"A3", "Y"}),
       row_dots_stage(problem),
       scores_stage("p", problem, {"dO", "h^T"}, ScoreGradient::kCost),
-      product_stage("W", of.W, {"p", "A2"}),
+      product_stage("W", of.W, {"p", "A2"}, problem.mask),
       product_stage("g", of.g, {"A1^T", "W"}),
   };
 }
@@ -74,14 +85,14 @@ std::vector<Stage> stages(const Problem& problem) {
 void gradient(Machine& machine, const Plan& plan, const Operands& io, const SlowMatrix& p,
               Workspace& workspace) {
   SlowMatrix W = workspace.matrix("W", plan.problem.shape.n, plan.problem.shape.d);
-  product_phase(machine, "W", plan.blocks, p, io.in("A2"), W);
+  product_phase(machine, "W", plan.blocks, p, io.in("A2"), W, plan.problem.mask);
   product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
-  SlowMatrix p = workspace.matrix("p", n, m).holding(Holds::scores);
+  SlowMatrix p = score_matrix(workspace, "p", plan.problem);
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
@@ -101,33 +112,49 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 Words intermediates(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  return Words(n) * m + std::max(Words(n) * d, Words(m) * d + n);
+  return problem.pairs() + std::max(Words(n) * d, Words(m) * d + n);
 }
 
 // Where A3 is A2: with S and G = dO Y^T in the slow store, one pass of A2 makes s and q = G A2^T.
 
-PhaseCost both_cost(const ProductShape& of, const StationaryBlocks& by) {
-  const auto [n, m, d] = of;
+// How often rows of S and G come, and rows of A2.
+struct Comings {
+  Words rows, keys;
+};
+Comings comings(const Problem& problem, const StationaryBlocks& by) {
+  return {Units::of_keys(problem, by.cols).sum().met,
+          Units::of_queries(problem, by.rows).sum().met};
+}
+
+PhaseCost both_cost(const Problem& problem, const StationaryBlocks& by) {
+  const auto [n, m, d] = problem.shape;
   const Words r = std::min(n, by.rows);
   const Words c = std::min(m, by.cols);
   const Words s = std::min(d, by.depth);
   const Words p = std::min(r, Words(by.piece));
-  const Words nm = Words(n) * m;
-  return {
-      .path = "p",
-      .reads = (Words(n) * d + n) * 2 * ceil_div(m, by.cols) + Words(m) * d * ceil_div(n, by.rows),
-      .writes = nm,
-      .peak = 2 * r * c + std::max(s * c + p * s, 2 * p),
-      .flops = 4 * nm * d};
+  const Comings of = comings(problem, by);
+  const Words all = problem.pairs();
+  return {.path = "p",
+          .reads = 2 * of.rows * (Words(d) + 1) + of.keys * d,
+          .writes = all,
+          .peak = 2 * r * c + std::max(s * c + p * s, 2 * p),
+          .flops = 4 * all * d};
 }
 
-void both_nest(NestWriter& nest, const ProductShape& of, const StationaryBlocks& by) {
-  const NestLoop I("I", "queries", of.rows, by.rows);
-  const NestLoop J("J", "keys", of.cols, by.cols);
-  const NestLoop K("K", "depth", of.depth, by.depth);
+void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks& by) {
+  const auto [n, m, d] = problem.shape;
+  const NestLoop I("I", "queries", n, by.rows);
+  const NestLoop J("J", "keys", m, by.cols);
+  const NestLoop K("K", "depth", d, by.depth);
   const NestLoop P = I.pieces("P", by.piece);
-  const NestTile s("s", I, J), q("q", I, J), p("p", I, J), A2("A2", J, K);
-  const NestTile S("S", P, K), G("G", P, K), L("L", P), v("v", P);
+  const Comings of = comings(problem, by);
+  const auto live = [&](const NestTile& tile, Words all) {
+    return problem.mask.full() ? tile : tile.of_words(all);
+  };
+  const NestTile s("s", I, J), q("q", I, J);
+  const NestTile p = live({"p", I, J}, problem.pairs()), A2 = live({"A2", J, K}, of.keys * d);
+  const NestTile S = live({"S", P, K}, of.rows * d), G = live({"G", P, K}, of.rows * d);
+  const NestTile L = live({"L", P}, of.rows), v = live({"v", P}, of.rows);
   nest.loop(I, [&] {
     nest.loop(J, [&] {
       nest.loop(K, {s, q}, [&] {
@@ -148,31 +175,46 @@ struct Slow {
   SlowMatrix& p;
 };
 
-void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
+// Words of dead pairs may be anything, and are not written.
+void both(Machine& machine, const Plan& plan, const Slow& x) {
   const Phase phase(machine, "p");
+  const Problem& problem = plan.problem;
+  const auto by = StationaryBlocks::get("p", plan.blocks);
   for (const Range I : blocks(x.S.rows(), by.rows)) {
+    const LiveRows A2(x.A2, problem.mask, problem.keys(I));
     for (const Range J : blocks(x.A2.rows(), by.cols)) {
+      if (LivePairs(problem, I, J).none()) {
+        continue;
+      }
+      const auto each_piece = [&](const auto& visit) {
+        for (const Range P : blocks(I.size(), by.piece)) {
+          if (const LivePairs live(problem, part_of(I, P), J); !live.none()) {
+            visit(P, live);
+          }
+        }
+      };
       Tile s = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
       Tile q = machine.initialize("q", I.size(), J.size(), Holds::scores);  // q_IJ (r, c)
       for (const Range K : blocks(x.S.cols(), by.depth)) {
-        const Tile a2 = machine.read(transposed(x.A2.block(J, K)));  // A2_JK^T (s, c)
-        for (const Range P : blocks(I.size(), by.piece)) {
-          const Range rows = part_of(I, P);
+        const Tile a2 = machine.read(transposed(A2->block(J, K)));  // A2_JK^T (s, c)
+        each_piece([&](Range P, const LivePairs& live) {
+          const Ranges met = live.met();
           {
-            const Tile of_S = machine.read(x.S.block(rows, K));  // S_PK (p, s)
+            const LiveRows S(x.S, problem.mask, met);
+            const Tile of_S = machine.read(S->block(live.queries(), K));  // S_PK (p, s)
             multiply_add(of_S, a2, s.part(P));
           }
-          const Tile of_G = machine.read(x.G.block(rows, K));  // G_PK (p, s)
+          const LiveRows G(x.G, problem.mask, met);
+          const Tile of_G = machine.read(G->block(live.queries(), K));  // G_PK (p, s)
           multiply_add(of_G, a2, q.part(P));
-        }
+        });
       }
-      for (const Range P : blocks(I.size(), by.piece)) {
-        const Range rows = part_of(I, P);
-        const Tile l = machine.read(x.L.row_block(rows));  // L_P (p)
-        const Tile v = machine.read(x.v.row_block(rows));  // v_P (p)
+      each_piece([&](Range P, const LivePairs& live) {
+        const Tile l = live_column(machine, x.L, live);  // L_P (p)
+        const Tile v = live_column(machine, x.v, live);  // v_P (p)
         exponentiate(s.part(P), l, s.part(P));
         softmax_gradient(s.part(P), q.part(P), v, q.part(P));
-      }
+      });
       machine.write(q, x.p.block(I, J));
     }
   }
@@ -180,14 +222,18 @@ void both(Machine& machine, const StationaryBlocks& by, const Slow& x) {
 
 std::vector<Stage> stages_shared(const Problem& problem) {
   const Products of(problem);
+  const auto cost = [](const Problem& of_pairs) -> StationaryCost {
+    return [=](const StationaryBlocks& by) { return both_cost(of_pairs, by); };
+  };
   return {
       product_stage("S", of.S, {"A1", "X"}),
       product_stage("G", of.S, {"dO", "Y^T"}),
       row_dots_stage(problem),
       stationary_stage(
-          "p", of.scores, [of](const StationaryBlocks& by) { return both_cost(of.scores, by); },
-          [of](NestWriter& nest, const StationaryBlocks& by) { both_nest(nest, of.scores, by); }),
-      product_stage("W", of.W, {"p", "A2"}),
+          "p", of.scores, cost(problem),
+          [=](NestWriter& nest, const StationaryBlocks& by) { both_nest(nest, problem, by); },
+          problem.mask.full() ? nullptr : cost(problem.with_mask({}))),
+      product_stage("W", of.W, {"p", "A2"}, problem.mask),
       product_stage("g", of.g, {"A1^T", "W"}),
   };
 }
@@ -195,7 +241,7 @@ std::vector<Stage> stages_shared(const Problem& problem) {
 void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
-  SlowMatrix p = workspace.matrix("p", n, m).holding(Holds::scores);
+  SlowMatrix p = score_matrix(workspace, "p", plan.problem);
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     SlowMatrix G = workspace.matrix("G", n, d);
@@ -203,14 +249,14 @@ void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspa
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
     product_phase(machine, "G", by, io.in("dO"), transposed(io.in("Y")), G);
     row_dots(machine, by, io.in("dO"), io.in("O"), v);
-    both(machine, StationaryBlocks::get("p", by), {S, G, io.in("A2"), io.in("L"), v, p});
+    both(machine, plan, {S, G, io.in("A2"), io.in("L"), v, p});
   }
   gradient(machine, plan, io, p, workspace);
 }
 
 Words intermediates_shared(const Problem& problem, const Blocks&) {
-  const auto [n, m, d] = problem.shape;
-  return Words(n) * m + Words(2) * n * d + n;
+  const Words n = problem.shape.n;
+  return problem.pairs() + 2 * n * problem.shape.d + n;
 }
 
 // From nothing: s and q whole, and then p where q was.
@@ -222,10 +268,10 @@ Stage score_gradient_stage(const Problem& problem) {
             plan_pairs("p", problem.shape.n, problem.shape.m, 2, M, blocks);
           },
       .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
-        const Words nm = Words(problem.shape.n) * problem.shape.m;
+        const Words all = problem.pairs();
         return {{.path = "p",
-                 .reads = 2 * nm + Words(2) * problem.shape.n,
-                 .writes = nm,
+                 .reads = 2 * all + Words(2) * problem.shape.n,
+                 .writes = all,
                  .peak = pairs_peak("p", problem.shape.n, problem.shape.m, 2, blocks),
                  .flops = 0}};
       },
@@ -233,7 +279,10 @@ Stage score_gradient_stage(const Problem& problem) {
           [=](NestWriter& nest, const Blocks& blocks) {
             const NestLoop I("I", "queries", problem.shape.n, blocks["p.rows"]);
             const NestLoop J("J", "keys", problem.shape.m, blocks["p.cols"]);
-            const NestTile s("s", I, J), q("q", I, J), p("p", I, J), L("L", I), v("v", I);
+            const NestTile s = NestTile("s", I, J).of_words(problem.pairs());
+            const NestTile q = NestTile("q", I, J).of_words(problem.pairs());
+            const NestTile p = NestTile("p", I, J).of_words(problem.pairs());
+            const NestTile L("L", I), v("v", I);
             nest.phase("p", [&] {
               nest.loop(I, [&] {
                 nest.read({L, v});
@@ -247,13 +296,17 @@ Stage score_gradient_stage(const Problem& problem) {
 }
 
 // p = exp(s - L) (q - v), in place of q.
-void score_gradient(Machine& machine, const Blocks& by, const SlowMatrix& s, const SlowMatrix& L,
+void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, const SlowMatrix& L,
                     const SlowMatrix& v, SlowMatrix& q) {
+  const Blocks& by = plan.blocks;
   const Phase phase(machine, "p");
   for (const Range I : blocks(s.rows(), by["p.rows"])) {
     const Tile l_i = machine.read(L.row_block(I));  // L_I (r)
     const Tile v_i = machine.read(v.row_block(I));  // v_I (r)
     for (const Range J : blocks(s.cols(), by["p.cols"])) {
+      if (LivePairs(plan.problem, I, J).none()) {
+        continue;
+      }
       Tile f = machine.read(s.block(I, J));  // s_IJ (r, c)
       exponentiate(f, l_i, f);
       Tile p = machine.read(std::as_const(q).block(I, J));  // q_IJ (r, c)
@@ -282,9 +335,9 @@ std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
   };
   if (stores_p) {
     stages.push_back(score_gradient_stage(problem));
-    stages.push_back(product_stage("W", of.W, {"p", "A2"}));
+    stages.push_back(product_stage("W", of.W, {"p", "A2"}, problem.mask));
   } else {
-    stages.push_back(generated_product_stage("W", of.W, {"p", "A2"}, kMadeOfScores));
+    stages.push_back(generated_product_stage("W", of.W, {"p", "A2"}, kMadeOfScores, problem.mask));
   }
   stages.push_back(product_stage("g", of.g, {"A1^T", "W"}));
   return stages;
@@ -295,15 +348,15 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& A2 = io.in("A2");
-  SlowMatrix q = workspace.matrix("q", n, m).holding(Holds::scores);
-  SlowMatrix s = workspace.matrix("s", n, m).holding(Holds::scores);
+  SlowMatrix q = score_matrix(workspace, "q", plan.problem);
+  SlowMatrix s = score_matrix(workspace, "s", plan.problem);
   SlowMatrix L = workspace.matrix("L", n, 1).holding(Holds::sums);
   SlowMatrix v =
       workspace.matrix("v", n, 1).holding(Holds::sums);  // holds the sums until L is known
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
-    Measured measured(m, L, v);
+    Measured measured(L, v);
     scores_phase(machine, "s", plan, S, A2, measured, s);
   }
   {
@@ -314,22 +367,24 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
   }
   SlowMatrix W = workspace.matrix("W", n, d);
   if (stores_p) {
-    score_gradient(machine, by, s, L, v, q);
-    product_phase(machine, "W", by, q, A2, W);
+    score_gradient(machine, plan, s, L, v, q);
+    product_phase(machine, "W", by, q, A2, W, plan.problem.mask);
   } else {
     struct Rows {
       Tile l, v;
     };
     generated_product(
-        machine, "W", by, A2, W,
+        machine, "W", plan, A2, W,
         [&](Range I) -> Rows {
           Tile l = machine.read(std::as_const(L).row_block(I));
           return {std::move(l), machine.read(std::as_const(v).row_block(I))};
         },
-        [&](const Rows& of, Range K, Range rows, Range part) {
-          Tile f = machine.read(std::as_const(s).block(rows, K));  // s_PK (p, s)
+        [&](const Rows& of, const LivePairs& pairs, Range part) {
+          const Range rows = pairs.queries();
+          Tile f = machine.read(std::as_const(s).block(rows, pairs.keys()));  // s_PK (p, s)
+          pairs.set_dead(View(f), kDeadScore);
           exponentiate(f, of.l.part(part), f);
-          Tile p = machine.read(std::as_const(q).block(rows, K));  // q_PK (p, s)
+          Tile p = machine.read(std::as_const(q).block(rows, pairs.keys()));  // q_PK (p, s)
           softmax_gradient(f, p, of.v.part(part), p);
           return p;
         });
@@ -339,7 +394,7 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
 
 Words intermediates_sq(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  return Words(2) * n * m + Words(2) * n + Words(std::max(n, m)) * d;
+  return 2 * problem.pairs() + Words(2) * n + Words(std::max(n, m)) * d;
 }
 
 Kernel from_nothing(std::string_view name, std::string_view summary, bool stores_p) {

@@ -5,11 +5,16 @@
 //   reads    T (n d + 2 d^2) + 2 m d + (T - 1) (n d + 2 n),   T = ceil(m / Bc)
 //   writes   T (n d + n) + (T - 1) n
 //
-// attention/columns is the same for c K_J, V_J and rows of Q: without 2 d^2 T.
+// attention/columns is the same for c K_J, V_J and rows of Q: without 2 d^2 T. Under a mask the
+// rows that meet a block pass with it, |R_J| of block J: n T is their sum, and n (T - 1) that sum
+// less n, for a row's sums begin with the first block that it meets, and end with the last.
 
 #include "kernels/parts/columns.hpp"
 
+#include <utility>
+
 #include "kernels/attention.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/workspace.hpp"
@@ -27,7 +32,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const std::string values = weighted ? "h" : "V";
   const Index dv = problem.shape.dv;
   const NestTile K("K", J, d), h(values, J, dv);
-  const NestTile queries(names.queries, I, d), O("O", I, dv), L("L", I), sum("sum", I);
+  const Passes of = by.passes();
+  const auto live = [&](const NestTile& tile, Words all) {
+    return problem.mask.full() ? tile : tile.of_words(all);
+  };
+  const NestTile queries = live({names.queries, I, d}, of.all * d);
+  const NestTile O("O", I, dv), L("L", I), sum("sum", I);
   NestWriter nest;
   nest.loop(J, [&] {
     product_in_pieces_nest(nest, by, J, "K", "X^T", names.keys, {});
@@ -35,7 +45,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("core", [&] {
       nest.loop(I, {K, h}, [&] {
         nest.step("e = " + queries.text() + " K_J^T", {queries});
-        const NestWriter::Tiles between = {L.but_once(J), sum.but_once(J), O.but_once(J)};
+        const NestWriter::Tiles between = {live(L.but_once(J), of.again),
+                                           live(sum.but_once(J), of.again),
+                                           live(O.but_once(J), of.again * dv)};
         if (J.trips > 1) {
           nest.step("after the first keys: read max_I, sum_I, O_I", between);
         }
@@ -43,7 +55,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
         if (J.trips > 1) {
           nest.step("before the last keys: write max_I, sum_I, O_I", {}, between);
         }
-        nest.step("last keys: write L_I, O_I / sum_I", {}, {L.once(J), O.once(J)});
+        nest.step("last keys: write L_I, O_I / sum_I", {},
+                  {live(L.once(J), n), live(O.once(J), Words(n) * dv)});
       });
     });
   });
@@ -65,21 +78,30 @@ Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J)
 void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
           const Tile& h, SlowMatrix& sums) {
   const Phase phase(machine, "core");
+  const Mask& mask = by.problem.mask;
   SlowMatrix& O = io.out("O");
   SlowMatrix& L = io.out("L");
-  const bool first = J.begin == 0;
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
+    const LivePairs live(by.problem, I, J);
+    if (live.none()) {
+      continue;
+    }
     Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
     {
-      const SlowMatrix& queries = io.in(input_names(by.problem).queries);
-      const Tile a1 = machine.read(queries.row_block(I));  // A1_I (r, d)
+      const LiveRows queries(io.in(input_names(by.problem).queries), mask, live.met());
+      const Tile a1 = machine.read(queries->row_block(I));  // A1_I (r, d)
       multiply(a1, k, e);
     }
+    live.set_dead(View(e), kDeadScore);
     // max_I and sum_I (r), O_I (r, d).
+    const Ranges before = live.met_before();
     OnlineSoftmax softmax =
-        first ? OnlineSoftmax(machine, I.size()) : OnlineSoftmax(machine, L, sums, I);
-    Tile o = first ? machine.initialize("O", I.size(), by.problem.shape.dv)
-                   : machine.read(O.row_block(I));
+        before.empty()
+            ? OnlineSoftmax(machine, I.size())
+            : OnlineSoftmax(machine, *LiveRows(std::as_const(L), mask, before, kNoMaximum),
+                            *LiveRows(std::as_const(sums), mask, before), I);
+    Tile o = before.empty() ? machine.initialize("O", I.size(), by.problem.shape.dv)
+                            : machine.read(LiveRows(std::as_const(O), mask, before)->row_block(I));
     const Range all{0, I.size()};
     {
       Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (r)
@@ -87,13 +109,16 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
     }
     softmax.add(e, all);
     multiply_add(e, h, o);
-    if (J.end < by.problem.shape.m) {
-      softmax.write(machine, L, sums, I);
-    } else {
-      softmax.divide(o);
-      machine.write(softmax.log_sum_exp(), L.row_block(I));
+    const Ranges after = live.met_after();
+    if (!after.empty()) {
+      softmax.write(machine, *LiveRows(L, mask, after), *LiveRows(sums, mask, after), I);
+      machine.write(o, LiveRows(O, mask, after)->row_block(I));
     }
-    machine.write(o, O.row_block(I));
+    if (const Ranges last = without(live.met(), after); !last.empty()) {
+      softmax.divide(o);
+      machine.write(softmax.log_sum_exp(), LiveRows(L, mask, last)->row_block(I));
+      machine.write(o, LiveRows(O, mask, last)->row_block(I));
+    }
   }
 }
 
@@ -108,11 +133,10 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
-  const auto [n, m, d] = problem.shape;
+  const Index d = problem.shape.d;
   const ColumnPlan by(problem, blocks);
-  const Index T = by.units().size();
+  const Passes of = by.passes();
   const Words dv = problem.shape.dv;
-  const Words nd = Words(n) * d;
   const Words r = by.rows;
   const Words c = by.keys;
   return {
@@ -121,10 +145,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                              d),
       // K_J and h_J; the scores with A1, then with O, maximum, sum and rescale.
       {.path = "core",
-       .reads = T * nd + (T - 1) * (dv * n + 2 * Words(n)),
-       .writes = T * (dv * n + n) + (T - 1) * Words(n),
+       .reads = of.all * d + of.again * (dv + 2),
+       .writes = of.all * (dv + 1) + of.again,
        .peak = c * (dv + d) + r * c + std::max(r * d, r * dv + 3 * r),
-       .flops = 2 * Words(n) * m * (dv + d)},
+       .flops = 2 * problem.pairs() * (dv + d)},
   };
 }
 

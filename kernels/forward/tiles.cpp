@@ -2,6 +2,7 @@
 // stay while A2 passes, and L is made along the way; then O = exp(s - L) h is a product that takes
 // the exponentials of what it reads. In units of n^2, with x = d / sqrt(M) and n = m >> d:
 // (x + 1)^2 for x < 2, 4 x + 1 beyond. attention/tiles is the same without the products S and h.
+// Under a mask the scores are those of live pairs, and dead tiles do not move.
 
 #include <algorithm>
 #include <optional>
@@ -28,14 +29,14 @@ std::vector<Stage> stages(const Problem& problem) {
   if (problem.inputs == Inputs::plain) {
     return {
         scores_stage("s", problem, {"c Q", "K^T"}, Measured::kCost),
-        generated_product_stage("O", of.O, {"f", names.values}, kFactor),
+        generated_product_stage("O", of.O, {"f", names.values}, kFactor, problem.mask),
     };
   }
   return {
       product_stage("S", of.S, {"A1", "X"}),
       scores_stage("s", problem, {"S", "A2^T"}, Measured::kCost),
       product_stage("h", of.h, {names.values, "Y"}),
-      generated_product_stage("O", of.W, {"f", "h"}, kFactor),
+      generated_product_stage("O", of.W, {"f", "h"}, kFactor, problem.mask),
   };
 }
 
@@ -45,7 +46,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const InputNames names = input_names(plan.problem);
   const bool weighted = plan.problem.inputs == Inputs::weighted;
   SlowMatrix& L = io.out("L");
-  SlowMatrix s = workspace.matrix("s", n, m).holding(Holds::scores);
+  SlowMatrix s = score_matrix(workspace, "s", plan.problem);
   {
     SlowMatrix sums = workspace.matrix("sum", n, 1).holding(Holds::sums);
     std::optional<SlowMatrix> S;
@@ -53,7 +54,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
       S = workspace.matrix("S", n, d);
       product_phase(machine, "S", by, io.in("A1"), io.in("X"), *S);
     }
-    Measured measured(m, L, sums, weighted ? std::nullopt : std::optional(plan.problem.scale()));
+    Measured measured(L, sums, weighted ? std::nullopt : std::optional(plan.problem.scale()));
     scores_phase(machine, "s", plan, S ? *S : io.in(names.queries), io.in(names.keys), measured, s);
   }
   std::optional<SlowMatrix> h;
@@ -62,10 +63,12 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     product_phase(machine, "h", by, io.in(names.values), io.in("Y"), *h);
   }
   generated_product(
-      machine, "O", by, h ? *h : io.in(names.values), io.out("O"),
+      machine, "O", plan, h ? *h : io.in(names.values), io.out("O"),
       [&](Range I) { return machine.read(std::as_const(L).row_block(I)); },
-      [&](const Tile& l, Range K, Range rows, Range part) {
-        Tile f = machine.read(s.block(rows, K));  // s_PK (p, s)
+      [&](const Tile& l, const LivePairs& pairs, Range part) {
+        Tile f =
+            machine.read(std::as_const(s).block(pairs.queries(), pairs.keys()));  // s_PK (p, s)
+        pairs.set_dead(View(f), kDeadScore);
         exponentiate(f, l.part(part), f);
         return f;
       });
@@ -74,9 +77,9 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 Words intermediates(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
   if (problem.inputs == Inputs::plain) {
-    return Words(n) * m + n;
+    return problem.pairs() + n;
   }
-  return Words(n) * m + std::max(Words(n) * d + n, Words(m) * d);
+  return problem.pairs() + std::max(Words(n) * d + n, Words(m) * d);
 }
 
 }  // namespace

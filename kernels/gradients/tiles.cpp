@@ -3,6 +3,8 @@
 // that stays. In units of n^2, with x = d / sqrt(M) and n = m >> d:
 //
 //   5 x^2 + 6 for x < 1,   2 x^2 + 6 x + 3 for 1 < x < 2,   10 x + 3 beyond
+//
+// Under a mask f and p are those of live pairs, and dead tiles do not move.
 
 #include "kernels/attention.hpp"
 #include "kernels/parts/stages.hpp"
@@ -20,57 +22,63 @@ constexpr EpilogueCost kGradient = [] {
   return cost;
 }();
 
+Mask transposed(const Mask& mask) {
+  return mask.full() ? mask : mask.transposed();
+}
+
 std::vector<Stage> stages(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
   const Index dv = problem.shape.dv;
   Problem of_values = problem;  // dO V^T
   of_values.shape.d = dv;
+  const Mask live_t = transposed(problem.mask);
   return {
       scores_stage("f", problem, {"c Q", "K^T"}, Exponentiated::kCost),
-      product_stage("dV", {m, dv, n}, {"f^T", "dO"}),
+      product_stage("dV", {m, dv, n}, {"f^T", "dO"}, live_t),
       row_dots_stage(problem),
       scores_stage("p", of_values, {"dO", "V^T"}, kGradient),
-      product_stage("dQ", {n, d, m}, {"p", "K"}),
-      product_stage("dK", {m, d, n}, {"p^T", "Q"}),
+      product_stage("dQ", {n, d, m}, {"p", "K"}, problem.mask),
+      product_stage("dK", {m, d, n}, {"p^T", "Q"}, live_t),
   };
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.problem.shape;
+  const Index n = plan.problem.shape.n;
   const Blocks& by = plan.blocks;
   const float c = plan.problem.scale();
   const SlowMatrix& dO = io.in("dO");
-  SlowMatrix p = workspace.matrix("p", n, m).holding(Holds::scores);
+  const Mask& live = plan.problem.mask;
+  const Mask live_t = transposed(live);
+  SlowMatrix p = score_matrix(workspace, "p", plan.problem);
   Exponentiated exponentiated(io.in("L"), c);
   scores_phase(machine, "f", plan, io.in("Q"), io.in("K"), exponentiated, p);
-  product_phase(machine, "dV", by, transposed(p), dO, io.out("dV"));
+  product_phase(machine, "dV", by, transposed(p), dO, io.out("dV"), live_t);
   {
     SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
     row_dots(machine, by, dO, io.in("O"), v);
     ScoreGradient gradient(p, v, c);
     scores_phase(machine, "p", plan, dO, io.in("V"), gradient, p);
   }
-  product_phase(machine, "dQ", by, p, io.in("K"), io.out("dQ"));
-  product_phase(machine, "dK", by, transposed(p), io.in("Q"), io.out("dK"));
+  product_phase(machine, "dQ", by, p, io.in("K"), io.out("dQ"), live);
+  product_phase(machine, "dK", by, transposed(p), io.in("Q"), io.out("dK"), live_t);
 }
 
 }  // namespace
 
 Kernel gradients_tiles() {
-  return {.name = "gradients/tiles",
-          .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
-          .pass = Pass::gradients,
-          .operands = {kQ, kK, kV, kdO, kO, kL},
-          .returns = {kdQ, kdK, kdV},
-          .kin = "backward/tiles",
-          .schedule = {.code = code},
-          .formula = {.cost = cost_of(stages),
-                      .intermediates =
-                          [](const Problem& problem, const Blocks&) {
-                            return Words(problem.shape.n) * problem.shape.m + problem.shape.n;
-                          },
-                      .nest = nest_of(stages)},
-          .fitting = fitting_of(stages)};
+  return {
+      .name = "gradients/tiles",
+      .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
+      .pass = Pass::gradients,
+      .operands = {kQ, kK, kV, kdO, kO, kL},
+      .returns = {kdQ, kdK, kdV},
+      .kin = "backward/tiles",
+      .schedule = {.code = code},
+      .formula = {.cost = cost_of(stages),
+                  .intermediates = [](const Problem& problem,
+                                      const Blocks&) { return problem.pairs() + problem.shape.n; },
+                  .nest = nest_of(stages)},
+      .fitting = fitting_of(stages)};
 }
 
 }  // namespace redblue

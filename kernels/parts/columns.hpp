@@ -2,7 +2,8 @@
 // What the column-stationary kernels share: for many queries and few keys. Of a block of Bc keys
 // K_J = X A2_J^T and h_J = A3_J Y stay in fast memory, and queries pass in blocks of Br rows of
 // A1: s = A1_I K_J. Keys meet weights in pieces of Bw of the summed index, so that to make a
-// block takes hardly more fast memory than the block itself.
+// block takes hardly more fast memory than the block itself. Under a mask the queries that meet a
+// block pass with it, and each of them has its own first block and its own last.
 
 #include <algorithm>
 #include <string>
@@ -12,9 +13,15 @@
 #include "kernels/fit.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/nest.hpp"
+#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
+
+// How often queries pass, all blocks of keys together; and how often after the first time.
+struct Passes {
+  Words all, again;
+};
 
 // Br, Bc and Bw, each at most what there is of it, with the problem around them.
 struct ColumnPlan {
@@ -28,6 +35,10 @@ struct ColumnPlan {
   Index rows, keys, weights;
 
   [[nodiscard]] BlockRanges units() const { return {problem.shape.m, keys}; }
+  [[nodiscard]] Passes passes() const {
+    const Words all = Units::of_keys(problem, keys).sum().met;
+    return {all, all.overflowed() ? all : Words(all.value() - problem.shape.n)};
+  }
   [[nodiscard]] NestLoop key_loop() const { return {"J", "keys", problem.shape.m, keys}; }
 };
 

@@ -1,11 +1,13 @@
 #pragma once
 // C = F B of a factor F that is in no matrix but made as it passes: a block of C stays, with its
-// rows' own words, a slice of B is held, and rows of F are made in pieces.
+// rows' own words, a slice of B is held, and rows of F are made in pieces. Under a mask of pairs of
+// rows and the depth only live words of F are read; a block of rows brings what it meets of B.
 
 #include <string>
 #include <string_view>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/stationary.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/tile.hpp"
@@ -25,27 +27,37 @@ struct FactorCost {
 
 // C is `of.rows` by `of.cols`.
 PhaseCost generated_product_cost(std::string path, const ProductShape& of,
-                                 const StationaryBlocks& by, const FactorCost& factor);
+                                 const StationaryBlocks& by, const FactorCost& factor,
+                                 const Mask& live = {});
 void generated_product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                            const StationaryBlocks& by, const FactorCost& factor);
+                            const StationaryBlocks& by, const FactorCost& factor,
+                            const Mask& live = {});
 
 // A phase of a kernel whose plan has blocks of that name. rows_of(I) is what stays for the rows I;
-// make(that, K, rows, part) the columns K of the rows `rows`, whose own words are `part` of it.
+// make(that, pairs, part) the words of F of these pairs, whose rows' own words are `part` of it: 0
+// where they are dead.
 template <class RowsOf, class Make>
-void generated_product(Machine& machine, std::string_view name, const Blocks& plan,
+void generated_product(Machine& machine, std::string_view name, const Plan& plan,
                        const SlowMatrix& B, SlowMatrix& C, const RowsOf& rows_of,
                        const Make& make) {
   const Phase phase(machine, name);
-  const auto by = StationaryBlocks::get(name, plan);
+  const Problem& problem = plan.problem;
+  const auto by = StationaryBlocks::get(name, plan.blocks);
   for (const Range I : blocks(C.rows(), by.rows)) {
+    const LiveRows met(B, problem.mask, problem.keys(I));
     for (const Range J : blocks(C.cols(), by.cols)) {
       const auto own = rows_of(I);
       Tile c = machine.initialize(C.name(), I.size(), J.size());  // C_IJ (r, c)
       for (const Range K : blocks(B.rows(), by.depth)) {
-        const Tile b = machine.read(B.block(K, J));  // B_KJ (s, c)
+        if (LivePairs(problem, I, K).none()) {
+          continue;
+        }
+        const Tile b = machine.read(met->block(K, J));  // B_KJ (s, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Tile f = make(own, K, part_of(I, P), P);  // F_PK (p, s)
-          multiply_add(f, b, c.part(P));
+          if (const LivePairs pairs(problem, part_of(I, P), K); !pairs.none()) {
+            const Tile f = make(own, pairs, P);  // F_PK (p, s)
+            multiply_add(f, b, c.part(P));
+          }
         }
       }
       machine.write(c, C.block(I, J));

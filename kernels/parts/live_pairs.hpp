@@ -1,14 +1,19 @@
 #pragma once
 // The live pairs of a tile of scores. A tile without one is not computed; one in which all are live
 // is computed as without a mask; in one with some, the words of the others are set, after whatever
-// made them, so that none reaches a result.
+// made them, so that none reaches a result. A query or key comes with a tile where it has a live
+// pair in it.
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <type_traits>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/problem.hpp"
 #include "memsim/layout.hpp"
+#include "memsim/partial.hpp"
+#include "memsim/slow_matrix.hpp"
 
 namespace redblue {
 
@@ -34,13 +39,19 @@ class LivePairs {
             {J.begin + (met.begin - J.begin) / step * step,
              std::min(J.begin + ceil_div(met.end - J.begin, step) * step, J.end)}};
   }
+  [[nodiscard]] Range queries() const { return I_; }
   [[nodiscard]] Range keys() const { return J_; }
+  [[nodiscard]] const Problem& problem() const { return problem_; }
 
   [[nodiscard]] bool none() const { return live_ == Words(0); }
+  // The queries that meet some of the keys; of these, those that meet keys before them, or after.
+  [[nodiscard]] Ranges met() const { return all() ? Ranges{I_} : meeting({I_}, J_); }
+  [[nodiscard]] Ranges met_before() const { return meeting(met(), {0, J_.begin}); }
+  [[nodiscard]] Ranges met_after() const { return meeting(met(), {J_.end, problem_.shape.m}); }
   // The dead words of a tile with a row for each query, or of its transpose, become `value`.
   template <class Scores>
   void set_dead(const Scores& s, float value) const {
-    if (live_ == Words(I_.size()) * J_.size()) {
+    if (all()) {
       return;
     }
     for (Index i = 0; i < I_.size(); ++i) {
@@ -54,6 +65,31 @@ class LivePairs {
   }
 
  private:
+  [[nodiscard]] bool all() const { return live_ == Words(I_.size()) * J_.size(); }
+  // Those of some queries that meet some of the keys.
+  [[nodiscard]] Ranges meeting(Ranges queries, Range keys) const {
+    if (keys.size() == 0) {
+      return {};
+    }
+    if (problem_.mask.full()) {
+      return queries;
+    }
+    Ranges some;
+    for (const Range range : queries) {
+      for (Index i = range.begin; i < range.end; ++i) {
+        if (problem_.mask.hull({i, i + 1}, keys).size() == 0) {
+          continue;
+        }
+        if (!some.empty() && some.back().end == i) {
+          ++some.back().end;
+        } else {
+          some.push_back({i, i + 1});
+        }
+      }
+    }
+    return some;
+  }
+
   const Problem& problem_;
   Range I_, J_;
   Words live_;
@@ -62,5 +98,31 @@ class LivePairs {
 inline LivePairs all_pairs(const Problem& problem) {
   return {problem, {0, problem.shape.n}, {0, problem.shape.m}};
 }
+
+// Some rows of a matrix, of queries or of keys; without a mask, when these are all that there are,
+// the matrix itself.
+template <class Matrix>
+class LiveRows {
+ public:
+  // `others`: what words of other rows are when they are read.
+  LiveRows(Matrix& all, const Mask& mask, const Ranges& rows, float others = 0) : all_(&all) {
+    if (!mask.full()) {
+      if constexpr (std::is_const_v<Matrix>) {
+        all_ = &some_.emplace(only_rows(all, rows, others));
+      } else {
+        all_ = &some_.emplace(only_rows(all, rows));
+      }
+    }
+  }
+  LiveRows(const LiveRows&) = delete;
+  LiveRows& operator=(const LiveRows&) = delete;
+
+  [[nodiscard]] Matrix& operator*() const { return *all_; }
+  [[nodiscard]] Matrix* operator->() const { return all_; }
+
+ private:
+  std::optional<SlowMatrix> some_;
+  Matrix* all_;
+};
 
 }  // namespace redblue

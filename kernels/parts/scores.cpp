@@ -32,24 +32,39 @@ void scaled(Tile& s, const ScoreEpilogue& epilogue) {
 
 // A tile of scores stays, and a slice of A or of B with it, along its shorter side, while the other
 // passes in pieces; it is used in pieces of rows, each with its rows' words.
-void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, const SlowMatrix& B,
-           ScoreEpilogue& epilogue, SlowMatrix& result) {
-  const bool wide = is_wide({A.rows(), B.rows(), A.cols()}, by);
-  for (const Range I : blocks(A.rows(), by.rows)) {
-    for (const Range J : blocks(B.rows(), by.cols)) {
+void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
+           const SlowMatrix& all_of_A, const SlowMatrix& all_of_B, ScoreEpilogue& epilogue,
+           SlowMatrix& result) {
+  const bool wide = is_wide({all_of_A.rows(), all_of_B.rows(), all_of_A.cols()}, by);
+  for (const Range I : blocks(all_of_A.rows(), by.rows)) {
+    const LiveRows B(all_of_B, problem.mask, problem.keys(I));
+    for (const Range J : blocks(all_of_B.rows(), by.cols)) {
+      const LivePairs live(problem, I, J);
+      if (live.none()) {
+        continue;
+      }
+      const LiveRows A(all_of_A, problem.mask, live.met());
+      const auto meets = [&](Range rows, Range columns) {
+        return !LivePairs(problem, part_of(I, rows), part_of(J, columns)).none();
+      };
+      const Range rows_of_s{0, I.size()}, columns_of_s{0, J.size()};
       Tile s = machine.initialize(result.name(), I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
-      for (const Range K : blocks(A.cols(), by.depth)) {
+      for (const Range K : blocks(A->cols(), by.depth)) {
         if (wide) {
-          const Tile a = machine.read(A.block(I, K));  // A_IK (r, s)
+          const Tile a = machine.read(A->block(I, K));  // A_IK (r, s)
           for (const Range P : blocks(J.size(), column_piece(by.piece))) {
-            const Tile b = machine.read(transposed(B.block(part_of(J, P), K)));  // B_PK^T (s, p)
-            multiply_add(a, b, s.part({0, I.size()}, P));
+            if (meets(rows_of_s, P)) {
+              const Tile b = machine.read(transposed(B->block(part_of(J, P), K)));  // B_PK^T (s, p)
+              multiply_add(a, b, s.part(rows_of_s, P));
+            }
           }
         } else {
-          const Tile b = machine.read(transposed(B.block(J, K)));  // B_JK^T (s, c)
+          const Tile b = machine.read(transposed(B->block(J, K)));  // B_JK^T (s, c)
           for (const Range P : blocks(I.size(), by.piece)) {
-            const Tile a = machine.read(A.block(part_of(I, P), K));  // A_PK (p, s)
-            multiply_add(a, b, s.part(P));
+            if (meets(P, columns_of_s)) {
+              const Tile a = machine.read(A->block(part_of(I, P), K));  // A_PK (p, s)
+              multiply_add(a, b, s.part(P));
+            }
           }
         }
       }
@@ -58,10 +73,12 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
         machine.write(s, result.block(I, J));
       }
       for (const Range P : blocks(I.size(), by.piece)) {
-        const Range rows = part_of(I, P);
-        ScoreEpilogue::OfRows of = epilogue.enter(machine, rows, J, nullptr);
-        epilogue.apply(machine, s, P, rows, J, of, {0, P.size()});
-        epilogue.leave(machine, of, rows, J);
+        const LivePairs of_P(problem, part_of(I, P), J);
+        if (!of_P.none()) {
+          ScoreEpilogue::OfRows of = epilogue.enter(machine, of_P, nullptr);
+          epilogue.apply(machine, s, P, of_P, of, {0, P.size()});
+          epilogue.leave(machine, of, of_P);
+        }
       }
       if (!epilogue.writes_raw) {
         machine.write(s, result.block(I, J));
@@ -75,7 +92,6 @@ void tiles(Machine& machine, const StationaryBlocks& by, const SlowMatrix& A, co
 void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, const SlowMatrix& A,
           const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result) {
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
-  const Range columns{0, B.rows()};
   const auto used = [&](Tile& s, Range I, Range J, ScoreEpilogue::OfRows& of, Index first_row) {
     scaled(s, epilogue);
     if (epilogue.writes_raw) {
@@ -83,7 +99,8 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
     }
     for (const Range P : blocks(I.size(), by.piece)) {
       const Range at = part_of(I, P);
-      epilogue.apply(machine, s, P, at, J, of, {at.begin - first_row, at.end - first_row});
+      epilogue.apply(machine, s, P, LivePairs(problem, at, J), of,
+                     {at.begin - first_row, at.end - first_row});
     }
     if (!epilogue.writes_raw) {
       machine.write(s, result.block(I, J));
@@ -94,7 +111,8 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
                            : machine.read(transposed(A.row_block(I)));  // A_I^T (d, r)
     const StayingRows staying{
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
-    ScoreEpilogue::OfRows of = epilogue.enter(machine, I, columns, &staying);
+    const LivePairs of_rows(problem, I, {0, B.rows()});
+    ScoreEpilogue::OfRows of = epilogue.enter(machine, of_rows, &staying);
     const Pieces keys(problem.keys(I), by.cols);
     for (Index which = 0; which < keys.size(); ++which) {
       const Range J = keys[which];
@@ -121,8 +139,25 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
         used(s, I, J, of, I.begin);
       }
     }
-    epilogue.leave(machine, of, I, columns);
+    epilogue.leave(machine, of, of_rows);
   }
+}
+
+}  // namespace
+
+namespace {
+
+// How often rows are entered in all, and rows of B come; and how often rows are entered again.
+struct Entries {
+  Words rows, columns, again;
+};
+Entries entries(const Problem& problem, const StationaryBlocks& by) {
+  const Index n = problem.shape.n;
+  const Words rows = rows_stay(Products(problem).scores, by)
+                         ? Words(n)
+                         : Units::of_keys(problem, by.cols).sum().met;
+  return {rows, Units::of_queries(problem, by.rows).sum().met,
+          rows.overflowed() ? rows : Words(rows.value() - n)};
 }
 
 }  // namespace
@@ -132,22 +167,20 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
   const auto [n, m, d] = problem.shape;
   const ProductShape of = Products(problem).scores;
   const bool whole = rows_stay(of, by);
-  const Units::Sum met = Units::of_queries(problem, by.rows).sum();
+  const Entries met = entries(problem, by);
   const Words r = std::min(n, by.rows);
   const Words c = std::min(m, by.cols);
   const Words s = std::min(d, by.depth);
   const Words p = std::min(r, Words(by.piece));
-  const Words all = met.pairs;
-  const Index entered = whole ? 1 : ceil_div(m, by.cols);
+  const Words all = problem.pairs();
   const Words used = p * epilogue.scratch + p * c * epilogue.tiles;
-  PhaseCost cost{.path = std::move(path),
-                 .reads = Words(n) * d * entered + met.met * d + all * epilogue.reads +
-                          Words(n) * (Words(epilogue.row_reads) * entered +
-                                      Words(epilogue.row_reads_again) * (entered - 1)),
-                 .writes = all + Words(n) * (Words(epilogue.row_writes) * entered +
-                                             Words(epilogue.row_writes_before) * (entered - 1)),
-                 .peak = 0,
-                 .flops = 2 * all * d};
+  PhaseCost cost{
+      .path = std::move(path),
+      .reads = (met.rows + met.columns) * d + all * epilogue.reads + met.rows * epilogue.row_reads +
+               met.again * epilogue.row_reads_again,
+      .writes = all + met.rows * epilogue.row_writes + met.again * epilogue.row_writes_before,
+      .peak = 0,
+      .flops = 2 * all * d};
   if (!whole) {
     const Words passing = is_wide(of, by) ? std::min(c, Words(column_piece(by.piece))) : p;
     cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * epilogue.columns + used);
@@ -163,26 +196,38 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
 namespace {
 
 // Tiles of scores stay.
-void tiles_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
+void tiles_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                 const StationaryBlocks& by, const EpilogueCost& epilogue) {
+  const ProductShape of = Products(problem).scores;
   const bool wide = is_wide(of, by);
+  const Entries met = entries(problem, by);
+  const auto live = [&](const NestTile& tile, Words all) {
+    return problem.mask.full() ? tile : tile.of_words(all);
+  };
   const NestLoop I("I", "queries", of.rows, by.rows);
   const NestLoop J("J", "keys", of.cols, by.cols);
   const NestLoop K("K", "depth", of.depth, by.depth);
   const NestLoop P = wide ? J.pieces("P", column_piece(by.piece)) : I.pieces("P", by.piece);
-  const NestTile a(names.left, wide ? I : P, K);
-  const NestTile b(names.right, K, wide ? P : J);
+  const NestTile a = live({names.left, wide ? I : P, K}, met.rows * of.depth);
+  const NestTile b = live({names.right, K, wide ? P : J}, met.columns * of.depth);
   const NestTile& held = wide ? a : b;
   const NestTile& passing = wide ? b : a;
-  const NestTile s(names.result, I, J);
+  const NestTile s = live({names.result, I, J}, problem.pairs());
   const NestTile s_part(names.result, wide ? I : P, wide ? P : J);
   const NestLoop used = I.pieces("P", by.piece);
-  NestWriter::Tiles reads(static_cast<std::size_t>(epilogue.reads), {names.result, used, J});
-  reads.emplace_back(epilogue.names.row_reads, used, epilogue.row_reads);
-  reads.push_back(NestTile(epilogue.names.row_reads, used, epilogue.row_reads_again).but_once(J));
+  const auto of_rows = [&](std::string_view name, Index words) {
+    return live({name, used, words}, met.rows * words);
+  };
+  const auto of_rows_again = [&](std::string_view name, Index words) {
+    return live(NestTile(name, used, words).but_once(J), met.again * words);
+  };
+  NestWriter::Tiles reads(static_cast<std::size_t>(epilogue.reads),
+                          live({names.result, used, J}, problem.pairs()));
+  reads.push_back(of_rows(epilogue.names.row_reads, epilogue.row_reads));
+  reads.push_back(of_rows_again(epilogue.names.row_reads, epilogue.row_reads_again));
   const NestWriter::Tiles writes = {
-      NestTile(epilogue.names.row_writes, used, epilogue.row_writes),
-      NestTile(epilogue.names.row_writes, used, epilogue.row_writes_before).but_once(J)};
+      of_rows(epilogue.names.row_writes, epilogue.row_writes),
+      of_rows_again(epilogue.names.row_writes, epilogue.row_writes_before)};
   nest.loop(I, [&] {
     nest.loop(J, [&] {
       nest.loop(K, {s}, [&] {
@@ -257,7 +302,7 @@ void scores_nest(NestWriter& nest, const ProductNames& names, const Problem& pro
   if (rows_stay(of, by)) {
     rows_nest(nest, names, problem, by, epilogue);
   } else {
-    tiles_nest(nest, names, of, by, epilogue);
+    tiles_nest(nest, names, problem, by, epilogue);
   }
 }
 
@@ -268,12 +313,11 @@ void scores_phase(Machine& machine, std::string_view name, const Plan& plan, con
   require(A.cols() == B.cols() && result.rows() == A.rows() && result.cols() == B.rows(),
           "scores = A B^T: the matrices conform");
   const bool whole = rows_stay({A.rows(), B.rows(), A.cols()}, by);
-  require(whole || problem.mask.full(), "under a mask rows stay");
   const Phase phase(machine, name);
   if (whole) {
     rows(machine, by, problem, A, B, epilogue, result);
   } else {
-    tiles(machine, by, A, B, epilogue, result);
+    tiles(machine, by, problem, A, B, epilogue, result);
   }
 }
 
@@ -290,6 +334,19 @@ StationaryBlocks fit_score_rows(const Problem& problem, Index M, Objective objec
   const Index rows =
       even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, slice); }));
   return blocks_of(rows, largest(kWidestSlice, [&](Index tried) { return fits(rows, tried); }));
+}
+
+StationaryBlocks fit_live_scores(const Problem& problem, Index M, Objective objective,
+                                 const StationaryCost& cost, const StationaryCost& all_live) {
+  const StationaryBlocks rows = fit_score_rows(problem, M, objective, all_live);
+  const StationaryBlocks tiles =
+      fit_stationary(Products(problem).scores, M, objective, cost, all_live);
+  const PhaseCost of_rows = cost(rows);
+  const PhaseCost of_tiles = cost(tiles);
+  return of_rows.peak <= Words(M) &&
+                 of_rows.reads + of_rows.writes <= of_tiles.reads + of_tiles.writes
+             ? rows
+             : tiles;
 }
 
 SlowMatrix score_matrix(Workspace& workspace, std::string name, const Problem& problem) {
@@ -361,51 +418,8 @@ void row_dots(Machine& machine, const Blocks& by, const SlowMatrix& dO, const Sl
   }
 }
 
-ScoreEpilogue::OfRows Exponentiated::enter(Machine& machine, Range I, Range, const StayingRows*) {
-  return {machine.read(L_.row_block(I)), {}};
-}
-
-void Exponentiated::apply(Machine&, Tile& s, Range part, Range, Range, OfRows& of, Range within) {
-  exponentiate(s.part(part), of.first.part(within), s.part(part));
-}
-
-ScoreEpilogue::OfRows ScoreGradient::enter(Machine& machine, Range I, Range, const StayingRows*) {
-  return {machine.read(v_.row_block(I)), {}};
-}
-
-void ScoreGradient::apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
-                          Range within) {
-  const Tile f = machine.read(f_.block(I, J));  // f_PJ (p, c)
-  softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
-  if (times_) {
-    redblue::scale(q.part(part), *times_);
-  }
-}
-
-ScoreEpilogue::OfRows Measured::enter(Machine& machine, Range I, Range J, const StayingRows*) {
-  J.begin == 0 ? softmax_.emplace(machine, I.size()) : softmax_.emplace(machine, L_, sums_, I);
-  return {};
-}
-
-void Measured::apply(Machine& machine, Tile& scores, Range part, Range I, Range, OfRows&,
-                     Range within) {
-  Tile rescale = machine.initialize("rescale", I.size());
-  const View s = scores.part(part);
-  softmax_->raise(s, within, rescale);
-  softmax_->add(s, within);
-}
-
-void Measured::leave(Machine& machine, OfRows&, Range I, Range J) {
-  if (J.end < columns_) {
-    softmax_->write(machine, L_, sums_, I);
-  } else {
-    machine.write(softmax_->log_sum_exp(), L_.row_block(I));
-  }
-  softmax_.reset();
-}
-
 Words rescales_by_tiles(const Problem& problem, const Blocks& blocks) {
-  return ceil_div(problem.shape.m, blocks["s.cols"]) - 1;
+  return problem.key_pieces(blocks["s.cols"]) - 1;
 }
 
 }  // namespace redblue

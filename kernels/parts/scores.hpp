@@ -5,11 +5,15 @@
 // kernels/parts/stationary.hpp). Where B passes a wide tile, its pieces are a power of two of its
 // rows, or a multiple of kPanel. What the epilogue must know of a row (L, v) stays with its rows;
 // beside a tile there is no room, and it comes again for each.
+//
+// Under a mask live pairs alone are written. A block of rows brings the keys that it meets; a tile
+// the rows and the keys that have a live pair in it, and a tile without one does not move.
 
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/stationary.hpp"
 #include "memsim/tile.hpp"
@@ -30,9 +34,9 @@ struct EpilogueCost {
   Index tiles = 0;              // words beside each score of a piece
   Index reads = 0;              // for each score
   Index row_reads = 0;          // for each row, on every entry
-  Index row_reads_again = 0;    // for each row, on every entry after the first
+  Index row_reads_again = 0;    // for each row, on every entry after its first
   Index row_writes = 0;         // for each row, on every leave
-  Index row_writes_before = 0;  // for each row, on every leave before the last
+  Index row_writes_before = 0;  // for each row, on every leave before its last
   bool writes_raw = false;      // the scores are written as they are, before it; else what it makes
   EpilogueNames names = {};
 };
@@ -53,16 +57,17 @@ struct StayingRows {
 class ScoreEpilogue {
  public:
   virtual ~ScoreEpilogue() = default;
-  // Up to two columns with a word for each of the rows I. Columns J of the scores follow; `rows`
-  // is null where a tile of scores stays.
+  // Up to two columns with a word for each row of these pairs, of which scores follow; `rows` is
+  // null where a tile of scores stays. Rows that meet no key of theirs have any word.
   struct OfRows {
     Tile first, second;
   };
-  virtual OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) = 0;
-  // The rows `part` of s are scores of rows I and columns J, whose own words are `within` theirs.
-  virtual void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+  virtual OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) = 0;
+  // The rows `part` of s are scores of these pairs, whose own words are `within` those of the rows.
+  // It makes each word of its own, or sets dead ones, which may be anything, first.
+  virtual void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
                      Range within) = 0;
-  virtual void leave(Machine&, OfRows&, Range /* I */, Range /* J */) {}
+  virtual void leave(Machine&, OfRows&, const LivePairs&) {}
   const bool writes_raw = false;
   const std::optional<float> scale;  // the scores are multiplied by it before anything else
 
@@ -71,17 +76,22 @@ class ScoreEpilogue {
       : writes_raw(raw), scale(times) {}
 };
 
+// A column's words for these rows, of those that meet some of these keys; else 0.
+Tile live_column(Machine& machine, const SlowMatrix& column, const LivePairs& pairs);
+
 PhaseCost scores_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
                       const EpilogueCost& epilogue);
 // `names` are those of the result, of A and of B^T.
 void scores_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                  const StationaryBlocks& by, const EpilogueCost& epilogue);
-// As a phase of a kernel whose plan has blocks of that name. Under a mask rows stay, and the
-// epilogue must make each word of its own: it meets dead pairs, too, and those are not written.
+// As a phase of a kernel whose plan has blocks of that name.
 void scores_phase(Machine& machine, std::string_view name, const Plan& plan, const SlowMatrix& A,
                   const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result);
 
-// The blocks in which rows of A stay: under a mask they do, and live pairs alone are written.
+// The blocks of fewest words, or those in which rows of A stay, for scores under a mask; of a cost
+// with and without it.
+StationaryBlocks fit_live_scores(const Problem& problem, Index M, Objective objective,
+                                 const StationaryCost& cost, const StationaryCost& all_live);
 StationaryBlocks fit_score_rows(const Problem& problem, Index M, Objective objective,
                                 const StationaryCost& cost);
 // A matrix of scores, which keeps those of live pairs.
@@ -124,8 +134,8 @@ class Exponentiated : public ScoreEpilogue {
       .names = {.text = "f = exp(f - L)", .columns = {"L"}, .row_reads = "L"}};
   explicit Exponentiated(const SlowMatrix& L, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), L_(L) {}
-  OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
-  void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
+  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
              Range within) override;
 
  private:
@@ -143,8 +153,8 @@ class ScoreGradient : public ScoreEpilogue {
       .names = {.text = "read f; p = f (p - v)", .columns = {"v"}, .row_reads = "v"}};
   ScoreGradient(const SlowMatrix& f, const SlowMatrix& v, std::optional<float> times = std::nullopt)
       : f_(f), v_(v), times_(times) {}
-  OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
-  void apply(Machine& machine, Tile& q, Range part, Range I, Range J, OfRows& of,
+  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
+  void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
              Range within) override;
 
  private:
@@ -167,16 +177,14 @@ class Measured : public ScoreEpilogue {
       .names = {.text = "max, sum of exp(s); at last L = max + log sum",
                 .columns = {"max", "sum"},
                 .row_writes = "L"}};
-  Measured(Index columns, SlowMatrix& L, SlowMatrix& sums,
-           std::optional<float> times = std::nullopt)
-      : ScoreEpilogue(kCost.writes_raw, times), columns_(columns), L_(L), sums_(sums) {}
-  OfRows enter(Machine& machine, Range I, Range J, const StayingRows* rows) override;
-  void apply(Machine& machine, Tile& s, Range part, Range I, Range J, OfRows& of,
+  Measured(SlowMatrix& L, SlowMatrix& sums, std::optional<float> times = std::nullopt)
+      : ScoreEpilogue(kCost.writes_raw, times), L_(L), sums_(sums) {}
+  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
+  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
              Range within) override;
-  void leave(Machine& machine, OfRows& of, Range I, Range J) override;
+  void leave(Machine& machine, OfRows& of, const LivePairs& pairs) override;
 
  private:
-  Index columns_;
   SlowMatrix& L_;
   SlowMatrix& sums_;
   std::optional<OnlineSoftmax> softmax_;  // of the rows that are entered

@@ -5,9 +5,11 @@
 namespace redblue {
 
 Stage stationary_stage(const std::string& name, const ProductShape& of, const StationaryCost& cost,
-                       const StationaryNest& nest) {
-  return {.put = [=](Index M, Objective objective,
-                     Blocks& blocks) { fit_stationary(of, M, objective, cost).put(name, blocks); },
+                       const StationaryNest& nest, const StationaryCost& all_live) {
+  return {.put =
+              [=](Index M, Objective objective, Blocks& blocks) {
+                fit_stationary(of, M, objective, cost, all_live).put(name, blocks);
+              },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             return {cost(StationaryBlocks::get(name, blocks))};
           },
@@ -17,43 +19,69 @@ Stage stationary_stage(const std::string& name, const ProductShape& of, const St
               }};
 }
 
-Stage product_stage(const std::string& name, const ProductShape& of, const FactorNames& factors) {
+Stage product_stage(const std::string& name, const ProductShape& of, const FactorNames& factors,
+                    const Mask& live) {
   return {.put = [=](Index M, Objective objective,
-                     Blocks& blocks) { plan_product(name, of, M, objective, blocks); },
+                     Blocks& blocks) { plan_product(name, of, M, objective, blocks, live); },
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
-            return {product_phase_cost(name, of, blocks)};
+            return {product_phase_cost(name, of, blocks, live)};
           },
           .nest =
               [=](NestWriter& nest, const Blocks& blocks) {
-                product_phase_nest(nest, {name, factors.left, factors.right}, of, blocks);
+                product_phase_nest(nest, {name, factors.left, factors.right}, of, blocks, live);
               }};
 }
 
+namespace {
+
+StationaryCost cost_of_scores(const std::string& name, const Problem& problem,
+                              const EpilogueCost& epilogue) {
+  return [=](const StationaryBlocks& by) { return scores_cost(name, problem, by, epilogue); };
+}
+
+}  // namespace
+
 Stage scores_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
                    const EpilogueCost& epilogue) {
-  const StationaryCost cost = [=](const StationaryBlocks& by) {
-    return scores_cost(name, problem, by, epilogue);
-  };
+  const StationaryCost cost = cost_of_scores(name, problem, epilogue);
   Stage stage = stationary_stage(
       name, Products(problem).scores, cost, [=](NestWriter& nest, const StationaryBlocks& by) {
         scores_nest(nest, {name, factors.left, factors.right}, problem, by, epilogue);
       });
   if (!problem.mask.full()) {
     stage.put = [=](Index M, Objective objective, Blocks& blocks) {
-      fit_score_rows(problem, M, objective, cost).put(name, blocks);
+      fit_live_scores(problem, M, objective, cost,
+                      cost_of_scores(name, problem.with_mask({}), epilogue))
+          .put(name, blocks);
     };
   }
   return stage;
 }
 
+Stage score_rows_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
+                       const EpilogueCost& epilogue) {
+  Stage stage = scores_stage(name, problem, factors, epilogue);
+  stage.put = [=](Index M, Objective objective, Blocks& blocks) {
+    fit_score_rows(problem, M, objective, cost_of_scores(name, problem, epilogue))
+        .put(name, blocks);
+  };
+  return stage;
+}
+
 Stage generated_product_stage(const std::string& name, const ProductShape& of,
-                              const FactorNames& factors, const FactorCost& made) {
+                              const FactorNames& factors, const FactorCost& made,
+                              const Mask& live) {
+  const auto cost = [=](const Mask& mask) -> StationaryCost {
+    return [=](const StationaryBlocks& by) {
+      return generated_product_cost(name, of, by, made, mask);
+    };
+  };
   return stationary_stage(
-      name, of,
-      [=](const StationaryBlocks& by) { return generated_product_cost(name, of, by, made); },
+      name, of, cost(live),
       [=](NestWriter& nest, const StationaryBlocks& by) {
-        generated_product_nest(nest, {name, factors.left, factors.right}, of, by, made);
-      });
+        generated_product_nest(nest, {name, factors.left, factors.right}, of, by, made, live);
+      },
+      live.full() ? nullptr : cost({}));
 }
 
 Stage row_dots_stage(const Problem& problem) {

@@ -30,14 +30,20 @@ struct FactorNames {
 using StationaryNest = std::function<void(NestWriter& nest, const StationaryBlocks& by)>;
 
 // One phase with stationary blocks of its name: any; a product_phase; a scores_phase, of which
-// `right` is B^T; a generated_product, of which `left` is F.
+// `right` is B^T; a generated_product, of which `left` is F. Factors `left` of scores, or of their
+// transpose, have live words alone.
 Stage stationary_stage(const std::string& name, const ProductShape& of, const StationaryCost& cost,
-                       const StationaryNest& nest);
-Stage product_stage(const std::string& name, const ProductShape& of, const FactorNames& factors);
+                       const StationaryNest& nest, const StationaryCost& all_live = nullptr);
+Stage product_stage(const std::string& name, const ProductShape& of, const FactorNames& factors,
+                    const Mask& live = {});
 Stage scores_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
                    const EpilogueCost& epilogue);
+// The same under a mask, with rows that stay whatever M is.
+Stage score_rows_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
+                       const EpilogueCost& epilogue);
 Stage generated_product_stage(const std::string& name, const ProductShape& of,
-                              const FactorNames& factors, const FactorCost& made);
+                              const FactorNames& factors, const FactorCost& made,
+                              const Mask& live = {});
 // row_dots().
 Stage row_dots_stage(const Problem& problem);
 

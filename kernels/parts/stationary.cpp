@@ -1,11 +1,11 @@
 #include "kernels/parts/stationary.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
-#include "kernels/fit.hpp"
+#include "kernels/parts/live_pairs.hpp"
+#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -39,24 +39,78 @@ void write(Machine& machine, const Tile& c, const Result& C, Range rows, Range c
   }
 }
 
+// The live words of A, or of B, as pairs of its rows and of the depth, or of its columns and of it.
+struct Live {
+  Problem pairs;
+  bool of_B = false;  // where the factors have changed places
+
+  // Of the block of A and B that makes the rows and columns of C from some of the depth.
+  [[nodiscard]] LivePairs of(Range rows, Range cols, Range depth) const {
+    return {pairs, of_B ? cols : rows, depth};
+  }
+};
+Problem pairs_of(const ProductShape& of, const Mask& live) {
+  Problem pairs(of.rows, of.depth, 1);
+  pairs.mask = live;
+  return pairs;
+}
+
+// A factor without those rows of its matrix that no live word of the other meets, which belong to
+// the depth.
+class LiveFactor {
+ public:
+  LiveFactor(const Factor& all, const Problem& pairs, Range others)
+      : transposed_(all.transposed), rows_(all.stored, pairs.mask, pairs.keys(others)) {}
+  operator Factor() const { return transposed_ ? Factor(transposed(*rows_)) : Factor(*rows_); }
+
+ private:
+  bool transposed_;
+  LiveRows<const SlowMatrix> rows_;
+};
+// Both factors, for some rows and columns of C.
+struct LiveFactors {
+  LiveFactors(const Live& live, const Factor& A, const Factor& B, Range rows, Range cols)
+      : other(live.of_B ? A : B, live.pairs, live.of_B ? cols : rows),
+        a(live.of_B ? Factor(other) : A),
+        b(live.of_B ? B : Factor(other)) {}
+
+  LiveFactor other;
+  Factor a, b;
+};
+
 // Sums begin at 0; those of earlier blocks of the depth come back from the slow store.
-Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, bool first) {
-  return first ? machine.initialize(C.stored.name(), rows.size(), cols.size())
-               : read(machine, C.transposed ? Factor(transposed(C.stored)) : Factor(C.stored), rows,
-                      cols);
+Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, const LivePairs& live) {
+  const Ranges before = live.met_before();
+  if (before.empty()) {
+    return machine.initialize(C.stored.name(), rows.size(), cols.size());
+  }
+  const LiveRows sums(std::as_const(C.stored), live.problem().mask, before);
+  return read(machine, C.transposed ? Factor(transposed(*sums)) : Factor(*sums), rows, cols);
+}
+
+void write_sums(Machine& machine, const Tile& c, const Result& C, Range rows, Range cols,
+                const LivePairs& live) {
+  const LiveRows sums(C.stored, live.problem().mask, live.met());
+  write(machine, c, {*sums, C.transposed}, rows, cols);
 }
 
 // A slice of B is held, rows of A's pass in pieces.
 void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
-             const Result& C) {
+             const Result& C, const Live& live) {
   for (const Range I : blocks(A.rows(), by.rows)) {
     for (const Range J : blocks(B.cols(), by.cols)) {
+      const LiveFactors of(live, A, B, I, J);
       Tile c = machine.initialize(C.stored.name(), I.size(), J.size());  // C_IJ (r, c)
       for (const Range K : blocks(A.cols(), by.depth)) {
-        const Tile b = read(machine, B, K, J);  // B_KJ (s, c)
+        if (live.of(I, J, K).none()) {
+          continue;
+        }
+        const Tile b = read(machine, of.b, K, J);  // B_KJ (s, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          const Tile a = read(machine, A, part_of(I, P), K);  // A_PK (p, s)
-          multiply_add(a, b, c.part(P));
+          if (!live.of(part_of(I, P), J, K).none()) {
+            const Tile a = read(machine, of.a, part_of(I, P), K);  // A_PK (p, s)
+            multiply_add(a, b, c.part(P));
+          }
         }
       }
       write(machine, c, C, I, J);
@@ -66,29 +120,42 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
 
 // A slice of B is held, C passes in pieces; or a slice of C, and B.
 void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
-             const Result& C) {
+             const Result& C, const Live& live) {
   const bool holds_B = std::min(A.cols(), by.depth) <= std::min(A.rows(), by.rows);
+  const Range all{0, B.cols()};
   for (const Range I : blocks(A.rows(), by.rows)) {
+    const LiveFactors of(live, A, B, I, all);
     for (const Range K : blocks(A.cols(), by.depth)) {
-      const bool first = K.begin == 0;
-      const Tile a = holds_B ? read(machine, A, I, K)              // A_IK (r, s)
-                             : read_transposed(machine, A, I, K);  // A_IK^T (s, r)
+      if (live.of(I, all, K).none()) {
+        continue;
+      }
+      const Tile a = holds_B ? read(machine, of.a, I, K)              // A_IK (r, s)
+                             : read_transposed(machine, of.a, I, K);  // A_IK^T (s, r)
       for (const Range J : blocks(B.cols(), by.cols)) {
+        const LivePairs of_IJ = live.of(I, J, K);
+        if (of_IJ.none()) {
+          continue;
+        }
         if (holds_B) {
-          const Tile b = read(machine, B, K, J);  // B_KJ (s, c)
+          const Tile b = read(machine, of.b, K, J);  // B_KJ (s, c)
           for (const Range P : blocks(I.size(), by.piece)) {
             const Range rows = part_of(I, P);
-            Tile c = begin_sums(machine, C, rows, J, first);  // C_PJ (p, c)
-            multiply_add(a.part(P), b, c);
-            write(machine, c, C, rows, J);
+            const LivePairs of_PJ = live.of(rows, J, K);
+            if (!of_PJ.none()) {
+              Tile c = begin_sums(machine, C, rows, J, of_PJ);  // C_PJ (p, c)
+              multiply_add(a.part(P), b, c);
+              write_sums(machine, c, C, rows, J, of_PJ);
+            }
           }
         } else {
-          Tile c = begin_sums(machine, C, I, J, first);  // C_IJ (r, c)
+          Tile c = begin_sums(machine, C, I, J, of_IJ);  // C_IJ (r, c)
           for (const Range P : blocks(K.size(), by.piece)) {
-            const Tile b = read(machine, B, part_of(K, P), J);  // B_PJ (p, c)
-            multiply_add(transposed(a.part(P)), b, c);
+            if (!live.of(I, J, part_of(K, P)).none()) {
+              const Tile b = read(machine, of.b, part_of(K, P), J);  // B_PJ (p, c)
+              multiply_add(transposed(a.part(P)), b, c);
+            }
           }
-          write(machine, c, C, I, J);
+          write_sums(machine, c, C, I, J, of_IJ);
         }
       }
     }
@@ -98,10 +165,6 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
 // C^T = B^T A^T has the same words, and the loops that are wanted.
 bool is_mirrored(const ProductShape& of, const StationaryBlocks& by, Stays what) {
   return what == Stays::B || (what == Stays::C && is_wide(of, by));
-}
-
-Words words(const PhaseCost& cost) {
-  return cost.reads + cost.writes;
 }
 
 }  // namespace
@@ -123,39 +186,59 @@ StationaryBlocks StationaryBlocks::get(std::string_view name, const Blocks& bloc
 }
 
 void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
-                        const Factor& B, SlowMatrix& C) {
+                        const Factor& B, SlowMatrix& C, const Mask& live) {
   require_conforming(A, B, C);
   const auto code = what == Stays::C ? C_stays : A_stays;
-  if (is_mirrored({A.rows(), B.cols(), A.cols()}, by, what)) {
-    code(machine, mirrored(by), mirrored(B), mirrored(A), {C, true});
+  const ProductShape of{A.rows(), B.cols(), A.cols()};
+  const Problem pairs = pairs_of(of, live);
+  if (is_mirrored(of, by, what)) {
+    code(machine, mirrored(by), mirrored(B), mirrored(A), {C, true}, {pairs, true});
   } else {
-    code(machine, by, A, B, {C, false});
+    code(machine, by, A, B, {C, false}, {pairs, false});
   }
 }
 
-PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
-                          Stays what) {
-  if (what == Stays::B) {
-    return stationary_cost(std::move(path), mirrored(of), mirrored(by), Stays::A);
-  }
+namespace {
+
+// What moves of each matrix; sums are C where it does not stay, and come back after the first.
+struct Moved {
+  Words pairs;  // live words of A
+  Words left, right, sums, written;
+};
+Moved moved(const ProductShape& of, const StationaryBlocks& by, Stays what, const Mask& live) {
   const auto [rows, cols, depth] = of;
-  const Words r = std::min(rows, by.rows);
-  const Words c = std::min(cols, by.cols);
-  const Words s = std::min(depth, by.depth);
-  const Words all = Words(rows) * cols;
-  PhaseCost cost{.path = std::move(path),
-                 .reads = Words(depth) * cols * ceil_div(rows, by.rows),
-                 .writes = all,
-                 .peak = 0,
-                 .flops = 2 * all * depth};
+  const Words pairs = all_pairs(live, rows, depth);
+  const Words left = what == Stays::A ? pairs : pairs * ceil_div(cols, by.cols);
+  const Words right =
+      Words(cols) * (what == Stays::B ? depth : met_by_blocks(live, rows, by.rows, depth));
   if (what == Stays::C) {
-    cost.reads += Words(rows) * depth * ceil_div(cols, by.cols);
+    return {pairs, left, right, 0, Words(rows) * cols};
+  }
+  const Words met = met_by_blocks(live.full() ? live : live.transposed(), depth, by.depth, rows);
+  const Words again = met.overflowed() ? met : Words(met.value() - rows);
+  return {pairs, left, right, again * cols, met * cols};
+}
+
+}  // namespace
+
+PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
+                          Stays what, const Mask& live) {
+  const Moved words = moved(of, by, what, live);
+  PhaseCost cost{.path = std::move(path),
+                 .reads = words.left + words.right + words.sums,
+                 .writes = words.written,
+                 .peak = 0,
+                 .flops = 2 * words.pairs * of.cols};
+  const bool mirror = what == Stays::B;
+  const auto [rows, cols, depth] = mirror ? mirrored(of) : of;
+  const StationaryBlocks blocks = mirror ? mirrored(by) : by;
+  const Words r = std::min(rows, blocks.rows);
+  const Words c = std::min(cols, blocks.cols);
+  const Words s = std::min(depth, blocks.depth);
+  if (what == Stays::C) {
     const Words p = std::min(Words(by.piece), std::max(r, c));
     cost.peak = r * c + s * std::min(r, c) + s * p;
   } else {
-    const Index again = ceil_div(depth, by.depth) - 1;
-    cost.reads += Words(rows) * depth + all * again;
-    cost.writes += all * again;
     const Words p = std::min(Words(by.piece), std::max(r, s));
     cost.peak = r * s + c * std::min(r, s) + c * p;
   }
@@ -165,7 +248,11 @@ PhaseCost stationary_cost(std::string path, const ProductShape& of, const Statio
 // What the code calls I and J are the columns and rows of C where it is mirrored: `outer` and
 // `inner` here.
 void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                     const StationaryBlocks& by, Stays what) {
+                     const StationaryBlocks& by, Stays what, const Mask& live) {
+  const Moved words = moved(of, by, what, live);
+  const auto of_live = [&](const NestTile& tile, Words all) {
+    return live.full() ? tile : tile.of_words(all);
+  };
   const bool mirror = is_mirrored(of, by, what);
   const NestLoop I("I", "rows", of.rows, by.rows);
   const NestLoop J("J", "columns", of.cols, by.cols);
@@ -176,10 +263,12 @@ void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductS
     return mirror ? NestTile(names.result, cols, rows) : NestTile(names.result, rows, cols);
   };
   const auto first = [&](const NestLoop& rows, const NestLoop& depth) {
-    return mirror ? NestTile(names.right, depth, rows) : NestTile(names.left, rows, depth);
+    return mirror ? of_live({names.right, depth, rows}, words.right)
+                  : of_live({names.left, rows, depth}, words.left);
   };
   const auto second = [&](const NestLoop& depth, const NestLoop& cols) {
-    return mirror ? NestTile(names.left, cols, depth) : NestTile(names.right, depth, cols);
+    return mirror ? of_live({names.left, cols, depth}, words.left)
+                  : of_live({names.right, depth, cols}, words.right);
   };
   const auto sum = [&](const NestTile& c, const NestTile& a, const NestTile& b) {
     return mirror ? sum_text(c, b, a) : sum_text(c, a, b);
@@ -203,8 +292,9 @@ void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductS
   const bool holds_B = K.block <= outer.block;
   const NestLoop P = (holds_B ? outer : K).pieces("P", by.piece);
   const NestTile b = holds_B ? second(K, inner) : second(P, inner);
-  const NestTile c = holds_B ? result(P, inner) : result(outer, inner);
-  const NestTile sums_before = c.but_once(K);
+  const NestTile sums = holds_B ? result(P, inner) : result(outer, inner);
+  const NestTile c = of_live(sums, words.written);
+  const NestTile sums_before = of_live(sums.but_once(K), words.sums);
   nest.loop(outer, [&] {
     nest.loop(K, [&] {
       nest.read({a});
@@ -237,129 +327,35 @@ Stays stays(const ProductShape& of, const StationaryBlocks& by) {
              : Stays::B;
 }
 
-namespace {
-
-// The sizes that cut `extent` evenly, from `most` down; of large ones some in each thousand, for
-// more would make plans slow and hardly better.
-template <class Try>
-void for_even_sizes(Index extent, Index most, const Try& tried) {
-  constexpr Index kAll = 4096;
-  for (Index size = std::min(extent, most); size > 0; size -= size <= kAll ? 1 : size / 512) {
-    size = even(extent, size);
-    tried(size);
-  }
-}
-
-// The block that stays is `first` by `second` of its own rows and columns (or depth).
-struct Sides {
-  Index StationaryBlocks::*first;
-  Index StationaryBlocks::*second;
-  Index StationaryBlocks::*slice;
-  Index ProductShape::*first_extent;
-  Index ProductShape::*second_extent;
-  Index ProductShape::*slice_extent;
-};
-Sides sides(Stays what) {
-  using B = StationaryBlocks;
-  using E = ProductShape;
-  switch (what) {
-    case Stays::A:
-      return {&B::rows, &B::depth, &B::cols, &E::rows, &E::depth, &E::cols};
-    case Stays::B:
-      return {&B::cols, &B::depth, &B::rows, &E::cols, &E::depth, &E::rows};
-    case Stays::C:
-      break;
-  }
-  return {&B::rows, &B::cols, &B::depth, &E::rows, &E::cols, &E::depth};
-}
-
-}  // namespace
-
-Index narrow_slice(Index M) {
-  Index slice = 32;
-  while (slice > 1 && Words(slice) * slice * 64 > Words(M)) {
-    slice /= 2;
-  }
-  return slice;
-}
-
-StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
-                                const StationaryCost& cost) {
-  constexpr Index kWidePiece = 24;
-  const auto fits = [&](const StationaryBlocks& by) { return cost(by).peak <= Words(M); };
-  const Index slice = objective == Objective::time ? narrow_slice(M) : 1;
-
-  std::optional<StationaryBlocks> best;
-  Sides side = sides(Stays::C);
-  Words least = 0;
-  for (const Stays what : {Stays::C, Stays::A, Stays::B}) {
-    const Sides tried = sides(what);
-    for_even_sizes(of.*tried.second_extent, M, [&](Index second) {
-      StationaryBlocks by{.piece = std::min(slice, kWidePiece)};
-      by.*tried.second = second;
-      by.*tried.slice = std::min(slice, of.*tried.slice_extent);
-      if (!fits(by)) {
-        return;
-      }
-      // Not more words than there are in M, and then fewer than so far.
-      StationaryBlocks most = by;
-      most.*tried.first = std::min(of.*tried.first_extent, std::max<Index>(M / second, 1));
-      if (best && words(cost(most)) >= least) {
-        return;
-      }
-      by.*tried.first = even(of.*tried.first_extent, largest(most.*tried.first, [&](Index size) {
-                               most.*tried.first = size;
-                               return fits(most);
-                             }));
-      // A tile made smaller may be held along its other side, and its pieces be larger.
-      if (!fits(by)) {
-        return;
-      }
-      if (const Words moved = words(cost(by)); !best || moved < least) {
-        best = by;
-        side = tried;
-        least = moved;
-      }
-    });
-  }
-  if (!best) {
-    return {};
-  }
-  // What is left of M goes to slices and pieces.
-  for (Index wide = kWidestSlice; wide > 0; --wide) {
-    StationaryBlocks by = *best;
-    by.*side.slice = std::max(by.*side.slice, std::min(wide, of.*side.slice_extent));
-    by.piece = std::max(by.piece, wide);
-    if (const PhaseCost wider = cost(by); wider.peak <= Words(M) && words(wider) <= least) {
-      return by;
-    }
-  }
-  return *best;
-}
-
 void plan_product(std::string_view name, const ProductShape& of, Index M, Objective objective,
-                  Blocks& blocks) {
-  fit_stationary(of, M, objective, [&](const StationaryBlocks& by) {
-    return stationary_cost("", of, by, stays(of, by));
-  }).put(name, blocks);
+                  Blocks& blocks, const Mask& live) {
+  const auto cost = [&of](const Mask& mask) {
+    return [&of, &mask](const StationaryBlocks& by) {
+      return stationary_cost("", of, by, stays(of, by), mask);
+    };
+  };
+  const Mask all;
+  fit_stationary(of, M, objective, cost(live), live.full() ? nullptr : StationaryCost(cost(all)))
+      .put(name, blocks);
 }
 
-PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks) {
+PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
+                             const Mask& live) {
   const auto by = StationaryBlocks::get(name, blocks);
-  return stationary_cost(std::string(name), of, by, stays(of, by));
+  return stationary_cost(std::string(name), of, by, stays(of, by), live);
 }
 
 void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                        const Blocks& blocks) {
+                        const Blocks& blocks, const Mask& live) {
   const auto by = StationaryBlocks::get(names.result, blocks);
-  nest.phase(names.result, [&] { stationary_nest(nest, names, of, by, stays(of, by)); });
+  nest.phase(names.result, [&] { stationary_nest(nest, names, of, by, stays(of, by), live); });
 }
 
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
-                   const Factor& B, SlowMatrix& C) {
+                   const Factor& B, SlowMatrix& C, const Mask& live) {
   const Phase phase(machine, name);
   const auto by = StationaryBlocks::get(name, blocks);
-  stationary_product(machine, by, stays({A.rows(), B.cols(), A.cols()}, by), A, B, C);
+  stationary_product(machine, by, stays({A.rows(), B.cols(), A.cols()}, by), A, B, C, live);
 }
 
 }  // namespace redblue

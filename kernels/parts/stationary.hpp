@@ -11,6 +11,12 @@
 //   B stays   is A stays for C^T = B^T A^T.
 //
 // Slices and pieces of 1 leave most of M to the block that stays; wider ones keep registers busy.
+//
+// A may be a matrix of scores, or of scores' transpose, which keeps `live` words alone: those of
+// pairs of its rows and of the depth. Then rows depth is the number of these; depth ceil(rows / r)
+// is the sum over blocks of rows of what they meet of the depth, and of B no more comes with them;
+// rows ceil(depth / s) is the sum over blocks of the depth of the rows that meet them, and of C no
+// more. A mask that is full() is none.
 
 #include <functional>
 #include <string>
@@ -33,17 +39,17 @@ struct StationaryBlocks {
 };
 
 void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
-                        const Factor& B, SlowMatrix& C);
+                        const Factor& B, SlowMatrix& C, const Mask& live = {});
 PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
-                          Stays what);
+                          Stays what, const Mask& live = {});
 void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                     const StationaryBlocks& by, Stays what);
+                     const StationaryBlocks& by, Stays what, const Mask& live = {});
 
 // Whether a block of C is wider than high: a slice is held along its shorter side.
 bool is_wide(const ProductShape& of, const StationaryBlocks& by);
 
 // What stays, where a kernel leaves it to the blocks: with the whole depth in one, A or B,
-// whichever moves fewer words; else C.
+// whichever moves fewer words where all are live; else C.
 Stays stays(const ProductShape& of, const StationaryBlocks& by);
 
 // Slices and pieces that keep the registers busy, and take at most 1/64 of M as a square; none is
@@ -53,20 +59,23 @@ inline constexpr Index kWidestSlice = 64;
 
 // The blocks of fewest words among those whose cost, a function of them, has a peak within M;
 // where nothing fits, the smallest. For `time`, slices and pieces are wide enough to keep the
-// registers busy, where M has room for that.
+// registers busy, where M has room for that. Under a mask words take longer to count, and fewer
+// sizes are tried: `all_live` is the cost without it, which has the same peak.
 using StationaryCost = std::function<PhaseCost(const StationaryBlocks&)>;
 StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
-                                const StationaryCost& cost);
+                                const StationaryCost& cost,
+                                const StationaryCost& all_live = nullptr);
 
 // A product as a phase of a kernel whose plan has blocks of that name: their choice, its cost, and
 // the phase itself.
 void plan_product(std::string_view name, const ProductShape& of, Index M, Objective objective,
-                  Blocks& blocks);
-PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks);
+                  Blocks& blocks, const Mask& live = {});
+PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
+                             const Mask& live = {});
 // The phase has the name of the result.
 void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                        const Blocks& blocks);
+                        const Blocks& blocks, const Mask& live = {});
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
-                   const Factor& B, SlowMatrix& C);
+                   const Factor& B, SlowMatrix& C, const Mask& live = {});
 
 }  // namespace redblue

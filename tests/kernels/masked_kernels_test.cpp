@@ -294,6 +294,48 @@ TEST(MaskedKernels, AWordLessIsAColumnMore) {
   }
 }
 
+// Of tiles that stay, each brings its live rows and its live keys, and a dead one nothing; of
+// blocks of keys, each the rows that meet it. Live scores move alone.
+TEST(MaskedKernels, BringTheLiveRowsAndKeysOfATile) {
+  RandomMasks random(10);
+  for (int k = 0; k < 300; ++k) {
+    const Index n = random.any(1, 40), m = random.any(1, 40), d = random.any(2, 9);
+    const Mask mask = random.expression(n, m).mask.compact();
+    if (mask.full() || mask.queries() == 0) {
+      continue;
+    }
+    const Problem problem = with("attention/tiles", mask).problem({mask.queries(), mask.keys(), d});
+    const auto [rows, keys, width] = problem.shape;
+    const Index r = random.any(1, rows), c = random.any(1, keys), s = random.any(1, width);
+    Index tiles = 0;   // live rows and keys of all tiles
+    Index passes = 0;  // live rows of all blocks of keys
+    Index met = 0;     // live keys of all blocks of rows
+    for (const Range I : blocks(rows, r)) {
+      met += size_of(mask.keys(I));
+      for (const Range J : blocks(keys, c)) {
+        const Index live_rows = size_of(common(mask.transposed().keys(J), {I}));
+        tiles += live_rows + size_of(common(mask.keys(I), {J}));
+        passes += live_rows;
+      }
+    }
+    const Index pairs = mask.pairs({0, rows}, {0, keys}).value();
+    const auto phase = [&](const std::string& kernel, const Blocks& by, std::size_t which) {
+      return with(kernel, mask).cost(problem.shape, by).at(which);
+    };
+    Blocks by{{"s.rows", r}, {"s.cols", c}, {"s.depth", width - 1}, {"s.piece", 2},
+              {"O.rows", r}, {"O.cols", s}, {"O.depth", c},         {"O.piece", 3}};
+    const PhaseCost scores = phase("attention/tiles", by, 0);
+    EXPECT_EQ(scores.reads, Words(tiles * width + 2 * (passes - rows)));
+    EXPECT_EQ(scores.writes, Words(pairs + 2 * passes - rows));
+    const PhaseCost O = phase("attention/tiles", by, 1);
+    EXPECT_EQ(O.reads, Words((pairs + rows) * ceil_div(width, s) + met * width));
+    EXPECT_EQ(O.writes, Words(rows * width));
+    const PhaseCost core = phase("attention/columns", {{"Br", r}, {"Bc", c}}, 2);
+    EXPECT_EQ(core.reads, Words(passes * width + (passes - rows) * (width + 2)));
+    EXPECT_EQ(core.writes, Words(passes * (width + 1) + passes - rows));
+  }
+}
+
 // Of the kernels that take none, each says so.
 TEST(MaskedKernels, OthersRefuseMasks) {
   for (const TestedKernel& kernel : tested_kernels()) {

@@ -99,5 +99,53 @@ TEST(Partial, NeedsAWordForEachThatIsKept) {
   EXPECT_THROW(static_cast<void>(partial("s", SlowMatrix("s", 2, 1), kept)), ShapeMismatch);
 }
 
+// Some rows of a matrix, of one that keeps some words, too: each where it is in the whole. Others
+// are as asked when they are read, and neither written nor counted.
+TEST(Partial, OnlySomeRowsComeAndGo) {
+  Random random{6};
+  for (int k = 0; k < 500; ++k) {
+    const Index rows = between(random, 1, 40);
+    const Index columns = between(random, 1, 40);
+    KeptWords kept(columns);
+    for (Index i = 0; i < rows; ++i) {
+      kept.add_row({{0, between(random, 1, columns)}});
+    }
+    Machine machine(10000);
+    SlowMatrix all = between(random, 0, 1) == 0
+                         ? SlowMatrix("s", rows, columns)
+                         : partial("s", SlowMatrix("s", 1, kept.words()), kept);
+    machine.write(machine.initialize("s", rows, columns, 1), all.whole());
+    const std::vector<Range> chosen = some_ranges(random, rows);
+    SlowMatrix some = only_rows(all, chosen);
+    EXPECT_EQ(some.rows(), rows);
+    const Range I = draw_range(random, rows), J = draw_range(random, columns);
+    const auto words_of = [&](Range i) { return std::as_const(all).block(i, J).words(); };
+    Index expected = 0;
+    for (Index i = I.begin; i < I.end; ++i) {
+      expected += is_kept(chosen, i) ? words_of({i, i + 1}) : 0;
+    }
+    const IoCount before = total(machine.phases()).io;
+    machine.write(machine.initialize("s", J.size(), I.size(), 2), transposed(some.block(I, J)));
+    const SlowMatrix read_only = only_rows(std::as_const(all), chosen, 5);
+    const Tile read = machine.read(read_only.block(I, J));
+    EXPECT_EQ(total(machine.phases()).io.writes - before.writes, expected);
+    EXPECT_EQ(total(machine.phases()).io.reads - before.reads, expected);
+    const Tile mirrored = machine.read(transposed(read_only.block(I, J)));
+    const Tile whole = machine.read(std::as_const(all).whole());
+    for (Index i = I.begin; i < I.end; ++i) {
+      for (Index j = J.begin; j < J.end; ++j) {
+        const float there = whole(i, j);
+        EXPECT_EQ(read(i - I.begin, j - J.begin), is_kept(chosen, i) ? there : 5);
+        EXPECT_EQ(mirrored(j - J.begin, i - I.begin), is_kept(chosen, i) ? there : 5);
+        EXPECT_TRUE(there == 0 || there == (is_kept(chosen, i) ? 2 : 1));
+      }
+      EXPECT_EQ(read_only.block(I, J).stored(i).empty(),
+                !is_kept(chosen, i) || std::as_const(all).block({i, i + 1}, J).words() == 0);
+    }
+    EXPECT_THROW(machine.write(read, only_rows(std::as_const(read_only), chosen).block(I, J)),
+                 std::logic_error);
+  }
+}
+
 }  // namespace
 }  // namespace redblue

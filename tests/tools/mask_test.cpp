@@ -155,14 +155,16 @@ TEST_F(MaskOption, InASuite) {
   const Outcome same = redblue("check base.json");
   EXPECT_EQ(same.code, 0) << same.out << same.err;
   const Json base = Json::parse(content_of(directory_ / "base.json"));
-  EXPECT_EQ(base["points"].size(), 10) << "rows and rows-resident, shared or not, and auto";
+  EXPECT_EQ(base["points"].size(), 16)
+      << "rows, rows-resident and tiles, shared or not, columns, and auto";
   EXPECT_EQ(base["points"][0]["arguments"]["mask"], "causal");
   directory_.write("bad.json", R"({"points": [
     {"kernel": "attention/rows", "n": 40, "d": 8, "M": 1000, "mask": "casual"}]})");
   expect_refused(process("record bad.json -o b.json"), 1, "bad.json.*mask 'casual'.*casual is no");
   directory_.write("none.json", R"({"points": [
-    {"kernel": "attention/tiles", "n": 40, "d": 8, "M": 1000, "mask": "causal"}]})");
-  expect_refused(process("record none.json -o b.json"), 1, "attention/tiles takes no mask");
+    {"kernel": "matmul/blocked", "n": 40, "d": 8, "M": 1000, "mask": "causal"}]})");
+  expect_refused(process("record none.json -o b.json"), 1,
+                 "matmul/blocked is a product, which has no mask");
 }
 
 class MaskOfFiles : public Cli {
