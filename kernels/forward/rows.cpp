@@ -12,7 +12,7 @@
 //
 //   reads and writes   (G - 1) n d + 2 G n (d + 1)
 //
-// words, and X once more for each further group.
+// words; with weights X, too, once more for each row block and further group.
 //
 // attention/rows is the same for S = c Q, A2 = K, A3 = V and O = Z / l: without 2 d^2 T.
 
@@ -25,6 +25,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/grouped_rows.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -32,94 +33,9 @@
 namespace redblue {
 namespace {
 
-// Of a plan: so many groups of keys. A plan without it has one.
-constexpr std::string_view kGroups = "groups";
-
 // O and L of the groups, one below the other.
 constexpr Signature kPartOfO{"O of groups", &Shape::n, &Shape::dv};
 constexpr Signature kPartOfL{"L of groups", &Shape::n, nullptr, Holds::sums};
-
-// The units of several groups: all row blocks with the first group, then with the next, ...
-struct GroupedRows {
-  GroupedRows(const Problem& problem, const Blocks& blocks)
-      : by(problem, blocks),
-        row_blocks(by.units()),
-        groups(blocks.contains(kGroups) ? std::min(blocks[kGroups], problem.shape.m) : 1) {}
-
-  RowPlan by;
-  Units row_blocks;
-  Index groups;
-
-  [[nodiscard]] bool merges() const { return groups > 1; }
-  [[nodiscard]] Index units() const { return (Words(row_blocks.size()) * groups).value(); }
-  // The keys of a group, of which the first ones may have one more than the others.
-  [[nodiscard]] Range keys(Index group) const { return {first_key(group), first_key(group + 1)}; }
-  [[nodiscard]] Range rows(Index unit) const { return row_blocks[unit % row_blocks.size()]; }
-  [[nodiscard]] Index group(Index unit) const { return unit / row_blocks.size(); }
-  // Of the rows I in what the groups leave.
-  [[nodiscard]] Range left(Index group, Range I) const {
-    const Index first = group * by.problem.shape.n;
-    return {first + I.begin, first + I.end};
-  }
-  // The sum over some units; and the most keys of a group among them.
-  struct Sum {
-    Units::Sum of;
-    Index keys = 0;
-  };
-  [[nodiscard]] Sum sum(Range units) const;
-
- private:
-  [[nodiscard]] Index first_key(Index group) const {
-    const Index m = by.problem.shape.m;
-    return m / groups * group + std::min(group, m % groups);
-  }
-  void add(Range of_groups, Range of_rows, Units::Sum& sum) const;
-};
-
-GroupedRows::Sum GroupedRows::sum(Range units) const {
-  Sum sum;
-  if (units.size() <= 0) {
-    return sum;
-  }
-  const Index T = row_blocks.size();
-  const Index first = group(units.begin), last = group(units.end - 1);
-  const Range begin{units.begin - first * T, std::min(units.end - first * T, T)};
-  add({first, first + 1}, begin, sum.of);
-  if (last > first) {
-    add({first + 1, last}, {0, T}, sum.of);
-    add({last, last + 1}, {0, units.end - last * T}, sum.of);
-  }
-  sum.keys = keys(first).size();
-  return sum;
-}
-
-void GroupedRows::add(Range of_groups, Range of_rows, Units::Sum& sum) const {
-  const auto add = [&](const Units::Sum& more) {
-    sum.units += more.units;
-    sum.rows += more.rows;
-    sum.largest = std::max(sum.largest, more.largest);
-    sum.met += more.met;
-    sum.longest = std::max(sum.longest, more.longest);
-    sum.most = std::max(sum.most, more.most);
-    sum.pairs += more.pairs;
-  };
-  if (by.problem.mask.full() && of_groups.size() > 0) {  // all at once: only their keys differ
-    Units::Sum all = row_blocks.sum(of_rows);
-    const Index keys_of_all = first_key(of_groups.end) - first_key(of_groups.begin);
-    all.met = Words(all.units) * keys_of_all;
-    all.pairs = Words(all.rows) * keys_of_all;
-    all.longest = all.most = keys(of_groups.begin).size();
-    all.units *= of_groups.size();
-    all.rows = (Words(all.rows) * of_groups.size()).value();
-    add(all);
-    return;
-  }
-  for (Index group = of_groups.begin; group < of_groups.end; ++group) {
-    Problem among = by.problem;
-    among.mask = merges() ? among.mask.among(keys(group)) : among.mask;
-    add(Units::of_queries(among, by.rows).sum(of_rows));
-  }
-}
 
 // ---- row blocks ----------------------------------------------------------------------------
 
@@ -392,7 +308,7 @@ Blocks with_groups(const Problem& problem, Blocks blocks, Index M) {
   const Words without = words(total(cost(problem, blocks)));
   const auto in = [&](Index groups) {
     Blocks with = blocks;
-    with.add(std::string(kGroups), groups);
+    with.add(std::string(kKeyGroups), groups);
     return with;
   };
   const Index groups = largest(most, [&](Index tried) {
@@ -432,7 +348,7 @@ Kernel forward_rows() {
                           },
                       .ahead = true,
                       .window = forward_row_window,
-                      .optional_block = kGroups,
+                      .optional_block = kKeyGroups,
                       .optional_limit = &Shape::m},
           .numerics = {.rescales = rescales,
                        .key_groups = [](const Problem& problem, const Blocks& blocks) -> Words {
