@@ -161,12 +161,16 @@ struct Fitting {
       window = nullptr;
   // A block that a caller may choose though the fitted plan may lack it; else empty.
   std::string_view optional_block = {};
+  // And the extent that it must not pass; null: what is more is cut off.
+  Index Shape::*optional_limit = nullptr;
 };
 
 // For error bounds and lower bounds: in which order things are summed.
 struct Numerics {
   // How often a row's sum is rescaled at most; empty: never.
   WordsOfBlocks rescales = nullptr;
+  // The groups of keys that each leave O and L, which are merged; empty: one.
+  WordsOfBlocks key_groups = nullptr;
   // The most roundings between a p_ij and a word of g, where more than n + m.
   WordsOfBlocks chain = nullptr;
   // The number of key blocks, where q is kept relative to its running mean.

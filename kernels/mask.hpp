@@ -155,8 +155,9 @@ class Mask {
   // No fewer than the ranges of keys of any queries.
   [[nodiscard]] Index most_ranges() const;
 
-  // The pairs with keys from `key` on.
+  // The pairs with keys from `key` on; and with some keys, remembered.
   [[nodiscard]] Mask from_key(Index key) const;
+  [[nodiscard]] Mask among(Range keys) const;
   // Keys for queries, and queries for keys.
   [[nodiscard]] Mask transposed() const;
   // The same pairs with live queries and live keys alone, each by its number among these; full()
@@ -200,6 +201,7 @@ class Mask {
     mutable Known<Met> met;
     mutable Known<Tiles> tiles;
     mutable Known<Parts> shared, first;
+    mutable Known<std::shared_ptr<const Data>> among;  // by keys
   };
 
   template <class Visit>

@@ -110,6 +110,15 @@ void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
   }
 }
 
+Mask Mask::among(Range keys) const {
+  Mask part;
+  part.data_ = known_of(data_->among, keys, 0, [&] {
+    const MaskRun all{{0, queries()}, {{{keys.begin}, {keys.end}}}};
+    return (*this & Mask(queries(), this->keys(), {all})).data_;
+  });
+  return part;
+}
+
 Mask::Met Mask::met_by_groups(Range queries, Index size) const {
   return known_of(data_->met, {queries.begin, queries.end, size},
                   [&] { return summed_met(queries, size); });

@@ -893,11 +893,12 @@ void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
 }
 
 void divide_unless_0(const View& a, const ConstView& divisor) {
-  require(is_column_of(a, divisor.rows()) && is_column_of(divisor, divisor.rows()),
-          "a /= divisor: two columns");
+  require(is_column_of(divisor, a.rows()), "a /= divisor: one divisor a row");
   for (Index i = 0; i < a.rows(); ++i) {
-    if (const float by = *Unchecked(divisor).at(i, 0); by != 0) {
-      *Unchecked(a).at(i, 0) /= by;
+    const float by = *Unchecked(divisor).at(i, 0);
+    for (Index p = 0; p < (by == 0 ? 0 : a.panels()); ++p) {
+      float* const words = Unchecked(a).at(i, p);
+      std::transform(words, words + a.panel_cols(p), words, [by](float x) { return x / by; });
     }
   }
   account(elementwise(a.words()), {a}, {a, divisor});

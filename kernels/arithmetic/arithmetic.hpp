@@ -59,7 +59,7 @@ void subtract_rows(const Transposed<View>& a_t, const ConstView& row);
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b);
 // f_ij = a_ij / divisor_i; f may be a.
 void divide_rows(const ConstView& a, const ConstView& divisor, const View& f);
-// a_i /= divisor_i where that is not 0.
+// a_ij /= divisor_i where that is not 0.
 void divide_unless_0(const View& a, const ConstView& divisor);
 // a_ij = value, for the columns of one row.
 void fill_in_row(const View& a, Index row, Range columns, float value);

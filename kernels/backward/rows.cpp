@@ -162,8 +162,7 @@ Kernel adding_to_g(Start start) {
       },
       [start](const Problem& problem, const Blocks& blocks, Range units, bool partials) {
         return part_cost(problem, blocks, start, units, partials);
-      },
-      Pass::backward);
+      });
   kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
     return adding_nest(problem, blocks, start);
   };

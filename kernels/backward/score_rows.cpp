@@ -197,7 +197,7 @@ Blocks fit(const Problem& problem, Index M) {
 }  // namespace
 
 Kernel backward_score_rows() {
-  Kernel kernel = row_kernel(unit, part_cost, Pass::backward);
+  Kernel kernel = row_kernel(unit, part_cost);
   kernel.name = "backward/score-rows";
   kernel.summary =
       "from nothing in three products: row blocks of e and q stay whole, keys pass twice";

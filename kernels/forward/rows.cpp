@@ -6,15 +6,26 @@
 //
 // Under a mask each row block brings the keys that it meets.
 //
+// Where row blocks are fewer than threads, keys may come in G groups: each row block and group
+// leaves Z / l and L of these keys, and the results of a row block are merged in the order of
+// groups. The keys pass as often as before; besides that moves, without weights,
+//
+//   reads and writes   (G - 1) n d + 2 G n (d + 1)
+//
+// words; with weights X, too, once more for each row block and further group.
+//
 // attention/rows is the same for S = c Q, A2 = K, A3 = V and O = Z / l: without 2 d^2 T.
 
 #include "kernels/parts/rows.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/grouped_rows.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -22,53 +33,27 @@
 namespace redblue {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  const Index d = problem.shape.d;
-  const RowPlan by(problem, blocks);
-  const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop J = key_loop(by, I);
-  const NestLoop columns("J", "columns", d, by.weights);
-  const Index dv = problem.shape.dv;
-  const NestTile S(input_names(problem).rows, I, d), O("O", I, dv), L("L", I);
-  const NestTile Z("Z", I, dv), maximum("max", I), sum("sum", I);
-  NestWriter nest;
-  nest.loop(I, [&] {
-    query_rows_nest(nest, by, I);
-    nest.phase("core", [&] {
-      nest.loop(J, {S, Z, maximum, sum}, [&] {
-        nest.step("e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem),
-                  key_tiles(problem, J));
-      });
-    });
-    nest.phase("O", [&] {
-      nest.step("Z_I = Z_I / sum_I; L_I = max_I + log(sum_I)", {}, {L});
-      if (problem.inputs == Inputs::plain) {
-        nest.step("O_I = Z_I", {}, {O});
-        return;
-      }
-      nest.loop(columns, {Z}, [&] {
-        nest.step("O_IJ = Z_I Y_J", {{"Y", d, columns}}, {{"O", I, columns}});
-      });
-    });
-  });
+// O and L of the groups, one below the other.
+constexpr Signature kPartOfO{"O of groups", &Shape::n, &Shape::dv};
+constexpr Signature kPartOfL{"L of groups", &Shape::n, nullptr, Holds::sums};
 
-  return nest.lines();
-}
+// ---- row blocks ----------------------------------------------------------------------------
 
-// Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
-ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t) {
+// Z_I = sum of e_j A3_j over some keys, e = exp(s - maximum).
+ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
+                     const Ranges& keys_met, Tile s_t) {
   const Phase phase(machine, "core");
   ValueSums sums(machine, by, I.size());
-  for (const KeyTiles& keys : KeyStream(machine, by, io, I)) {
+  for (const KeyTiles& keys : KeyStream(machine, by, io, keys_met)) {
     sums.add(keys, I, s_t);
   }
   return sums.take();
 }
 
-void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, SlowMatrix*) {
-  const Range I = by.units()[unit];
-  Tile s_t = query_rows(machine, by, io, I);
-  auto [Z, softmax] = core(machine, by, io, I, std::move(s_t));
+// O and L from the sums.
+void finish(Machine& machine, const RowPlan& by, const Operands& io, Range I,
+            ValueSums::Sums sums) {
+  auto& [Z, softmax] = sums;
   const Phase phase(machine, "O");
   softmax.divide(Z);
   machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
@@ -85,48 +70,291 @@ void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit, S
   }
 }
 
-std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units, bool) {
-  const Index d = problem.shape.d;
-  const Index dv = problem.shape.dv;
-  const RowPlan by(problem, blocks);
-  const Units::Sum of = by.units().sum(units);
-  const Words rows = of.rows;
-  const Words r = of.largest;
-  const bool weighted = problem.inputs == Inputs::weighted;
-  const Words w = weighted ? std::min(by.weights, d) : 0;
-  return {
+// What a row block leaves of one of several groups. A row that meets none of its keys leaves 0 and
+// minus infinity.
+void leave(Machine& machine, const Operands& io, Range at, ValueSums::Sums sums) {
+  auto& [Z, softmax] = sums;
+  const Phase phase(machine, "core");
+  softmax.divide(Z, {0, Z.rows()});
+  machine.write(softmax.log_sum_exp(), io.out(kPartOfL.name).row_block(at));
+  machine.write(Z, io.out(kPartOfO.name).row_block(at));
+}
+
+void rows_part(Machine& machine, const Plan& plan, const Operands& io, Range units) {
+  const GroupedRows grouped(plan.problem, plan.blocks);
+  const RowPlan& by = grouped.by;
+  for (Index unit = units.begin; unit < units.end; ++unit) {
+    const Range I = grouped.rows(unit);
+    const Index group = grouped.group(unit);
+    Tile s_t = query_rows(machine, by, io, I);
+    const Ranges keys = common(by.problem.keys(I), {grouped.keys(group)});
+    ValueSums::Sums sums = core(machine, by, io, I, keys, std::move(s_t));
+    if (grouped.merges()) {
+      leave(machine, io, grouped.left(group, I), std::move(sums));
+    } else {
+      finish(machine, by, io, I, std::move(sums));
+    }
+  }
+}
+
+// Z with maximum and sum; then with some of Y and of O.
+PhaseCost finish_cost(const RowPlan& by, const Units::Sum& of) {
+  const Words r = of.largest, d = by.problem.shape.d, dv = by.problem.shape.dv;
+  const bool weighted = by.problem.inputs == Inputs::weighted;
+  const Words w = weighted ? Words(std::min(by.weights, by.problem.shape.d)) : Words(0);
+  return {.path = "O",
+          .reads = weighted ? d * d * of.units : Words(0),
+          .writes = of.rows * (dv + 1),
+          .peak = r * dv + std::max(2 * r, w * d + r * w),
+          .flops = weighted ? 2 * of.rows * d * d : Words(0)};
+}
+
+std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, Range units) {
+  const GroupedRows grouped(problem, blocks);
+  const RowPlan& by = grouped.by;
+  const GroupedRows::Sum sum = grouped.sum(units);
+  const Units::Sum& of = sum.of;
+  const Words r = of.largest, d = problem.shape.d, dv = problem.shape.dv;
+  std::vector<PhaseCost> phases = {
       query_rows_cost(by, of),
       // S beside the sums; A2_J and A3_J.
       {.path = "core",
        .reads = of.met * problem.key_words(),
-       .writes = 0,
-       .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest),
-       .flops = 2 * of.pairs * (Words(d) + dv)},
-      // Z with maximum and sum; then with some of Y and of O.
-      {.path = "O",
-       .reads = weighted ? Words(d) * d * of.units : 0,
-       .writes = rows * dv + rows,
-       .peak = r * dv + std::max(2 * r, w * d + r * w),
-       .flops = weighted ? 2 * rows * d * d : 0},
+       .writes = grouped.merges() ? of.rows * (dv + 1) : Words(0),
+       .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, sum.keys),
+       .flops = 2 * of.pairs * (d + dv)}};
+  if (!grouped.merges()) {
+    phases.push_back(finish_cost(by, of));
+  }
+  return phases;
+}
+
+// ---- groups ------------------------------------------------------------------------------
+
+Index merge_units(const Problem& problem, const Blocks& blocks) {
+  const GroupedRows grouped(problem, blocks);
+  return grouped.merges() ? grouped.row_blocks.size() : 0;
+}
+
+// The L of groups are to their O what scores are to values.
+ValueSums::Sums merged(Machine& machine, const GroupedRows& grouped, const Operands& io, Range I) {
+  const Phase phase(machine, "merge");
+  const Range all{0, I.size()};
+  const SlowMatrix& parts_of_O = io.out(kPartOfO.name);
+  const SlowMatrix& parts_of_L = io.out(kPartOfL.name);
+  ValueSums::Sums sums{machine.initialize("Z", I.size(), grouped.by.problem.shape.dv),
+                       OnlineSoftmax(machine, I.size())};
+  auto& [Z, softmax] = sums;
+  Tile factors = machine.initialize("rescale", I.size());
+  for (Index group = 0; group < grouped.groups; ++group) {
+    const Range at = grouped.left(group, I);
+    Tile weights = machine.read(parts_of_L.row_block(at));
+    Tile O = machine.read(parts_of_O.row_block(at));
+    softmax.raise(weights, all, factors, {Z});
+    softmax.add(weights, all);
+    scale_rows(O, weights);
+    add(Z, O);
+  }
+  return sums;
+}
+
+void merge_part(Machine& machine, const Plan& plan, const Operands& io, Range units) {
+  const GroupedRows grouped(plan.problem, plan.blocks);
+  for (Index unit = units.begin; unit < units.end; ++unit) {
+    const Range I = grouped.rows(unit);
+    finish(machine, grouped.by, io, I, merged(machine, grouped, io, I));
+  }
+}
+
+std::vector<PhaseCost> merge_cost(const Problem& problem, const Blocks& blocks, Range units) {
+  const GroupedRows grouped(problem, blocks);
+  const Units::Sum of = grouped.row_blocks.sum(units);
+  const Words r = of.largest, dv = problem.shape.dv;
+  return {{.path = "merge",
+           .reads = Words(of.rows) * grouped.groups * (dv + 1),
+           .writes = 0,
+           .peak = 2 * r * dv + 4 * r,
+           .flops = 0},
+          finish_cost(grouped.by, of)};
+}
+
+// ---- all of it -----------------------------------------------------------------------------
+
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  std::vector<PhaseCost> phases =
+      rows_cost(problem, blocks, {0, GroupedRows(problem, blocks).units()});
+  if (const Index units = merge_units(problem, blocks); units > 0) {
+    std::ranges::move(merge_cost(problem, blocks, {0, units}), std::back_inserter(phases));
+  }
+  return phases;
+}
+
+Split split() {
+  return {
+      .stages = {{.units = [](const Problem& problem,
+                              const Blocks& of) { return GroupedRows(problem, of).units(); },
+                  .part = [](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                             SlowMatrix*) { rows_part(machine, plan, io, units); },
+                  .part_cost = [](const Problem& problem, const Blocks& of, Range units,
+                                  bool) { return rows_cost(problem, of, units); }},
+                 {.units = merge_units,
+                  .part = [](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                             SlowMatrix*) { merge_part(machine, plan, io, units); },
+                  .part_cost = [](const Problem& problem, const Blocks& of, Range units,
+                                  bool) { return merge_cost(problem, of, units); }}},
+      .left = {kPartOfO, kPartOfL},
+      .left_rows =
+          [](const Problem& problem, const Blocks& of, Index units) {
+            const GroupedRows grouped(problem, of);
+            const Index done = std::min(units, grouped.units());
+            const Index group = grouped.group(done);
+            return group * problem.shape.n +
+                   std::min((done - group * grouped.row_blocks.size()) * grouped.by.rows,
+                            problem.shape.n);
+          },
+      .left_copies =
+          [](const Problem& problem, const Blocks& of) {
+            const GroupedRows grouped(problem, of);
+            return grouped.merges() ? grouped.groups : 0;
+          }};
+}
+
+Nest loop_nest(const Problem& problem, const Blocks& blocks) {
+  const GroupedRows grouped(problem, blocks);
+  const RowPlan& by = grouped.by;
+  const Index d = problem.shape.d, dv = problem.shape.dv;
+  const NestLoop I("I", "queries", problem.shape.n, by.rows);
+  const NestLoop G("G", "groups of keys", grouped.groups, 1);
+  const NestLoop columns("J", "columns", d, by.weights);
+  const NestTile S(input_names(problem).rows, I, d), O("O", I, dv), L("L", I);
+  const NestTile Z("Z", I, dv), maximum("max", I), sum("sum", I);
+  NestWriter nest;
+  const auto pass = [&](const NestLoop& J, const NestWriter::Tiles& keys) {
+    nest.loop(J, {S, Z, maximum, sum}, [&] {
+      nest.step("e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem),
+                keys);
+    });
   };
+  const auto finish = [&] {
+    nest.step("Z_I = Z_I / sum_I; L_I = max_I + log(sum_I)", {}, {L});
+    if (problem.inputs == Inputs::plain) {
+      nest.step("O_I = Z_I", {}, {O});
+      return;
+    }
+    nest.loop(columns, {Z}, [&] {
+      nest.step("O_IJ = Z_I Y_J", {{"Y", d, columns}}, {{"O", I, columns}});
+    });
+  };
+  if (!grouped.merges()) {
+    const NestLoop J = key_loop(by, I);
+    nest.loop(I, [&] {
+      query_rows_nest(nest, by, I);
+      nest.phase("core", [&] { pass(J, key_tiles(problem, J)); });
+      nest.phase("O", finish);
+    });
+    return nest.lines();
+  }
+  const Units::Sum met = grouped.sum({0, grouped.units()}).of;
+  const NestLoop J = G.met("J", problem.mask.full() ? "keys of G" : "live keys of G",
+                           met.met.value(), met.longest, by.keys);
+  NestWriter::Tiles keys = key_tiles(problem, J);
+  for (NestTile& tile : keys) {
+    tile = tile.of_words(tile.moved({}));
+  }
+  nest.loop(G, [&] {
+    nest.loop(I, [&] {
+      query_rows_nest(nest, by, I);
+      nest.phase("core", [&] {
+        pass(J, keys);
+        nest.step("O_I of G = Z_I / sum_I; L_I of G = max_I + log(sum_I)", {}, {O, L});
+      });
+    });
+  });
+  nest.loop(I, [&] {
+    nest.phase("merge", [&] {
+      nest.loop(G, {Z, maximum, sum}, [&] {
+        nest.step("e = exp(L_I of G - max_I); Z_I += e O_I of G", {O, L});
+      });
+    });
+    nest.phase("O", finish);
+  });
+  return nest.lines();
 }
 
 Words rescales(const Problem& problem, const Blocks& blocks) {
-  return problem.key_pieces(blocks["Bc"]) - 1;
+  const GroupedRows grouped(problem, blocks);
+  if (!grouped.merges()) {
+    return problem.key_pieces(blocks["Bc"]) - 1;
+  }
+  const Index keys = grouped.keys(0).size();
+  const Index ranges = problem.mask.full() ? 0 : problem.mask.most_ranges();
+  return std::min(keys, ceil_div(keys, blocks["Bc"]) + ranges) - 1 + grouped.groups - 1;
+}
+
+// Row blocks are work for as many threads. Where they are few, groups of keys are units, too: each
+// of several whole key blocks, so that registers stay busy, and so few that keys are nearly all
+// that moves.
+Blocks with_groups(const Problem& problem, Blocks blocks, Index M) {
+  constexpr Index kEnoughRowBlocks = 8;
+  constexpr Index kUnits = 64;
+  constexpr Index kKeyBlocks = 8;
+  constexpr Index kShare = 16;
+  const Index T = GroupedRows(problem, blocks).row_blocks.size();
+  const Index most = std::min(kUnits / T, problem.shape.m / (kKeyBlocks * blocks["Bc"]));
+  if (T >= kEnoughRowBlocks || most < 2) {
+    return blocks;
+  }
+  const auto words = [](const PhaseCost& all) { return all.reads + all.writes; };
+  const Words without = words(total(cost(problem, blocks)));
+  const auto in = [&](Index groups) {
+    Blocks with = blocks;
+    with.add(std::string(kKeyGroups), groups);
+    return with;
+  };
+  const Index groups = largest(most, [&](Index tried) {
+    const PhaseCost all = total(cost(problem, in(tried)));
+    return all.peak <= Words(M) && kShare * words(all) <= (kShare + 1) * without;
+  });
+  return groups > 1 ? in(groups) : blocks;
 }
 
 }  // namespace
 
 Kernel forward_rows() {
-  Kernel kernel = row_kernel(unit, part_cost, Pass::forward);
-  kernel.name = "forward/rows";
-  kernel.summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last";
-  kernel.operands = {kA1, kA2, kA3, kX, kY};
-  kernel.returns = {kO, kL};
-
-  kernel.formula.nest = loop_nest;
-  kernel.numerics.rescales = rescales;
-  return kernel;
+  return {.name = "forward/rows",
+          .summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
+          .pass = Pass::forward,
+          .operands = {kA1, kA2, kA3, kX, kY},
+          .returns = {kO, kL},
+          .shares_keys = true,
+          .schedule = in_stages(split()),
+          .formula = {.cost = cost,
+                      .intermediates =
+                          [](const Problem& problem, const Blocks& blocks) {
+                            const GroupedRows grouped(problem, blocks);
+                            return grouped.merges() ? Words(grouped.groups) * problem.shape.n *
+                                                          (Words(problem.shape.dv) + 1)
+                                                    : Words(0);
+                          },
+                      .nest = loop_nest},
+          .fitting = {.fit =
+                          [](const Problem& problem, const Memory& memory, Objective objective) {
+                            const Index M = memory.M;
+                            return memory.prefetch > 1
+                                       ? fewest_words_ahead(problem, M, memory.prefetch, cost)
+                                   : objective == Objective::time
+                                       ? with_groups(problem, fastest(problem, M, cost), M)
+                                       : fewest_words(problem, M, cost);
+                          },
+                      .ahead = true,
+                      .window = forward_row_window,
+                      .optional_block = kKeyGroups,
+                      .optional_limit = &Shape::m},
+          .numerics = {.rescales = rescales,
+                       .key_groups = [](const Problem& problem, const Blocks& blocks) -> Words {
+                         return GroupedRows(problem, blocks).groups;
+                       },
+                       .Y_meets_rows = true}};
 }
 
 }  // namespace redblue

@@ -47,8 +47,8 @@ void OnlineSoftmax::add(const Transposed<View>& s_t, Range K, const Transposed<C
   exponentiate(s_t, maximum_.part(K), sum_.part(K), q_t, dots);
 }
 
-void OnlineSoftmax::divide(const View& column, Range K) const {
-  divide_unless_0(column, sum_.part(K));
+void OnlineSoftmax::divide(const View& a, Range K) const {
+  divide_unless_0(a, sum_.part(K));
 }
 
 void OnlineSoftmax::divide(Tile& accumulator) const {

@@ -36,8 +36,8 @@ class OnlineSoftmax {
   void add(const Transposed<View>& s_t, Range K, const Transposed<ConstView>& q_t,
            const View& dots);
 
-  // column_i /= the sum of row i, for the rows K that have met a key; or for all rows.
-  void divide(const View& column, Range K) const;
+  // a_i /= the sum of row i, for those of the rows K that have met a key; or for all rows.
+  void divide(const View& a, Range K) const;
   void divide(Tile& accumulator) const;
   // L, where the maximum was; nothing is left of the sum.
   [[nodiscard]] Tile log_sum_exp();

@@ -25,9 +25,9 @@ Blocks RowPlan::blocks() const {
 
 // Where the prefetch takes more than all keys, they are all there, the last block as short as it
 // is. Under a mask several short ranges may be there at a time.
-Words RowPlan::key_words(Index longest) const {
+Words RowPlan::key_words(Index longest, Index all) const {
   const Words ahead = Words(prefetch) * std::min(keys, longest);
-  return std::min(ahead, Words(problem.shape.m)) * problem.key_words();
+  return std::min(ahead, Words(all)) * problem.key_words();
 }
 
 // (A W)^T = W^T A^T, by columns of W.
@@ -101,8 +101,8 @@ PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of) {
   return cost;
 }
 
-KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
-    : blocks_(by.problem.keys(I), by.keys),
+KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, const Ranges& keys)
+    : blocks_(keys, by.keys),
       a2_(machine, io.in(input_names(by.problem).keys).row_blocks(blocks_), Orientation::straight,
           by.prefetch) {
   if (by.problem.sharing == Sharing::none) {
@@ -551,9 +551,7 @@ CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost) {
   };
 }
 
-Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost,
-                  Pass pass) {
-  const bool sums = pass == Pass::backward;
+Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost) {
   const CostOfBlocks cost = whole_cost(part_cost);
   const auto part = [unit](Machine& machine, const Plan& plan, const Operands& io, Range units,
                            SlowMatrix* partials) {
@@ -566,32 +564,30 @@ Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& pa
     return RowPlan(problem, blocks).units().size();
   };
   Kernel kernel;
-  kernel.pass = pass;
+  kernel.pass = Pass::backward;
   kernel.shares_keys = true;
   kernel.schedule = {
       .code =
           [part, units](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
             part(machine, plan, io, {0, units(plan.problem, plan.blocks)}, nullptr);
           },
-      .split = Split{{{.units = units, .part = part, .part_cost = part_cost}}}};
+      .split = Split{.stages = {{.units = units, .part = part, .part_cost = part_cost}},
+                     .reduce = reduce_gradient,
+                     .reduce_cost = reduce_gradient_cost}};
   kernel.formula = {.cost = cost};
-  kernel.fitting = {
-      .fit =
-          [cost, sums](const Problem& problem, const Memory& memory, Objective objective) {
-            const Index M = memory.M;
-            return memory.prefetch > 1 ? fewest_words_ahead(problem, M, memory.prefetch, cost)
-                   : objective == Objective::time ? fastest(problem, M, cost)
-                   : sums                         ? fewest_words_keeping(problem, M, cost)
-                                                  : fewest_words(problem, M, cost);
-          },
-      .ahead = true,
-      .window = sums ? row_window : forward_row_window};
+  kernel.fitting = {.fit =
+                        [cost](const Problem& problem, const Memory& memory, Objective objective) {
+                          const Index M = memory.M;
+                          return memory.prefetch > 1
+                                     ? fewest_words_ahead(problem, M, memory.prefetch, cost)
+                                 : objective == Objective::time
+                                     ? fastest(problem, M, cost)
+                                     : fewest_words_keeping(problem, M, cost);
+                        },
+                    .ahead = true,
+                    .window = row_window,
+                    .optional_block = kKept};
   kernel.numerics = {.Y_meets_rows = true};
-  if (sums) {
-    kernel.schedule.split->reduce = reduce_gradient;
-    kernel.schedule.split->reduce_cost = reduce_gradient_cost;
-    kernel.fitting.optional_block = kKept;
-  }
   return kernel;
 }
 

@@ -46,8 +46,10 @@ struct RowPlan {
   Index prefetch, kept;
 
   [[nodiscard]] Blocks blocks() const;
-  // What the key blocks take that are in fast memory at a time, of ranges of at most so many keys.
-  [[nodiscard]] Words key_words(Index longest) const;
+  // What the key blocks take that are in fast memory at a time, of ranges of at most so many keys,
+  // and of at most so many in all.
+  [[nodiscard]] Words key_words(Index longest, Index all) const;
+  [[nodiscard]] Words key_words(Index longest) const { return key_words(longest, problem.shape.m); }
   [[nodiscard]] Units units() const { return Units::of_queries(problem, rows); }
   // Queries of a strip: three panels; with few keys one, with one key half of one, for then vectors
   // gain less by width, and M has better uses for it. No strip straddles two panels in part.
@@ -110,7 +112,7 @@ NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys);
 std::string scores_text(const Problem& problem);
 std::string values_text(const Problem& problem);
 
-// The keys that the queries I meet, one block after the other:
+// The keys that the queries I meet, or others, one block after the other:
 //
 //   for (const KeyTiles& keys : KeyStream(machine, by, io, I)) { ... }
 //
@@ -137,7 +139,9 @@ class [[nodiscard]] KeyStream {
     Index which_ = 0;
   };
 
-  KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I);
+  KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
+      : KeyStream(machine, by, io, by.problem.keys(I)) {}
+  KeyStream(Machine& machine, const RowPlan& by, const Operands& io, const Ranges& keys);
   iterator begin() {
     advance();
     return iterator(this);
@@ -200,9 +204,9 @@ Window forward_row_window(const Signature& operand, const Problem& problem, cons
 using RowUnit = std::function<void(Machine& machine, const RowPlan& by, const Operands& io,
                                    Index unit, SlowMatrix* partials)>;
 
-// A kernel from what it does with one row block and what some of them cost; it sums into g, or
-// returns O and L. The caller names it and what it is given.
-Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost, Pass pass);
+// A kernel that sums into g, from what it does with one row block and what some of them cost. The
+// caller names it and what it is given.
+Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost);
 // The cost of all row blocks on one machine.
 CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost);
 

@@ -462,9 +462,17 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     return kernel.plan(problem, {request.M, request.prefetch}, request.objective);
   }
   Blocks blocks = kernel.blocks(problem, {request.M, request.prefetch}, request.objective);
+  const Fitting& fitting = kernel.fitting;
   for (const auto& [name, size] : request.blocks) {
-    if (name == kernel.fitting.optional_block && !blocks.contains(name)) {
-      blocks.add(name, size);
+    if (name == fitting.optional_block) {
+      if (const auto limit = fitting.optional_limit;
+          limit != nullptr && size > problem.shape.*limit) {
+        throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
+                                       request.said("--blocks"), name, size, problem.shape.*limit));
+      }
+      if (!blocks.contains(name)) {
+        blocks.add(name, size);
+      }
     }
     if (!blocks.contains(name)) {
       std::string names;

@@ -22,6 +22,7 @@ Chains chains_of(const Kernel& kernel, const Plan& plan) {
   };
   return {.g = number(kernel.numerics.chain),
           .rescales = number(kernel.numerics.rescales),
+          .key_groups = number(kernel.numerics.key_groups),
           .X_meets_keys = kernel.numerics.X_meets_keys,
           .Y_meets_rows = kernel.Y_meets_rows(plan.problem),
           .recentred_blocks = number(kernel.numerics.recentred_blocks)};
@@ -89,7 +90,9 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
     Chains chains = chains_of(kernel, plan);
     if (report.forward) {
       const Plan& forward = report.forward->plan;
-      chains.rescales = chains_of(find_kernel(forward.kernel), forward).rescales;
+      const Chains of_forward = chains_of(find_kernel(forward.kernel), forward);
+      chains.rescales = of_forward.rescales;
+      chains.key_groups = of_forward.key_groups;
     }
     Reference reference = evaluate(problem, chains);
     if (report.forward) {

@@ -318,6 +318,7 @@ bool has(std::span<const float> words, Index count) {
 // The softmax of one query row, besides f and a. The dev_ are the [] of the derivation.
 struct Row {
   double L = 0, dL = 0, dev_L = 0;
+  double reach = 0;                 // no score is larger, as computed
   double beta = 0, dev_b = 0;       // of b_i
   double dev_b_y = 0, dev_v_y = 0;  // of b_i and v by the errors of y
   double v = 0, dv = 0;
@@ -359,11 +360,13 @@ class Evaluation {
         n_(static_cast<double>(rows_)),
         m_(static_cast<double>(keys_)),
         d_(static_cast<double>(width_)),
+        merges_(chains.key_groups > 1),
+        sums_(m_ + (merges_ ? 3 : 0)),
         K_(std::min(chains.recentred_blocks, m_)),
         R_(K_ > 0 ? K_ - 1 : std::min(chains.rescales, m_ - 1)),
         chain_(std::max(chains.g, n_ + m_)),
         per_depth_(kLambda / std::sqrt(d_)),
-        per_sum_(independent((kExp * kExp + 1) * R_ + m_)),
+        per_sum_(independent((kExp * kExp + 1) * R_ + sums_)),
         given_(!input.O.empty()),
         backward_(!input.dO.empty()),
         X_meets_keys_(chains.X_meets_keys),
@@ -566,11 +569,14 @@ class Evaluation {
       l = std::accumulate(f, f + keys_, l);
       spread = reach - top;
       row.L = top + std::log(l);
-      const double same = kExp + kRescale * R_ + m_;
+      row.reach = reach;
+      const double same = kExp + kRescale * R_ + sums_;
       double grown = 0;
       for (Index j = 0; j < keys_; ++j) {
         f[j] /= l;
-        grown += f[j] * std::expm1(ds[j] + kU * (reach - s[j] + ds[j] + same));
+        grown +=
+            f[j] *
+            std::expm1(ds[j] + kU * (reach - s[j] + ds[j] + same + merge(row, s[j], ds[j]).all()));
       }
       const double lambda = std::log1p(grown);
       const double raw = lambda + kExp * kU * (std::log(l) + spread + lambda);
@@ -579,8 +585,29 @@ class Evaluation {
     }
     double* alpha = block.alpha[r];
     for (Index j = 0; j < keys_; ++j) {
-      alpha[j] = ds[j] + kU * (std::abs(s[j] - row.L) + ds[j] + spread + row.dL + kExp + 2);
+      alpha[j] = ds[j] + kU * (std::abs(s[j] - row.L) + ds[j] + spread + row.dL + kExp + 2 +
+                               merge(row, s[j], ds[j]).all());
     }
+  }
+
+  // What is wrong with the weight of one key's group, in units of U: by the rounding of L of the
+  // group, by its logarithm, and by the exponential of its difference to the largest.
+  struct Merge {
+    double L = 0, logarithm = 0, difference = 0, exponential = 0;
+    [[nodiscard]] double all() const { return L + logarithm + difference + exponential; }
+    [[nodiscard]] double squares() const {
+      return L * L + logarithm * logarithm + difference * difference + exponential * exponential;
+    }
+  };
+  [[nodiscard]] Merge merge(const Row& row, double s, double ds) const {
+    if (!merges_ || given_) {
+      return {};
+    }
+    const double log_m = std::log(m_);
+    return {.L = 1 + std::max(std::abs(s) + ds, std::abs(row.reach) + log_m),
+            .logarithm = kExp * log_m,
+            .difference = log_m,
+            .exponential = kExp};
   }
 
   // [a], [L] and [b] of one row. l^ as a sum of e^(s - mu) counts as in the bound.
@@ -593,8 +620,9 @@ class Evaluation {
     const double top = *std::max_element(s, s + keys_);
     double sum = 0;
     for (Index j = 0; j < keys_; ++j) {
-      sum += f[j] * growth(dev_s[j] + once * (top - s[j]));
-      dev_a[j] = growth(dev_s[j] + once * std::abs(s[j] - row.L) + exponentials);
+      const double merged = independent(merge(row, s[j], dev_s[j]).squares());
+      sum += f[j] * growth(dev_s[j] + once * (top - s[j]) + merged);
+      dev_a[j] = growth(dev_s[j] + once * std::abs(s[j] - row.L) + exponentials + merged);
     }
     if (!given_) {
       row.dev_L = sum + independent(kExp * kExp) + per_sum_ +
@@ -631,7 +659,7 @@ class Evaluation {
     Matrix off(f.rows, keys_), grown(f.rows, keys_), dev_off(f.rows, keys_);
     for (Index i = 0; i < f.rows; ++i) {
       for (Index j = 0; j < keys_; ++j) {
-        const double factor = std::expm1(block.alpha[i][j] + kU * (kRescale * R_ + m_));
+        const double factor = std::expm1(block.alpha[i][j] + kU * (kRescale * R_ + sums_));
         off[i][j] = f[i][j] * factor + kTiny;
         grown[i][j] = f[i][j] * (1 + factor);
         dev_off[i][j] = f[i][j] * (block.dev_a[i][j] + per_sum_) + kTiny;
@@ -653,7 +681,7 @@ class Evaluation {
     const Matrix& f = block.f;
     Matrix off(f.rows, keys_), common(f.rows, keys_), grown(f.rows, keys_);
     Matrix dev_common(f.rows, keys_);
-    const double chain = rho(R_ + m_ + 2);
+    const double chain = rho(R_ + sums_ + 2);
     for (Index i = 0; i < f.rows; ++i) {
       for (Index j = 0; j < keys_; ++j) {
         const double a = std::expm1(block.alpha[i][j] + kU * kExp * R_);
@@ -671,9 +699,9 @@ class Evaluation {
     const Matrix B = product(f, A3_);
     output.O = product(B, Y_);
     output.chain = plus(product(grown, abs_A3_), lost);
-    output.dev_chain = map(product(f, abs_A3_), [lost, times = independent(R_ + m_ + 2)](double x) {
-      return times * x + lost;
-    });
+    output.dev_chain =
+        map(product(f, abs_A3_),
+            [lost, times = independent(R_ + sums_ + 2)](double x) { return times * x + lost; });
     const Matrix B_off = plus(product(off, abs_A3_), lost);
     const auto multiplied = [&](double rounding) {
       const Matrix rounded =
@@ -1070,6 +1098,8 @@ class Evaluation {
   AttentionInput in_;
   Index rows_, keys_, width_;
   double n_, m_, d_;  // as the formulas have them
+  bool merges_;       // O and L of groups of keys
+  double sums_;       // m, and what a merge adds: the roundings of a term of a sum over keys
   double K_;          // 0 if not recentred
   double R_, chain_;
   double per_depth_;  // [x] of a sum of depth d, in units of its bound

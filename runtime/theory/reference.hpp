@@ -67,6 +67,9 @@ struct Chains {
   // The most rescales of a row's sum and accumulators: the number of key blocks less one, 0 if the
   // maximum is known first. m - 1 is always enough.
   double rescales = std::numeric_limits<double>::infinity();
+  // If more than 1, so many groups of keys each leave O and L, rounded to words, from which the
+  // row's are made. Rescales of the merge, one less, are in `rescales`.
+  double key_groups = 1;
   // X meets the keys, and S = A1 X is never formed: s = A1 (X A2^T).
   bool X_meets_keys = false;
   // Y meets the rows, and h = A3 Y is never formed: q = (dO Y^T) A3^T and O = (f A3) Y, or O from

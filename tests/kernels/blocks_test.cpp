@@ -159,6 +159,33 @@ TEST(Plan, OfAResidentKernelTakesTheFittingBlocksOfFewestWords) {
   EXPECT_GT(plans, 1000);
 }
 
+// For least time, keys come in groups where row blocks are few and keys many, which adds at most a
+// sixteenth to the words. For fewest words they never do.
+TEST(Plan, GroupsKeysWhereRowBlocksAreFew) {
+  constexpr Index M = 98304;
+  for (const char* const name : {"attention/rows", "forward/rows", "attention/rows-shared"}) {
+    const TestedKernel kernel = tested_kernel(name);
+    const auto groups = [&](const Shape& shape, Objective objective, Index prefetch = 1) {
+      const Blocks blocks = kernel.plan(shape, M, objective, prefetch).blocks;
+      return blocks.contains("groups") ? blocks["groups"] : 1;
+    };
+    for (const Shape& shape : {Shape{1, 65536, 128}, Shape{4, 65536, 128}, Shape{1, 8192, 64}}) {
+      EXPECT_GE(groups(shape, Objective::time), 4) << name;
+      const Plan plan = kernel.plan(shape, M, Objective::time);
+      Blocks one = plan.blocks;
+      one.set("groups", 1);
+      EXPECT_LE(16 * words_of(total(plan.phases)).value(),
+                17 * words_of(total(kernel.cost(shape, one))).value())
+          << to_string(plan);
+      EXPECT_EQ(groups(shape, Objective::words), 1) << name;
+      EXPECT_EQ(groups(shape, Objective::time, 2), 1) << name;
+    }
+    for (const Shape& shape : {Shape{4096, 65536, 128}, Shape{1, 500, 64}, Shape{1, 1, 1}}) {
+      EXPECT_EQ(groups(shape, Objective::time), 1) << name;
+    }
+  }
+}
+
 // What is kept or resident is read once, and changes no bit of the result but by the order in which
 // keys come.
 TEST(Plan, ThatKeepsColumnsOfA1GivesTheSameBits) {

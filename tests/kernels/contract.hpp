@@ -49,6 +49,20 @@ struct MovedWords {
   friend bool operator==(const MovedWords&, const MovedWords&) = default;
 };
 
+// The groups of keys in which rows pass them; and what these leave, in words of values and one for
+// each row, which is written and read.
+template <class N>
+N key_groups(const Shape& shape, const Blocks& blocks) {
+  return static_cast<N>(blocks.contains("groups") ? std::min(blocks["groups"], shape.m) : 1);
+}
+template <class N>
+MovedWords<N> left_by_groups(const Shape& shape, const Blocks& blocks) {
+  const N groups = key_groups<N>(shape, blocks);
+  const N words =
+      groups > 1 ? groups * static_cast<N>(shape.n) * (static_cast<N>(shape.dv) + 1) : N{0};
+  return {words, words};
+}
+
 template <class N>
 MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
                                     const Blocks& blocks) {
@@ -62,7 +76,9 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
   };
   const N key = kernel.ends_with("-shared") ? d : d + w;
   if (kernel == "attention/rows" || kernel == "attention/rows-shared") {
-    return {n * d + key * m * over(n, "Br"), n * w + n};
+    return MovedWords<N>{n * d * key_groups<N>(shape, blocks) + key * m * over(n, "Br"),
+                         n * w + n} +
+           left_by_groups<N>(shape, blocks);
   }
   if (kernel.starts_with("attention/rows-resident")) {
     const N resident = static_cast<N>(std::min(blocks["resident"], shape.m));
@@ -366,7 +382,10 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   }
   if (kernel == "forward/rows") {
     const N T = over(n, "Br");
-    return {n * d + 2 * m * d * T + 2 * d * d * T, n * d + n};
+    return MovedWords<N>{
+               (n * d + d * d * T) * key_groups<N>(shape, blocks) + 2 * m * d * T + d * d * T,
+               n * d + n} +
+           left_by_groups<N>(shape, blocks);
   }
   throw std::out_of_range("no contract is written down for this kernel");
 }
@@ -410,7 +429,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   const Index w = shape.dv;
   // c meets each word of Q, or of K where that stays, or each score.
   if (kernel == "attention/rows" || kernel == "attention/rows-resident") {
-    return n * d +
+    return n * d * key_groups<Index>(shape, blocks) +
            elementwise_by_contract("forward/" + std::string(kernel.substr(10)), of_values, blocks);
   }
   if (kernel == "attention/columns") {
@@ -451,8 +470,18 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   };
   // Each key block rescales d sums and the sum of exponentials of a row; at last both are divided.
   if (kernel.starts_with("forward/")) {
-    const Index T = key_blocks(kernel == "forward/flash" ? "core.Bc" : "Bc");
-    return 4 * scores + n * (T * (d + 3) + d + 2);
+    const Index G = kernel == "forward/rows" ? key_groups<Index>(shape, blocks) : 1;
+    if (G == 1) {
+      const Index T = key_blocks(kernel == "forward/flash" ? "core.Bc" : "Bc");
+      return 4 * scores + n * (T * (d + 3) + d + 2);
+    }
+    // Each of several groups, with its own key blocks, is divided by itself, rescales the row's
+    // sums, and is added with a weight.
+    Index T = 0;
+    for (Index g = 0; g < G; ++g) {
+      T += over(m / G + (g < m % G ? 1 : 0), "Bc");
+    }
+    return 4 * scores + n * (T * (d + 3) + G * (4 * d + 9) + d + 2);
   }
   // Partial sums of g are added from the second row block, or key block, on.
   const auto partial_sums = [&](Index extent, std::string_view block) {

@@ -149,6 +149,56 @@ TEST(EveryKernelsTotal, IsTheContracts) {
   }
 }
 
+// Groups of keys: besides, each leaves n (dv + 1) words, which are read, and reads its queries.
+TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
+  int kernels = 0;
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (!kernel.groups_keys()) {
+      continue;
+    }
+    ++kernels;
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{1, 61, 7}, Shape{13, 1, 5}, Shape{40, 90, 3},
+                               Shape{83, 71, 16, 5}, Shape{5, 200, 17}}) {
+      if (shape.dv != shape.d && !kernel.takes_dv()) {
+        continue;
+      }
+      const Index least = kernel.least_M(shape);
+      for (const Index M : {least, least + 100, 3 * least + 1000}) {
+        for (const Index groups : {Index{1}, Index{2}, Index{3}, Index{7}, shape.m, 2 * shape.m}) {
+          const Plan plan = kernel.in_groups(kernel.plan(shape, M), groups);
+          SCOPED_TRACE(to_string(plan));
+          const auto expected = moved_by_contract<Index>(kernel.name, shape, plan.blocks);
+          const TestProblem problem = make_problem(kernel, shape, 1, 3);
+          const Result result = run_kernel(kernel, plan, problem);
+          EXPECT_EQ(without_elementwise(result.phases), as_counted(plan.phases));
+          EXPECT_EQ(result.all.io, (IoCount{expected.reads, expected.writes}));
+          EXPECT_EQ(result.all.operations.elementwise,
+                    elementwise_by_contract(kernel.name, shape, plan.blocks));
+          const Verified verdict = verify(kernel, plan, problem, result.returned);
+          EXPECT_TRUE(verdict.ok) << verdict.text;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(kernels, 4);
+}
+
+// Scores of thousands, of which one group has the largest: the others weigh nothing, whatever their
+// L is rounded to.
+TEST(KeyGroups, MergeWhatDiffersByFarMoreThanAnExponentHolds) {
+  for (const char* const name : {"attention/rows", "forward/rows"}) {
+    const TestedKernel kernel = tested_kernel(name);
+    for (const double scale : {30, 300, 3000}) {
+      const Shape shape{3, 50, 6};
+      const Plan plan = kernel.in_groups(kernel.plan(shape, 2000), 7);
+      const TestProblem problem = make_problem(kernel, shape, 2, scale);
+      const Verified verdict =
+          verify(kernel, plan, problem, run_kernel(kernel, plan, problem).returned);
+      EXPECT_TRUE(verdict.ok) << name << " " << scale << ": " << verdict.text;
+    }
+  }
+}
+
 // Products, as the paper's time bounds count them.
 TEST(EveryKernelsFlops, AreItsProducts) {
   const Index n = 50;

@@ -80,6 +80,7 @@ void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random)
     EXPECT_LE(std::ssize(mask.keys(I)), mask.most_ranges());
     const Index from = random.any(0, m);
     const Mask last = mask.from_key(from);
+    EXPECT_EQ(from < m ? mask.among({from, m}) : last, last);
     EXPECT_EQ(last.keys(I), common(table.keys(I), {{from, m}}));
     EXPECT_EQ(last.pairs(I, {0, m}), mask.pairs(I, {from, m}));
   }

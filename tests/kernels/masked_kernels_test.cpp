@@ -140,7 +140,10 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
     const Objective objective = random.any(0, 2) == 0 ? Objective::time : Objective::words;
     SCOPED_TRACE("case " + std::to_string(k) + ", M = " + std::to_string(M) +
                  (objective == Objective::time ? ", for time" : ""));
-    const Plan plan = kernel.plan(shape, M, objective, prefetch);
+    Plan plan = kernel.plan(shape, M, objective, prefetch);
+    if (kernel.groups_keys() && random.any(0, 2) > 0) {  // of which a row may meet none
+      plan = kernel.in_groups(plan, random.any(1, shape.m));
+    }
     SCOPED_TRACE(to_string(plan));
     const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
     const Result result = run_kernel(kernel, plan, poisoned(problem, kernel));
@@ -163,9 +166,11 @@ TEST_P(MaskedKernel, AllPairsAreNoMask) {
     const Shape shape{random.any(1, 60), random.any(1, 60), random.any(1, 20)};
     const TestedKernel plain = tested_kernel(GetParam());
     const TestedKernel masked = with(GetParam(), Mask::all(shape.n, shape.m));
-    const Index M = plain.least_M(shape) + random.any(0, 2000);
-    const Plan plan = plain.plan(shape, M);
-    const Plan same = masked.plan(shape, M, plan.blocks);
+    Plan plan = plain.plan(shape, plain.least_M(shape) + random.any(0, 2000));
+    if (plain.groups_keys() && k % 2 == 0) {
+      plan = plain.in_groups(plan, random.any(1, shape.m));
+    }
+    const Plan same = masked.plan(shape, plan.M, plan.blocks);
     SCOPED_TRACE(to_string(plan));
     ASSERT_EQ(plan.phases.size(), same.phases.size());
     for (std::size_t phase = 0; phase < plan.phases.size(); ++phase) {

@@ -194,6 +194,7 @@ Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem&
   const Reference reference =
       evaluate(input, {.g = number(kernel.kernel->numerics.chain),
                        .rescales = number(kernel.kernel->numerics.rescales),
+                       .key_groups = number(kernel.kernel->numerics.key_groups),
                        .X_meets_keys = kernel.kernel->numerics.X_meets_keys,
                        .Y_meets_rows = kernel.kernel->Y_meets_rows(plan.problem),
                        .recentred_blocks = number(kernel.kernel->numerics.recentred_blocks)});

@@ -1,6 +1,7 @@
 #pragma once
 // Each kernel under each of its names, so that a test needs only a shape.
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -63,6 +64,18 @@ struct TestedKernel {
   }
   [[nodiscard]] std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) const {
     return kernel->formula.cost(problem(shape), blocks);
+  }
+  // Whether rows may pass their keys in groups; and the plan with so many of these, and the M that
+  // this takes.
+  [[nodiscard]] bool groups_keys() const { return kernel->numerics.key_groups != nullptr; }
+  [[nodiscard]] Plan in_groups(const Plan& plan, Index groups) const {
+    Blocks blocks = plan.blocks;
+    if (!blocks.contains("groups")) {
+      blocks.add("groups", groups);
+    }
+    blocks.set("groups", groups);
+    const Words peak = total(kernel->formula.cost(plan.problem, blocks)).peak;
+    return kernel->plan(plan.problem, std::max(plan.M, peak.value()), blocks);
   }
   [[nodiscard]] bool streams_keys() const { return kernel->streams_keys(); }
   [[nodiscard]] const std::optional<Split>& split() const { return kernel->schedule.split; }

@@ -347,6 +347,12 @@ TEST_F(KilledStore, GoesOnGroupByGroup) {
           {"dK", "dQ", "dV"});
 }
 
+// Each group of keys leaves O and L of its row blocks.
+TEST_F(KilledStore, GoesOnGroupOfKeysByGroupOfKeys) {
+  goes_on("run forward/rows --n 900 --m 700 --d 16 --M 4096 --mask window:300,0 --blocks groups=5",
+          {"L", "O"});
+}
+
 // Far more than it can do until a signal comes, in row blocks that take no time.
 const std::string kLong =
     "run forward/rows --n 200000 --m 20000 --d 16 --M 4096 --store file:st --resume";

@@ -182,21 +182,22 @@ struct Case {
 constexpr Case kCases[] = {
     {{150, 37, 11}, 40}, {{61, 53, 35}, 0}, {{5, 9, 3}, 0}, {{40, 23, 17}, 900}, {{1, 1, 1}, 10}};
 
+// A kernel, as it plans for fewest words; or with its keys, too, in groups.
+constexpr std::string_view kInGroups = " in groups";
+
 class Teams : public testing::TestWithParam<std::string> {
  protected:
-  const TestedKernel kernel_ = tested_kernel(GetParam());
+  static std::string name() { return GetParam().substr(0, GetParam().find(kInGroups)); }
+  const TestedKernel kernel_ = tested_kernel(name());
   [[nodiscard]] Plan plan_of(const Case& tested) const {
     const Index least = kernel_.least_M(tested.shape);
     return in_groups(kernel_, kernel_.plan(tested.shape, least + least * tested.spare / 100));
   }
-  // Where groups of rows are the units: in five of them.
+  // Where groups of rows are the units, or of keys are asked for: in five of them.
   static Plan in_groups(const TestedKernel& kernel, const Plan& plan) {
-    if (!plan.blocks.contains("groups")) {
-      return plan;
-    }
-    Blocks blocks = plan.blocks;
-    blocks.set("groups", 5);
-    return kernel.plan(plan.problem.shape, plan.M, blocks);
+    return plan.blocks.contains("groups") || GetParam().ends_with(kInGroups)
+               ? kernel.in_groups(plan, 5)
+               : plan;
   }
   [[nodiscard]] Index units_of(const Plan& plan) const { return kernel_.kernel->units(plan); }
 };
@@ -248,6 +249,25 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   }
   EXPECT_TRUE(fewer_blocks_than_workers);
   EXPECT_TRUE(more_blocks_than_workers);
+}
+
+// One query has one row block: with keys in groups each worker has a share of the keys, as large as
+// others have but for a group.
+TEST(Workers, ShareTheKeysOfOneQuery) {
+  const TestedKernel kernel = tested_kernel("attention/rows");
+  const Plan plan = kernel.plan({1, 65536, 128}, 98304, Objective::time);
+  ASSERT_TRUE(plan.blocks.contains("groups")) << to_string(plan);
+  const Index groups = plan.blocks["groups"];
+  EXPECT_GE(groups, 32);
+  const Words keys = plan.problem.key_words() * 65536;
+  for (const Index workers : {Index{1}, Index{2}, Index{7}, Index{32}}) {
+    const Team team{.workers = workers, .heads = 1};
+    for (Index worker = 0; worker < workers; ++worker) {
+      const PhaseCost all = total(cost_of_worker(kernel, plan, team, worker));
+      const auto share = static_cast<double>(all.reads.value()) / static_cast<double>(keys.value());
+      EXPECT_NEAR(share, 1 / static_cast<double>(workers), 1.1 / static_cast<double>(groups));
+    }
+  }
 }
 
 // Under masks, too, with row blocks dealt by their live pairs; and where some queries, or all, meet
@@ -453,8 +473,21 @@ TEST(Workers, TheseKernelsSplit) {
                 "backward/rows-shared", "backward/rows-onepass-shared"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(split_kernels()),
-                         [](const auto& tested) { return test_name(tested.param); });
+std::vector<std::string> teams() {
+  std::vector<std::string> names = split_kernels();
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (kernel.groups_keys()) {
+      names.push_back(std::string(kernel.name).append(kInGroups));
+    }
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Split, Teams, testing::ValuesIn(teams()), [](const auto& tested) {
+  std::string name = test_name(tested.param);
+  std::ranges::replace(name, ' ', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace redblue
