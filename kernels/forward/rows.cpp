@@ -35,6 +35,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   nest.loop(I, [&] {
     query_rows_nest(nest, by, I);
     nest.phase("core", [&] {
+      index_nest(nest, by.units().sum());
       nest.loop(J, {S, Z, maximum, sum}, [&] {
         nest.step("e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem),
                   key_tiles(problem, J));
@@ -97,11 +98,13 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
   return {
       query_rows_cost(by, of),
       // S beside the sums; A2_J and A3_J.
-      {.path = "core",
-       .reads = of.met * problem.key_words(),
-       .writes = 0,
-       .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest),
-       .flops = 2 * of.pairs * (Words(d) + dv)},
+      with_index(
+          {.path = "core",
+           .reads = of.met * problem.key_words(),
+           .writes = 0,
+           .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest) + of.index_live,
+           .flops = 2 * of.pairs * (Words(d) + dv)},
+          of),
       // Z with maximum and sum; then with some of Y and of O.
       {.path = "O",
        .reads = weighted ? Words(d) * d * of.units : 0,

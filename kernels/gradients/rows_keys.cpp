@@ -115,12 +115,14 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
   const Words r = of.largest;
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
-  return {.path = "dQ",
-          .reads = of.rows * (given ? d + 2 * dv + 1 : d + dv) + of.met * by.problem.key_words(),
-          .writes = of.rows * (d + (given ? 1 : 2)),
-          .peak = std::max(given ? r * (d + 2 * dv + 1) : Words(0),
-                           r * (d + dv) + sums + by.key_words(of.longest)),
-          .flops = 2 * of.pairs * ((products - 1) * d + dv)};
+  return with_index(
+      {.path = "dQ",
+       .reads = of.rows * (given ? d + 2 * dv + 1 : d + dv) + of.met * by.problem.key_words(),
+       .writes = of.rows * (d + (given ? 1 : 2)),
+       .peak = std::max(given ? r * (d + 2 * dv + 1) : Words(0),
+                        r * (d + dv) + sums + by.key_words(of.longest) + of.index_live),
+       .flops = 2 * of.pairs * ((products - 1) * d + dv)},
+      of);
 }
 
 Range all_row_blocks(const RowPlan& by) {
@@ -181,6 +183,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
     nest.loop(I, [&] {
       nest.read({Q, dO});
       if (start == Start::nothing) {
+        index_nest(nest, by.units().sum());
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
             mean("mean", I);
         nest.loop(J, {Q, dO, U, Z, maximum, sum, mean}, [&] {
@@ -194,6 +197,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
       }
       nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, dv}}, {v});
       nest.read({L});
+      index_nest(nest, by.units().sum());
       nest.loop(J, {Q, dO, L, v, dQ}, [&] {
         nest.step("p = exp(c Q_I K_J^T - L_I) (dO_I V_J^T - v_I); dQ_I += c p K_J",
                   key_tiles(problem, J));
@@ -213,7 +217,7 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   };
   const Blocks rows = objective == Objective::time ? fastest(problem, M, row_pass)
                                                    : fewest_words(problem, M, row_pass);
-  const KeyBlocks keys = fit_key_gradients(problem.shape, M, objective, AddsTo::dK_dV);
+  const KeyBlocks keys = fit_key_gradients(problem, M, objective, AddsTo::dK_dV);
   return {
       {"dQ.Br", rows["Br"]}, {"dQ.Bc", rows["Bc"]}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
 }

@@ -15,12 +15,14 @@
 namespace redblue {
 namespace {
 
-// K_J, V_J, dK_J, dV_J; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
-Words peak(const Shape& shape, Index r, Index c, AddsTo what) {
-  const Words d = shape.d;
-  const Words dv = shape.dv;
+// K_J, V_J, dK_J, dV_J; which queries pass; Q_I with dO_I and two tiles of scores, or later with
+// dQ_I and one.
+Words peak(const Problem& problem, Index r, Index c, AddsTo what) {
+  const Words d = problem.shape.d;
+  const Words dv = problem.shape.dv;
   const Words with_dQ = what == AddsTo::dQ_dK_dV ? r * d + Words(r) * c : Words(0);
-  return 2 * c * (d + dv) + r * d + std::max(r * dv + Words(2) * r * c, with_dQ);
+  return 2 * c * (d + dv) + problem.mask.index().live() + r * d +
+         std::max(r * dv + Words(2) * r * c, with_dQ);
 }
 
 // p_IJ, of f_IJ; and dV_J += f^T dO_I.
@@ -86,6 +88,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
     const Tile v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
     Tile dk = machine.initialize("dK", J.size(), x.dK.cols());    // dK_J (c, d)
     Tile dv = machine.initialize("dV", J.size(), x.dV.cols());    // dV_J (c, d)
+    Tile index = units.read_index(machine, J);
     for (const auto& [I, first] : passing(units, J, by.rows)) {
       const LivePairs live(problem, I, J);
       const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
@@ -103,6 +106,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
         add_to_dQ(machine, x, I, first, k_t, std::move(p));
       }
     }
+    index.reset();
     if (x.scale) {
       scale(dk, *x.scale);
     }
@@ -121,17 +125,19 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
   const Words again = !adds_to_dQ           ? Words(0)
                       : of.met.overflowed() ? of.met
                                             : Words(of.met.value() - problem.shape.n);
-  return {.path = std::move(path),
-          .reads = of.rows * (d + dv) + of.met * (d + dv + 2) + again * d,
-          .writes = of.rows * (d + dv) + (adds_to_dQ ? of.met * d : Words(0)),
-          .peak = peak(problem.shape, std::min(of.longest, by.rows), of.largest, what),
-          .flops = of.pairs * (4 * (d + dv) + (adds_to_dQ ? 2 * d : Words(0)))};
+  return with_index({.path = std::move(path),
+                     .reads = of.rows * (d + dv) + of.met * (d + dv + 2) + again * d,
+                     .writes = of.rows * (d + dv) + (adds_to_dQ ? of.met * d : Words(0)),
+                     .peak = peak(problem, std::min(of.longest, by.rows), of.largest, what),
+                     .flops = of.pairs * (4 * (d + dv) + (adds_to_dQ ? 2 * d : Words(0)))},
+                    of);
 }
 
 // The words depend on the keys alone.
-KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, AddsTo what) {
+KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, AddsTo what) {
   constexpr Index kBusyRows = 48;
-  const auto fits = [&](Index r, Index c) { return peak(shape, r, c, what) <= Words(M); };
+  const Shape& shape = problem.shape;
+  const auto fits = [&](Index r, Index c) { return peak(problem, r, c, what) <= Words(M); };
   if (objective == Objective::time) {
     Index r = std::min(shape.n, kBusyRows);
     while (r > 1 && !fits(r, std::min(shape.m, r))) {
@@ -171,6 +177,7 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
     if (scaled) {
       nest.step("K_J = c K_J");
     }
+    index_nest(nest, of);
     nest.loop(I, {K, V, dK, dV}, [&] {
       nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
       nest.step("dV_J += f^T dO_I; p = f (dO_I V_J^T - v_I)", {dO, v});

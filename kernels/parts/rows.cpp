@@ -102,7 +102,8 @@ PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of) {
 }
 
 KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
-    : blocks_(by.problem.keys(I), by.keys),
+    : index_(by.units().read_index(machine, I)),
+      blocks_(by.problem.keys(I), by.keys),
       a2_(machine, io.in(input_names(by.problem).keys).row_blocks(blocks_), Orientation::straight,
           by.prefetch) {
   if (by.problem.sharing == Sharing::none) {

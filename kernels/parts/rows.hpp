@@ -114,7 +114,8 @@ std::string values_text(const Problem& problem);
 //
 //   for (const KeyTiles& keys : KeyStream(machine, by, io, I)) { ... }
 //
-// The reads of all blocks that are to be there begin before one of them is waited for.
+// The reads of all blocks that are to be there begin before one of them is waited for. Which keys
+// these are is read first, where the mask is data, and lives as long.
 class [[nodiscard]] KeyStream {
  public:
   class iterator {
@@ -149,6 +150,7 @@ class [[nodiscard]] KeyStream {
   void advance();
   void drop();
 
+  Tile index_;
   Pieces blocks_;
   Stream a2_;
   std::optional<Stream> own_a3_;

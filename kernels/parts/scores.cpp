@@ -95,6 +95,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
     const StayingRows staying{
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     ScoreEpilogue::OfRows of = epilogue.enter(machine, I, columns, &staying);
+    Tile index = Units::of_queries(problem, by.rows).read_index(machine, I);
     const Pieces keys(problem.keys(I), by.cols);
     for (Index which = 0; which < keys.size(); ++which) {
       const Range J = keys[which];
@@ -121,6 +122,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
         used(s, I, J, of, I.begin);
       }
     }
+    index.reset();
     epilogue.leave(machine, of, I, columns);
   }
 }
@@ -156,6 +158,10 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
   } else {
     const Words slice = std::min(s, Words(by.piece)) * c;
     cost.peak = r * d + r * epilogue.columns + r * c + std::max(slice, used);
+  }
+  if (whole) {
+    cost.peak += met.index_live;
+    cost = with_index(std::move(cost), met);
   }
   return cost;
 }
@@ -231,6 +237,7 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const Problem& probl
     if (epilogue.row_reads > 0) {
       nest.read({row_reads});
     }
+    index_nest(nest, Units::of_queries(problem, by.rows).sum());
     nest.loop(J, staying, [&] {
       if (holds_B) {
         nest.read({b});
