@@ -218,8 +218,9 @@ Ranges in_blocks(const Ranges& ranges, Index extent, Index block) {
   return result;
 }
 
-Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs) {
+Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs, MaskIndex index) {
   const auto data = std::make_shared<Data>();
+  data->index = std::move(index);
   data->queries = queries;
   data->keys = keys;
   data->runs = fewest(std::move(runs));
@@ -250,6 +251,19 @@ Mask Mask::called(std::string spec) const {
     mask.data_ = nullptr;
   }
   return mask;
+}
+
+const MaskIndex& Mask::index() const {
+  static const MaskIndex none;
+  return full() ? none : data_->index;
+}
+
+Words Mask::index_words(Range queries) const {
+  if (index().is_pattern()) {
+    return words(
+        MaskIndex::pattern_words(sum_of_pairs(queries), size_of(keys(queries)), queries.size()));
+  }
+  return words(index().words(queries, queries.size()));
 }
 
 std::size_t Mask::index_of(Index query) const {
@@ -305,9 +319,13 @@ Words Mask::pairs(Range queries, Range keys) const {
   if (queries == Range{0, this->queries()} && keys == Range{0, this->keys()}) {
     return data_->pairs;
   }
+  return words(sum_of_pairs(queries, keys));
+}
+
+Wide Mask::sum_of_pairs(Range queries, Range keys) const {
   Wide sum = 0;
   each_run(queries, [&](const MaskRun& run, Range some) { sum += pairs_of(run, some, keys); });
-  return words(sum);
+  return sum;
 }
 
 Index Mask::most_ranges() const {

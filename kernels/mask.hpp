@@ -8,6 +8,9 @@
 // A mask is kept as runs of queries: in one run the live keys of query i are the same ranges
 // throughout, each end of which stays or moves with i. What a kernel asks is answered from the
 // runs, in sums that do not walk over queries. A value: copies share what they hold.
+//
+// A mask that is no formula is data, which a kernel reads: kernels/mask_index.hpp says how it is
+// kept. It is no part of what masks compare.
 
 #include <array>
 #include <cstdint>
@@ -19,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/mask_index.hpp"
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
@@ -68,7 +72,7 @@ struct BlockPattern {
   friend bool operator==(const BlockPattern&, const BlockPattern&) = default;
 };
 
-using Ranges = std::vector<Range>;  // apart from each other, and in their order
+// Apart from each other, and in their order.
 Index size_of(const Ranges& ranges);
 Ranges common(const Ranges& a, const Ranges& b);
 Ranges without(const Ranges& a, const Ranges& b);
@@ -80,7 +84,7 @@ class Mask {
   // All pairs, of any problem.
   Mask() = default;
   // Requires: runs that cut [0, queries), with keys in [0, keys).
-  Mask(Index queries, Index keys, std::vector<MaskRun> runs);
+  Mask(Index queries, Index keys, std::vector<MaskRun> runs, MaskIndex index = {});
   // The primitives, of n queries and m keys; none is full(), even if all pairs are live. Query i
   // is at key i + m - n.
   // Keys from i + m - n - left to i + m - n + right. Requires: neither is negative.
@@ -92,7 +96,8 @@ class Mask {
   // The queries `both` meet all keys, the keys `both` all queries; each by its own index.
   static Mask global(Index n, Index m, Range both);
   static Mask all(Index n, Index m);
-  // The pairs of blocks that are there.
+  // The pairs of blocks that are there, kept as blocks; or pair by pair.
+  static Mask layout(const BlockPattern& blocks);
   static Mask pattern(const BlockPattern& blocks);
   // Each query meets the keys of its own document, which has the queries from queries[k] and the
   // keys from keys[k] on, up to those of the next. Requires: as many of both, each from 0 to the
@@ -103,6 +108,10 @@ class Mask {
   [[nodiscard]] const std::string& spec() const { return spec_; }
 
   [[nodiscard]] bool full() const { return data_ == nullptr; }
+
+  // How it is kept; and the words that say which keys some queries meet. full(): none.
+  [[nodiscard]] const MaskIndex& index() const;
+  [[nodiscard]] Words index_words(Range queries) const;
 
   // Requires, of all that follow: a mask that is not full().
 
@@ -130,12 +139,13 @@ class Mask {
 
   // The queries are cut into groups of `size`, the last of which may be smaller. `keys` is the sum
   // over the groups of the keys that they meet, `longest` the longest range of keys of any, `most`
-  // the most keys of any, and `pairs` are those of all.
+  // the most keys of any, and `pairs` are those of all; `index` are the words that say so.
   struct Met {
     Words keys;
     Index longest = 0;
     Index most = 0;
     Words pairs;
+    Words index;
   };
   [[nodiscard]] Met met_by_groups(Range queries, Index size) const;
   // Of the same groups: the keys that one and the next both meet, but at most so many of each two.
@@ -189,6 +199,7 @@ class Mask {
     Words pairs;  // in all
     Ranges live;  // queries
     Ranges live_keys;
+    MaskIndex index;
     // Masks that are made of this one when they are first asked for: planners ask often, and
     // workers at the same time.
     struct View {
@@ -204,6 +215,10 @@ class Mask {
     mutable Known<std::shared_ptr<const Data>> among;  // by keys
   };
 
+  [[nodiscard]] Wide sum_of_pairs(Range queries, Range keys) const;
+  [[nodiscard]] Wide sum_of_pairs(Range queries) const {
+    return sum_of_pairs(queries, {0, keys()});
+  }
   template <class Visit>
   void each_run(Range queries, const Visit& visit) const;
   // Groups next to each other, all in one run; or one that is of several.

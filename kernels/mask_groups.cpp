@@ -72,6 +72,16 @@ Wide met_in_run(const MaskRun& run, Index first, Index size) {
   return keys;
 }
 
+// What `count` groups of `size` queries read of a pattern, where pairs and keys grow evenly: of two
+// lines the smaller is the second, less what that is above the first.
+Wide pattern_words(const Line& pairs, const Line& keys, Index size, Index count) {
+  const Line by_pairs{MaskIndex::by_pairs(pairs.first, keys.first),
+                      MaskIndex::by_pairs(pairs.step, keys.step)};
+  const Line by_bits{MaskIndex::by_bits(keys.first, size), MaskIndex::by_bits(keys.step, size)};
+  return count + by_bits.sum(0, count) +
+         smaller_sum({by_pairs.first - by_bits.first, by_pairs.step - by_bits.step}, 0, count);
+}
+
 }  // namespace
 
 // What was asked of groups before, or else is made. A planner asks of a size again and again.
@@ -112,7 +122,7 @@ void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
 
 Mask Mask::among(Range keys) const {
   Mask part;
-  part.data_ = known_of(data_->among, keys, 0, [&] {
+  part.data_ = known_of(data_->among, {keys.begin, keys.end, 0}, [&] {
     const MaskRun all{{0, queries()}, {{{keys.begin}, {keys.end}}}};
     return (*this & Mask(queries(), this->keys(), {all})).data_;
   });
@@ -128,13 +138,19 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
   Wide keys = 0;
   Index longest = 0;
   Index most = 0;
+  const bool is_pattern = data_->index.is_pattern();
+  Wide index = is_pattern ? 0 : data_->index.words(queries, size);
   each_stretch(queries, size, [&](const Stretch& stretch) {
     const Index first = stretch.first;
     const Index count = stretch.count;
     const Index last = first + (count - 1) * size;
     if (count == 1) {
-      const Ranges met = this->keys({first, std::min(first + size, queries.end)});
+      const Range group{first, std::min(first + size, queries.end)};
+      const Ranges met = this->keys(group);
       keys += size_of(met);
+      if (is_pattern) {
+        index += MaskIndex::pattern_words(sum_of_pairs(group), size_of(met), group.size());
+      }
       longest = std::max(longest, longest_of(met));
       most = std::max(most, size_of(met));
       return;
@@ -142,14 +158,21 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
     const auto met = [&](Index group) {
       return met_in_run(*stretch.run, first + group * size, size);
     };
-    keys += line_through(met, count).sum(0, count);
+    const Line met_keys = line_through(met, count);
+    keys += met_keys.sum(0, count);
+    if (is_pattern) {
+      const auto pairs = [&](Index group) {
+        return sum_of_pairs({first + group * size, first + (group + 1) * size});
+      };
+      index += pattern_words(line_through(pairs, count), met_keys, size, count);
+    }
     for (const Index group : {first, last}) {
       const Ranges of_group = this->keys({group, group + size});
       longest = std::max(longest, longest_of(of_group));
       most = std::max(most, size_of(of_group));
     }
   });
-  return {words(keys), longest, most, pairs(queries, {0, this->keys()})};
+  return {words(keys), longest, most, pairs(queries, {0, this->keys()}), words(index)};
 }
 
 Words Mask::sum_of_smaller(const std::vector<Part>& parts, Index most) {

@@ -87,7 +87,7 @@ Mask join(const Mask& a, const Mask& b, Join how) {
     x += x->queries.end == end ? 1 : 0;
     y += y->queries.end == end ? 1 : 0;
   }
-  return {a.queries(), a.keys(), std::move(runs)};
+  return {a.queries(), a.keys(), std::move(runs), a.index().with(b.index())};
 }
 
 // Keys between two edges, which may lie outside the problem.
@@ -137,7 +137,9 @@ Mask Mask::all(Index n, Index m) {
   return between(n, m, {0, false}, {m, false});
 }
 
-Mask Mask::pattern(const BlockPattern& blocks) {
+namespace {
+
+std::vector<MaskRun> runs_of(const BlockPattern& blocks) {
   std::vector<MaskRun> runs;
   const auto columns = blocks.columns.begin();
   for (std::size_t row = 0; row + 1 < blocks.offsets.size(); ++row) {
@@ -152,7 +154,17 @@ Mask Mask::pattern(const BlockPattern& blocks) {
       run.live.back().end.at = begin + blocks.block_cols;
     }
   }
-  return {blocks.rows, blocks.cols, std::move(runs)};
+  return runs;
+}
+
+}  // namespace
+
+Mask Mask::layout(const BlockPattern& blocks) {
+  return {blocks.rows, blocks.cols, runs_of(blocks), MaskIndex::layout(blocks)};
+}
+
+Mask Mask::pattern(const BlockPattern& blocks) {
+  return {blocks.rows, blocks.cols, runs_of(blocks), MaskIndex::pattern()};
 }
 
 Mask Mask::documents(const std::vector<Index>& queries, const std::vector<Index>& keys) {
@@ -165,7 +177,7 @@ Mask Mask::documents(const std::vector<Index>& queries, const std::vector<Index>
       }
     }
   }
-  return {queries.back(), keys.back(), std::move(runs)};
+  return {queries.back(), keys.back(), std::move(runs), MaskIndex::documents(queries, keys)};
 }
 
 Mask operator&(const Mask& a, const Mask& b) {

@@ -123,7 +123,7 @@ Mask Mask::from_key(Index key) const {
       return *this & Mask(queries(), keys(), {all});
     }
   }
-  return {queries(), keys(), std::move(runs)};
+  return {queries(), keys(), std::move(runs), index()};
 }
 
 template <class Make>
@@ -172,22 +172,13 @@ Mask Mask::made_transposed() const {
     }
   }
   moving.push_back(mask_of_corners(m, n, std::move(corners)));
-  return any_of(moving, 0, moving.size());
+  const Mask result = any_of(moving, 0, moving.size());
+  return index().live() == 0 ? result : Mask(m, n, result.runs(), index().transposed());
 }
 
 Mask Mask::made_compact() const {
   const Ranges& live_keys = this->live_keys();
-  std::vector<Index> before;  // live keys before each range, and in all
-  Index all = 0;
-  for (const Range range : live_keys) {
-    before.push_back(all);
-    all += range.size();
-  }
-  const auto number_of = [&](Index key) {  // among live keys; an end has that of the next
-    const auto range = std::ranges::upper_bound(live_keys, key, {}, &Range::begin) - 1;
-    return before[static_cast<std::size_t>(range - live_keys.begin())] + std::min(key, range->end) -
-           range->begin;
-  };
+  const NumbersWithin numbers(live_keys);
   std::vector<MaskRun> runs;
   Index first = 0;  // of the run, among live queries
   bool touch = false;
@@ -203,8 +194,8 @@ Mask Mask::made_compact() const {
     run.queries = {first, first + range.size()};
     for (const MaskSegment& segment : live) {
       const auto [begin, end] = segment.of(range.begin);
-      const MaskSegment own{moved(segment.begin, number_of(begin)),
-                            moved(segment.end, number_of(end))};
+      const MaskSegment own{moved(segment.begin, numbers.below(begin)),
+                            moved(segment.end, numbers.below(end))};
       // Where all keys between two ranges are dead, these are one.
       if (!run.live.empty() && run.live.back().end == own.begin) {
         run.live.back().end = own.end;
@@ -217,7 +208,8 @@ Mask Mask::made_compact() const {
     }
     first += range.size();
   }
-  const Mask apart(first, all, std::move(runs));
+  const Mask apart(first, numbers.size(), std::move(runs),
+                   index().compact(live_queries(), live_keys));
   return (touch ? apart | apart : apart).called("");  // one for the first query, or the last, alone
 }
 

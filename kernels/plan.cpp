@@ -40,6 +40,7 @@ PhaseCost total(const std::vector<PhaseCost>& phases) {
     sum.reads += phase.reads;
     sum.writes += phase.writes;
     sum.flops += phase.flops;
+    sum.index_reads += phase.index_reads;
     sum.peak = std::max(sum.peak, phase.peak);
   }
   return sum;

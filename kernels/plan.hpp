@@ -39,6 +39,14 @@ class Blocks {
 inline constexpr std::string_view kPrefetch = "prefetch";
 Index prefetch_of(const Blocks& blocks);
 
+// Groups in which queries, or keys, ask what they meet.
+struct Grouping {
+  bool of_keys = false;
+  Index size = 1;
+
+  friend bool operator==(const Grouping&, const Grouping&) = default;
+};
+
 // The closed form of one phase: words read and written, the most words live while it lasts,
 // and the flops of its matrix products.
 struct PhaseCost {
@@ -47,6 +55,10 @@ struct PhaseCost {
   Words writes;
   Words peak;
   Words flops;
+  // Those of `reads` that say which keys meet which queries, where the mask is data; and the groups
+  // for which a pattern is kept. kernels/units.hpp adds both.
+  Words index_reads = {};
+  std::vector<Grouping> groupings = {};
 };
 
 // The whole: sums of words and flops, the largest peak.

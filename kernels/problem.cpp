@@ -77,7 +77,8 @@ Problem Problem::with_stacked(Index heads) const {
       }
     }
   }
-  all.mask = Mask(all.shape.n, shape.m, std::move(runs)).called(mask.spec());
+  all.mask =
+      Mask(all.shape.n, shape.m, std::move(runs), mask.index().stacked(heads)).called(mask.spec());
   return all;
 }
 
@@ -94,7 +95,8 @@ Problem Problem::one_head() const {
       runs.push_back({common(run.queries, {0, one.shape.n}), run.live});
     }
   }
-  one.mask = Mask(one.shape.n, shape.m, std::move(runs)).called(mask.spec());
+  one.mask =
+      Mask(one.shape.n, shape.m, std::move(runs), mask.index().stacked(1)).called(mask.spec());
   return one;
 }
 

@@ -4,19 +4,27 @@
 #include <utility>
 
 #include "kernels/problem.hpp"
+#include "memsim/machine.hpp"
 
 namespace redblue {
 
-Units::Units(Mask mask, Index rows, Index others, Index step)
-    : BlockRanges(rows, step), mask_(std::move(mask)), rows_(rows), others_(others), step_(step) {}
+Units::Units(Mask mask, Index rows, Index others, Grouping by)
+    : BlockRanges(rows, by.size),
+      mask_(std::move(mask)),
+      rows_(rows),
+      others_(others),
+      step_(by.size),
+      of_keys_(by.of_keys) {}
 
 Units Units::of_queries(const Problem& problem, Index step) {
-  return {problem.mask, problem.shape.n, problem.shape.m, step};
+  return {problem.mask, problem.shape.n, problem.shape.m, {.of_keys = false, .size = step}};
 }
 
 Units Units::of_keys(const Problem& problem, Index step) {
-  return {problem.mask.full() ? Mask() : problem.mask.transposed(), problem.shape.m,
-          problem.shape.n, step};
+  return {problem.mask.full() ? Mask() : problem.mask.transposed(),
+          problem.shape.m,
+          problem.shape.n,
+          {.of_keys = true, .size = step}};
 }
 
 Units::Sum Units::sum(Range which) const {
@@ -38,6 +46,10 @@ Units::Sum Units::sum(Range which) const {
     sum.longest = met.longest;
     sum.most = met.most;
     sum.pairs = met.pairs;
+    sum.index = met.index;
+    sum.index_live = mask_.index().live();
+    sum.grouping = {.of_keys = of_keys_, .size = std::min(step_, rows_)};
+    sum.regrouped = mask_.index().is_pattern();
   }
   return sum;
 }
@@ -49,6 +61,10 @@ Units::Tiles Units::live_tiles(Index block) const {
   }
   const Mask::Tiles tiles = mask_.live_tiles(step_, block);
   return {tiles.queries, tiles.keys, tiles.words, tiles.most};
+}
+
+Tile Units::read_index(Machine& machine, Range rows) const {
+  return machine.read_indices(mask_.index_words(rows).value(), mask_.index().live());
 }
 
 Words Units::met_from(Index first, Range which) const {
@@ -82,6 +98,44 @@ Words all_pairs(const Mask& mask, Index rows, Index others) {
 Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others) {
   return mask.full() ? Words(others) * ceil_div(rows, block)
                      : mask.met_by_groups({0, rows}, block).keys;
+}
+
+PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes) {
+  cost.reads += of.index * passes;
+  cost.index_reads += of.index * passes;
+  if (of.regrouped) {
+    cost.groupings.push_back(of.grouping);
+  }
+  return cost;
+}
+
+void index_nest(NestWriter& nest, const Units::Sum& of) {
+  if (of.index_live > 0) {
+    nest.read({NestTile("index", of.index_live).of_words(of.index)});
+  }
+}
+
+std::optional<Regrouping> regrouping(const Plan& plan) {
+  if (!plan.problem.mask.index().is_pattern()) {
+    return std::nullopt;
+  }
+  std::vector<Grouping> all;
+  for (const PhaseCost& phase : plan.phases) {
+    for (const Grouping& grouping : phase.groupings) {
+      if (std::ranges::find(all, grouping) == all.end()) {
+        all.push_back(grouping);
+      }
+    }
+  }
+  const Problem one = plan.problem.one_head();
+  const Problem live = plan.problem.live_part();
+  Regrouping sum;
+  for (const auto& [of_keys, size] : all) {
+    sum.reads += one.pairs() + one.shape.n + 1;
+    sum.writes +=
+        (of_keys ? Units::of_keys(live, size) : Units::of_queries(live, size)).sum().index;
+  }
+  return sum;
 }
 
 }  // namespace redblue

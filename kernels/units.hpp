@@ -1,14 +1,26 @@
 #pragma once
 // The groups in which rows are worked on: the queries of a problem, `step` at a time, or its keys
-// where these stay; and what they meet under the problem's mask.
+// where these stay; and what they meet under the problem's mask. Where that is data, a pass over
+// what a group meets reads which these are (kernels/mask_index.hpp):
+//
+//   const Tile index = units.read_index(machine, I);     // before the pass, until its end
+//   with_index({.path = ..., .peak = ... + of.index_live}, of)    // in the formula
+//   index_nest(nest, of);                                          // in the loops
+//
+// Where the mask is a formula all three do nothing.
+
+#include <optional>
 
 #include "kernels/mask.hpp"
+#include "kernels/nest.hpp"
+#include "kernels/plan.hpp"
 #include "memsim/range.hpp"
+#include "memsim/tile.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
 
-struct Problem;
+class Machine;
 
 class Units : public BlockRanges {
  public:
@@ -35,12 +47,17 @@ class Units : public BlockRanges {
   [[nodiscard]] Tiles live_tiles(Index block) const;
 
   // Of some units: how many, their rows, and the most rows of one; the sum over them of what they
-  // meet, the longest range that one meets, and the most that one meets; and the live pairs.
+  // meet, the longest range that one meets, and the most that one meets; the live pairs; the words
+  // that a pass over all of it reads to know it, and those of them that live at a time.
   struct Sum {
     Index units = 0, rows = 0, largest = 0;
     Words met;
     Index longest = 0, most = 0;
     Words pairs;
+    Words index;
+    Index index_live = 0;
+    Grouping grouping = {};
+    bool regrouped = false;  // a pattern is kept for these groups
   };
   [[nodiscard]] Sum sum(Range which) const;
   [[nodiscard]] Sum sum() const { return sum({0, size()}); }
@@ -52,16 +69,32 @@ class Units : public BlockRanges {
   // What each unit and the next both meet, but at most so much of each two.
   [[nodiscard]] Words shared(Index most) const;
 
+  // What a pass over what some rows meet reads to know it.
+  [[nodiscard]] Tile read_index(Machine& machine, Range rows) const;
+
  private:
-  Units(Mask mask, Index rows, Index others, Index step);
+  Units(Mask mask, Index rows, Index others, Grouping by);
 
   Mask mask_;
   Index rows_, others_, step_;
+  bool of_keys_;
 };
 
 // Of rows and others of which some pairs live, as those of queries and keys; all, where the mask is
 // full(): their number, and the sum over blocks of rows of what each meets.
 Words all_pairs(const Mask& mask, Index rows, Index others);
 Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others);
+
+// The cost with that of so many passes over what units meet, but for its peak, which knows best
+// what lives beside it; and the line of a nest, inside the loop over the units.
+PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes = 1);
+void index_nest(NestWriter& nest, const Units::Sum& of);
+
+// A pattern is regrouped once for many calls, which does not count among their words: for each
+// grouping of a plan all pairs are read, as rows of keys, and what the groups read is written.
+struct Regrouping {
+  Words reads, writes;
+};
+std::optional<Regrouping> regrouping(const Plan& plan);
 
 }  // namespace redblue

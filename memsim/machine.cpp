@@ -13,6 +13,13 @@ std::string text(Index rows, Index cols) {
   return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
+// Indices that nobody asks for by their place: a caller knows them, and they count.
+class ListedIndices final : public Backing {
+ public:
+  void read(Range, Range, std::span<float>) const override {}
+  void write(Range, Range, std::span<const float>) override {}
+};
+
 }  // namespace
 
 Machine::Machine(Index M) : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {}
@@ -55,6 +62,18 @@ Tile Machine::read(const ConstBlock& block) {
 
 Tile Machine::read(const Transposed<ConstBlock>& block) {
   return read(block.of, Orientation::transposed);
+}
+
+Tile Machine::read_indices(Index words, Index live) {
+  if (words == 0) {
+    return {};
+  }
+  const SlowMatrix list =
+      SlowMatrix("index", words, 1, std::make_unique<ListedIndices>()).holding(Holds::indices);
+  Tile tile = charge(place(list.name(), live, 1), live, 1, list.holds());
+  std::fill_n(address(*tile.slot_), live, 0.0F);
+  count_read(tile, list.whole());
+  return tile;
 }
 
 Tile Machine::read(const ConstBlock& block, Orientation orientation) {

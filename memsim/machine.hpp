@@ -65,6 +65,11 @@ class Machine {
   [[nodiscard]] Tile read(const Transposed<ConstBlock>& block);
   void write(const Tile& tile, const Transposed<Block>& block);
 
+  // A list of indices that is read once, from its first word to its last: of the keys that some
+  // queries meet, say. `words` are counted; `live` of them are in fast memory at a time, as long as
+  // the tile lives, whose words mean nothing. Without words it is 0 x 0.
+  [[nodiscard]] Tile read_indices(Index words, Index live = 1);
+
   // Reads the blocks one after the other. Up to `depth` of them are in fast memory at a time, and
   // charged, so that a store may fetch ahead.
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);

@@ -10,7 +10,8 @@ namespace {
 void collect(const PhaseNode& node, std::vector<PhaseCounts>& into) {
   const bool own = node.io != IoCount{} || node.operations != Operations{};
   if (own || (node.children.empty() && node.parent != nullptr)) {
-    into.push_back({node.path(), node.io, node.operations, node.peak});
+    into.push_back(
+        {node.path(), node.io, node.operations, node.peak, node.kinds[Holds::indices].io});
   }
   for (const auto& child : node.children) {
     collect(*child, into);
@@ -30,6 +31,7 @@ PhaseCounts& PhaseCounts::operator+=(const PhaseCounts& other) {
   io += other.io;
   operations += other.operations;
   peak = std::max(peak, other.peak);
+  indices += other.indices;
   return *this;
 }
 
@@ -40,7 +42,7 @@ std::vector<PhaseCounts> leaves(const PhaseNode& root) {
 }
 
 PhaseCounts total(const PhaseNode& root) {
-  PhaseCounts sum{"", root.io, root.operations, root.peak};
+  PhaseCounts sum{"", root.io, root.operations, root.peak, root.kinds[Holds::indices].io};
   for (const auto& child : root.children) {
     sum += total(*child);
   }

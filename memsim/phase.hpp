@@ -36,6 +36,7 @@ struct PhaseCounts {
   IoCount io;
   Operations operations;
   Index peak = 0;
+  IoCount indices = {};  // those words of `io` that are indices
 
   // Sums words and operations and takes the larger peak. The path stays.
   PhaseCounts& operator+=(const PhaseCounts& other);

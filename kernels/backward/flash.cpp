@@ -157,7 +157,7 @@ Blocks fit(const Problem& problem, Index M) {
   const Index width = problem.shape.dv;
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
-  const auto [Br, Bc] = fit_key_gradients(problem.shape, M, Objective::words, core_sums(problem));
+  const auto [Br, Bc] = fit_key_gradients(problem, M, Objective::words, core_sums(problem));
   if (problem.inputs == Inputs::plain) {
     return {{"v.Br", v}, {"core.Br", Br}, {"core.Bc", Bc}};
   }

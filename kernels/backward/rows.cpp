@@ -49,6 +49,9 @@ void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& fi
     nest.phase("core", [&] {
       if (start == Start::given) {
         nest.read({L});
+      }
+      index_nest(nest, by.units().sum());
+      if (start == Start::given) {
         nest.loop(J, {kept, S, G, L, v, W}, [&] {
           nest.step(
               "p = exp(S_I A2_J^T - L_I) (G_I " + values_text(problem) + "^T - v_I); W_I += p A2_J",
@@ -125,11 +128,12 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
       rows_times_cost("S", by, of),
       G,
       // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
-      {.path = "core",
-       .reads = (given ? of.rows : 0) + of.met * problem.key_words(),
-       .writes = 0,
-       .peak = 2 * r * d + kept + sums + by.key_words(of.longest),
-       .flops = 2 * products * of.pairs * d},
+      with_index({.path = "core",
+                  .reads = (given ? of.rows : 0) + of.met * problem.key_words(),
+                  .writes = 0,
+                  .peak = 2 * r * d + kept + sums + by.key_words(of.longest) + of.index_live,
+                  .flops = 2 * products * of.pairs * d},
+                 of),
       add_gradient_cost(by, units, partials),
   };
 }

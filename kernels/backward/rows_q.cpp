@@ -96,6 +96,7 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMat
           Tile s_t) {
   const Tile l = machine.read(io.in("L").row_block(I));
   Tile W = machine.initialize("W", I.size(), by.problem.shape.d);
+  const Tile index = by.units().read_index(machine, I);
   const Pieces keys(by.problem.keys(I), by.keys);
   for (Index which = 0; which < keys.size(); ++which) {
     const Tile a2 = machine.read(io.in("A2").row_block(keys[which]));
@@ -121,6 +122,7 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
   Tile Z = machine.initialize("Z", I.size(), d);
   OnlineSoftmax softmax(machine, I.size());
   RunningMean mean(machine, I.size());
+  const Tile index = by.units().read_index(machine, I);
   const Pieces keys(by.problem.keys(I), by.keys);
   for (Index which = 0; which < keys.size(); ++which) {
     const Tile a2 = machine.read(io.in("A2").row_block(keys[which]));
@@ -188,7 +190,8 @@ RowPlan row_plan(const Problem& problem, const Blocks& blocks) {
 void plan_core(const Problem& problem, Index M, Objective objective, CorePeak peak,
                Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
-  const auto fits = [&, d = d](Index r, Index c) { return peak(d, r, c) <= Words(M); };
+  const Words index = problem.mask.index().live();
+  const auto fits = [&, d = d](Index r, Index c) { return peak(d, r, c) + index <= Words(M); };
   Index keys = objective == Objective::time ? std::min<Index>(m, 48) : 1;
   while (keys > 1 && Words(keys) * d * 4 > Words(M)) {
     keys /= 2;
@@ -205,11 +208,13 @@ void plan_core(const Problem& problem, Index M, Objective objective, CorePeak pe
 PhaseCost core_cost(const RowPlan& by, const Core& core) {
   const auto [n, m, d] = by.problem.shape;
   const Units::Sum of = by.units().sum();
-  return {.path = "W",
-          .reads = of.met * d + of.pairs + Words(n) * core.row_reads,
-          .writes = Words(n) * d,
-          .peak = core.peak(d, std::min(n, by.rows), std::min(m, by.keys)),
-          .flops = 2 * core.products * of.pairs * d};
+  return with_index(
+      {.path = "W",
+       .reads = of.met * d + of.pairs + Words(n) * core.row_reads,
+       .writes = Words(n) * d,
+       .peak = core.peak(d, std::min(n, by.rows), std::min(m, by.keys)) + of.index_live,
+       .flops = 2 * core.products * of.pairs * d},
+      of);
 }
 
 bool stores_v(const Problem& problem, const Blocks& blocks) {
@@ -282,6 +287,7 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
       }
       const NestWriter::Tiles stays =
           given ? NestWriter::Tiles{S, W, L} : NestWriter::Tiles{S, U, Z, maximum, sum, mean};
+      index_nest(nest, by.units().sum());
       nest.loop(J, stays, [&] {
         nest.read({A2});
         nest.loop(P, {A2}, [&] {

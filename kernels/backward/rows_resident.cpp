@@ -127,11 +127,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "S", .reads = nd, .writes = 0, .peak = stays + 2 * r * d, .flops = 2 * nd * d},
       {.path = "G", .reads = nd, .writes = 0, .peak = stays + r * (k + 3 * d), .flops = 2 * nd * d},
       // A1, S and G beside the sums; A2_J and A3_J of the keys that pass.
-      {.path = "core",
-       .reads = by.passing_keys() * problem.key_words(),
-       .writes = 0,
-       .peak = stays + r * (k + 2 * d) + GradientSums::words(by, r) + by.block_words(),
-       .flops = 8 * of.pairs * d},
+      with_index({.path = "core",
+                  .reads = by.passing_keys() * problem.key_words(),
+                  .writes = 0,
+                  .peak = stays + r * (k + 2 * d) + GradientSums::words(by, r) + by.block_words() +
+                          of.index_live,
+                  .flops = 8 * of.pairs * d},
+                 of),
       // W and what is there of A1.
       {.path = "g",
        .reads = Words(of.rows) * (d - k),

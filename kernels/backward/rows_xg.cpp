@@ -60,6 +60,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     row_gradients_nest(nest, by, I, {});
     nest.phase("core", [&] {
       nest.read({A1, L});
+      index_nest(nest, of);
       nest.loop(staying, {A1, G, L, v}, [&] { nest.step(text); });
       nest.loop(passing, {A1, G, L, v}, [&] { nest.step(text, key_tiles(problem, passing)); });
     });
@@ -132,6 +133,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
     }
     multiply_add(a2, t, gradient_t);
   };
+  const Tile index = by.units().read_index(machine, I);
   for (const TransposedKeys& of_J : resident) {
     meet(of_J);
   }
@@ -187,12 +189,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
       G,
       // X and g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
-      {.path = "core",
-       .reads = Words(of.rows) * d + of.rows + key * by.units().met_from(resident),
-       .writes = 0,
-       .peak =
-           stays + 2 * r * d + 2 * r + key * std::min(by.keys, longest) + 2 * c * d + 2 * c * strip,
-       .flops = 6 * of.pairs * d + 4 * of.met * dd},
+      with_index({.path = "core",
+                  .reads = Words(of.rows) * d + of.rows + key * by.units().met_from(resident),
+                  .writes = 0,
+                  .peak = stays + 2 * r * d + 2 * r + key * std::min(by.keys, longest) + 2 * c * d +
+                          2 * c * strip + of.index_live,
+                  .flops = 6 * of.pairs * d + 4 * of.met * dd},
+                 of),
       {.path = "g", .reads = 0, .writes = dd, .peak = dd, .flops = 0},
   };
 }

@@ -44,7 +44,7 @@ ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Ra
                      const Ranges& keys_met, Tile s_t) {
   const Phase phase(machine, "core");
   ValueSums sums(machine, by, I.size());
-  for (const KeyTiles& keys : KeyStream(machine, by, io, keys_met)) {
+  for (const KeyTiles& keys : KeyStream(machine, by, io, I, keys_met)) {
     sums.add(keys, I, s_t);
   }
   return sums.take();
@@ -88,7 +88,8 @@ void rows_part(Machine& machine, const Plan& plan, const Operands& io, Range uni
     const Index group = grouped.group(unit);
     Tile s_t = query_rows(machine, by, io, I);
     const Ranges keys = common(by.problem.keys(I), {grouped.keys(group)});
-    ValueSums::Sums sums = core(machine, by, io, I, keys, std::move(s_t));
+    const RowPlan of_group = grouped.of_group(group);
+    ValueSums::Sums sums = core(machine, of_group, io, I, keys, std::move(s_t));
     if (grouped.merges()) {
       leave(machine, io, grouped.left(group, I), std::move(sums));
     } else {
@@ -118,11 +119,13 @@ std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, R
   std::vector<PhaseCost> phases = {
       query_rows_cost(by, of),
       // S beside the sums; A2_J and A3_J.
-      {.path = "core",
-       .reads = of.met * problem.key_words(),
-       .writes = grouped.merges() ? of.rows * (dv + 1) : Words(0),
-       .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, sum.keys),
-       .flops = 2 * of.pairs * (d + dv)}};
+      with_index({.path = "core",
+                  .reads = of.met * problem.key_words(),
+                  .writes = grouped.merges() ? of.rows * (dv + 1) : Words(0),
+                  .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, sum.keys) +
+                          of.index_live,
+                  .flops = 2 * of.pairs * (d + dv)},
+                 of)};
   if (!grouped.merges()) {
     phases.push_back(finish_cost(by, of));
   }
@@ -249,7 +252,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     const NestLoop J = key_loop(by, I);
     nest.loop(I, [&] {
       query_rows_nest(nest, by, I);
-      nest.phase("core", [&] { pass(J, key_tiles(problem, J)); });
+      nest.phase("core", [&] {
+        index_nest(nest, by.units().sum());
+        pass(J, key_tiles(problem, J));
+      });
       nest.phase("O", finish);
     });
     return nest.lines();
@@ -265,6 +271,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.loop(I, [&] {
       query_rows_nest(nest, by, I);
       nest.phase("core", [&] {
+        index_nest(nest, met);
         pass(J, keys);
         nest.step("O_I of G = Z_I / sum_I; L_I of G = max_I + log(sum_I)", {}, {O, L});
       });

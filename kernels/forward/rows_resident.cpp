@@ -113,11 +113,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
        .peak = stays + (weighted ? 2 : 1) * r * d,
        .flops = weighted ? 2 * rd * d : 0},
       // S beside the sums; A2_J and A3_J of the keys that pass.
-      {.path = "core",
-       .reads = by.passing_keys() * problem.key_words(),
-       .writes = 0,
-       .peak = stays + r * d + ValueSums::words(by, r) + by.block_words(),
-       .flops = 2 * of.pairs * (Words(d) + dv)},
+      with_index(
+          {.path = "core",
+           .reads = by.passing_keys() * problem.key_words(),
+           .writes = 0,
+           .peak = stays + r * d + ValueSums::words(by, r) + by.block_words() + of.index_live,
+           .flops = 2 * of.pairs * (Words(d) + dv)},
+          of),
       // Z with maximum and sum; then with O.
       {.path = "O",
        .reads = 0,

@@ -141,12 +141,14 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
   }
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
-  return {.path = "dQ",
-          .reads = of.rows * (given ? d + 2 * dv + 1 : d + dv) + of.met * by.problem.key_words(),
-          .writes = of.rows * (d + (given ? 1 : 2)),
-          .peak = std::max(given ? r * (d + 2 * dv + 1) : Words(0),
-                           r * (d + dv) + sums + by.key_words(of.longest)),
-          .flops = 2 * of.pairs * ((products - 1) * d + dv)};
+  return with_index(
+      {.path = "dQ",
+       .reads = of.rows * (given ? d + 2 * dv + 1 : d + dv) + of.met * by.problem.key_words(),
+       .writes = of.rows * (d + (given ? 1 : 2)),
+       .peak = std::max(given ? r * (d + 2 * dv + 1) : Words(0),
+                        r * (d + dv) + sums + by.key_words(of.longest) + of.index_live),
+       .flops = 2 * of.pairs * ((products - 1) * d + dv)},
+      of);
 }
 
 // Of the first pass, where what it makes is wanted.
@@ -174,12 +176,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
 SplitStage row_stage(Start start) {
   return {.units = [](const Problem& problem,
                       const Blocks& blocks) { return row_units(row_plan(problem, blocks)).end; },
-          .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                          SlowMatrix*) {
-            if (units.size() > 0) {
-              row_part(machine, plan, io, start, units);
-            }
-          },
+          .part =
+              [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                      SlowMatrix*) {
+                if (units.size() > 0) {
+                  row_part(machine, plan, io, start, units);
+                }
+              },
           .part_cost = [start](const Problem& problem, const Blocks& blocks, Range units,
                                bool) -> std::vector<PhaseCost> {
             return {row_pass_cost(row_plan(problem, blocks), start, units)};
@@ -225,6 +228,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
       }
       nest.read({Q, dO});
       if (start == Start::nothing) {
+        index_nest(nest, by.units().sum());
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
             mean("mean", I);
         nest.loop(J, {Q, dO, U, Z, maximum, sum, mean}, [&] {
@@ -238,6 +242,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
       }
       nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, dv}}, {v});
       nest.read({L});
+      index_nest(nest, by.units().sum());
       nest.loop(J, {Q, dO, L, v, dQ}, [&] {
         nest.step("p = exp(c Q_I K_J^T - L_I) (dO_I V_J^T - v_I); dQ_I += c p K_J",
                   key_tiles(problem, J));
@@ -262,7 +267,7 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   };
   const Blocks rows = objective == Objective::time ? fastest(problem, M, row_pass)
                                                    : fewest_words(problem, M, row_pass);
-  const KeyBlocks keys = fit_key_gradients(problem.shape, M, objective, key_sums(problem));
+  const KeyBlocks keys = fit_key_gradients(problem, M, objective, key_sums(problem));
   return {
       {"dQ.Br", rows["Br"]}, {"dQ.Bc", rows["Bc"]}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
 }

@@ -136,6 +136,7 @@ ScoreRows score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& i
   const BlockRanges strips = blocks(I.size(), kStrip);
   Tile e_t = machine.initialize("e", met, I.size(), kUnset, Holds::scores);
   Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
+  Tile index = by.row_blocks.read_index(machine, I);
   for (const KeyPiece& piece : pieces) {
     const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
     for (const Range S : strips) {
@@ -148,10 +149,12 @@ ScoreRows score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& i
       }
     }
   }
+  index.reset();
   Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
   Tile q_t = machine.initialize("q", met, I.size(), kUnset, Holds::scores);
   Tile sum = machine.initialize("sum", I.size());
   Tile v = machine.initialize("v", I.size());
+  index = by.row_blocks.read_index(machine, I);
   for (const KeyPiece& piece : pieces) {
     const KeyRows values(machine, group.V, io.in("V"), piece.J, by.kept);
     for (const Range S : strips) {
@@ -168,6 +171,7 @@ ScoreRows score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& i
       exponentiate(transposed(of_e), maximum.part(S), sum.part(S), transposed(of_q), v.part(S));
     }
   }
+  index.reset();
   divide_rows(v, sum, v);
   return {std::move(e_t), std::move(q_t), std::move(sum), std::move(v), std::move(do_t)};
 }
@@ -210,6 +214,7 @@ void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, Gro
   const Tile queries = divided(machine, "Q", std::move(queries_t), sum);  // c Q_I / sum (r, d)
   const Tile dO = divided(machine, "dO", std::move(scores.do_t), sum);    // dO_I / sum (r, dv)
   Tile dQ = machine.initialize("dQ", I.size(), by.problem.shape.d);
+  Tile index = by.row_blocks.read_index(machine, I);
   for (const KeyPiece& piece : pieces) {
     const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
     for (const Range S : blocks(I.size(), kStrip)) {
@@ -220,6 +225,7 @@ void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, Gro
     add_to_sums(machine, by, group, piece, group.dK, group.all_dK, q_t, queries);
     add_to_sums(machine, by, group, piece, group.dV, group.all_dV, e_t, dO);
   }
+  index.reset();
   divide_rows(dQ, sum, dQ);
   scale(dQ, c);
   machine.write(dQ, io.out("dQ").row_block(I));
@@ -287,16 +293,18 @@ Words core_peak(const ScoreRowPlan& by) {
   const Index m = by.problem.shape.m;
   const Words d = by.problem.shape.d, dv = by.problem.shape.dv;
   const Words r = by.rows, c = std::min(by.keys, m - by.kept);
-  const Words scores = r * by.row_blocks.sum().most;
+  const Units::Sum of = by.row_blocks.sum();
+  const Words scores = r * of.most;
+  const Words index = of.index_live;
   return 2 * (d + dv) * by.kept +
          std::max({// Q_I, e and the maximum; K_J
-                   r * d + scores + r + c * d,
+                   r * d + scores + r + c * d + index,
                    // Q_I, dO_I, e and q with maximum, sum and v; V_J
-                   r * (d + dv) + 2 * scores + 3 * r + c * dv,
+                   r * (d + dv) + 2 * scores + 3 * r + c * dv + index,
                    // Q_I and dO_I, one of them twice
                    r * (d + dv + std::max(d, dv)) + 2 * scores + 2 * r,
                    // Q_I, dO_I and dQ_I, p and e with sum and v; K_J, and dK_J or dV_J
-                   r * (2 * d + dv) + 2 * scores + 2 * r + c * (d + std::max(d, dv))});
+                   r * (2 * d + dv) + 2 * scores + 2 * r + c * (d + std::max(d, dv)) + index});
 }
 
 PhaseCost core_cost(const Problem& problem, const Blocks& blocks, Range groups) {
@@ -311,12 +319,14 @@ PhaseCost core_cost(const Problem& problem, const Blocks& blocks, Range groups) 
   const Words passing = by.row_blocks.met_from(by.kept, of_blocks);
   const Words first = Words(problem.shape.m - by.kept) * G;  // each key of each group
   const Words again = passing.overflowed() ? passing : Words(passing.value() - first.value());
-  return {.path = "core",
-          .reads = of.rows * (d + dv) + by.kept * (d + dv) * G + passing * (2 * d + dv) +
-                   again * (d + dv),
-          .writes = of.rows * d + (by.kept * Words(G) + passing) * (d + dv),
-          .peak = G > 0 ? core_peak(by) : Words(0),
-          .flops = 2 * of.pairs * (3 * d + 2 * dv)};
+  constexpr Index kPasses = 3;  // K, V, and K with what is added to
+  return with_index({.path = "core",
+                     .reads = of.rows * (d + dv) + by.kept * (d + dv) * G + passing * (2 * d + dv) +
+                              again * (d + dv),
+                     .writes = of.rows * d + (by.kept * Words(G) + passing) * (d + dv),
+                     .peak = G > 0 ? core_peak(by) : Words(0),
+                     .flops = 2 * of.pairs * (3 * d + 2 * dv)},
+                    of, kPasses);
 }
 
 PhaseCost sum_cost(const Problem& problem, const Blocks& blocks, Range units) {
@@ -393,6 +403,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   nest.phase("core", [&] {
     const auto keys = [&](const NestWriter::Tiles& stays, const std::string& text,
                           const NestWriter::Tiles& reads, const NestWriter::Tiles& writes) {
+      index_nest(nest, met);
       nest.loop(kept, stays, [&] { nest.step(text); });
       nest.loop(passing, stays, [&] { nest.step(text, reads, writes); });
     };

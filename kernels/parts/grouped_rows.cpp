@@ -30,6 +30,12 @@ void GroupedRows::add(Range of_groups, Range of_rows, Units::Sum& sum) const {
     sum.longest = std::max(sum.longest, more.longest);
     sum.most = std::max(sum.most, more.most);
     sum.pairs += more.pairs;
+    sum.index += more.index;
+    sum.index_live = std::max(sum.index_live, more.index_live);
+    if (more.regrouped) {
+      sum.regrouped = true;
+      sum.grouping = more.grouping;
+    }
   };
   if (by.problem.mask.full() && of_groups.size() > 0) {  // all at once: only their keys differ
     Units::Sum all = row_blocks.sum(of_rows);
@@ -43,9 +49,7 @@ void GroupedRows::add(Range of_groups, Range of_rows, Units::Sum& sum) const {
     return;
   }
   for (Index group = of_groups.begin; group < of_groups.end; ++group) {
-    Problem among = by.problem;
-    among.mask = merges() ? among.mask.among(keys(group)) : among.mask;
-    add(Units::of_queries(among, by.rows).sum(of_rows));
+    add(of_group(group).units().sum(of_rows));
   }
 }
 

@@ -34,6 +34,14 @@ struct GroupedRows {
     const Index first = group * by.problem.shape.n;
     return {first + I.begin, first + I.end};
   }
+  // The plan in which pairs of other groups are dead: without a mask, the same.
+  [[nodiscard]] RowPlan of_group(Index group) const {
+    RowPlan plan = by;
+    if (merges() && !plan.problem.mask.full()) {
+      plan.problem.mask = plan.problem.mask.among(keys(group));
+    }
+    return plan;
+  }
   // The sum over some units; and the most keys of a group among them.
   struct Sum {
     Units::Sum of;

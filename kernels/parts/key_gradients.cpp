@@ -21,12 +21,12 @@ Words key_words(const Shape& shape, KeySums sums) {
          Words(shape.dv) * ((sums.needs_p() ? 1 : 0) + (sums.dV ? 1 : 0));
 }
 
-// Keys; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
-Words peak(const Shape& shape, Index r, Index c, KeySums sums) {
-  const Words d = shape.d;
-  const Words dv = shape.dv;
+// Keys; which queries pass; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
+Words peak(const Problem& problem, Index r, Index c, KeySums sums) {
+  const Words d = problem.shape.d;
+  const Words dv = problem.shape.dv;
   const Words with_dQ = sums.dQ ? r * d + Words(r) * c : Words(0);
-  return c * key_words(shape, sums) + r * d +
+  return c * key_words(problem.shape, sums) + problem.mask.index().live() + r * d +
          std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
@@ -108,6 +108,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
     if (x.dV != nullptr) {
       dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
     }
+    Tile index = units.read_index(machine, J);
     for (const auto& [I, first] : passing(units, J, by.rows)) {
       const LivePairs live(problem, I, J);
       const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
@@ -127,6 +128,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
         add_to_dQ(machine, x, I, first, k_t, std::move(p));
       }
     }
+    index.reset();
     if (x.dK != nullptr) {
       if (x.scale) {
         scale(dk, *x.scale);
@@ -149,20 +151,22 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
   const Words again = !sums.dQ              ? Words(0)
                       : of.met.overflowed() ? of.met
                                             : Words(of.met.value() - problem.shape.n);
-  return {.path = std::move(path),
-          .reads = of.rows * (d + (needs_p ? dv : Words(0))) +
-                   of.met * (d + dv + (needs_p ? 2 : 1)) + again * d,
-          .writes = of.rows * ((sums.dK ? d : Words(0)) + (sums.dV ? dv : Words(0))) +
-                    (sums.dQ ? of.met * d : Words(0)),
-          .peak = peak(problem.shape, std::min(of.longest, by.rows), of.largest, sums),
-          .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
-                               2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))};
+  return with_index({.path = std::move(path),
+                     .reads = of.rows * (d + (needs_p ? dv : Words(0))) +
+                              of.met * (d + dv + (needs_p ? 2 : 1)) + again * d,
+                     .writes = of.rows * ((sums.dK ? d : Words(0)) + (sums.dV ? dv : Words(0))) +
+                               (sums.dQ ? of.met * d : Words(0)),
+                     .peak = peak(problem, std::min(of.longest, by.rows), of.largest, sums),
+                     .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
+                                          2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))},
+                    of);
 }
 
 // The words depend on the keys alone.
-KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, KeySums sums) {
+KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums sums) {
   constexpr Index kBusyRows = 48;
-  const auto fits = [&](Index r, Index c) { return peak(shape, r, c, sums) <= Words(M); };
+  const Shape& shape = problem.shape;
+  const auto fits = [&](Index r, Index c) { return peak(problem, r, c, sums) <= Words(M); };
   if (objective == Objective::time) {
     Index r = std::min(shape.n, kBusyRows);
     while (r > 1 && !fits(r, std::min(shape.m, r))) {
@@ -215,6 +219,7 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
     if (scaled) {
       nest.step("K_J = c K_J");
     }
+    index_nest(nest, of);
     nest.loop(I, stays, [&] {
       nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
       if (!sums.needs_p()) {

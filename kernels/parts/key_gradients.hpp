@@ -53,7 +53,7 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
 Range all_key_blocks(const Problem& problem, KeyBlocks by);
 // The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
 // beside enough queries to keep the registers busy.
-KeyBlocks fit_key_gradients(const Shape& shape, Index M, Objective objective, KeySums of);
+KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums of);
 void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums of);
 
 }  // namespace redblue

@@ -43,6 +43,7 @@ Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
     : machine_(machine), by_(by), io_(io), units_(by.units()) {
   const Phase phase(machine, "resident");
   const Ranges first = units_.met(0);
+  const Tile index = units_.read_index(machine, units_[0]);
   if (by.problem.inputs == Inputs::weighted) {
     X_ = machine.read(io.in("X").whole());
     Y_ = machine.read(io.in("Y").whole());
@@ -158,11 +159,13 @@ PhaseCost resident_cost(const ResidentPlan& by) {
   const Words keys = by.problem.key_words() * by.first_resident();
   const Words weights = by.problem.inputs == Inputs::weighted ? Words(2) * d * d : Words(0);
   const Words passing = by.problem.mask.full() ? Words(0) : by.block_words();
-  return {.path = "resident",
-          .reads = weights + keys,
-          .writes = 0,
-          .peak = by.resident_words() + passing,
-          .flops = 0};
+  const Units::Sum first = by.units().sum({0, 1});
+  return with_index({.path = "resident",
+                     .reads = weights + keys,
+                     .writes = 0,
+                     .peak = by.resident_words() + passing + first.index_live,
+                     .flops = 0},
+                    first);
 }
 
 NestWriter::Tiles resident_tiles(const ResidentPlan& by) {
@@ -175,7 +178,10 @@ NestWriter::Tiles resident_tiles(const ResidentPlan& by) {
 }
 
 void resident_nest(NestWriter& nest, const ResidentPlan& by) {
-  nest.phase("resident", [&] { nest.read(resident_tiles(by)); });
+  nest.phase("resident", [&] {
+    index_nest(nest, by.units().sum({0, 1}));
+    nest.read(resident_tiles(by));
+  });
 }
 
 void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestLoop& I,
@@ -186,6 +192,7 @@ void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestLoo
       full ? NestLoop("J", "keys that pass", by.problem.shape.m - by.resident, by.keys)
            : I.met("J", "keys that pass", by.passing_keys().value(), by.units().sum().longest,
                    by.keys);
+  index_nest(nest, by.units().sum());
   nest.loop(resident, stays, [&] { nest.step(text); });
   nest.loop(passing, stays, [&] { nest.step(text, key_tiles(by.problem, passing)); });
 }

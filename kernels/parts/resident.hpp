@@ -6,7 +6,7 @@
 //
 // Under a mask the keys that stay are those that the next block meets, too: of a window they roll
 // along with it. With room for all of these a key whose blocks are next to each other is read once;
-// with room for all keys, each is.
+// with room for all keys, each is. A mask that is data says so with each key.
 
 #include <algorithm>
 #include <optional>
@@ -52,6 +52,7 @@ class Resident {
   // then the others, of which some stay for the next unit. Requires: the units in their order.
   template <class Visit>
   void each_key_block(Index unit, const Visit& visit) {
+    const Tile index = units_.read_index(machine_, units_[unit]);
     for (const Held& held : held_) {
       for (const Range part : blocks(held.keys.size(), by_.keys)) {
         visit(KeyTiles{part_of(held.keys, part),

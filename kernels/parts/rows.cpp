@@ -101,8 +101,10 @@ PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of) {
   return cost;
 }
 
-KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, const Ranges& keys)
-    : blocks_(keys, by.keys),
+KeyStream::KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I,
+                     const Ranges& keys)
+    : index_(by.units().read_index(machine, I)),
+      blocks_(keys, by.keys),
       a2_(machine, io.in(input_names(by.problem).keys).row_blocks(blocks_), Orientation::straight,
           by.prefetch) {
   if (by.problem.sharing == Sharing::none) {

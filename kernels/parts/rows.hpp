@@ -116,7 +116,8 @@ std::string values_text(const Problem& problem);
 //
 //   for (const KeyTiles& keys : KeyStream(machine, by, io, I)) { ... }
 //
-// The reads of all blocks that are to be there begin before one of them is waited for.
+// The reads of all blocks that are to be there begin before one of them is waited for. Which keys
+// these are is read first, where the mask is data, and lives as long.
 class [[nodiscard]] KeyStream {
  public:
   class iterator {
@@ -140,8 +141,8 @@ class [[nodiscard]] KeyStream {
   };
 
   KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I)
-      : KeyStream(machine, by, io, by.problem.keys(I)) {}
-  KeyStream(Machine& machine, const RowPlan& by, const Operands& io, const Ranges& keys);
+      : KeyStream(machine, by, io, I, by.problem.keys(I)) {}
+  KeyStream(Machine& machine, const RowPlan& by, const Operands& io, Range I, const Ranges& keys);
   iterator begin() {
     advance();
     return iterator(this);
@@ -153,6 +154,7 @@ class [[nodiscard]] KeyStream {
   void advance();
   void drop();
 
+  Tile index_;
   Pieces blocks_;
   Stream a2_;
   std::optional<Stream> own_a3_;

@@ -113,6 +113,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     const LivePairs of_rows(problem, I, {0, B.rows()});
     ScoreEpilogue::OfRows of = epilogue.enter(machine, of_rows, &staying);
+    Tile index = Units::of_queries(problem, by.rows).read_index(machine, I);
     const Pieces keys(problem.keys(I), by.cols);
     for (Index which = 0; which < keys.size(); ++which) {
       const Range J = keys[which];
@@ -139,6 +140,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
         used(s, I, J, of, I.begin);
       }
     }
+    index.reset();
     epilogue.leave(machine, of, of_rows);
   }
 }
@@ -189,6 +191,11 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
   } else {
     const Words slice = std::min(s, Words(by.piece)) * c;
     cost.peak = r * d + r * epilogue.columns + r * c + std::max(slice, used);
+  }
+  if (whole) {
+    const Units::Sum of_rows = Units::of_queries(problem, by.rows).sum();
+    cost.peak += of_rows.index_live;
+    cost = with_index(std::move(cost), of_rows);
   }
   return cost;
 }
@@ -276,6 +283,7 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const Problem& probl
     if (epilogue.row_reads > 0) {
       nest.read({row_reads});
     }
+    index_nest(nest, Units::of_queries(problem, by.rows).sum());
     nest.loop(J, staying, [&] {
       if (holds_B) {
         nest.read({b});

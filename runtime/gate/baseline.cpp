@@ -26,7 +26,8 @@ constexpr std::string_view kKind = "recording";
 // The counts of a phase as a recording holds them. `path` differs from the phase's path for the
 // moves outside all phases: they have a name in recordings, so that each line has one.
 PhaseCounts recorded_phase(const PhaseCounts& phase, const std::string& path) {
-  return {.path = path, .io = phase.io, .operations = {}, .peak = phase.peak};
+  return {
+      .path = path, .io = phase.io, .operations = {}, .peak = phase.peak, .indices = phase.indices};
 }
 
 Json json_of(const PhaseCounts& phase, bool with_path) {
@@ -35,6 +36,12 @@ Json json_of(const PhaseCounts& phase, bool with_path) {
     json["path"] = phase.path;
   }
   json.update(Json{{"reads", phase.io.reads}, {"writes", phase.io.writes}, {"peak", phase.peak}});
+  for (const auto& [name, words] : {std::pair("index_reads", phase.indices.reads),
+                                    std::pair("index_writes", phase.indices.writes)}) {
+    if (words != 0) {
+      json[name] = words;
+    }
+  }
   return json;
 }
 
@@ -99,10 +106,12 @@ class Field {
 };
 
 PhaseCounts counts_of(const Field& field, std::string path) {
+  const auto if_any = [&](const char* key) { return field.has(key) ? field[key].words() : 0; };
   return {.path = std::move(path),
           .io = {.reads = field["reads"].words(), .writes = field["writes"].words()},
           .operations = {},
-          .peak = field["peak"].words()};
+          .peak = field["peak"].words(),
+          .indices = {.reads = if_any("index_reads"), .writes = if_any("index_writes")}};
 }
 
 RecordedPoint point_of(const Field& field) {

@@ -24,6 +24,8 @@ struct Metric {
 constexpr Metric kMetrics[] = {
     {"reads", [](const PhaseCounts& counts) { return counts.io.reads; }, true},
     {"writes", [](const PhaseCounts& counts) { return counts.io.writes; }, true},
+    {"index_reads", [](const PhaseCounts& counts) { return counts.indices.reads; }, true},
+    {"index_writes", [](const PhaseCounts& counts) { return counts.indices.writes; }, true},
     {"peak", [](const PhaseCounts& counts) { return counts.peak; }, false}};
 
 template <class Number>
@@ -172,8 +174,8 @@ Tolerance parse_tolerance(const std::string& text) {
     }
   }
   throw std::invalid_argument(fmt::format(
-      "'{}': expected [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, METRIC reads, writes, peak or "
-      "least_M, for example reads=1% or phase1/S:peak=64",
+      "'{}': expected [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, METRIC reads, writes, "
+      "index_reads, index_writes, peak or least_M, for example reads=1% or phase1/S:peak=64",
       text));
 }
 

@@ -20,7 +20,8 @@ struct Tolerance {
   std::optional<double> percent;  // of the baseline
   Index words = 0;                // where `percent` has no value
 };
-// Parses [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%. METRIC is reads, writes, peak or least_M.
+// Parses [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%. METRIC is reads, writes,
+// index_reads, index_writes, peak or least_M.
 // Throws: std::invalid_argument.
 Tolerance parse_tolerance(const std::string& text);
 

@@ -162,7 +162,8 @@ RunCounts predicted(const std::vector<PhaseCost>& phases) {
     return PhaseCounts{.path = cost.path,
                        .io = {cost.reads.value(), cost.writes.value()},
                        .operations = {},
-                       .peak = cost.peak.value()};
+                       .peak = cost.peak.value(),
+                       .indices = {cost.index_reads.value(), 0}};
   };
   RunCounts counts{.phases = {}, .total = of(total(phases))};
   for (const PhaseCost& phase : phases) {

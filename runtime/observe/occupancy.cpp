@@ -12,10 +12,10 @@ void Occupancy::follow(const Event& event) {
   switch (event.kind) {
     case Event::Kind::read:
       change(event, words);
-      move(words);
+      move(event.block->words());
       break;
     case Event::Kind::write:
-      move(words);
+      move(event.block->words());
       break;
     case Event::Kind::initialize:
       change(event, words);
@@ -44,6 +44,9 @@ void Occupancy::change(const Event& event, Index words) {
 }
 
 void Occupancy::move(Index words) {
+  if (words == 0) {
+    return;
+  }
   if (spans_.empty() || spans_.back().path != path_.path()) {
     spans_.push_back({path_.path(), moved_, moved_});
   }

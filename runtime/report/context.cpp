@@ -122,6 +122,16 @@ Json bound_json(const Bound& bound) {
   return {{"words", bound.words}, {"term", bound.name}, {"status", to_string(bound.status)}};
 }
 
+Json regrouping_json(const Regrouping& sum) {
+  return {{"reads", sum.reads.value()}, {"writes", sum.writes.value()}};
+}
+
+std::string to_words(const Regrouping& sum) {
+  return fmt::format(
+      "prepare: the pattern is regrouped once, for many calls: {} words read, {} written\n",
+      grouped(sum.reads.value()), grouped(sum.writes.value()));
+}
+
 Json caches_json(const Topology& topology) {
   Json caches = Json::array();
   for (const CacheLevel level : kCacheLevels) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/units.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/json.hpp"
@@ -43,6 +44,9 @@ Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
 Json bound_json(const Bound& bound);
 
 // All caches of a topology, L1 first.
+// What regrouping a pattern for a kernel moves, once for many calls: of no phase, nor of a total.
+Json regrouping_json(const Regrouping& sum);
+std::string to_words(const Regrouping& sum);
 Json caches_json(const Topology& topology);
 
 // A context for people: names and texts of all that is known.

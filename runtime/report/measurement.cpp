@@ -116,7 +116,8 @@ Json cache_json(const SimulatedCache& cache) {
 // The row of a phase, or of the `whole` part. The table has a simulation's traffic, or else the
 // events, with lines in words. JSON and CSV have both.
 Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, bool whole) {
-  const auto& [path, io, operations, peak] = phase.counted;
+  const std::string& path = phase.counted.path;
+  const IoCount& io = phase.counted.io;
   const bool simulated = measurement.simulation.has_value();
   const auto title = [&](const char* of_traffic) { return simulated ? of_traffic : ""; };
   const LineTraffic traffic = phase.traffic.value_or(LineTraffic());

@@ -69,6 +69,16 @@ std::string reason(const PlanReport& report) {
                                static_cast<double>(best.words.value()));
 }
 
+// What regrouping a pattern for both passes moves, once for many calls.
+std::optional<Regrouping> regrouping(const Choice& choice) {
+  std::optional<Regrouping> sum = redblue::regrouping(choice.plan);
+  if (sum && choice.forward) {
+    const Regrouping more = redblue::regrouping(*choice.forward).value_or(Regrouping());
+    sum = {sum->reads + more.reads, sum->writes + more.writes};
+  }
+  return sum;
+}
+
 // `timed`: the table has milliseconds, too.
 Cells choice_cells(const Choice& choice, bool timed) {
   const std::string kernel = spelled(choice.plan);
@@ -77,10 +87,12 @@ Cells choice_cells(const Choice& choice, bool timed) {
   if (timed) {
     cells.push_back({in_table("ms"), to_ms(choice.seconds.value_or(0))});
   }
+  const std::optional<Regrouping> prepare = regrouping(choice);
   return joined(std::move(cells),
                 {{in_json_and_csv("kernel"), kernel},
                  {in_csv("forward"), forward},
                  {"words", choice.words.value()},
+                 {in_json("prepare"), prepare ? CellValue(regrouping_json(*prepare)) : absent()},
                  {in_json("lower_bound"), bound_json(choice.bound)},
                  {in_csv("lower_bound"), choice.bound.words},
                  {{"over the bound", "ratio", ""}, decimals(over_bound(choice), 3)},
@@ -147,7 +159,9 @@ std::string to_table(const PlanReport& report) {
   text += report.rates ? rates_text(report) : "";
   const Index heads = report.task.heads;
   text += to_string(best.plan, heads) + "\n";
-  return best.forward ? text + to_string(*best.forward, heads) + "\n" : text;
+  text += best.forward ? to_string(*best.forward, heads) + "\n" : "";
+  const std::optional<Regrouping> prepare = regrouping(best);
+  return text + (prepare ? to_words(*prepare) : "");
 }
 
 std::string to_json(const PlanReport& report) {

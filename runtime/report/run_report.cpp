@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/arithmetic/simd.hpp"
+#include "kernels/units.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/text/cells.hpp"
@@ -25,7 +26,8 @@ PhaseCounts predicted(const PhaseCost& cost) {
   return {.path = cost.path,
           .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
           .operations = {.flops = cost.flops.overflowed() ? kTooMany : cost.flops.value()},
-          .peak = cost.peak.value()};
+          .peak = cost.peak.value(),
+          .indices = {.reads = cost.index_reads.value()}};
 }
 
 // The speed of the whole run, copies included; 0 for a run too short for the clock.
@@ -40,12 +42,17 @@ double seconds_outside(const RunCounts::Seconds& seconds) {
   return seconds.total - std::accumulate(seconds.phases.begin(), seconds.phases.end(), 0.0);
 }
 
-// Words counted beyond the formula. One read too many and one write too few do not cancel out.
-std::string difference(const IoCount& counted, const IoCount& formula) {
-  const IoCount off = counted - formula;
-  return (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
-             ? grouped(off.io())
-             : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
+// Words counted beyond the formula. One read too many and one write too few do not cancel out; nor
+// do an index and a value.
+std::string difference(const PhaseCounts& counted, const PhaseCounts& formula) {
+  const IoCount off = counted.io - formula.io;
+  const std::string words = (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
+                                ? grouped(off.io())
+                                : fmt::format("{}, {}", grouped(off.reads), grouped(off.writes));
+  return counted.indices == formula.indices
+             ? words
+             : fmt::format("{}; {} of indices", words,
+                           grouped((counted.indices - formula.indices).io()));
 }
 
 // The members of the total that phases lack.
@@ -72,13 +79,18 @@ Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost&
                   const std::optional<double>& seconds, bool whole) {
   const auto M = static_cast<double>(part.plan.M);
   const auto words = static_cast<double>(counted.io.io());
-  const IoCount formula{cost.reads.value(), cost.writes.value()};
+  const PhaseCounts by_formula = predicted(cost);
+  const IoCount formula = by_formula.io;
+  const IoCount indices = counted.indices;
+  const bool has_indices = total(part.formula).index_reads > Words(0);
   const Index peak = cost.peak.value();
   const auto [flops, elementwise] = counted.operations;
   Cells cells = {
       {{"phase", whole ? "" : "path", "phase"}, whole ? "total" : cost.path},
       {"reads", counted.io.reads},
       {"writes", counted.io.writes},
+      {{has_indices ? "indices" : "", "index_reads", "index_reads"}, indices.reads},
+      {in_json_and_csv("index_writes"), indices.writes},
       {in_json(whole ? "io" : ""), counted.io.io()},
       {in_table("share"), decimals(100 * words / static_cast<double>(part.io()), 1, "%")},
       {"peak",
@@ -91,7 +103,7 @@ Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost&
       {in_json_and_csv("elementwise"), seconds ? CellValue(elementwise) : absent()}};
   if (seconds) {
     cells.push_back({in_table("formula"), formula.io()});
-    cells.push_back({in_table("difference"), difference(counted.io, formula)});
+    cells.push_back({in_table("difference"), difference(counted, by_formula)});
   }
   cells.push_back(
       {{seconds ? "seconds" : "", "seconds"}, seconds ? decimals(*seconds, 4) : absent()});
@@ -125,14 +137,18 @@ Json part_json(const Part& part) {
   Json sum = json_of(rows.back());
   rows.pop_back();
   const PhaseCost formula = total(part.formula);
-  return {{"blocks", blocks_json(part.plan.blocks)},
-          {"phases", json_of(rows)},
-          {"total", std::move(sum)},
-          {"formula",
-           {{"reads", formula.reads.value()},
-            {"writes", formula.writes.value()},
-            {"io", (formula.reads + formula.writes).value()},
-            {"peak", formula.peak.value()}}}};
+  Json json = {{"blocks", blocks_json(part.plan.blocks)},
+               {"phases", json_of(rows)},
+               {"total", std::move(sum)},
+               {"formula",
+                {{"reads", formula.reads.value()},
+                 {"writes", formula.writes.value()},
+                 {"io", (formula.reads + formula.writes).value()},
+                 {"peak", formula.peak.value()}}}};
+  if (const auto prepare = regrouping(part.plan)) {
+    json["prepare"] = regrouping_json(*prepare);
+  }
+  return json;
 }
 
 std::string title(const Part& part) {
@@ -157,6 +173,12 @@ std::string speed(const Part& part) {
         seconds_outside(*part.counted->seconds));
   }
   return text;
+}
+
+// The rows, what a pattern takes before, and the speed.
+std::string part_table(const Part& part) {
+  const auto prepare = regrouping(part.plan);
+  return table_of(part_rows(part)) + (prepare ? to_words(*prepare) : "") + speed(part);
 }
 
 // The items of bytes with their titles for people and keys for programs.
@@ -416,7 +438,7 @@ std::string to_table(const Report& report) {
   if (!report.operands.empty()) {
     text += "operands: " + to_words(report.operands, report.seed) + "\n";
   }
-  text += "\n" + table_of(part_rows(report.kernel)) + speed(report.kernel);
+  text += "\n" + part_table(report.kernel);
   const Index peak = total(plan.phases).peak.value();
   if (peak > plan.M) {
     text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",
@@ -424,8 +446,7 @@ std::string to_table(const Report& report) {
   }
   if (report.forward) {
     text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n", title(*report.forward),
-                        table_of(part_rows(*report.forward)) + speed(*report.forward),
-                        grouped(*total_from_nothing(report)));
+                        part_table(*report.forward), grouped(*total_from_nothing(report)));
   }
   if (report.bound) {
     text += fmt::format(

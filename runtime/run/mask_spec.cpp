@@ -105,7 +105,7 @@ class Parser {
     }
     if (name == "blocks") {
       need(':', "blocks:FILE");
-      return Mask::pattern(read_layout(file(kEnds), n, m));
+      return Mask::layout(read_layout(file(kEnds), n, m));
     }
     if (name == "pattern") {
       need(':', "pattern:FILE");

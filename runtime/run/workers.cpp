@@ -52,6 +52,7 @@ void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) 
     known->reads += phase.reads;
     known->writes += phase.writes;
     known->flops += phase.flops;
+    known->index_reads += phase.index_reads;
     known->peak = std::max(known->peak, phase.peak);
   }
 }
@@ -154,7 +155,8 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
                         .reads = phase.reads * times,
                         .writes = phase.writes * times,
                         .peak = times == Words(0) ? Words(0) : phase.peak,
-                        .flops = phase.flops * times});
+                        .flops = phase.flops * times,
+                        .index_reads = phase.index_reads * times});
     }
     return phases;
   }

@@ -57,7 +57,8 @@ SweptPhase predicted_phase(const PhaseCost& cost) {
   return {.counts = {.path = cost.path,
                      .io = io,
                      .operations = {.flops = words_or_none(cost.flops)},
-                     .peak = peak},
+                     .peak = peak,
+                     .indices = {.reads = cost.index_reads.value()}},
           .formula = io,
           .formula_peak = peak};
 }
@@ -119,12 +120,14 @@ Swept swept_of(const Point& point, const Report& report,
 
 // CSV leaves out 0 flops (beyond 63 bits) and 0 other operations (not counted).
 Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
-  const auto& [path, io, operations, peak] = phase.counts;
+  const auto& [path, io, operations, peak, indices] = phase.counts;
   const auto& formula = phase.formula;
   const auto if_any = [](Index count) { return count == 0 ? Json() : Json(count); };
   return {{{"", path.empty() ? "" : "path", "phase"}, path.empty() ? "total" : path},
           {in_json_and_csv("reads"), io.reads},
           {in_json_and_csv("writes"), io.writes},
+          {in_json_and_csv("index_reads"), indices.reads},
+          {in_json_and_csv("index_writes"), indices.writes},
           {in_json_and_csv("peak"), peak},
           {in_json("flops"), operations.flops},
           {in_csv("flops"), if_any(operations.flops)},
@@ -152,7 +155,9 @@ SweptPhase phase_of(const Json& json) {
       .counts = {.path = json.value("path", "").get<std::string>(),
                  .io = {.reads = count("reads"), .writes = count("writes")},
                  .operations = {.flops = count("flops"), .elementwise = count("elementwise")},
-                 .peak = count("peak")},
+                 .peak = count("peak"),
+                 .indices = {.reads = json.value("index_reads", 0).get<Index>(),
+                             .writes = json.value("index_writes", 0).get<Index>()}},
       .formula = {.reads = formula(0), .writes = formula(1)},
       .formula_peak = formula(2)};
   if (json.contains("seconds")) {

@@ -9,10 +9,11 @@
 
 namespace redblue {
 
-// [path, reads, writes, peak, flops, elementwise]
+// [path, reads, writes, peak, flops, elementwise, index_reads, index_writes]
 inline Json counts_json(const PhaseCounts& phase) {
   return Json::array({phase.path, phase.io.reads, phase.io.writes, phase.peak,
-                      phase.operations.flops, phase.operations.elementwise});
+                      phase.operations.flops, phase.operations.elementwise, phase.indices.reads,
+                      phase.indices.writes});
 }
 
 inline PhaseCounts parse_phase_counts(const Json& json) {
@@ -20,7 +21,8 @@ inline PhaseCounts parse_phase_counts(const Json& json) {
   return {.path = json.at(0).get<std::string>(),
           .io = {.reads = count(1), .writes = count(2)},
           .operations = {.flops = count(4), .elementwise = count(5)},
-          .peak = count(3)};
+          .peak = count(3),
+          .indices = json.size() > 6 ? IoCount{.reads = count(6), .writes = count(7)} : IoCount()};
 }
 
 // An object without keys for unknown members.

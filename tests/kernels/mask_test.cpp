@@ -125,7 +125,7 @@ TEST(Mask, IsTheSetOfPairsOfItsExpression) {
   for (int k = 0; k < 4000 && !testing::Test::HasFailure(); ++k) {
     const Index n = random.any(1, 24);
     const Index m = random.any(1, 24);
-    const auto [mask, table] = random.expression(n, m);
+    const auto [mask, table, kept] = random.expression(n, m);
     expect_table(mask, table, random);
     expect_tiles(mask, table, random);
     const PairTable columns(m, n, [&table = table](Index j, Index i) { return table.at(i, j); });

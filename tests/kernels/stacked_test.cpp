@@ -15,7 +15,7 @@ TEST(Stacked, EachHeadHasTheMaskOfOne) {
   RandomMasks random(5);
   for (int k = 0; k < 1000 && !testing::Test::HasFailure(); ++k) {
     Problem one(random.any(1, 20), random.any(1, 20), 3);
-    const auto [mask, table] = random.expression(one.shape.n, one.shape.m);
+    const auto [mask, table, kept] = random.expression(one.shape.n, one.shape.m);
     one.mask = mask.called("a name");
     const Index heads = random.any(1, 5);
     const Problem all = one.with_stacked(heads);

@@ -1,8 +1,11 @@
 #pragma once
-// Masks from random expressions of the primitives, each with the table of its pairs by definition.
+// Masks from random expressions of the primitives, each with the table of its pairs by definition,
+// and with what of files is in it.
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "kernels/mask.hpp"
@@ -56,9 +59,62 @@ struct PairTable {
   }
 };
 
+// A pattern; or layouts and documents, each there once.
+struct KeptAs {
+  struct List {
+    std::vector<Index> file;
+    // The block row, block column or document of each; and the words of that: two, and its blocks.
+    std::vector<Index> of_queries = {}, of_keys = {};
+    std::map<Index, Index> row_words = {}, column_words = {};
+  };
+  bool pattern = false;
+  std::map<std::vector<Index>, List> lists = {};  // by their files
+
+  [[nodiscard]] bool formula() const { return !pattern && lists.empty(); }
+  [[nodiscard]] Index live() const { return pattern ? 2 : std::ssize(lists); }
+};
+
 struct TabledMask {
   Mask mask;
   PairTable table;
+  KeptAs kept = {};
+
+  // The words that say which keys some queries meet, counted one by one.
+  [[nodiscard]] Index index_words(const std::vector<Index>& queries) const {
+    Index words = 0;
+    if (kept.pattern) {
+      Index pairs = 0, keys = 0;
+      for (Index j = 0; j < table.m; ++j) {
+        const auto meets = [&](Index i) { return table.at(i, j); };
+        const auto here = static_cast<Index>(std::ranges::count_if(queries, meets));
+        pairs += here;
+        keys += here > 0 ? 1 : 0;
+      }
+      const Index bit_words = (std::ssize(queries) + 31) / 32;
+      words = 1 + std::min(pairs + 2 * keys, keys * (1 + bit_words));
+    }
+    for (const auto& [file, list] : kept.lists) {
+      std::set<Index> touched;
+      for (const Index i : queries) {
+        touched.insert(list.of_queries[static_cast<std::size_t>(i)]);
+      }
+      for (const Index row : touched) {
+        words += list.row_words.at(row);
+      }
+    }
+    return words;
+  }
+  // Keys for queries.
+  [[nodiscard]] TabledMask transposed() const {
+    TabledMask result{mask.transposed(),
+                      PairTable(table.m, table.n, [&](Index j, Index i) { return table.at(i, j); }),
+                      kept};
+    for (auto& [file, list] : result.kept.lists) {
+      std::swap(list.of_queries, list.of_keys);
+      std::swap(list.row_words, list.column_words);
+    }
+    return result;
+  }
 };
 
 class RandomMasks {
@@ -100,15 +156,15 @@ class RandomMasks {
                 PairTable(n, m, [&](Index i, Index j) { return in(i) || in(j); })};
       }
       case 4:
-        return pattern(n, m);
+        return blocks(n, m, any(0, 1) == 0);
       case 5:
         return documents(n, m);
       default:
         return {Mask::all(n, m), PairTable(n, m, [](Index, Index) { return true; })};
     }
   }
-  // As a file has it: blocks, each there or not; or of a few forms.
-  TabledMask pattern(Index n, Index m) {
+  // As a file has it: blocks, each there or not; or of a few forms. A layout, or a pattern.
+  TabledMask blocks(Index n, Index m, bool layout) {
     const auto side_of = [this](Index extent) {  // a divisor
       Index side = any(1, extent);
       while (extent % side != 0) {
@@ -134,12 +190,36 @@ class RandomMasks {
       }
       blocks.offsets.push_back(std::ssize(blocks.columns));
     }
-    return {Mask::pattern(blocks), PairTable(n, m, [&](Index i, Index j) {
-              const auto row = static_cast<std::size_t>(i / blocks.block_rows);
-              const auto first = blocks.columns.begin();
-              return std::binary_search(first + blocks.offsets[row],
-                                        first + blocks.offsets[row + 1], j / blocks.block_cols);
-            })};
+    KeptAs kept{.pattern = !layout};
+    if (layout) {
+      KeptAs::List list{.file = {blocks.block_rows, blocks.block_cols}};
+      for (Index row = 0; row < n / blocks.block_rows; ++row) {
+        const auto k = static_cast<std::size_t>(row);
+        list.row_words[row] = 2 + blocks.offsets[k + 1] - blocks.offsets[k];
+      }
+      for (Index col = 0; col < m / blocks.block_cols; ++col) {
+        list.column_words[col] = 2 + std::ranges::count(blocks.columns, col);
+      }
+      for (Index i = 0; i < n; ++i) {
+        list.of_queries.push_back(i / blocks.block_rows);
+      }
+      for (Index j = 0; j < m; ++j) {
+        list.of_keys.push_back(j / blocks.block_cols);
+      }
+      list.file.insert(list.file.end(), blocks.offsets.begin(), blocks.offsets.end());
+      list.file.insert(list.file.end(), blocks.columns.begin(), blocks.columns.end());
+      kept.lists[list.file] = list;
+    }
+    return {layout ? Mask::layout(blocks) : Mask::pattern(blocks),
+            PairTable(n, m,
+                      [&](Index i, Index j) {
+                        const auto row = static_cast<std::size_t>(i / blocks.block_rows);
+                        const auto first = blocks.columns.begin();
+                        return std::binary_search(first + blocks.offsets[row],
+                                                  first + blocks.offsets[row + 1],
+                                                  j / blocks.block_cols);
+                      }),
+            kept};
   }
   // Some may be empty.
   TabledMask documents(Index n, Index m) {
@@ -153,13 +233,25 @@ class RandomMasks {
     const auto in = [](const std::vector<Index>& offsets, std::size_t k, Index at) {
       return offsets[k] <= at && at < offsets[k + 1];
     };
-    return {Mask::documents(queries, keys), PairTable(n, m, [&](Index i, Index j) {
-              bool both = false;
-              for (std::size_t k = 0; k + 1 < queries.size(); ++k) {
-                both |= in(queries, k, i) && in(keys, k, j);
-              }
-              return both;
-            })};
+    KeptAs::List list{.file = {-1}};  // no layout's
+    list.file.insert(list.file.end(), queries.begin(), queries.end());
+    list.file.insert(list.file.end(), keys.begin(), keys.end());
+    for (std::size_t k = 0; k + 1 < queries.size(); ++k) {
+      const auto document = static_cast<Index>(k);
+      list.row_words[document] = list.column_words[document] = 2;
+      list.of_queries.resize(static_cast<std::size_t>(queries[k + 1]), document);
+      list.of_keys.resize(static_cast<std::size_t>(keys[k + 1]), document);
+    }
+    return {Mask::documents(queries, keys),
+            PairTable(n, m,
+                      [&](Index i, Index j) {
+                        bool both = false;
+                        for (std::size_t k = 0; k + 1 < queries.size(); ++k) {
+                          both |= in(queries, k, i) && in(keys, k, j);
+                        }
+                        return both;
+                      }),
+            {.lists = {{list.file, list}}}};
   }
   TabledMask expression(Index n, Index m) {
     TabledMask sum = primitive(n, m);
@@ -172,6 +264,11 @@ class RandomMasks {
         return both ? before.at(i, j) && other.table.at(i, j)
                     : before.at(i, j) || other.table.at(i, j);
       });
+      sum.kept.pattern |= other.kept.pattern;
+      sum.kept.lists.insert(other.kept.lists.begin(), other.kept.lists.end());
+      if (sum.kept.pattern) {
+        sum.kept.lists.clear();
+      }
     }
     return sum;
   }

@@ -27,20 +27,22 @@ Keys operator+(Keys all, const Keys& more) {
   return all;
 }
 
+const Keys kIndices = {"index_reads", "index_writes"};
 const Keys kOnlyOfARun = {"elementwise", "seconds"};
 const Keys kOnlyOfAWholeRun = {"span", "gflops", "peak_gflops", "percent_of_peak"};
 
 // A phase, a total and a formula as the document has them.
 void expect_part(const Json& part, bool ran) {
   const Keys run_keys = ran ? kOnlyOfARun : Keys{};
-  Json sum = {{"reads", 0}, {"writes", 0}, {"flops", 0}, {"elementwise", 0}};
+  Json sum = {{"reads", 0},        {"writes", 0}, {"index_reads", 0},
+              {"index_writes", 0}, {"flops", 0},  {"elementwise", 0}};
   double seconds = 0;
   Index peak = 0;
   ASSERT_FALSE(part["phases"].empty());
   for (const Json& phase : part["phases"]) {
     SCOPED_TRACE(phase.dump());
     ASSERT_EQ(keys(phase),
-              (run_keys + Keys{"path", "reads", "writes", "peak", "flops", "formula"}));
+              (run_keys + kIndices + Keys{"path", "reads", "writes", "peak", "flops", "formula"}));
     EXPECT_TRUE(phase["path"].is_string());
     ASSERT_EQ(keys(phase["formula"]), (Keys{"reads", "writes", "peak"}));
     for (const char* key : {"reads", "writes", "peak"}) {
@@ -61,7 +63,8 @@ void expect_part(const Json& part, bool ran) {
   }
   const Json& total = part["total"];
   const Keys shared = {"reads", "writes", "io", "peak"};
-  ASSERT_EQ(keys(total), run_keys + shared + Keys{"flops"} + (ran ? kOnlyOfAWholeRun : Keys{}));
+  ASSERT_EQ(keys(total),
+            run_keys + shared + kIndices + Keys{"flops"} + (ran ? kOnlyOfAWholeRun : Keys{}));
   ASSERT_EQ(keys(part["formula"]), shared);
   for (const std::string& key : shared) {
     EXPECT_EQ(total[key], part["formula"][key]) << key;
@@ -69,6 +72,8 @@ void expect_part(const Json& part, bool ran) {
   EXPECT_EQ(total["reads"], sum["reads"]);
   EXPECT_EQ(total["writes"], sum["writes"]);
   EXPECT_EQ(total["io"], sum["reads"].get<Index>() + sum["writes"].get<Index>());
+  EXPECT_EQ(total["index_reads"], sum["index_reads"]);
+  EXPECT_EQ(total["index_writes"], sum["index_writes"]);
   EXPECT_EQ(total["flops"], sum["flops"]);
   EXPECT_EQ(total["peak"], peak);
   if (ran) {

@@ -69,14 +69,14 @@ TEST_F(GateCommand, WhatWasRecordedIsTheSame) {
 // In every phase and the total, of every metric, a word more and a word fewer in the baseline.
 TEST_F(GateCommand, AWordMoreOrFewerIsADifference) {
   const Json points = Json::parse(baseline())["points"];
-  for (const char* metric : {"reads", "writes", "peak"}) {
+  for (const char* metric : {"reads", "writes", "index_reads", "peak"}) {
     for (std::size_t k = 0; k <= points[0]["phases"].size(); ++k) {
       for (const Index change : {Index{1}, Index{-1}}) {
         const bool total = k == points[0]["phases"].size();
         Index recorded = 0;
         edit([&](Ordered& edited) {
           Ordered& part = total ? edited[0]["total"] : edited[0]["phases"][k];
-          recorded = part[metric].get<Index>() + change;
+          recorded = part.value(metric, Index{0}) + change;  // none: no index is read
           part[metric] = recorded;
         });
         if (recorded < 0) {

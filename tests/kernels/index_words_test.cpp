@@ -1,0 +1,300 @@
+// The words that say which keys meet which queries, where masks are data, against a walk over
+// pairs: of groups of any size of thousands of expressions, of their transposes, of their live
+// queries and keys alone, and of heads one below the other; and in each phase of each kernel, where
+// a pass over the keys of a group reads them once. Words of values do not depend on how a mask is
+// kept.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/units.hpp"
+#include "memsim/machine.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/random_masks.hpp"
+#include "tests/support/tested_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+std::vector<Index> members(const Ranges& ranges) {
+  std::vector<Index> all;
+  for (const Range range : ranges) {
+    for (Index k = range.begin; k < range.end; ++k) {
+      all.push_back(k);
+    }
+  }
+  return all;
+}
+
+// All live queries meet all live keys: which they are is known.
+bool all_meet(const TabledMask& tabled) {
+  const Mask& mask = tabled.mask;
+  return mask.pairs({0, mask.queries()}, {0, mask.keys()}) ==
+         Words(size_of(mask.live_queries())) * size_of(mask.live_keys());
+}
+
+// What groups of `size` of these queries read.
+Index walked(const TabledMask& tabled, const std::vector<Index>& queries, Index size) {
+  Index sum = 0;
+  for (Index begin = 0; begin < std::ssize(queries); begin += size) {
+    const auto end = std::min(begin + size, std::ssize(queries));
+    sum += tabled.index_words({queries.begin() + begin, queries.begin() + end});
+  }
+  return sum;
+}
+
+void expect_walked(const Mask& mask, const TabledMask& tabled, const std::vector<Index>& queries,
+                   RandomMasks& random) {
+  ASSERT_EQ(mask.index().live(), tabled.kept.live());
+  EXPECT_EQ(mask.index().is_pattern(), tabled.kept.pattern);
+  for (int k = 0; k < 4; ++k) {
+    const Range I = random.range(std::ssize(queries));
+    const Index size = random.any(1, I.size() + 1);
+    const std::vector<Index> some(queries.begin() + I.begin, queries.begin() + I.end);
+    EXPECT_EQ(mask.index_words(I), Words(walked(tabled, some, I.size())));
+    EXPECT_EQ(mask.met_by_groups(I, size).index, Words(walked(tabled, some, size)))
+        << "groups of " << size;
+  }
+}
+
+TEST(IndexWords, AreThoseOfAWalk) {
+  RandomMasks random(21);
+  int data = 0;
+  for (int k = 0; k < 3000 && !testing::Test::HasFailure(); ++k) {
+    const Index n = random.any(1, 70);
+    const Index m = random.any(1, 24);
+    const TabledMask tabled = random.expression(n, m);
+    data += tabled.kept.formula() ? 0 : 1;
+    expect_walked(tabled.mask, tabled, members({{0, n}}), random);
+    const TabledMask columns = tabled.transposed();
+    expect_walked(columns.mask, columns, members({{0, m}}), random);
+    const std::vector<Index> queries = members(tabled.mask.live_queries());
+    const Mask live = tabled.mask.compact();
+    if (all_meet(tabled)) {
+      EXPECT_TRUE(queries.empty() || live.full());
+    } else {
+      expect_walked(live, tabled, queries, random);
+      expect_walked(live.transposed(), columns, members(tabled.mask.live_keys()), random);
+    }
+  }
+  EXPECT_GT(data, 1000);
+}
+
+// Heads share a layout: a group that touches a block row in two of them reads it once. Of a pattern
+// their rows are rows of their own.
+TEST(IndexWords, OfStackedHeads) {
+  RandomMasks random(22);
+  for (int k = 0; k < 1000 && !testing::Test::HasFailure(); ++k) {
+    const Index n = random.any(1, 12);
+    const Index m = random.any(1, 12);
+    const Index heads = random.any(1, 4);
+    const TabledMask one = random.expression(n, m);
+    Problem problem(n, m, 1);
+    problem.mask = one.mask.called("some");
+    if (problem.mask.full()) {
+      continue;
+    }
+    TabledMask all{
+        one.mask, PairTable(n * heads, m, [&](Index i, Index j) { return one.table.at(i % n, j); }),
+        one.kept};
+    for (auto& [file, list] : all.kept.lists) {
+      const std::vector<Index> of_head = list.of_queries;
+      for (Index head = 1; head < heads; ++head) {
+        list.of_queries.insert(list.of_queries.end(), of_head.begin(), of_head.end());
+      }
+    }
+    const Problem stacked = problem.with_stacked(heads);
+    expect_walked(stacked.mask, all, members({{0, n * heads}}), random);
+    expect_walked(stacked.mask.transposed(), all.transposed(), members({{0, m}}), random);
+    expect_walked(stacked.one_head().mask, one, members({{0, n}}), random);
+    if (!all_meet(one)) {
+      expect_walked(stacked.mask.compact(), all, members(stacked.live_queries()), random);
+    }
+  }
+}
+
+TEST(IndexWords, OfFormulasAreNone) {
+  const Mask formula = Mask::causal(9, 9) | Mask::global(9, 9, {0, 2});
+  EXPECT_EQ(formula.index_words({0, 9}), Words(0));
+  EXPECT_EQ(formula.met_by_groups({0, 9}, 2).index, Words(0));
+  EXPECT_EQ(Mask().index().live(), 0);
+}
+
+// 3 x 2 blocks of 4 x 5: block rows of 2, 0 and 1 blocks.
+TEST(IndexWords, OfALayoutAndDocuments) {
+  const Mask layout = Mask::layout({12, 10, 4, 5, {0, 2, 2, 3}, {0, 1, 1}});
+  EXPECT_EQ(layout.index_words({0, 4}), Words(4));
+  EXPECT_EQ(layout.index_words({3, 9}), Words(4 + 2 + 3));
+  EXPECT_EQ((layout | layout).index_words({3, 9}), Words(4 + 2 + 3));
+  EXPECT_EQ((layout & Mask::causal(12, 10)).index_words({3, 9}), Words(4 + 2 + 3));
+  const Mask documents = Mask::documents({0, 6, 6, 12}, {0, 3, 5, 10});
+  EXPECT_EQ(documents.index_words({5, 7}), Words(4));
+  EXPECT_EQ((layout & documents).index_words({5, 7}), Words(2 + 4));
+  EXPECT_EQ((layout & documents).index().live(), 2);
+}
+
+// A billion queries in a few steps, of two documents and of a diagonal beside a key of all.
+TEST(IndexWords, CountByFormula) {
+  constexpr Index n = 1'000'000'000;
+  const Mask documents = Mask::documents({0, n / 2, n}, {0, n / 2, n});
+  EXPECT_EQ(documents.met_by_groups({0, n}, 3).index, Words(2) * (n / 3 + 1 + 1));
+  const Mask pattern =
+      Mask::window(n, n, 1, 0) & Mask(n, n, Mask::all(n, n).runs(), MaskIndex::pattern());
+  // Each group of 10 but the first meets 11 keys in 20 pairs.
+  EXPECT_EQ(pattern.met_by_groups({0, n}, 10).index, Words(n / 10 * (1 + 11 * 2) - 2));
+}
+
+TEST(IndexWords, LiveAsLongAsTheirTile) {
+  Machine machine(5);
+  {
+    const Phase phase(machine, "p");
+    const Tile index = machine.read_indices(100, 2);
+    EXPECT_EQ(machine.live(), 2);
+    EXPECT_EQ(machine.contents(), "index 2");
+    EXPECT_EQ(machine.read_indices(0).words(), 0);
+    EXPECT_THROW(static_cast<void>(machine.read_indices(7, 4)), FastMemoryOverflow);
+  }
+  EXPECT_EQ(machine.live(), 0);
+  const PhaseCounts counts = leaves(machine.phases()).front();
+  EXPECT_EQ(counts.io, (IoCount{100, 0}));
+  EXPECT_EQ(counts.indices, (IoCount{100, 0}));
+  EXPECT_EQ(counts.peak, 2);
+}
+
+// Which groups pass in which phases of a kernel, and how often.
+struct Passes {
+  const char* phase;
+  const char* block;
+  bool of_keys = false;
+  Index times = 1;
+};
+const std::map<std::string, std::vector<Passes>>& passes() {
+  static const std::map<std::string, std::vector<Passes>> all = {
+      {"forward/rows", {{"core", "Br"}}},
+      {"attention/rows", {{"core", "Br"}}},
+      {"backward/rows", {{"core", "Br"}}},
+      {"backward/rows-w", {{"core", "Br"}}},
+      {"backward/rows-onepass", {{"core", "Br"}}},
+      {"backward/rows-onepass-w", {{"core", "Br"}}},
+      {"backward/rows-xg", {{"core", "Br"}}},
+      {"backward/rows-q", {{"q", "q.rows"}, {"W", "W.Br"}}},
+      {"backward/rows-q-onepass", {{"q", "q.rows"}, {"W", "W.Br"}}},
+      {"gradients/flash", {{"core", "core.Bc", true}}},
+      {"gradients/rows-keys", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
+      {"gradients/rows-keys-onepass", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
+      {"gradients/score-rows", {{"core", "Br", false, 3}}},
+      {"layer/flash", {{"core", "core.Bc", true}}},
+      {"layer/rows-keys", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
+      {"layer/score-rows", {{"core", "Br", false, 3}}}};
+  return all;
+}
+
+TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
+  RandomMasks random(23);
+  for (const auto& [name, of_kernel] : passes()) {
+    TestedKernel kernel = tested_kernel(name);
+    for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
+      const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
+      const TabledMask tabled = random.expression(shape.n, shape.m);
+      const std::vector<Index> queries = members(tabled.mask.live_queries());
+      if (all_meet(tabled)) {
+        continue;
+      }
+      kernel.mask = tabled.mask;
+      const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
+      SCOPED_TRACE(to_string(plan));
+      std::map<std::string, Words> expected;
+      Words written;
+      std::vector<Grouping> groupings;
+      for (const auto& [phase, block, of_keys, times] : of_kernel) {
+        const Index size = plan.blocks[block];
+        const Index words =
+            of_keys ? walked(tabled.transposed(), members(tabled.mask.live_keys()), size)
+                    : walked(tabled, queries, size);
+        expected[phase] += Words(words) * times;
+        const Grouping grouping{of_keys, std::min(size, of_keys ? size_of(tabled.mask.live_keys())
+                                                                : std::ssize(queries))};
+        if (std::ranges::find(groupings, grouping) == groupings.end()) {
+          groupings.push_back(grouping);
+          written += words;
+        }
+      }
+      for (const PhaseCost& phase : plan.phases) {
+        EXPECT_EQ(phase.index_reads, expected[phase.path]) << phase.path;
+      }
+      const std::optional<Regrouping> prepare = regrouping(plan);
+      ASSERT_EQ(prepare.has_value(), tabled.kept.pattern);
+      if (prepare) {
+        EXPECT_EQ(prepare->writes, written);
+        EXPECT_EQ(prepare->reads, (tabled.mask.pairs({0, shape.n}, {0, shape.m}) + shape.n + 1) *
+                                      std::ssize(groupings));
+      }
+    }
+  }
+}
+
+// Each kernel that takes masks is above; of those with resident keys the first group's pass is
+// twice, as its keys are read before.
+TEST(IndexWords, OfResidentKernels) {
+  RandomMasks random(24);
+  for (const char* name :
+       {"forward/rows-resident", "attention/rows-resident", "backward/rows-resident"}) {
+    TestedKernel kernel = tested_kernel(name);
+    for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
+      const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
+      const TabledMask tabled = random.expression(shape.n, shape.m);
+      const std::vector<Index> queries = members(tabled.mask.live_queries());
+      if (all_meet(tabled)) {
+        continue;
+      }
+      kernel.mask = tabled.mask;
+      const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
+      SCOPED_TRACE(to_string(plan));
+      const Index size = std::min(plan.blocks["Br"], std::ssize(queries));
+      const Index first = tabled.index_words({queries.begin(), queries.begin() + size});
+      EXPECT_EQ(total(plan.phases).index_reads, Words(walked(tabled, queries, size) + first));
+    }
+  }
+}
+
+// Blocks of one query and one key are a pattern: the same words but for indices. So are those of a
+// formula that says the same.
+TEST(IndexWords, ValuesDoNotDependOnHowAMaskIsKept) {
+  RandomMasks random(25);
+  for (const auto& [name, of_kernel] : passes()) {
+    for (int k = 0; k < 20; ++k) {
+      const Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 6)};
+      const Mask mask = random.expression(shape.n, shape.m).mask;
+      BlockPattern pairs{shape.n, shape.m, 1, 1, {0}, {}};
+      for (Index i = 0; i < shape.n; ++i) {
+        const std::vector<Index> keys = members(mask.keys({i, i + 1}));
+        pairs.columns.insert(pairs.columns.end(), keys.begin(), keys.end());
+        pairs.offsets.push_back(std::ssize(pairs.columns));
+      }
+      TestedKernel kernel = tested_kernel(name);
+      const auto values = [&](const Mask& as, const Blocks& blocks) {
+        kernel.mask = as;
+        std::vector<Words> words;
+        for (const PhaseCost& phase : kernel.cost(shape, blocks)) {
+          words.emplace_back(phase.reads.value() - phase.index_reads.value());
+          words.push_back(phase.writes);
+        }
+        return words;
+      };
+      const Mask formula(shape.n, shape.m, mask.runs());
+      kernel.mask = formula;
+      const Blocks blocks = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500)).blocks;
+      EXPECT_EQ(total(kernel.cost(shape, blocks)).index_reads, Words(0));
+      const std::vector<Words> expected = values(formula, blocks);
+      EXPECT_EQ(values(Mask::pattern(pairs), blocks), expected) << name;
+      EXPECT_EQ(values(Mask::layout(pairs), blocks), expected) << name;
+      EXPECT_EQ(values(mask | mask, blocks), expected) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue
