@@ -163,8 +163,7 @@ TEST_F(MaskOption, InASuite) {
   expect_refused(process("record bad.json -o b.json"), 1, "bad.json.*mask 'casual'.*casual is no");
   directory_.write("none.json", R"({"points": [
     {"kernel": "matmul/blocked", "n": 40, "d": 8, "M": 1000, "mask": "causal"}]})");
-  expect_refused(process("record none.json -o b.json"), 1,
-                 "matmul/blocked is a product, which has no mask");
+  expect_refused(process("record none.json -o b.json"), 1, "matmul/blocked takes no 'mask'");
 }
 
 class MaskOfFiles : public Cli {
