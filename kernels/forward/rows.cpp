@@ -139,24 +139,27 @@ Index merge_units(const Problem& problem, const Blocks& blocks) {
   return grouped.merges() ? grouped.row_blocks.size() : 0;
 }
 
-// The L of groups are to their O what scores are to values.
+// The L of groups are to their O what scores are to values. A strip of the rows after the other, so
+// that this takes no more of M than the keys did.
 ValueSums::Sums merged(Machine& machine, const GroupedRows& grouped, const Operands& io, Range I) {
   const Phase phase(machine, "merge");
-  const Range all{0, I.size()};
+  const Index strip = grouped.by.strip();
   const SlowMatrix& parts_of_O = io.out(kPartOfO.name);
   const SlowMatrix& parts_of_L = io.out(kPartOfL.name);
   ValueSums::Sums sums{machine.initialize("Z", I.size(), grouped.by.problem.shape.dv),
                        OnlineSoftmax(machine, I.size())};
   auto& [Z, softmax] = sums;
-  Tile factors = machine.initialize("rescale", I.size());
-  for (Index group = 0; group < grouped.groups; ++group) {
-    const Range at = grouped.left(group, I);
-    Tile weights = machine.read(parts_of_L.row_block(at));
-    Tile O = machine.read(parts_of_O.row_block(at));
-    softmax.raise(weights, all, factors, {Z});
-    softmax.add(weights, all);
-    scale_rows(O, weights);
-    add(Z, O);
+  Tile factors = machine.initialize("rescale", std::min(strip, I.size()));
+  for (const Range K : blocks(I.size(), strip)) {
+    for (Index group = 0; group < grouped.groups; ++group) {
+      const Range at = grouped.left(group, part_of(I, K));
+      Tile weights = machine.read(parts_of_L.row_block(at));
+      Tile O = machine.read(parts_of_O.row_block(at));
+      softmax.raise(weights, K, factors.part({0, K.size()}), {Z.part(K)});
+      softmax.add(weights, K);
+      scale_rows(O, weights);
+      add(Z.part(K), O);
+    }
   }
   return sums;
 }
@@ -176,7 +179,7 @@ std::vector<PhaseCost> merge_cost(const Problem& problem, const Blocks& blocks, 
   return {{.path = "merge",
            .reads = Words(of.rows) * grouped.groups * (dv + 1),
            .writes = 0,
-           .peak = 2 * r * dv + 4 * r,
+           .peak = r * (dv + 2) + std::min(r, Words(grouped.by.strip())) * (dv + 2),
            .flops = 0},
           finish_cost(grouped.by, of)};
 }
@@ -277,10 +280,13 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       });
     });
   });
+  const NestLoop P = I.pieces("P", by.strip());
   nest.loop(I, [&] {
     nest.phase("merge", [&] {
-      nest.loop(G, {Z, maximum, sum}, [&] {
-        nest.step("e = exp(L_I of G - max_I); Z_I += e O_I of G", {O, L});
+      nest.loop(P, {Z, maximum, sum}, [&] {
+        nest.loop(G, [&] {
+          nest.step("e = exp(L_P of G - max_P); Z_P += e O_P of G", {{"O", P, dv}, {"L", P}});
+        });
       });
     });
     nest.phase("O", finish);

@@ -349,8 +349,7 @@ TEST_F(KilledStore, GoesOnGroupByGroup) {
 
 // Each group of keys leaves O and L of its row blocks.
 TEST_F(KilledStore, GoesOnGroupOfKeysByGroupOfKeys) {
-  goes_on("run forward/rows --n 900 --m 700 --d 16 --M 4096 --mask window:300,0 --blocks groups=5",
-          {"L", "O"});
+  goes_on("run forward/rows --n 900 --m 700 --d 16 --M 4096 --blocks groups=5", {"L", "O"});
 }
 
 // Far more than it can do until a signal comes, in row blocks that take no time.
