@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
+#include "kernels/masked.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/system/whole_file.hpp"
@@ -439,7 +440,13 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
   }
   Blocks blocks = kernel.blocks(problem, {request.M, request.prefetch}, request.objective);
   for (const auto& [name, size] : request.blocks) {
-    if (name == kernel.fitting.optional_block && !blocks.contains(name)) {
+    const bool clusters = name == kClustered && kernel.takes_masks && has_row_block(blocks);
+    if (clusters && problem.mask.full()) {
+      throw RequestError(fmt::format(
+          "{} {}: rows are clustered by the keys that they meet, and all meet all: give a {}",
+          request.said("--blocks"), name, request.said("--mask")));
+    }
+    if ((clusters || name == kernel.fitting.optional_block) && !blocks.contains(name)) {
       blocks.add(name, size);
     }
     if (!blocks.contains(name)) {
