@@ -173,6 +173,15 @@ class Mask {
   // The same pairs with live queries and live keys alone, each by its number among these; full()
   // where these all meet.
   [[nodiscard]] Mask compact() const;
+  // The same pairs with the queries in an order for groups of `size`: those that meet the same keys
+  // next to each other, and such classes so that a group meets few keys. The mask depends on what
+  // queries meet alone, and not on their order here. Requires: size >= 1.
+  struct Clustered;
+  [[nodiscard]] std::shared_ptr<const Clustered> clustered(Index size) const;
+  // Whether its queries meet keys in more ways than a few formulas say; and whether the order is
+  // found in less than a second.
+  [[nodiscard]] bool irregular() const;
+  [[nodiscard]] bool clusters_soon() const;
   // A hash of the extents and the pairs.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] const std::vector<MaskRun>& runs() const { return data_->runs; }
@@ -212,7 +221,8 @@ class Mask {
     mutable Known<Met> met;
     mutable Known<Tiles> tiles;
     mutable Known<Parts> shared, first;
-    mutable Known<std::shared_ptr<const Data>> among;  // by keys
+    mutable Known<std::shared_ptr<const Data>> among;                     // by keys
+    mutable std::map<Index, std::shared_ptr<const Clustered>> clustered;  // by the size of a group
   };
 
   [[nodiscard]] Wide sum_of_pairs(Range queries, Range keys) const;
@@ -240,11 +250,17 @@ class Mask {
   [[nodiscard]] bool none_dead() const;
   [[nodiscard]] Mask made_transposed() const;
   [[nodiscard]] Mask made_compact() const;
+  [[nodiscard]] Clustered made_clustered(Index size) const;
   [[nodiscard]] std::size_t index_of(Index query) const;
   [[nodiscard]] const MaskRun& run_of(Index query) const { return data_->runs[index_of(query)]; }
 
   std::shared_ptr<const Data> data_;
   std::string spec_;
+};
+
+struct Mask::Clustered {
+  Mask mask;
+  std::vector<Range> order;  // its queries, by their numbers in the mask that it is made of
 };
 
 // Pairs that are live in both, or in one of both. Requires: masks of the same extents, none full().

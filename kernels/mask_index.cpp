@@ -140,6 +140,33 @@ MaskIndex::Side MaskIndex::Side::compact(const Ranges& live) const {
   return left;
 }
 
+MaskIndex::Side MaskIndex::Side::reordered(const std::vector<Range>& rows) const {
+  Side made{.extent = extent * heads};
+  Index at = 0;
+  const Piece* before = nullptr;
+  for (const Range range : rows) {
+    for (Index row = range.begin; row < range.end;) {
+      const Index within = row % extent;
+      const auto piece = std::ranges::partition_point(
+          pieces, [&](const Piece& known) { return known.rows.end <= within; });
+      const bool found = piece != pieces.end() && piece->rows.begin <= within;
+      const Index next = found                   ? piece->rows.end
+                         : piece != pieces.end() ? piece->rows.begin
+                                                 : extent;
+      const Index count = std::min(next - within, range.end - row);
+      if (found && before == &*piece) {
+        made.pieces.back().rows.end = at + count;
+      } else if (found) {
+        made.pieces.push_back({{at, at + count}, piece->words});
+      }
+      before = found ? &*piece : nullptr;
+      at += count;
+      row += count;
+    }
+  }
+  return made;
+}
+
 template <class Make>
 MaskIndex MaskIndex::each(const Make& make) const {
   MaskIndex made = *this;
@@ -156,6 +183,12 @@ MaskIndex MaskIndex::transposed() const {
 MaskIndex MaskIndex::compact(const Ranges& live_queries, const Ranges& live_keys) const {
   return each([&](const List& list) {
     return List{list.file, list.queries.compact(live_queries), list.keys.compact(live_keys)};
+  });
+}
+
+MaskIndex MaskIndex::reordered(const std::vector<Range>& queries) const {
+  return each([&](const List& list) {
+    return List{list.file, list.queries.reordered(queries), list.keys};
   });
 }
 

@@ -56,6 +56,8 @@ class MaskIndex {
   // For the masks that are made of another one.
   [[nodiscard]] MaskIndex transposed() const;
   [[nodiscard]] MaskIndex compact(const Ranges& live_queries, const Ranges& live_keys) const;
+  // Of queries in another order: what is touched again is read again.
+  [[nodiscard]] MaskIndex reordered(const std::vector<Range>& queries) const;
   // Of so many heads of queries, one below the other, which share what is kept.
   [[nodiscard]] MaskIndex stacked(Index heads) const;
 
@@ -73,6 +75,7 @@ class MaskIndex {
 
     [[nodiscard]] Wide words(Range rows, Index size) const;
     [[nodiscard]] Side compact(const Ranges& live) const;
+    [[nodiscard]] Side reordered(const std::vector<Range>& rows) const;
   };
   struct List {
     std::shared_ptr<const std::vector<Index>> file;  // what it says: lists of the same are one

@@ -1,11 +1,17 @@
 #include "kernels/masked.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <limits>
+#include <memory>
+#include <numeric>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/units.hpp"
+#include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -27,33 +33,70 @@ Ranges dead_rows(const Signature& operand, const Problem& problem) {
                                      : Ranges{};
 }
 
-// The operands' live rows.
+// The live queries in the order that the blocks ask for; null where they are in their own.
+std::shared_ptr<const Mask::Clustered> clustered(const Problem& live, const Blocks& blocks) {
+  const Index size = blocks.contains(kClustered) ? blocks[kClustered] : 1;
+  return size > 1 && !live.mask.full() ? live.mask.clustered(size) : nullptr;
+}
+
+// What the kernel works on.
+Problem kernel_problem(const Problem& problem, const Blocks& blocks) {
+  require(!(blocks.contains(kClustered) && problem.mask.full()),
+          "rows are clustered under a mask alone");
+  Problem live = problem.live_part();
+  if (const auto order = clustered(live, blocks)) {
+    live.mask = order->mask.called(live.mask.spec());
+  }
+  return live;
+}
+
+// The rows of some numbers among those of `rows`.
+std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers) {
+  std::vector<Index> ends;  // numbers
+  for (const Range range : rows) {
+    ends.push_back(range.size() + (ends.empty() ? 0 : ends.back()));
+  }
+  std::vector<Range> picked;
+  for (Range left : numbers) {
+    for (auto k = std::ranges::upper_bound(ends, left.begin) - ends.begin(); left.size() > 0; ++k) {
+      const auto which = static_cast<std::size_t>(k);
+      const Index shift = rows[which].end - ends[which];
+      const Index end = std::min(left.end, ends[which]);
+      picked.push_back({left.begin + shift, end + shift});
+      left.begin = end;
+    }
+  }
+  return picked;
+}
+
+// The operands' rows that the kernel works on.
 class LiveOperands {
  public:
-  LiveOperands(const Kernel& kernel, const Problem& problem, const Operands& io) {
-    for (const Signature& operand : kernel.given(problem.sharing)) {
+  LiveOperands(const Kernel& kernel, const Plan& plan, const Operands& io)
+      : problem_(plan.problem), order_(clustered(problem_.live_part(), plan.blocks)) {
+    for (const Signature& operand : kernel.given(problem_.sharing)) {
       const SlowMatrix& all = io.in(operand.name);
-      io_.give(has_dead(operand, problem)
-                   ? given_.emplace_back(selected_rows(all, live_rows(operand, problem)))
-                   : all);
+      io_.give(selects(operand) ? given_.emplace_back(selected_rows(all, rows(operand))) : all);
     }
-    for (const Signature& operand : kernel.returned(problem.wanted)) {
+    for (const Signature& operand : kernel.returned(problem_.wanted)) {
       SlowMatrix& all = io.out(operand.name);
-      io_.take(has_dead(operand, problem)
-                   ? returned_.emplace_back(selected_rows(all, live_rows(operand, problem)))
-                   : all);
+      io_.take(selects(operand) ? returned_.emplace_back(selected_rows(all, rows(operand))) : all);
     }
   }
   [[nodiscard]] const Operands& io() const { return io_; }
 
  private:
-  static bool has_dead(const Signature& operand, const Problem& problem) {
-    return !dead_rows(operand, problem).empty();
+  [[nodiscard]] bool selects(const Signature& operand) const {
+    return !dead_rows(operand, problem_).empty() || (order_ && operand.rows == &Shape::n);
   }
-  static Ranges live_rows(const Signature& operand, const Problem& problem) {
-    return operand.rows == &Shape::n ? problem.live_queries() : problem.live_keys();
+  [[nodiscard]] std::vector<Range> rows(const Signature& operand) const {
+    return operand.rows == &Shape::m ? problem_.live_keys()
+           : order_                  ? picked(problem_.live_queries(), order_->order)
+                                     : problem_.live_queries();
   }
 
+  const Problem& problem_;
+  std::shared_ptr<const Mask::Clustered> order_;
   std::deque<SlowMatrix> given_, returned_;
   Operands io_;
 };
@@ -115,9 +158,9 @@ Nest dead_nest(const Kernel& kernel, const Problem& problem) {
   return nest.lines();
 }
 
-Plan live_part(const Plan& plan) {
+Plan kernel_plan(const Plan& plan) {
   Plan live = plan;
-  live.problem = plan.problem.live_part();
+  live.problem = kernel_problem(plan.problem, plan.blocks);
   return live;
 }
 
@@ -137,13 +180,13 @@ Operands with_left(const LiveOperands& live, const Split& split, const Plan& pla
 SplitStage with_masks(const SplitStage& of, bool first, const Split& split, const Kernel& kernel) {
   SplitStage stage;
   stage.units = [of, first](const Problem& problem, const Blocks& blocks) -> Index {
-    return none_live(problem) ? (first ? 1 : 0) : of.units(problem.live_part(), blocks);
+    return none_live(problem) ? (first ? 1 : 0) : of.units(kernel_problem(problem, blocks), blocks);
   };
   stage.part = [of, first, split, kernel](Machine& machine, const Plan& plan, const Operands& io,
                                           Range units, SlowMatrix* partials) {
     if (!none_live(plan.problem)) {
-      const LiveOperands live(kernel, plan.problem, io);
-      const Plan of_live = live_part(plan);
+      const LiveOperands live(kernel, plan, io);
+      const Plan of_live = kernel_plan(plan);
       of.part(machine, of_live, with_left(live, split, of_live, io), units, partials);
     }
     if (first && units.begin == 0) {
@@ -154,7 +197,7 @@ SplitStage with_masks(const SplitStage& of, bool first, const Split& split, cons
                                         bool partials) {
     std::vector<PhaseCost> phases;
     if (!none_live(problem)) {
-      phases = of.part_cost(problem.live_part(), blocks, units, partials);
+      phases = of.part_cost(kernel_problem(problem, blocks), blocks, units, partials);
     }
     if (first && units.begin == 0) {
       add_dead_cost(phases, kernel, problem, !partials);
@@ -172,12 +215,12 @@ Split with_masks(const Split& of, const Kernel& kernel) {
   }
   if (of.left_rows) {
     split.left_rows = [of](const Problem& problem, const Blocks& blocks, Index units) {
-      return none_live(problem) ? 0 : of.left_rows(problem.live_part(), blocks, units);
+      return none_live(problem) ? 0 : of.left_rows(kernel_problem(problem, blocks), blocks, units);
     };
   }
   if (of.left_copies) {
     split.left_copies = [of](const Problem& problem, const Blocks& blocks) {
-      return none_live(problem) ? 0 : of.left_copies(problem.live_part(), blocks);
+      return none_live(problem) ? 0 : of.left_copies(kernel_problem(problem, blocks), blocks);
     };
   }
   if (of.reduce == nullptr) {
@@ -186,7 +229,7 @@ Split with_masks(const Split& of, const Kernel& kernel) {
   split.reduce = [of](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                       SlowMatrix& g) {
     if (!none_live(plan.problem)) {
-      return of.reduce(machine, live_part(plan), rows, partials, g);
+      return of.reduce(machine, kernel_plan(plan), rows, partials, g);
     }
     const Phase phase(machine, "dead");
     write_rows(machine, g, rows, 0);
@@ -194,7 +237,7 @@ Split with_masks(const Split& of, const Kernel& kernel) {
   split.reduce_cost = [of](const Problem& problem, const Blocks& blocks,
                            Range rows) -> std::vector<PhaseCost> {
     if (!none_live(problem)) {
-      return of.reduce_cost(problem.live_part(), blocks, rows);
+      return of.reduce_cost(kernel_problem(problem, blocks), blocks, rows);
     }
     const Words d = problem.shape.d;
     return {{.path = "dead", .reads = 0, .writes = d * rows.size(), .peak = d, .flops = 0}};
@@ -202,7 +245,97 @@ Split with_masks(const Split& of, const Kernel& kernel) {
   return split;
 }
 
+// What the kernel fits. It takes what fits to fit in smaller blocks, too, which under a mask meet
+// other keys and may take a little more: then blocks for less memory do.
+Blocks fitted(const Kernel& of, const Problem& live, const Memory& memory, Objective objective) {
+  const auto fit = [&](Index M) { return of.fitting.fit(live, {M, memory.prefetch}, objective); };
+  const auto fits = [&](const Blocks& blocks) {
+    return total(of.formula.cost(live, blocks)).peak <= Words(memory.M);
+  };
+  Blocks blocks = fit(memory.M);
+  if (live.mask.full() || fits(blocks)) {
+    return blocks;
+  }
+  const Blocks smallest = fit(1);
+  if (fits(smallest)) {
+    for (Index M = memory.M - 1; M > 1 && !fits(blocks); M -= std::max<Index>(M / 16, 1)) {
+      blocks = fit(M);
+    }
+  }
+  return fits(blocks) ? blocks : smallest;
+}
+
+// The largest groups of at most `most` queries that cut no run of the mask, or each evenly.
+Index aligned(const Mask& mask, Index most) {
+  Index side = 0;
+  for (const MaskRun& run : mask.runs()) {
+    side = std::gcd(side, run.queries.end);
+  }
+  if (most >= side) {
+    return most / side * side;
+  }
+  while (side % most != 0) {
+    --most;
+  }
+  return most;
+}
+
+// Empty where the queries of a block do not decide which keys pass.
+std::string_view row_block_name(const Blocks& blocks) {
+  for (const std::string_view name : {"Br", "dQ.Br", "W.Br"}) {
+    if (blocks.contains(name)) {
+      return name;
+    }
+  }
+  return {};
+}
+
+// The blocks of fewest words: those that were fitted to rows in their order, or to rows that are
+// clustered for these, or for what came of it; or such blocks with whole runs of the mask.
+Blocks fewest_clustered(const Kernel& of, const Problem& live, const Memory& memory,
+                        const Blocks& in_order) {
+  const std::string_view rows = row_block_name(in_order);
+  if (live.mask.full() || !(live.mask.irregular() || live.stacked > 1) || rows.empty() ||
+      total(of.formula.cost(live, in_order)).peak > Words(memory.M)) {
+    return in_order;
+  }
+  Blocks best;
+  Words fewest;
+  // Returns the aligned row block.
+  const auto consider = [&](const Blocks& blocks) {
+    const Problem problem = kernel_problem(live, blocks);
+    Blocks whole = blocks;
+    whole.set(rows, aligned(problem.mask, blocks[rows]));
+    for (const Blocks* tried : {&blocks, &std::as_const(whole)}) {
+      const PhaseCost all = total(of.formula.cost(problem, *tried));
+      const Words words = all.reads + all.writes;
+      if (all.peak <= Words(memory.M) && (best == Blocks() || words < fewest)) {
+        best = *tried;
+        fewest = words;
+      }
+    }
+    return whole[rows];
+  };
+  static_cast<void>(consider(in_order));
+  Index size = in_order[rows];
+  for (int k = 0; k < 2 && 1 < size && size < live.shape.n && live.mask.clusters_soon(); ++k) {
+    const Blocks order{{std::string(kClustered), size}};
+    Blocks of_order = fitted(of, kernel_problem(live, order), memory, Objective::words);
+    of_order.add(std::string(kClustered), size);
+    if (const Index next = consider(of_order); next != size) {
+      size = next;
+    } else {
+      break;
+    }
+  }
+  return best;
+}
+
 }  // namespace
+
+bool has_row_block(const Blocks& blocks) {
+  return !row_block_name(blocks).empty();
+}
 
 // Without a mask everything is as it was: a problem is its own live part.
 Kernel with_masks(Kernel kernel) {
@@ -211,8 +344,8 @@ Kernel with_masks(Kernel kernel) {
   kernel.schedule.code = [of](Machine& machine, const Plan& plan, const Operands& io,
                               Workspace& workspace) {
     if (!none_live(plan.problem)) {
-      const LiveOperands live(of, plan.problem, io);
-      of.schedule.code(machine, live_part(plan), live.io(), workspace);
+      const LiveOperands live(of, plan, io);
+      of.schedule.code(machine, kernel_plan(plan), live.io(), workspace);
     }
     write_dead(machine, of, plan.problem, io);
   };
@@ -222,20 +355,21 @@ Kernel with_masks(Kernel kernel) {
   kernel.formula.cost = [of](const Problem& problem, const Blocks& blocks) {
     std::vector<PhaseCost> phases;
     if (!none_live(problem)) {
-      phases = of.formula.cost(problem.live_part(), blocks);
+      phases = of.formula.cost(kernel_problem(problem, blocks), blocks);
     }
     add_dead_cost(phases, of, problem);
     return phases;
   };
   if (of.formula.intermediates) {
     kernel.formula.intermediates = [of](const Problem& problem, const Blocks& blocks) {
-      return none_live(problem) ? Words(0) : of.formula.intermediates(problem.live_part(), blocks);
+      return none_live(problem) ? Words(0)
+                                : of.formula.intermediates(kernel_problem(problem, blocks), blocks);
     };
   }
   kernel.formula.nest = [of](const Problem& problem, const Blocks& blocks) {
     Nest lines;
     if (!none_live(problem)) {
-      lines = of.formula.nest(problem.live_part(), blocks);
+      lines = of.formula.nest(kernel_problem(problem, blocks), blocks);
     }
     const Nest dead = dead_nest(of, problem);
     lines.insert(lines.end(), dead.begin(), dead.end());
@@ -247,9 +381,42 @@ Kernel with_masks(Kernel kernel) {
       live.shape.n = live.shape.m = 1;
       live.mask = {};
     }
-    return of.fitting.fit(live, memory, objective);
+    const Blocks blocks = fitted(of, live, memory, objective);
+    return objective == Objective::words ? fewest_clustered(of, live, memory, blocks) : blocks;
   };
+  for (auto Numerics::*words :
+       {&Numerics::rescales, &Numerics::chain, &Numerics::recentred_blocks}) {
+    if (of.numerics.*words) {
+      kernel.numerics.*words = [of, words](const Problem& problem, const Blocks& blocks) {
+        const bool in_order = !blocks.contains(kClustered) || none_live(problem);
+        return (of.numerics.*words)(in_order ? problem : kernel_problem(problem, blocks), blocks);
+      };
+    }
+  }
   return kernel;
+}
+
+std::optional<Regrouping> regrouping(const Plan& plan) {
+  if (!plan.problem.mask.index().is_pattern()) {
+    return std::nullopt;
+  }
+  std::vector<Grouping> all;
+  for (const PhaseCost& phase : plan.phases) {
+    for (const Grouping& grouping : phase.groupings) {
+      if (std::ranges::find(all, grouping) == all.end()) {
+        all.push_back(grouping);
+      }
+    }
+  }
+  const Problem one = plan.problem.one_head();
+  const Problem live = kernel_problem(plan.problem, plan.blocks);
+  Regrouping sum;
+  for (const auto& [of_keys, size] : all) {
+    sum.reads += one.pairs() + one.shape.n + 1;
+    sum.writes +=
+        (of_keys ? Units::of_keys(live, size) : Units::of_queries(live, size)).sum().index;
+  }
+  return sum;
 }
 
 }  // namespace redblue

@@ -2,11 +2,31 @@
 // Kernels under masks. A kernel that asks its problem which keys its queries meet becomes one that
 // takes every mask. It works on live queries and keys alone, as if there were no others: dead ones
 // are not read. Their results are written in a phase `dead`: 0, and minus infinity for L.
+//
+// Queries of irregular masks may be clustered: the kernel works on them in another order, in which
+// a block of them meets fewer keys (Mask::clustered). The order is a block of the plan.
+
+#include <optional>
+#include <string_view>
 
 #include "kernels/kernel.hpp"
 
 namespace redblue {
 
 Kernel with_masks(Kernel kernel);
+
+// In the plan of a kernel under a mask: the queries of a group for which their order was made. In a
+// plan without it, and for groups of one, they are in their own. Fitted where fewer words move so.
+inline constexpr std::string_view kClustered = "clustered";
+// Whether the blocks are of a kernel whose rows may be clustered: the queries that it works on
+// together decide which keys pass.
+bool has_row_block(const Blocks& blocks);
+
+// A pattern is regrouped once for many calls, which does not count among their words: for each
+// grouping of a plan all pairs are read, as rows of keys, and what the groups read is written.
+struct Regrouping {
+  Words reads, writes;
+};
+std::optional<Regrouping> regrouping(const Plan& plan);
 
 }  // namespace redblue

@@ -115,27 +115,4 @@ void index_nest(NestWriter& nest, const Units::Sum& of) {
   }
 }
 
-std::optional<Regrouping> regrouping(const Plan& plan) {
-  if (!plan.problem.mask.index().is_pattern()) {
-    return std::nullopt;
-  }
-  std::vector<Grouping> all;
-  for (const PhaseCost& phase : plan.phases) {
-    for (const Grouping& grouping : phase.groupings) {
-      if (std::ranges::find(all, grouping) == all.end()) {
-        all.push_back(grouping);
-      }
-    }
-  }
-  const Problem one = plan.problem.one_head();
-  const Problem live = plan.problem.live_part();
-  Regrouping sum;
-  for (const auto& [of_keys, size] : all) {
-    sum.reads += one.pairs() + one.shape.n + 1;
-    sum.writes +=
-        (of_keys ? Units::of_keys(live, size) : Units::of_queries(live, size)).sum().index;
-  }
-  return sum;
-}
-
 }  // namespace redblue

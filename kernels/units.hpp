@@ -90,11 +90,4 @@ Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others);
 PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes = 1);
 void index_nest(NestWriter& nest, const Units::Sum& of);
 
-// A pattern is regrouped once for many calls, which does not count among their words: for each
-// grouping of a plan all pairs are read, as rows of keys, and what the groups read is written.
-struct Regrouping {
-  Words reads, writes;
-};
-std::optional<Regrouping> regrouping(const Plan& plan);
-
 }  // namespace redblue

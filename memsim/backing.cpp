@@ -116,6 +116,25 @@ std::size_t words_of(Range rows, Range columns) {
   return static_cast<std::size_t>(rows.size() * columns.size());
 }
 
+// Calls visit(word of the rows, word of the tile) for each word of some rows of a block, which are
+// row-major, and of its tile.
+template <class Visit>
+void for_words(Index height, Index width, Range rows, Orientation orientation, const Visit& visit) {
+  const bool straight = orientation == Orientation::straight;
+  const Index step = straight ? 1 : width;  // from word to word of a run
+  const auto run = [&](Index i, Index j, Index place, Index words) {
+    const Index line = (i - rows.begin) * width + j;
+    for (Index k = 0; k < words; ++k) {
+      visit(static_cast<std::size_t>(line + k * step), static_cast<std::size_t>(place + k));
+    }
+  };
+  if (straight) {
+    for_tile_runs(height, width, rows, {0, width}, run);
+  } else {
+    for_transposed_runs(height, width, rows, {0, width}, run);
+  }
+}
+
 }  // namespace
 
 void Backing::read_tile(Range rows, Range columns, Orientation orientation,
@@ -220,22 +239,42 @@ void SelectedRows::write(Range rows, Range columns, std::span<const float> from)
   });
 }
 
+template <class Visit>
+void SelectedRows::each_few(Range rows, Range columns, const Visit& visit) const {
+  std::vector<float> lines(words_of({0, std::min(kPanel, rows.size())}, columns));
+  each_part(rows, [&](Range part, Index first) {
+    for (const Range few : blocks(part.size(), kPanel)) {
+      const Index at = first - rows.begin;
+      visit(part_of(part, few), Range{at + few.begin, at + few.end},
+            std::span(lines).first(words_of(few, columns)));
+    }
+  });
+}
+
 void SelectedRows::read_tile(Range rows, Range columns, Orientation orientation,
                              std::span<float> to) const {
   if (const Range one = in_one(rows); one.size() > 0) {
     readable_.read_tile(one, columns, orientation, to);
-  } else {
-    Backing::read_tile(rows, columns, orientation, to);
+    return;
   }
+  each_few(rows, columns, [&](Range whole, Range here, std::span<float> lines) {
+    readable_.read(whole, columns, lines);
+    for_words(rows.size(), columns.size(), here, orientation,
+              [&](std::size_t line, std::size_t tile) { to[tile] = lines[line]; });
+  });
 }
 
 void SelectedRows::write_tile(Range rows, Range columns, Orientation orientation,
                               std::span<const float> from) {
   if (const Range one = in_one(rows); one.size() > 0) {
     writable().write_tile(one, columns, orientation, from);
-  } else {
-    Backing::write_tile(rows, columns, orientation, from);
+    return;
   }
+  each_few(rows, columns, [&](Range whole, Range here, std::span<float> lines) {
+    for_words(rows.size(), columns.size(), here, orientation,
+              [&](std::size_t line, std::size_t tile) { lines[line] = from[tile]; });
+    writable().write(whole, columns, lines);
+  });
 }
 
 std::unique_ptr<Fetch> SelectedRows::fetch_tile(Range rows, Range columns, Orientation orientation,

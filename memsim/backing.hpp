@@ -96,8 +96,8 @@ class RamBacking : public BorrowedBacking {
   std::vector<float> words_;
 };
 
-// Some rows of another backing, one range after the other. A tile of several ranges is moved a
-// panel at a time, and not fetched ahead.
+// Some rows of another backing, one range after the other, in any order. A tile of several ranges
+// is moved some whole rows at a time, and not fetched ahead.
 class SelectedRows : public Backing {
  public:
   SelectedRows(Backing& whole, std::vector<Range> rows);
@@ -120,6 +120,10 @@ class SelectedRows : public Backing {
   // Calls visit(rows of the whole, the first of them here) for each range that these rows touch.
   template <class Visit>
   void each_part(Range rows, const Visit& visit) const;
+  // Calls visit(rows of the whole, rows of the tile, room for their words) for a few rows at a
+  // time.
+  template <class Visit>
+  void each_few(Range rows, Range columns, const Visit& visit) const;
   // The rows in the whole where all are of one range; else an empty range.
   [[nodiscard]] Range in_one(Range rows) const;
   [[nodiscard]] Backing& writable() const;

@@ -142,8 +142,9 @@ class [[nodiscard]] SlowMatrix {
   std::unique_ptr<Backing> backing_;
 };
 
-// Some rows of a matrix, one range after the other, as a matrix of the same name. It refers to the
-// words of the whole, which must outlive it and must not be moved. Requires: ranges inside it.
+// Some rows of a matrix, one range after the other, in any order, as a matrix of the same name. It
+// refers to the words of the whole, which must outlive it and must not be moved. Requires: ranges
+// inside it, apart from each other.
 SlowMatrix selected_rows(SlowMatrix& whole, std::vector<Range> rows);
 // For reading only: a write to it throws std::logic_error.
 SlowMatrix selected_rows(const SlowMatrix& whole, std::vector<Range> rows);

@@ -412,7 +412,8 @@ Index busy_keys(const Problem& problem) {
 Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const Blocks plain = fewest_words(problem, M, cost_of);
   const Index n = problem.shape.n;
-  if (ceil_div(n, plain["Br"]) > kFewRowBlocks) {
+  const bool many = ceil_div(n, plain["Br"]) > kFewRowBlocks;
+  if (many && (problem.mask.full() || !problem.mask.irregular())) {
     return plain;
   }
   const Index d = problem.shape.d;
@@ -427,7 +428,7 @@ Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks&
     const PhaseCost all = cost(r, 1, 1, k);
     return all.reads + all.writes;
   };
-  const Index keys = busy_keys(problem);
+  const Index keys = many ? 1 : busy_keys(problem);
   const auto most_kept = [&](Index r) {
     Index k = largest(d, [&](Index tried) { return fits(r, keys, 1, tried); });
     while (k > 0 && !fits(r, keys, least_weights(k), k)) {

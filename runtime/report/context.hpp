@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/units.hpp"
+#include "kernels/masked.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/json.hpp"

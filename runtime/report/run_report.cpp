@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/arithmetic/simd.hpp"
-#include "kernels/units.hpp"
+#include "kernels/masked.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/text/cells.hpp"

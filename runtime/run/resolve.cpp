@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
+#include "kernels/masked.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/system/whole_file.hpp"
@@ -464,15 +465,19 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
   Blocks blocks = kernel.blocks(problem, {request.M, request.prefetch}, request.objective);
   const Fitting& fitting = kernel.fitting;
   for (const auto& [name, size] : request.blocks) {
-    if (name == fitting.optional_block) {
-      if (const auto limit = fitting.optional_limit;
-          limit != nullptr && size > problem.shape.*limit) {
-        throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
-                                       request.said("--blocks"), name, size, problem.shape.*limit));
-      }
-      if (!blocks.contains(name)) {
-        blocks.add(name, size);
-      }
+    const bool clusters = name == kClustered && kernel.takes_masks && has_row_block(blocks);
+    if (clusters && problem.mask.full()) {
+      throw RequestError(fmt::format(
+          "{} {}: rows are clustered by the keys that they meet, and all meet all: give a {}",
+          request.said("--blocks"), name, request.said("--mask")));
+    }
+    if (const auto limit = fitting.optional_limit;
+        name == fitting.optional_block && limit != nullptr && size > problem.shape.*limit) {
+      throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
+                                     request.said("--blocks"), name, size, problem.shape.*limit));
+    }
+    if ((clusters || name == fitting.optional_block) && !blocks.contains(name)) {
+      blocks.add(name, size);
     }
     if (!blocks.contains(name)) {
       std::string names;

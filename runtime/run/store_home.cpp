@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
+#include "kernels/masked.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/store/store.hpp"
 #include "runtime/run/buffers.hpp"
@@ -78,8 +79,8 @@ class StoreHome final : public OperandHome {
   [[nodiscard]] bool given_with_forward(const Readers& readers) const;
   File bring_operand(const Signature& operand, const Plan& plan, const Readers& readers);
   File brought_before(const std::string& operand);
-  [[nodiscard]] StoreFile::Use::Apart apart(const Signature& operand, const Problem& problem) const;
-  File open_result(const Signature& operand, const Problem& problem, bool begun);
+  [[nodiscard]] StoreFile::Use::Apart apart(const Signature& operand, const Plan& plan) const;
+  File open_result(const Signature& operand, const Plan& plan, bool begun);
   [[nodiscard]] std::vector<float> sum_of(const Operands& io) const;
   void remove_left();
 
@@ -291,25 +292,28 @@ File StoreHome::brought_before(const std::string& operand) {
 }
 
 // What a resumed run finds must not share a granule with what it writes. Where some rows are dead,
-// blocks of live rows begin anywhere.
-StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Problem& problem) const {
+// blocks of live rows begin anywhere; where they are clustered, their rows lie apart.
+StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Plan& plan) const {
   using Apart = StoreFile::Use::Apart;
   if (!resumption_.asked()) {
     return Apart::none;
   }
+  const Problem& problem = plan.problem;
   const Index live =
       size_of(operand.rows == &Shape::m ? problem.live_keys() : problem.live_queries());
   const bool all = operand.rows == &Shape::d || live == operand.rows_of(problem.shape);
-  return all ? Apart::windows : Apart::rows;
+  const bool in_order = operand.rows != &Shape::n || !plan.blocks.contains(kClustered);
+  return all && in_order ? Apart::windows : Apart::rows;
 }
 
 // `begun`: an earlier run has written a part of it, if it came to its stage.
-File StoreHome::open_result(const Signature& operand, const Problem& problem, bool begun) {
+File StoreHome::open_result(const Signature& operand, const Plan& plan, bool begun) {
+  const Shape& shape = plan.problem.shape;
   const std::string name = temporary_name(operand.name);
   return begun && std::filesystem::exists(store_.path(name))
              ? store_.open(name, StoredMatrix::Expect::left_open)
-             : store_.fresh(name, operand.rows_of(problem.shape), operand.cols_of(problem.shape),
-                            life(), {.apart = apart(operand, problem)});
+             : store_.fresh(name, operand.rows_of(shape), operand.cols_of(shape), life(),
+                            {.apart = apart(operand, plan)});
 }
 
 // In steps, the rows of a result are on disk when they are done. A sum over row blocks is in the
@@ -336,7 +340,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   for (const Signature& operand : kernel.returned(part.plan.problem.wanted)) {
     const std::string name(operand.name);
     File& file = results_[name];
-    file = open_result(operand, part.plan.problem, begun && !sums);
+    file = open_result(operand, part.plan, begun && !sums);
     SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file).holding(operand.holds));
     io.take(matrix);
     if (begun && sums) {

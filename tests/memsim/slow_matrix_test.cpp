@@ -3,6 +3,7 @@
 
 #include "memsim/slow_matrix.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -173,6 +174,59 @@ TEST(Borrow, ForReadingAloneRefusesWrites) {
   EXPECT_EQ(words, Buffer(6, 1.5F));
   static_assert(
       std::is_same_v<decltype(borrow("A", std::declval<const float*>(), 1, 1)), const SlowMatrix>);
+}
+
+// Row k of a selection is the k-th row of its ranges, in their order, in tiles of any rows and
+// columns and of both orientations; a write reaches these rows alone.
+TEST(SelectedRows, AreRowsInAnyOrder) {
+  const Index rows = 60, cols = 37;
+  const Buffer words = strange_words(static_cast<std::size_t>(rows * cols));
+  SlowMatrix A("A", rows, cols);
+  SlowMatrix B("B", rows, cols);
+  HostAccess::put(A, words);
+  const std::vector<Range> ranges = {{40, 59}, {7, 8}, {3, 4}, {20, 20}, {9, 17}, {0, 2}, {4, 7}};
+  const SlowMatrix from = selected_rows(std::as_const(A), ranges);
+  SlowMatrix to = selected_rows(B, ranges);
+  std::vector<Index> order;
+  for (const Range range : ranges) {
+    for (Index i = range.begin; i < range.end; ++i) {
+      order.push_back(i);
+    }
+  }
+  ASSERT_EQ(from.rows(), std::ssize(order));
+  Machine machine(rows * cols);
+  for (const Index r : {1, 5, 16, 23, 34}) {
+    for (const Index c : {1, 16, 20, 37}) {
+      HostAccess::put(B, Buffer(words.size(), 0.0F));
+      for (const Range I : blocks(from.rows(), r)) {
+        for (const Range J : blocks(cols, c)) {
+          const bool straight = (I.begin + J.begin) % 2 == 0;
+          if (straight) {
+            machine.write(machine.read(from.block(I, J)), to.block(I, J));
+          } else {
+            machine.write(machine.read(transposed(from.block(I, J))), transposed(to.block(I, J)));
+          }
+        }
+      }
+      Buffer expected(words.size(), 0.0F);
+      for (const Index i : order) {
+        std::copy_n(words.begin() + i * cols, cols, expected.begin() + i * cols);
+      }
+      Buffer found(words.size());
+      HostAccess::get(B, found);
+      EXPECT_TRUE(same_bits(found, expected)) << r << " rows, " << c << " columns";
+    }
+  }
+  const Tile tile = machine.read(from.row_block({18, 21}));
+  Buffer bits, expected;
+  for (Index i = 0; i < 3; ++i) {
+    const Index row = order[static_cast<std::size_t>(18 + i)];
+    for (Index j = 0; j < cols; ++j) {
+      bits.push_back(tile(i, j));
+      expected.push_back(words[static_cast<std::size_t>(row * cols + j)]);
+    }
+  }
+  EXPECT_TRUE(same_bits(bits, expected));
 }
 
 TEST(SlowMatrix, MovesWithItsWords) {

@@ -287,6 +287,38 @@ TEST_F(MaskOfFiles, DocumentsAreBoxes) {
                  "d.npy: offsets from 0 to 12; expected from 0 to 6");
 }
 
+// Every fourth row of blocks meets the same keys. A plan puts them together, and what it counts,
+// runs and verifies is in that order; groups of one are rows in their own.
+TEST_F(MaskOfFiles, MayBeClustered) {
+  std::string marks;
+  for (int row = 0; row < 12; ++row) {
+    for (int col = 0; col < 12; ++col) {
+      marks += col % 4 == row % 4 ? '1' : '0';
+    }
+  }
+  layout("l.npy", 12, 12, marks);
+  const std::string line = " --n 48 --d 4 --M 150 --mask blocks:l.npy";
+  for (const std::string kernel : {"attention/rows", "forward/rows", "gradients/rows-keys"}) {
+    SCOPED_TRACE(kernel);
+    const Json counted = json("count " + kernel + line);
+    ASSERT_TRUE(counted["blocks"].contains("clustered")) << counted["blocks"];
+    for (const std::string threads : {"1", "3"}) {
+      const Json found = json("run " + kernel + line + " --verify --threads " + threads);
+      EXPECT_TRUE(found["error"]["ok"]);
+      EXPECT_EQ(found["blocks"], counted["blocks"]);
+      EXPECT_EQ(found["total"]["io"], counted["formula"]["io"]);
+    }
+    const Json in_order = json("run " + kernel + line + " --verify --blocks clustered=1");
+    EXPECT_TRUE(in_order["error"]["ok"]);
+    EXPECT_GT(in_order["total"]["io"], counted["formula"]["io"]);
+  }
+  expect_refused(process("count attention/rows --n 48 --d 4 --M 400 --blocks clustered=4"), 2,
+                 "--blocks clustered: rows are clustered by the keys that they meet, and all meet "
+                 "all: give a --mask");
+  expect_refused(process("count gradients/flash" + line + " --blocks clustered=4"), 2,
+                 "--blocks clustered: gradients/flash has v.Br, core.Br, core.Bc");
+}
+
 TEST_F(MaskOfFiles, Refused) {
   const std::string line = "plan --n 6 --m 8 --d 2 --M 900 --mask ";
   expect_refused(process(line + "pattern:none.npz"), 1, "cannot read 'none.npz'");

@@ -341,6 +341,20 @@ TEST_F(KilledStore, GoesOnInEitherStage) {
           {"dK", "dQ", "dV"});
 }
 
+// Rows that are clustered: those of a group lie apart in dQ.
+TEST_F(KilledStore, GoesOnWithClusteredRows) {
+  std::string marks;
+  std::mt19937_64 random(3);
+  for (int block = 0; block < 30 * 25; ++block) {
+    marks += random() % 4 == 0 ? '\1' : '\0';
+  }
+  directory_.write("l.npy", npy_file(npy_header("|u1", false, "(30, 25)"), marks));
+  const std::string clustered =
+      " --n 600 --m 500 --d 16 --M 4096 --mask blocks:l.npy --blocks clustered=50";
+  goes_on("run backward/rows-onepass" + clustered, {"g"});
+  goes_on("run gradients/rows-keys-onepass" + clustered, {"dK", "dQ", "dV"});
+}
+
 // Each group of rows leaves its dK and dV, which have two widths.
 TEST_F(KilledStore, GoesOnGroupByGroup) {
   goes_on("run gradients/score-rows --n 6000 --m 500 --d 16 --dv 8 --M 100K --blocks groups=12",

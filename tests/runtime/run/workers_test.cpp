@@ -21,8 +21,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
 #include "tests/support/print.hpp"
+#include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"
 
 namespace redblue {
@@ -271,21 +273,26 @@ TEST(Workers, ShareTheKeysOfOneQuery) {
 }
 
 // Under masks, too, with row blocks dealt by their live pairs; and where some queries, or all, meet
-// no key.
+// no key; and where rows are clustered.
 TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
   if (!kernel_.kernel->takes_masks) {
     return;
   }
   const Shape shape{61, 23, 9};
   const auto [n, m, d] = shape;
+  const Mask pattern = RandomMasks(9).pattern(n, m).mask;
   for (const Mask& mask :
        {Mask::causal(n, m), Mask::window(n, m, 4, 3), Mask::causal(n, m) | Mask::prefix(n, m, 2),
-        Mask::window(n, m, 4, 3) & Mask::prefix(n, m, 5), Mask::prefix(n, m, 0)}) {
+        Mask::window(n, m, 4, 3) & Mask::prefix(n, m, 5), Mask::prefix(n, m, 0), pattern}) {
     TestedKernel kernel = kernel_;
     kernel.mask = mask;
     // All keys stay where rows come in groups: else there is one group under a mask.
     const Index spare = GetParam() == "gradients/score-rows" ? 2500 : 120;
-    const Plan plan = in_groups(kernel, kernel.plan(shape, kernel.least_M(shape) + spare));
+    Plan plan = in_groups(kernel, kernel.plan(shape, kernel.least_M(shape) + spare));
+    if (mask == pattern && has_row_block(plan.blocks) && !plan.blocks.contains(kClustered)) {
+      plan.blocks.add(std::string(kClustered), 11);
+      plan = kernel.plan(shape, 2 * plan.M, plan.blocks);
+    }
     const TestProblem problem = make_problem(kernel, shape, 3);
     const Buffers alone = run_kernel(kernel, plan, problem).returned;
     for (const Index workers : {Index{1}, Index{2}, Index{3}, Index{7}}) {

@@ -1,0 +1,263 @@
+// The order of queries for groups. Queries that meet the same keys are a class, and classes are in
+// the order of their keys. A group begins with what the last one left of a class, or with the first
+// class, and goes on with the class that adds the fewest keys to it, the first of these. Only
+// classes that meet a key of the group can add fewer keys than they have, and these are known by
+// lists: which classes meet a key.
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "kernels/mask.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::size_t kFormula = 8;                         // runs of a mask that few formulas say
+constexpr Index kMostRanges = Index{1} << 19;               // of queries that are looked at
+constexpr std::size_t kMostMembers = std::size_t{1} << 23;  // of the lists
+constexpr std::size_t kMostSteps = std::size_t{1} << 26;    // of a search: a fraction of a second
+constexpr std::size_t kMostOrders = 16;                     // that are remembered
+
+bool moves(const MaskRun& run) {
+  return std::ranges::any_of(run.live, [](const MaskSegment& segment) {
+    return segment.begin.moves || segment.end.moves;
+  });
+}
+
+struct Class {
+  Ranges keys;
+  std::vector<Range> queries;
+  Index size = 0;  // queries
+};
+
+bool before(const Class& a, const Class& b) {
+  return std::ranges::lexicographical_compare(a.keys, b.keys, [](Range x, Range y) {
+    return std::tie(x.begin, x.end) < std::tie(y.begin, y.end);
+  });
+}
+
+std::vector<Class> classes_of(const std::vector<MaskRun>& runs) {
+  std::vector<Class> all;
+  const auto add = [&all](const MaskRun& run, Range queries) {
+    Class& one = all.emplace_back(Class{{}, {queries}, queries.size()});
+    for (const MaskSegment& segment : run.live) {
+      one.keys.push_back(segment.of(queries.begin));
+    }
+  };
+  for (const MaskRun& run : runs) {
+    for (const Range queries : blocks(run.queries.size(), moves(run) ? 1 : run.queries.size())) {
+      add(run, part_of(run.queries, queries));
+    }
+  }
+  std::ranges::stable_sort(all, before);
+  std::vector<Class> classes;
+  for (Class& one : all) {
+    if (classes.empty() || classes.back().keys != one.keys) {
+      classes.push_back(std::move(one));
+    } else {
+      classes.back().queries.push_back(one.queries.front());
+      classes.back().size += one.size;
+    }
+  }
+  return classes;
+}
+
+class Grouping {
+ public:
+  explicit Grouping(const std::vector<Class>& classes)
+      : classes_(classes), adds_(classes.size()), taken_(classes.size()) {
+    for (const Class& one : classes) {
+      keys_.push_back(size_of(one.keys));
+      for (const Range range : one.keys) {
+        cuts_.insert(cuts_.end(), {range.begin, range.end});
+      }
+    }
+    adds_ = keys_;
+    std::ranges::sort(cuts_);
+    cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+    met_.resize(cuts_.size());
+    fewest_.resize(classes.size());
+    std::iota(fewest_.begin(), fewest_.end(), std::size_t{0});
+    std::ranges::stable_sort(fewest_, {}, [this](std::size_t k) { return keys_[k]; });
+    list_members();
+  }
+
+  // The classes, as groups of `size` queries take them.
+  std::vector<std::size_t> order(Index size) {
+    std::vector<std::size_t> order;
+    Index room = 0;
+    while (order.size() < classes_.size() && !members_.empty() && steps_ < kMostSteps) {
+      if (room == 0) {
+        begin_group();
+        room = size;
+      }
+      const std::size_t next = room == size ? first() : adding_fewest();
+      order.push_back(next);
+      taken_[next] = true;
+      const Index more = classes_[next].size - room;
+      if (more < 0) {
+        meet(next);
+        room -= classes_[next].size;
+      } else {
+        begin_group();
+        room = more % size == 0 ? 0 : size - more % size;
+        if (room > 0) {
+          meet(next);
+        }
+      }
+    }
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      if (!taken_[k]) {
+        order.push_back(k);
+      }
+    }
+    return order;
+  }
+
+ private:
+  // Which classes meet the keys between a cut and the next; none where there are too many.
+  void list_members() {
+    std::vector<std::size_t> ends(cuts_.size() + 1);
+    for (const Class& one : classes_) {
+      each_piece(one, [&](std::size_t piece) { ++ends[piece + 1]; });
+    }
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    firsts_ = ends;
+    if (ends.back() > kMostMembers) {
+      return;
+    }
+    members_.resize(ends.back());
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      each_piece(classes_[k], [&](std::size_t piece) {
+        members_[ends[piece]++] = static_cast<std::uint32_t>(k);
+      });
+    }
+  }
+  template <class Visit>
+  void each_piece(const Class& one, const Visit& visit) const {
+    for (const Range range : one.keys) {
+      for (auto cut = std::ranges::lower_bound(cuts_, range.begin); *cut < range.end; ++cut) {
+        visit(static_cast<std::size_t>(cut - cuts_.begin()));
+      }
+    }
+  }
+
+  void begin_group() {
+    for (const std::size_t k : near_) {
+      adds_[k] = keys_[k];
+    }
+    near_.clear();
+    std::fill(met_.begin(), met_.end(), false);
+  }
+  // The group meets the keys of a class.
+  void meet(std::size_t which) {
+    each_piece(classes_[which], [&](std::size_t piece) {
+      if (met_[piece]) {
+        return;
+      }
+      met_[piece] = true;
+      for (std::size_t at = firsts_[piece]; at < firsts_[piece + 1]; ++at) {
+        const std::size_t k = members_[at];
+        if (adds_[k] == keys_[k]) {
+          near_.push_back(k);
+        }
+        adds_[k] -= cuts_[piece + 1] - cuts_[piece];
+      }
+      steps_ += firsts_[piece + 1] - firsts_[piece];
+    });
+  }
+
+  std::size_t first() {
+    while (taken_[first_]) {
+      ++first_;
+    }
+    return first_;
+  }
+  // Where the class of the fewest keys meets none of the group's, no other such class adds fewer.
+  std::size_t adding_fewest() {
+    while (taken_[fewest_[smallest_]]) {
+      ++smallest_;
+    }
+    std::size_t best = fewest_[smallest_];
+    for (const std::size_t k : near_) {
+      if (!taken_[k] && std::pair(adds_[k], k) < std::pair(adds_[best], best)) {
+        best = k;
+      }
+    }
+    steps_ += near_.size();
+    return best;
+  }
+
+  const std::vector<Class>& classes_;
+  std::vector<Index> keys_, adds_;   // of classes: all, and those that the group does not meet
+  std::vector<bool> taken_;          // classes
+  std::vector<Index> cuts_;          // where ranges of keys begin or end
+  std::vector<bool> met_;            // by the group: keys from a cut to the next
+  std::vector<std::size_t> firsts_;  // members of the pieces between cuts
+  std::vector<std::uint32_t> members_;
+  std::vector<std::size_t> near_;    // classes that meet a key of the group
+  std::vector<std::size_t> fewest_;  // classes, those of few keys first
+  std::size_t first_ = 0, smallest_ = 0, steps_ = 0;
+};
+
+}  // namespace
+
+bool Mask::irregular() const {
+  return runs().size() > kFormula;
+}
+
+bool Mask::clusters_soon() const {
+  Index ranges = 0;
+  for (const MaskRun& run : runs()) {
+    ranges += std::ssize(run.live) * (moves(run) ? run.queries.size() : 1);
+    if (ranges > kMostRanges) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::shared_ptr<const Mask::Clustered> Mask::clustered(Index size) const {
+  {
+    const std::lock_guard lock(data_->asked);
+    if (const auto found = data_->clustered.find(size); found != data_->clustered.end()) {
+      return found->second;
+    }
+  }
+  auto made = std::make_shared<const Clustered>(made_clustered(size));
+  const std::lock_guard lock(data_->asked);
+  if (data_->clustered.size() >= kMostOrders) {
+    data_->clustered.clear();
+  }
+  return data_->clustered.try_emplace(size, std::move(made)).first->second;
+}
+
+Mask::Clustered Mask::made_clustered(Index size) const {
+  const std::vector<Class> classes = classes_of(runs());
+  std::vector<MaskRun> runs;
+  std::vector<Range> order;
+  Index at = 0;
+  for (const std::size_t k : Grouping(classes).order(size)) {
+    const Class& one = classes[k];
+    MaskRun& run = runs.emplace_back(MaskRun{{at, at + one.size}, {}});
+    for (const Range keys : one.keys) {
+      run.live.push_back({{keys.begin}, {keys.end}});
+    }
+    for (const Range queries : one.queries) {
+      if (!order.empty() && order.back().end == queries.begin) {
+        order.back().end = queries.end;
+      } else {
+        order.push_back(queries);
+      }
+    }
+    at += one.size;
+  }
+  Mask clustered(queries(), keys(), std::move(runs), index().reordered(order));
+  return {std::move(clustered), std::move(order)};
+}
+
+}  // namespace redblue
