@@ -42,6 +42,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     product_in_pieces_nest(nest, by, J, "K", "X^T", "A2", {});
     product_in_pieces_nest(nest, by, J, "h", "Y", "A3", {K});
     nest.phase("core", [&] {
+      index_nest(nest, by.units().sum());
       nest.loop(I, {K, h, T}, [&] {
         nest.step("q = dO_I h_J^T", {dO});
         nest.step("first keys: v_I = rowsum(dO_I * O_I)", {live(O.once(J), Words(n) * d)});
@@ -91,6 +92,7 @@ Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
           const Tile& h_t, SlowMatrix& v) {
   const Phase phase(machine, "core");
   Tile T = machine.initialize("T", J.size(), by.problem.shape.d);  // T_J (c, d)
+  const Tile index = by.units().read_index(machine, J);
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     const LivePairs live(by.problem, I, J);
     if (live.none()) {
@@ -158,17 +160,20 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words r = by.rows;
   const Words c = by.keys;
   const Words w = by.weights;
+  const Units::Sum units = by.units().sum();
   // The first block of keys finds nothing to add to.
   const Words second = std::min(c, Words(m - by.keys));
   return {
       product_in_pieces_cost("K", by, d, 0),
       product_in_pieces_cost("h", by, d, d),
       // K_J, h_J and T_J; dO and O with v, or A1 with v, L, q and p.
-      {.path = "core",
-       .reads = of.all * (2 * Words(d) + 1) + Words(n) * d + of.again,
-       .writes = T > 1 ? Words(n) : Words(0),
-       .peak = 3 * c * d + r + std::max(2 * r * d, r * d + r + 2 * r * c),
-       .flops = 6 * problem.pairs() * d},
+      with_index(
+          {.path = "core",
+           .reads = of.all * (2 * Words(d) + 1) + Words(n) * d + of.again,
+           .writes = T > 1 ? Words(n) : Words(0),
+           .peak = 3 * c * d + units.index_live + r + std::max(2 * r * d, r * d + r + 2 * r * c),
+           .flops = 6 * problem.pairs() * d},
+          units),
       // T_J with A2_J and g; or with two of g.
       {.path = "g",
        .reads = Words(m) * d + (T - 1) * dd,

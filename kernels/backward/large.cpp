@@ -54,6 +54,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
     nest.loop(I, {g}, [&] {
       nest.read({S, A1, L});
       nest.step("v_I = rowsum(dO_I * O_I)", {O, dO});
+      index_nest(nest, Units::of_queries(problem, by["phase2.Br"]).sum());
       nest.loop(J, {S, dO, A1, L, v}, [&] {
         nest.step("q = dO_I h_J^T", {h});
         nest.step("f = exp(S_I A2_J^T - L_I)", {A2});
@@ -106,6 +107,7 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
     Tile v_i = machine.initialize("v", I.size());              // v_I (r)
     add_row_dots(do_i, o_i, v_i);
     o_i.reset();
+    const Tile index = queries.read_index(machine, I);
     for (const Range J : queries.met_blocks(I, plan.blocks["phase2.Bc"])) {
       const LivePairs live(plan.problem, I, J);
       Tile q;
@@ -172,7 +174,8 @@ Words phase2_peak(const Problem& problem, Index Br, Index Bc) {
   const Words r = std::min(Br, problem.shape.n);
   const Words c = std::min(Bc, problem.shape.m);
   const Words rows = Words(d) * d + 3 * r * d + 2 * r;
-  return rows + std::max(r * d, c * d + std::max(3 * r * c, r * c + c * d));
+  const Words index = problem.mask.index().live();
+  return rows + std::max(r * d, index + c * d + std::max(3 * r * c, r * c + c * d));
 }
 
 // The words depend on the rows alone, in both phases: the largest Br beside one column, then
@@ -229,11 +232,12 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
        .flops = 2 * (nd + md) * d},
       // Erratum: T_j A2_j is added to g for every tile, 2 n m d^2 / Br flops that the
       // paper's time bound leaves out.
-      {.path = "phase2",
-       .reads = 4 * nd + n + 2 * d * tiles.met,
-       .writes = dd,
-       .peak = phase2_peak(problem, Br2, blocks["phase2.Bc"]),
-       .flops = 6 * d * tiles.words + 2 * dd * tiles.met},
+      with_index({.path = "phase2",
+                  .reads = 4 * nd + n + 2 * d * tiles.met,
+                  .writes = dd,
+                  .peak = phase2_peak(problem, Br2, blocks["phase2.Bc"]),
+                  .flops = 6 * d * tiles.words + 2 * dd * tiles.met},
+                 Units::of_queries(problem, Br2).sum()),
   };
 }
 

@@ -44,11 +44,14 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
     rows_times_nest(nest, by, I, {"G", "dO", "Y", true}, {kept, S});
     nest.phase("core", [&] {
+      index_nest(nest, met);
       nest.loop(J, {kept, S, G, e, maximum},
                 [&] { nest.step("from the last keys to the first: s = S_I A2_J^T; max_I", {A2}); });
+      index_nest(nest, met);
       nest.loop(J, {kept, G, e, q, maximum, sum, v, {"A2", J.block, d}},
                 [&] { nest.step("q = G_I A3_J^T; e = exp(s - max_I); sum_I, v_I", {A3}); });
       nest.step("v_I = v_I / sum_I");
+      index_nest(nest, met);
       nest.loop(J, {kept, e, q, maximum, sum, v, W}, [&] {
         nest.step("W_I += e (q - v_I) A2_J, of which the first block is here", {A2_again});
       });
@@ -84,6 +87,7 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   const BlockRanges queries = blocks(I.size(), by.strip());
   Tile e_t = machine.initialize("e", met, I.size(), kUnset, Holds::scores);  // e_I^T (c, r)
   Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);         // max_I (r)
+  Tile index = by.units().read_index(machine, I);
   Tile a2;
   for (auto block = keys.rbegin(); block != keys.rend(); ++block) {
     a2.reset();
@@ -98,11 +102,13 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
       }
     }
   }
+  index.reset();
   s_t.reset();
 
   Tile q_t = machine.initialize("q", met, I.size(), kUnset, Holds::scores);  // q_I^T (c, r)
   Tile sum = machine.initialize("sum", I.size());                            // sum_I (r)
   Tile v = machine.initialize("v", I.size());                                // v_I (r)
+  index = by.units().read_index(machine, I);
   for (const auto& [J, at] : keys) {
     const Tile a3 = machine.read(A3.row_block(J));  // A3_J (c, d)
     for (const Range K : queries) {
@@ -116,10 +122,12 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
       }
     }
   }
+  index.reset();
   divide_rows(v, sum, v);
   g_t.reset();
 
   Tile W = machine.initialize("W", I.size(), A2.cols());  // W_I (r, d)
+  index = by.units().read_index(machine, I);
   for (const auto& [J, at] : keys) {
     if (at.begin > 0) {
       a2.reset();
@@ -155,18 +163,21 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
   const Index c = std::min(by.keys, of.longest);
   PhaseCost G = rows_times_cost("G", by, of);
   const Words kept = r * by.kept;  // of A1
+  constexpr Index kPasses = 3;     // s, q and W
   G.peak += r * d + kept;          // S
   return {
       rows_times_cost("S", by, of),
       G,
       // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
       // A3_J. W comes when G and A3_J have gone. What is kept of A1 stays.
-      {.path = "core",
-       .reads = d * (2 * of.met + passing_again(by, units, of)),
-       .writes = 0,
-       .peak = kept + std::max(r * m + 2 * r * d + r + Words(c) * d,
-                               2 * r * m + r * d + 3 * r + Words(2) * c * d),
-       .flops = 6 * d * of.pairs},
+      with_index({.path = "core",
+                  .reads = d * (2 * of.met + passing_again(by, units, of)),
+                  .writes = 0,
+                  .peak = kept + of.index_live +
+                          std::max(r * m + 2 * r * d + r + Words(c) * d,
+                                   2 * r * m + r * d + 3 * r + Words(2) * c * d),
+                  .flops = 6 * d * of.pairs},
+                 of, kPasses),
       add_gradient_cost(by, units, partials),
   };
 }

@@ -43,6 +43,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     product_in_pieces_nest(nest, by, J, "K", "X^T", names.keys, {});
     product_in_pieces_nest(nest, by, J, values, "Y", names.values, {K});
     nest.phase("core", [&] {
+      index_nest(nest, by.units().sum());
       nest.loop(I, {K, h}, [&] {
         nest.step("e = " + queries.text() + " K_J^T", {queries});
         const NestWriter::Tiles between = {live(L.but_once(J), of.again),
@@ -81,6 +82,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   const Mask& mask = by.problem.mask;
   SlowMatrix& O = io.out("O");
   SlowMatrix& L = io.out("L");
+  const Tile index = by.units().read_index(machine, J);
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     const LivePairs live(by.problem, I, J);
     if (live.none()) {
@@ -139,16 +141,18 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words dv = problem.shape.dv;
   const Words r = by.rows;
   const Words c = by.keys;
+  const Units::Sum units = by.units().sum();
   return {
       product_in_pieces_cost("K", by, d, 0),
       product_in_pieces_cost(problem.inputs == Inputs::weighted ? "h" : "V", by, problem.shape.dv,
                              d),
       // K_J and h_J; the scores with A1, then with O, maximum, sum and rescale.
-      {.path = "core",
-       .reads = of.all * d + of.again * (dv + 2),
-       .writes = of.all * (dv + 1) + of.again,
-       .peak = c * (dv + d) + r * c + std::max(r * d, r * dv + 3 * r),
-       .flops = 2 * problem.pairs() * (dv + d)},
+      with_index({.path = "core",
+                  .reads = of.all * d + of.again * (dv + 2),
+                  .writes = of.all * (dv + 1) + of.again,
+                  .peak = c * (dv + d) + units.index_live + r * c + std::max(r * d, r * dv + 3 * r),
+                  .flops = 2 * problem.pairs() * (dv + d)},
+                 units),
   };
 }
 

@@ -30,6 +30,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   nest.phase("core", [&] {
     nest.loop(I, [&] {
       nest.read({S});
+      index_nest(nest, Units::of_queries(problem, by["core.Br"]).sum());
       nest.loop(J, {S, O, maximum, sum}, [&] {
         nest.step("e = exp(S_I A2_J^T - max_I)", {A2});
         nest.step("sum_I += rowsum(e); O_I += e h_J", {h});
@@ -42,11 +43,13 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
 
 void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMatrix& A2,
           const SlowMatrix& h, SlowMatrix& O, SlowMatrix& L) {
-  for (const Range I : blocks(S.rows(), plan.blocks["core.Br"])) {
+  const Units units = Units::of_queries(plan.problem, plan.blocks["core.Br"]);
+  for (const Range I : units) {
     const Tile s_i = machine.read(S.row_block(I));           // S_I (r, d)
     Tile o_i = machine.initialize("O", I.size(), O.cols());  // O_I (r, d)
     OnlineSoftmax softmax(machine, I.size());                // max_I, sum_I (r)
     const Range all{0, I.size()};
+    const Tile index = units.read_index(machine, I);
     for (const Range J : Pieces(plan.problem.keys(I), plan.blocks["core.Bc"])) {
       Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
       {
@@ -95,12 +98,15 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 Blocks fit(const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
   const Index width = d;  // a lambda cannot capture a structured binding
+  const Words index = problem.mask.index().live();
   const ProjectBlocks S = fit_project(n, d, M);
   const ProjectBlocks h = fit_project(m, d, M);
-  const Index Br =
-      even(n, largest(std::min(n, M), [&](Index r) { return core_peak(width, r, 1) <= Words(M); }));
-  const Index Bc = even(
-      m, largest(std::min(m, M), [&](Index c) { return core_peak(width, Br, c) <= Words(M); }));
+  const Index Br = even(n, largest(std::min(n, M), [&](Index r) {
+                          return core_peak(width, r, 1) + index <= Words(M);
+                        }));
+  const Index Bc = even(m, largest(std::min(m, M), [&](Index c) {
+                          return core_peak(width, Br, c) + index <= Words(M);
+                        }));
   return {{"S.Br", S.rows}, {"S.Bc", S.cols}, {"h.Br", h.rows},
           {"h.Bc", h.cols}, {"core.Br", Br},  {"core.Bc", Bc}};
 }
@@ -113,11 +119,12 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
       project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
       project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}),
-      {.path = "core",
-       .reads = Words(n) * d + 2 * d * of.met,
-       .writes = Words(n) * d + n,
-       .peak = core_peak(d, std::min(n, Br), std::min(of.longest, Bc)),
-       .flops = 4 * d * of.pairs},
+      with_index({.path = "core",
+                  .reads = Words(n) * d + 2 * d * of.met,
+                  .writes = Words(n) * d + n,
+                  .peak = core_peak(d, std::min(n, Br), std::min(of.longest, Bc)) + of.index_live,
+                  .flops = 4 * d * of.pairs},
+                 of),
   };
 }
 

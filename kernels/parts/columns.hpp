@@ -34,9 +34,9 @@ struct ColumnPlan {
   Problem problem;
   Index rows, keys, weights;
 
-  [[nodiscard]] BlockRanges units() const { return {problem.shape.m, keys}; }
+  [[nodiscard]] Units units() const { return Units::of_keys(problem, keys); }
   [[nodiscard]] Passes passes() const {
-    const Words all = Units::of_keys(problem, keys).sum().met;
+    const Words all = units().sum().met;
     return {all, all.overflowed() ? all : Words(all.value() - problem.shape.n)};
   }
   [[nodiscard]] NestLoop key_loop() const { return {"J", "keys", problem.shape.m, keys}; }

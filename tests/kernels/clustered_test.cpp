@@ -241,7 +241,7 @@ TEST(ClusteredPlans, NeverMoveMore) {
   for (int k = 0; k < 400; ++k) {
     const Shape shape{random.any(1, 60), random.any(1, 60), random.any(1, 6)};
     TestedKernel kernel = tested_kernel(k % 2 == 0 ? "forward/rows" : "backward/rows");
-    kernel.mask = random.pattern(shape.n, shape.m).mask;
+    kernel.mask = random.blocks(shape.n, shape.m, false).mask;
     const Index M = kernel.least_M(shape) + random.any(0, 200 * shape.d);
     const Plan plan = kernel.plan(shape, M);
     const auto words = [](const Plan& of) {

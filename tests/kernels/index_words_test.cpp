@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/masked.hpp"
 #include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 #include "tests/support/print.hpp"

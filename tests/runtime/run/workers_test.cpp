@@ -280,7 +280,7 @@ TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
   }
   const Shape shape{61, 23, 9};
   const auto [n, m, d] = shape;
-  const Mask pattern = RandomMasks(9).pattern(n, m).mask;
+  const Mask pattern = RandomMasks(9).blocks(n, m, false).mask;
   for (const Mask& mask :
        {Mask::causal(n, m), Mask::window(n, m, 4, 3), Mask::causal(n, m) | Mask::prefix(n, m, 2),
         Mask::window(n, m, 4, 3) & Mask::prefix(n, m, 5), Mask::prefix(n, m, 0), pattern}) {
