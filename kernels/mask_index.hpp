@@ -18,7 +18,6 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/mask_lines.hpp"
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
@@ -26,6 +25,9 @@ namespace redblue {
 
 using Ranges = std::vector<Range>;
 struct BlockPattern;
+
+// Sums of products of two sizes.
+__extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): not in ISO C++
 
 class MaskIndex {
  public:

@@ -3,12 +3,10 @@
 
 #include <limits>
 
+#include "kernels/mask_index.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
-
-// Sums of products of two sizes.
-__extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): not in ISO C++
 
 inline Words words(Wide count) {
   constexpr Wide kMost = std::numeric_limits<Index>::max();

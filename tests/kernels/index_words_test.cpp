@@ -206,6 +206,9 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
       }
       kernel.mask = tabled.mask;
       const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
+      if (plan.blocks.contains(kClustered)) {
+        continue;  // rows in another order are other groups
+      }
       SCOPED_TRACE(to_string(plan));
       std::map<std::string, Words> expected;
       Words written;
