@@ -1,6 +1,10 @@
 // --mask: the live pairs of a run, a count, a plan and bounds; what takes one, and what stays what
 // it was.
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "tests/support/cli.hpp"
