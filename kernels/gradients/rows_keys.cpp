@@ -193,8 +193,13 @@ SplitStage key_stage(Start start) {
   return {
       .units = [](const Problem& problem,
                   const Blocks& blocks) { return key_units(problem, blocks).end; },
-      .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                      SlowMatrix*) { key_part(machine, plan, io, start, units); },
+      .part =
+          [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                  SlowMatrix*) {
+            if (units.size() > 0) {
+              key_part(machine, plan, io, start, units);
+            }
+          },
       .part_cost = [](const Problem& problem, const Blocks& blocks, Range units,
                       bool) -> std::vector<PhaseCost> {
         return {key_gradients_cost("dKV", problem, key_blocks(blocks), key_sums(problem), units)};

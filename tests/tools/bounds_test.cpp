@@ -16,9 +16,9 @@ class BoundsCommand : public Cli {};
 
 TEST_F(BoundsCommand, EveryKey) {
   const Json json = this->json("bounds --n 300 --m 200 --d 16 --M 512");
-  EXPECT_EQ(keys(json),
-            (Keys{"schema", "context", "problem", "n", "m", "d", "M", "sharing", "given", "bounds",
-                  "heads", "lower_bound", "best", "dividing_point", "statements", "mask"}));
+  EXPECT_EQ(keys(json), (Keys{"schema", "context", "problem", "n", "m", "d", "M", "sharing",
+                              "given", "bounds", "heads", "lower_bound", "best", "dividing_point",
+                              "statements", "mask", "wanted"}));
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["problem"], "backward");
   EXPECT_EQ(json["sharing"], "none");

@@ -120,7 +120,8 @@ TEST_F(Command, EveryKeyOfARun) {
              "M",      "seed",        "threads", "blocks",
              "phases", "total",       "formula", "total_from_nothing",
              "error",  "lower_bound", "ratio",   "operands"} +
-        Keys{"problem"} + (kernel.kernel->pass == Pass::product ? Keys{} : Keys{"mask", "pairs"}) +
+        Keys{"problem"} +
+        (kernel.kernel->pass == Pass::product ? Keys{} : Keys{"mask", "pairs", "wanted"}) +
         (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale", "kv_heads", "dv"}
                                                          : Keys{}) +
         (takes_forward ? Keys{"forward"} : Keys{}) +
