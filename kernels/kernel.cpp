@@ -143,7 +143,9 @@ KernelSchedule in_stages(Split split) {
     std::vector<SlowMatrix> left = left_matrices(split, plan, workspace);
     const Operands all = with(io, left);
     for (const SplitStage& stage : split.stages) {
-      stage.part(machine, plan, all, {0, stage.units(plan.problem, plan.blocks)}, nullptr);
+      if (const Index units = stage.units(plan.problem, plan.blocks); units > 0) {
+        stage.part(machine, plan, all, {0, units}, nullptr);
+      }
     }
   };
   return {.code = code, .split = std::move(split)};

@@ -222,9 +222,13 @@ struct Kernel {
   // Of a kernel that may be split: the units of all stages.
   [[nodiscard]] Index units(const Plan& plan) const;
   [[nodiscard]] Words intermediates(const Plan& plan) const;
-  // The problem with the inputs that this kernel has.
+  // The problem with the inputs that this kernel has, of which all results are wanted where each is
+  // named.
   [[nodiscard]] Problem with_inputs(Problem problem) const {
     problem.inputs = inputs_of(pass);
+    if (returned(problem.wanted).size() == returns.size()) {
+      problem.wanted = {};
+    }
     return problem;
   }
 

@@ -16,7 +16,7 @@
 namespace redblue {
 namespace {
 
-constexpr std::size_t kFormula = 8;                         // runs of a mask that few formulas say
+constexpr std::size_t kFormula = 8;                         // ranges that runs of a formula meet
 constexpr Index kMostRanges = Index{1} << 19;               // of queries that are looked at
 constexpr std::size_t kMostMembers = std::size_t{1} << 23;  // of the lists
 constexpr std::size_t kMostSteps = std::size_t{1} << 26;    // of a search: a fraction of a second
@@ -66,9 +66,9 @@ std::vector<Class> classes_of(const std::vector<MaskRun>& runs) {
   return classes;
 }
 
-class Grouping {
+class GreedyOrder {
  public:
-  explicit Grouping(const std::vector<Class>& classes)
+  explicit GreedyOrder(const std::vector<Class>& classes)
       : classes_(classes), adds_(classes.size()), taken_(classes.size()) {
     for (const Class& one : classes) {
       keys_.push_back(size_of(one.keys));
@@ -207,7 +207,11 @@ class Grouping {
 }  // namespace
 
 bool Mask::irregular() const {
-  return runs().size() > kFormula;
+  std::size_t ranges = 0;
+  for (const MaskRun& run : runs()) {
+    ranges += run.live.size();
+  }
+  return ranges > kFormula;
 }
 
 bool Mask::clusters_soon() const {
@@ -241,7 +245,7 @@ Mask::Clustered Mask::made_clustered(Index size) const {
   std::vector<MaskRun> runs;
   std::vector<Range> order;
   Index at = 0;
-  for (const std::size_t k : Grouping(classes).order(size)) {
+  for (const std::size_t k : GreedyOrder(classes).order(size)) {
     const Class& one = classes[k];
     MaskRun& run = runs.emplace_back(MaskRun{{at, at + one.size}, {}});
     for (const Range keys : one.keys) {

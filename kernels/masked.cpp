@@ -35,8 +35,8 @@ Ranges dead_rows(const Signature& operand, const Problem& problem) {
 
 // The live queries in the order that the blocks ask for; null where they are in their own.
 std::shared_ptr<const Mask::Clustered> clustered(const Problem& live, const Blocks& blocks) {
-  const Index size = blocks.contains(kClustered) ? blocks[kClustered] : 1;
-  return size > 1 && !live.mask.full() ? live.mask.clustered(size) : nullptr;
+  return is_clustered(blocks) && !live.mask.full() ? live.mask.clustered(blocks[kClustered])
+                                                   : nullptr;
 }
 
 // What the kernel works on.
@@ -176,30 +176,42 @@ Operands with_left(const LiveOperands& live, const Split& split, const Plan& pla
   return all;
 }
 
-// The first unit of all writes what is dead.
-SplitStage with_masks(const SplitStage& of, bool first, const Split& split, const Kernel& kernel) {
-  SplitStage stage;
-  stage.units = [of, first](const Problem& problem, const Blocks& blocks) -> Index {
-    return none_live(problem) ? (first ? 1 : 0) : of.units(kernel_problem(problem, blocks), blocks);
+// The first unit of all writes what is dead: that of the first stage that has one.
+SplitStage with_masks(const Split& split, std::size_t which, const Kernel& kernel) {
+  const SplitStage of = split.stages[which];
+  const auto writes_dead = [split, which](const Problem& problem, const Blocks& blocks,
+                                          Range units) {
+    if (units.begin > 0 || which == 0 || none_live(problem)) {
+      return units.begin == 0 && which == 0;
+    }
+    const Problem live = kernel_problem(problem, blocks);
+    return std::all_of(split.stages.begin(), split.stages.begin() + static_cast<Index>(which),
+                       [&](const SplitStage& before) { return before.units(live, blocks) == 0; });
   };
-  stage.part = [of, first, split, kernel](Machine& machine, const Plan& plan, const Operands& io,
-                                          Range units, SlowMatrix* partials) {
+  SplitStage stage;
+  stage.units = [of, which](const Problem& problem, const Blocks& blocks) -> Index {
+    return none_live(problem) ? (which == 0 ? 1 : 0)
+                              : of.units(kernel_problem(problem, blocks), blocks);
+  };
+  stage.part = [of, writes_dead, split, kernel](Machine& machine, const Plan& plan,
+                                                const Operands& io, Range units,
+                                                SlowMatrix* partials) {
     if (!none_live(plan.problem)) {
       const LiveOperands live(kernel, plan, io);
       const Plan of_live = kernel_plan(plan);
       of.part(machine, of_live, with_left(live, split, of_live, io), units, partials);
     }
-    if (first && units.begin == 0) {
+    if (writes_dead(plan.problem, plan.blocks, units)) {
       write_dead(machine, kernel, plan.problem, io, partials == nullptr);
     }
   };
-  stage.part_cost = [of, first, kernel](const Problem& problem, const Blocks& blocks, Range units,
-                                        bool partials) {
+  stage.part_cost = [of, writes_dead, kernel](const Problem& problem, const Blocks& blocks,
+                                              Range units, bool partials) {
     std::vector<PhaseCost> phases;
     if (!none_live(problem)) {
       phases = of.part_cost(kernel_problem(problem, blocks), blocks, units, partials);
     }
-    if (first && units.begin == 0) {
+    if (writes_dead(problem, blocks, units)) {
       add_dead_cost(phases, kernel, problem, !partials);
     }
     return phases;
@@ -210,8 +222,8 @@ SplitStage with_masks(const SplitStage& of, bool first, const Split& split, cons
 Split with_masks(const Split& of, const Kernel& kernel) {
   Split split = of;
   split.stages.clear();
-  for (const SplitStage& stage : of.stages) {
-    split.stages.push_back(with_masks(stage, split.stages.empty(), of, kernel));
+  for (std::size_t which = 0; which < of.stages.size(); ++which) {
+    split.stages.push_back(with_masks(of, which, kernel));
   }
   if (of.left_rows) {
     split.left_rows = [of](const Problem& problem, const Blocks& blocks, Index units) {
@@ -388,7 +400,7 @@ Kernel with_masks(Kernel kernel) {
        {&Numerics::rescales, &Numerics::chain, &Numerics::recentred_blocks}) {
     if (of.numerics.*words) {
       kernel.numerics.*words = [of, words](const Problem& problem, const Blocks& blocks) {
-        const bool in_order = !blocks.contains(kClustered) || none_live(problem);
+        const bool in_order = !is_clustered(blocks) || none_live(problem);
         return (of.numerics.*words)(in_order ? problem : kernel_problem(problem, blocks), blocks);
       };
     }
@@ -401,20 +413,15 @@ std::optional<Regrouping> regrouping(const Plan& plan) {
     return std::nullopt;
   }
   std::vector<Grouping> all;
+  Regrouping sum;
   for (const PhaseCost& phase : plan.phases) {
     for (const Grouping& grouping : phase.groupings) {
       if (std::ranges::find(all, grouping) == all.end()) {
         all.push_back(grouping);
+        sum.reads += plan.problem.one_head().pairs() + plan.problem.queries() + 1;
+        sum.writes += grouping.words;
       }
     }
-  }
-  const Problem one = plan.problem.one_head();
-  const Problem live = kernel_problem(plan.problem, plan.blocks);
-  Regrouping sum;
-  for (const auto& [of_keys, size] : all) {
-    sum.reads += one.pairs() + one.shape.n + 1;
-    sum.writes +=
-        (of_keys ? Units::of_keys(live, size) : Units::of_queries(live, size)).sum().index;
   }
   return sum;
 }

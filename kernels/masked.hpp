@@ -18,6 +18,9 @@ Kernel with_masks(Kernel kernel);
 // In the plan of a kernel under a mask: the queries of a group for which their order was made. In a
 // plan without it, and for groups of one, they are in their own. Fitted where fewer words move so.
 inline constexpr std::string_view kClustered = "clustered";
+inline bool is_clustered(const Blocks& blocks) {
+  return blocks.contains(kClustered) && blocks[kClustered] > 1;
+}
 // Whether the blocks are of a kernel whose rows may be clustered: the queries that it works on
 // together decide which keys pass.
 bool has_row_block(const Blocks& blocks);

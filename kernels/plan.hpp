@@ -43,6 +43,7 @@ Index prefetch_of(const Blocks& blocks);
 struct Grouping {
   bool of_keys = false;
   Index size = 1;
+  Words words = {};  // that all of them read
 
   friend bool operator==(const Grouping&, const Grouping&) = default;
 };

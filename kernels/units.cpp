@@ -105,6 +105,7 @@ PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes) {
   cost.index_reads += of.index * passes;
   if (of.regrouped) {
     cost.groupings.push_back(of.grouping);
+    cost.groupings.back().words = of.index;
   }
   return cost;
 }

@@ -158,6 +158,9 @@ Blocks fit(const Problem& problem, Index M) {
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
   const auto [Br, Bc] = fit_key_gradients(problem, M, Objective::words, core_sums(problem));
+  if (!core_sums(problem).needs_p()) {
+    return {{"core.Br", Br}, {"core.Bc", Bc}};
+  }
   if (problem.inputs == Inputs::plain) {
     return {{"v.Br", v}, {"core.Br", Br}, {"core.Bc", Bc}};
   }
@@ -171,17 +174,18 @@ Blocks fit(const Problem& problem, Index M) {
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
-  const PhaseCost v{.path = "v",
-                    .reads = Words(2) * n * problem.shape.dv,
-                    .writes = n,
-                    .peak = std::min(n, blocks["v.Br"]) * (Words(2) * problem.shape.dv + 1),
-                    .flops = 0};
+  const Words dv = problem.shape.dv;
   const PhaseCost core =
       key_gradients_cost("core", problem, core_blocks(blocks), core_sums(problem),
                          all_key_blocks(problem, core_blocks(blocks)));
   if (!core_sums(problem).needs_p()) {
     return {core};
   }
+  const PhaseCost v{.path = "v",
+                    .reads = 2 * n * dv,
+                    .writes = n,
+                    .peak = std::min(n, blocks["v.Br"]) * (2 * dv + 1),
+                    .flops = 0};
   if (problem.inputs == Inputs::plain) {
     return {v, core};
   }
@@ -211,7 +215,7 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
     return of(by["g.rows"], by["g.cols"]);
   }
   if (operand.name == kO.name) {
-    return of(by["v.Br"], problem.shape.dv);
+    return of(by.contains("v.Br") ? by["v.Br"] : by["core.Br"], problem.shape.dv);
   }
   if (operand.name == kA3.name) {
     return of(by["h.Br"], d);

@@ -44,6 +44,11 @@ std::string row_phase(const Problem& problem) {
   return problem.wants("dQ") ? "dQ" : "v";
 }
 
+// Whether the second pass takes v of the first.
+bool leaves_v(const Problem& problem, Start start) {
+  return start == Start::nothing || problem.wants("dK");
+}
+
 KeySums key_sums(const Problem& problem) {
   return {.dQ = false, .dK = problem.wants("dK"), .dV = problem.wants("dV")};
 }
@@ -72,13 +77,12 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start sta
     scale(q_t, c);
   }
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));  // dO_I^T (d, r)
-  SlowMatrix& v = io.out("v");
   if (start == Start::nothing) {
     GradientSums sums(machine, by, I.size());
     over_keys(machine, by, io, I, q_t, do_t, sums);
     auto [dq, l, mean] = sums.take_all();
     machine.write(l, io.out("L").row_block(I));
-    machine.write(mean, v.row_block(I));
+    machine.write(mean, io.out("v").row_block(I));
     scale(dq, c);
     machine.write(dq, io.out("dQ").row_block(I));
     return;
@@ -88,7 +92,9 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start sta
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));  // O_I^T (d, r)
     add_row_dots(transposed(do_t), transposed(o_t), dots);
   }
-  machine.write(dots, v.row_block(I));
+  if (leaves_v(by.problem, start)) {
+    machine.write(dots, io.out("v").row_block(I));
+  }
   if (!by.problem.wants("dQ")) {
     return;
   }
@@ -144,7 +150,9 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
   return with_index(
       {.path = "dQ",
        .reads = of.rows * (given ? d + 2 * dv + 1 : d + dv) + of.met * by.problem.key_words(),
-       .writes = of.rows * (d + (given ? 1 : 2)),
+       .writes = of.rows * (d + (!leaves_v(by.problem, start) ? 0
+                                 : given                      ? 1
+                                                              : 2)),
        .peak = std::max(given ? r * (d + 2 * dv + 1) : Words(0),
                         r * (d + dv) + sums + by.key_words(of.longest) + of.index_live),
        .flops = 2 * of.pairs * ((products - 1) * d + dv)},
@@ -176,13 +184,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
 SplitStage row_stage(Start start) {
   return {.units = [](const Problem& problem,
                       const Blocks& blocks) { return row_units(row_plan(problem, blocks)).end; },
-          .part =
-              [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                      SlowMatrix*) {
-                if (units.size() > 0) {
-                  row_part(machine, plan, io, start, units);
-                }
-              },
+          .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                          SlowMatrix*) { row_part(machine, plan, io, start, units); },
           .part_cost = [start](const Problem& problem, const Blocks& blocks, Range units,
                                bool) -> std::vector<PhaseCost> {
             return {row_pass_cost(row_plan(problem, blocks), start, units)};
@@ -193,13 +196,8 @@ SplitStage key_stage(Start start) {
   return {
       .units = [](const Problem& problem,
                   const Blocks& blocks) { return key_units(problem, blocks).end; },
-      .part =
-          [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                  SlowMatrix*) {
-            if (units.size() > 0) {
-              key_part(machine, plan, io, start, units);
-            }
-          },
+      .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                      SlowMatrix*) { key_part(machine, plan, io, start, units); },
       .part_cost = [](const Problem& problem, const Blocks& blocks, Range units,
                       bool) -> std::vector<PhaseCost> {
         return {key_gradients_cost("dKV", problem, key_blocks(blocks), key_sums(problem), units)};
@@ -213,6 +211,9 @@ Split split(Start start) {
   }
   split.left_rows = [](const Problem& problem, const Blocks& blocks, Index units) {
     return std::min(problem.shape.n, units * blocks["dQ.Br"]);
+  };
+  split.left_copies = [start](const Problem& problem, const Blocks&) {
+    return leaves_v(problem, start) ? 1 : 0;
   };
   return split;
 }
@@ -245,7 +246,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
         nest.step("dQ_I = c U_I / sum_I; L_I = max_I + log(sum_I); v_I = mean_I", {}, {dQ, L, v});
         return;
       }
-      nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, dv}}, {v});
+      nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, dv}},
+                leaves_v(problem, start) ? NestWriter::Tiles{v} : NestWriter::Tiles{});
       nest.read({L});
       index_nest(nest, by.units().sum());
       nest.loop(J, {Q, dO, L, v, dQ}, [&] {
@@ -293,7 +295,9 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
                           const Blocks& blocks) { return cost(problem, blocks, start); },
           .intermediates =
               [start](const Problem& problem, const Blocks&) {
-                return Words(problem.shape.n) * (start == Start::given ? 1 : 2);
+                return leaves_v(problem, start)
+                           ? Words(problem.shape.n) * (start == Start::given ? 1 : 2)
+                           : Words(0);
               },
           .nest = [start](const Problem& problem,
                           const Blocks& blocks) { return loop_nest(problem, blocks, start); }},

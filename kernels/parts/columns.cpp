@@ -33,9 +33,11 @@ struct Largest {
     return largest(std::min(problem.shape.d, M),
                    [&](Index tried) { return fits(rows, keys, tried); });
   }
-  // A mask changes no peak, and words take longer to count with it.
+  // A mask adds to the peak what says which keys meet; and words take longer to count with it.
   [[nodiscard]] bool fits(Index Br, Index Bc, Index Bw) const {
-    return total(cost_of(all_live, blocks_of(problem, Br, Bc, Bw))).peak <= Words(M);
+    return total(cost_of(all_live, blocks_of(problem, Br, Bc, Bw))).peak +
+               problem.mask.index().live() <=
+           Words(M);
   }
 };
 

@@ -43,10 +43,10 @@ Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
 // {words, term, status}
 Json bound_json(const Bound& bound);
 
-// All caches of a topology, L1 first.
 // What regrouping a pattern for a kernel moves, once for many calls: of no phase, nor of a total.
 Json regrouping_json(const Regrouping& sum);
 std::string to_words(const Regrouping& sum);
+// All caches of a topology, L1 first.
 Json caches_json(const Topology& topology);
 
 // A context for people: names and texts of all that is known.

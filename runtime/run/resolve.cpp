@@ -349,10 +349,16 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
       })) {
     return {};
   }
-  if (!is_auto(request) && !kernel.kernel->can_return(wanted)) {
-    throw RequestError(fmt::format(
-        "{} {}: {} does not return that alone; {}/auto chooses one that does",
-        request.said("--wanted"), wanted.text(), request.kernel, to_string(kernel.kernel->pass)));
+  const bool none = std::ranges::none_of(kernels(), [&](const Kernel& other) {
+    return other.pass == kernel.kernel->pass && other.can_return(wanted);
+  });
+  if (none || (!is_auto(request) && !kernel.kernel->can_return(wanted))) {
+    const std::string others = names_of([&](const Kernel& other) {
+      return other.pass == kernel.kernel->pass && other.can_return(wanted);
+    });
+    throw RequestError(fmt::format("{} {}: {} does not return that alone; {}",
+                                   request.said("--wanted"), wanted.text(), request.kernel,
+                                   others.empty() ? "nor does another kernel" : others + " do"));
   }
   return wanted;
 }
@@ -565,10 +571,6 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                                      to_string(task.pass), names_of(holds)));
     }
   };
-  if (!task.problem.wanted.all()) {
-    refuse_unless("--wanted",
-                  [&](const Kernel& kernel) { return kernel.can_return(task.problem.wanted); });
-  }
   if (task.problem.sharing != Sharing::none) {
     refuse_unless("--sharing", [](const Kernel& kernel) { return kernel.shares_keys; });
   }

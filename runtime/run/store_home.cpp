@@ -302,7 +302,7 @@ StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Plan& pla
   const Index live =
       size_of(operand.rows == &Shape::m ? problem.live_keys() : problem.live_queries());
   const bool all = operand.rows == &Shape::d || live == operand.rows_of(problem.shape);
-  const bool in_order = operand.rows != &Shape::n || !plan.blocks.contains(kClustered);
+  const bool in_order = operand.rows != &Shape::n || !is_clustered(plan.blocks);
   return all && in_order ? Apart::windows : Apart::rows;
 }
 

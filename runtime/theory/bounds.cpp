@@ -82,20 +82,19 @@ Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
 // are values; where all are one source, of at least one of them.
 Words results(const Task& task) {
   const Problem& problem = task.problem;
-  if (problem.sharing == Sharing::self && is_backward(task.pass) && task.pass != Pass::backward) {
-    const Words square = Words(problem.shape.d) * problem.shape.d;
-    return Words(problem.shape.n) * problem.shape.d +
-           (task.pass == Pass::layer ? 2 * square : Words(0));
-  }
+  const bool gradients = is_backward(task.pass) && task.pass != Pass::backward;
   Words words;
+  Words of_source;  // of one of several results that are one where their sources are
   for (const Signature& result : results_of(task.pass)) {
-    const bool with_keys =
-        problem.sharing != Sharing::none && (result.name == kdV.name || result.name == kdA3.name);
-    if (problem.wanted.contains(result.name) && !with_keys) {
-      words += Words(result.rows_of(problem.shape)) * result.cols_of(problem.shape);
+    const Words own = Words(result.rows_of(problem.shape)) * result.cols_of(problem.shape);
+    const bool of_one =
+        gradients && ((problem.sharing == Sharing::self && result.rows != &Shape::d) ||
+                      (problem.sharing == Sharing::kv && result.rows == &Shape::m));
+    if (problem.wanted.contains(result.name)) {
+      (of_one ? of_source : words) = of_one ? own : words + own;
     }
   }
-  return words;
+  return words + of_source;
 }
 
 // Whether a result that is wanted takes the values of each live pair, or q: all but L, and but dV

@@ -219,8 +219,10 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
             of_keys ? walked(tabled.transposed(), members(tabled.mask.live_keys()), size)
                     : walked(tabled, queries, size);
         expected[phase] += Words(words) * times;
-        const Grouping grouping{of_keys, std::min(size, of_keys ? size_of(tabled.mask.live_keys())
-                                                                : std::ssize(queries))};
+        const Grouping grouping{
+            of_keys,
+            std::min(size, of_keys ? size_of(tabled.mask.live_keys()) : std::ssize(queries)),
+            words};
         if (std::ranges::find(groupings, grouping) == groupings.end()) {
           groupings.push_back(grouping);
           written += words;
