@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <future>
 #include <limits>
 #include <mutex>
@@ -195,6 +196,10 @@ std::vector<std::string> Store::names() const {
   }
   std::ranges::sort(names);
   return names;
+}
+
+bool Store::has(const std::string& file) const {
+  return std::ifstream(path(file), std::ios::binary).get() > 0;
 }
 
 StoreLayout Store::layout(Index rows, Index cols, Window window, bool ahead) const {

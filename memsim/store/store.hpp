@@ -117,6 +117,8 @@ class Store {
   [[nodiscard]] std::filesystem::path path(std::string_view file) const {
     return directory_ / file;
   }
+  // Whether the file is there, with a header: that is written last when a matrix is made.
+  [[nodiscard]] bool has(const std::string& file) const;
   // The layout for reading in such windows. `ahead` means that several windows are read at the same
   // time: then no two windows of whole rows share a granule, which would be read for each.
   [[nodiscard]] StoreLayout layout(Index rows, Index cols, Window window, bool ahead) const;

@@ -310,7 +310,7 @@ StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Plan& pla
 File StoreHome::open_result(const Signature& operand, const Plan& plan, bool begun) {
   const Shape& shape = plan.problem.shape;
   const std::string name = temporary_name(operand.name);
-  return begun && std::filesystem::exists(store_.path(name))
+  return begun && store_.has(name)
              ? store_.open(name, StoredMatrix::Expect::left_open)
              : store_.fresh(name, operand.rows_of(shape), operand.cols_of(shape), life(),
                             {.apart = apart(operand, plan)});
