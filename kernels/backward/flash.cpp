@@ -36,7 +36,6 @@ KeyBlocks core_blocks(const Blocks& blocks) {
 Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const Index dv = problem.shape.dv;
-  const NestLoop rows("I", "queries", n, by["v.Br"]);
   NestWriter nest;
   const bool weighted = problem.inputs == Inputs::weighted;
   if (weighted) {
@@ -44,6 +43,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
     nest.phase("h", [&] { project_nest(nest, {"V", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
   }
   if (core_sums(problem).needs_p()) {
+    const NestLoop rows("I", "queries", n, by["v.Br"]);
     nest.phase("v", [&] {
       nest.loop(rows, [&] {
         nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", rows, dv}, {"O", rows, dv}}, {{"v", rows}});

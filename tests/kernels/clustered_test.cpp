@@ -211,6 +211,7 @@ TEST_P(ClusteredKernel, RowsMayBeInAnyOrder) {
     if (kernel.mask.full()) {
       continue;
     }
+    kernel.mask = Mask(shape.n, shape.m, kernel.mask.runs());  // which no file says
     Blocks blocks = kernel.blocks(shape, kernel.least_M(shape) + 300, Objective::words);
     if (!blocks.contains(kClustered)) {
       blocks.add(std::string(kClustered), 1);

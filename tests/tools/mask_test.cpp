@@ -209,7 +209,7 @@ TEST_F(MaskOfFiles, AreThePairsThatTheySay) {
   layout("pairs.npy", 6, 8, "000011110000111100000000000000001111111111111111");
   pattern("a.npz");
   directory_.write("odd|&:).npz", content_of(directory_ / "a.npz"));
-  const std::string count_line = " --n 6 --m 8 --d 3 --M 400 --mask ";
+  const std::string count_line = " --n 6 --m 8 --d 3 --M 1000 --mask ";
   const std::string line = " --verify" + count_line;
   const auto values_read = [](const Json& run) {
     return run["total"]["reads"].get<Index>() - run["total"]["index_reads"].get<Index>();
@@ -231,10 +231,12 @@ TEST_F(MaskOfFiles, AreThePairsThatTheySay) {
           "(blocks:blocks.npy|pattern:a.npz)&full", "pattern:\"odd|&:).npz\""}) {
       const Json other = json("run " + kernel.name + line + mask);
       EXPECT_EQ(other["mask"]["fingerprint"], blocks["mask"]["fingerprint"]) << mask;
-      for (const char* counted : {"writes", "flops", "elementwise"}) {
-        EXPECT_EQ(other["total"][counted], blocks["total"][counted]) << mask << ", " << counted;
+      if (other["blocks"] == blocks["blocks"]) {  // indices may make others of fewer words
+        for (const char* counted : {"writes", "flops", "elementwise"}) {
+          EXPECT_EQ(other["total"][counted], blocks["total"][counted]) << mask << ", " << counted;
+        }
+        EXPECT_EQ(values_read(other), values_read(blocks)) << mask;
       }
-      EXPECT_EQ(values_read(other), values_read(blocks)) << mask;
       EXPECT_EQ(other["total"]["reads"], other["formula"]["reads"]) << mask;
       EXPECT_EQ(json("count " + kernel.name + count_line + mask)["total"]["index_reads"],
                 other["total"]["index_reads"])
