@@ -548,7 +548,8 @@ TEST_F(BadInput, OtherOptions) {
       {"run gradients/score-rows @ --wanted dQ", 2,
        "--wanted dQ: gradients/score-rows does not return that alone; gradients/flash, "
        "gradients/rows-keys do"},
-      {"run forward/auto @ --wanted L", 2, "--wanted L: forward/auto does not return that alone; nor does another kernel"},
+      {"run forward/auto @ --wanted L", 2,
+       "--wanted L: forward/auto does not return that alone; nor does another kernel"},
       {"plan --n 9 --d 2 --M 99 --problem product --wanted C", 2, "a product has one result"},
       {"bounds --n 9 --d 2 --M 99 --wanted dQ", 2, "--wanted dQ: backward/auto returns g"},
       {"run matmul/blocked @ --mask causal", 2, "--mask 'causal': matmul/blocked is a product"},
