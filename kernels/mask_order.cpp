@@ -1,6 +1,6 @@
 // The order of queries for groups. Queries that meet the same keys are a class, and classes are in
 // the order of their keys. A group begins with what the last one left of a class, or with the first
-// class, and goes on with the class that adds the fewest keys to it, the first of these. Only
+// class, and takes next the class that adds the fewest keys to it, the first of these. Only
 // classes that meet a key of the group can add fewer keys than they have, and these are known by
 // lists: which classes meet a key.
 

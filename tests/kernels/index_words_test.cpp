@@ -176,6 +176,12 @@ const std::map<std::string, std::vector<Passes>>& passes() {
   static const std::map<std::string, std::vector<Passes>> all = {
       {"forward/rows", {{"core", "Br"}}},
       {"attention/rows", {{"core", "Br"}}},
+      {"forward/flash", {{"core", "core.Br"}}},
+      {"forward/columns", {{"core", "Bc", true}}},
+      {"attention/columns", {{"core", "Bc", true}}},
+      {"backward/large", {{"phase2", "phase2.Br"}}},
+      {"backward/columns", {{"core", "Bc", true}}},
+      {"backward/score-rows", {{"core", "Br", false, 3}}},
       {"backward/rows", {{"core", "Br"}}},
       {"backward/rows-w", {{"core", "Br"}}},
       {"backward/rows-onepass", {{"core", "Br"}}},
@@ -193,52 +199,62 @@ const std::map<std::string, std::vector<Passes>>& passes() {
   return all;
 }
 
+// Plans of a kernel under random masks, with the live queries of these. Rows that are clustered are
+// other groups, and are passed over.
+template <class Check>
+void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
+  for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
+    const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
+    const TabledMask tabled = random.expression(shape.n, shape.m);
+    if (all_meet(tabled)) {
+      continue;
+    }
+    kernel.mask = tabled.mask;
+    const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
+    if (!plan.blocks.contains(kClustered)) {
+      check(shape, tabled, members(tabled.mask.live_queries()), plan);
+    }
+  }
+}
+
 TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
   RandomMasks random(23);
-  for (const auto& [name, of_kernel] : passes()) {
-    TestedKernel kernel = tested_kernel(name);
-    for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
-      const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
-      const TabledMask tabled = random.expression(shape.n, shape.m);
-      const std::vector<Index> queries = members(tabled.mask.live_queries());
-      if (all_meet(tabled)) {
-        continue;
-      }
-      kernel.mask = tabled.mask;
-      const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
-      if (plan.blocks.contains(kClustered)) {
-        continue;  // rows in another order are other groups
-      }
-      SCOPED_TRACE(to_string(plan));
-      std::map<std::string, Words> expected;
-      Words written;
-      std::vector<Grouping> groupings;
-      for (const auto& [phase, block, of_keys, times] : of_kernel) {
-        const Index size = plan.blocks[block];
-        const Index words =
-            of_keys ? walked(tabled.transposed(), members(tabled.mask.live_keys()), size)
-                    : walked(tabled, queries, size);
-        expected[phase] += Words(words) * times;
-        const Grouping grouping{
-            of_keys,
-            std::min(size, of_keys ? size_of(tabled.mask.live_keys()) : std::ssize(queries)),
-            words};
-        if (std::ranges::find(groupings, grouping) == groupings.end()) {
-          groupings.push_back(grouping);
-          written += words;
-        }
-      }
-      for (const PhaseCost& phase : plan.phases) {
-        EXPECT_EQ(phase.index_reads, expected[phase.path]) << phase.path;
-      }
-      const std::optional<Regrouping> prepare = regrouping(plan);
-      ASSERT_EQ(prepare.has_value(), tabled.kept.pattern);
-      if (prepare) {
-        EXPECT_EQ(prepare->writes, written);
-        EXPECT_EQ(prepare->reads, (tabled.mask.pairs({0, shape.n}, {0, shape.m}) + shape.n + 1) *
-                                      std::ssize(groupings));
-      }
-    }
+  for (const auto& entry : passes()) {
+    TestedKernel kernel = tested_kernel(entry.first);
+    for_plans(kernel, random,
+              [&](const Shape& shape, const TabledMask& tabled, const std::vector<Index>& queries,
+                  const Plan& plan) {
+                SCOPED_TRACE(to_string(plan));
+                std::map<std::string, Words> expected;
+                Words written;
+                std::vector<Grouping> groupings;
+                for (const auto& [phase, block, of_keys, times] : entry.second) {
+                  const Index size = plan.blocks[block];
+                  const Index words =
+                      of_keys ? walked(tabled.transposed(), members(tabled.mask.live_keys()), size)
+                              : walked(tabled, queries, size);
+                  expected[phase] += Words(words) * times;
+                  const Grouping grouping{of_keys,
+                                          std::min(size, of_keys ? size_of(tabled.mask.live_keys())
+                                                                 : std::ssize(queries)),
+                                          words};
+                  if (std::ranges::find(groupings, grouping) == groupings.end()) {
+                    groupings.push_back(grouping);
+                    written += words;
+                  }
+                }
+                for (const PhaseCost& phase : plan.phases) {
+                  EXPECT_EQ(phase.index_reads, expected[phase.path]) << phase.path;
+                }
+                const std::optional<Regrouping> prepare = regrouping(plan);
+                ASSERT_EQ(prepare.has_value(), tabled.kept.pattern);
+                if (prepare) {
+                  EXPECT_EQ(prepare->writes, written);
+                  EXPECT_EQ(prepare->reads,
+                            (tabled.mask.pairs({0, shape.n}, {0, shape.m}) + shape.n + 1) *
+                                std::ssize(groupings));
+                }
+              });
   }
 }
 
@@ -249,23 +265,15 @@ TEST(IndexWords, OfResidentKernels) {
   for (const char* name :
        {"forward/rows-resident", "attention/rows-resident", "backward/rows-resident"}) {
     TestedKernel kernel = tested_kernel(name);
-    for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
-      const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
-      const TabledMask tabled = random.expression(shape.n, shape.m);
-      const std::vector<Index> queries = members(tabled.mask.live_queries());
-      if (all_meet(tabled)) {
-        continue;
-      }
-      kernel.mask = tabled.mask;
-      const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
-      if (plan.blocks.contains(kClustered)) {
-        continue;
-      }
-      SCOPED_TRACE(to_string(plan));
-      const Index size = std::min(plan.blocks["Br"], std::ssize(queries));
-      const Index first = tabled.index_words({queries.begin(), queries.begin() + size});
-      EXPECT_EQ(total(plan.phases).index_reads, Words(walked(tabled, queries, size) + first));
-    }
+    for_plans(kernel, random,
+              [&](const Shape&, const TabledMask& tabled, const std::vector<Index>& queries,
+                  const Plan& plan) {
+                SCOPED_TRACE(to_string(plan));
+                const Index size = std::min(plan.blocks["Br"], std::ssize(queries));
+                const Index first = tabled.index_words({queries.begin(), queries.begin() + size});
+                EXPECT_EQ(total(plan.phases).index_reads,
+                          Words(walked(tabled, queries, size) + first));
+              });
   }
 }
 
