@@ -6,6 +6,7 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"
+#include "memsim/layout.hpp"
 #include "memsim/range.hpp"
 
 namespace redblue {
@@ -59,6 +60,24 @@ RowsBeside fewest_words_beside(Index n, Index most_rows, Index all, const Other&
 // The side of the largest square whose `share`-fold is at most M; at least 1.
 inline Index square_side(Index M, Index share) {
   return largest(M, [&](Index side) { return Words(side) * side * share <= Words(M); });
+}
+
+// For plans of least time, of n rows the most that a block has where workers share the blocks:
+// where a mask gives rows unequal work, a fraction that leaves no worker much more than its share.
+inline Index most_dealt_out(const Problem& problem, Index n) {
+  constexpr Index kBlocks = 24;
+  constexpr Index kBusy = 96;
+  return problem.mask.full() ? n : std::min(n, std::max(ceil_div(n, kBlocks), kBusy));
+}
+
+// At most so many of n rows, in an even number of blocks where whole panels allow, so that two
+// workers have the same to do.
+inline Index in_even_blocks(Index n, Index rows) {
+  if (rows >= n) {
+    return rows;
+  }
+  const Index r = ceil_div(ceil_div(n, 2), ceil_div(ceil_div(n, rows), 2));
+  return std::min(rows, ceil_div(r, kPanel) * kPanel);
 }
 
 // So many rows and columns of an operand, or all that it has.

@@ -152,12 +152,12 @@ ProductBlocks fit_gradient(Index n, Index d, Index M) {
 }
 
 // The words of the core depend on Bc alone, those of v on nothing.
-Blocks fit(const Problem& problem, Index M) {
+Blocks fit(const Problem& problem, Index M, Objective objective) {
   const auto [n, m, d] = problem.shape;
   const Index width = problem.shape.dv;
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
-  const auto [Br, Bc] = fit_key_gradients(problem, M, Objective::words, core_sums(problem));
+  const auto [Br, Bc] = fit_key_gradients(problem, M, objective, core_sums(problem));
   if (!core_sums(problem).needs_p()) {
     return {{"core.Br", Br}, {"core.Bc", Bc}};
   }
@@ -242,7 +242,7 @@ Kernel backward_flash() {
                       },
                   .nest = loop_nest},
       .fitting = {.fit = [](const Problem& problem, const Memory& memory,
-                            Objective) { return fit(problem, memory.M); },
+                            Objective objective) { return fit(problem, memory.M, objective); },
                   .window = window}};
 }
 

@@ -12,7 +12,7 @@
 // has its own dK and dV, which are added in the order of groups at last. Of G > 1 groups that is
 // 4 (G - 1) kept d + 2 (G + 1) m d words more, and 2 (G - 1) (m - kept) d less. These are the words
 // where dv = d and all pairs live; under a mask each block of rows brings the keys that it meets,
-// and all rows are one group unless all keys stay.
+// and each group leaves sums of those that stay and those that it meets.
 
 #include <algorithm>
 #include <utility>
@@ -45,8 +45,7 @@ struct ScoreRowPlan {
         keys(Bc),
         kept(std::min(kept_keys, of.shape.m)),
         row_blocks(Units::of_queries(of, rows)),
-        of_groups(row_blocks.size(),
-                  ceil_div(row_blocks.size(), has_one_group(all_groups) ? 1 : all_groups)) {}
+        of_groups(row_blocks.size(), ceil_div(row_blocks.size(), all_groups)) {}
 
   const Problem& problem;
   Index rows, keys, kept;
@@ -54,9 +53,11 @@ struct ScoreRowPlan {
   BlockRanges of_groups;  // row blocks
 
   [[nodiscard]] Index groups() const { return of_groups.size(); }
-  // Under a mask a group may not meet all keys that pass, and leave no sums of some.
-  [[nodiscard]] bool has_one_group(Index all_groups) const {
-    return all_groups == 1 || (!problem.mask.full() && kept < problem.shape.m);
+  // The keys that pass of which a group leaves sums.
+  [[nodiscard]] Ranges passing(Index group) const {
+    const Range mine = of_groups[group];
+    const Range queries{row_blocks[mine.begin].begin, row_blocks[mine.end - 1].end};
+    return without(problem.keys(queries), {{0, kept}});
   }
   [[nodiscard]] Blocks blocks() const {
     Blocks blocks{{"Br", rows}, {"Bc", keys}, {"groups", groups()}};
@@ -264,12 +265,21 @@ BlockRanges sum_blocks(const Problem& problem, const Blocks& blocks) {
   return {ScoreRowPlan(problem, blocks).groups() > 1 ? problem.shape.m : 0, blocks["sum.Bc"]};
 }
 
-void add_groups(Machine& machine, Range J, Index groups, const SlowMatrix& parts, SlowMatrix& all) {
+// Of some keys, those of which a group left sums.
+Ranges summed(const ScoreRowPlan& by, Index group, Range J) {
+  const Ranges others = without({J}, {{0, by.kept}});
+  return without({J}, without(others, by.passing(group)));
+}
+
+void add_groups(Machine& machine, const ScoreRowPlan& by, Range J, const SlowMatrix& parts,
+                SlowMatrix& all) {
   const Index m = all.rows();
-  Tile sum = machine.read(parts.row_block(J));
-  for (Index g = 1; g < groups; ++g) {
-    const Tile part = machine.read(parts.row_block({g * m + J.begin, g * m + J.end}));
-    add(sum, part);
+  Tile sum = machine.initialize(all.name(), J.size(), all.cols());
+  for (Index g = 0; g < by.groups(); ++g) {
+    for (const Range S : summed(by, g, J)) {
+      const Tile part = machine.read(parts.row_block({g * m + S.begin, g * m + S.end}));
+      add(sum.part({S.begin - J.begin, S.end - J.begin}), part);
+    }
   }
   machine.write(sum, all.row_block(J));
 }
@@ -279,11 +289,11 @@ void sum_part(Machine& machine, const Plan& plan, const Operands& io, Range unit
     return;
   }
   const BlockRanges keys = sum_blocks(plan.problem, plan.blocks);
-  const Index groups = ScoreRowPlan(plan.problem, plan.blocks).groups();
+  const ScoreRowPlan by(plan.problem, plan.blocks);
   const Phase phase(machine, "sum");
   for (Index unit = units.begin; unit < units.end; ++unit) {
-    add_groups(machine, keys[unit], groups, io.out(kPartOfdK.name), io.out("dK"));
-    add_groups(machine, keys[unit], groups, io.out(kPartOfdV.name), io.out("dV"));
+    add_groups(machine, by, keys[unit], io.out(kPartOfdK.name), io.out("dK"));
+    add_groups(machine, by, keys[unit], io.out(kPartOfdV.name), io.out("dV"));
   }
 }
 
@@ -317,7 +327,10 @@ PhaseCost core_cost(const Problem& problem, const Blocks& blocks, Range groups) 
   }
   const Units::Sum of = by.row_blocks.sum(of_blocks);
   const Words passing = by.row_blocks.met_from(by.kept, of_blocks);
-  const Words first = Words(problem.shape.m - by.kept) * G;  // each key of each group
+  Words first;  // each key of each group
+  for (Index g = groups.begin; g < groups.end; ++g) {
+    first += size_of(by.passing(g));
+  }
   const Words again = passing.overflowed() ? passing : Words(passing.value() - first.value());
   constexpr Index kPasses = 3;  // K, V, and K with what is added to
   return with_index({.path = "core",
@@ -333,13 +346,17 @@ PhaseCost sum_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const ScoreRowPlan by(problem, blocks);
   const BlockRanges keys = sum_blocks(problem, blocks);
   const Words d = problem.shape.d, dv = problem.shape.dv;
-  Words rows, largest;
+  Words rows, parts, largest;
   if (units.size() > 0) {
-    rows = keys[units.end - 1].end - keys[units.begin].begin;
+    const Range all{keys[units.begin].begin, keys[units.end - 1].end};
+    rows = all.size();
+    for (Index g = 0; g < by.groups(); ++g) {
+      parts += size_of(summed(by, g, all));
+    }
     largest = keys[units.begin].size();
   }
   return {.path = "sum",
-          .reads = rows * by.groups() * (d + dv),
+          .reads = parts * (d + dv),
           .writes = rows * (d + dv),
           .peak = 2 * largest * std::max(d, dv),
           .flops = 0};
@@ -398,7 +415,12 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), e("e", I, met.most),
       q("q", I, met.most);
   const NestTile maximum("max", I), sum("sum", I), v("v", I);
-  const Words sums = (Words(d) + dv) * (brought.value() - (m - by.kept) * G);
+  Words left, passed;  // keys of which groups leave sums, and those of them that pass
+  for (Index g = 0; g < G; ++g) {
+    passed += size_of(by.passing(g));
+    left += size_of(summed(by, g, {0, m}));
+  }
+  const Words sums = (Words(d) + dv) * (brought.value() - passed.value());
   NestWriter nest;
   nest.phase("core", [&] {
     const auto keys = [&](const NestWriter::Tiles& stays, const std::string& text,
@@ -437,7 +459,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("sum", [&] {
       nest.loop(J, [&] {
         nest.loop(groups, {{"dK", J, d}, {"dV", J, dv}}, [&] {
-          nest.step("dK_J += dK_J of G; dV_J += dV_J of G", {{"dK", J, d}, {"dV", J, dv}});
+          nest.step(
+              "dK_J += dK_J of G; dV_J += dV_J of G",
+              {NestTile("dK", J, d).of_words(left * d), NestTile("dV", J, dv).of_words(left * dv)});
         });
         nest.write({{"dK", J, d}, {"dV", J, dv}});
       });
@@ -479,6 +503,7 @@ Blocks fastest(const Problem& problem, Index M) {
   constexpr Index kBusyRows = kStrip;
   constexpr Index kMostRows = 6 * kPanel;
   constexpr Index kGroups = 4;
+  constexpr Index kGroupsOfMask = 10;  // two workers share any ten, and those of a triangle
   constexpr Index kKeys = 96;
   const Index n = problem.shape.n, m = problem.shape.m;
   const auto fits = [&](Index r, Index k) {
@@ -492,7 +517,8 @@ Blocks fastest(const Problem& problem, Index M) {
   if (r < n && r > kPanel) {
     r = r / kPanel * kPanel;
   }
-  const Index groups = ceil_div(n, r) >= 4 * kGroups ? kGroups : 1;
+  const Index groups =
+      ceil_div(n, r) >= 4 * kGroups ? problem.mask.full() ? kGroups : kGroupsOfMask : 1;
   return blocks_of({problem, r, kKeys, k, groups}, M);
 }
 

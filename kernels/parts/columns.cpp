@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
 #include "kernels/parts/product.hpp"
 
 namespace redblue {
@@ -132,7 +133,7 @@ Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost
       continue;
     }
     // Whole panels where keys are more than a block, and as even as they allow.
-    Index c = most.keys(r);
+    Index c = std::min(most.keys(r), most_dealt_out(problem, problem.shape.m));
     if (c < problem.shape.m && c > kPanel) {
       c = c / kPanel * kPanel;
     }

@@ -30,22 +30,22 @@ Words peak(const Problem& problem, Index r, Index c, KeySums sums) {
          std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
-// dV_J += f^T dO_I; and p_IJ, of f_IJ, where it is needed.
+// dV_C += f^T dO_I; and p_IC, of f_IC, where it is needed. C are some of the keys J.
 Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, const LivePairs& live,
-                    const Tile& f, const Tile& v_t, Tile& dv) {
+                    Range C, const Tile& f, const Tile& v_t, Tile& dv) {
   Tile p;
   if (x.v != nullptr) {
-    p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IJ (r, c)
+    p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IC (r, c)
   }
   {
     const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
     if (x.dV != nullptr) {
-      multiply_add(transposed(f), do_i, dv);
+      multiply_add(transposed(f), do_i, dv.part(C));
     }
     if (x.v == nullptr) {
       return p;
     }
-    multiply_add(do_i, v_t, p);
+    multiply_add(do_i, v_t.part({0, v_t.rows()}, C), p);
   }
   const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
   softmax_gradient(f, p, v_i, p);
@@ -53,15 +53,15 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, const Live
   return p;
 }
 
-// dQ_I += p K_J. Nothing is there to be read before the first key that these queries meet.
+// dQ_I += p K_C. Nothing is there to be read before the first key that these queries meet.
 void add_to_dQ(Machine& machine, const KeyGradients& x, Range I, bool first, const Tile& k_t,
-               Tile p) {
-  Tile p_t = machine.initialize("p^T", p.cols(), p.rows(), Holds::scores);  // p_IJ^T (c, r)
+               Range C, Tile p) {
+  Tile p_t = machine.initialize("p^T", p.cols(), p.rows(), Holds::scores);  // p_IC^T (c, r)
   transpose(p, p_t);
   p.reset();
   Tile dq_t = first ? machine.initialize("dQ", k_t.rows(), I.size())
                     : machine.read(transposed(std::as_const(*x.dQ).row_block(I)));  // (d, r)
-  multiply_add(k_t, p_t, dq_t);
+  multiply_add(k_t.part({0, k_t.rows()}, C), p_t, dq_t);
   machine.write(dq_t, transposed(x.dQ->row_block(I)));
 }
 
@@ -110,22 +110,23 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
     }
     Tile index = units.read_index(machine, J);
     for (const auto& [I, first] : passing(units, J, by.rows)) {
-      const LivePairs live(problem, I, J);
+      const LivePairs live = LivePairs::near(problem, I, J, kPanel);
+      const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
       const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
-      Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
+      Tile f = machine.initialize("f", I.size(), C.size(), Holds::scores);  // f_IC (r, c)
       {
         const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
-        multiply_add(q_i, k_t, f);
+        multiply_add(q_i, k_t.part({0, k_t.rows()}, C), f);
         exponentiate(f, l_i, f);
         live.set_dead<View>(f, 0);
       }
-      Tile p = score_gradient(machine, x, I, live, f, v_t, dv);
+      Tile p = score_gradient(machine, x, I, live, C, f, v_t, dv);
       f.reset();
       if (x.dK != nullptr) {
-        multiply_add(transposed(p), q_i, dk);
+        multiply_add(transposed(p), q_i, dk.part(C));
       }
       if (x.dQ != nullptr) {
-        add_to_dQ(machine, x, I, first, k_t, std::move(p));
+        add_to_dQ(machine, x, I, first, k_t, C, std::move(p));
       }
     }
     index.reset();
@@ -162,7 +163,7 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
                     of);
 }
 
-// The words depend on the keys alone.
+// The words depend on the keys alone. For time, an even number of blocks, as in `fastest`.
 KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums sums) {
   constexpr Index kBusyRows = 48;
   const Shape& shape = problem.shape;
@@ -173,9 +174,11 @@ KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective
       r /= 2;
     }
     Index c = largest(std::min(shape.m, M), [&](Index tried) { return fits(r, tried); });
+    c = std::min(c, most_dealt_out(problem, shape.m));
     if (c < shape.m && c > kPanel) {
       c = c / kPanel * kPanel;
     }
+    c = in_even_blocks(shape.m, c);
     return {.rows = r, .keys = c};
   }
   const Index c =

@@ -527,7 +527,8 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
     if (!fits(1, c, 1)) {
       continue;
     }
-    Index r = largest(std::min(n, M), [&](Index tried) { return fits(tried, c, 1); });
+    Index r = largest(std::min(most_dealt_out(problem, n), M),
+                      [&](Index tried) { return fits(tried, c, 1); });
     if (r < n && r > kPanel) {
       r = r / kPanel * kPanel;
     }
@@ -538,11 +539,7 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
       best_c = c;
     }
   }
-  // Where whole panels allow, an even number of blocks, so that two workers have the same to do.
-  if (const Index T = ceil_div(n, best_r); T > 1) {
-    const Index r = ceil_div(ceil_div(n, 2), ceil_div(T, 2));
-    best_r = std::min(best_r, ceil_div(r, kPanel) * kPanel);
-  }
+  best_r = in_even_blocks(n, best_r);
   const Index w =
       even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
   return RowPlan(problem, best_r, best_c, w).blocks();

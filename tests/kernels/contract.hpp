@@ -453,7 +453,8 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   }
   // c for Q and dQ; Q, dO, dQ and v are divided; partial sums of groups are added.
   if (kernel == "gradients/score-rows") {
-    return 8 * scores + n * (4 * d + w + 1) + (blocks["groups"] - 1) * m * (d + w);
+    const Index G = blocks["groups"];
+    return 8 * scores + n * (4 * d + w + 1) + (G > 1 ? G * m * (d + w) : 0);
   }
   if (kernel == "forward/tiles") {
     return safe_tiles("s.cols") + 2 * scores * over(d, "O.cols");

@@ -141,7 +141,8 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
     SCOPED_TRACE("case " + std::to_string(k) + ", M = " + std::to_string(M) +
                  (objective == Objective::time ? ", for time" : ""));
     Plan plan = kernel.plan(shape, M, objective, prefetch);
-    if (kernel.groups_keys() && random.any(0, 2) > 0) {  // of which a row may meet none
+    const bool grouped = kernel.groups_keys() || plan.blocks.contains("groups");
+    if (grouped && random.any(0, 2) > 0) {  // which may meet few keys, or rows few of which
       plan = kernel.in_groups(plan, random.any(1, shape.m));
     }
     SCOPED_TRACE(to_string(plan));
