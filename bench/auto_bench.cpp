@@ -38,7 +38,7 @@ double quantile(std::vector<double> values, double at) {
 double seconds_of(const Plan& plan, const BenchProblem& problem) {
   const auto start = std::chrono::steady_clock::now();
   Machine machine(plan.M);
-  RamWorkspace workspace;
+  RamWorkspace workspace(Unwritten::any);
   find_kernel(plan.kernel).run(machine, plan, problem.io(), workspace);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -48,7 +48,7 @@ void bench(benchmark::State& state, const KernelName& name, const Size& size) {
   PhaseCounts counted;
   for ([[maybe_unused]] auto _ : state) {
     Machine machine(plan.M);
-    RamWorkspace workspace;
+    RamWorkspace workspace(Unwritten::any);
     kernel.run(machine, plan, problem.io(), workspace);
     counted = total(machine.phases());
   }

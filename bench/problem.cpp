@@ -49,7 +49,7 @@ void BenchProblem::make_forward() {
     io.take(matrices_.at(operand.name));
   }
   Machine machine(plan.M);
-  RamWorkspace workspace;
+  RamWorkspace workspace(Unwritten::any);
   forward.run(machine, plan, io, workspace);
 }
 

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
+
+#include <sys/mman.h>
 
 namespace redblue {
 namespace {
@@ -178,11 +182,33 @@ float* BorrowedBacking::writable() const {
   return writable_;
 }
 
-RamBacking::RamBacking(Index rows, Index columns)
-    : RamBacking((require(rows > 0 && columns > 0, "a matrix has at least one row and one column"),
-                  std::vector<float>(static_cast<std::size_t>((Words(rows) * columns).value()),
-                                     std::numeric_limits<float>::quiet_NaN())),
-                 columns) {}
+RamBacking::RamBacking(Index rows, Index columns, Unwritten unwritten)
+    : RamBacking(memory(rows, columns, unwritten), columns) {}
+
+void RamBacking::Freed::operator()(float* words) const {
+  std::free(words);
+}
+
+RamBacking::Memory RamBacking::memory(Index rows, Index columns, Unwritten unwritten) {
+  require(rows > 0 && columns > 0, "a matrix has at least one row and one column");
+  const auto words = static_cast<std::size_t>((Words(rows) * columns).value());
+  Memory memory(static_cast<float*>(std::calloc(words, sizeof(float))));
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  // Of a large matrix, few pages: the first touch of one costs as much as its words.
+  constexpr std::size_t kSmallPage = 4096;
+  constexpr std::size_t kLarge = std::size_t{4} << 20;
+  if (words * sizeof(float) >= kLarge) {
+    const std::size_t lead = -reinterpret_cast<std::uintptr_t>(memory.get()) % kSmallPage;
+    madvise(reinterpret_cast<char*>(memory.get()) + lead, words * sizeof(float) - lead,
+            MADV_HUGEPAGE);
+  }
+  if (unwritten == Unwritten::nan) {
+    std::fill_n(memory.get(), words, std::numeric_limits<float>::quiet_NaN());
+  }
+  return memory;
+}
 
 SelectedRows::SelectedRows(const Backing& whole, std::vector<Range> rows)
     : readable_(whole), ranges_(std::move(rows)), firsts_({0}) {

@@ -83,17 +83,25 @@ class BorrowedBacking : public Backing {
   Index columns_;
 };
 
-// Words in main memory. They are NaN until they are written, so that a read of unwritten words
-// shows.
+// What words are until they are written: NaN, so that a read of them shows; or whatever costs no
+// time, on pages that are not there before.
+enum class Unwritten { nan, any };
+
+// Words in main memory.
 class RamBacking : public BorrowedBacking {
  public:
-  RamBacking(Index rows, Index columns);
+  RamBacking(Index rows, Index columns, Unwritten unwritten = Unwritten::nan);
 
  private:
-  RamBacking(std::vector<float> words, Index columns)
-      : BorrowedBacking(words.data(), columns), words_(std::move(words)) {}
+  struct Freed {
+    void operator()(float* words) const;
+  };
+  using Memory = std::unique_ptr<float, Freed>;
+  static Memory memory(Index rows, Index columns, Unwritten unwritten);
+  RamBacking(Memory words, Index columns)
+      : BorrowedBacking(words.get(), columns), words_(std::move(words)) {}
 
-  std::vector<float> words_;
+  Memory words_;
 };
 
 // Some rows of another backing, one range after the other, in any order. A tile of several ranges

@@ -8,7 +8,7 @@ namespace redblue {
 class RamWorkspace::Metered final : public RamBacking {
  public:
   Metered(RamWorkspace& owner, Index rows, Index cols)
-      : RamBacking(rows, cols), owner_(owner), words_(rows * cols) {
+      : RamBacking(rows, cols, owner.unwritten_), owner_(owner), words_(rows * cols) {
     owner_.live_ += words_;
     owner_.peak_ = std::max(owner_.peak_, owner_.live_);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "memsim/backing.hpp"
 #include "memsim/slow_matrix.hpp"
 
 namespace redblue {
@@ -26,6 +27,8 @@ class Workspace {
 // Intermediates in main memory. Must outlive the matrices that it makes.
 class RamWorkspace : public Workspace {
  public:
+  explicit RamWorkspace(Unwritten unwritten = Unwritten::nan) : unwritten_(unwritten) {}
+
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly = std::nullopt) override;
 
@@ -35,6 +38,7 @@ class RamWorkspace : public Workspace {
 
  private:
   class Metered;
+  Unwritten unwritten_;
   Index live_ = 0;
   Index peak_ = 0;
 };

@@ -140,7 +140,7 @@ struct Worker {
   explicit Worker(Index M) : machine(M), clock(machine) {}
   Machine machine;
   PhaseClock clock;
-  RamWorkspace workspace;
+  RamWorkspace workspace{Unwritten::any};
 };
 
 }  // namespace
@@ -223,7 +223,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const Split& split = *kernel.schedule.split;
-    RamWorkspace workspace;
+    RamWorkspace workspace(Unwritten::any);
     std::optional<SlowMatrix> partials;
     if (split.reduce != nullptr) {
       partials =

@@ -55,6 +55,7 @@ constexpr Index kRateRounds = kSanitized ? 1 : 9;
 constexpr double kRateSeconds = 0.3;
 constexpr std::array kRateWidths = {Index{64}, Index{128}};
 constexpr double kRateShare = 0.75;
+constexpr double kFarApart = 20;  // words a flop of two plans
 
 // Measurements, piece by piece, in a journal beside the target. After an interruption the next call
 // of the same program on the same machine continues from it.
@@ -213,7 +214,8 @@ struct TimedPlan {
 };
 
 // The plans of one width, with three quarters of each cache. Where neither is enough, twice the
-// least M is used, because at the least M some kernels repeat their work.
+// least M is used, because at the least M some kernels repeat their work. Where two plans are far
+// apart, there is one between them: a curve of two points would miss where it bends.
 std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& name,
                                        const Shape& shape,
                                        const std::vector<CalibratedCache>& caches) {
@@ -221,14 +223,24 @@ std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& na
   const Problem problem(shape, name.sharing);
   const Index least = kernel.least_M(problem);
   std::vector<TimedPlan> plans;
+  const auto add = [&](Index M) {
+    plans.push_back({&timed, kernel.plan(problem, M, Objective::time)});
+  };
+  const auto words_of = [](const TimedPlan& of) { return words_per_flop(of.plan, 1); };
   for (const CalibratedCache& cache : caches) {
     const auto M = static_cast<Index>(kRateShare * static_cast<double>(cache.bytes) / 4);
-    if (M >= least) {
-      plans.push_back({&timed, kernel.plan(problem, M, Objective::time)});
+    if (M < least) {
+      continue;
+    }
+    add(M);
+    if (const std::size_t all = plans.size();
+        all > 1 && words_of(plans[all - 2]) > kFarApart * words_of(plans[all - 1])) {
+      const double before = static_cast<double>(plans[all - 2].plan.M);
+      add(static_cast<Index>(std::sqrt(before * static_cast<double>(M))));
     }
   }
   if (plans.empty()) {
-    plans.push_back({&timed, kernel.plan(problem, 2 * least, Objective::time)});
+    add(2 * least);
   }
   return plans;
 }
