@@ -8,6 +8,10 @@
 //   reads   2 r d + d^2;   writes  r d + d^2;   peak  2 d^2 + 2 d Br
 //
 // Else these are two products, which read dC twice; and one, where one of the two is wanted.
+//
+// Where the kernel between splits, so does the layer: products by their rows, and dW and dA
+// together by the columns of A, of which each machine has rows of W and dW. Then no sum is cut, and
+// all have the bits that they have on one machine; dC comes once for each of them.
 
 #include <algorithm>
 #include <cctype>
@@ -53,8 +57,20 @@ std::string together(const Projection& of) {
   return std::string(of.dW) + ".Br";
 }
 
-Words peak_together(Index d, Words rows) {
-  return 2 * Words(d) * d + 2 * Words(d) * rows;
+// With so many columns of A and dA, which are rows of W and dW.
+Words peak_together(Index d, Words rows, Words cols) {
+  return 2 * cols * d + rows * d + rows * cols;
+}
+PhaseCost cost_together(const Projection& of, const Shape& shape, const Blocks& blocks,
+                        Index cols) {
+  const Words d = shape.d;
+  const Words rows = of.rows(shape);
+  const Words c = cols;
+  return {.path = std::string(of.dW),
+          .reads = rows * d + rows * c + c * d,
+          .writes = rows * c + c * d,
+          .peak = peak_together(shape.d, std::min(rows, Words(blocks[together(of)])), c),
+          .flops = 4 * rows * c * d};
 }
 
 void plan_gradients(const Projection& of, const Problem& problem, Index M, Objective objective,
@@ -62,7 +78,7 @@ void plan_gradients(const Projection& of, const Problem& problem, Index M, Objec
   const Shape& shape = problem.shape;
   const Index d = shape.d;
   const Index rows = of.rows(shape);
-  const auto fits = [&](Index tried) { return peak_together(d, tried) <= Words(M); };
+  const auto fits = [&](Index tried) { return peak_together(d, tried, d) <= Words(M); };
   if (problem.wants(of.dW) && problem.wants(of.dA) && fits(1)) {
     blocks.add(together(of), even(rows, largest(rows, fits)));
     return;
@@ -88,13 +104,7 @@ std::vector<PhaseCost> gradients_cost(const Projection& of, const Problem& probl
     }
     return phases;
   }
-  const Words d = shape.d;
-  const Words rows = of.rows(shape);
-  return {{.path = std::string(of.dW),
-           .reads = 2 * rows * d + d * d,
-           .writes = rows * d + d * d,
-           .peak = peak_together(shape.d, std::min(rows, Words(blocks[together(of)]))),
-           .flops = 4 * rows * d * d}};
+  return {cost_together(of, shape, blocks, shape.d)};
 }
 
 void gradients_nest(NestWriter& nest, const Projection& of, const Problem& problem,
@@ -125,36 +135,41 @@ void gradients_nest(NestWriter& nest, const Projection& of, const Problem& probl
   });
 }
 
-void make_gradients(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
-                    const SlowMatrix& dC) {
-  const Blocks& by = plan.blocks;
+// For some columns J of A.
+void make_together(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
+                   const SlowMatrix& dC, Range J) {
   const SlowMatrix& A = io.in(of.A);
-  const SlowMatrix& W = io.in(of.W);
-  if (!by.contains(together(of))) {
-    if (plan.problem.wants(of.dW)) {
-      product_phase(machine, of.dW, by, transposed(A), dC, io.out(of.dW));
-    }
-    if (plan.problem.wants(of.dA)) {
-      product_phase(machine, of.dA, by, dC, transposed(W), io.out(of.dA));
-    }
-    return;
-  }
   SlowMatrix& dA = io.out(of.dA);
   SlowMatrix& dW = io.out(of.dW);
   const Phase phase(machine, of.dW);
-  const Tile w_t = machine.read(transposed(W.whole()));           // W^T (d, d)
-  Tile dw = machine.initialize(dW.name(), dW.rows(), dW.cols());  // dW (d, d)
-  for (const Range I : blocks(A.rows(), by[together(of)])) {
+  const Tile w_t = machine.read(transposed(io.in(of.W).row_block(J)));  // W_J^T (d, c)
+  Tile dw = machine.initialize(dW.name(), J.size(), dW.cols());         // dW_J (c, d)
+  for (const Range I : blocks(A.rows(), plan.blocks[together(of)])) {
     const Tile dc = machine.read(dC.row_block(I));  // dC_I (r, d)
     {
-      Tile da = machine.initialize(dA.name(), I.size(), dA.cols());  // dA_I (r, d)
+      Tile da = machine.initialize(dA.name(), I.size(), J.size());  // dA_IJ (r, c)
       multiply_add(dc, w_t, da);
-      machine.write(da, dA.row_block(I));
+      machine.write(da, dA.block(I, J));
     }
-    const Tile a = machine.read(A.row_block(I));  // A_I (r, d)
+    const Tile a = machine.read(A.block(I, J));  // A_IJ (r, c)
     multiply_add(transposed(a), dc, dw);
   }
-  machine.write(dw, dW.whole());
+  machine.write(dw, dW.row_block(J));
+}
+
+void make_gradients(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
+                    const SlowMatrix& dC) {
+  const Blocks& by = plan.blocks;
+  if (by.contains(together(of))) {
+    make_together(machine, of, plan, io, dC, {0, plan.problem.shape.d});
+    return;
+  }
+  if (plan.problem.wants(of.dW)) {
+    product_phase(machine, of.dW, by, transposed(io.in(of.A)), dC, io.out(of.dW));
+  }
+  if (plan.problem.wants(of.dA)) {
+    product_phase(machine, of.dA, by, dC, transposed(io.in(of.W)), io.out(of.dA));
+  }
 }
 
 // Of Q, K = A2 and V as they are: scores have no factor.
@@ -187,11 +202,29 @@ std::vector<Signature> made_before(const Kernel& gradients) {
   return gradients.needs_forward() ? std::vector<Signature>{kO, kL} : std::vector<Signature>();
 }
 
+Plan inner(const Plan& plan) {
+  Plan of_plain = plan;
+  of_plain.problem = inner(plan.problem);
+  return of_plain;
+}
+
+// What the kernel between finds.
+Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients, const SlowMatrix& Q,
+               const SlowMatrix& V, SlowMatrix& dQ, SlowMatrix& dV) {
+  Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
+  plain.give("K", io.in("A2"));
+  for (const Signature& operand : made_before(gradients)) {
+    plain.give(io.in(operand.name));
+  }
+  if (inner(plan.problem).wants(kdK.name)) {
+    plain.take("dK", io.out("dA2"));
+  }
+  return plain;
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
           const Kernel& gradients) {
   const auto [n, m, d] = plan.problem.shape;
-  Plan of_plain = plan;
-  of_plain.problem = inner(plan.problem);
   SlowMatrix dQ = workspace.matrix("dQ", n, d);
   SlowMatrix dV = workspace.matrix("dV", m, d);
   {
@@ -201,15 +234,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     if (needs_V(plan.problem)) {
       product_phase(machine, "V", plan.blocks, io.in("A3"), io.in("Y"), V);
     }
-    Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
-    plain.give("K", io.in("A2"));
-    for (const Signature& operand : made_before(gradients)) {
-      plain.give(io.in(operand.name));
-    }
-    if (of_plain.problem.wants(kdK.name)) {
-      plain.take("dK", io.out("dA2"));
-    }
-    gradients.schedule.code(machine, of_plain, plain, workspace);
+    gradients.schedule.code(machine, inner(plan), inner(plan, io, gradients, Q, V, dQ, dV),
+                            workspace);
   }
   for (const auto& [of, dC] : {std::pair(kProjections[0], &dQ), std::pair(kProjections[1], &dV)}) {
     if (of.wanted(plan.problem)) {
@@ -217,6 +243,130 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     }
   }
 }
+
+// ---- in stages, for several machines --------------------------------------------------------
+
+// C, where it is needed.
+SplitStage stage_of_C(const Projection& of) {
+  return {
+      .units = [of](const Problem& problem, const Blocks& blocks) -> Index {
+        return of.C != kV.name || needs_V(problem)
+                   ? product_units(of.C, forward_extents(of, problem.shape), blocks)
+                   : 0;
+      },
+      .part =
+          [of](Machine& machine, const Plan& plan, const Operands& io, Range units, SlowMatrix*) {
+            product_part(machine, of.C, plan.blocks, io.in(of.A), io.in(of.W), io.out(of.C), units);
+          },
+      .part_cost = [of](const Problem& problem, const Blocks& blocks, Range units,
+                        bool) -> std::vector<PhaseCost> {
+        return {product_part_cost(of.C, forward_extents(of, problem.shape), blocks, units)};
+      },
+      .at_once = {of.C}};
+}
+
+// The columns of A in some units, which are panels.
+Range columns_of(Range units, Index d) {
+  return {std::min(d, units.begin * kPanel), std::min(d, units.end * kPanel)};
+}
+
+// dW, and dA where both are made together.
+SplitStage stage_of_dW(const Projection& of) {
+  return {
+      .units = [of](const Problem& problem, const Blocks& blocks) -> Index {
+        return blocks.contains(together(of)) ? ceil_div(problem.shape.d, kPanel)
+               : problem.wants(of.dW)
+                   ? product_units(of.dW, weight_extents(of, problem.shape), blocks)
+                   : 0;
+      },
+      .part =
+          [of](Machine& machine, const Plan& plan, const Operands& io, Range units, SlowMatrix*) {
+            const SlowMatrix& dC = io.out(of.dC);
+            if (plan.blocks.contains(together(of))) {
+              make_together(machine, of, plan, io, dC, columns_of(units, plan.problem.shape.d));
+            } else {
+              product_part(machine, of.dW, plan.blocks, transposed(io.in(of.A)), dC, io.out(of.dW),
+                           units);
+            }
+          },
+      .part_cost = [of](const Problem& problem, const Blocks& blocks, Range units,
+                        bool) -> std::vector<PhaseCost> {
+        const Shape& shape = problem.shape;
+        return {blocks.contains(together(of))
+                    ? cost_together(of, shape, blocks, columns_of(units, shape.d).size())
+                    : product_part_cost(of.dW, weight_extents(of, shape), blocks, units)};
+      },
+      .at_once = {of.dW, of.dA}};
+}
+
+// dA, where it is made apart.
+SplitStage stage_of_dA(const Projection& of) {
+  return {
+      .units = [of](const Problem& problem, const Blocks& blocks) -> Index {
+        return problem.wants(of.dA) && !blocks.contains(together(of))
+                   ? product_units(of.dA, forward_extents(of, problem.shape), blocks)
+                   : 0;
+      },
+      .part =
+          [of](Machine& machine, const Plan& plan, const Operands& io, Range units, SlowMatrix*) {
+            product_part(machine, of.dA, plan.blocks, io.out(of.dC), transposed(io.in(of.W)),
+                         io.out(of.dA), units);
+          },
+      .part_cost = [of](const Problem& problem, const Blocks& blocks, Range units,
+                        bool) -> std::vector<PhaseCost> {
+        return {product_part_cost(of.dA, forward_extents(of, problem.shape), blocks, units)};
+      },
+      .at_once = {of.dA}};
+}
+
+// A stage of the kernel between.
+SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
+  return {
+      .units = [stage](const Problem& problem,
+                       const Blocks& blocks) { return stage.units(inner(problem), blocks); },
+      .part =
+          [stage, gradients](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                             SlowMatrix*) {
+            const Plan of_plain = inner(plan);
+            const Split& split = *gradients.schedule.split;
+            Operands plain =
+                inner(plan, io, gradients, io.out("Q"), io.out("V"), io.out("dQ"), io.out("dV"));
+            if (split.copies(of_plain.problem, plan.blocks) > 0) {
+              for (const Signature& matrix : split.left) {
+                plain.take(io.out(matrix.name));
+              }
+            }
+            stage.part(machine, of_plain, plain, units, nullptr);
+          },
+      .part_cost = [stage](const Problem& problem, const Blocks& blocks, Range units,
+                           bool) { return stage.part_cost(inner(problem), blocks, units, false); }};
+}
+
+Split split(const Kernel& gradients) {
+  const Split& between = *gradients.schedule.split;
+  Split split{.stages = {stage_of_C(kProjections[0]), stage_of_C(kProjections[1])},
+              .left = between.left,
+              .left_as_results = {kQ, kV, kdQ, kdV}};
+  for (const SplitStage& stage : between.stages) {
+    split.stages.push_back(stage_between(stage, gradients));
+  }
+  for (const Projection& of : kProjections) {
+    split.stages.push_back(stage_of_dW(of));
+    split.stages.push_back(stage_of_dA(of));
+  }
+  split.left_rows = [first = split.stages[0].units, second = split.stages[1].units,
+                     rows = between.left_rows](const Problem& problem, const Blocks& blocks,
+                                               Index units) {
+    const Index before = first(problem, blocks) + second(problem, blocks);
+    return rows(inner(problem), blocks, std::max<Index>(units - before, 0));
+  };
+  split.left_copies = [between](const Problem& problem, const Blocks& blocks) {
+    return between.copies(inner(problem), blocks);
+  };
+  return split;
+}
+
+// ---- what it costs --------------------------------------------------------------------------
 
 // What is made before the kernel runs, and after it.
 std::vector<Projection> made_first(const Problem& problem) {
@@ -328,6 +478,9 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
                                  return fit(problem, memory, objective, gradients);
                                }},
                .numerics = gradients.numerics};
+  if (gradients.schedule.split) {
+    layer.schedule.split = split(gradients);
+  }
   std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));
   if (!gradients.optional_results.empty()) {
     layer.optional_results = {kdX.name, kdY.name, kdA1.name, kdA2.name, kdA3.name};

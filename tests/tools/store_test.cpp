@@ -361,6 +361,18 @@ TEST_F(KilledStore, GoesOnGroupByGroup) {
           {"dK", "dQ", "dV"});
 }
 
+// Q, V, dQ and dV of a layer lie beside its results; what a product had begun, it begins anew: with
+// X and dX in fast memory, and with blocks of both; where rows are dead.
+TEST_F(KilledStore, GoesOnInALayer) {
+  goes_on("run layer/rows-keys --n 600 --m 500 --d 16 --M 4096", {"dA1", "dA2", "dA3", "dX", "dY"});
+  goes_on(
+      "run layer/rows-keys --n 600 --m 300 --d 24 --M 500 --mask window:40,9&prefix:200 "
+      "--wanted dA1,dA2,dY",
+      {"dA1", "dA2", "dY"});
+  goes_on("run layer/score-rows --n 600 --m 200 --d 16 --M 40K --blocks groups=6",
+          {"dA1", "dA2", "dA3", "dX", "dY"});
+}
+
 // Each group of keys leaves O and L of its row blocks.
 TEST_F(KilledStore, GoesOnGroupOfKeysByGroupOfKeys) {
   goes_on("run forward/rows --n 900 --m 700 --d 16 --M 4096 --blocks groups=5", {"L", "O"});
