@@ -324,17 +324,27 @@ class StoreHome::Lasting final : public Workspace {
       : home_(home), begun_(std::move(begun)) {}
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly) override {
-    const File& file = files_.emplace_back(home_.open_to_write(
-        temporary_name(name + ".left"), rows, cols,
-        {.mostly = mostly, .apart = StoreFile::Use::Apart::windows}, begun_(name)));
+    File& file = files_[name];
+    file = home_.open_to_write(temporary_name(name + ".left"), rows, cols,
+                               {.mostly = mostly, .apart = StoreFile::Use::Apart::windows},
+                               begun_(name));
     return home_.store_.matrix(std::move(name), file);
   }
-  [[nodiscard]] const std::vector<File>& files() const { return files_; }
+  [[nodiscard]] const StoreFiles& files() const { return files_; }
+  // As StoreWorkspace::finish().
+  void keep() const {
+    for (const auto& [name, file] : files_) {
+      if (file->matrix() != nullptr) {
+        file->matrix()->close();
+        file->stay_as(name + ".intermediate" + std::string(Store::kKeptSuffix));
+      }
+    }
+  }
 
  private:
   StoreHome& home_;
   std::function<bool(std::string_view)> begun_;
-  std::vector<File> files_;
+  StoreFiles files_;
 };
 
 // In steps, the rows of a result are on disk when they are done, as are those of large matrices
@@ -379,16 +389,16 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   if (in_steps) {
     steps.after = [&](Index done, const RunCounts& counts, std::vector<float> left) {
       store_.ledger().begin(Purpose::checkpoints);
-      std::vector<File> files = lasting.files();
+      const auto flush = [](const StoreFiles& files) {
+        for (const auto& [name, file] : files) {
+          if (file->matrix() != nullptr) {  // else a later stage writes it
+            file->matrix()->flush();
+          }
+        }
+      };
+      flush(lasting.files());
       if (!sums) {
-        for (const auto& [name, file] : results_) {
-          files.push_back(file);
-        }
-      }
-      for (const File& file : files) {
-        if (file->matrix() != nullptr) {  // else a later stage writes it
-          file->matrix()->flush();
-        }
+        flush(results_);
       }
       resumption_.keep(done, counts, sums ? sum_of(io) : std::move(left));
       store_.ledger().begin(Purpose::kernel);
@@ -399,6 +409,9 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   StoreWorkspace workspace(store_, request_.store->keep);
   part.counted = run_alone(kernel, part.plan, io, workspace, hook, steps);
   workspace.finish();
+  if (request_.store->keep) {
+    lasting.keep();
+  }
 }
 
 // A kernel that sums over row blocks returns the sum alone.

@@ -272,6 +272,9 @@ TEST_F(StoreCommand, KeepsIntermediatesIfAsked) {
   EXPECT_NE(std::ranges::find(kept, "f.intermediate.kept.rb"), kept.end());
   EXPECT_NE(data("store verify st").find("f.intermediate.kept: "), std::string::npos);
   data("store export st f.intermediate.kept=f.npy");
+  // Those that a run leaves as results, too.
+  data("run layer/rows-keys --n 30 --d 6 --M 200 --store file:layer --resume --keep");
+  EXPECT_NE(data("store verify layer").find("dQ.intermediate.kept: "), std::string::npos);
 }
 
 // One flipped bit in any file is found by verify, and by the run that reads it, which leaves no g.
