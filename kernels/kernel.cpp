@@ -115,17 +115,33 @@ bool Kernel::needs_forward() const {
   return find_operand(operands, kO.name) != nullptr;
 }
 
-std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace) {
-  const Shape live = plan.problem.live_part().shape;
-  const Index copies = split.copies(plan.problem, plan.blocks);
-  std::vector<SlowMatrix> left;
-  if (copies == 0) {
-    return left;
+bool Split::begins_anew(std::string_view matrix, const Plan& plan, Index units) const {
+  Index before = 0;  // this stage and those before it
+  for (const SplitStage& stage : stages) {
+    before += stage.units(plan.problem, plan.blocks);
+    if (std::ranges::find(stage.at_once, matrix) != stage.at_once.end() && units < before) {
+      return true;
+    }
   }
-  for (const Signature& matrix : split.left) {
+  return false;
+}
+
+std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace,
+                                      Workspace& as_results) {
+  const Shape live = plan.problem.live_part().shape;
+  std::vector<SlowMatrix> left;
+  const auto add = [&](const Signature& matrix, Index copies, Workspace& from) {
     const Index rows = std::max<Index>(copies * matrix.rows_of(live), 1);
-    left.push_back(workspace.matrix(std::string(matrix.name), rows, matrix.cols_of(live))
-                       .holding(matrix.holds));
+    left.push_back(
+        from.matrix(std::string(matrix.name), rows, matrix.cols_of(live)).holding(matrix.holds));
+  };
+  if (const Index copies = split.copies(plan.problem, plan.blocks); copies > 0) {
+    for (const Signature& matrix : split.left) {
+      add(matrix, copies, workspace);
+    }
+  }
+  for (const Signature& matrix : split.left_as_results) {
+    add(matrix, 1, as_results);
   }
   return left;
 }
@@ -140,7 +156,7 @@ Operands with(Operands io, std::vector<SlowMatrix>& left) {
 KernelSchedule in_stages(Split split) {
   const auto code = [split](Machine& machine, const Plan& plan, const Operands& io,
                             Workspace& workspace) {
-    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace);
+    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace, workspace);
     const Operands all = with(io, left);
     for (const SplitStage& stage : split.stages) {
       if (const Index units = stage.units(plan.problem, plan.blocks); units > 0) {

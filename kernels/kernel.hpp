@@ -99,6 +99,9 @@ struct SplitStage {
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
                                        bool partials)>
       part_cost;
+  // The matrices that it writes, where the units of a part share what stays in fast memory: a run
+  // in steps then does all units in one, which writes these anew. Else empty.
+  std::vector<std::string_view> at_once = {};
 };
 
 // For kernels that several machines may work on. One stage begins when the one before it is over.
@@ -114,6 +117,11 @@ struct Split {
   [[nodiscard]] Index copies(const Problem& problem, const Blocks& blocks) const {
     return left_copies ? left_copies(problem, blocks) : 1;
   }
+  // What stages leave besides, as large as results, of live queries and keys: a run in steps keeps
+  // it where it keeps results.
+  std::vector<Signature> left_as_results = {};
+  // Whether a run in steps that goes on after so many units writes all of a matrix again.
+  [[nodiscard]] bool begins_anew(std::string_view matrix, const Plan& plan, Index units) const;
   // Of a kernel that sums into g, which has one stage. Else empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>
@@ -132,8 +140,10 @@ struct KernelSchedule {
 
 // What one machine runs stage after stage, with what they leave for each other in the workspace.
 KernelSchedule in_stages(Split split);
-// The matrices that stages leave for each other, in a workspace; and with them what a run finds.
-std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace);
+// The matrices that stages leave for each other, in a workspace, and then those that are kept as
+// results, in another; and with them what a run finds.
+std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace,
+                                      Workspace& as_results);
 Operands with(Operands io, std::vector<SlowMatrix>& left);
 
 // What it costs.

@@ -173,22 +173,36 @@ Operands with_left(const LiveOperands& live, const Split& split, const Plan& pla
       all.take(io.out(matrix.name));
     }
   }
+  for (const Signature& matrix : split.left_as_results) {
+    all.take(io.out(matrix.name));
+  }
   return all;
 }
 
-// The first unit of all writes what is dead: that of the first stage that has one.
+// The stage whose first unit writes what is dead: the first that has one. Where a stage begins its
+// matrices anew, the last: then nothing was written to these before it.
+std::size_t stage_of_dead(const Split& split, const Problem& problem, const Blocks& blocks) {
+  if (none_live(problem)) {
+    return 0;
+  }
+  const Problem live = kernel_problem(problem, blocks);
+  const auto has_units = [&](const SplitStage& stage) { return stage.units(live, blocks) > 0; };
+  const auto& stages = split.stages;
+  if (std::ranges::all_of(stages, [](const SplitStage& stage) { return stage.at_once.empty(); })) {
+    return static_cast<std::size_t>(std::ranges::find_if(stages, has_units) - stages.begin());
+  }
+  const auto last = std::find_if(stages.rbegin(), stages.rend(), has_units);
+  return static_cast<std::size_t>(stages.rend() - last) - 1;
+}
+
 SplitStage with_masks(const Split& split, std::size_t which, const Kernel& kernel) {
   const SplitStage of = split.stages[which];
   const auto writes_dead = [split, which](const Problem& problem, const Blocks& blocks,
                                           Range units) {
-    if (units.begin > 0 || which == 0 || none_live(problem)) {
-      return units.begin == 0 && which == 0;
-    }
-    const Problem live = kernel_problem(problem, blocks);
-    return std::all_of(split.stages.begin(), split.stages.begin() + static_cast<Index>(which),
-                       [&](const SplitStage& before) { return before.units(live, blocks) == 0; });
+    return units.begin == 0 && which == stage_of_dead(split, problem, blocks);
   };
   SplitStage stage;
+  stage.at_once = of.at_once;
   stage.units = [of, which](const Problem& problem, const Blocks& blocks) -> Index {
     return none_live(problem) ? (which == 0 ? 1 : 0)
                               : of.units(kernel_problem(problem, blocks), blocks);

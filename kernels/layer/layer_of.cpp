@@ -1,13 +1,7 @@
 // Kernels of a whole layer out of those of dQ, dK and dV. Q = A1 X and V = A3 Y are made in phases
 // Q and V, and go to the slow store, with K = A2 the kernel makes dQ, dA2 and dV, and of dQ and dV
-// come the gradients of what they were made of, in phases dX and dY.
-//
-// Of C = A W with r rows, where dC is known: dW = A^T dC and dA = dC W^T. Where there is room, W
-// and the sum dW stay, and rows of dC, dA and A pass:
-//
-//   reads   2 r d + d^2;   writes  r d + d^2;   peak  2 d^2 + 2 d Br
-//
-// Else these are two products, which read dC twice; and one, where one of the two is wanted.
+// come the gradients of what they were made of, in phases dX and dY (kernels/parts/projection.hpp).
+// Where the kernel between splits, so does the layer.
 
 #include <algorithm>
 #include <cctype>
@@ -16,146 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/fit.hpp"
+#include "kernels/parts/projection.hpp"
 #include "kernels/parts/stationary.hpp"
 #include "kernels/registry.hpp"
-#include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
 
-// C = A W, and the gradients of these.
-struct Projection {
-  std::string_view C, A, W, dC, dA, dW;
-  Index Shape::*row_count;
-
-  [[nodiscard]] Index rows(const Shape& shape) const { return shape.*row_count; }
-  // Whether a gradient of what it is made of is wanted.
-  [[nodiscard]] bool wanted(const Problem& problem) const {
-    return problem.wants(dA) || problem.wants(dW);
-  }
-};
 constexpr Projection kProjections[] = {{"Q", "A1", "X", "dQ", "dA1", "dX", &Shape::n},
                                        {"V", "A3", "Y", "dV", "dA3", "dY", &Shape::m}};
-
-ProductShape forward_extents(const Projection& of, const Shape& shape) {
-  return {.rows = of.rows(shape), .cols = shape.d, .depth = shape.d};
-}
-ProductShape weight_extents(const Projection& of, const Shape& shape) {
-  return {.rows = shape.d, .cols = shape.d, .depth = of.rows(shape)};
-}
-
-// The rows that pass while W and dW stay.
-std::string together(const Projection& of) {
-  return std::string(of.dW) + ".Br";
-}
-
-Words peak_together(Index d, Words rows) {
-  return 2 * Words(d) * d + 2 * Words(d) * rows;
-}
-
-void plan_gradients(const Projection& of, const Problem& problem, Index M, Objective objective,
-                    Blocks& blocks) {
-  const Shape& shape = problem.shape;
-  const Index d = shape.d;
-  const Index rows = of.rows(shape);
-  const auto fits = [&](Index tried) { return peak_together(d, tried) <= Words(M); };
-  if (problem.wants(of.dW) && problem.wants(of.dA) && fits(1)) {
-    blocks.add(together(of), even(rows, largest(rows, fits)));
-    return;
-  }
-  if (problem.wants(of.dW)) {
-    plan_product(of.dW, weight_extents(of, shape), M, objective, blocks);
-  }
-  if (problem.wants(of.dA)) {
-    plan_product(of.dA, forward_extents(of, shape), M, objective, blocks);
-  }
-}
-
-std::vector<PhaseCost> gradients_cost(const Projection& of, const Problem& problem,
-                                      const Blocks& blocks) {
-  const Shape& shape = problem.shape;
-  if (!blocks.contains(together(of))) {
-    std::vector<PhaseCost> phases;
-    if (problem.wants(of.dW)) {
-      phases.push_back(product_phase_cost(of.dW, weight_extents(of, shape), blocks));
-    }
-    if (problem.wants(of.dA)) {
-      phases.push_back(product_phase_cost(of.dA, forward_extents(of, shape), blocks));
-    }
-    return phases;
-  }
-  const Words d = shape.d;
-  const Words rows = of.rows(shape);
-  return {{.path = std::string(of.dW),
-           .reads = 2 * rows * d + d * d,
-           .writes = rows * d + d * d,
-           .peak = peak_together(shape.d, std::min(rows, Words(blocks[together(of)]))),
-           .flops = 4 * rows * d * d}};
-}
-
-void gradients_nest(NestWriter& nest, const Projection& of, const Problem& problem,
-                    const Blocks& blocks) {
-  const Shape& shape = problem.shape;
-  const std::string W_T = std::string(of.W) + "^T";
-  const std::string A_T = std::string(of.A) + "^T";
-  if (!blocks.contains(together(of))) {
-    if (problem.wants(of.dW)) {
-      product_phase_nest(nest, {of.dW, A_T, of.dC}, weight_extents(of, shape), blocks);
-    }
-    if (problem.wants(of.dA)) {
-      product_phase_nest(nest, {of.dA, of.dC, W_T}, forward_extents(of, shape), blocks);
-    }
-    return;
-  }
-  const Index d = shape.d;
-  const NestLoop I("I", "rows", of.rows(shape), blocks[together(of)]);
-  const NestTile W(of.W, d, d), dW(of.dW, d, d);
-  const NestTile A(of.A, I, d), dA(of.dA, I, d), dC(of.dC, I, d);
-  nest.phase(of.dW, [&] {
-    nest.read({W});
-    nest.loop(I, {W, dW}, [&] {
-      nest.step(dA.text() + " = " + dC.text() + " " + W_T, {dC}, {dA});
-      nest.step(std::string(of.dW) + " += " + A.text() + "^T " + dC.text(), {A});
-    });
-    nest.write({dW});
-  });
-}
-
-void make_gradients(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
-                    const SlowMatrix& dC) {
-  const Blocks& by = plan.blocks;
-  const SlowMatrix& A = io.in(of.A);
-  const SlowMatrix& W = io.in(of.W);
-  if (!by.contains(together(of))) {
-    if (plan.problem.wants(of.dW)) {
-      product_phase(machine, of.dW, by, transposed(A), dC, io.out(of.dW));
-    }
-    if (plan.problem.wants(of.dA)) {
-      product_phase(machine, of.dA, by, dC, transposed(W), io.out(of.dA));
-    }
-    return;
-  }
-  SlowMatrix& dA = io.out(of.dA);
-  SlowMatrix& dW = io.out(of.dW);
-  const Phase phase(machine, of.dW);
-  const Tile w_t = machine.read(transposed(W.whole()));           // W^T (d, d)
-  Tile dw = machine.initialize(dW.name(), dW.rows(), dW.cols());  // dW (d, d)
-  for (const Range I : blocks(A.rows(), by[together(of)])) {
-    const Tile dc = machine.read(dC.row_block(I));  // dC_I (r, d)
-    {
-      Tile da = machine.initialize(dA.name(), I.size(), dA.cols());  // dA_I (r, d)
-      multiply_add(dc, w_t, da);
-      machine.write(da, dA.row_block(I));
-    }
-    const Tile a = machine.read(A.row_block(I));  // A_I (r, d)
-    multiply_add(transposed(a), dc, dw);
-  }
-  machine.write(dw, dW.whole());
-}
 
 // Of Q, K = A2 and V as they are: scores have no factor.
 Problem inner(Problem problem) {
@@ -187,11 +52,29 @@ std::vector<Signature> made_before(const Kernel& gradients) {
   return gradients.needs_forward() ? std::vector<Signature>{kO, kL} : std::vector<Signature>();
 }
 
+Plan inner(const Plan& plan) {
+  Plan of_plain = plan;
+  of_plain.problem = inner(plan.problem);
+  return of_plain;
+}
+
+// What the kernel between finds.
+Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients, const SlowMatrix& Q,
+               const SlowMatrix& V, SlowMatrix& dQ, SlowMatrix& dV) {
+  Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
+  plain.give("K", io.in("A2"));
+  for (const Signature& operand : made_before(gradients)) {
+    plain.give(io.in(operand.name));
+  }
+  if (inner(plan.problem).wants(kdK.name)) {
+    plain.take("dK", io.out("dA2"));
+  }
+  return plain;
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
           const Kernel& gradients) {
   const auto [n, m, d] = plan.problem.shape;
-  Plan of_plain = plan;
-  of_plain.problem = inner(plan.problem);
   SlowMatrix dQ = workspace.matrix("dQ", n, d);
   SlowMatrix dV = workspace.matrix("dV", m, d);
   {
@@ -201,15 +84,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     if (needs_V(plan.problem)) {
       product_phase(machine, "V", plan.blocks, io.in("A3"), io.in("Y"), V);
     }
-    Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
-    plain.give("K", io.in("A2"));
-    for (const Signature& operand : made_before(gradients)) {
-      plain.give(io.in(operand.name));
-    }
-    if (of_plain.problem.wants(kdK.name)) {
-      plain.take("dK", io.out("dA2"));
-    }
-    gradients.schedule.code(machine, of_plain, plain, workspace);
+    gradients.schedule.code(machine, inner(plan), inner(plan, io, gradients, Q, V, dQ, dV),
+                            workspace);
   }
   for (const auto& [of, dC] : {std::pair(kProjections[0], &dQ), std::pair(kProjections[1], &dV)}) {
     if (of.wanted(plan.problem)) {
@@ -217,6 +93,57 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     }
   }
 }
+
+// ---- in stages, for several machines --------------------------------------------------------
+
+// A stage of the kernel between.
+SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
+  return {
+      .units = [stage](const Problem& problem,
+                       const Blocks& blocks) { return stage.units(inner(problem), blocks); },
+      .part =
+          [stage, gradients](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                             SlowMatrix*) {
+            const Plan of_plain = inner(plan);
+            const Split& split = *gradients.schedule.split;
+            Operands plain =
+                inner(plan, io, gradients, io.out("Q"), io.out("V"), io.out("dQ"), io.out("dV"));
+            if (split.copies(of_plain.problem, plan.blocks) > 0) {
+              for (const Signature& matrix : split.left) {
+                plain.take(io.out(matrix.name));
+              }
+            }
+            stage.part(machine, of_plain, plain, units, nullptr);
+          },
+      .part_cost = [stage](const Problem& problem, const Blocks& blocks, Range units,
+                           bool) { return stage.part_cost(inner(problem), blocks, units, false); }};
+}
+
+Split split(const Kernel& gradients) {
+  const Split& between = *gradients.schedule.split;
+  Split split{.stages = {projection_stage(kProjections[0], [](const Problem&) { return true; }),
+                         projection_stage(kProjections[1], needs_V)},
+              .left = between.left,
+              .left_as_results = {kQ, kV, kdQ, kdV}};
+  for (const SplitStage& stage : between.stages) {
+    split.stages.push_back(stage_between(stage, gradients));
+  }
+  for (const Projection& of : kProjections) {
+    std::ranges::move(gradients_stages(of), std::back_inserter(split.stages));
+  }
+  split.left_rows = [first = split.stages[0].units, second = split.stages[1].units,
+                     rows = between.left_rows](const Problem& problem, const Blocks& blocks,
+                                               Index units) {
+    const Index before = first(problem, blocks) + second(problem, blocks);
+    return rows(inner(problem), blocks, std::max<Index>(units - before, 0));
+  };
+  split.left_copies = [between](const Problem& problem, const Blocks& blocks) {
+    return between.copies(inner(problem), blocks);
+  };
+  return split;
+}
+
+// ---- what it costs --------------------------------------------------------------------------
 
 // What is made before the kernel runs, and after it.
 std::vector<Projection> made_first(const Problem& problem) {
@@ -235,7 +162,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, const 
     std::ranges::move(more, std::back_inserter(phases));
   };
   for (const Projection& of : made_first(problem)) {
-    add({product_phase_cost(of.C, forward_extents(of, shape), blocks)});
+    add({product_phase_cost(of.C, of.extents(shape), blocks)});
   }
   add(gradients.formula.cost(inner(problem), blocks));
   for (const Projection& of : made_last(problem)) {
@@ -262,7 +189,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, const Kernel& gradi
   const Shape& shape = problem.shape;
   NestWriter before, after;
   for (const Projection& of : made_first(problem)) {
-    product_phase_nest(before, {of.C, of.A, of.W}, forward_extents(of, shape), blocks);
+    product_phase_nest(before, {of.C, of.A, of.W}, of.extents(shape), blocks);
   }
   for (const Projection& of : made_last(problem)) {
     gradients_nest(after, of, problem, blocks);
@@ -283,7 +210,7 @@ Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
            const Kernel& gradients) {
   Blocks blocks;
   for (const Projection& of : made_first(problem)) {
-    plan_product(of.C, forward_extents(of, problem.shape), memory.M, objective, blocks);
+    plan_product(of.C, of.extents(problem.shape), memory.M, objective, blocks);
   }
   for (const auto& [name, size] : gradients.fitting.fit(inner(problem), memory, objective)) {
     blocks.add(name, size);
@@ -328,6 +255,9 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
                                  return fit(problem, memory, objective, gradients);
                                }},
                .numerics = gradients.numerics};
+  if (gradients.schedule.split) {
+    layer.schedule.split = split(gradients);
+  }
   std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));
   if (!gradients.optional_results.empty()) {
     layer.optional_results = {kdX.name, kdY.name, kdA1.name, kdA2.name, kdA3.name};

@@ -94,11 +94,17 @@ void write_sums(Machine& machine, const Tile& c, const Result& C, Range rows, Ra
   write(machine, c, {*sums, C.transposed}, rows, cols);
 }
 
+// What of C is made.
+struct Extent {
+  Range rows, cols;
+};
+
 // A slice of B is held, rows of A's pass in pieces.
 void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
-             const Result& C, const Live& live) {
-  for (const Range I : blocks(A.rows(), by.rows)) {
-    for (const Range J : blocks(B.cols(), by.cols)) {
+             const Result& C, const Extent& of_C, const Live& live) {
+  const Pieces columns({of_C.cols}, by.cols);
+  for (const Range I : Pieces({of_C.rows}, by.rows)) {
+    for (const Range J : columns) {
       const LiveFactors of(live, A, B, I, J);
       Tile c = machine.initialize(C.stored.name(), I.size(), J.size());  // C_IJ (r, c)
       for (const Range K : blocks(A.cols(), by.depth)) {
@@ -120,10 +126,11 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
 
 // A slice of B is held, C passes in pieces; or a slice of C, and B.
 void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
-             const Result& C, const Live& live) {
-  const bool holds_B = std::min(A.cols(), by.depth) <= std::min(A.rows(), by.rows);
-  const Range all{0, B.cols()};
-  for (const Range I : blocks(A.rows(), by.rows)) {
+             const Result& C, const Extent& of_C, const Live& live) {
+  const bool holds_B = std::min(A.cols(), by.depth) <= std::min(of_C.rows.size(), by.rows);
+  const Range all = of_C.cols;
+  const Pieces columns({all}, by.cols);
+  for (const Range I : Pieces({of_C.rows}, by.rows)) {
     const LiveFactors of(live, A, B, I, all);
     for (const Range K : blocks(A.cols(), by.depth)) {
       if (live.of(I, all, K).none()) {
@@ -131,7 +138,7 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
       }
       const Tile a = holds_B ? read(machine, of.a, I, K)              // A_IK (r, s)
                              : read_transposed(machine, of.a, I, K);  // A_IK^T (s, r)
-      for (const Range J : blocks(B.cols(), by.cols)) {
+      for (const Range J : columns) {
         const LivePairs of_IJ = live.of(I, J, K);
         if (of_IJ.none()) {
           continue;
@@ -167,6 +174,20 @@ bool is_mirrored(const ProductShape& of, const StationaryBlocks& by, Stays what)
   return what == Stays::B || (what == Stays::C && is_wide(of, by));
 }
 
+// Some rows of C.
+void make_rows(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
+               const Factor& B, SlowMatrix& C, Range rows, const Mask& live) {
+  require_conforming(A, B, C);
+  const auto code = what == Stays::C ? C_stays : A_stays;
+  const Range cols{0, B.cols()};
+  const Problem pairs = pairs_of({A.rows(), B.cols(), A.cols()}, live);
+  if (is_mirrored({rows.size(), B.cols(), A.cols()}, by, what)) {
+    code(machine, mirrored(by), mirrored(B), mirrored(A), {C, true}, {cols, rows}, {pairs, true});
+  } else {
+    code(machine, by, A, B, {C, false}, {rows, cols}, {pairs, false});
+  }
+}
+
 }  // namespace
 
 void StationaryBlocks::put(std::string_view name, Blocks& blocks) const {
@@ -187,15 +208,7 @@ StationaryBlocks StationaryBlocks::get(std::string_view name, const Blocks& bloc
 
 void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
                         const Factor& B, SlowMatrix& C, const Mask& live) {
-  require_conforming(A, B, C);
-  const auto code = what == Stays::C ? C_stays : A_stays;
-  const ProductShape of{A.rows(), B.cols(), A.cols()};
-  const Problem pairs = pairs_of(of, live);
-  if (is_mirrored(of, by, what)) {
-    code(machine, mirrored(by), mirrored(B), mirrored(A), {C, true}, {pairs, true});
-  } else {
-    code(machine, by, A, B, {C, false}, {pairs, false});
-  }
+  make_rows(machine, by, what, A, B, C, {0, C.rows()}, live);
 }
 
 namespace {
@@ -356,6 +369,36 @@ void product_phase(Machine& machine, std::string_view name, const Blocks& blocks
   const Phase phase(machine, name);
   const auto by = StationaryBlocks::get(name, blocks);
   stationary_product(machine, by, stays({A.rows(), B.cols(), A.cols()}, by), A, B, C, live);
+}
+
+namespace {
+
+// The rows of some units.
+Range rows_of_units(const StationaryBlocks& by, Index rows, Range units) {
+  const Index unit = by.rows < rows ? by.rows : kPanel;
+  return {std::min(rows, units.begin * unit), std::min(rows, units.end * unit)};
+}
+
+}  // namespace
+
+Index product_units(std::string_view name, const ProductShape& of, const Blocks& blocks) {
+  const auto by = StationaryBlocks::get(name, blocks);
+  return ceil_div(of.rows, rows_of_units(by, of.rows, {0, 1}).end);
+}
+
+PhaseCost product_part_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
+                            Range units) {
+  const auto by = StationaryBlocks::get(name, blocks);
+  const Index rows = rows_of_units(by, of.rows, units).size();
+  return stationary_cost(std::string(name), {rows, of.cols, of.depth}, by, stays(of, by));
+}
+
+void product_part(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
+                  const Factor& B, SlowMatrix& C, Range units) {
+  const Phase phase(machine, name);
+  const auto by = StationaryBlocks::get(name, blocks);
+  const Stays what = stays({A.rows(), B.cols(), A.cols()}, by);
+  make_rows(machine, by, what, A, B, C, rows_of_units(by, C.rows(), units), {});
 }
 
 }  // namespace redblue

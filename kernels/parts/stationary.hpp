@@ -78,4 +78,12 @@ void product_phase_nest(NestWriter& nest, const ProductNames& names, const Produ
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
                    const Factor& B, SlowMatrix& C, const Mask& live = {});
 
+// A part of that phase, without a mask: some units of the rows of C. These are blocks of rows, or
+// panels of the one block. What stays is that of the whole, and comes once for each part.
+Index product_units(std::string_view name, const ProductShape& of, const Blocks& blocks);
+PhaseCost product_part_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
+                            Range units);
+void product_part(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
+                  const Factor& B, SlowMatrix& C, Range units);
+
 }  // namespace redblue

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -80,9 +81,11 @@ class StoreHome final : public OperandHome {
   File bring_operand(const Signature& operand, const Plan& plan, const Readers& readers);
   File brought_before(const std::string& operand);
   [[nodiscard]] StoreFile::Use::Apart apart(const Signature& operand, const Plan& plan) const;
-  File open_result(const Signature& operand, const Plan& plan, bool begun);
+  File open_to_write(const std::string& name, Index rows, Index cols, const StoreFile::Use& use,
+                     bool begun);
   [[nodiscard]] std::vector<float> sum_of(const Operands& io) const;
   void remove_left();
+  class Lasting;
 
   const Request& request_;
   const KernelName asked_;
@@ -307,24 +310,58 @@ StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Plan& pla
 }
 
 // `begun`: an earlier run has written a part of it, if it came to its stage.
-File StoreHome::open_result(const Signature& operand, const Plan& plan, bool begun) {
-  const Shape& shape = plan.problem.shape;
-  const std::string name = temporary_name(operand.name);
-  return begun && store_.has(name)
-             ? store_.open(name, StoredMatrix::Expect::left_open)
-             : store_.fresh(name, operand.rows_of(shape), operand.cols_of(shape), life(),
-                            {.apart = apart(operand, plan)});
+File StoreHome::open_to_write(const std::string& name, Index rows, Index cols,
+                              const StoreFile::Use& use, bool begun) {
+  return begun && store_.has(name) ? store_.open(name, StoredMatrix::Expect::left_open)
+                                   : store_.fresh(name, rows, cols, life(), use);
 }
 
-// In steps, the rows of a result are on disk when they are done. A sum over row blocks is in the
-// checkpoint instead, because the next row block changes it; so is what stages leave for each
-// other.
+// In files that a run leaves when it is ended.
+class StoreHome::Lasting final : public Workspace {
+ public:
+  // `begun`, by its name: whether an earlier run wrote a part of a matrix that is still needed.
+  Lasting(StoreHome& home, std::function<bool(std::string_view)> begun)
+      : home_(home), begun_(std::move(begun)) {}
+  SlowMatrix matrix(std::string name, Index rows, Index cols,
+                    std::optional<Window> mostly) override {
+    File& file = files_[name];
+    file = home_.open_to_write(temporary_name(name + ".left"), rows, cols,
+                               {.mostly = mostly, .apart = StoreFile::Use::Apart::windows},
+                               begun_(name));
+    return home_.store_.matrix(std::move(name), file);
+  }
+  [[nodiscard]] const StoreFiles& files() const { return files_; }
+  // As StoreWorkspace::finish().
+  void keep() const {
+    for (const auto& [name, file] : files_) {
+      if (file->matrix() != nullptr) {
+        file->matrix()->close();
+        file->stay_as(name + ".intermediate" + std::string(Store::kKeptSuffix));
+      }
+    }
+  }
+
+ private:
+  StoreHome& home_;
+  std::function<bool(std::string_view)> begun_;
+  StoreFiles files_;
+};
+
+// In steps, the rows of a result are on disk when they are done, as are those of large matrices
+// that stages leave for each other. A sum over row blocks is in the checkpoint instead, because the
+// next row block changes it; so is what else stages leave.
 void StoreHome::run(Part& part, const RunHook& hook) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const bool in_steps = resumption_.asked() && kernel.schedule.split;
   const bool sums = in_steps && kernel.schedule.split->reduce != nullptr;
   Steps steps = in_steps ? resumption_.steps() : Steps();
-  const bool begun = steps.before.has_value();
+  const auto begun = [&, any = steps.before.has_value() && !sums,
+                      first = steps.first](std::string_view matrix) {
+    return any && !kernel.schedule.split->begins_anew(matrix, part.plan, first);
+  };
+  Lasting lasting(*this, begun);
+  steps.as_results = in_steps ? &lasting : nullptr;
+  const bool goes_on_with_sum = sums && steps.before.has_value();
   if (sums) {
     steps.left.clear();  // the sum, which is in g
   }
@@ -340,22 +377,28 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   for (const Signature& operand : kernel.returned(part.plan.problem.wanted)) {
     const std::string name(operand.name);
     File& file = results_[name];
-    file = open_result(operand, part.plan, begun && !sums);
+    const Shape& shape = part.plan.problem.shape;
+    file = open_to_write(temporary_name(name), operand.rows_of(shape), operand.cols_of(shape),
+                         {.apart = apart(operand, part.plan)}, begun(name));
     SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file).holding(operand.holds));
     io.take(matrix);
-    if (begun && sums) {
+    if (goes_on_with_sum) {
       HostAccess::put(matrix, resumption_.sum());
     }
   }
   if (in_steps) {
     steps.after = [&](Index done, const RunCounts& counts, std::vector<float> left) {
       store_.ledger().begin(Purpose::checkpoints);
-      if (!sums) {
-        for (const auto& [name, file] : results_) {
+      const auto flush = [](const StoreFiles& files) {
+        for (const auto& [name, file] : files) {
           if (file->matrix() != nullptr) {  // else a later stage writes it
             file->matrix()->flush();
           }
         }
+      };
+      flush(lasting.files());
+      if (!sums) {
+        flush(results_);
       }
       resumption_.keep(done, counts, sums ? sum_of(io) : std::move(left));
       store_.ledger().begin(Purpose::kernel);
@@ -366,6 +409,9 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   StoreWorkspace workspace(store_, request_.store->keep);
   part.counted = run_alone(kernel, part.plan, io, workspace, hook, steps);
   workspace.finish();
+  if (request_.store->keep) {
+    lasting.keep();
+  }
 }
 
 // A kernel that sums over row blocks returns the sum alone.

@@ -22,7 +22,7 @@ bool splits(const Kernel& kernel, const Team& team) {
 // The units of one worker: as many as others have; under a mask, with as many flops.
 Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index workers) {
   const Index units = stage.units(plan.problem, plan.blocks);
-  if (plan.problem.mask.full()) {
+  if (plan.problem.mask.full() || units == 0) {
     return share_of(units, worker, workers);
   }
   const auto flops_before = [&](Index unit) {
@@ -105,7 +105,7 @@ void add(const RunCounts& before, RunCounts& counts) {
 
 // The rows of what stages leave for each other that are there after so many units, and back.
 std::vector<float> left_words(const Split& split, const Plan& plan, Index units,
-                              const std::vector<SlowMatrix>& left) {
+                              std::span<const SlowMatrix> left) {
   std::vector<float> all;
   const Index rows = left.empty() ? 0 : split.left_rows(plan.problem, plan.blocks, units);
   for (const SlowMatrix& matrix : left) {
@@ -118,7 +118,7 @@ std::vector<float> left_words(const Split& split, const Plan& plan, Index units,
   return all;
 }
 
-void put_left(std::vector<SlowMatrix>& left, const std::vector<float>& words) {
+void put_left(std::span<SlowMatrix> left, const std::vector<float>& words) {
   if (words.empty()) {
     return;
   }
@@ -239,7 +239,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
         }
       });
     };
-    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace);
+    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace, workspace);
     const Operands io = with(heads.front(), left);
     for (const SplitStage& stage : split.stages) {
       in_parts([&](Index worker) { return units_of(stage, plan, worker, team.workers); },
@@ -294,17 +294,21 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
     }
     kernel.check(plan, io);
     const Split& split = *kernel.schedule.split;
-    std::vector<SlowMatrix> left = left_matrices(split, plan, workspace);
-    put_left(left, steps.left);
+    std::vector<SlowMatrix> left =
+        left_matrices(split, plan, workspace, steps.as_results ? *steps.as_results : workspace);
+    // Those that are not kept as results.
+    const std::span<SlowMatrix> noted(left.begin(), left.end() - std::ssize(split.left_as_results));
+    put_left(noted, steps.left);
     const Operands all = with(io, left);
     Index first = 0;  // of the stage's units
     for (const SplitStage& stage : split.stages) {
       const Index units = stage.units(plan.problem, plan.blocks);
-      for (Index unit = std::max<Index>(steps.first - first, 0); unit < units; ++unit) {
-        stage.part(machine, plan, all, {unit, unit + 1}, nullptr);
+      const Index step = stage.at_once.empty() ? 1 : std::max<Index>(units, 1);
+      for (Index unit = std::max<Index>(steps.first - first, 0); unit < units; unit += step) {
+        stage.part(machine, plan, all, {unit, unit + step}, nullptr);
         if (steps.after) {
-          const Index done = first + unit + 1;
-          steps.after(done, so_far(), left_words(split, plan, done, left));
+          const Index done = first + unit + step;
+          steps.after(done, so_far(), left_words(split, plan, done, noted));
         }
       }
       first += units;

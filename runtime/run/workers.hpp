@@ -52,11 +52,13 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
                     const RunHook& hook = nullptr);
 
-// A run on one machine, unit by unit of all stages.
+// A run on one machine, unit by unit of all stages, or all units of a stage at once.
 struct Steps {
   Index first = 0;                                 // units before it are done
   std::optional<RunCounts> before = std::nullopt;  // what was counted for these
   std::vector<float> left = {};                    // and what they left for the next stage
+  // Where what stages leave is kept as results are; null: in the run's workspace.
+  Workspace* as_results = nullptr;
   // Called after each unit with the number of units that are done, the counts so far, `before`
   // included, and what is left for the next stage so far.
   std::function<void(Index done, const RunCounts& counts, std::vector<float> left)> after = nullptr;

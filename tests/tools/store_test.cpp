@@ -272,6 +272,9 @@ TEST_F(StoreCommand, KeepsIntermediatesIfAsked) {
   EXPECT_NE(std::ranges::find(kept, "f.intermediate.kept.rb"), kept.end());
   EXPECT_NE(data("store verify st").find("f.intermediate.kept: "), std::string::npos);
   data("store export st f.intermediate.kept=f.npy");
+  // Those that a run leaves as results, too.
+  data("run layer/rows-keys --n 30 --d 6 --M 200 --store file:layer --resume --keep");
+  EXPECT_NE(data("store verify layer").find("dQ.intermediate.kept: "), std::string::npos);
 }
 
 // One flipped bit in any file is found by verify, and by the run that reads it, which leaves no g.
@@ -359,6 +362,18 @@ TEST_F(KilledStore, GoesOnWithClusteredRows) {
 TEST_F(KilledStore, GoesOnGroupByGroup) {
   goes_on("run gradients/score-rows --n 6000 --m 500 --d 16 --dv 8 --M 100K --blocks groups=12",
           {"dK", "dQ", "dV"});
+}
+
+// Q, V, dQ and dV of a layer lie beside its results; what a product had begun, it begins anew: with
+// X and dX in fast memory, and with blocks of both; where rows are dead.
+TEST_F(KilledStore, GoesOnInALayer) {
+  goes_on("run layer/rows-keys --n 600 --m 500 --d 16 --M 4096", {"dA1", "dA2", "dA3", "dX", "dY"});
+  goes_on(
+      "run layer/rows-keys --n 600 --m 300 --d 24 --M 500 --mask window:40,9&prefix:200 "
+      "--wanted dA1,dA2,dY",
+      {"dA1", "dA2", "dY"});
+  goes_on("run layer/score-rows --n 600 --m 200 --d 16 --M 40K --blocks groups=6",
+          {"dA1", "dA2", "dA3", "dX", "dY"});
 }
 
 // Each group of keys leaves O and L of its row blocks.

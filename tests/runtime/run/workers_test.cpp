@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -153,6 +154,7 @@ class HeldOperands {
   }
   [[nodiscard]] const Operands& io() const { return io_; }
   [[nodiscard]] const Buffers& returned() const { return returned_; }
+  [[nodiscard]] Buffers& returned() { return returned_; }
 
  private:
   class Fragile final : public BorrowedBacking {
@@ -314,6 +316,96 @@ TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
   }
 }
 
+// Whatever is wanted of a layer, with products together and apart.
+TEST(Workers, ShareWhatIsWantedOfALayer) {
+  const Shape shape{61, 23, 35};  // three panels
+  for (const Wanted& wanted : {Wanted{"dX"}, Wanted{"dA2"}, Wanted{"dA3"}, Wanted{"dY", "dA1"},
+                               Wanted{"dX", "dA1", "dA2"}, Wanted()}) {
+    for (const Mask& mask : {Mask(), Mask::window(61, 23, 4, 3) & Mask::prefix(61, 23, 9)}) {
+      TestedKernel kernel = tested_kernel("layer/rows-keys");
+      kernel.want(wanted);
+      kernel.mask = mask;
+      for (const Index M : {kernel.least_M(shape) + 20, Index{3000}}) {
+        const Plan plan = kernel.plan(shape, M);
+        const TestProblem problem = make_problem(kernel, shape, 3);
+        const Buffers alone = run_kernel(kernel, plan, problem).returned;
+        for (const Index workers : {Index{2}, Index{3}, Index{7}}) {
+          SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
+          const Team team{.workers = workers, .heads = 1};
+          const HeldOperands store(kernel, problem);
+          const RunCounts counted =
+              run_on_team(kernel, plan, team, {store.io()}, Topology()).counts;
+          const PhaseCost all = total(cost_of_team(kernel, plan, team));
+          EXPECT_EQ(counted.total.io, (IoCount{all.reads.value(), all.writes.value()}));
+          EXPECT_LE(counted.total.peak, plan.M);
+          EXPECT_TRUE(same_bits(store.returned(), alone)) << "other bits than of one worker";
+        }
+      }
+    }
+  }
+}
+
+// What stages of a run leave as results, over the runs that go on from one another.
+class LastingWorkspace final : public Workspace {
+ public:
+  SlowMatrix matrix(std::string name, Index rows, Index cols, std::optional<Window>) override {
+    Buffer& words = words_[name];
+    words.resize(static_cast<std::size_t>(rows * cols), std::numeric_limits<float>::quiet_NaN());
+    return borrow(std::move(name), words.data(), rows, cols);
+  }
+  [[nodiscard]] Buffers& words() { return words_; }
+
+ private:
+  Buffers words_;
+};
+
+// Ended after each of its units a run goes on, from the last checkpoint and from what is on disk;
+// what a step writes anew may hold anything. It ends with the bits and the counts of one that was
+// not ended.
+TEST_P(Teams, GoOnAfterEachUnit) {
+  struct Ended {
+    Steps steps;
+  };
+  const Shape shape{40, 23, 17};
+  for (const Mask& mask : {Mask(), Mask::window(40, 23, 4, 3) & Mask::prefix(40, 23, 9)}) {
+    TestedKernel kernel = kernel_;
+    kernel.mask = mask;
+    for (const Index spare : {Index{20}, Index{1000}}) {
+      const Plan plan = in_groups(kernel, kernel.plan(shape, kernel.least_M(shape) + spare));
+      SCOPED_TRACE(to_string(plan));
+      const TestProblem problem = make_problem(kernel, shape, 3);
+      const Result whole = run_kernel(kernel, plan, problem);
+      HeldOperands store(kernel, problem);
+      LastingWorkspace lasting;
+      Steps steps;
+      std::optional<RunCounts> counted;
+      while (!counted) {
+        for (Buffers* buffers : {&store.returned(), &lasting.words()}) {
+          for (auto& [name, words] : *buffers) {
+            if (kernel.split()->begins_anew(name, plan, steps.first)) {
+              std::ranges::fill(words, std::numeric_limits<float>::quiet_NaN());
+            }
+          }
+        }
+        steps.as_results = &lasting;
+        steps.after = [&](Index done, const RunCounts& counts, std::vector<float> left) {
+          if (done < kernel.kernel->units(plan)) {
+            throw Ended{{.first = done, .before = counts, .left = std::move(left)}};
+          }
+        };
+        try {
+          RamWorkspace workspace;
+          counted = run_alone(kernel, plan, store.io(), workspace, nullptr, steps);
+        } catch (Ended& ended) {
+          steps = std::move(ended.steps);
+        }
+      }
+      EXPECT_TRUE(same_bits(store.returned(), whole.returned));
+      EXPECT_EQ(without_elementwise(counted->phases), without_elementwise(whole.phases));
+    }
+  }
+}
+
 // Of causal queries the later ones meet more keys: two workers have about half of the pairs each,
 // and not half of the row blocks.
 TEST(Workers, DealRowBlocksByTheirPairs) {
@@ -470,12 +562,13 @@ std::vector<std::string> split_kernels() {
 }
 
 TEST(Workers, TheseKernelsSplit) {
-  EXPECT_EQ(split_kernels(),
-            (std::vector<std::string>{
-                "forward/rows", "attention/rows", "backward/rows", "backward/rows-onepass",
-                "backward/score-rows", "gradients/rows-keys", "gradients/rows-keys-onepass",
-                "gradients/score-rows", "forward/rows-shared", "attention/rows-shared",
-                "backward/rows-shared", "backward/rows-onepass-shared"}));
+  EXPECT_EQ(
+      split_kernels(),
+      (std::vector<std::string>{
+          "forward/rows", "attention/rows", "backward/rows", "backward/rows-onepass",
+          "backward/score-rows", "gradients/rows-keys", "gradients/rows-keys-onepass",
+          "gradients/score-rows", "layer/rows-keys", "layer/score-rows", "forward/rows-shared",
+          "attention/rows-shared", "backward/rows-shared", "backward/rows-onepass-shared"}));
 }
 
 std::vector<std::string> teams() {
