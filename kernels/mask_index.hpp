@@ -10,6 +10,8 @@
 //     with a bit for each of the r queries, whichever is less: 1 + min(Z + 2 C, C (1 +
 //     ceil(r/32))). Two words live.
 //
+// Queries that stay through all groups are one group, which reads each word when its key passes.
+//
 // Which queries and keys live is known, as their number is: where all that live meet, nothing is
 // read. Of joined masks formulas cost nothing. With a pattern among them the result is one; else
 // each layout and each list of documents is read, but one that is there twice once.

@@ -17,7 +17,8 @@ Units::Units(Mask mask, Index rows, Index others, Grouping by)
       of_keys_(by.of_keys) {}
 
 Units Units::of_queries(const Problem& problem, Index step) {
-  return {problem.mask, problem.shape.n, problem.shape.m, {.of_keys = false, .size = step}};
+  return {
+      problem.mask, problem.passing().size(), problem.shape.m, {.of_keys = false, .size = step}};
 }
 
 Units Units::of_keys(const Problem& problem, Index step) {
@@ -28,27 +29,34 @@ Units Units::of_keys(const Problem& problem, Index step) {
 }
 
 Units::Sum Units::sum(Range which) const {
-  if (which.size() <= 0) {
-    return {};
-  }
-  const Range rows{(*this)[which.begin].begin, (*this)[which.end - 1].end};
+  return which.size() <= 0 ? Sum()
+                           : sum_of({(*this)[which.begin].begin, (*this)[which.end - 1].end},
+                                    std::min(step_, rows_));
+}
+
+Units::Sum Units::staying() const {
+  const Index all = mask_.full() ? rows_ : mask_.queries();
+  return all == rows_ ? Sum() : sum_of({rows_, all}, all - rows_);
+}
+
+Units::Sum Units::sum_of(Range rows, Index size) const {
   Sum sum;
-  sum.units = which.size();
+  sum.units = ceil_div(rows.size(), size);
   sum.rows = rows.size();
-  sum.largest = std::min(step_, rows.size());
+  sum.largest = std::min(size, rows.size());
   if (mask_.full()) {
-    sum.met = Words(which.size()) * others_;
+    sum.met = Words(sum.units) * others_;
     sum.longest = sum.most = others_;
     sum.pairs = Words(rows.size()) * others_;
   } else {
-    const Mask::Met met = mask_.met_by_groups(rows, step_);
+    const Mask::Met met = mask_.met_by_groups(rows, size);
     sum.met = met.keys;
     sum.longest = met.longest;
     sum.most = met.most;
     sum.pairs = met.pairs;
     sum.index = met.index;
     sum.index_live = mask_.index().live();
-    sum.grouping = {.of_keys = of_keys_, .size = std::min(step_, rows_)};
+    sum.grouping = {.of_keys = of_keys_, .size = size};
     sum.regrouped = mask_.index().is_pattern();
   }
   return sum;

@@ -1,7 +1,7 @@
 #pragma once
-// The groups in which rows are worked on: the queries of a problem, `step` at a time, or its keys
-// where these stay; and what they meet under the problem's mask. Where that is data, a pass over
-// what a group meets reads which these are (kernels/mask_index.hpp):
+// The groups in which rows are worked on: the queries of a problem that pass, `step` at a time, or
+// its keys where these stay; and what they meet under the problem's mask. Where that is data, a
+// pass over what a group meets reads which these are (kernels/mask_index.hpp):
 //
 //   const Tile index = units.read_index(machine, I);     // before the pass, until its end
 //   with_index({.path = ..., .peak = ... + of.index_live}, of)    // in the formula
@@ -61,6 +61,8 @@ class Units : public BlockRanges {
   };
   [[nodiscard]] Sum sum(Range which) const;
   [[nodiscard]] Sum sum() const { return sum({0, size()}); }
+  // Of the queries that stay, as one unit.
+  [[nodiscard]] Sum staying() const;
   // The part of Sum::met from an index on.
   [[nodiscard]] Words met_from(Index first, Range which) const;
   [[nodiscard]] Words met_from(Index first) const { return met_from(first, {0, size()}); }
@@ -74,6 +76,7 @@ class Units : public BlockRanges {
 
  private:
   Units(Mask mask, Index rows, Index others, Grouping by);
+  [[nodiscard]] Sum sum_of(Range rows, Index size) const;
 
   Mask mask_;
   Index rows_, others_, step_;

@@ -329,6 +329,29 @@ TEST_F(MaskOfFiles, MayBeClustered) {
                  "--blocks clustered: gradients/flash has v.Br, core.Br, core.Bc");
 }
 
+// Queries that meet far more keys than others stay, of a file or a formula.
+TEST_F(MaskOfFiles, RowsStay) {
+  const std::string line = " --n 96 --d 4 --M 600 --mask window:5,5|global:0-3";
+  for (const std::string kernel :
+       {"attention/rows-resident", "forward/rows-resident", "backward/rows-resident"}) {
+    SCOPED_TRACE(kernel);
+    const Json counted = json("count " + kernel + line);
+    ASSERT_TRUE(counted["blocks"].contains("global")) << counted["blocks"];
+    const Json found = json("run " + kernel + line + " --verify");
+    EXPECT_TRUE(found["error"]["ok"]);
+    EXPECT_EQ(found["blocks"], counted["blocks"]);
+    EXPECT_EQ(found["total"]["io"], counted["formula"]["io"]);
+    const Json fewer = json("run " + kernel + line + " --verify --blocks global=1");
+    EXPECT_TRUE(fewer["error"]["ok"]);
+    EXPECT_GT(fewer["total"]["io"], counted["formula"]["io"]);
+  }
+  expect_refused(process("count attention/rows-resident --n 48 --d 4 --M 400 --blocks global=4"), 2,
+                 "--blocks global: the rows that meet most keys stay, and all meet all: give a "
+                 "--mask");
+  expect_refused(process("count attention/rows" + line + " --blocks global=4"), 2,
+                 "--blocks global: attention/rows has Br, Bc");
+}
+
 TEST_F(MaskOfFiles, Refused) {
   const std::string line = "plan --n 6 --m 8 --d 2 --M 900 --mask ";
   expect_refused(process(line + "pattern:none.npz"), 1, "cannot read 'none.npz'");
