@@ -42,6 +42,8 @@ class MaskIndex {
   [[nodiscard]] MaskIndex with(const MaskIndex& other) const;
 
   [[nodiscard]] bool is_pattern() const { return pattern_; }
+  // Whether the rows are keys: of a mask that is transposed.
+  [[nodiscard]] bool of_keys() const { return of_keys_; }
   // The words that live in a pass over the keys of a group; 0 for a formula.
   [[nodiscard]] Index live() const { return pattern_ ? 2 : std::ssize(lists_); }
   // Those that groups of `size` of these queries read, and that one group of a pattern reads.
@@ -90,7 +92,7 @@ class MaskIndex {
   template <class Make>
   [[nodiscard]] MaskIndex each(const Make& make) const;
 
-  bool pattern_ = false;
+  bool pattern_ = false, of_keys_ = false;
   Lists lists_;
 };
 
