@@ -173,6 +173,8 @@ struct Fitting {
   std::string_view optional_block = {};
   // And the extent that it must not pass; null: what is more is cut off.
   Index Shape::*optional_limit = nullptr;
+  // Under a mask some queries may stay through all blocks of the others (Problem::global).
+  bool rows_stay = false;
 };
 
 // For error bounds and lower bounds: in which order things are summed.

@@ -175,9 +175,14 @@ class Mask {
   [[nodiscard]] Mask compact() const;
   // The same pairs with the queries in an order for groups of `size`: those that meet the same keys
   // next to each other, and such classes so that a group meets few keys. The mask depends on what
-  // queries meet alone, and not on their order here. Requires: size >= 1.
+  // queries meet alone, and not on their order here. For groups of 0 it is their own order. The
+  // `last` that meet most keys, of equals the first, come after all others, in their own order.
+  // Requires: last <= queries().
   struct Clustered;
-  [[nodiscard]] std::shared_ptr<const Clustered> clustered(Index size) const;
+  [[nodiscard]] std::shared_ptr<const Clustered> clustered(Index size, Index last = 0) const;
+  // How many queries meet far more keys than all others: no other query meets more than half as
+  // many, nor is there a larger step between the keys of two queries. 0 where there are none.
+  [[nodiscard]] Index global_queries() const;
   // Whether its queries meet keys in more ways than a few formulas say; and whether the order is
   // found in less than a second.
   [[nodiscard]] bool irregular() const;
@@ -221,8 +226,9 @@ class Mask {
     mutable Known<Met> met;
     mutable Known<Tiles> tiles;
     mutable Known<Parts> shared, first;
-    mutable Known<std::shared_ptr<const Data>> among;                     // by keys
-    mutable std::map<Index, std::shared_ptr<const Clustered>> clustered;  // by the size of a group
+    mutable Known<std::shared_ptr<const Data>> among;  // by keys
+    // By the size of a group, and those that come last.
+    mutable std::map<std::pair<Index, Index>, std::shared_ptr<const Clustered>> clustered;
   };
 
   [[nodiscard]] Wide sum_of_pairs(Range queries, Range keys) const;
@@ -250,7 +256,8 @@ class Mask {
   [[nodiscard]] bool none_dead() const;
   [[nodiscard]] Mask made_transposed() const;
   [[nodiscard]] Mask made_compact() const;
-  [[nodiscard]] Clustered made_clustered(Index size) const;
+  [[nodiscard]] Clustered made_clustered(Index size, Index last) const;
+  [[nodiscard]] Ranges meeting_most(Index count) const;
   [[nodiscard]] std::size_t index_of(Index query) const;
   [[nodiscard]] const MaskRun& run_of(Index query) const { return data_->runs[index_of(query)]; }
 

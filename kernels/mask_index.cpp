@@ -77,7 +77,9 @@ MaskIndex MaskIndex::documents(const std::vector<Index>& queries, const std::vec
 
 MaskIndex MaskIndex::with(const MaskIndex& other) const {
   if (pattern_ || other.pattern_) {
-    return pattern();
+    MaskIndex both = pattern();
+    both.of_keys_ = of_keys_;
+    return both;
   }
   MaskIndex both = *this;
   for (const auto& list : other.lists_) {
@@ -177,7 +179,9 @@ MaskIndex MaskIndex::each(const Make& make) const {
 }
 
 MaskIndex MaskIndex::transposed() const {
-  return each([](const List& list) { return List{list.file, list.keys, list.queries}; });
+  MaskIndex made = each([](const List& list) { return List{list.file, list.keys, list.queries}; });
+  made.of_keys_ = !of_keys_;
+  return made;
 }
 
 MaskIndex MaskIndex::compact(const Ranges& live_queries, const Ranges& live_keys) const {

@@ -10,6 +10,8 @@
 //     with a bit for each of the r queries, whichever is less: 1 + min(Z + 2 C, C (1 +
 //     ceil(r/32))). Two words live.
 //
+// Queries that stay through all groups are one group, which reads each word when its key passes.
+//
 // Which queries and keys live is known, as their number is: where all that live meet, nothing is
 // read. Of joined masks formulas cost nothing. With a pattern among them the result is one; else
 // each layout and each list of documents is read, but one that is there twice once.
@@ -40,6 +42,8 @@ class MaskIndex {
   [[nodiscard]] MaskIndex with(const MaskIndex& other) const;
 
   [[nodiscard]] bool is_pattern() const { return pattern_; }
+  // Whether the rows are keys: of a mask that is transposed.
+  [[nodiscard]] bool of_keys() const { return of_keys_; }
   // The words that live in a pass over the keys of a group; 0 for a formula.
   [[nodiscard]] Index live() const { return pattern_ ? 2 : std::ssize(lists_); }
   // Those that groups of `size` of these queries read, and that one group of a pattern reads.
@@ -88,7 +92,7 @@ class MaskIndex {
   template <class Make>
   [[nodiscard]] MaskIndex each(const Make& make) const;
 
-  bool pattern_ = false;
+  bool pattern_ = false, of_keys_ = false;
   Lists lists_;
 };
 

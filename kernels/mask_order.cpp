@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <tuple>
@@ -26,6 +27,37 @@ bool moves(const MaskRun& run) {
   return std::ranges::any_of(run.live, [](const MaskSegment& segment) {
     return segment.begin.moves || segment.end.moves;
   });
+}
+
+Index keys_of(const MaskRun& run, Index query) {
+  Index keys = 0;
+  for (const MaskSegment& segment : run.live) {
+    keys += segment.of(query).size();
+  }
+  return keys;
+}
+
+// Some queries of the runs.
+std::vector<MaskRun> runs_of(const std::vector<MaskRun>& runs, const Ranges& queries) {
+  std::vector<MaskRun> some;
+  auto run = runs.begin();
+  for (const Range range : queries) {
+    while (run->queries.end <= range.begin) {
+      ++run;
+    }
+    for (auto met = run; met != runs.end() && met->queries.begin < range.end; ++met) {
+      some.push_back({common(met->queries, range), met->live});
+    }
+  }
+  return some;
+}
+
+void add_queries(std::vector<Range>& all, Range queries) {
+  if (!all.empty() && all.back().end == queries.begin) {
+    all.back().end = queries.end;
+  } else {
+    all.push_back(queries);
+  }
 }
 
 struct Class {
@@ -225,41 +257,112 @@ bool Mask::clusters_soon() const {
   return true;
 }
 
-std::shared_ptr<const Mask::Clustered> Mask::clustered(Index size) const {
+// Runs are taken whole: a step within one is not looked for.
+Index Mask::global_queries() const {
+  struct Size {
+    Index least, most, queries;
+  };
+  std::vector<Size> sizes;
+  for (const MaskRun& run : runs()) {
+    const Range queries = run.queries;
+    const auto [least, most] =
+        std::minmax({keys_of(run, queries.begin), keys_of(run, queries.end - 1)});
+    sizes.push_back({least, most, queries.size()});
+  }
+  std::ranges::sort(sizes, std::greater<>(), &Size::most);
+  Index found = 0;
+  Index largest_step = 0;
+  Index before = 0;  // queries
+  Index least = keys();
+  for (const Size& size : sizes) {
+    if (const Index step = least - size.most;
+        before > 0 && size.most <= least / 2 && step > largest_step) {
+      found = before;
+      largest_step = step;
+    }
+    before += size.queries;
+    least = std::min(least, size.least);
+  }
+  return found;
+}
+
+Ranges Mask::meeting_most(Index count) const {
+  if (count == 0) {
+    return {};
+  }
+  std::vector<std::pair<Index, Index>> all;  // fewest first: keys, from 0 down, and the query
+  for (const MaskRun& run : runs()) {
+    for (Index i = run.queries.begin; i < run.queries.end; ++i) {
+      all.emplace_back(-keys_of(run, i), i);
+    }
+  }
+  std::ranges::nth_element(all, all.begin() + count - 1);
+  std::vector<Index> queries;
+  for (Index k = 0; k < count; ++k) {
+    queries.push_back(all[static_cast<std::size_t>(k)].second);
+  }
+  std::ranges::sort(queries);
+  Ranges ranges;
+  for (const Index i : queries) {
+    add_queries(ranges, {i, i + 1});
+  }
+  return ranges;
+}
+
+std::shared_ptr<const Mask::Clustered> Mask::clustered(Index size, Index last) const {
   {
     const std::lock_guard lock(data_->asked);
-    if (const auto found = data_->clustered.find(size); found != data_->clustered.end()) {
+    if (const auto found = data_->clustered.find({size, last}); found != data_->clustered.end()) {
       return found->second;
     }
   }
-  auto made = std::make_shared<const Clustered>(made_clustered(size));
+  auto made = std::make_shared<const Clustered>(made_clustered(size, last));
   const std::lock_guard lock(data_->asked);
   if (data_->clustered.size() >= kMostOrders) {
     data_->clustered.clear();
   }
-  return data_->clustered.try_emplace(size, std::move(made)).first->second;
+  return data_->clustered.try_emplace({size, last}, std::move(made)).first->second;
 }
 
-Mask::Clustered Mask::made_clustered(Index size) const {
-  const std::vector<Class> classes = classes_of(runs());
+Mask::Clustered Mask::made_clustered(Index size, Index last) const {
   std::vector<MaskRun> runs;
   std::vector<Range> order;
   Index at = 0;
-  for (const std::size_t k : GreedyOrder(classes).order(size)) {
-    const Class& one = classes[k];
-    MaskRun& run = runs.emplace_back(MaskRun{{at, at + one.size}, {}});
-    for (const Range keys : one.keys) {
-      run.live.push_back({{keys.begin}, {keys.end}});
+  const auto add_run = [&](Index queries, std::vector<MaskSegment> live) {
+    runs.push_back({{at, at + queries}, std::move(live)});
+    at += queries;
+  };
+  const auto add_in_order = [&](const std::vector<MaskRun>& all) {
+    for (const auto& [queries, live] : all) {
+      const Index back = queries.begin - at;
+      std::vector<MaskSegment> moved = live;
+      for (auto& [begin, end] : moved) {
+        begin.at += begin.moves ? back : 0;
+        end.at += end.moves ? back : 0;
+      }
+      add_run(queries.size(), std::move(moved));
+      add_queries(order, queries);
     }
-    for (const Range queries : one.queries) {
-      if (!order.empty() && order.back().end == queries.begin) {
-        order.back().end = queries.end;
-      } else {
-        order.push_back(queries);
+  };
+  const Ranges most = meeting_most(last);
+  const std::vector<MaskRun> others = runs_of(this->runs(), without({{0, queries()}}, most));
+  if (size == 0) {
+    add_in_order(others);
+  } else {
+    const std::vector<Class> classes = classes_of(others);
+    for (const std::size_t k : GreedyOrder(classes).order(size)) {
+      const Class& one = classes[k];
+      std::vector<MaskSegment> live;
+      for (const Range keys : one.keys) {
+        live.push_back({{keys.begin}, {keys.end}});
+      }
+      add_run(one.size, std::move(live));
+      for (const Range queries : one.queries) {
+        add_queries(order, queries);
       }
     }
-    at += one.size;
   }
+  add_in_order(runs_of(this->runs(), most));
   Mask clustered(queries(), keys(), std::move(runs), index().reordered(order));
   return {std::move(clustered), std::move(order)};
 }

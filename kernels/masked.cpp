@@ -33,20 +33,30 @@ Ranges dead_rows(const Signature& operand, const Problem& problem) {
                                      : Ranges{};
 }
 
+// The live queries that stay: never all of them.
+Index staying(const Problem& live, const Blocks& blocks) {
+  return blocks.contains(kGlobal) && !live.mask.full() ? std::min(blocks[kGlobal], live.shape.n - 1)
+                                                       : 0;
+}
+
 // The live queries in the order that the blocks ask for; null where they are in their own.
 std::shared_ptr<const Mask::Clustered> clustered(const Problem& live, const Blocks& blocks) {
-  return is_clustered(blocks) && !live.mask.full() ? live.mask.clustered(blocks[kClustered])
-                                                   : nullptr;
+  return is_in_order(blocks) || live.mask.full()
+             ? nullptr
+             : live.mask.clustered(is_clustered(blocks) ? blocks[kClustered] : 0,
+                                   staying(live, blocks));
 }
 
 // What the kernel works on.
 Problem kernel_problem(const Problem& problem, const Blocks& blocks) {
   require(!(blocks.contains(kClustered) && problem.mask.full()),
           "rows are clustered under a mask alone");
+  require(!(blocks.contains(kGlobal) && problem.mask.full()), "rows stay under a mask alone");
   Problem live = problem.live_part();
   if (const auto order = clustered(live, blocks)) {
     live.mask = order->mask.called(live.mask.spec());
   }
+  live.global = staying(live, blocks);
   return live;
 }
 
@@ -317,12 +327,17 @@ std::string_view row_block_name(const Blocks& blocks) {
 }
 
 // The blocks of fewest words: those that were fitted to rows in their order, or to rows that are
-// clustered for these, or for what came of it; or such blocks with whole runs of the mask.
-Blocks fewest_clustered(const Kernel& of, const Problem& live, const Memory& memory,
-                        const Blocks& in_order) {
+// clustered for these, or for what came of it; or such blocks with whole runs of the mask. And the
+// same with some rows that stay.
+Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memory,
+                      const Blocks& in_order) {
   const std::string_view rows = row_block_name(in_order);
-  if (live.mask.full() || !(live.mask.irregular() || live.stacked > 1) || rows.empty() ||
-      total(of.formula.cost(live, in_order)).peak > Words(memory.M)) {
+  if (live.mask.full() || rows.empty()) {
+    return in_order;
+  }
+  const bool clusters = live.mask.irregular() || live.stacked > 1;
+  const Index global = of.fitting.rows_stay ? live.mask.global_queries() : 0;
+  if ((!clusters && global == 0) || total(of.formula.cost(live, in_order)).peak > Words(memory.M)) {
     return in_order;
   }
   Blocks best;
@@ -342,17 +357,31 @@ Blocks fewest_clustered(const Kernel& of, const Problem& live, const Memory& mem
     }
     return whole[rows];
   };
-  static_cast<void>(consider(in_order));
-  Index size = in_order[rows];
-  for (int k = 0; k < 2 && 1 < size && size < live.shape.n && live.mask.clusters_soon(); ++k) {
-    const Blocks order{{std::string(kClustered), size}};
-    Blocks of_order = fitted(of, kernel_problem(live, order), memory, Objective::words);
-    of_order.add(std::string(kClustered), size);
-    if (const Index next = consider(of_order); next != size) {
-      size = next;
-    } else {
-      break;
+  const auto fitted_to = [&](const Blocks& order) {
+    Blocks blocks = fitted(of, kernel_problem(live, order), memory, Objective::words);
+    for (const auto& [name, size] : order) {
+      blocks.add(name, size);
     }
+    return blocks;
+  };
+  const auto consider_clustered = [&](const Blocks& blocks, const Blocks& order) {
+    static_cast<void>(consider(blocks));
+    Index size = blocks[rows];
+    for (int k = 0;
+         k < 2 && clusters && 1 < size && size < live.shape.n && live.mask.clusters_soon(); ++k) {
+      Blocks of_order = order;
+      of_order.add(std::string(kClustered), size);
+      if (const Index next = consider(fitted_to(of_order)); next != size) {
+        size = next;
+      } else {
+        break;
+      }
+    }
+  };
+  consider_clustered(in_order, {});
+  if (global > 0) {
+    const Blocks stay{{std::string(kGlobal), global}};
+    consider_clustered(fitted_to(stay), stay);
   }
   return best;
 }
@@ -408,13 +437,13 @@ Kernel with_masks(Kernel kernel) {
       live.mask = {};
     }
     const Blocks blocks = fitted(of, live, memory, objective);
-    return objective == Objective::words ? fewest_clustered(of, live, memory, blocks) : blocks;
+    return objective == Objective::words ? fewest_ordered(of, live, memory, blocks) : blocks;
   };
   for (auto Numerics::*words :
        {&Numerics::rescales, &Numerics::chain, &Numerics::recentred_blocks}) {
     if (of.numerics.*words) {
       kernel.numerics.*words = [of, words](const Problem& problem, const Blocks& blocks) {
-        const bool in_order = !is_clustered(blocks) || none_live(problem);
+        const bool in_order = is_in_order(blocks) || none_live(problem);
         return (of.numerics.*words)(in_order ? problem : kernel_problem(problem, blocks), blocks);
       };
     }

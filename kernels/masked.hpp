@@ -4,7 +4,9 @@
 // are not read. Their results are written in a phase `dead`: 0, and minus infinity for L.
 //
 // Queries of irregular masks may be clustered: the kernel works on them in another order, in which
-// a block of them meets fewer keys (Mask::clustered). The order is a block of the plan.
+// a block of them meets fewer keys (Mask::clustered). The order is a block of the plan. So is the
+// number of queries that stay through all blocks of the others, in a kernel that lets them: those
+// that meet most keys, so that no block of queries passes all keys for them.
 
 #include <optional>
 #include <string_view>
@@ -20,6 +22,12 @@ Kernel with_masks(Kernel kernel);
 inline constexpr std::string_view kClustered = "clustered";
 inline bool is_clustered(const Blocks& blocks) {
   return blocks.contains(kClustered) && blocks[kClustered] > 1;
+}
+// And the queries that stay. In a plan without it none do.
+inline constexpr std::string_view kGlobal = "global";
+// Whether all queries are in their own order.
+inline bool is_in_order(const Blocks& blocks) {
+  return !is_clustered(blocks) && !blocks.contains(kGlobal);
 }
 // Whether the blocks are of a kernel whose rows may be clustered: the queries that it works on
 // together decide which keys pass.

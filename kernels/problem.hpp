@@ -89,11 +89,17 @@ struct Problem {
   // The heads of queries that share these keys, as grouped-query attention has them: their queries
   // are stacked, head after head, and n is the number of all. Each head has the same mask.
   Index stacked = 1;
+  // In what a kernel works on: so many queries, the last ones, stay through all blocks of the
+  // others.
+  Index global = 0;
   // What is not wanted is neither computed nor written.
   Wanted wanted = {};
 
   // The queries of one head.
   [[nodiscard]] Index queries() const { return shape.n / stacked; }
+  // Those that are cut into blocks, and those that stay.
+  [[nodiscard]] Range passing() const { return {0, shape.n - global}; }
+  [[nodiscard]] Range staying() const { return {shape.n - global, shape.n}; }
   // The problem of so many such heads of queries. Requires: a problem of one head. Throws:
   // CountOverflow.
   [[nodiscard]] Problem with_stacked(Index heads) const;

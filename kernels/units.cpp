@@ -8,47 +8,54 @@
 
 namespace redblue {
 
-Units::Units(Mask mask, Index rows, Index others, Grouping by)
-    : BlockRanges(rows, by.size),
-      mask_(std::move(mask)),
-      rows_(rows),
-      others_(others),
-      step_(by.size),
-      of_keys_(by.of_keys) {}
+Units::Units(Mask mask, Index rows, Index others, Index step)
+    : BlockRanges(rows, step), mask_(std::move(mask)), rows_(rows), others_(others), step_(step) {}
+
+Units Units::of_rows(const Mask& mask, Index rows, Index others, Index step) {
+  return {mask, rows, others, step};
+}
+
+Units Units::of_columns(const Mask& mask, Index columns, Index others, Index step) {
+  return {mask.full() ? Mask() : mask.transposed(), columns, others, step};
+}
 
 Units Units::of_queries(const Problem& problem, Index step) {
-  return {problem.mask, problem.shape.n, problem.shape.m, {.of_keys = false, .size = step}};
+  return of_rows(problem.mask, problem.passing().size(), problem.shape.m, step);
 }
 
 Units Units::of_keys(const Problem& problem, Index step) {
-  return {problem.mask.full() ? Mask() : problem.mask.transposed(),
-          problem.shape.m,
-          problem.shape.n,
-          {.of_keys = true, .size = step}};
+  return of_columns(problem.mask, problem.shape.m, problem.shape.n, step);
 }
 
 Units::Sum Units::sum(Range which) const {
-  if (which.size() <= 0) {
-    return {};
-  }
-  const Range rows{(*this)[which.begin].begin, (*this)[which.end - 1].end};
+  return which.size() <= 0 ? Sum()
+                           : sum_of({(*this)[which.begin].begin, (*this)[which.end - 1].end},
+                                    std::min(step_, rows_));
+}
+
+Units::Sum Units::staying() const {
+  const Index all = mask_.full() ? rows_ : mask_.queries();
+  return all == rows_ ? Sum() : sum_of({rows_, all}, all - rows_);
+}
+
+Units::Sum Units::sum_of(Range rows, Index size) const {
   Sum sum;
-  sum.units = which.size();
+  sum.units = ceil_div(rows.size(), size);
   sum.rows = rows.size();
-  sum.largest = std::min(step_, rows.size());
+  sum.largest = std::min(size, rows.size());
   if (mask_.full()) {
-    sum.met = Words(which.size()) * others_;
+    sum.met = Words(sum.units) * others_;
     sum.longest = sum.most = others_;
     sum.pairs = Words(rows.size()) * others_;
   } else {
-    const Mask::Met met = mask_.met_by_groups(rows, step_);
+    const Mask::Met met = mask_.met_by_groups(rows, size);
     sum.met = met.keys;
     sum.longest = met.longest;
     sum.most = met.most;
     sum.pairs = met.pairs;
     sum.index = met.index;
     sum.index_live = mask_.index().live();
-    sum.grouping = {.of_keys = of_keys_, .size = std::min(step_, rows_)};
+    sum.grouping = {.of_keys = mask_.index().of_keys(), .size = size};
     sum.regrouped = mask_.index().is_pattern();
   }
   return sum;
@@ -110,9 +117,16 @@ PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes) {
   return cost;
 }
 
-void index_nest(NestWriter& nest, const Units::Sum& of) {
-  if (of.index_live > 0) {
-    nest.read({NestTile("index", of.index_live).of_words(of.index)});
+NestWriter::Tiles index_tiles(const Units::Sum& of, Index passes) {
+  if (of.index_live == 0) {
+    return {};
+  }
+  return {NestTile("index", of.index_live).of_words(of.index * passes)};
+}
+
+void index_nest(NestWriter& nest, const Units::Sum& of, Index passes) {
+  if (const NestWriter::Tiles index = index_tiles(of, passes); !index.empty()) {
+    nest.read(index);
   }
 }
 

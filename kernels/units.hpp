@@ -1,7 +1,7 @@
 #pragma once
-// The groups in which rows are worked on: the queries of a problem, `step` at a time, or its keys
-// where these stay; and what they meet under the problem's mask. Where that is data, a pass over
-// what a group meets reads which these are (kernels/mask_index.hpp):
+// The groups in which rows are worked on: the queries of a problem that pass, `step` at a time, or
+// its keys where these stay; and what they meet under the problem's mask. Where that is data, a
+// pass over what a group meets reads which these are (kernels/mask_index.hpp):
 //
 //   const Tile index = units.read_index(machine, I);     // before the pass, until its end
 //   with_index({.path = ..., .peak = ... + of.index_live}, of)    // in the formula
@@ -25,6 +25,9 @@ class Machine;
 class Units : public BlockRanges {
  public:
   static Units of_queries(const Problem& problem, Index step);
+  // Of the rows of a mask, or of its columns, of which `others` are the other side.
+  static Units of_rows(const Mask& mask, Index rows, Index others, Index step);
+  static Units of_columns(const Mask& mask, Index columns, Index others, Index step);
   static Units of_keys(const Problem& problem, Index step);
 
   // What some rows meet, and what a unit meets.
@@ -61,6 +64,8 @@ class Units : public BlockRanges {
   };
   [[nodiscard]] Sum sum(Range which) const;
   [[nodiscard]] Sum sum() const { return sum({0, size()}); }
+  // Of the queries that stay, as one unit.
+  [[nodiscard]] Sum staying() const;
   // The part of Sum::met from an index on.
   [[nodiscard]] Words met_from(Index first, Range which) const;
   [[nodiscard]] Words met_from(Index first) const { return met_from(first, {0, size()}); }
@@ -73,11 +78,11 @@ class Units : public BlockRanges {
   [[nodiscard]] Tile read_index(Machine& machine, Range rows) const;
 
  private:
-  Units(Mask mask, Index rows, Index others, Grouping by);
+  Units(Mask mask, Index rows, Index others, Index step);
+  [[nodiscard]] Sum sum_of(Range rows, Index size) const;
 
   Mask mask_;
   Index rows_, others_, step_;
-  bool of_keys_;
 };
 
 // Of rows and others of which some pairs live, as those of queries and keys; all, where the mask is
@@ -86,8 +91,10 @@ Words all_pairs(const Mask& mask, Index rows, Index others);
 Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others);
 
 // The cost with that of so many passes over what units meet, but for its peak, which knows best
-// what lives beside it; and the line of a nest, inside the loop over the units.
+// what lives beside it; and the line of a nest, inside the loops over the units and passes, or its
+// tile alone, where there is any.
 PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes = 1);
-void index_nest(NestWriter& nest, const Units::Sum& of);
+void index_nest(NestWriter& nest, const Units::Sum& of, Index passes = 1);
+NestWriter::Tiles index_tiles(const Units::Sum& of, Index passes = 1);
 
 }  // namespace redblue

@@ -22,6 +22,7 @@ Nest loop_nest(const Problem& problem, const Blocks&) {
   nest.phase("q", [&] {
     nest.step("h = A3 Y", {{"A3", m, d}, {"Y", d, d}});
     nest.step("q = dO h^T", {{"dO", n, d}});
+    index_nest(nest, all_queries(problem).sum());
   });
   nest.phase("p", [&] { nest.step("v = rowsum(f * q); p = f (q - v)"); });
   nest.phase("g", [&] { nest.step("T = A1^T p; g = T A2", {}, {{"g", d, d}}); });
@@ -52,7 +53,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Tile dO = machine.read(io.in("dO").whole());  // dO (n, d)
     q = machine.initialize("q", n, m, Holds::scores);   // q (n, m)
     multiply_add(dO, h_t, q);
-    all_pairs(plan.problem).set_dead<View>(q, 0);
+    set_dead_scores(machine, plan.problem, q, 0);
   }
   Tile p;
   {
@@ -79,14 +80,16 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
   const Words md = Words(m) * d;
   const Words dd = Words(d) * d;
   const Words nm = Words(n) * m;
+  const Units::Sum all = all_queries(problem).sum();
   return {
       softmax_at_once_cost(problem, false),
       // A1, A2 and f stay; A3, Y and h, then h, dO and q.
-      {.path = "q",
-       .reads = md + dd + nd,
-       .writes = 0,
-       .peak = nd + md + nm + std::max(2 * md + dd, md + nd + nm),
-       .flops = 2 * md * d + 2 * nd * m},
+      with_index({.path = "q",
+                  .reads = md + dd + nd,
+                  .writes = 0,
+                  .peak = nd + md + nm + std::max(2 * md + dd, md + nd + nm + all.index_live),
+                  .flops = 2 * md * d + 2 * nd * m},
+                 all),
       {.path = "p", .reads = 0, .writes = 0, .peak = nd + md + 3 * nm + n, .flops = 0},
       {.path = "g",
        .reads = 0,

@@ -5,9 +5,11 @@
 //   reads and writes   2 n d + 2 m d + 3 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
 //
 // With all keys resident, or T = 1, that is each word once. Where that does not quite fit, a few
-// columns of A1_I, `again` in the plan, do not stay and are read again: n words each.
+// columns of A1_I, `again` in the plan, do not stay and are read again: n words each. Under a mask
+// queries that meet far more keys than others may stay, too (kernels/parts/resident.hpp).
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,39 +36,91 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const ResidentPlan by(problem, blocks);
   const Index k = staying(problem, blocks);
-  const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestTile A1("A1", I, d), S("S", I, d), G("G", I, d), U("U", I, d), Z("Z", I, d);
-  const NestTile maximum("max", I), sum("sum", I), mean("mean", I), g("g", d, d);
-  NestWriter::Tiles stays = resident_tiles(by);
-  stays.push_back(g);
-  NestWriter nest;
-  resident_nest(nest, by);
-  nest.loop(I, stays, [&] {
-    nest.phase("S", [&] { nest.step("S_I = A1_I X", {A1}); });
-    nest.phase("G", [&] { nest.step("G_I = dO_I Y^T", {{"dO", I, d}}); });
-    nest.phase("core", [&] {
-      each_key_block_nest(nest, by, I, {{"A1", I, k}, S, G, U, Z, maximum, sum, mean},
-                          "e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
-                              "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J");
-      nest.step("W_I = U_I / sum_I");
-    });
+  const NestTile g("g", d, d);
+  const auto begin = [&](NestWriter& nest, const NestLoop& I) {
+    nest.phase("S", [&] { nest.step(text_of("S_I = A1_I X", I), {{"A1", I, d}}); });
+    nest.phase("G", [&] { nest.step(text_of("G_I = dO_I Y^T", I), {{"dO", I, d}}); });
+  };
+  const auto end = [&](NestWriter& nest, const NestLoop& I) {
+    nest.phase("core", [&] { nest.step(text_of("W_I = U_I / sum_I", I)); });
     nest.phase("g", [&] {
-      nest.step("g += A1_I^T W_I",
+      nest.step(text_of("g += A1_I^T W_I", I),
                 k < d ? NestWriter::Tiles{{"A1", I, d - k}} : NestWriter::Tiles{});
     });
-  });
+  };
+  const auto stays = [&](const NestLoop& I) {
+    return NestWriter::Tiles{{"A1", I, k}, {"S", I, d}, {"G", I, d}, {"U", I, d},
+                             {"Z", I, d},  {"max", I},  {"sum", I},  {"mean", I}};
+  };
+  NestWriter::Tiles beside = resident_tiles(by);
+  beside.push_back(g);
+  NestWriter nest;
+  resident_nest(nest, by);
+  each_row_block_nest(nest, by, beside,
+                      {begin, end,
+                       "e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
+                           "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
+                       stays});
   nest.phase("g", [&] { nest.write({g}); });
   return nest.lines();
 }
 
-// W_I = p_I A2.
-Tile core(Machine& machine, const ResidentPlan& by, Resident& resident, Index unit, const Tile& s_t,
-          const Tile& g_t) {
-  const Phase phase(machine, "core");
-  const Range I = by.units()[unit];
-  GradientSums sums(machine, by, s_t.cols());
-  resident.each_key_block(unit, [&](const KeyTiles& keys) { sums.add(keys, I, s_t, g_t); });
-  return sums.take();
+// Queries before their keys: S_I^T, G_I^T, and what stays of A1_I^T.
+struct Rows {
+  Tile kept_t, s_t, g_t;
+};
+
+Rows read_rows(Machine& machine, const Operands& io, const Resident& resident, Range kept,
+               Range I) {
+  const Index d = resident.X().rows();
+  const Range again{kept.end, d};
+  Rows rows;
+  rows.s_t = machine.initialize("S", d, I.size(), Holds::operands);
+  {
+    const Phase phase(machine, "S");
+    rows.kept_t = machine.read(transposed(io.in("A1").block(I, kept)));
+    multiply(transposed(resident.X().part(kept)), rows.kept_t, rows.s_t);
+    if (again.size() > 0) {
+      const Tile again_t = machine.read(transposed(io.in("A1").block(I, again)));
+      multiply_add(transposed(resident.X().part(again)), again_t, rows.s_t);
+    }
+  }
+  rows.g_t = machine.initialize("G", d, I.size(), Holds::operands);
+  const Phase phase(machine, "G");
+  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
+  multiply(resident.Y(), do_t, rows.g_t);
+  return rows;
+}
+
+// What is left of them after their keys.
+struct Met {
+  Tile kept_t, W;
+};
+
+// Their sums over the keys so far.
+struct RowBlock {
+  RowBlock(Machine& machine, const ResidentPlan& by, Rows of, Range queries)
+      : I(queries), rows(std::move(of)), sums(machine, by, I.size()) {}
+  void meet(const KeyTiles& keys) { sums.add(keys, I, rows.s_t, rows.g_t); }
+  // W_I = p_I A2, after the last key.
+  [[nodiscard]] Met take() { return {std::move(rows.kept_t), sums.take()}; }
+
+  Range I;
+  Rows rows;
+  GradientSums sums;
+};
+
+void add_to_gradient(Machine& machine, const Operands& io, Range I, Met met, Tile& gradient) {
+  const Phase phase(machine, "g");
+  auto& [kept_t, W] = met;
+  const Range kept{0, kept_t.rows()};
+  const Range again{kept.end, gradient.rows()};
+  multiply_add(kept_t, W, gradient.part(kept));
+  kept_t.reset();
+  if (again.size() > 0) {
+    const Tile a1 = machine.read(io.in("A1").block(I, again));
+    multiply_add(transposed(a1), W, gradient.part(again));
+  }
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
@@ -75,70 +129,82 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Resident resident(machine, by, io);
   Tile gradient = machine.initialize("g", d, d);
   const Range kept{0, staying(plan.problem, plan.blocks)};
-  const Range again{kept.end, d};
   const Units units = by.units();
+  const Range R = plan.problem.staying();
+  std::optional<RowBlock> of_R;
+  Tile index;  // which keys these meet
+  if (R.size() > 0) {
+    Rows rows = read_rows(machine, io, resident, kept, R);
+    const Phase phase(machine, "core");
+    index = units.read_index(machine, R);
+    of_R.emplace(machine, by, std::move(rows), R);
+  }
+  const auto first = [&](const KeyTiles& keys) { of_R->meet(keys); };
   for (Index unit = 0; unit < units.size(); ++unit) {
     const Range I = units[unit];
-    Tile kept_t, again_t;  // of A1_I^T
-    Tile s_t = machine.initialize("S", d, I.size(), Holds::operands);
-    {
-      const Phase phase(machine, "S");
-      kept_t = machine.read(transposed(io.in("A1").block(I, kept)));
-      multiply(transposed(resident.X().part(kept)), kept_t, s_t);
-      if (again.size() > 0) {
-        again_t = machine.read(transposed(io.in("A1").block(I, again)));
-        multiply_add(transposed(resident.X().part(again)), again_t, s_t);
-      }
-    }
-    again_t.reset();
-    Tile g_t = machine.initialize("G", d, I.size(), Holds::operands);
-    {
-      const Phase phase(machine, "G");
-      const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
-      multiply(resident.Y(), do_t, g_t);
-    }
-    const Tile W = core(machine, by, resident, unit, s_t, g_t);
-    s_t.reset();
-    g_t.reset();
-    const Phase phase(machine, "g");
-    multiply_add(kept_t, W, gradient.part(kept));
-    kept_t.reset();
-    if (again.size() > 0) {
-      const Tile a1 = machine.read(io.in("A1").block(I, again));
-      multiply_add(transposed(a1), W, gradient.part(again));
-    }
+    Rows rows = read_rows(machine, io, resident, kept, I);
+    Met met = [&] {
+      const Phase phase(machine, "core");
+      RowBlock block(machine, by, std::move(rows), I);
+      resident.each_key_block(
+          unit, [&](const KeyTiles& keys) { block.meet(keys); }, first);
+      return block.take();
+    }();
+    add_to_gradient(machine, io, I, std::move(met), gradient);
+  }
+  if (of_R) {
+    Met met = [&] {
+      const Phase phase(machine, "core");
+      resident.each_last_block(first);
+      return of_R->take();
+    }();
+    of_R.reset();
+    index.reset();
+    add_to_gradient(machine, io, R, std::move(met), gradient);
   }
   const Phase phase(machine, "g");
   machine.write(gradient, io.out("g").whole());
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
+  const Index n = problem.shape.n;
   const Index d = problem.shape.d;
   const ResidentPlan by(problem, blocks);
   const Units::Sum of = by.units().sum();
-  const Words nd = Words(of.rows) * d;
+  const Units::Sum of_R = by.units().staying();
+  const Words nd = Words(n) * d;
   const Words dd = Words(d) * d;
-  const Words r = of.largest;
-  const Words stays = by.resident_words() + dd;
   const Index k = staying(problem, blocks);
+  // A1, S and G beside the sums.
+  const auto block = [&](Words r) {
+    return r == Words(0) ? r : r * (k + 2 * d) + GradientSums::words(by, r);
+  };
+  const Words stays = by.resident_words() + dd;
+  const Words beside = stays + block(of_R.largest) + of_R.index_live;
+  const auto peak = [&](Index words_of_row) {
+    return std::max(beside + Words(of.largest) * words_of_row,
+                    stays + Words(of_R.largest) * words_of_row);
+  };
   return {
       resident_cost(by),
       // A1 and S; dO and G with them.
-      {.path = "S", .reads = nd, .writes = 0, .peak = stays + 2 * r * d, .flops = 2 * nd * d},
-      {.path = "G", .reads = nd, .writes = 0, .peak = stays + r * (k + 3 * d), .flops = 2 * nd * d},
-      // A1, S and G beside the sums; A2_J and A3_J of the keys that pass.
-      with_index({.path = "core",
-                  .reads = by.passing_keys() * problem.key_words(),
-                  .writes = 0,
-                  .peak = stays + r * (k + 2 * d) + GradientSums::words(by, r) + by.block_words() +
-                          of.index_live,
-                  .flops = 8 * of.pairs * d},
-                 of),
+      {.path = "S", .reads = nd, .writes = 0, .peak = peak(2 * d), .flops = 2 * nd * d},
+      {.path = "G", .reads = nd, .writes = 0, .peak = peak(k + 3 * d), .flops = 2 * nd * d},
+      // A2_J and A3_J of the keys that pass, or come at last.
+      with_index(with_index({.path = "core",
+                             .reads = (by.passing_keys() + size_of(by.last)) * problem.key_words(),
+                             .writes = 0,
+                             .peak = beside +
+                                     std::max(block(of.largest) + by.block_words() + of.index_live,
+                                              by.last_block_words()),
+                             .flops = 8 * (of.pairs + of_R.pairs) * d},
+                            of),
+                 of_R),
       // W and what is there of A1.
       {.path = "g",
-       .reads = Words(of.rows) * (d - k),
+       .reads = Words(n) * (d - k),
        .writes = dd,
-       .peak = stays + r * (d + std::max(k, d - k)),
+       .peak = peak(d + std::max(k, d - k)),
        .flops = 2 * nd * d},
   };
 }
@@ -186,7 +252,7 @@ Kernel backward_rows_resident() {
           .kin = "backward/rows-onepass",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
-          .fitting = {.fit = fit, .optional_block = kAgain},
+          .fitting = {.fit = fit, .optional_block = kAgain, .rows_stay = true},
           .numerics = {.recentred_blocks =
                            [](const Problem& problem, const Blocks& blocks) {
                              return Words(ResidentPlan(problem, blocks).key_blocks());

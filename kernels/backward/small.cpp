@@ -32,6 +32,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const auto scores = [&](std::string_view name) {
     return NestTile(name, I, J).of_words(tiles.words);
   };
+  const Units::Sum queries = Units::of_queries(problem, B).sum();
   const NestTile f = scores("f"), q = scores("q"), p = scores("p"), v("v", I);
   NestWriter nest;
   nest.phase("phase1", [&] {
@@ -45,18 +46,22 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   nest.phase("phase3", [&] {
     nest.loop(I, [&] {
       nest.phase("v", [&] {
+        index_nest(nest, queries);
         nest.loop(J, {v}, [&] { nest.step("v_I += rowsum(f_IJ * q_IJ)", {f, q}); });
       });
       nest.phase("p", [&] {
+        index_nest(nest, queries);
         nest.loop(J, {v}, [&] { nest.step("p_IJ = f_IJ (q_IJ - v_I)", {f, q}, {p}); });
       });
     });
   });
   nest.phase("phase4", [&] {
     nest.phase("T", [&] {
-      product_nest(
-          nest, {"T", "A1^T", "p"}, {d, m, most_queries(problem, B)}, square(B),
-          {.left = d * tiles.rows, .right = tiles.words * ceil_div(d, B), .result = Words(m) * d});
+      product_nest(nest, {"T", "A1^T", "p"}, {d, m, most_queries(problem, B)}, square(B),
+                   {.left = d * tiles.rows,
+                    .right = tiles.words * ceil_div(d, B),
+                    .result = Words(m) * d,
+                    .of_block = index_tiles(Units::of_keys(problem, B).sum(), ceil_div(d, B))});
     });
     nest.phase("g", [&] { product_nest(nest, {"g", "T", "A2"}, {d, d, m}, square(B)); });
   });
@@ -95,6 +100,7 @@ SlowMatrix phase2(Machine& machine, const Problem& problem, Index B, const SlowM
   const Pieces depth({{0, h.cols()}}, B);
   const Units queries = Units::of_queries(problem, B);
   for (const Range I : queries) {
+    const Tile index = queries.read_index(machine, I);
     for (const Range J : queries.met_blocks(I, B)) {
       Tile q_ij = product_block(machine, "q", dO, transposed(h), I, J, depth);  // q_IJ (b, c)
       LivePairs(problem, I, J).set_dead<View>(q_ij, 0);
@@ -118,6 +124,7 @@ SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix 
     Tile v = machine.initialize("v", I.size());  // v_I (b)
     {
       const Phase inner(machine, "v");
+      const Tile index = queries.read_index(machine, I);
       for (const Range J : keys) {
         const Tile f_ij = machine.read(f.block(I, J));  // f_IJ (b, c)
         const Tile q_ij = machine.read(q.block(I, J));  // q_IJ (b, c)
@@ -125,6 +132,7 @@ SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix 
       }
     }
     const Phase inner(machine, "p");
+    const Tile index = queries.read_index(machine, I);
     for (const Range J : keys) {
       Tile p_ij = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (b, c)
       {
@@ -148,6 +156,7 @@ void phase4(Machine& machine, const Problem& problem, Index B, const SlowMatrix&
     const Units keys = Units::of_keys(problem, B);
     for (const Range D : blocks(A1.cols(), B)) {
       for (const Range J : keys) {
+        const Tile index = keys.read_index(machine, J);
         const Tile T_dj = product_block(machine, "T", transposed(A1), p, D, J,
                                         keys.met_blocks(J, B));  // T_DJ (e, c)
         machine.write(T_dj, T.block(D, J));
@@ -181,23 +190,28 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   PhaseCost T = product_cost("phase4/T", {d, m, n}, square(B));
   T.reads = d * tiles.rows + tiles.words * ceil_div(d, B);
   T.flops = 2 * d * tiles.words;
+  const Units::Sum queries = Units::of_queries(problem, B).sum();
+  const Units::Sum keys = Units::of_keys(problem, B).sum();
+  T.peak += keys.index_live;
   return {
       product_cost("phase1/S", {n, d, d}, square(B)),
       softmax_score_cost("phase1/A", problem, B),
       softmax_normalise_cost("phase1/f", problem, B, false),
       product_cost("phase2/h", {m, d, d}, square(B)),
       score_product_cost("phase2/q", problem, B),
-      {.path = "phase3/v",
-       .reads = 2 * tiles.words,
-       .writes = 0,
-       .peak = b + 2 * b * c,
-       .flops = 0},
-      {.path = "phase3/p",
-       .reads = 2 * tiles.words,
-       .writes = tiles.words,
-       .peak = b + 3 * b * c,
-       .flops = 0},
-      T,
+      with_index({.path = "phase3/v",
+                  .reads = 2 * tiles.words,
+                  .writes = 0,
+                  .peak = b + 2 * b * c + queries.index_live,
+                  .flops = 0},
+                 queries),
+      with_index({.path = "phase3/p",
+                  .reads = 2 * tiles.words,
+                  .writes = tiles.words,
+                  .peak = b + 3 * b * c + queries.index_live,
+                  .flops = 0},
+                 queries),
+      with_index(T, keys, ceil_div(d, B)),
       product_cost("phase4/g", {d, d, m}, square(B)),
   };
 }

@@ -134,11 +134,13 @@ PhaseCost both_cost(const Problem& problem, const StationaryBlocks& by) {
   const Words p = std::min(r, Words(by.piece));
   const Comings of = comings(problem, by);
   const Words all = problem.pairs();
-  return {.path = "p",
-          .reads = 2 * of.rows * (Words(d) + 1) + of.keys * d,
-          .writes = all,
-          .peak = 2 * r * c + std::max(s * c + p * s, 2 * p),
-          .flops = 4 * all * d};
+  const Units::Sum queries = Units::of_queries(problem, by.rows).sum();
+  return with_index({.path = "p",
+                     .reads = 2 * of.rows * (Words(d) + 1) + of.keys * d,
+                     .writes = all,
+                     .peak = 2 * r * c + std::max(s * c + p * s, 2 * p) + queries.index_live,
+                     .flops = 4 * all * d},
+                    queries);
 }
 
 void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks& by) {
@@ -156,6 +158,7 @@ void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks&
   const NestTile S = live({"S", P, K}, of.rows * d), G = live({"G", P, K}, of.rows * d);
   const NestTile L = live({"L", P}, of.rows), v = live({"v", P}, of.rows);
   nest.loop(I, [&] {
+    index_nest(nest, Units::of_queries(problem, by.rows).sum());
     nest.loop(J, [&] {
       nest.loop(K, {s, q}, [&] {
         nest.read({A2});
@@ -180,7 +183,9 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
   const Phase phase(machine, "p");
   const Problem& problem = plan.problem;
   const auto by = StationaryBlocks::get("p", plan.blocks);
-  for (const Range I : blocks(x.S.rows(), by.rows)) {
+  const Units queries = Units::of_queries(problem, by.rows);
+  for (const Range I : queries) {
+    const Tile index = queries.read_index(machine, I);
     const LiveRows A2(x.A2, problem.mask, problem.keys(I));
     for (const Range J : blocks(x.A2.rows(), by.cols)) {
       if (LivePairs(problem, I, J).none()) {
@@ -232,7 +237,7 @@ std::vector<Stage> stages_shared(const Problem& problem) {
       stationary_stage(
           "p", of.scores, cost(problem),
           [=](NestWriter& nest, const StationaryBlocks& by) { both_nest(nest, problem, by); },
-          problem.mask.full() ? nullptr : cost(problem.with_mask({}))),
+          all_live_cost(cost(problem.with_mask({})), problem.mask)),
       product_stage("W", of.W, {"p", "A2"}, problem.mask),
       product_stage("g", of.g, {"A1^T", "W"}),
   };
@@ -265,15 +270,19 @@ Stage score_gradient_stage(const Problem& problem) {
   return {
       .put =
           [=](Index M, Objective, Blocks& blocks) {
-            plan_pairs("p", problem.shape.n, problem.shape.m, 2, M, blocks);
+            const Index room = std::max<Index>(M - problem.mask.index().live(), 1);
+            plan_pairs("p", problem.shape.n, problem.shape.m, 2, room, blocks);
           },
       .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
         const Words all = problem.pairs();
-        return {{.path = "p",
-                 .reads = 2 * all + Words(2) * problem.shape.n,
-                 .writes = all,
-                 .peak = pairs_peak("p", problem.shape.n, problem.shape.m, 2, blocks),
-                 .flops = 0}};
+        const Units::Sum of = Units::of_queries(problem, blocks["p.rows"]).sum();
+        return {with_index(
+            {.path = "p",
+             .reads = 2 * all + Words(2) * problem.shape.n,
+             .writes = all,
+             .peak = pairs_peak("p", problem.shape.n, problem.shape.m, 2, blocks) + of.index_live,
+             .flops = 0},
+            of)};
       },
       .nest =
           [=](NestWriter& nest, const Blocks& blocks) {
@@ -286,6 +295,7 @@ Stage score_gradient_stage(const Problem& problem) {
             nest.phase("p", [&] {
               nest.loop(I, [&] {
                 nest.read({L, v});
+                index_nest(nest, Units::of_queries(problem, blocks["p.rows"]).sum());
                 nest.loop(J, {L, v}, [&] {
                   nest.step("p_IJ = exp(s_IJ - L_I) (q_IJ - v_I), where q_IJ was", {s, q}, {p});
                 });
@@ -300,7 +310,9 @@ void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, con
                     const SlowMatrix& v, SlowMatrix& q) {
   const Blocks& by = plan.blocks;
   const Phase phase(machine, "p");
-  for (const Range I : blocks(s.rows(), by["p.rows"])) {
+  const Units queries = Units::of_queries(plan.problem, by["p.rows"]);
+  for (const Range I : queries) {
+    const Tile index = queries.read_index(machine, I);
     const Tile l_i = machine.read(L.row_block(I));  // L_I (r)
     const Tile v_i = machine.read(v.row_block(I));  // v_I (r)
     for (const Range J : blocks(s.cols(), by["p.cols"])) {

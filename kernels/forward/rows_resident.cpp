@@ -4,10 +4,13 @@
 //   reads and writes   2 n d + n + 2 m d + 2 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
 //
 // With all keys resident, or T = 1, that is each word once. Of a window it is so with room for
-// the keys that two row blocks next to each other both meet. attention/rows-resident is the same
+// the keys that two row blocks next to each other both meet. Queries that meet far more keys than
+// others may stay, too (kernels/parts/resident.hpp). attention/rows-resident is the same
 // without 2 d^2.
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -21,42 +24,34 @@ namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
+  const Index dv = problem.shape.dv;
   const ResidentPlan by(problem, blocks);
   const bool weighted = problem.inputs == Inputs::weighted;
-  const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const Index dv = problem.shape.dv;
-  const NestTile S(input_names(problem).rows, I, d), Z("Z", I, dv), maximum("max", I),
-      sum("sum", I);
-  NestWriter nest;
-  resident_nest(nest, by);
-  nest.loop(I, resident_tiles(by), [&] {
+  const auto begin = [&](NestWriter& nest, const NestLoop& I) {
     if (weighted) {
-      nest.phase("S", [&] { nest.step("S_I = A1_I X", {{"A1", I, d}}); });
+      nest.phase("S", [&] { nest.step(text_of("S_I = A1_I X", I), {{"A1", I, d}}); });
     } else {
       query_rows_nest(nest, by, I);
     }
-    nest.phase("core", [&] {
-      each_key_block_nest(
-          nest, by, I, {S, Z, maximum, sum},
-          "e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem));
-    });
+  };
+  const auto end = [&](NestWriter& nest, const NestLoop& I) {
     nest.phase("O", [&] {
-      nest.step("L_I = max_I + log(sum_I)", {}, {{"L", I}});
-      nest.step(weighted ? "O_I = (Z_I / sum_I) Y" : "O_I = Z_I / sum_I", {}, {{"O", I, dv}});
+      nest.step(text_of("L_I = max_I + log(sum_I)", I), {}, {{"L", I}});
+      nest.step(text_of(weighted ? "O_I = (Z_I / sum_I) Y" : "O_I = Z_I / sum_I", I), {},
+                {{"O", I, dv}});
     });
-  });
-
+  };
+  const auto stays = [&](const NestLoop& I) {
+    return NestWriter::Tiles{
+        {input_names(problem).rows, I, d}, {"Z", I, dv}, {"max", I}, {"sum", I}};
+  };
+  NestWriter nest;
+  resident_nest(nest, by);
+  each_row_block_nest(
+      nest, by, resident_tiles(by),
+      {begin, end,
+       "e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem), stays});
   return nest.lines();
-}
-
-// Z_I = sum of e_j A3_j over all keys, e = exp(s - maximum).
-ValueSums::Sums core(Machine& machine, const ResidentPlan& by, Resident& resident, Index unit,
-                     const Tile& s_t) {
-  const Phase phase(machine, "core");
-  const Range I = by.units()[unit];
-  ValueSums sums(machine, by, s_t.cols());
-  resident.each_key_block(unit, [&](const KeyTiles& keys) { sums.add(keys, I, s_t); });
-  return sums.take();
 }
 
 // S_I^T, with X in fast memory; or c Q_I^T.
@@ -72,60 +67,110 @@ Tile rows(Machine& machine, const ResidentPlan& by, const Resident& resident, co
   return s_t;
 }
 
+// Z_I = sum of e_j A3_j over the keys so far, e = exp(s - maximum).
+struct RowBlock {
+  RowBlock(Machine& machine, const ResidentPlan& by, Tile S_t, Range queries)
+      : I(queries), s_t(std::move(S_t)), sums(machine, by, I.size()) {}
+  void meet(const KeyTiles& keys) { sums.add(keys, I, s_t); }
+
+  Range I;
+  Tile s_t;
+  ValueSums sums;
+};
+
+void write_rows(Machine& machine, const ResidentPlan& by, const Resident& resident,
+                const Operands& io, Range I, ValueSums::Sums sums) {
+  const Phase phase(machine, "O");
+  auto [Z, softmax] = std::move(sums);
+  softmax.divide(Z);
+  machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
+  if (by.problem.inputs == Inputs::weighted) {
+    Tile o = machine.initialize("O", I.size(), Z.cols());
+    multiply(Z, resident.Y(), o);
+    Z = std::move(o);
+  }
+  machine.write(Z, io.out("O").row_block(I));
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const ResidentPlan by(plan.problem, plan.blocks);
-  const bool weighted = plan.problem.inputs == Inputs::weighted;
   Resident resident(machine, by, io);
   const Units units = by.units();
+  const Range R = plan.problem.staying();
+  std::optional<RowBlock> of_R;
+  Tile index;  // which keys these meet
+  if (R.size() > 0) {
+    Tile s_t = rows(machine, by, resident, io, R);
+    const Phase phase(machine, "core");
+    index = units.read_index(machine, R);
+    of_R.emplace(machine, by, std::move(s_t), R);
+  }
+  const auto first = [&](const KeyTiles& keys) { of_R->meet(keys); };
   for (Index unit = 0; unit < units.size(); ++unit) {
     const Range I = units[unit];
-
     Tile s_t = rows(machine, by, resident, io, I);
-    auto [Z, softmax] = core(machine, by, resident, unit, s_t);
-    s_t.reset();
-    const Phase phase(machine, "O");
-    softmax.divide(Z);
-    machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
-    if (weighted) {
-      Tile o = machine.initialize("O", I.size(), Z.cols());
-      multiply(Z, resident.Y(), o);
-      Z = std::move(o);
-    }
-    machine.write(Z, io.out("O").row_block(I));
+    ValueSums::Sums sums = [&] {
+      const Phase phase(machine, "core");
+      RowBlock block(machine, by, std::move(s_t), I);
+      resident.each_key_block(
+          unit, [&](const KeyTiles& keys) { block.meet(keys); }, first);
+      return block.sums.take();
+    }();
+    write_rows(machine, by, resident, io, I, std::move(sums));
+  }
+  if (of_R) {
+    ValueSums::Sums sums = [&] {
+      const Phase phase(machine, "core");
+      resident.each_last_block(first);
+      return of_R->sums.take();
+    }();
+    of_R.reset();
+    index.reset();
+    write_rows(machine, by, resident, io, R, std::move(sums));
   }
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
-  const auto [n, m, d] = problem.shape;
+  const Index n = problem.shape.n;
+  const Index d = problem.shape.d;
   const Index dv = problem.shape.dv;
   const ResidentPlan by(problem, blocks);
   const bool weighted = problem.inputs == Inputs::weighted;
   const Units::Sum of = by.units().sum();
-  const Words rd = Words(of.rows) * d;
-  const Words r = of.largest;
-  const Words stays = by.resident_words();
+  const Units::Sum of_R = by.units().staying();
+  const Words nd = Words(n) * d;
+  // S beside the sums.
+  const auto block = [&](Words r) { return r == Words(0) ? r : r * d + ValueSums::words(by, r); };
+  const Words resident = by.resident_words();
+  const Words beside = resident + block(of_R.largest) + of_R.index_live;
+  const auto peak = [&](const auto& of_rows) {
+    return std::max(beside + of_rows(of.largest), resident + of_rows(of_R.largest));
+  };
+  const auto out = [&](Words r) { return r * dv + std::max(2 * r, weighted ? r * d : Words(0)); };
   return {
       resident_cost(by),
       // A1 and S; or Q.
       {.path = std::string(input_names(problem).rows),
-       .reads = rd,
+       .reads = nd,
        .writes = 0,
-       .peak = stays + (weighted ? 2 : 1) * r * d,
-       .flops = weighted ? 2 * rd * d : 0},
-      // S beside the sums; A2_J and A3_J of the keys that pass.
-      with_index(
-          {.path = "core",
-           .reads = by.passing_keys() * problem.key_words(),
-           .writes = 0,
-           .peak = stays + r * d + ValueSums::words(by, r) + by.block_words() + of.index_live,
-           .flops = 2 * of.pairs * (Words(d) + dv)},
-          of),
+       .peak = peak([&](Words r) { return (weighted ? 2 : 1) * r * d; }),
+       .flops = weighted ? 2 * nd * d : 0},
+      // A2_J and A3_J of the keys that pass, or come at last.
+      with_index(with_index({.path = "core",
+                             .reads = (by.passing_keys() + size_of(by.last)) * problem.key_words(),
+                             .writes = 0,
+                             .peak = beside +
+                                     std::max(block(of.largest) + by.block_words() + of.index_live,
+                                              by.last_block_words()),
+                             .flops = 2 * (of.pairs + of_R.pairs) * (Words(d) + dv)},
+                            of),
+                 of_R),
       // Z with maximum and sum; then with O.
       {.path = "O",
        .reads = 0,
        .writes = Words(n) * dv + n,
-       .peak = stays + r * dv + std::max(2 * r, weighted ? r * d : Words(0)),
-       .flops = weighted ? 2 * rd * d : 0},
+       .peak = peak(out),
+       .flops = weighted ? 2 * nd * d : 0},
   };
 }
 
@@ -144,7 +189,8 @@ Kernel forward_rows_resident() {
           .fitting = {.fit =
                           [](const Problem& problem, const Memory& memory, Objective objective) {
                             return most_resident(problem, memory.M, objective, cost);
-                          }},
+                          },
+                      .rows_stay = true},
           .numerics = {.rescales =
                            [](const Problem& problem, const Blocks& blocks) {
                              return Words(ResidentPlan(problem, blocks).key_blocks() - 1);

@@ -23,9 +23,11 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
   const Units::Tiles tiles = live_tiles(problem, B);
   nest.phase("O", [&] {
-    product_nest(
-        nest, {"O", "f", "h"}, {n, d, tiles.most}, square(B),
-        {.left = tiles.words * ceil_div(d, B), .right = d * tiles.met, .result = Words(n) * d});
+    product_nest(nest, {"O", "f", "h"}, {n, d, tiles.most}, square(B),
+                 {.left = tiles.words * ceil_div(d, B),
+                  .right = d * tiles.met,
+                  .result = Words(n) * d,
+                  .of_block = index_tiles(Units::of_queries(problem, B).sum(), ceil_div(d, B))});
   });
   return nest.lines();
 }
@@ -53,6 +55,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   for (const Range I : queries) {
     const Pieces keys = queries.met_blocks(I, B);
     for (const Range D : blocks(d, B)) {
+      const Tile index = queries.read_index(machine, I);
       const Tile o = product_block(machine, "O", f, h, I, D, keys);  // O_ID (b, e)
       machine.write(o, io.out("O").block(I, D));
     }
@@ -66,9 +69,11 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   PhaseCost O = product_cost("O", {n, d, m}, square(B));
   O.reads = tiles.words * ceil_div(d, B) + d * tiles.met;
   O.flops = 2 * d * tiles.words;
+  const Units::Sum queries = Units::of_queries(problem, B).sum();
+  O.peak += queries.index_live;
   return {product_cost("S", {n, d, d}, square(B)), softmax_score_cost("s", problem, B),
           softmax_normalise_cost("f", problem, B, true), product_cost("h", {m, d, d}, square(B)),
-          O};
+          with_index(O, queries, ceil_div(d, B))};
 }
 
 // f with S and s, then f with h.

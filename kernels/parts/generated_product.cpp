@@ -18,12 +18,16 @@ PhaseCost generated_product_cost(std::string path, const ProductShape& of,
   const Words s = std::min(depth, by.depth);
   const Words p = std::min(r, Words(by.piece));
   const Words all = all_pairs(live, rows, depth);
-  return {.path = std::move(path),
-          .reads = (all * factor.reads + Words(rows) * factor.row_reads) * ceil_div(cols, by.cols) +
-                   met_by_blocks(live, rows, by.rows, depth) * cols,
-          .writes = Words(rows) * cols,
-          .peak = r * c + r * factor.columns + s * c + p * s * (Index{1} + factor.tiles),
-          .flops = 2 * all * cols};
+  const Units::Sum groups = Units::of_rows(live, rows, depth, by.rows).sum();
+  return with_index(
+      {.path = std::move(path),
+       .reads = (all * factor.reads + Words(rows) * factor.row_reads) * ceil_div(cols, by.cols) +
+                met_by_blocks(live, rows, by.rows, depth) * cols,
+       .writes = Words(rows) * cols,
+       .peak = r * c + r * factor.columns + s * c + p * s * (Index{1} + factor.tiles) +
+               groups.index_live,
+       .flops = 2 * all * cols},
+      groups, ceil_div(cols, by.cols));
 }
 
 void generated_product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
@@ -46,8 +50,10 @@ void generated_product_nest(NestWriter& nest, const ProductNames& names, const P
   const Words passes = ceil_div(of.cols, by.cols);
   const NestWriter::Tiles reads(static_cast<std::size_t>(factor.reads),
                                 of_live(f, all_pairs(live, of.rows, of.depth) * passes));
+  const Units::Sum groups = Units::of_rows(live, of.rows, of.depth, by.rows).sum();
   nest.loop(I, [&] {
     nest.loop(J, [&] {
+      index_nest(nest, groups, ceil_div(of.cols, by.cols));
       nest.read(columns);
       nest.loop(K, staying, [&] {
         nest.read({b});

@@ -9,6 +9,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/stationary.hpp"
+#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/tile.hpp"
 
@@ -43,9 +44,11 @@ void generated_product(Machine& machine, std::string_view name, const Plan& plan
   const Phase phase(machine, name);
   const Problem& problem = plan.problem;
   const auto by = StationaryBlocks::get(name, plan.blocks);
-  for (const Range I : blocks(C.rows(), by.rows)) {
+  const Units queries = Units::of_queries(problem, by.rows);
+  for (const Range I : queries) {
     const LiveRows met(B, problem.mask, problem.keys(I));
     for (const Range J : blocks(C.cols(), by.cols)) {
+      const Tile index = queries.read_index(machine, I);
       const auto own = rows_of(I);
       Tile c = machine.initialize(C.name(), I.size(), J.size());  // C_IJ (r, c)
       for (const Range K : blocks(B.rows(), by.depth)) {

@@ -8,6 +8,11 @@
 
 namespace redblue {
 
+void set_dead_scores(Machine& machine, const Problem& problem, Tile& scores, float value) {
+  const Tile index = all_queries(problem).read_index(machine, {0, problem.shape.n});
+  all_pairs(problem).set_dead<View>(scores, value);
+}
+
 // Erratum: line 4 says "delete A, d"; meant is l.
 Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
                      const SlowMatrix& X, SlowMatrix* L) {
@@ -18,8 +23,8 @@ Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, c
     Tile S = machine.initialize("S", A1.rows(), x.cols(), Holds::operands);  // S (n, d)
     multiply_add(A1, x, S);
     multiply_add(S, A2_t, A);
-    all_pairs(problem).set_dead<View>(A, kDeadScore);
   }
+  set_dead_scores(machine, problem, A, kDeadScore);
   Tile maximum = machine.initialize("max", A.rows(), 1, kNoMaximum);  // max (n)
   raise_maximum(A, maximum);
   exponentiate(A, maximum, A);
@@ -42,16 +47,21 @@ PhaseCost softmax_at_once_cost(const Problem& problem, bool writes_L) {
   const Words md = Words(m) * d;
   const Words dd = Words(d) * d;
   const Words nm = Words(n) * m;
-  return {.path = "f",
-          .reads = nd + md + dd,
-          .writes = writes_L ? n : 0,
-          .peak = nd + md + nm + std::max(dd + nd, Words(n) + std::max(Words(n), nm)),
-          .flops = 2 * nd * d + 2 * nd * m};
+  const Units::Sum all = all_queries(problem).sum();
+  return with_index(
+      {.path = "f",
+       .reads = nd + md + dd,
+       .writes = writes_L ? n : 0,
+       .peak = nd + md + nm +
+               std::max({dd + nd, Words(n) + std::max(Words(n), nm), Words(all.index_live)}),
+       .flops = 2 * nd * d + 2 * nd * m},
+      all);
 }
 
 void softmax_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L) {
   const auto [n, m, d] = problem.shape;
   nest.read({{"A1", n, d}, {"A2", m, d}, {"X", d, d}});
+  index_nest(nest, all_queries(problem).sum());
   nest.step("f = softmax(A1 X A2^T)");
   if (writes_L) {
     nest.write({{"L", n}});

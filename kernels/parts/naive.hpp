@@ -4,6 +4,7 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"
+#include "kernels/units.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
 
@@ -15,6 +16,13 @@ class Machine;
 // null.
 Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
                      const SlowMatrix& X, SlowMatrix* L);
+
+// All queries as one unit, which asks what it meets before dead scores are set.
+inline Units all_queries(const Problem& problem) {
+  return Units::of_queries(problem, problem.shape.n);
+}
+// The dead words of all scores become `value`.
+void set_dead_scores(Machine& machine, const Problem& problem, Tile& scores, float value);
 
 // Every operand at once.
 inline Window whole_window(const Signature& operand, const Problem& problem, const Blocks&) {

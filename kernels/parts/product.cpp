@@ -74,8 +74,15 @@ void product_nest(NestWriter& nest, const ProductNames& names, const ProductShap
   const NestTile c = NestTile(names.result, I, J).of_words(moved.result);
   const NestTile a = NestTile(names.left, I, K).of_words(moved.left);
   const NestTile b = NestTile(names.right, K, J).of_words(moved.right);
+  const auto read = [&](const NestWriter::Tiles& tiles) {
+    if (!tiles.empty()) {
+      nest.read(tiles);
+    }
+  };
   nest.loop(I, [&] {
+    read(moved.of_rows);
     nest.loop(J, [&] {
+      read(moved.of_block);
       nest.loop(K, {c}, [&] { nest.step(sum_text(c, a, b), {a, b}); });
       nest.write({c});
     });

@@ -69,6 +69,7 @@ void product_nest(NestWriter& nest, const ProductNames& names, const ProductShap
 // The same loops, in which these words move in all: of a product that leaves out some blocks.
 struct ProductWords {
   Words left, right, result;
+  NestWriter::Tiles of_rows = {}, of_block = {};  // what is read before rows, and before a block
 };
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by, const ProductWords& moved);

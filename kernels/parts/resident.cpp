@@ -26,7 +26,7 @@ Index ResidentPlan::first_resident() const {
 // Each unit meets its keys, less those that are there.
 Words ResidentPlan::passing_keys() const {
   if (resident == problem.shape.m) {
-    return resident - first_resident();
+    return resident - size_of(last) - first_resident();
   }
   const Units all = units();
   const Words met = all.sum().met;
@@ -39,8 +39,19 @@ Words ResidentPlan::block_words() const {
   return problem.key_words() * std::min(keys, longest);
 }
 
+Words ResidentPlan::last_block_words() const {
+  Index longest = 0;
+  for (const Range range : last) {
+    longest = std::max(longest, range.size());
+  }
+  return problem.key_words() * std::min(keys, longest);
+}
+
 Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
     : machine_(machine), by_(by), io_(io), units_(by.units()) {
+  if (by.problem.global > 0) {
+    unmet_ = by.problem.keys(by.problem.staying());
+  }
   const Phase phase(machine, "resident");
   const Ranges first = units_.met(0);
   const Tile index = units_.read_index(machine, units_[0]);
@@ -184,17 +195,54 @@ void resident_nest(NestWriter& nest, const ResidentPlan& by) {
   });
 }
 
-void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestLoop& I,
-                         const NestWriter::Tiles& stays, const std::string& text) {
-  const bool full = by.problem.mask.full();
+std::string text_of(std::string text, const NestLoop& I) {
+  for (std::size_t at = text.find("_I"); at != std::string::npos; at = text.find("_I", at)) {
+    text.replace(at, 2, "_" + I.variable);
+    at += 1 + I.variable.size();
+  }
+  return text;
+}
+
+void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
+                         const RowsNest& rows) {
+  const Problem& problem = by.problem;
+  const NestLoop I("I", "queries", problem.passing().size(), by.rows);
+  const NestLoop R("R", "queries that stay", problem.global, std::max<Index>(problem.global, 1));
   const NestLoop resident("J", "resident keys", by.resident, by.keys);
   const NestLoop passing =
-      full ? NestLoop("J", "keys that pass", by.problem.shape.m - by.resident, by.keys)
-           : I.met("J", "keys that pass", by.passing_keys().value(), by.units().sum().longest,
-                   by.keys);
-  index_nest(nest, by.units().sum());
-  nest.loop(resident, stays, [&] { nest.step(text); });
-  nest.loop(passing, stays, [&] { nest.step(text, key_tiles(by.problem, passing)); });
+      problem.mask.full() ? NestLoop("J", "keys that pass", problem.shape.m - by.resident, by.keys)
+                          : I.met("J", "keys that pass", by.passing_keys().value(),
+                                  by.units().sum().longest, by.keys);
+  const auto meet = [&](const NestWriter::Tiles& reads) {
+    nest.step(rows.meet, reads);
+    if (problem.global > 0) {
+      nest.step(text_of(rows.meet, R) + ", of keys that are new to them");
+    }
+  };
+  const auto all_blocks = [&](const NestWriter::Tiles& beside) {
+    nest.loop(I, beside, [&] {
+      rows.begin(nest, I);
+      nest.phase("core", [&] {
+        index_nest(nest, by.units().sum());
+        nest.loop(resident, rows.stays(I), [&] { meet({}); });
+        nest.loop(passing, rows.stays(I), [&] { meet(key_tiles(problem, passing)); });
+      });
+      rows.end(nest, I);
+    });
+  };
+  if (problem.global == 0) {
+    return all_blocks(stays);
+  }
+  nest.loop(R, stays, [&] {
+    rows.begin(nest, R);
+    nest.phase("core", [&] { index_nest(nest, by.units().staying()); });
+    all_blocks(rows.stays(R));
+    nest.phase("core", [&] {
+      const NestLoop last("J", "keys that no others meet", size_of(by.last), by.keys);
+      nest.loop(last, [&] { nest.step(text_of(rows.meet, R), key_tiles(problem, last)); });
+    });
+    rows.end(nest, R);
+  });
 }
 
 // For each size of the row blocks the most keys that fit beside them and the block of keys that
@@ -202,7 +250,7 @@ void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestLoo
 Blocks most_resident(const Problem& problem, Index M, Objective objective,
                      const CostOfBlocks& cost_of) {
   constexpr Index kBusyRows = 3 * kPanel;
-  const Index n = problem.shape.n;
+  const Index n = problem.passing().size();
   const Index m = problem.shape.m;
   const auto blocks_of = [](Index r, Index c, Index k) {
     return Blocks{{"Br", r}, {"Bc", c}, {"resident", k}};

@@ -7,8 +7,13 @@
 // Under a mask the keys that stay are those that the next block meets, too: of a window they roll
 // along with it. With room for all of these a key whose blocks are next to each other is read once;
 // with room for all keys, each is. A mask that is data says so with each key.
+//
+// Queries that meet far more keys than others may stay, too: they meet each key when it is first
+// there for others, so that no block of queries brings all keys for them. Keys that no others meet
+// come at last.
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,9 +30,14 @@ namespace redblue {
 struct ResidentPlan : RowPlan {
   ResidentPlan(const Problem& of, const Blocks& blocks)
       : RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d),
-        resident(std::min(blocks["resident"], of.shape.m)) {}
+        resident(std::min(blocks["resident"], of.shape.m)) {
+    if (of.global > 0) {
+      last = without(of.keys(of.staying()), of.keys(of.passing()));
+    }
+  }
 
   Index resident;  // the room for keys
+  Ranges last;     // those that only queries meet that stay
 
   // Keys that stay, in blocks of Bc, and others, at most.
   [[nodiscard]] Index key_blocks() const;
@@ -35,9 +45,11 @@ struct ResidentPlan : RowPlan {
   [[nodiscard]] Words resident_words() const;
   // The keys with their values that are there before the first queries.
   [[nodiscard]] Index first_resident() const;
-  // The keys that blocks of queries bring, all together; and the words of a block of them.
+  // The keys that blocks of queries bring, all together; and the words of a block of them, or of
+  // the last.
   [[nodiscard]] Words passing_keys() const;
   [[nodiscard]] Words block_words() const;
+  [[nodiscard]] Words last_block_words() const;
 };
 
 // X, Y and the resident keys, of which the first are read in a phase of that name.
@@ -49,9 +61,17 @@ class Resident {
   [[nodiscard]] const Tile& Y() const { return Y_; }
 
   // visit(keys) for all keys that the queries of one unit meet, some at a time: those that stayed,
-  // then the others, of which some stay for the next unit. Requires: the units in their order.
-  template <class Visit>
-  void each_key_block(Index unit, const Visit& visit) {
+  // then the others, of which some stay for the next unit. And first(keys) for those of them that
+  // queries that stay have not met. Requires: the units in their order.
+  template <class Visit, class First>
+  void each_key_block(Index unit, const Visit& visit_unit, const First& first) {
+    const auto visit = [&](const KeyTiles& keys) {
+      visit_unit(keys);
+      for (const Range J : common(Ranges{keys.J}, unmet_)) {
+        first(KeyTiles{J, keys.a2, keys.a3, keys.rows_of(J)});
+      }
+      unmet_ = without(unmet_, {keys.J});
+    };
     const Tile index = units_.read_index(machine_, units_[unit]);
     for (const Held& held : held_) {
       for (const Range part : blocks(held.keys.size(), by_.keys)) {
@@ -68,6 +88,16 @@ class Resident {
       if (stays) {
         hold(J, a2, a3);
       }
+    }
+  }
+  // The same for the keys that no unit has met.
+  template <class First>
+  void each_last_block(const First& first) const {
+    const Pieces pieces(by_.last, by_.keys);
+    for (Index k = 0; k < pieces.size(); ++k) {
+      const Tile a2 = machine_.read(io_.in(input_names(by_.problem).keys).row_block(pieces[k]));
+      const std::optional<Tile> a3 = own_values(pieces[k]);
+      first(KeyTiles{pieces[k], a2, a3 ? *a3 : a2, {0, pieces[k].size()}});
     }
   }
 
@@ -96,14 +126,24 @@ class Resident {
   Tile X_, Y_, A2_;
   std::optional<Tile> A3_;
   std::vector<Held> held_;  // by their keys
+  Ranges unmet_;            // by queries that stay
 };
 PhaseCost resident_cost(const ResidentPlan& by);
-// What stays: X, Y and the resident keys; the phase that reads it; and the loops over all keys,
-// each with this step, in which `stays` stay, too.
+// What stays: X, Y and the resident keys; and the phase that reads it.
 NestWriter::Tiles resident_tiles(const ResidentPlan& by);
 void resident_nest(NestWriter& nest, const ResidentPlan& by);
-void each_key_block_nest(NestWriter& nest, const ResidentPlan& by, const NestLoop& I,
-                         const NestWriter::Tiles& stays, const std::string& text);
+// What a block of queries does before and after its keys, and with each; and what of it is there
+// meanwhile.
+struct RowsNest {
+  std::function<void(NestWriter&nest, const NestLoop&I)> begin, end;
+  std::string meet;
+  std::function<NestWriter::Tiles(const NestLoop& I)> stays;
+};
+// The loops over all blocks, beside what `stays`; and around them the queries that stay.
+void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
+                         const RowsNest& rows);
+// "S_I = A1_I X" of the queries of a loop.
+std::string text_of(std::string text, const NestLoop& I);
 
 // The fitting blocks of fewest words, in which several keys pass at a time where some pass at all;
 // for least time, all keys are resident only beside enough queries to keep the registers busy, and

@@ -36,7 +36,9 @@ void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
            const SlowMatrix& all_of_A, const SlowMatrix& all_of_B, ScoreEpilogue& epilogue,
            SlowMatrix& result) {
   const bool wide = is_wide({all_of_A.rows(), all_of_B.rows(), all_of_A.cols()}, by);
-  for (const Range I : blocks(all_of_A.rows(), by.rows)) {
+  const Units queries = Units::of_queries(problem, by.rows);
+  for (const Range I : queries) {
+    const Tile index = queries.read_index(machine, I);
     const LiveRows B(all_of_B, problem.mask, problem.keys(I));
     for (const Range J : blocks(all_of_B.rows(), by.cols)) {
       const LivePairs live(problem, I, J);
@@ -192,12 +194,9 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
     const Words slice = std::min(s, Words(by.piece)) * c;
     cost.peak = r * d + r * epilogue.columns + r * c + std::max(slice, used);
   }
-  if (whole) {
-    const Units::Sum of_rows = Units::of_queries(problem, by.rows).sum();
-    cost.peak += of_rows.index_live;
-    cost = with_index(std::move(cost), of_rows);
-  }
-  return cost;
+  const Units::Sum of_rows = Units::of_queries(problem, by.rows).sum();
+  cost.peak += of_rows.index_live;
+  return with_index(std::move(cost), of_rows);
 }
 
 namespace {
@@ -236,6 +235,7 @@ void tiles_nest(NestWriter& nest, const ProductNames& names, const Problem& prob
       of_rows(epilogue.names.row_writes, epilogue.row_writes),
       of_rows_again(epilogue.names.row_writes, epilogue.row_writes_before)};
   nest.loop(I, [&] {
+    index_nest(nest, Units::of_queries(problem, by.rows).sum());
     nest.loop(J, [&] {
       nest.loop(K, {s}, [&] {
         nest.read({held});

@@ -23,8 +23,10 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
   const NestTile f = NestTile("f", I, J).of_words(tiles.words);
   const NestTile S = NestTile("S", I, K).of_words(d * tiles.rows);
   const NestTile A2 = NestTile("A2", J, K).of_words(d * tiles.met);
+  const Units::Sum queries = Units::of_queries(problem, B).sum();
   nest.loop(I, [&] {
     nest.phase(score_phase, [&] {
+      index_nest(nest, queries);
       nest.loop(J, {maximum, sum}, [&] {
         nest.loop(K, {s}, [&] { nest.step("s_IJ += S_IK A2_JK^T", {S, A2}); });
         nest.write({s});
@@ -36,6 +38,7 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
       if (writes_L) {
         nest.write({L});
       }
+      index_nest(nest, queries);
       nest.loop(J, {L}, [&] { nest.step("f_IJ = exp(s_IJ - L_I)", {s}, {f}); });
     });
   });
@@ -56,6 +59,7 @@ void softmax(Machine& machine, const Problem& problem, Index B, std::string_view
     const Range all{0, I.size()};
     {
       const Phase phase(machine, score_phase);
+      const Tile index = queries.read_index(machine, I);
       for (const Range J : keys) {
         Tile s_ij = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (b, c)
         for (const Range K : blocks(S.cols(), B)) {
@@ -76,6 +80,7 @@ void softmax(Machine& machine, const Problem& problem, Index B, std::string_view
       if (L != nullptr) {
         machine.write(log_sum_exp, L->row_block(I));
       }
+      const Tile index = queries.read_index(machine, I);
       Index j = 0;
       for (const Tile& s_ij : machine.stream(s.column_blocks(I, keys))) {
         Tile f_ij =
@@ -94,7 +99,9 @@ PhaseCost score_product_cost(std::string path, const Problem& problem, Index B) 
   cost.reads = d * (tiles.rows + tiles.met);
   cost.writes = tiles.words;
   cost.flops = 2 * d * tiles.words;
-  return cost;
+  const Units::Sum queries = Units::of_queries(problem, B).sum();
+  cost.peak += queries.index_live;
+  return with_index(std::move(cost), queries);
 }
 
 void score_product_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
@@ -102,7 +109,10 @@ void score_product_nest(NestWriter& nest, const ProductNames& names, const Probl
   const auto [n, m, d] = problem.shape;
   const Units::Tiles tiles = live_tiles(problem, B);
   product_nest(nest, names, {n, tiles.most, d}, square(B),
-               {.left = d * tiles.rows, .right = d * tiles.met, .result = tiles.words});
+               {.left = d * tiles.rows,
+                .right = d * tiles.met,
+                .result = tiles.words,
+                .of_rows = index_tiles(Units::of_queries(problem, B).sum())});
 }
 
 // The maximum and the sum of a row stay. The column of rescaling factors lives when the two operand
@@ -118,11 +128,13 @@ PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
   const Words words = live_tiles(problem, B).words;
-  return {.path = std::move(path),
-          .reads = words,
-          .writes = words + Words(writes_L ? n : 0),
-          .peak = b + 2 * b * c,
-          .flops = 0};
+  const Units::Sum queries = Units::of_queries(problem, B).sum();
+  return with_index({.path = std::move(path),
+                     .reads = words,
+                     .writes = words + Words(writes_L ? n : 0),
+                     .peak = b + 2 * b * c + queries.index_live,
+                     .flops = 0},
+                    queries);
 }
 
 }  // namespace redblue

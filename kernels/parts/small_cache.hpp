@@ -1,8 +1,10 @@
 #pragma once
 // The softmax of the paper's Algorithm 2, shared by the small-cache forward and backward
 // passes: square blocks, every n x m matrix in the slow store. Under a mask tiles of scores without
-// a live pair are left out of all phases; others are whole, with words for their dead pairs, too.
+// a live pair are left out of all phases; others are whole, with words for their dead pairs, too. A
+// mask that is data says which tiles these are in each pass over the tiles of a strip.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -19,8 +21,8 @@ class Machine;
 class Workspace;
 
 // Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5.
-inline Blocks small_cache_blocks(const Problem&, const Memory& memory, Objective) {
-  return {{"B", square_side(memory.M, 4)}};
+inline Blocks small_cache_blocks(const Problem& problem, const Memory& memory, Objective) {
+  return {{"B", square_side(std::max<Index>(memory.M - problem.mask.index().live(), 1), 4)}};
 }
 
 // The first block of a strip finds no sum to rescale.

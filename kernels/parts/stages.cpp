@@ -50,8 +50,9 @@ Stage scores_stage(const std::string& name, const Problem& problem, const Factor
       });
   if (!problem.mask.full()) {
     stage.put = [=](Index M, Objective objective, Blocks& blocks) {
-      fit_live_scores(problem, M, objective, cost,
-                      cost_of_scores(name, problem.with_mask({}), epilogue))
+      fit_live_scores(
+          problem, M, objective, cost,
+          all_live_cost(cost_of_scores(name, problem.with_mask({}), epilogue), problem.mask))
           .put(name, blocks);
     };
   }
@@ -81,7 +82,7 @@ Stage generated_product_stage(const std::string& name, const ProductShape& of,
       [=](NestWriter& nest, const StationaryBlocks& by) {
         generated_product_nest(nest, {name, factors.left, factors.right}, of, by, made, live);
       },
-      live.full() ? nullptr : cost({}));
+      all_live_cost(cost({}), live));
 }
 
 Stage row_dots_stage(const Problem& problem) {

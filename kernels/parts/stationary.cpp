@@ -44,6 +44,14 @@ struct Live {
   Problem pairs;
   bool of_B = false;  // where the factors have changed places
 
+  // What these rows meet of the depth, or some of the depth of the rows.
+  [[nodiscard]] Tile index_of_rows(Machine& machine, Range rows) const {
+    return Units::of_rows(pairs.mask, pairs.shape.n, pairs.shape.m, 1).read_index(machine, rows);
+  }
+  [[nodiscard]] Tile index_of_depth(Machine& machine, Range depth) const {
+    return Units::of_columns(pairs.mask, pairs.shape.m, pairs.shape.n, 1)
+        .read_index(machine, depth);
+  }
   // Of the block of A and B that makes the rows and columns of C from some of the depth.
   [[nodiscard]] LivePairs of(Range rows, Range cols, Range depth) const {
     return {pairs, of_B ? cols : rows, depth};
@@ -105,6 +113,7 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
   const Pieces columns({of_C.cols}, by.cols);
   for (const Range I : Pieces({of_C.rows}, by.rows)) {
     for (const Range J : columns) {
+      const Tile index = live.index_of_rows(machine, live.of_B ? J : I);
       const LiveFactors of(live, A, B, I, J);
       Tile c = machine.initialize(C.stored.name(), I.size(), J.size());  // C_IJ (r, c)
       for (const Range K : blocks(A.cols(), by.depth)) {
@@ -131,11 +140,13 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
   const Range all = of_C.cols;
   const Pieces columns({all}, by.cols);
   for (const Range I : Pieces({of_C.rows}, by.rows)) {
+    const Tile of_rows = live.of_B ? Tile() : live.index_of_rows(machine, I);
     const LiveFactors of(live, A, B, I, all);
     for (const Range K : blocks(A.cols(), by.depth)) {
       if (live.of(I, all, K).none()) {
         continue;
       }
+      const Tile of_depth = live.of_B ? live.index_of_depth(machine, K) : Tile();
       const Tile a = holds_B ? read(machine, of.a, I, K)              // A_IK (r, s)
                              : read_transposed(machine, of.a, I, K);  // A_IK^T (s, r)
       for (const Range J : columns) {
@@ -232,6 +243,19 @@ Moved moved(const ProductShape& of, const StationaryBlocks& by, Stays what, cons
   return {pairs, left, right, again * cols, met * cols};
 }
 
+// The groups that ask what they meet, and how often: the rows, of blocks of C each time, or of
+// blocks of A; or blocks of the depth, of B.
+struct Asking {
+  Units::Sum groups;
+  Index passes;
+};
+Asking asking(const ProductShape& of, const StationaryBlocks& by, Stays what, const Mask& live) {
+  const auto [rows, cols, depth] = of;
+  const Units units = what == Stays::B ? Units::of_columns(live, depth, rows, by.depth)
+                                       : Units::of_rows(live, rows, depth, by.rows);
+  return {units.sum(), what == Stays::A ? 1 : ceil_div(cols, by.cols)};
+}
+
 }  // namespace
 
 PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
@@ -255,7 +279,9 @@ PhaseCost stationary_cost(std::string path, const ProductShape& of, const Statio
     const Words p = std::min(Words(by.piece), std::max(r, s));
     cost.peak = r * s + c * std::min(r, s) + c * p;
   }
-  return cost;
+  const Asking index = asking(of, by, what, live);
+  cost.peak += index.groups.index_live;
+  return with_index(std::move(cost), index.groups, index.passes);
 }
 
 // What the code calls I and J are the columns and rows of C where it is mirrored: `outer` and
@@ -263,6 +289,7 @@ PhaseCost stationary_cost(std::string path, const ProductShape& of, const Statio
 void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                      const StationaryBlocks& by, Stays what, const Mask& live) {
   const Moved words = moved(of, by, what, live);
+  const Asking index = asking(of, by, what, live);
   const auto of_live = [&](const NestTile& tile, Words all) {
     return live.full() ? tile : tile.of_words(all);
   };
@@ -292,6 +319,7 @@ void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductS
     const NestTile c = result(outer, inner), a = first(P, K), b = second(K, inner);
     nest.loop(outer, [&] {
       nest.loop(inner, [&] {
+        index_nest(nest, index.groups, index.passes);
         nest.loop(K, {c}, [&] {
           nest.read({b});
           nest.loop(P, {b}, [&] { nest.step(sum(result(P, inner), a, b), {a}); });
@@ -309,7 +337,13 @@ void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductS
   const NestTile c = of_live(sums, words.written);
   const NestTile sums_before = of_live(sums.but_once(K), words.sums);
   nest.loop(outer, [&] {
+    if (!mirror) {
+      index_nest(nest, index.groups, index.passes);
+    }
     nest.loop(K, [&] {
+      if (mirror) {
+        index_nest(nest, index.groups, index.passes);
+      }
       nest.read({a});
       nest.loop(inner, {a}, [&] {
         if (holds_B) {
@@ -340,6 +374,17 @@ Stays stays(const ProductShape& of, const StationaryBlocks& by) {
              : Stays::B;
 }
 
+StationaryCost all_live_cost(StationaryCost of_all, const Mask& live) {
+  if (live.full()) {
+    return nullptr;
+  }
+  return [of_all = std::move(of_all), live](const StationaryBlocks& by) {
+    PhaseCost cost = of_all(by);
+    cost.peak += live.index().live();
+    return cost;
+  };
+}
+
 void plan_product(std::string_view name, const ProductShape& of, Index M, Objective objective,
                   Blocks& blocks, const Mask& live) {
   const auto cost = [&of](const Mask& mask) {
@@ -348,8 +393,7 @@ void plan_product(std::string_view name, const ProductShape& of, Index M, Object
     };
   };
   const Mask all;
-  fit_stationary(of, M, objective, cost(live), live.full() ? nullptr : StationaryCost(cost(all)))
-      .put(name, blocks);
+  fit_stationary(of, M, objective, cost(live), all_live_cost(cost(all), live)).put(name, blocks);
 }
 
 PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,

@@ -16,7 +16,8 @@
 // pairs of its rows and of the depth. Then rows depth is the number of these; depth ceil(rows / r)
 // is the sum over blocks of rows of what they meet of the depth, and of B no more comes with them;
 // rows ceil(depth / s) is the sum over blocks of the depth of the rows that meet them, and of C no
-// more. A mask that is full() is none.
+// more. A mask that is full() is none. One that is data says what the rows of a block of C or A
+// meet, or a block of the depth where B stays, once in each pass.
 
 #include <functional>
 #include <string>
@@ -62,6 +63,8 @@ inline constexpr Index kWidestSlice = 64;
 // registers busy, where M has room for that. Under a mask words take longer to count, and fewer
 // sizes are tried: `all_live` is the cost without it, which has the same peak.
 using StationaryCost = std::function<PhaseCost(const StationaryBlocks&)>;
+// That of a mask, from the cost of all pairs; null where the mask is none.
+StationaryCost all_live_cost(StationaryCost of_all, const Mask& live);
 StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
                                 const StationaryCost& cost,
                                 const StationaryCost& all_live = nullptr);

@@ -477,12 +477,18 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
           "{} {}: rows are clustered by the keys that they meet, and all meet all: give a {}",
           request.said("--blocks"), name, request.said("--mask")));
     }
+    const bool stay = name == kGlobal && fitting.rows_stay;
+    if (stay && problem.mask.full()) {
+      throw RequestError(
+          fmt::format("{} {}: the rows that meet most keys stay, and all meet all: give a {}",
+                      request.said("--blocks"), name, request.said("--mask")));
+    }
     if (const auto limit = fitting.optional_limit;
         name == fitting.optional_block && limit != nullptr && size > problem.shape.*limit) {
       throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
                                      request.said("--blocks"), name, size, problem.shape.*limit));
     }
-    if ((clusters || name == fitting.optional_block) && !blocks.contains(name)) {
+    if ((clusters || stay || name == fitting.optional_block) && !blocks.contains(name)) {
       blocks.add(name, size);
     }
     if (!blocks.contains(name)) {

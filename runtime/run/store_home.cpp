@@ -295,7 +295,7 @@ File StoreHome::brought_before(const std::string& operand) {
 }
 
 // What a resumed run finds must not share a granule with what it writes. Where some rows are dead,
-// blocks of live rows begin anywhere; where they are clustered, their rows lie apart.
+// blocks of live rows begin anywhere; where they are in another order, their rows lie apart.
 StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Plan& plan) const {
   using Apart = StoreFile::Use::Apart;
   if (!resumption_.asked()) {
@@ -305,7 +305,7 @@ StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Plan& pla
   const Index live =
       size_of(operand.rows == &Shape::m ? problem.live_keys() : problem.live_queries());
   const bool all = operand.rows == &Shape::d || live == operand.rows_of(problem.shape);
-  const bool in_order = operand.rows != &Shape::n || !is_clustered(plan.blocks);
+  const bool in_order = operand.rows != &Shape::n || is_in_order(plan.blocks);
   return all && in_order ? Apart::windows : Apart::rows;
 }
 

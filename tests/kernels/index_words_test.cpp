@@ -4,6 +4,8 @@
 // a pass over the keys of a group reads them once. Words of values do not depend on how a mask is
 // kept.
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/masked.hpp"
+#include "kernels/parts/stationary.hpp"
 #include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 #include "tests/support/print.hpp"
@@ -199,8 +202,8 @@ const std::map<std::string, std::vector<Passes>>& passes() {
   return all;
 }
 
-// Plans of a kernel under random masks, with the live queries of these. Rows that are clustered are
-// other groups, and are passed over.
+// Plans of a kernel under random masks, with the live queries of these. Rows that are clustered, or
+// stay, are other groups, and are passed over.
 template <class Check>
 void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
   for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
@@ -211,7 +214,7 @@ void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
     }
     kernel.mask = tabled.mask;
     const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
-    if (!plan.blocks.contains(kClustered)) {
+    if (is_in_order(plan.blocks)) {
       check(shape, tabled, members(tabled.mask.live_queries()), plan);
     }
   }
@@ -275,6 +278,153 @@ TEST(IndexWords, OfResidentKernels) {
                           Words(walked(tabled, queries, size) + first));
               });
   }
+}
+
+// What groups of queries, or of keys, read under the mask of a plan, by their phases.
+class PassesOfTiles {
+ public:
+  PassesOfTiles(const TabledMask& tabled, const Plan& plan)
+      : tabled_(tabled),
+        columns_(tabled.transposed()),
+        queries_(members(tabled.mask.live_queries())),
+        keys_(members(tabled.mask.live_keys())),
+        blocks_(plan.blocks) {}
+  [[nodiscard]] Index n() const { return std::ssize(queries_); }
+  [[nodiscard]] Index m() const { return std::ssize(keys_); }
+  [[nodiscard]] Index block(const std::string& name) const { return blocks_[name]; }
+  void add(const std::string& phase, Index size, Index times = 1, bool of_keys = false) {
+    const Index words = of_keys ? walked(columns_, keys_, size) : walked(tabled_, queries_, size);
+    expected_[phase] += Words(words) * times;
+  }
+  void add_rows(const std::string& phase) { add(phase, block(phase + ".rows")); }
+  void add_generated(const std::string& phase, Index cols) {
+    add(phase, block(phase + ".rows"), ceil_div(cols, block(phase + ".cols")));
+  }
+  // A product of scores, or of their transpose: a block of the result asks each time, a block of
+  // scores once; and where the other factor stays its rows ask.
+  void add_product(const std::string& phase, const ProductShape& of, bool of_keys) {
+    const auto by = StationaryBlocks::get(phase, blocks_);
+    const Stays what = stays(of, by);
+    const bool other = what == Stays::B;
+    add(phase, other ? by.depth : by.rows, what == Stays::A ? 1 : ceil_div(of.cols, by.cols),
+        of_keys != other);
+  }
+  [[nodiscard]] const std::map<std::string, Words>& expected() const { return expected_; }
+
+ private:
+  const TabledMask& tabled_;
+  TabledMask columns_;
+  std::vector<Index> queries_, keys_;
+  const Blocks& blocks_;
+  std::map<std::string, Words> expected_;
+};
+
+// Kernels that go by tiles of scores: each loop over the tiles of some rows is a pass.
+TEST(IndexWords, OfTilesOfScores) {
+  using Add = std::function<void(PassesOfTiles&, const Shape&)>;
+  const Add small_softmax = [](PassesOfTiles& to, const Shape&) {
+    to.add("s", to.block("B"));
+    to.add("f", to.block("B"));
+  };
+  const std::map<std::string, Add> kernels = {
+      {"forward/naive", [](PassesOfTiles& to, const Shape&) { to.add("f", to.n()); }},
+      {"backward/naive",
+       [](PassesOfTiles& to, const Shape&) {
+         to.add("f", to.n());
+         to.add("q", to.n());
+       }},
+      {"forward/small",
+       [&](PassesOfTiles& to, const Shape& of) {
+         small_softmax(to, of);
+         to.add("O", to.block("B"), ceil_div(of.d, to.block("B")));
+       }},
+      {"backward/small",
+       [](PassesOfTiles& to, const Shape& of) {
+         const Index B = to.block("B");
+         for (const char* phase : {"phase1/A", "phase1/f", "phase2/q", "phase3/v", "phase3/p"}) {
+           to.add(phase, B);
+         }
+         to.add("phase4/T", B, ceil_div(of.d, B), true);
+       }},
+      {"forward/tiles",
+       [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("s");
+         to.add_generated("O", of.d);
+       }},
+      {"attention/tiles",
+       [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("s");
+         to.add_generated("O", of.d);
+       }},
+      {"backward/tiles",
+       [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("f");
+         to.add_rows("p");
+         to.add_product("W", {to.n(), of.d, to.m()}, false);
+       }},
+      {"backward/tiles-shared",
+       [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("p");
+         to.add_product("W", {to.n(), of.d, to.m()}, false);
+       }},
+      {"backward/tiles-sqp",
+       [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("s");
+         to.add_rows("q");
+         to.add_rows("p");
+         to.add_product("W", {to.n(), of.d, to.m()}, false);
+       }},
+      {"backward/tiles-sq",
+       [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("s");
+         to.add_rows("q");
+         to.add_generated("W", of.d);
+       }},
+      {"gradients/tiles", [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("f");
+         to.add_rows("p");
+         to.add_product("dV", {to.m(), of.d, to.n()}, true);
+         to.add_product("dQ", {to.n(), of.d, to.m()}, false);
+         to.add_product("dK", {to.m(), of.d, to.n()}, true);
+       }}};
+  RandomMasks random(26);
+  for (const auto& [name, add] : kernels) {
+    TestedKernel kernel = tested_kernel(name);
+    const Add& add_all = add;
+    for_plans(kernel, random,
+              [&](const Shape& shape, const TabledMask& tabled, const std::vector<Index>&,
+                  const Plan& plan) {
+                SCOPED_TRACE(to_string(plan));
+                PassesOfTiles passes(tabled, plan);
+                add_all(passes, shape);
+                for (const PhaseCost& phase : plan.phases) {
+                  const auto found = passes.expected().find(phase.path);
+                  EXPECT_EQ(phase.index_reads,
+                            found == passes.expected().end() ? Words(0) : found->second)
+                      << phase.path;
+                }
+              });
+  }
+}
+
+// Groups of queries and groups of keys of one size are two groupings, even of a pattern that is its
+// own transpose.
+TEST(IndexWords, PrepareKnowsQueriesFromKeys) {
+  BlockPattern pairs{4, 4, 1, 1, {0, 2, 4, 6, 8}, {0, 1, 0, 1, 2, 3, 2, 3}};
+  TestedKernel kernel = tested_kernel("gradients/tiles");
+  kernel.mask = Mask::pattern(pairs);
+  const Plan plan = kernel.plan({4, 4, 2}, 4096);
+  Words groups;
+  for (const bool of_keys : {false, true}) {
+    for (const PhaseCost& phase : plan.phases) {
+      const auto found = std::ranges::find(phase.groupings, of_keys, &Grouping::of_keys);
+      if (found != phase.groupings.end()) {
+        groups += 1;
+        break;
+      }
+    }
+  }
+  EXPECT_EQ(groups, Words(2));
 }
 
 // Blocks of one query and one key are a pattern: the same words but for indices. So are those of a

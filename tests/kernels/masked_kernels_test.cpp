@@ -332,10 +332,10 @@ TEST(MaskedKernels, BringTheLiveRowsAndKeysOfATile) {
     Blocks by{{"s.rows", r}, {"s.cols", c}, {"s.depth", width - 1}, {"s.piece", 2},
               {"O.rows", r}, {"O.cols", s}, {"O.depth", c},         {"O.piece", 3}};
     const PhaseCost scores = phase("attention/tiles", by, 0);
-    EXPECT_EQ(scores.reads, Words(tiles * width + 2 * (passes - rows)));
+    EXPECT_EQ(scores.reads, Words(tiles * width + 2 * (passes - rows)) + scores.index_reads);
     EXPECT_EQ(scores.writes, Words(pairs + 2 * passes - rows));
     const PhaseCost O = phase("attention/tiles", by, 1);
-    EXPECT_EQ(O.reads, Words((pairs + rows) * ceil_div(width, s) + met * width));
+    EXPECT_EQ(O.reads, Words((pairs + rows) * ceil_div(width, s) + met * width) + O.index_reads);
     EXPECT_EQ(O.writes, Words(rows * width));
     const PhaseCost core = phase("attention/columns", {{"Br", r}, {"Bc", c}}, 2);
     EXPECT_EQ(core.reads, Words(passes * width + (passes - rows) * (width + 2)) + core.index_reads);
