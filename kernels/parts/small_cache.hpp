@@ -4,7 +4,6 @@
 // a live pair are left out of all phases; others are whole, with words for their dead pairs, too. A
 // mask that is data says which tiles these are in each pass over the tiles of a strip.
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -20,9 +19,10 @@ namespace redblue {
 class Machine;
 class Workspace;
 
-// Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5.
-inline Blocks small_cache_blocks(const Problem& problem, const Memory& memory, Objective) {
-  return {{"B", square_side(std::max<Index>(memory.M - problem.mask.index().live(), 1), 4)}};
+// Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5. Where words of
+// indices do not fit beside them, blocks for less memory are taken.
+inline Blocks small_cache_blocks(const Problem&, const Memory& memory, Objective) {
+  return {{"B", square_side(memory.M, 4)}};
 }
 
 // The first block of a strip finds no sum to rescale.
