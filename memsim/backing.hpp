@@ -96,7 +96,7 @@ class RamBacking : public BorrowedBacking {
   struct Freed {
     void operator()(float* words) const;
   };
-  using Memory = std::unique_ptr<float, Freed>;
+  using Memory = std::unique_ptr<float[], Freed>;
   static Memory memory(Index rows, Index columns, Unwritten unwritten);
   RamBacking(Memory words, Index columns)
       : BorrowedBacking(words.get(), columns), words_(std::move(words)) {}

@@ -503,7 +503,9 @@ Blocks fastest(const Problem& problem, Index M) {
   constexpr Index kBusyRows = kStrip;
   constexpr Index kMostRows = 6 * kPanel;
   constexpr Index kGroups = 4;
-  constexpr Index kGroupsOfMask = 10;  // two workers share any ten, and those of a triangle
+  // Two workers share ten alike, and the last three with the first seven where, under a causal
+  // mask, each group has more pairs than the one before.
+  constexpr Index kGroupsOfMask = 10;
   constexpr Index kKeys = 96;
   const Index n = problem.shape.n, m = problem.shape.m;
   const auto fits = [&](Index r, Index k) {

@@ -163,7 +163,7 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
                     of);
 }
 
-// The words depend on the keys alone. For time, an even number of blocks, as in `fastest`.
+// The words depend on the keys alone.
 KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums sums) {
   constexpr Index kBusyRows = 48;
   const Shape& shape = problem.shape;

@@ -137,10 +137,10 @@ void put_left(std::span<SlowMatrix> left, const std::vector<float>& words) {
 
 // One worker. It is constructed on its thread, so that its memory is near its core.
 struct Worker {
-  explicit Worker(Index M) : machine(M), clock(machine) {}
+  Worker(Index M, Unwritten unwritten) : machine(M), clock(machine), workspace(unwritten) {}
   Machine machine;
   PhaseClock clock;
-  RamWorkspace workspace{Unwritten::any};
+  RamWorkspace workspace;
 };
 
 }  // namespace
@@ -209,7 +209,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   const auto on_worker = [&](Index worker, const std::function<void(Worker&)>& code) {
     std::unique_ptr<Worker>& own = workers[static_cast<std::size_t>(worker)];
     if (own == nullptr) {
-      own = std::make_unique<Worker>(plan.M);
+      own = std::make_unique<Worker>(plan.M, team.unwritten);
     }
     const auto work = [&] { code(*own); };
     if (hook) {
@@ -223,7 +223,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const Split& split = *kernel.schedule.split;
-    RamWorkspace workspace(Unwritten::any);
+    RamWorkspace workspace(team.unwritten);
     std::optional<SlowMatrix> partials;
     if (split.reduce != nullptr) {
       partials =

@@ -22,6 +22,7 @@ namespace redblue {
 struct Team {
   Index workers = 1;  // Requires: 1 to kMostWorkers
   Index heads = 1;    // problems of the plan: of heads that share keys, one for each head of keys
+  Unwritten unwritten = Unwritten::any;  // words of intermediates
 };
 
 // The formulas of one worker, and of all workers together: sums of words and flops, and the largest

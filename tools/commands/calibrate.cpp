@@ -218,7 +218,7 @@ struct TimedPlan {
 // apart, there is one between them: a curve of two points would miss where it bends.
 std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& name,
                                        const Shape& shape,
-                                       const std::vector<CalibratedCache>& caches) {
+                                       const std::vector<CalibratedCache>& caches, Index granule) {
   const Kernel& kernel = *name.kernel;
   const Problem problem(shape, name.sharing);
   const Index least = kernel.least_M(problem);
@@ -226,18 +226,22 @@ std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& na
   const auto add = [&](Index M) {
     plans.push_back({&timed, kernel.plan(problem, M, Objective::time)});
   };
-  const auto words_of = [](const TimedPlan& of) { return words_per_flop(of.plan, 1); };
+  const auto words_of = [&](std::size_t which) {
+    return words_per_flop(plans[which].plan, granule);
+  };
+  std::optional<std::size_t> before;  // the plan of the cache before
   for (const CalibratedCache& cache : caches) {
     const auto M = static_cast<Index>(kRateShare * static_cast<double>(cache.bytes) / 4);
     if (M < least) {
       continue;
     }
+    const std::size_t last = plans.size();
     add(M);
-    if (const std::size_t all = plans.size();
-        all > 1 && words_of(plans[all - 2]) > kFarApart * words_of(plans[all - 1])) {
-      const double before = static_cast<double>(plans[all - 2].plan.M);
-      add(static_cast<Index>(std::sqrt(before * static_cast<double>(M))));
+    if (before && words_of(*before) > kFarApart * words_of(last)) {
+      add(static_cast<Index>(
+          std::sqrt(static_cast<double>(plans[*before].plan.M) * static_cast<double>(M))));
     }
+    before = last;
   }
   if (plans.empty()) {
     add(2 * least);
@@ -262,7 +266,7 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
     std::vector<TimedPlan> plans;
     for (const KernelName& name : kernel_names()) {
       timed_problems.push_back(std::make_unique<TimedProblem>(name, shape));
-      std::ranges::move(plans_for_rates(*timed_problems.back(), name, shape, caches),
+      std::ranges::move(plans_for_rates(*timed_problems.back(), name, shape, caches, all.granule),
                         std::back_inserter(plans));
     }
     begin(status, fmt::format("timing all {} with d = {}, {} rounds",

@@ -220,7 +220,7 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
       SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
       fewer_blocks_than_workers |= units_of(plan) < workers;
       more_blocks_than_workers |= units_of(plan) > workers && workers > 1;
-      const Team team{.workers = workers, .heads = 1};
+      const Team team{.workers = workers, .heads = 1, .unwritten = Unwritten::nan};
       const HeldOperands store(kernel_, problem);
       const RunCounts counted = run_on_team(kernel_, plan, team, {store.io()}, Topology()).counts;
 
@@ -265,7 +265,7 @@ TEST(Workers, ShareTheKeysOfOneQuery) {
   EXPECT_GE(groups, 32);
   const Words keys = plan.problem.key_words() * 65536;
   for (const Index workers : {Index{1}, Index{2}, Index{7}, Index{32}}) {
-    const Team team{.workers = workers, .heads = 1};
+    const Team team{.workers = workers, .heads = 1, .unwritten = Unwritten::nan};
     for (Index worker = 0; worker < workers; ++worker) {
       const PhaseCost all = total(cost_of_worker(kernel, plan, team, worker));
       const auto share = static_cast<double>(all.reads.value()) / static_cast<double>(keys.value());
@@ -297,7 +297,7 @@ TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
     const Buffers alone = run_kernel(kernel, plan, problem).returned;
     for (const Index workers : {Index{1}, Index{2}, Index{3}, Index{7}}) {
       SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
-      const Team team{.workers = workers, .heads = 1};
+      const Team team{.workers = workers, .heads = 1, .unwritten = Unwritten::nan};
       const HeldOperands store(kernel, problem);
       const RunCounts counted = run_on_team(kernel, plan, team, {store.io()}, Topology()).counts;
       const std::vector<PhaseCost> formula = cost_of_team(kernel, plan, team);
@@ -331,7 +331,7 @@ TEST(Workers, ShareWhatIsWantedOfALayer) {
         const Buffers alone = run_kernel(kernel, plan, problem).returned;
         for (const Index workers : {Index{2}, Index{3}, Index{7}}) {
           SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
-          const Team team{.workers = workers, .heads = 1};
+          const Team team{.workers = workers, .heads = 1, .unwritten = Unwritten::nan};
           const HeldOperands store(kernel, problem);
           const RunCounts counted =
               run_on_team(kernel, plan, team, {store.io()}, Topology()).counts;
@@ -412,7 +412,7 @@ TEST(Workers, DealRowBlocksByTheirPairs) {
   TestedKernel kernel = tested_kernel("attention/rows");
   kernel.mask = Mask::causal(4096, 4096);
   const Plan plan = kernel.plan({4096, 4096, 8}, 1000);
-  const Team team{.workers = 2, .heads = 1};
+  const Team team{.workers = 2, .heads = 1, .unwritten = Unwritten::nan};
   const auto flops = [&](Index worker) {
     return static_cast<double>(total(cost_of_worker(kernel, plan, team, worker)).flops.value());
   };
@@ -444,7 +444,7 @@ TEST_P(Teams, CostsAddUp) {
     EXPECT_EQ(as_counted(cost_of_worker(kernel_, plan, alone, 0)), as_counted(plan.phases));
     EXPECT_EQ(partials_of(kernel_, plan, alone), Words(0));
     for (const Index workers : {Index{2}, Index{7}, Index{100}}) {
-      const Team team{.workers = workers, .heads = 1};
+      const Team team{.workers = workers, .heads = 1, .unwritten = Unwritten::nan};
       const Index d = plan.problem.shape.d;
       EXPECT_EQ(partials_of(kernel_, plan, team),
                 kernel_.split()->reduce == nullptr ? Words(0) : Words(units_of(plan)) * d * d);
@@ -530,7 +530,7 @@ TEST_P(Teams, TakeHeadsWhole) {
         make_problem(kernel_, plan.problem.shape, 11 + static_cast<std::uint64_t>(head)));
   }
   for (const Index workers : {Index{1}, Index{2}, Index{7}}) {
-    const Team team{.workers = workers, .heads = kHeads};
+    const Team team{.workers = workers, .heads = kHeads, .unwritten = Unwritten::nan};
     std::deque<HeldOperands> stores;
     std::vector<Operands> heads;
     for (const TestProblem& problem : problems) {
