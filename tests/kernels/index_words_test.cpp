@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -101,15 +103,7 @@ TEST(IndexWords, OfStackedHeads) {
     if (problem.mask.full()) {
       continue;
     }
-    TabledMask all{
-        one.mask, PairTable(n * heads, m, [&](Index i, Index j) { return one.table.at(i % n, j); }),
-        one.kept};
-    for (auto& [file, list] : all.kept.lists) {
-      const std::vector<Index> of_head = list.of_queries;
-      for (Index head = 1; head < heads; ++head) {
-        list.of_queries.insert(list.of_queries.end(), of_head.begin(), of_head.end());
-      }
-    }
+    const TabledMask all = one.stacked(heads);
     const Problem stacked = problem.with_stacked(heads);
     expect_walked(stacked.mask, all, members({{0, n * heads}}), random);
     expect_walked(stacked.mask.transposed(), all.transposed(), members({{0, m}}), random);
@@ -118,6 +112,31 @@ TEST(IndexWords, OfStackedHeads) {
       expect_walked(stacked.mask.compact(), all, members(stacked.live_queries()), random);
     }
   }
+}
+
+// A group reads what it touches once, wherever its queries were before; also where some of them are
+// dead, and left out.
+TEST(IndexWords, OfQueriesInAnotherOrder) {
+  RandomMasks random(27);
+  int data = 0;
+  for (int k = 0; k < 1000 && !testing::Test::HasFailure(); ++k) {
+    const TabledMask one = random.expression(random.any(1, 24), random.any(1, 12));
+    if (one.mask.called("some").full()) {
+      continue;
+    }
+    const TabledMask all = one.stacked(random.any(1, 4));
+    const Index n = all.mask.queries();
+    const auto made = all.mask.clustered(random.any(0, n), random.any(0, n));
+    std::vector<Index> queries = members(made->order);
+    expect_walked(made->mask, all, queries, random);
+    if (!all_meet(all)) {
+      const std::vector<Index> live = members(all.mask.live_queries());
+      std::erase_if(queries, [&](Index i) { return !std::ranges::binary_search(live, i); });
+      expect_walked(made->mask.compact(), all, queries, random);
+    }
+    data += one.kept.lists.empty() ? 0 : 1;
+  }
+  EXPECT_GT(data, 200);
 }
 
 TEST(IndexWords, OfFormulasAreNone) {
