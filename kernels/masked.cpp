@@ -459,7 +459,8 @@ std::optional<Regrouping> regrouping(const Plan& plan) {
   Regrouping sum;
   for (const PhaseCost& phase : plan.phases) {
     for (const Grouping& grouping : phase.groupings) {
-      if (std::ranges::find(all, grouping) == all.end()) {
+      const auto same = [&](const Grouping& known) { return known.same_groups(grouping); };
+      if (std::ranges::none_of(all, same)) {
         all.push_back(grouping);
         sum.reads += plan.problem.one_head().pairs() + plan.problem.queries() + 1;
         sum.writes += grouping.words;

@@ -43,9 +43,12 @@ Index prefetch_of(const Blocks& blocks);
 struct Grouping {
   bool of_keys = false;
   Index size = 1;
-  Words words = {};  // that all of them read
+  bool stays = false;  // one group, of the queries that stay
+  Words words = {};    // that all of them read
 
-  friend bool operator==(const Grouping&, const Grouping&) = default;
+  [[nodiscard]] bool same_groups(const Grouping& other) const {
+    return of_keys == other.of_keys && size == other.size && stays == other.stays;
+  }
 };
 
 // The closed form of one phase: words read and written, the most words live while it lasts,

@@ -35,7 +35,12 @@ Units::Sum Units::sum(Range which) const {
 
 Units::Sum Units::staying() const {
   const Index all = mask_.full() ? rows_ : mask_.queries();
-  return all == rows_ ? Sum() : sum_of({rows_, all}, all - rows_);
+  if (all == rows_) {
+    return {};
+  }
+  Sum sum = sum_of({rows_, all}, all - rows_);
+  sum.grouping.stays = true;
+  return sum;
 }
 
 Units::Sum Units::sum_of(Range rows, Index size) const {

@@ -170,7 +170,8 @@ PhaseCost resident_cost(const ResidentPlan& by) {
   const Words keys = by.problem.key_words() * by.first_resident();
   const Words weights = by.problem.inputs == Inputs::weighted ? Words(2) * d * d : Words(0);
   const Words passing = by.problem.mask.full() ? Words(0) : by.block_words();
-  const Units::Sum first = by.units().sum({0, 1});
+  Units::Sum first = by.units().sum({0, 1});
+  first.regrouped = false;  // for `core`, which reads it again
   return with_index({.path = "resident",
                      .reads = weights + keys,
                      .writes = 0,

@@ -249,19 +249,16 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
                 SCOPED_TRACE(to_string(plan));
                 std::map<std::string, Words> expected;
                 Words written;
-                std::vector<Grouping> groupings;
+                std::set<std::pair<bool, Index>> groupings;
                 for (const auto& [phase, block, of_keys, times] : entry.second) {
                   const Index size = plan.blocks[block];
                   const Index words =
                       of_keys ? walked(tabled.transposed(), members(tabled.mask.live_keys()), size)
                               : walked(tabled, queries, size);
                   expected[phase] += Words(words) * times;
-                  const Grouping grouping{of_keys,
-                                          std::min(size, of_keys ? size_of(tabled.mask.live_keys())
-                                                                 : std::ssize(queries)),
-                                          words};
-                  if (std::ranges::find(groupings, grouping) == groupings.end()) {
-                    groupings.push_back(grouping);
+                  const Index rows =
+                      of_keys ? size_of(tabled.mask.live_keys()) : std::ssize(queries);
+                  if (groupings.emplace(of_keys, std::min(size, rows)).second) {
                     written += words;
                   }
                 }
@@ -280,21 +277,27 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
   }
 }
 
-// Each kernel that takes masks is above; of those with resident keys the first group's pass is
-// twice, as its keys are read before.
+// Of kernels with resident keys the first group's pass is twice, as its keys are read before: in
+// the same groups, so that a pattern is regrouped once.
 TEST(IndexWords, OfResidentKernels) {
   RandomMasks random(24);
   for (const char* name :
        {"forward/rows-resident", "attention/rows-resident", "backward/rows-resident"}) {
     TestedKernel kernel = tested_kernel(name);
     for_plans(kernel, random,
-              [&](const Shape&, const TabledMask& tabled, const std::vector<Index>& queries,
+              [&](const Shape& shape, const TabledMask& tabled, const std::vector<Index>& queries,
                   const Plan& plan) {
                 SCOPED_TRACE(to_string(plan));
                 const Index size = std::min(plan.blocks["Br"], std::ssize(queries));
                 const Index first = tabled.index_words({queries.begin(), queries.begin() + size});
-                EXPECT_EQ(total(plan.phases).index_reads,
-                          Words(walked(tabled, queries, size) + first));
+                const Index all = walked(tabled, queries, size);
+                EXPECT_EQ(total(plan.phases).index_reads, Words(all + first));
+                const std::optional<Regrouping> prepare = regrouping(plan);
+                ASSERT_EQ(prepare.has_value(), tabled.kept.pattern);
+                if (prepare) {
+                  EXPECT_EQ(prepare->writes, Words(all));
+                  EXPECT_EQ(prepare->reads, plan.problem.pairs() + shape.n + 1);
+                }
               });
   }
 }
@@ -427,23 +430,21 @@ TEST(IndexWords, OfTilesOfScores) {
 }
 
 // Groups of queries and groups of keys of one size are two groupings, even of a pattern that is its
-// own transpose.
+// own transpose: of 8 pairs of 4 queries and 4 keys, a group of all reads its size, and for each
+// key its number and the bits of its queries.
 TEST(IndexWords, PrepareKnowsQueriesFromKeys) {
   BlockPattern pairs{4, 4, 1, 1, {0, 2, 4, 6, 8}, {0, 1, 0, 1, 2, 3, 2, 3}};
   TestedKernel kernel = tested_kernel("gradients/tiles");
   kernel.mask = Mask::pattern(pairs);
   const Plan plan = kernel.plan({4, 4, 2}, 4096);
-  Words groups;
-  for (const bool of_keys : {false, true}) {
-    for (const PhaseCost& phase : plan.phases) {
-      const auto found = std::ranges::find(phase.groupings, of_keys, &Grouping::of_keys);
-      if (found != phase.groupings.end()) {
-        groups += 1;
-        break;
-      }
-    }
-  }
-  EXPECT_EQ(groups, Words(2));
+  const std::optional<Regrouping> prepare = regrouping(plan);
+  ASSERT_TRUE(prepare);
+  EXPECT_EQ(prepare->reads, Words(2 * (8 + 4 + 1))) << to_string(plan);
+  EXPECT_EQ(prepare->writes, Words(2 * (1 + 4 * 2))) << to_string(plan);
+  const Mask formula = Mask::causal(4, 4);
+  EXPECT_TRUE((formula & kernel.mask.transposed()).index().of_keys());
+  EXPECT_TRUE((kernel.mask.transposed() & formula).index().of_keys());
+  EXPECT_FALSE((kernel.mask & formula).index().of_keys());
 }
 
 // Blocks of one query and one key are a pattern: the same words but for indices. So are those of a
