@@ -222,10 +222,11 @@ const std::map<std::string, std::vector<Passes>>& passes() {
 }
 
 // Plans of a kernel under random masks, with the live queries of these. Rows that are clustered, or
-// stay, are other groups, and are passed over.
+// stay, are other groups, and are passed over. Some are left, and some of these read indices.
 template <class Check>
 void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
-  for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
+  int plans = 0, data = 0;
+  for (int k = 0; k < 80 && !testing::Test::HasFailure(); ++k) {
     const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
     const TabledMask tabled = random.expression(shape.n, shape.m);
     if (all_meet(tabled)) {
@@ -235,8 +236,12 @@ void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
     const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
     if (is_in_order(plan.blocks)) {
       check(shape, tabled, members(tabled.mask.live_queries()), plan);
+      ++plans;
+      data += total(plan.phases).index_reads > Words(0) ? 1 : 0;
     }
   }
+  EXPECT_GT(plans, 20) << kernel.name;
+  EXPECT_GT(data, 10) << kernel.name;
 }
 
 TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
