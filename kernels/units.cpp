@@ -75,8 +75,12 @@ Units::Tiles Units::live_tiles(Index block) const {
   return {tiles.queries, tiles.keys, tiles.words, tiles.most};
 }
 
+Tile read_index(Machine& machine, const Mask& mask, Range rows) {
+  return machine.read_indices(mask.index_words(rows).value(), mask.index().live());
+}
+
 Tile Units::read_index(Machine& machine, Range rows) const {
-  return machine.read_indices(mask_.index_words(rows).value(), mask_.index().live());
+  return redblue::read_index(machine, mask_, rows);
 }
 
 Words Units::met_from(Index first, Range which) const {

@@ -67,6 +67,9 @@ class Resident {
   void each_key_block(Index unit, const Visit& visit_unit, const First& first) {
     const auto visit = [&](const KeyTiles& keys) {
       visit_unit(keys);
+      if (unmet_.empty()) {
+        return;
+      }
       for (const Range J : common(Ranges{keys.J}, unmet_)) {
         first(KeyTiles{J, keys.a2, keys.a3, keys.rows_of(J)});
       }
