@@ -180,9 +180,9 @@ class Mask {
   // Requires: last <= queries().
   struct Clustered;
   [[nodiscard]] std::shared_ptr<const Clustered> clustered(Index size, Index last = 0) const;
-  // How many queries meet far more keys than all others: no other query meets more than half as
-  // many, nor is there a larger step between the keys of two queries. 0 where there are none.
-  [[nodiscard]] Index global_queries() const;
+  // How many queries meet far more keys than all others: those before the largest step of the
+  // numbers of keys down to a half or less, but for steps within a run. 0 where there is none.
+  [[nodiscard]] Index staying_queries() const;
   // Whether its queries meet keys in more ways than a few formulas say; and whether the order is
   // found in less than a second.
   [[nodiscard]] bool irregular() const;

@@ -258,7 +258,7 @@ bool Mask::clusters_soon() const {
 }
 
 // Runs are taken whole: a step within one is not looked for.
-Index Mask::global_queries() const {
+Index Mask::staying_queries() const {
   struct Size {
     Index least, most, queries;
   };

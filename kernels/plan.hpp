@@ -23,6 +23,10 @@ class Blocks {
   // Throws (both): std::out_of_range naming the block that there is not.
   [[nodiscard]] Index operator[](std::string_view name) const;
   void set(std::string_view name, Index size);
+  // There need be none of that name.
+  void drop(std::string_view name) {
+    std::erase_if(sizes_, [&](const auto& block) { return block.first == name; });
+  }
   // A further block. Requires: of a new name.
   void add(std::string name, Index size) { sizes_.emplace_back(std::move(name), size); }
 

@@ -20,7 +20,7 @@ Units Units::of_columns(const Mask& mask, Index columns, Index others, Index ste
 }
 
 Units Units::of_queries(const Problem& problem, Index step) {
-  return of_rows(problem.mask, problem.passing().size(), problem.shape.m, step);
+  return of_rows(problem.mask, problem.passing_queries().size(), problem.shape.m, step);
 }
 
 Units Units::of_keys(const Problem& problem, Index step) {

@@ -130,7 +130,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Tile gradient = machine.initialize("g", d, d);
   const Range kept{0, staying(plan.problem, plan.blocks)};
   const Units units = by.units();
-  const Range R = plan.problem.staying();
+  const Range R = plan.problem.staying_queries();
   std::optional<RowBlock> of_R;
   Tile index;  // which keys these meet
   if (R.size() > 0) {

@@ -96,7 +96,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const ResidentPlan by(plan.problem, plan.blocks);
   Resident resident(machine, by, io);
   const Units units = by.units();
-  const Range R = plan.problem.staying();
+  const Range R = plan.problem.staying_queries();
   std::optional<RowBlock> of_R;
   Tile index;  // which keys these meet
   if (R.size() > 0) {

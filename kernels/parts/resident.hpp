@@ -31,8 +31,8 @@ struct ResidentPlan : RowPlan {
   ResidentPlan(const Problem& of, const Blocks& blocks)
       : RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d),
         resident(std::min(blocks["resident"], of.shape.m)) {
-    if (of.global > 0) {
-      last = without(of.keys(of.staying()), of.keys(of.passing()));
+    if (of.staying > 0) {
+      last = without(of.keys(of.staying_queries()), of.keys(of.passing_queries()));
     }
   }
 
