@@ -121,6 +121,8 @@ class Mask {
 
   // The live keys of some queries together.
   [[nodiscard]] Ranges keys(Range queries) const;
+  // Those of them that no other queries meet, remembered.
+  [[nodiscard]] Ranges keys_alone(Range queries) const;
   // The live pairs of some queries and some keys.
   [[nodiscard]] Words pairs(Range queries, Range keys) const;
   // From the first to the last key among `keys` that some of the queries meet; empty where none do.
@@ -226,6 +228,7 @@ class Mask {
     mutable Known<Met> met;
     mutable Known<Tiles> tiles;
     mutable Known<Parts> shared, first;
+    mutable Known<Ranges> alone;
     mutable Known<std::shared_ptr<const Data>> among;  // by keys
     // By the size of a group, and those that come last.
     mutable std::map<std::pair<Index, Index>, std::shared_ptr<const Clustered>> clustered;

@@ -32,7 +32,7 @@ struct ResidentPlan : RowPlan {
       : RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d),
         resident(std::min(blocks["resident"], of.shape.m)) {
     if (of.staying > 0) {
-      last = without(of.keys(of.staying_queries()), of.keys(of.passing_queries()));
+      last = of.mask.keys_alone(of.staying_queries());
     }
   }
 
