@@ -197,7 +197,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& bl
   check_problem(*this, problem, memory.M);
   for (const auto& [block, size] : blocks) {
     require(size > 0, "a block is at least 1");
-    require(block != kGlobal || fitting.rows_stay, "a kernel in which rows stay");
+    require(block != kStaying || fitting.rows_stay, "a kernel in which rows stay");
   }
   check_prefetch(*this, problem, prefetch_of(blocks));
   const Problem asked = with_inputs(problem);

@@ -173,7 +173,7 @@ struct Fitting {
   std::string_view optional_block = {};
   // And the extent that it must not pass; null: what is more is cut off.
   Index Shape::*optional_limit = nullptr;
-  // Under a mask some queries may stay through all blocks of the others (Problem::global).
+  // Under a mask some queries may stay through all blocks of the others (Problem::staying).
   bool rows_stay = false;
 };
 

@@ -121,6 +121,8 @@ class Mask {
 
   // The live keys of some queries together.
   [[nodiscard]] Ranges keys(Range queries) const;
+  // Those of them that no other queries meet, remembered.
+  [[nodiscard]] Ranges keys_alone(Range queries) const;
   // The live pairs of some queries and some keys.
   [[nodiscard]] Words pairs(Range queries, Range keys) const;
   // From the first to the last key among `keys` that some of the queries meet; empty where none do.
@@ -180,9 +182,9 @@ class Mask {
   // Requires: last <= queries().
   struct Clustered;
   [[nodiscard]] std::shared_ptr<const Clustered> clustered(Index size, Index last = 0) const;
-  // How many queries meet far more keys than all others: no other query meets more than half as
-  // many, nor is there a larger step between the keys of two queries. 0 where there are none.
-  [[nodiscard]] Index global_queries() const;
+  // How many queries meet far more keys than all others: those before the largest step of the
+  // numbers of keys down to a half or less, but for steps within a run. 0 where there is none.
+  [[nodiscard]] Index staying_queries() const;
   // Whether its queries meet keys in more ways than a few formulas say; and whether the order is
   // found in less than a second.
   [[nodiscard]] bool irregular() const;
@@ -226,6 +228,7 @@ class Mask {
     mutable Known<Met> met;
     mutable Known<Tiles> tiles;
     mutable Known<Parts> shared, first;
+    mutable Known<Ranges> alone;
     mutable Known<std::shared_ptr<const Data>> among;  // by keys
     // By the size of a group, and those that come last.
     mutable std::map<std::pair<Index, Index>, std::shared_ptr<const Clustered>> clustered;

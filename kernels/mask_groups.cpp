@@ -129,6 +129,14 @@ Mask Mask::among(Range keys) const {
   return part;
 }
 
+Ranges Mask::keys_alone(Range queries) const {
+  return known_of(data_->alone, {queries.begin, queries.end, 0}, [&] {
+    const Ranges before = keys({0, queries.begin});
+    const Ranges after = keys({queries.end, this->queries()});
+    return without(without(keys(queries), before), after);
+  });
+}
+
 Mask::Met Mask::met_by_groups(Range queries, Index size) const {
   return known_of(data_->met, {queries.begin, queries.end, size},
                   [&] { return summed_met(queries, size); });

@@ -43,7 +43,7 @@ MaskIndex MaskIndex::layout(const BlockPattern& blocks) {
             .keys = {.extent = blocks.cols}};
   const auto cut = [](Side& side, Index step) {
     for (const Range rows : redblue::blocks(side.extent, step)) {
-      side.pieces.push_back({rows, kPointers});
+      side.pieces.push_back({rows, kPointers, std::ssize(side.pieces)});
     }
   };
   cut(list.queries, blocks.block_rows);
@@ -66,7 +66,7 @@ MaskIndex MaskIndex::documents(const std::vector<Index>& queries, const std::vec
   const auto cut = [](Side& side, const std::vector<Index>& offsets) {
     for (std::size_t k = 0; k + 1 < offsets.size(); ++k) {
       if (offsets[k] < offsets[k + 1]) {
-        side.pieces.push_back({{offsets[k], offsets[k + 1]}, kPointers});
+        side.pieces.push_back({{offsets[k], offsets[k + 1]}, kPointers, std::ssize(side.pieces)});
       }
     }
   };
@@ -76,12 +76,12 @@ MaskIndex MaskIndex::documents(const std::vector<Index>& queries, const std::vec
 }
 
 MaskIndex MaskIndex::with(const MaskIndex& other) const {
-  if (pattern_ || other.pattern_) {
-    MaskIndex both = pattern();
-    both.of_keys_ = of_keys_;
+  const bool is_pattern = pattern_ || other.pattern_;
+  MaskIndex both = is_pattern ? pattern() : *this;
+  both.of_keys_ = of_keys_ || other.of_keys_;
+  if (is_pattern) {
     return both;
   }
-  MaskIndex both = *this;
   for (const auto& list : other.lists_) {
     const auto same = [&](const auto& known) {
       return known->file == list->file || *known->file == *list->file;
@@ -101,8 +101,17 @@ Wide MaskIndex::words(Range queries, Index size) const {
   return sum;
 }
 
-// A group that touches a piece in two heads reads it once: as groups and heads are in their order,
-// it is the last that the one head has there, and the first of the next.
+void MaskIndex::Side::link() {
+  std::vector<Index> ends;
+  for (Piece& piece : pieces) {
+    const auto number = static_cast<std::size_t>(piece.number);
+    ends.resize(std::max(ends.size(), number + 1));
+    piece.before = std::exchange(ends[number], piece.rows.end);
+  }
+}
+
+// A group that touches a piece in two heads, or in two parts, reads it once: as groups and parts
+// are in their order, it is the last that the one part has there, and the first of the next.
 Wide MaskIndex::Side::words(Range rows, Index size) const {
   const Index head = rows.begin / extent;
   auto from = pieces.begin();
@@ -117,14 +126,14 @@ Wide MaskIndex::Side::words(Range rows, Index size) const {
   }
   Wide sum = 0;
   for (auto piece = from; piece != to; ++piece) {
-    Index before = -1;  // the last group
     for (Index k = head; k < heads && k * extent < rows.end; ++k) {
       const Range met = common(part_of({k * extent, (k + 1) * extent}, piece->rows), rows);
       if (met.size() > 0) {
         const Index first = (met.begin - rows.begin) / size;
         const Index last = (met.end - 1 - rows.begin) / size;
-        sum += Wide(piece->words) * (last - first + (first == before ? 0 : 1));
-        before = last;
+        const Index before = k > 0 ? (k - 1) * extent + piece->rows.end : piece->before;
+        const bool there = before > rows.begin + first * size;
+        sum += Wide(piece->words) * (last - first + (there ? 0 : 1));
       }
     }
   }
@@ -134,11 +143,13 @@ Wide MaskIndex::Side::words(Range rows, Index size) const {
 MaskIndex::Side MaskIndex::Side::compact(const Ranges& live) const {
   const NumbersWithin numbers(live);
   Side left{.extent = numbers.size() / heads, .heads = heads};
-  for (const auto& [rows, words] : pieces) {
-    if (const Range met{numbers.below(rows.begin), numbers.below(rows.end)}; met.size() > 0) {
-      left.pieces.push_back({met, words});
+  for (const Piece& piece : pieces) {
+    const Range met{numbers.below(piece.rows.begin), numbers.below(piece.rows.end)};
+    if (met.size() > 0) {
+      left.pieces.push_back({met, piece.words, piece.number});
     }
   }
+  left.link();
   return left;
 }
 
@@ -159,13 +170,14 @@ MaskIndex::Side MaskIndex::Side::reordered(const std::vector<Range>& rows) const
       if (found && before == &*piece) {
         made.pieces.back().rows.end = at + count;
       } else if (found) {
-        made.pieces.push_back({{at, at + count}, piece->words});
+        made.pieces.push_back({{at, at + count}, piece->words, piece->number});
       }
       before = found ? &*piece : nullptr;
       at += count;
       row += count;
     }
   }
+  made.link();
   return made;
 }
 

@@ -62,7 +62,7 @@ class MaskIndex {
   // For the masks that are made of another one.
   [[nodiscard]] MaskIndex transposed() const;
   [[nodiscard]] MaskIndex compact(const Ranges& live_queries, const Ranges& live_keys) const;
-  // Of queries in another order: what is touched again is read again.
+  // Of queries in another order: what another group touches again is read again.
   [[nodiscard]] MaskIndex reordered(const std::vector<Range>& queries) const;
   // Of so many heads of queries, one below the other, which share what is kept.
   [[nodiscard]] MaskIndex stacked(Index heads) const;
@@ -73,12 +73,16 @@ class MaskIndex {
   struct Piece {
     Range rows;
     Index words;
+    Index number;      // as first kept: in another order a piece may come in parts
+    Index before = 0;  // the end of the rows of its part before this
   };
   struct Side {
     Index extent = 0;  // of one head
     std::vector<Piece> pieces = {};
     Index heads = 1;
 
+    // Sets where the part of each piece before is.
+    void link();
     [[nodiscard]] Wide words(Range rows, Index size) const;
     [[nodiscard]] Side compact(const Ranges& live) const;
     [[nodiscard]] Side reordered(const std::vector<Range>& rows) const;

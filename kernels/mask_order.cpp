@@ -258,7 +258,7 @@ bool Mask::clusters_soon() const {
 }
 
 // Runs are taken whole: a step within one is not looked for.
-Index Mask::global_queries() const {
+Index Mask::staying_queries() const {
   struct Size {
     Index least, most, queries;
   };
@@ -290,16 +290,22 @@ Ranges Mask::meeting_most(Index count) const {
   if (count == 0) {
     return {};
   }
-  std::vector<std::pair<Index, Index>> all;  // fewest first: keys, from 0 down, and the query
+  struct Meets {
+    Index keys, query;
+  };
+  std::vector<Meets> all;
   for (const MaskRun& run : runs()) {
     for (Index i = run.queries.begin; i < run.queries.end; ++i) {
-      all.emplace_back(-keys_of(run, i), i);
+      all.push_back({keys_of(run, i), i});
     }
   }
-  std::ranges::nth_element(all, all.begin() + count - 1);
+  const auto more_keys_then_first = [](const Meets& a, const Meets& b) {
+    return a.keys != b.keys ? a.keys > b.keys : a.query < b.query;
+  };
+  std::ranges::nth_element(all, all.begin() + count - 1, more_keys_then_first);
   std::vector<Index> queries;
   for (Index k = 0; k < count; ++k) {
-    queries.push_back(all[static_cast<std::size_t>(k)].second);
+    queries.push_back(all[static_cast<std::size_t>(k)].query);
   }
   std::ranges::sort(queries);
   Ranges ranges;

@@ -35,8 +35,9 @@ Ranges dead_rows(const Signature& operand, const Problem& problem) {
 
 // The live queries that stay: never all of them.
 Index staying(const Problem& live, const Blocks& blocks) {
-  return blocks.contains(kGlobal) && !live.mask.full() ? std::min(blocks[kGlobal], live.shape.n - 1)
-                                                       : 0;
+  return blocks.contains(kStaying) && !live.mask.full()
+             ? std::min(blocks[kStaying], live.shape.n - 1)
+             : 0;
 }
 
 // The live queries in the order that the blocks ask for; null where they are in their own.
@@ -51,12 +52,12 @@ std::shared_ptr<const Mask::Clustered> clustered(const Problem& live, const Bloc
 Problem kernel_problem(const Problem& problem, const Blocks& blocks) {
   require(!(blocks.contains(kClustered) && problem.mask.full()),
           "rows are clustered under a mask alone");
-  require(!(blocks.contains(kGlobal) && problem.mask.full()), "rows stay under a mask alone");
+  require(!(blocks.contains(kStaying) && problem.mask.full()), "rows stay under a mask alone");
   Problem live = problem.live_part();
   if (const auto order = clustered(live, blocks)) {
     live.mask = order->mask.called(live.mask.spec());
   }
-  live.global = staying(live, blocks);
+  live.staying = staying(live, blocks);
   return live;
 }
 
@@ -336,8 +337,9 @@ Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memor
     return in_order;
   }
   const bool clusters = live.mask.irregular() || live.stacked > 1;
-  const Index global = of.fitting.rows_stay ? live.mask.global_queries() : 0;
-  if ((!clusters && global == 0) || total(of.formula.cost(live, in_order)).peak > Words(memory.M)) {
+  const Index staying = of.fitting.rows_stay ? live.mask.staying_queries() : 0;
+  if ((!clusters && staying == 0) ||
+      total(of.formula.cost(live, in_order)).peak > Words(memory.M)) {
     return in_order;
   }
   Blocks best;
@@ -379,8 +381,8 @@ Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memor
     }
   };
   consider_clustered(in_order, {});
-  if (global > 0) {
-    const Blocks stay{{std::string(kGlobal), global}};
+  if (staying > 0) {
+    const Blocks stay{{std::string(kStaying), staying}};
     consider_clustered(fitted_to(stay), stay);
   }
   return best;
@@ -459,7 +461,8 @@ std::optional<Regrouping> regrouping(const Plan& plan) {
   Regrouping sum;
   for (const PhaseCost& phase : plan.phases) {
     for (const Grouping& grouping : phase.groupings) {
-      if (std::ranges::find(all, grouping) == all.end()) {
+      const auto same = [&](const Grouping& known) { return known.same_groups(grouping); };
+      if (std::ranges::none_of(all, same)) {
         all.push_back(grouping);
         sum.reads += plan.problem.one_head().pairs() + plan.problem.queries() + 1;
         sum.writes += grouping.words;

@@ -24,10 +24,10 @@ inline bool is_clustered(const Blocks& blocks) {
   return blocks.contains(kClustered) && blocks[kClustered] > 1;
 }
 // And the queries that stay. In a plan without it none do.
-inline constexpr std::string_view kGlobal = "global";
+inline constexpr std::string_view kStaying = "staying";
 // Whether all queries are in their own order.
 inline bool is_in_order(const Blocks& blocks) {
-  return !is_clustered(blocks) && !blocks.contains(kGlobal);
+  return !is_clustered(blocks) && !blocks.contains(kStaying);
 }
 // Whether the blocks are of a kernel whose rows may be clustered: the queries that it works on
 // together decide which keys pass.

@@ -23,6 +23,10 @@ class Blocks {
   // Throws (both): std::out_of_range naming the block that there is not.
   [[nodiscard]] Index operator[](std::string_view name) const;
   void set(std::string_view name, Index size);
+  // There need be none of that name.
+  void drop(std::string_view name) {
+    std::erase_if(sizes_, [&](const auto& block) { return block.first == name; });
+  }
   // A further block. Requires: of a new name.
   void add(std::string name, Index size) { sizes_.emplace_back(std::move(name), size); }
 
@@ -43,9 +47,12 @@ Index prefetch_of(const Blocks& blocks);
 struct Grouping {
   bool of_keys = false;
   Index size = 1;
-  Words words = {};  // that all of them read
+  bool stays = false;  // one group, of the queries that stay
+  Words words = {};    // that all of them read
 
-  friend bool operator==(const Grouping&, const Grouping&) = default;
+  [[nodiscard]] bool same_groups(const Grouping& other) const {
+    return of_keys == other.of_keys && size == other.size && stays == other.stays;
+  }
 };
 
 // The closed form of one phase: words read and written, the most words live while it lasts,

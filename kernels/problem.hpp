@@ -91,15 +91,15 @@ struct Problem {
   Index stacked = 1;
   // In what a kernel works on: so many queries, the last ones, stay through all blocks of the
   // others.
-  Index global = 0;
+  Index staying = 0;
   // What is not wanted is neither computed nor written.
   Wanted wanted = {};
 
   // The queries of one head.
   [[nodiscard]] Index queries() const { return shape.n / stacked; }
   // Those that are cut into blocks, and those that stay.
-  [[nodiscard]] Range passing() const { return {0, shape.n - global}; }
-  [[nodiscard]] Range staying() const { return {shape.n - global, shape.n}; }
+  [[nodiscard]] Range passing_queries() const { return {0, shape.n - staying}; }
+  [[nodiscard]] Range staying_queries() const { return {shape.n - staying, shape.n}; }
   // The problem of so many such heads of queries. Requires: a problem of one head. Throws:
   // CountOverflow.
   [[nodiscard]] Problem with_stacked(Index heads) const;

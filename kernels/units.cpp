@@ -20,7 +20,7 @@ Units Units::of_columns(const Mask& mask, Index columns, Index others, Index ste
 }
 
 Units Units::of_queries(const Problem& problem, Index step) {
-  return of_rows(problem.mask, problem.passing().size(), problem.shape.m, step);
+  return of_rows(problem.mask, problem.passing_queries().size(), problem.shape.m, step);
 }
 
 Units Units::of_keys(const Problem& problem, Index step) {
@@ -35,7 +35,12 @@ Units::Sum Units::sum(Range which) const {
 
 Units::Sum Units::staying() const {
   const Index all = mask_.full() ? rows_ : mask_.queries();
-  return all == rows_ ? Sum() : sum_of({rows_, all}, all - rows_);
+  if (all == rows_) {
+    return {};
+  }
+  Sum sum = sum_of({rows_, all}, all - rows_);
+  sum.grouping.stays = true;
+  return sum;
 }
 
 Units::Sum Units::sum_of(Range rows, Index size) const {
@@ -70,8 +75,12 @@ Units::Tiles Units::live_tiles(Index block) const {
   return {tiles.queries, tiles.keys, tiles.words, tiles.most};
 }
 
+Tile read_index(Machine& machine, const Mask& mask, Range rows) {
+  return machine.read_indices(mask.index_words(rows).value(), mask.index().live());
+}
+
 Tile Units::read_index(Machine& machine, Range rows) const {
-  return machine.read_indices(mask_.index_words(rows).value(), mask_.index().live());
+  return redblue::read_index(machine, mask_, rows);
 }
 
 Words Units::met_from(Index first, Range which) const {

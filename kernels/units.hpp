@@ -85,6 +85,9 @@ class Units : public BlockRanges {
   Index rows_, others_, step_;
 };
 
+// The same without units.
+Tile read_index(Machine& machine, const Mask& mask, Range rows);
+
 // Of rows and others of which some pairs live, as those of queries and keys; all, where the mask is
 // full(): their number, and the sum over blocks of rows of what each meets.
 Words all_pairs(const Mask& mask, Index rows, Index others);

@@ -130,7 +130,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Tile gradient = machine.initialize("g", d, d);
   const Range kept{0, staying(plan.problem, plan.blocks)};
   const Units units = by.units();
-  const Range R = plan.problem.staying();
+  const Range R = plan.problem.staying_queries();
   std::optional<RowBlock> of_R;
   Tile index;  // which keys these meet
   if (R.size() > 0) {
@@ -176,9 +176,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words dd = Words(d) * d;
   const Index k = staying(problem, blocks);
   // A1, S and G beside the sums.
-  const auto block = [&](Words r) {
-    return r == Words(0) ? r : r * (k + 2 * d) + GradientSums::words(by, r);
-  };
+  const auto block = [&](Words r) { return r * (k + 2 * d) + GradientSums::words(by, r); };
   const Words stays = by.resident_words() + dd;
   const Words beside = stays + block(of_R.largest) + of_R.index_live;
   const auto peak = [&](Index words_of_row) {

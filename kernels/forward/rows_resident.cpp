@@ -96,7 +96,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const ResidentPlan by(plan.problem, plan.blocks);
   Resident resident(machine, by, io);
   const Units units = by.units();
-  const Range R = plan.problem.staying();
+  const Range R = plan.problem.staying_queries();
   std::optional<RowBlock> of_R;
   Tile index;  // which keys these meet
   if (R.size() > 0) {
@@ -140,20 +140,20 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Units::Sum of_R = by.units().staying();
   const Words nd = Words(n) * d;
   // S beside the sums.
-  const auto block = [&](Words r) { return r == Words(0) ? r : r * d + ValueSums::words(by, r); };
+  const auto block = [&](Words r) { return r * d + ValueSums::words(by, r); };
   const Words resident = by.resident_words();
   const Words beside = resident + block(of_R.largest) + of_R.index_live;
-  const auto peak = [&](const auto& of_rows) {
-    return std::max(beside + of_rows(of.largest), resident + of_rows(of_R.largest));
+  const auto peak = [&](Index words_of_row) {
+    return std::max(beside + Words(of.largest) * words_of_row,
+                    resident + Words(of_R.largest) * words_of_row);
   };
-  const auto out = [&](Words r) { return r * dv + std::max(2 * r, weighted ? r * d : Words(0)); };
   return {
       resident_cost(by),
       // A1 and S; or Q.
       {.path = std::string(input_names(problem).rows),
        .reads = nd,
        .writes = 0,
-       .peak = peak([&](Words r) { return (weighted ? 2 : 1) * r * d; }),
+       .peak = peak((weighted ? 2 : 1) * d),
        .flops = weighted ? 2 * nd * d : 0},
       // A2_J and A3_J of the keys that pass, or come at last.
       with_index(with_index({.path = "core",
@@ -169,7 +169,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "O",
        .reads = 0,
        .writes = Words(n) * dv + n,
-       .peak = peak(out),
+       .peak = peak(dv + std::max<Index>(2, weighted ? d : 0)),
        .flops = weighted ? 2 * nd * d : 0},
   };
 }

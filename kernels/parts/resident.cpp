@@ -49,8 +49,8 @@ Words ResidentPlan::last_block_words() const {
 
 Resident::Resident(Machine& machine, const ResidentPlan& by, const Operands& io)
     : machine_(machine), by_(by), io_(io), units_(by.units()) {
-  if (by.problem.global > 0) {
-    unmet_ = by.problem.keys(by.problem.staying());
+  if (by.problem.staying > 0) {
+    unmet_ = by.problem.keys(by.problem.staying_queries());
   }
   const Phase phase(machine, "resident");
   const Ranges first = units_.met(0);
@@ -170,7 +170,8 @@ PhaseCost resident_cost(const ResidentPlan& by) {
   const Words keys = by.problem.key_words() * by.first_resident();
   const Words weights = by.problem.inputs == Inputs::weighted ? Words(2) * d * d : Words(0);
   const Words passing = by.problem.mask.full() ? Words(0) : by.block_words();
-  const Units::Sum first = by.units().sum({0, 1});
+  Units::Sum first = by.units().sum({0, 1});
+  first.regrouped = false;  // for `core`, which reads it again
   return with_index({.path = "resident",
                      .reads = weights + keys,
                      .writes = 0,
@@ -206,8 +207,8 @@ std::string text_of(std::string text, const NestLoop& I) {
 void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
                          const RowsNest& rows) {
   const Problem& problem = by.problem;
-  const NestLoop I("I", "queries", problem.passing().size(), by.rows);
-  const NestLoop R("R", "queries that stay", problem.global, std::max<Index>(problem.global, 1));
+  const NestLoop I("I", "queries", problem.passing_queries().size(), by.rows);
+  const NestLoop R("R", "queries that stay", problem.staying, std::max<Index>(problem.staying, 1));
   const NestLoop resident("J", "resident keys", by.resident, by.keys);
   const NestLoop passing =
       problem.mask.full() ? NestLoop("J", "keys that pass", problem.shape.m - by.resident, by.keys)
@@ -215,7 +216,7 @@ void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWri
                                   by.units().sum().longest, by.keys);
   const auto meet = [&](const NestWriter::Tiles& reads) {
     nest.step(rows.meet, reads);
-    if (problem.global > 0) {
+    if (problem.staying > 0) {
       nest.step(text_of(rows.meet, R) + ", of keys that are new to them");
     }
   };
@@ -230,7 +231,7 @@ void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWri
       rows.end(nest, I);
     });
   };
-  if (problem.global == 0) {
+  if (problem.staying == 0) {
     return all_blocks(stays);
   }
   nest.loop(R, stays, [&] {
@@ -250,7 +251,7 @@ void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWri
 Blocks most_resident(const Problem& problem, Index M, Objective objective,
                      const CostOfBlocks& cost_of) {
   constexpr Index kBusyRows = 3 * kPanel;
-  const Index n = problem.passing().size();
+  const Index n = problem.passing_queries().size();
   const Index m = problem.shape.m;
   const auto blocks_of = [](Index r, Index c, Index k) {
     return Blocks{{"Br", r}, {"Bc", c}, {"resident", k}};

@@ -31,8 +31,8 @@ struct ResidentPlan : RowPlan {
   ResidentPlan(const Problem& of, const Blocks& blocks)
       : RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d),
         resident(std::min(blocks["resident"], of.shape.m)) {
-    if (of.global > 0) {
-      last = without(of.keys(of.staying()), of.keys(of.passing()));
+    if (of.staying > 0) {
+      last = of.mask.keys_alone(of.staying_queries());
     }
   }
 
@@ -67,6 +67,9 @@ class Resident {
   void each_key_block(Index unit, const Visit& visit_unit, const First& first) {
     const auto visit = [&](const KeyTiles& keys) {
       visit_unit(keys);
+      if (unmet_.empty()) {
+        return;
+      }
       for (const Range J : common(Ranges{keys.J}, unmet_)) {
         first(KeyTiles{J, keys.a2, keys.a3, keys.rows_of(J)});
       }

@@ -115,7 +115,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     const LivePairs of_rows(problem, I, {0, B.rows()});
     ScoreEpilogue::OfRows of = epilogue.enter(machine, of_rows, &staying);
-    Tile index = Units::of_queries(problem, by.rows).read_index(machine, I);
+    Tile index = read_index(machine, problem.mask, I);
     const Pieces keys(problem.keys(I), by.cols);
     for (Index which = 0; which < keys.size(); ++which) {
       const Range J = keys[which];

@@ -46,11 +46,10 @@ struct Live {
 
   // What these rows meet of the depth, or some of the depth of the rows.
   [[nodiscard]] Tile index_of_rows(Machine& machine, Range rows) const {
-    return Units::of_rows(pairs.mask, pairs.shape.n, pairs.shape.m, 1).read_index(machine, rows);
+    return read_index(machine, pairs.mask, rows);
   }
   [[nodiscard]] Tile index_of_depth(Machine& machine, Range depth) const {
-    return Units::of_columns(pairs.mask, pairs.shape.m, pairs.shape.n, 1)
-        .read_index(machine, depth);
+    return pairs.mask.full() ? Tile() : read_index(machine, pairs.mask.transposed(), depth);
   }
   // Of the block of A and B that makes the rows and columns of C from some of the depth.
   [[nodiscard]] LivePairs of(Range rows, Range cols, Range depth) const {

@@ -63,7 +63,7 @@ inline constexpr Index kWidestSlice = 64;
 // registers busy, where M has room for that. Under a mask words take longer to count, and fewer
 // sizes are tried: `all_live` is the cost without it, which has the same peak.
 using StationaryCost = std::function<PhaseCost(const StationaryBlocks&)>;
-// That of a mask, from the cost of all pairs; null where the mask is none.
+// The words of all pairs, from their cost, with the mask's peak; null where the mask is none.
 StationaryCost all_live_cost(StationaryCost of_all, const Mask& live);
 StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
                                 const StationaryCost& cost,

@@ -450,6 +450,22 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
 
 namespace {
 
+// Not all queries that meet a key may stay.
+void check_staying(const Request& request, const Problem& problem, Index queries) {
+  const Problem live = problem.live_part();
+  if (live.mask.full()) {
+    throw RequestError(
+        fmt::format("{} {}: the rows that meet most keys stay, and all meet all: give {} {}",
+                    request.said("--blocks"), kStaying, problem.mask.full() ? "a" : "another",
+                    request.said("--mask")));
+  }
+  if (queries >= live.shape.n) {
+    throw RequestError(fmt::format("{} {}={}: of these {} rows at most {} may stay",
+                                   request.said("--blocks"), kStaying, queries, live.shape.n,
+                                   live.shape.n - 1));
+  }
+}
+
 Plan plan_of(const Request& request, const Kernel& kernel, const Problem& problem) {
   if (request.prefetch > 1 && !kernel.streams_keys()) {
     throw RequestError(
@@ -477,11 +493,13 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
           "{} {}: rows are clustered by the keys that they meet, and all meet all: give a {}",
           request.said("--blocks"), name, request.said("--mask")));
     }
-    const bool stay = name == kGlobal && fitting.rows_stay;
-    if (stay && problem.mask.full()) {
-      throw RequestError(
-          fmt::format("{} {}: the rows that meet most keys stay, and all meet all: give a {}",
-                      request.said("--blocks"), name, request.said("--mask")));
+    const bool stay = name == kStaying && fitting.rows_stay;
+    if (stay) {
+      check_staying(request, problem, size);
+      if (size == 0) {
+        blocks.drop(name);
+        continue;
+      }
     }
     if (const auto limit = fitting.optional_limit;
         name == fitting.optional_block && limit != nullptr && size > problem.shape.*limit) {

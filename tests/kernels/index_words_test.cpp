@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -101,15 +103,7 @@ TEST(IndexWords, OfStackedHeads) {
     if (problem.mask.full()) {
       continue;
     }
-    TabledMask all{
-        one.mask, PairTable(n * heads, m, [&](Index i, Index j) { return one.table.at(i % n, j); }),
-        one.kept};
-    for (auto& [file, list] : all.kept.lists) {
-      const std::vector<Index> of_head = list.of_queries;
-      for (Index head = 1; head < heads; ++head) {
-        list.of_queries.insert(list.of_queries.end(), of_head.begin(), of_head.end());
-      }
-    }
+    const TabledMask all = one.stacked(heads);
     const Problem stacked = problem.with_stacked(heads);
     expect_walked(stacked.mask, all, members({{0, n * heads}}), random);
     expect_walked(stacked.mask.transposed(), all.transposed(), members({{0, m}}), random);
@@ -118,6 +112,31 @@ TEST(IndexWords, OfStackedHeads) {
       expect_walked(stacked.mask.compact(), all, members(stacked.live_queries()), random);
     }
   }
+}
+
+// A group reads what it touches once, wherever its queries were before; also where some of them are
+// dead, and left out.
+TEST(IndexWords, OfQueriesInAnotherOrder) {
+  RandomMasks random(27);
+  int data = 0;
+  for (int k = 0; k < 1000 && !testing::Test::HasFailure(); ++k) {
+    const TabledMask one = random.expression(random.any(1, 24), random.any(1, 12));
+    if (one.mask.called("some").full()) {
+      continue;
+    }
+    const TabledMask all = one.stacked(random.any(1, 4));
+    const Index n = all.mask.queries();
+    const auto made = all.mask.clustered(random.any(0, n), random.any(0, n));
+    std::vector<Index> queries = members(made->order);
+    expect_walked(made->mask, all, queries, random);
+    if (!all_meet(all)) {
+      const std::vector<Index> live = members(all.mask.live_queries());
+      std::erase_if(queries, [&](Index i) { return !std::ranges::binary_search(live, i); });
+      expect_walked(made->mask.compact(), all, queries, random);
+    }
+    data += one.kept.lists.empty() ? 0 : 1;
+  }
+  EXPECT_GT(data, 200);
 }
 
 TEST(IndexWords, OfFormulasAreNone) {
@@ -203,10 +222,11 @@ const std::map<std::string, std::vector<Passes>>& passes() {
 }
 
 // Plans of a kernel under random masks, with the live queries of these. Rows that are clustered, or
-// stay, are other groups, and are passed over.
+// stay, are other groups, and are passed over. Some are left, and some of these read indices.
 template <class Check>
 void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
-  for (int k = 0; k < 40 && !testing::Test::HasFailure(); ++k) {
+  int plans = 0, data = 0;
+  for (int k = 0; k < 80 && !testing::Test::HasFailure(); ++k) {
     const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
     const TabledMask tabled = random.expression(shape.n, shape.m);
     if (all_meet(tabled)) {
@@ -216,8 +236,12 @@ void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
     const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
     if (is_in_order(plan.blocks)) {
       check(shape, tabled, members(tabled.mask.live_queries()), plan);
+      ++plans;
+      data += total(plan.phases).index_reads > Words(0) ? 1 : 0;
     }
   }
+  EXPECT_GT(plans, 20) << kernel.name;
+  EXPECT_GT(data, 10) << kernel.name;
 }
 
 TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
@@ -230,19 +254,16 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
                 SCOPED_TRACE(to_string(plan));
                 std::map<std::string, Words> expected;
                 Words written;
-                std::vector<Grouping> groupings;
+                std::set<std::pair<bool, Index>> groupings;
                 for (const auto& [phase, block, of_keys, times] : entry.second) {
                   const Index size = plan.blocks[block];
                   const Index words =
                       of_keys ? walked(tabled.transposed(), members(tabled.mask.live_keys()), size)
                               : walked(tabled, queries, size);
                   expected[phase] += Words(words) * times;
-                  const Grouping grouping{of_keys,
-                                          std::min(size, of_keys ? size_of(tabled.mask.live_keys())
-                                                                 : std::ssize(queries)),
-                                          words};
-                  if (std::ranges::find(groupings, grouping) == groupings.end()) {
-                    groupings.push_back(grouping);
+                  const Index rows =
+                      of_keys ? size_of(tabled.mask.live_keys()) : std::ssize(queries);
+                  if (groupings.emplace(of_keys, std::min(size, rows)).second) {
                     written += words;
                   }
                 }
@@ -261,21 +282,27 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
   }
 }
 
-// Each kernel that takes masks is above; of those with resident keys the first group's pass is
-// twice, as its keys are read before.
+// Of kernels with resident keys the first group's pass is twice, as its keys are read before: in
+// the same groups, so that a pattern is regrouped once.
 TEST(IndexWords, OfResidentKernels) {
   RandomMasks random(24);
   for (const char* name :
        {"forward/rows-resident", "attention/rows-resident", "backward/rows-resident"}) {
     TestedKernel kernel = tested_kernel(name);
     for_plans(kernel, random,
-              [&](const Shape&, const TabledMask& tabled, const std::vector<Index>& queries,
+              [&](const Shape& shape, const TabledMask& tabled, const std::vector<Index>& queries,
                   const Plan& plan) {
                 SCOPED_TRACE(to_string(plan));
                 const Index size = std::min(plan.blocks["Br"], std::ssize(queries));
                 const Index first = tabled.index_words({queries.begin(), queries.begin() + size});
-                EXPECT_EQ(total(plan.phases).index_reads,
-                          Words(walked(tabled, queries, size) + first));
+                const Index all = walked(tabled, queries, size);
+                EXPECT_EQ(total(plan.phases).index_reads, Words(all + first));
+                const std::optional<Regrouping> prepare = regrouping(plan);
+                ASSERT_EQ(prepare.has_value(), tabled.kept.pattern);
+                if (prepare) {
+                  EXPECT_EQ(prepare->writes, Words(all));
+                  EXPECT_EQ(prepare->reads, plan.problem.pairs() + shape.n + 1);
+                }
               });
   }
 }
@@ -408,23 +435,21 @@ TEST(IndexWords, OfTilesOfScores) {
 }
 
 // Groups of queries and groups of keys of one size are two groupings, even of a pattern that is its
-// own transpose.
+// own transpose: of 8 pairs of 4 queries and 4 keys, a group of all reads its size, and for each
+// key its number and the bits of its queries.
 TEST(IndexWords, PrepareKnowsQueriesFromKeys) {
   BlockPattern pairs{4, 4, 1, 1, {0, 2, 4, 6, 8}, {0, 1, 0, 1, 2, 3, 2, 3}};
   TestedKernel kernel = tested_kernel("gradients/tiles");
   kernel.mask = Mask::pattern(pairs);
   const Plan plan = kernel.plan({4, 4, 2}, 4096);
-  Words groups;
-  for (const bool of_keys : {false, true}) {
-    for (const PhaseCost& phase : plan.phases) {
-      const auto found = std::ranges::find(phase.groupings, of_keys, &Grouping::of_keys);
-      if (found != phase.groupings.end()) {
-        groups += 1;
-        break;
-      }
-    }
-  }
-  EXPECT_EQ(groups, Words(2));
+  const std::optional<Regrouping> prepare = regrouping(plan);
+  ASSERT_TRUE(prepare);
+  EXPECT_EQ(prepare->reads, Words(2 * (8 + 4 + 1))) << to_string(plan);
+  EXPECT_EQ(prepare->writes, Words(2 * (1 + 4 * 2))) << to_string(plan);
+  const Mask formula = Mask::causal(4, 4);
+  EXPECT_TRUE((formula & kernel.mask.transposed()).index().of_keys());
+  EXPECT_TRUE((kernel.mask.transposed() & formula).index().of_keys());
+  EXPECT_FALSE((kernel.mask & formula).index().of_keys());
 }
 
 // Blocks of one query and one key are a pattern: the same words but for indices. So are those of a

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "kernels/mask.hpp"
+#include "kernels/problem.hpp"
 
 namespace redblue {
 
@@ -112,6 +112,23 @@ struct TabledMask {
     for (auto& [file, list] : result.kept.lists) {
       std::swap(list.of_queries, list.of_keys);
       std::swap(list.row_words, list.column_words);
+    }
+    return result;
+  }
+  // Of so many heads of queries, one below the other, which share what is kept. Requires: some pair
+  // is dead.
+  [[nodiscard]] TabledMask stacked(Index heads) const {
+    Problem problem(table.n, table.m, 1);
+    problem.mask = mask.called("some");
+    TabledMask result{problem.with_stacked(heads).mask,
+                      PairTable(table.n * heads, table.m,
+                                [&](Index i, Index j) { return table.at(i % table.n, j); }),
+                      kept};
+    for (auto& [file, list] : result.kept.lists) {
+      const std::vector<Index> of_head = list.of_queries;
+      for (Index head = 1; head < heads; ++head) {
+        list.of_queries.insert(list.of_queries.end(), of_head.begin(), of_head.end());
+      }
     }
     return result;
   }

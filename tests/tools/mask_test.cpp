@@ -332,20 +332,30 @@ TEST_F(MaskOfFiles, RowsStay) {
        {"attention/rows-resident", "forward/rows-resident", "backward/rows-resident"}) {
     SCOPED_TRACE(kernel);
     const Json counted = json("count " + kernel + line);
-    ASSERT_TRUE(counted["blocks"].contains("global")) << counted["blocks"];
+    ASSERT_TRUE(counted["blocks"].contains("staying")) << counted["blocks"];
     const Json found = json("run " + kernel + line + " --verify");
     EXPECT_TRUE(found["error"]["ok"]);
     EXPECT_EQ(found["blocks"], counted["blocks"]);
     EXPECT_EQ(found["total"]["io"], counted["formula"]["io"]);
-    const Json fewer = json("run " + kernel + line + " --verify --blocks global=1");
+    const Json fewer = json("run " + kernel + line + " --verify --blocks staying=1");
     EXPECT_TRUE(fewer["error"]["ok"]);
     EXPECT_GT(fewer["total"]["io"], counted["formula"]["io"]);
+    const Json none = json("count " + kernel + line + " --blocks staying=0");
+    EXPECT_FALSE(none["blocks"].contains("staying")) << none["blocks"];
+    expect_refused(process("count " + kernel + line + " --blocks staying=96"), 2,
+                   "--blocks staying=96: of these 96 rows at most 95 may stay");
   }
-  expect_refused(process("count attention/rows-resident --n 48 --d 4 --M 400 --blocks global=4"), 2,
-                 "--blocks global: the rows that meet most keys stay, and all meet all: give a "
+  expect_refused(process("count attention/rows-resident --n 48 --d 4 --M 400 --blocks staying=4"),
+                 2,
+                 "--blocks staying: the rows that meet most keys stay, and all meet all: give a "
                  "--mask");
-  expect_refused(process("count attention/rows" + line + " --blocks global=4"), 2,
-                 "--blocks global: attention/rows has Br, Bc");
+  expect_refused(
+      process("count attention/rows-resident --n 48 --d 4 --M 400 --mask prefix:9 --blocks "
+              "staying=4"),
+      2,
+      "--blocks staying: the rows that meet most keys stay, and all meet all: give another --mask");
+  expect_refused(process("count attention/rows" + line + " --blocks staying=4"), 2,
+                 "--blocks staying: attention/rows has Br, Bc");
 }
 
 TEST_F(MaskOfFiles, Refused) {

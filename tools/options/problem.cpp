@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/kernel.hpp"
+#include "kernels/masked.hpp"
 #include "runtime/report/calibration.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
@@ -82,7 +83,9 @@ void fill_blocks(const Given& given, Request& request) {
           fmt::format("{} '{}': expected NAME=SIZE or printed", given.from, given.text));
     }
     const std::string name = text.substr(0, equals);
-    const Index size = parse_size(text.substr(equals + 1), given.from + " " + name);
+    const std::string number = text.substr(equals + 1);
+    const bool none = name == kStaying && number == "0";
+    const Index size = none ? 0 : parse_size(number, given.from + " " + name);
     if (!request.blocks.emplace(name, size).second) {
       throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
     }
