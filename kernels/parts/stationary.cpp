@@ -416,9 +416,11 @@ void product_phase(Machine& machine, std::string_view name, const Blocks& blocks
 
 namespace {
 
-// The rows of some units.
+Index rows_of_unit(const StationaryBlocks& by, Index rows) {
+  return by.rows < rows ? by.rows : kPanel;
+}
 Range rows_of_units(const StationaryBlocks& by, Index rows, Range units) {
-  const Index unit = by.rows < rows ? by.rows : kPanel;
+  const Index unit = rows_of_unit(by, rows);
   return {std::min(rows, units.begin * unit), std::min(rows, units.end * unit)};
 }
 
@@ -426,7 +428,7 @@ Range rows_of_units(const StationaryBlocks& by, Index rows, Range units) {
 
 Index product_units(std::string_view name, const ProductShape& of, const Blocks& blocks) {
   const auto by = StationaryBlocks::get(name, blocks);
-  return ceil_div(of.rows, rows_of_units(by, of.rows, {0, 1}).end);
+  return ceil_div(of.rows, rows_of_unit(by, of.rows));
 }
 
 PhaseCost product_part_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,

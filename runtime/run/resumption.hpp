@@ -1,6 +1,6 @@
 #pragma once
 // The checkpoints of a run in a store. With Request::OnDisk::resume a run leaves a checkpoint after
-// each row block, and resumes from the checkpoint of an earlier run. That run must have had the
+// each step (workers.hpp), and resumes from the checkpoint of an earlier run. That run must have had the
 // same operands and plans. The bits and counts are those of an uninterrupted run.
 
 #include <cstdint>
@@ -45,12 +45,12 @@ class Resumption {
   [[nodiscard]] std::optional<RunCounts> forward_counts() const;
   void finish_forward(const RunCounts& counts);
 
-  // The first row block of the part that runs now, and the counts before it.
+  // The first unit of the part that runs now, the counts before it, and what is left for it.
   [[nodiscard]] Steps steps();
-  // The sum over the row blocks before steps().first.
+  // The sum over the units before steps().first.
   [[nodiscard]] const std::vector<float>& sum() const { return checkpoint_.sum; }
-  // Writes a checkpoint: the number of row blocks that are done, the counts so far, and the sum of
-  // a part that sums over row blocks.
+  // Writes a checkpoint: the number of units that are done, the counts so far, and the sum of a part
+  // that sums over units, or what stages leave for each other.
   void keep(Index units, const RunCounts& counts, std::vector<float> sum);
 
   // Without its checkpoint, a run that is ended begins anew.
@@ -67,7 +67,7 @@ class Resumption {
   Checkpoint checkpoint_;
   bool resumes_ = false;
   std::map<std::string, std::string> sources_;  // by the names of operands
-  std::optional<Index> resumed_at_;             // row block
+  std::optional<Index> resumed_at_;             // unit
   Index written_ = 0, bytes_ = 0;
 };
 

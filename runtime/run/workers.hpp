@@ -60,7 +60,7 @@ struct Steps {
   std::vector<float> left = {};                    // and what they left for the next stage
   // Where what stages leave is kept as results are; null: in the run's workspace.
   Workspace* as_results = nullptr;
-  // Called after each unit with the number of units that are done, the counts so far, `before`
+  // Called after each step with the number of units that are done, the counts so far, `before`
   // included, and what is left for the next stage so far.
   std::function<void(Index done, const RunCounts& counts, std::vector<float> left)> after = nullptr;
 };
