@@ -1,7 +1,7 @@
 // Kernels of a whole layer out of those of dQ, dK and dV. Q = A1 X and V = A3 Y are made in phases
 // Q and V, and go to the slow store, with K = A2 the kernel makes dQ, dA2 and dV, and of dQ and dV
-// come the gradients of what they were made of, in phases dX and dY (kernels/parts/projection.hpp).
-// Where the kernel between splits, so does the layer.
+// come the gradients of what they were made of, in phases dX and dY (kernels/parts/projection.hpp):
+// stages, of which those of the kernel between split where it does.
 
 #include <algorithm>
 #include <cctype>
@@ -59,9 +59,8 @@ Plan inner(const Plan& plan) {
 }
 
 // What the kernel between finds.
-Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients, const SlowMatrix& Q,
-               const SlowMatrix& V, SlowMatrix& dQ, SlowMatrix& dV) {
-  Operands plain({&Q, &V, &io.in("dO")}, {&dQ, &dV});
+Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients) {
+  Operands plain({&io.out("Q"), &io.out("V"), &io.in("dO")}, {&io.out("dQ"), &io.out("dV")});
   plain.give("K", io.in("A2"));
   for (const Signature& operand : made_before(gradients)) {
     plain.give(io.in(operand.name));
@@ -72,29 +71,7 @@ Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients, co
   return plain;
 }
 
-void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
-          const Kernel& gradients) {
-  const auto [n, m, d] = plan.problem.shape;
-  SlowMatrix dQ = workspace.matrix("dQ", n, d);
-  SlowMatrix dV = workspace.matrix("dV", m, d);
-  {
-    SlowMatrix Q = workspace.matrix("Q", n, d);
-    SlowMatrix V = workspace.matrix("V", m, d);
-    product_phase(machine, "Q", plan.blocks, io.in("A1"), io.in("X"), Q);
-    if (needs_V(plan.problem)) {
-      product_phase(machine, "V", plan.blocks, io.in("A3"), io.in("Y"), V);
-    }
-    gradients.schedule.code(machine, inner(plan), inner(plan, io, gradients, Q, V, dQ, dV),
-                            workspace);
-  }
-  for (const auto& [of, dC] : {std::pair(kProjections[0], &dQ), std::pair(kProjections[1], &dV)}) {
-    if (of.wanted(plan.problem)) {
-      make_gradients(machine, of, plan, io, *dC);
-    }
-  }
-}
-
-// ---- in stages, for several machines --------------------------------------------------------
+// ---- in stages ------------------------------------------------------------------------------
 
 // A stage of the kernel between.
 SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
@@ -106,8 +83,7 @@ SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
                              SlowMatrix*) {
             const Plan of_plain = inner(plan);
             const Split& split = *gradients.schedule.split;
-            Operands plain =
-                inner(plan, io, gradients, io.out("Q"), io.out("V"), io.out("dQ"), io.out("dV"));
+            Operands plain = inner(plan, io, gradients);
             if (split.copies(of_plain.problem, plan.blocks) > 0) {
               for (const Signature& matrix : split.left) {
                 plain.take(io.out(matrix.name));
@@ -119,28 +95,57 @@ SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
                            bool) { return stage.part_cost(inner(problem), blocks, units, false); }};
 }
 
-Split split(const Kernel& gradients) {
-  const Split& between = *gradients.schedule.split;
+// All of the kernel between, where it does not split.
+SplitStage all_between(const Kernel& gradients, Workspace& workspace) {
+  return {.units = [](const Problem&, const Blocks&) -> Index { return 1; },
+          .part =
+              [&](Machine& machine, const Plan& plan, const Operands& io, Range, SlowMatrix*) {
+                gradients.schedule.code(machine, inner(plan), inner(plan, io, gradients),
+                                        workspace);
+              },
+          .part_cost = nullptr};
+}
+
+// The stages of a layer around those between.
+Split around(const std::vector<SplitStage>& between) {
   Split split{.stages = {projection_stage(kProjections[0], [](const Problem&) { return true; }),
                          projection_stage(kProjections[1], needs_V)},
-              .left = between.left,
               .left_as_results = {kQ, kV, kdQ, kdV}};
-  for (const SplitStage& stage : between.stages) {
-    split.stages.push_back(stage_between(stage, gradients));
-  }
+  std::ranges::copy(between, std::back_inserter(split.stages));
   for (const Projection& of : kProjections) {
     std::ranges::move(gradients_stages(of), std::back_inserter(split.stages));
   }
+  return split;
+}
+
+Split split(const Kernel& gradients) {
+  const Split& of = *gradients.schedule.split;
+  std::vector<SplitStage> between;
+  for (const SplitStage& stage : of.stages) {
+    between.push_back(stage_between(stage, gradients));
+  }
+  Split split = around(between);
+  split.left = of.left;
   split.left_rows = [first = split.stages[0].units, second = split.stages[1].units,
-                     rows = between.left_rows](const Problem& problem, const Blocks& blocks,
-                                               Index units) {
+                     rows = of.left_rows](const Problem& problem, const Blocks& blocks,
+                                          Index units) {
     const Index before = first(problem, blocks) + second(problem, blocks);
     return rows(inner(problem), blocks, std::max<Index>(units - before, 0));
   };
-  split.left_copies = [between](const Problem& problem, const Blocks& blocks) {
-    return between.copies(inner(problem), blocks);
+  split.left_copies = [of](const Problem& problem, const Blocks& blocks) {
+    return of.copies(inner(problem), blocks);
   };
   return split;
+}
+
+KernelSchedule schedule(const Kernel& gradients) {
+  if (gradients.schedule.split) {
+    return in_stages(split(gradients));
+  }
+  return {.code = [gradients](Machine& machine, const Plan& plan, const Operands& io,
+                              Workspace& workspace) {
+    in_stages(around({all_between(gradients, workspace)})).code(machine, plan, io, workspace);
+  }};
 }
 
 // ---- what it costs --------------------------------------------------------------------------
@@ -230,11 +235,7 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
                .operands = {kA1, kA2, kA3, kX, kY, kdO},
                .returns = {kdX, kdY, kdA1, kdA2, kdA3},
                .kin = gradients.kin,
-               .schedule = {.code =
-                                [gradients](Machine& machine, const Plan& plan, const Operands& io,
-                                            Workspace& workspace) {
-                                  code(machine, plan, io, workspace, gradients);
-                                }},
+               .schedule = schedule(gradients),
                .formula = {.cost =
                                [gradients](const Problem& problem, const Blocks& blocks) {
                                  return cost(problem, blocks, gradients);
@@ -255,9 +256,6 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
                                  return fit(problem, memory, objective, gradients);
                                }},
                .numerics = gradients.numerics};
-  if (gradients.schedule.split) {
-    layer.schedule.split = split(gradients);
-  }
   std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));
   if (!gradients.optional_results.empty()) {
     layer.optional_results = {kdX.name, kdY.name, kdA1.name, kdA2.name, kdA3.name};

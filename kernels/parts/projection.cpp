@@ -122,22 +122,7 @@ void gradients_nest(NestWriter& nest, const Projection& of, const Problem& probl
   });
 }
 
-void make_gradients(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
-                    const SlowMatrix& dC) {
-  const Blocks& by = plan.blocks;
-  if (by.contains(together(of))) {
-    make_together(machine, of, plan, io, dC, {0, plan.problem.shape.d});
-    return;
-  }
-  if (plan.problem.wants(of.dW)) {
-    product_phase(machine, of.dW, by, transposed(io.in(of.A)), dC, io.out(of.dW));
-  }
-  if (plan.problem.wants(of.dA)) {
-    product_phase(machine, of.dA, by, dC, transposed(io.in(of.W)), io.out(of.dA));
-  }
-}
-
-// ---- in stages, for several machines --------------------------------------------------------
+// ---- in stages ------------------------------------------------------------------------------
 
 SplitStage projection_stage(const Projection& of,
                             const std::function<bool(const Problem&)>& needed) {

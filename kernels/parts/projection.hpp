@@ -41,10 +41,8 @@ std::vector<PhaseCost> gradients_cost(const Projection& of, const Problem& probl
                                       const Blocks& blocks);
 void gradients_nest(NestWriter& nest, const Projection& of, const Problem& problem,
                     const Blocks& blocks);
-void make_gradients(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
-                    const SlowMatrix& dC);
 
-// For several machines: C, where it is needed, and its gradients, of dC among the results.
+// Stages: C, where it is needed, and its gradients, of dC among the results.
 SplitStage projection_stage(const Projection& of,
                             const std::function<bool(const Problem&)>& needed);
 std::vector<SplitStage> gradients_stages(const Projection& of);
