@@ -110,7 +110,8 @@ SplitStage all_between(const Kernel& gradients, Workspace& workspace) {
 Split around(const std::vector<SplitStage>& between) {
   Split split{.stages = {projection_stage(kProjections[0], [](const Problem&) { return true; }),
                          projection_stage(kProjections[1], needs_V)},
-              .left_as_results = {kQ, kV, kdQ, kdV}};
+              .left_as_results = {kQ, kV, kdQ, kdV},
+              .by_units = {kdQ.name, kdV.name, kdA2.name}};
   std::ranges::copy(between, std::back_inserter(split.stages));
   for (const Projection& of : kProjections) {
     std::ranges::move(gradients_stages(of), std::back_inserter(split.stages));
@@ -226,36 +227,49 @@ Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
   return blocks;
 }
 
+// Of what the kernel between writes, its own.
+Window window(const Signature& operand, const Problem& problem, const Blocks& blocks,
+              const Kernel& gradients) {
+  const bool between =
+      operand.name == kdQ.name || operand.name == kdV.name || operand.name == kdA2.name;
+  return between && gradients.schedule.split
+             ? gradients.fitting.window(operand.name == kdA2.name ? kdK : operand, inner(problem),
+                                        blocks)
+             : Window{1, operand.cols_of(problem.shape)};
+}
+
 }  // namespace
 
 Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary) {
-  Kernel layer{.name = name,
-               .summary = summary,
-               .pass = Pass::layer,
-               .operands = {kA1, kA2, kA3, kX, kY, kdO},
-               .returns = {kdX, kdY, kdA1, kdA2, kdA3},
-               .kin = gradients.kin,
-               .schedule = schedule(gradients),
-               .formula = {.cost =
-                               [gradients](const Problem& problem, const Blocks& blocks) {
-                                 return cost(problem, blocks, gradients);
-                               },
-                           .intermediates =
-                               [gradients](const Problem& problem, const Blocks& blocks) {
-                                 const Words rows = Words(problem.shape.n) + problem.shape.m;
-                                 return 2 * rows * problem.shape.d +
-                                        gradients.formula.intermediates(inner(problem), blocks);
-                               },
-                           .nest =
-                               [gradients](const Problem& problem, const Blocks& blocks) {
-                                 return loop_nest(problem, blocks, gradients);
-                               }},
-               .fitting = {.fit =
-                               [gradients](const Problem& problem, const Memory& memory,
-                                           Objective objective) {
-                                 return fit(problem, memory, objective, gradients);
-                               }},
-               .numerics = gradients.numerics};
+  Kernel layer{
+      .name = name,
+      .summary = summary,
+      .pass = Pass::layer,
+      .operands = {kA1, kA2, kA3, kX, kY, kdO},
+      .returns = {kdX, kdY, kdA1, kdA2, kdA3},
+      .kin = gradients.kin,
+      .schedule = schedule(gradients),
+      .formula = {
+          .cost = [gradients](const Problem& problem,
+                              const Blocks& blocks) { return cost(problem, blocks, gradients); },
+          .intermediates =
+              [gradients](const Problem& problem, const Blocks& blocks) {
+                const Words rows = Words(problem.shape.n) + problem.shape.m;
+                return 2 * rows * problem.shape.d +
+                       gradients.formula.intermediates(inner(problem), blocks);
+              },
+          .nest = [gradients](
+                      const Problem& problem,
+                      const Blocks& blocks) { return loop_nest(problem, blocks, gradients); }},
+      .fitting = {
+          .fit = [gradients](
+                     const Problem& problem, const Memory& memory,
+                     Objective objective) { return fit(problem, memory, objective, gradients); },
+          .window =
+              [gradients](const Signature& operand, const Problem& problem, const Blocks& blocks) {
+                return window(operand, problem, blocks, gradients);
+              }},
+      .numerics = gradients.numerics};
   std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));
   if (!gradients.optional_results.empty()) {
     layer.optional_results = {kdX.name, kdY.name, kdA1.name, kdA2.name, kdA3.name};
