@@ -58,6 +58,10 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   }
 }
 
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch) {
   if (prefetch > 1 && !kernel.streams_keys()) {
     throw ShapeMismatch(spelled(kernel.name, problem.sharing) +
@@ -117,14 +121,35 @@ bool Kernel::needs_forward() const {
 }
 
 bool Split::begins_anew(std::string_view matrix, const Plan& plan, Index units) const {
-  Index before = 0;  // this stage and those before it
+  Index before = 0;
+  bool begun = !contains(by_units, matrix);
   for (const SplitStage& stage : stages) {
-    before += stage.units(plan.problem, plan.blocks);
-    if (std::ranges::find(stage.at_once, matrix) != stage.at_once.end() && units < before) {
+    const Index its = stage.units(plan.problem, plan.blocks);
+    if (contains(stage.at_once, matrix) && units < before + its) {
       return true;
     }
+    if (!begun && stage.at_once.empty() && its > 0) {
+      if (units <= before) {
+        return true;
+      }
+      begun = true;
+    }
+    before += its;
   }
   return false;
+}
+
+bool Split::in_one_step(std::string_view matrix, const Plan& plan) const {
+  Index all = 0, apart = 0;  // units; those that are not done at once
+  for (const SplitStage& stage : stages) {
+    const Index its = stage.units(plan.problem, plan.blocks);
+    if (contains(stage.at_once, matrix)) {
+      return true;
+    }
+    all += its;
+    apart += stage.at_once.empty() ? its : 0;
+  }
+  return all <= 1 || (contains(by_units, matrix) && apart <= 1);
 }
 
 std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace,

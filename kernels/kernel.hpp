@@ -120,8 +120,12 @@ struct Split {
   // What stages leave besides, as large as results, of live queries and keys: a run in steps keeps
   // it where it keeps results.
   std::vector<Signature> left_as_results = {};
+  // Matrices that the stages write which are not done at once, and no stage before these.
+  std::vector<std::string_view> by_units = {};
   // Whether a run in steps that goes on after so many units writes all of a matrix again.
   [[nodiscard]] bool begins_anew(std::string_view matrix, const Plan& plan, Index units) const;
+  // Whether it always does: all words that are not dead come in one step.
+  [[nodiscard]] bool in_one_step(std::string_view matrix, const Plan& plan) const;
   // Of a kernel that sums into g, which has one stage. Else empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>

@@ -524,6 +524,14 @@ Blocks fastest(const Problem& problem, Index M) {
   return blocks_of({problem, r, kKeys, k, groups}, M);
 }
 
+Window window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
+  const std::string_view its = operand.name == kdQ.name ? "Br"
+                               : operand.name == kdK.name || operand.name == kdV.name
+                                   ? ScoreRowPlan(problem, blocks).groups() > 1 ? "sum.Bc" : "Bc"
+                                   : "";
+  return {its.empty() ? 1 : blocks[its], operand.cols_of(problem.shape)};
+}
+
 }  // namespace
 
 Kernel gradients_score_rows() {
@@ -549,6 +557,7 @@ Kernel gradients_score_rows() {
                             return objective == Objective::time ? fastest(problem, memory.M)
                                                                 : fewest(problem, memory.M);
                           },
+                      .window = window,
                       .optional_block = kKept}};
 }
 

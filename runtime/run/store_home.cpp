@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
-#include "kernels/masked.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/store/store.hpp"
 #include "runtime/run/buffers.hpp"
@@ -29,6 +28,7 @@ namespace redblue {
 namespace {
 
 using File = std::shared_ptr<StoreFile>;
+using Apart = StoreFile::Use::Apart;
 
 std::string lasting_name(std::string_view operand) {
   return std::string(operand) + std::string(Store::kSuffix);
@@ -80,7 +80,6 @@ class StoreHome final : public OperandHome {
   [[nodiscard]] bool given_with_forward(const Readers& readers) const;
   File bring_operand(const Signature& operand, const Plan& plan, const Readers& readers);
   File brought_before(const std::string& operand);
-  [[nodiscard]] StoreFile::Use::Apart apart(const Signature& operand, const Plan& plan) const;
   File open_to_write(const std::string& name, Index rows, Index cols, const StoreFile::Use& use,
                      bool begun);
   [[nodiscard]] std::vector<float> sum_of(const Operands& io) const;
@@ -236,7 +235,7 @@ void StoreHome::remove_left() {
 }
 
 void StoreHome::bring(Report& report, const Readers& readers) {
-  const Words needed = room_needed(store_, report, operands_, request_.store->keep);
+  const Words needed = room_needed(store_, report, operands_, *request_.store);
   const Words there = room_left(store_);
   store_.reserve(needed.overflowed() ? needed
                  : needed > there    ? Words(needed.value() - there.value())
@@ -294,21 +293,6 @@ File StoreHome::brought_before(const std::string& operand) {
   return nullptr;
 }
 
-// What a resumed run finds must not share a granule with what it writes. Where some rows are dead,
-// blocks of live rows begin anywhere; where they are in another order, their rows lie apart.
-StoreFile::Use::Apart StoreHome::apart(const Signature& operand, const Plan& plan) const {
-  using Apart = StoreFile::Use::Apart;
-  if (!resumption_.asked()) {
-    return Apart::none;
-  }
-  const Problem& problem = plan.problem;
-  const Index live =
-      size_of(operand.rows == &Shape::m ? problem.live_keys() : problem.live_queries());
-  const bool all = operand.rows == &Shape::d || live == operand.rows_of(problem.shape);
-  const bool in_order = operand.rows != &Shape::n || is_in_order(plan.blocks);
-  return all && in_order ? Apart::windows : Apart::rows;
-}
-
 // `begun`: an earlier run has written a part of it, if it came to its stage.
 File StoreHome::open_to_write(const std::string& name, Index rows, Index cols,
                               const StoreFile::Use& use, bool begun) {
@@ -320,14 +304,13 @@ File StoreHome::open_to_write(const std::string& name, Index rows, Index cols,
 class StoreHome::Lasting final : public Workspace {
  public:
   // `begun`, by its name: whether an earlier run wrote a part of a matrix that is still needed.
-  Lasting(StoreHome& home, std::function<bool(std::string_view)> begun)
-      : home_(home), begun_(std::move(begun)) {}
+  Lasting(StoreHome& home, const Plan& plan, std::function<bool(std::string_view)> begun)
+      : home_(home), plan_(plan), begun_(std::move(begun)) {}
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly) override {
     File& file = files_[name];
     file = home_.open_to_write(temporary_name(name + ".left"), rows, cols,
-                               {.mostly = mostly, .apart = StoreFile::Use::Apart::windows},
-                               begun_(name));
+                               {.mostly = mostly, .apart = apart_left(name, plan_)}, begun_(name));
     return home_.store_.matrix(std::move(name), file);
   }
   [[nodiscard]] const StoreFiles& files() const { return files_; }
@@ -343,6 +326,7 @@ class StoreHome::Lasting final : public Workspace {
 
  private:
   StoreHome& home_;
+  const Plan& plan_;
   std::function<bool(std::string_view)> begun_;
   StoreFiles files_;
 };
@@ -359,7 +343,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
                       first = steps.first](std::string_view matrix) {
     return any && !kernel.schedule.split->begins_anew(matrix, part.plan, first);
   };
-  Lasting lasting(*this, begun);
+  Lasting lasting(*this, part.plan, begun);
   steps.as_results = in_steps ? &lasting : nullptr;
   const bool goes_on_with_sum = sums && steps.before.has_value();
   if (sums) {
@@ -379,7 +363,8 @@ void StoreHome::run(Part& part, const RunHook& hook) {
     File& file = results_[name];
     const Shape& shape = part.plan.problem.shape;
     file = open_to_write(temporary_name(name), operand.rows_of(shape), operand.cols_of(shape),
-                         {.apart = apart(operand, part.plan)}, begun(name));
+                         {.apart = resumption_.asked() ? apart(operand, part.plan) : Apart::none},
+                         begun(name));
     SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file).holding(operand.holds));
     io.take(matrix);
     if (goes_on_with_sum) {

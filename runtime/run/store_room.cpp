@@ -4,20 +4,63 @@
 #include <filesystem>
 
 #include "kernels/kernel.hpp"
+#include "kernels/masked.hpp"
 
 namespace redblue {
 
-StoreLayout input_layout(const Store& store, const Signature& operand, const Plan& plan) {
-  const Index rows = operand.rows_of(plan.problem.shape);
-  const Index cols = operand.cols_of(plan.problem.shape);
-  const Kernel& kernel = find_kernel(plan.kernel);
-  const Window window = kernel.fitting.window == nullptr
-                            ? Window{1, cols}
-                            : kernel.fitting.window(operand, plan.problem, plan.blocks);
-  return store.layout(rows, cols, window, prefetch_of(plan.blocks) > 1);
+namespace {
+
+using Apart = StoreFile::Use::Apart;
+
+Window window_of(const Signature& operand, const Kernel& kernel, const Problem& problem,
+                 const Blocks& blocks) {
+  return kernel.fitting.window == nullptr ? Window{1, operand.cols_of(problem.shape)}
+                                          : kernel.fitting.window(operand, problem, blocks);
 }
 
-Words room_needed(const Store& store, const Report& report, const StoreFiles& there, bool keep) {
+// Of a file that is written in windows that lie apart. Requires: some that do.
+Words bytes_apart(const Store& store, const Signature& operand, const Plan& plan,
+                  const Problem& problem, Apart apart) {
+  Window window = window_of(operand, find_kernel(plan.kernel), problem, plan.blocks);
+  if (apart == Apart::rows) {
+    window.rows = 1;
+  }
+  const Index rows = std::max<Index>(operand.rows_of(problem.shape), 1);
+  return StoredMatrix::file_bytes(StoreLayout::for_blocks(rows, operand.cols_of(problem.shape),
+                                                          window, store.granule_bytes(), 1));
+}
+
+}  // namespace
+
+StoreLayout input_layout(const Store& store, const Signature& operand, const Plan& plan) {
+  const Shape& shape = plan.problem.shape;
+  return store.layout(operand.rows_of(shape), operand.cols_of(shape),
+                      window_of(operand, find_kernel(plan.kernel), plan.problem, plan.blocks),
+                      prefetch_of(plan.blocks) > 1);
+}
+
+// Where some rows are dead, blocks of live rows begin anywhere; where they are in another order,
+// their rows lie apart. What a resumed run begins anew, it does not find.
+Apart apart(const Signature& result, const Plan& plan) {
+  const auto& split = find_kernel(plan.kernel).schedule.split;
+  if (!split || split->reduce != nullptr) {
+    return Apart::none;
+  }
+  const Problem& problem = plan.problem;
+  const Index live =
+      size_of(result.rows == &Shape::m ? problem.live_keys() : problem.live_queries());
+  const bool all = result.rows == &Shape::d || live == result.rows_of(problem.shape);
+  const bool in_order = result.rows != &Shape::n || is_in_order(plan.blocks);
+  return all && in_order ? apart_left(result.name, plan) : Apart::rows;
+}
+
+Apart apart_left(std::string_view matrix, const Plan& plan) {
+  const bool anew = find_kernel(plan.kernel).schedule.split->in_one_step(matrix, plan);
+  return anew ? Apart::none : Apart::windows;
+}
+
+Words room_needed(const Store& store, const Report& report, const StoreFiles& there,
+                  const Request::OnDisk& asked) {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   Words bytes;
@@ -40,13 +83,24 @@ Words room_needed(const Store& store, const Report& report, const StoreFiles& th
     bytes += there.contains(operand.name) ? Words(0) : own;
   }
   for (const Signature& operand : kernel.returned(plan.problem.wanted)) {
-    bytes += add(operand);
+    const Words own = add(operand);
+    const Apart its = asked.resume ? apart(operand, plan) : Apart::none;
+    bytes += its == Apart::none ? own : bytes_apart(store, operand, plan, plan.problem, its);
   }
   Words words = kernel.intermediates(plan);
+  if (asked.resume && kernel.schedule.split && !words.overflowed()) {
+    const Problem live = plan.problem.live_part();
+    for (const Signature& matrix : kernel.schedule.split->left_as_results) {
+      if (apart_left(matrix.name, plan) == Apart::windows) {
+        bytes += bytes_apart(store, matrix, plan, live, Apart::windows);
+        words = words.value() - matrix.rows_of(live.shape) * matrix.cols_of(live.shape);
+      }
+    }
+  }
   if (report.forward) {
     const Plan& forward = report.forward->plan;
     const Words its = find_kernel(forward.kernel).intermediates(forward);
-    words = keep ? words + its : std::max(words, its);
+    words = asked.keep ? words + its : std::max(words, its);
   }
   constexpr Index kMatrices = 8;  // of intermediates at a time
   constexpr double kTables = 1.02;

@@ -376,6 +376,18 @@ TEST_F(KilledStore, GoesOnInALayer) {
           {"dA1", "dA2", "dA3", "dX", "dY"});
 }
 
+// What one group of rows writes of dV and dA2 shares granules: keys that pass begin anywhere.
+TEST_F(KilledStore, GoesOnInALayerOfOneGroup) {
+  goes_on(
+      "run layer/score-rows --n 300 --m 500 --d 16 --M 20K "
+      "--blocks Br=10,Bc=7,kept=100,groups=1",
+      {"dA1", "dA2", "dA3", "dX", "dY"});
+  goes_on(
+      "run layer/score-rows --n 600 --m 500 --d 16 --M 20K --mask window:40,9&prefix:400 "
+      "--blocks Br=10,Bc=7,kept=100,groups=1",
+      {"dA1", "dA2", "dA3", "dX", "dY"});
+}
+
 // Each group of keys leaves O and L of its row blocks.
 TEST_F(KilledStore, GoesOnGroupOfKeysByGroupOfKeys) {
   goes_on("run forward/rows --n 900 --m 700 --d 16 --M 4096 --blocks groups=5", {"L", "O"});
