@@ -48,23 +48,30 @@ constexpr Signature kMade{"made", &Shape::d, &Shape::d, Holds::sums};
 // ---- steps -----------------------------------------------------------------------------------
 
 // A product, or what adds up the parts that its groups left. What it makes is a result of the
-// kernel, or lies in `made` from a row on.
+// kernel, or lies in `made` from a row on. Units are groups of the rows that are left in the
+// product; of a running sum they are blocks of its columns.
 struct Step {
   Product product;
-  bool adds_up = false;
-  Index rows = 0;   // of what is left in the product
-  Index group = 0;  // of these in a group
+  Index rows = 0;    // of what is left in the product
+  Index extent = 0;  // of rows, or columns, that units divide
+  Index unit = 0;    // so many of them
   std::optional<Index> from = std::nullopt;
-  Index parts = 0;  // to add up, which lie before
+  Index parts = 0;  // that are added up; else 0
 
-  [[nodiscard]] Index units() const { return adds_up ? 1 : ceil_div(rows, group); }
-  [[nodiscard]] Range rows_of(Index unit) const {
-    const Index begin = unit * group;
-    return {begin, begin + std::min(group, rows - begin)};
+  [[nodiscard]] bool adds_up() const { return parts > 0; }
+  [[nodiscard]] bool runs() const { return !product.values.empty(); }
+  [[nodiscard]] bool sums_rows() const { return is_transposed(product.left); }
+  [[nodiscard]] Index units() const { return ceil_div(extent, unit); }
+  [[nodiscard]] bool in_parts() const { return sums_rows() && units() > 1; }
+  // Of some units together.
+  [[nodiscard]] Range part(Range units) const {
+    const Index begin = units.begin * unit;
+    return {begin, units.end == this->units() ? extent : units.end * unit};
   }
+  [[nodiscard]] Range part(Index which) const { return part({which, which + 1}); }
   // The rows of `made` that so many units leave.
   [[nodiscard]] Index leaves(Index units, Index d) const {
-    return !from ? 0 : adds_up || !is_transposed(product.left) ? rows_of(units - 1).end : units * d;
+    return !from ? 0 : sums_rows() ? units * d : runs() ? rows : part({0, units}).end;
   }
 };
 
@@ -76,19 +83,21 @@ struct Steps {
   Steps(const Problem& problem, const Blocks& blocks, LinearResult of) : d(problem.shape.d) {
     const Shape& shape = problem.shape;
     for (const Product& product : chain_of(problem, blocks, of)) {
-      const Index rows = redblue::rows_of(product.left, shape);
-      const bool whole = redblue::rows_of(product.left) == &Shape::d || !product.values.empty();
-      Step step{.product = product,
-                .rows = rows,
-                .group = whole ? rows : ceil_div(rows, std::min(rows, blocks[kGroups]))};
+      const Index rows = rows_of(product.left, shape);
+      Step step{.product = product, .rows = rows, .extent = rows, .unit = rows};
+      if (step.runs()) {
+        step.extent = d;
+        step.unit = std::min(d, RunningBlocks::get(product.result, blocks).cols);
+      } else if (rows_of(product.left) != &Shape::d) {
+        step.unit = ceil_div(rows, std::min(rows, blocks[kGroups]));
+      }
       const bool returned = product.result == "O" || product.result == "g";
-      const bool in_parts = is_transposed(product.left) && step.units() > 1;
-      if (!returned || in_parts) {
-        place(step, in_parts ? Words(step.units()) * d : is_transposed(product.left) ? d : rows);
+      if (!returned || step.in_parts()) {
+        place(step, step.sums_rows() ? Words(step.units()) * d : rows);
       }
       steps.push_back(step);
-      if (in_parts) {
-        Step sum{.product = product, .adds_up = true, .rows = d, .group = d, .parts = step.units()};
+      if (step.in_parts()) {
+        Step sum{.product = product, .rows = d, .extent = d, .unit = d, .parts = step.units()};
         sum.product.left = kMade.name;
         if (!returned) {
           place(sum, d);
@@ -103,15 +112,12 @@ struct Steps {
   // The rows of a matrix that was made.
   [[nodiscard]] Range find(std::string_view name) const {
     for (const Step& step : steps) {
-      if (step.product.result == name && step.from && (step.adds_up || !in_parts(step))) {
-        const Index size = is_transposed(step.product.left) ? d : step.rows;
+      if (step.product.result == name && step.from && !step.in_parts()) {
+        const Index size = step.sums_rows() ? d : step.rows;
         return {*step.from, *step.from + size};
       }
     }
     throw ShapeMismatch("no product makes " + std::string(name));
-  }
-  [[nodiscard]] bool in_parts(const Step& step) const {
-    return !step.adds_up && is_transposed(step.product.left) && step.units() > 1;
   }
 
  private:
@@ -152,7 +158,7 @@ class Matrices {
 // ---- a step ----------------------------------------------------------------------------------
 
 std::string path_of(const Step& step) {
-  return (step.adds_up ? "sum " : "") + std::string(step.product.result);
+  return (step.adds_up() ? "sum " : "") + std::string(step.product.result);
 }
 
 // The words of a row that are added up at a time: two such pieces take no more than the product.
@@ -186,7 +192,7 @@ void run_step(Machine& machine, const Plan& plan, const Operands& io, LinearResu
   const Shape& shape = plan.problem.shape;
   const Index d = shape.d;
   const Phase phase(machine, path_of(step));
-  if (step.adds_up) {
+  if (step.adds_up()) {
     add_up(machine, step, plan.blocks, d, matrices, std::as_const(io.out(kMade.name)),
            *steps.steps[which - 1].from);
     return;
@@ -194,16 +200,16 @@ void run_step(Machine& machine, const Plan& plan, const Operands& io, LinearResu
   const auto all_of = [&](std::string_view name) {
     return matrices.factor(stored_name(name), {0, rows_of(name, shape)});
   };
-  if (!product.values.empty()) {
+  if (step.runs()) {
     SlowMatrix R = matrices.result(step, {0, shape.n});
     running_product(machine, RunningBlocks::get(product.result, plan.blocks), all_of(product.left),
-                    all_of(product.right), all_of(product.values), R);
+                    all_of(product.right), all_of(product.values), R, step.part(units));
     return;
   }
   const auto by = StationaryBlocks::get(product.result, plan.blocks);
   for (Index unit = units.begin; unit < units.end; ++unit) {
-    const Range rows = step.rows_of(unit);
-    const bool sums = is_transposed(product.left);
+    const Range rows = step.part(unit);
+    const bool sums = step.sums_rows();
     const SlowMatrix left = matrices.factor(stored_name(product.left), rows);
     const SlowMatrix right = sums ? matrices.factor(product.right, rows) : all_of(product.right);
     SlowMatrix result = matrices.result(step, sums ? part_of({unit * d, 0}, {0, d}) : rows);
@@ -216,16 +222,16 @@ void run_step(Machine& machine, const Plan& plan, const Operands& io, LinearResu
 PhaseCost step_cost(const Step& step, const Shape& shape, const Blocks& blocks, Range units) {
   const Index d = shape.d;
   const Words dd = Words(d) * d;
-  if (step.adds_up) {
+  if (step.adds_up()) {
     return {.path = path_of(step),
             .reads = dd * step.parts,
             .writes = dd,
             .peak = Words(2) * width_of_sums(step, blocks, d),
             .flops = 0};
   }
-  if (!step.product.values.empty()) {
-    return running_cost(step.product.result, shape,
-                        RunningBlocks::get(step.product.result, blocks));
+  if (step.runs()) {
+    return running_cost(step.product.result, shape, RunningBlocks::get(step.product.result, blocks),
+                        step.part(units));
   }
   const auto by = StationaryBlocks::get(step.product.result, blocks);
   PhaseCost sum{.path = path_of(step), .reads = 0, .writes = 0, .peak = 0, .flops = 0};
@@ -238,11 +244,11 @@ PhaseCost step_cost(const Step& step, const Shape& shape, const Blocks& blocks, 
     sum.peak = std::max(sum.peak, one.peak);
   };
   if (units.end == step.units()) {  // the last group may be smaller
-    add(1, step.rows_of(units.end - 1).size());
+    add(1, step.part(units.end - 1).size());
     --units.end;
   }
   if (units.size() > 0) {
-    add(units.size(), step.group);
+    add(units.size(), step.unit);
   }
   return sum;
 }
@@ -250,7 +256,7 @@ PhaseCost step_cost(const Step& step, const Shape& shape, const Blocks& blocks, 
 void step_nest(NestWriter& nest, const Step& step, const Shape& shape, const Blocks& blocks) {
   const Index d = shape.d;
   const Product& product = step.product;
-  if (step.adds_up) {
+  if (step.adds_up()) {
     const NestLoop K("K", "rows", d, 1), J("J", "columns", d, width_of_sums(step, blocks, d));
     const NestLoop part("part", "parts", step.parts, 1);
     const NestTile sum(product.result, K, J);
@@ -262,7 +268,7 @@ void step_nest(NestWriter& nest, const Step& step, const Shape& shape, const Blo
     });
     return;
   }
-  if (!product.values.empty()) {
+  if (step.runs()) {
     running_nest(nest, {product.result, product.left, product.right, product.values}, shape,
                  RunningBlocks::get(product.result, blocks));
     return;
@@ -275,14 +281,14 @@ void step_nest(NestWriter& nest, const Step& step, const Shape& shape, const Blo
     });
   };
   const Index units = step.units();
-  const Index last = step.rows_of(units - 1).size();
+  const Index last = step.part(units - 1).size();
   if (units == 1) {
     const ProductShape of = extents(product, last, d);
     stationary_nest(nest, {product.result, product.left, product.right}, of, by, stays(of, by));
-  } else if (last == step.group) {
+  } else if (last == step.unit) {
     groups(units, last);
   } else {
-    groups(units - 1, step.group);
+    groups(units - 1, step.unit);
     groups(1, last);
   }
 }

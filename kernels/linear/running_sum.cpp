@@ -41,10 +41,11 @@ Words pairs_of_blocks(Index n, Index step) {
 }
 
 void running_product(Machine& machine, const RunningBlocks& by, const SlowMatrix& P,
-                     const SlowMatrix& K, const SlowMatrix& V, SlowMatrix& R) {
+                     const SlowMatrix& K, const SlowMatrix& V, SlowMatrix& R, Range columns) {
   const Index d = P.cols();
   const RunningSum running{machine, K, V, K.rows() - P.rows()};
-  for (const Range J : blocks(d, by.cols)) {
+  for (const Range part : blocks(columns.size(), by.cols)) {
+    const Range J = part_of(columns, part);
     for (const Range D : blocks(d, by.rows)) {
       Tile sum = machine.initialize("S", D.size(), J.size());  // S_DJ (s, c)
       running.add_first(D, J, by.piece, sum);
@@ -59,21 +60,26 @@ void running_product(Machine& machine, const RunningBlocks& by, const SlowMatrix
   }
 }
 
-PhaseCost running_cost(std::string_view name, const Shape& shape, const RunningBlocks& by) {
+PhaseCost running_cost(std::string_view name, const Shape& shape, const RunningBlocks& by,
+                       Range columns) {
   const auto [n, m, d] = shape;
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
+  const Words n_made = Words(n) * columns.size();
+  const Words m_met = Words(m) * columns.size();
   const Index D = ceil_div(d, by.rows);
-  const Index J = ceil_div(d, by.cols);
+  const Index J = ceil_div(columns.size(), by.cols);
   const Words r = std::min(d, by.rows);
-  const Words c = std::min(d, by.cols);
+  const Words c = std::min(columns.size(), by.cols);
   const Words b = std::min(n, by.piece);
   const Words first = std::min(m - n, by.piece);
-  return {.path = std::string(name),
-          .reads = (nd + md) * J + md * D + nd * (D - 1),
-          .writes = nd * D,
-          .peak = r * c + std::max(b * (b + r + c + std::max(r, c)), first * (r + c)),
-          .flops = 2 * (nd + md) * d + 2 * pairs_of_blocks(n, by.piece) * d * (Words(D) + J)};
+  const Words scores = pairs_of_blocks(n, by.piece);
+  return {
+      .path = std::string(name),
+      .reads = (nd + md) * J + m_met * D + n_made * (D - 1),
+      .writes = n_made * D,
+      .peak = r * c + std::max(b * (b + r + c + std::max(r, c)), first * (r + c)),
+      .flops = 2 * (n_made + m_met) * d + 2 * scores * (Words(d) * J + Words(columns.size()) * D)};
 }
 
 void running_nest(NestWriter& nest, const RunningNames& names, const Shape& shape,
@@ -108,7 +114,7 @@ RunningBlocks fit_running(const Shape& shape, Index M, Objective objective) {
   constexpr Index kBusyScores = 32;
   const Index d = shape.d;
   const auto cost = [&](Index r, Index c, Index b) {
-    return running_cost("", shape, {.rows = r, .cols = c, .piece = b});
+    return running_cost("", shape, {.rows = r, .cols = c, .piece = b}, {0, d});
   };
   const auto fits = [&](Index r, Index c, Index b) { return cost(r, c, b).peak <= Words(M); };
   const Index piece = objective == Objective::time ? std::min(narrow_slice(M), shape.n) : 1;

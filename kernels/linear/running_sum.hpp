@@ -32,8 +32,9 @@ struct RunningSum {
 // The scores that such blocks make of n queries.
 Words pairs_of_blocks(Index n, Index step);
 
-// R with a block of S of so many rows and columns that stays while queries pass, `piece` at a time,
-// once for each block. With D blocks along its rows and J along its columns:
+// Some columns of R, in whole blocks, with a block of S of so many rows and columns that stays
+// while queries pass, `piece` at a time, once for each block. With D blocks along its rows and J
+// along its columns all of R is
 //
 //   reads    (n + m) d J + m d D + n d (D - 1);   writes   n d D
 struct RunningBlocks {
@@ -50,8 +51,9 @@ struct RunningBlocks {
   }
 };
 void running_product(Machine& machine, const RunningBlocks& by, const SlowMatrix& P,
-                     const SlowMatrix& K, const SlowMatrix& V, SlowMatrix& R);
-PhaseCost running_cost(std::string_view name, const Shape& shape, const RunningBlocks& by);
+                     const SlowMatrix& K, const SlowMatrix& V, SlowMatrix& R, Range columns);
+PhaseCost running_cost(std::string_view name, const Shape& shape, const RunningBlocks& by,
+                       Range columns);
 struct RunningNames {
   std::string_view result, rows, keys, values;
 };
