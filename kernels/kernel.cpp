@@ -47,8 +47,9 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
     throw ShapeMismatch(std::string(kernel.name) + " does not share keys");
   }
   const Mask& mask = problem.mask;
-  if (!mask.full() && !kernel.takes_masks) {
-    throw ShapeMismatch(std::string(kernel.name) + " takes no mask");
+  if (!kernel.takes(mask)) {
+    throw ShapeMismatch(std::string(kernel.name) +
+                        (kernel.takes_causal ? " takes no mask but causal" : " takes no mask"));
   }
   require(mask.full() || (mask.queries() == n && mask.keys() == m),
           "the mask is of n queries and m keys");
@@ -72,8 +73,8 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
 }  // namespace
 
 std::string_view to_string(Pass pass) {
-  constexpr std::string_view names[] = {"product",   "forward",   "backward",
-                                        "attention", "gradients", "layer"};
+  constexpr std::string_view names[] = {"product",   "forward", "backward", "attention",
+                                        "gradients", "layer",   "linear",   "linear-gradient"};
   return names[static_cast<std::size_t>(pass)];
 }
 

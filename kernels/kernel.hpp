@@ -212,6 +212,8 @@ struct Kernel {
   bool shares_keys = false;
   // Takes problems with a mask: dead pairs are not computed, dead queries and keys are not read.
   bool takes_masks = false;
+  // Takes the causal mask, and no other: what queries meet is a running sum.
+  bool takes_causal = false;
   // Results that are not computed where they are not wanted. The others are wanted in each problem.
   std::vector<std::string_view> optional_results = {};
   // The kernel whose rates are taken where this one was never timed. Empty: none.
@@ -230,6 +232,10 @@ struct Kernel {
   [[nodiscard]] std::vector<Signature> returned(const Wanted& wanted) const;
   [[nodiscard]] bool can_return(const Wanted& wanted) const;
   [[nodiscard]] bool needs_forward() const;  // is given O and L
+  [[nodiscard]] bool takes(const Mask& mask) const {
+    return mask.full() || takes_masks ||
+           (takes_causal && mask == Mask::causal(mask.queries(), mask.keys()));
+  }
   [[nodiscard]] bool Y_meets_rows(const Problem& problem) const {
     return numerics.Y_meets_rows ||
            (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);

@@ -453,6 +453,13 @@ Kernel with_masks(Kernel kernel) {
   return kernel;
 }
 
+Kernel with_causal_mask(Kernel kernel) {
+  kernel = with_masks(std::move(kernel));
+  kernel.takes_masks = false;
+  kernel.takes_causal = true;
+  return kernel;
+}
+
 std::optional<Regrouping> regrouping(const Plan& plan) {
   if (!plan.problem.mask.index().is_pattern()) {
     return std::nullopt;

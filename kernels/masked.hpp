@@ -16,6 +16,8 @@
 namespace redblue {
 
 Kernel with_masks(Kernel kernel);
+// One that takes the causal mask alone.
+Kernel with_causal_mask(Kernel kernel);
 
 // In the plan of a kernel under a mask: the queries of a group for which their order was made. In a
 // plan without it, and for groups of one, they are in their own. Fitted where fewer words move so.

@@ -44,8 +44,18 @@ enum class Sharing : std::uint8_t { none, kv, self };
 enum class Inputs : std::uint8_t { weighted, plain };
 
 // What is computed: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO; O and L of Q, K,
-// V; dQ, dK, dV of these and dO; of A1, A2, A3, X, Y and dO the gradients of all but dO.
-enum class Pass : std::uint8_t { product, forward, backward, attention, gradients, layer };
+// V; dQ, dK, dV of these and dO; of A1, A2, A3, X, Y and dO the gradients of all but dO. And
+// without an activation O of A1, A2, A3, X, Y; g of A1, A2, A3, Y and dO.
+enum class Pass : std::uint8_t {
+  product,
+  forward,
+  backward,
+  attention,
+  gradients,
+  layer,
+  linear,
+  linear_gradient
+};
 
 std::string_view to_string(Pass pass);
 constexpr Inputs inputs_of(Pass pass) {
@@ -55,8 +65,13 @@ constexpr Inputs inputs_of(Pass pass) {
 constexpr Pass forward_of(Pass pass) {
   return inputs_of(pass) == Inputs::plain ? Pass::attention : Pass::forward;
 }
+// Passes that start from O and L, or make them.
 constexpr bool is_backward(Pass pass) {
   return pass == Pass::backward || pass == Pass::gradients || pass == Pass::layer;
+}
+
+constexpr bool is_linear(Pass pass) {
+  return pass == Pass::linear || pass == Pass::linear_gradient;
 }
 
 // The results that are asked for: all that there are, or some.

@@ -119,6 +119,10 @@ const std::vector<Kernel>& kernels() {
       with_masks(layer_of(
           gradients_tiles(), "layer/tiles",
           "gradients/tiles between Q = A1 X, V = A3 Y and the gradients of these products")),
+      with_causal_mask(linear_rows(LinearResult::output)),
+      with_causal_mask(linear_products(LinearResult::output)),
+      with_causal_mask(linear_rows(LinearResult::gradient)),
+      with_causal_mask(linear_products(LinearResult::gradient)),
   };
   return all;
 }

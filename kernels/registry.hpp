@@ -15,6 +15,8 @@ namespace redblue {
 // row blocks pass, or W is stored.
 enum class Start : std::uint8_t { given, nothing };
 enum class Sink : std::uint8_t { gradient, stored };
+// O of linear attention, or g.
+enum class LinearResult : std::uint8_t { output, gradient };
 
 Kernel matmul_blocked();
 Kernel matmul_stationary_a();
@@ -43,6 +45,8 @@ Kernel backward_tiles_sq();
 Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Start start);
 Kernel gradients_score_rows();
 Kernel gradients_tiles();
+Kernel linear_rows(LinearResult of);
+Kernel linear_products(LinearResult of);
 // The same schedule between A1 X, A3 Y and the gradients of A1, X, A3 and Y. Requires: a kernel of
 // gradients that is not yet one with_masks().
 Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary);

@@ -115,6 +115,7 @@ const std::vector<Room>& rooms() {
         {"kernels/backward", &kernels(), kernel},
         {"kernels/gradients", &kernels(), kernel},
         {"kernels/layer", &kernels(), kernel},
+        {"kernels/linear", &kernels(), kernel},
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},

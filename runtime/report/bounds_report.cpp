@@ -237,6 +237,9 @@ std::string to_table(const BoundReport& report) {
   } else {
     text += report.no_best + "\n";
   }
+  if (is_linear(task.pass)) {
+    return text + "the paper's Theorem 1.1 is of softmax attention: it does not speak of this\n";
+  }
   if (!in_the_paper(task.pass) || !task.problem.mask.full()) {
     return text;  // the paper is about all pairs
   }

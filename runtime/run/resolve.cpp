@@ -192,13 +192,22 @@ void set_fast_memory(Request& request, const Topology& topology, const CachePart
       FastMemoryOrigin{text, part, found->bytes, found->sharers, topology.source, std::move(file)};
 }
 
+void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
+  if (is_linear(pass) && !find_kernel(fmt::format("{}/rows", to_string(pass))).takes(mask)) {
+    throw RequestError(fmt::format(
+        "{}: {} takes causal alone: under other masks what a query meets is no running sum of keys",
+        said, to_string(pass)));
+  }
+}
+
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
   const std::string said = fmt::format("{} '{}'", request.said("--mask"), printable(request.mask));
   if (kernel.pass == Pass::product) {
     throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.kernel));
   }
   Mask mask = parse_mask(request.mask, shape, said, request.mask_files);
-  if (!mask.full() && !kernel.takes_masks && !is_auto(request)) {
+  check_linear_mask(kernel.pass, mask, said);
+  if (!kernel.takes(mask) && !is_auto(request)) {
     throw RequestError(fmt::format("{}: {} takes no mask; {} do", said, request.kernel,
                                    names_of([&](const Kernel& other) {
                                      return other.pass == kernel.pass && other.takes_masks;
@@ -531,11 +540,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
 
 Team team_of(const Request& request, const Plan& plan, Index heads) {
   if (request.threads > 1 && heads == 1 && !splits(find_kernel(plan.kernel))) {
-    throw RequestError(fmt::format(
-        "{} {}: {} runs one head on one thread; {} split by rows", request.said("--threads"),
-        request.threads, spelled(plan), names_of([&](const Kernel& other) {
-          return splits(other) && (plan.problem.mask.full() || other.takes_masks);
-        })));
+    throw RequestError(fmt::format("{} {}: {} runs one head on one thread; {} split by rows",
+                                   request.said("--threads"), request.threads, spelled(plan),
+                                   names_of([&](const Kernel& other) {
+                                     return splits(other) && other.takes(plan.problem.mask);
+                                   })));
   }
   return {.workers = request.threads, .heads = heads};
 }
@@ -631,8 +640,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   for (const Kernel& kernel : kernels()) {
     const bool does = kernel.pass == task.pass && (!must_split || splits(kernel)) &&
                       (request.prefetch == 1 || kernel.streams_keys()) &&
-                      (task.problem.mask.full() || kernel.takes_masks) &&
-                      kernel.can_return(task.problem.wanted) &&
+                      kernel.takes(task.problem.mask) && kernel.can_return(task.problem.wanted) &&
                       (task.problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
       const Index own = kernel.least_M(task.problem, request.prefetch);

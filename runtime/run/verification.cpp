@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
+#include "runtime/theory/linear_reference.hpp"
 #include "runtime/theory/reference.hpp"
 
 namespace redblue {
@@ -65,6 +66,18 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
   std::map<std::string_view, Bounded> exact;
   if (kernel.pass == Pass::product) {
     exact["C"] = evaluate_product(shape.n, shape.m, shape.d, input("A"), input("B"));
+  } else if (is_linear(kernel.pass)) {
+    exact[kernel.returns.front().name] = evaluate_linear({.shape = shape,
+                                                          .A1 = input("A1"),
+                                                          .A2 = input("A2"),
+                                                          .A3 = input("A3"),
+                                                          .X = input("X"),
+                                                          .Y = input("Y"),
+                                                          .dO = input("dO"),
+                                                          .O = {},
+                                                          .L = {},
+                                                          .mask = plan.problem.mask},
+                                                         chains_of(kernel, plan).g);
   } else {
     AttentionInput problem;
     problem.shape = shape;

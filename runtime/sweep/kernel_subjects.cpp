@@ -244,9 +244,10 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
           !kernel.schedule.split) {
         return "threads";
       }
-      const bool leaves_forward = find_operand(kernel.returns, "O") != nullptr;
+      const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
+      const bool leaves_forward = find_operand(kernel.returns, "L") != nullptr;
       if (!mask_text(arguments).empty() &&
-          (!kernel.takes_masks || (on_disk(arguments) && leaves_forward))) {
+          (!kernel.takes(mask_of(arguments, shape)) || (on_disk(arguments) && leaves_forward))) {
         return "mask";
       }
       return arguments["prefetch"] > 1 && !kernel.streams_keys() ? "prefetch" : "";

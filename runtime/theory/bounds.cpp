@@ -137,9 +137,11 @@ Words compulsory(const Task& task) {
                         : task.problem.sharing == Sharing::kv ? queries + keys
                                                               : queries;
   const Words weights = inputs_of(task.pass) == Inputs::plain ? Words(0)
+                        : task.pass == Pass::linear_gradient  ? square  // Y: g does not read X
                         : reads_Y                             ? 2 * square
                                                               : square;
-  const Words of_O = is_backward(task.pass) ? live * dv : Words(0);  // dO
+  const bool given_dO = is_backward(task.pass) || task.pass == Pass::linear_gradient;
+  const Words of_O = given_dO ? live * dv : Words(0);  // dO
   return sources + weights + of_O + results(task);
 }
 
@@ -322,6 +324,23 @@ void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
                     .recomputation = false});
 }
 
+// The products over queries and over keys, n d^2 and m d^2. Used up are, at most, both results and
+// what the factors are: of O, a square, and d words for each key twice; of g, d words for each
+// query and each key.
+void add_linear_bounds(const Task& task, std::vector<Bound>& bounds) {
+  const auto [n, m, d] = task.problem.shape;
+  if (!task.problem.mask.full() || task.problem.sharing != Sharing::none) {
+    return;
+  }
+  const Real dd = real(d) * real(d);
+  const Products sums{.work = (real(n) + real(m)) * dd};
+  const Real keys = task.pass == Pass::linear ? 2 * real(m) : real(m);
+  bounds.push_back(
+      {.name = "two sums",
+       .words = below(sums.events(task.memory.M, d), (real(n) + keys) * real(d) + 2 * dd),
+       .recomputation = false});
+}
+
 // The paper's two expressions, each without its constant, with n m in place of n^2 and min(n, m) in
 // place of n. Nothing if an expression passes 63 bits: no bound of a count rests on it.
 struct Asymptotic {
@@ -357,6 +376,10 @@ std::vector<Bound> all_bounds(const Task& task) {
   }
   if (task.pass == Pass::layer) {
     add_layer_bounds(task, bounds);
+    return bounds;
+  }
+  if (is_linear(task.pass)) {
+    add_linear_bounds(task, bounds);
     return bounds;
   }
   const bool backward = task.pass == Pass::backward;

@@ -48,8 +48,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     const bool needs_forward = kernel.needs_forward() && task.known == Known::nothing;
     if (kernel.pass != task.pass || (needs_forward && !forward) ||
         (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
-        (goal.shared_only && sharing != task.problem.sharing) ||
-        (!task.problem.mask.full() && !kernel.takes_masks) ||
+        (goal.shared_only && sharing != task.problem.sharing) || !kernel.takes(task.problem.mask) ||
         !kernel.can_return(task.problem.wanted)) {
       continue;
     }

@@ -294,6 +294,45 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
            moved_without_weights<N>(gradients, shape, blocks) + of_projection("dX", "dA1", n) +
            of_projection("dY", "dA3", m);
   }
+  // Each operand and each result once.
+  if (kernel == "linear/rows") {
+    return {n * d + 2 * m * d + 2 * d * d, n * d};
+  }
+  if (kernel == "linear-gradient/rows") {
+    return {2 * n * d + 2 * m * d + d * d, d * d};
+  }
+  // Products of squares; over rows in groups; and of sums over rows the parts, which are added up.
+  if (kernel == "linear/products" || kernel == "linear-gradient/products") {
+    const auto square = [&](const std::string& name) { return product(name, d, d, d); };
+    const auto groups = [&](N extent, const auto& one) {
+      const N most = static_cast<N>(blocks["groups"]);
+      const N size = (extent + most - 1) / most;
+      MovedWords<N> moved{0, 0};
+      N parts = 0;
+      for (N begin = 0; begin < extent; begin = begin + size) {
+        moved = moved + one(extent - begin < size ? extent - begin : size);
+        parts = parts + 1;
+      }
+      return std::pair(moved, parts);
+    };
+    const auto rows = [&](const std::string& name, N extent) {
+      return groups(extent, [&](N size) { return product(name, size, d, d); }).first;
+    };
+    const auto sum = [&](const std::string& name, N extent) {
+      const auto [moved, parts] = groups(extent, [&](N size) { return product(name, d, d, size); });
+      return parts > 1 ? moved + MovedWords<N>{parts * d * d, d * d} : moved;
+    };
+    const auto has = [&](const std::string& name) { return blocks.contains(name + ".rows"); };
+    if (!has("T")) {  // A1 X, or dO Y^T, meets A2^T A3
+      return kernel == "linear/products" ? sum("S", m) + rows("Q", n) + rows("R", n) + rows("O", n)
+                                         : sum("S", m) + rows("G", n) + rows("W", n) + sum("g", n);
+    }
+    const MovedWords<N> T = has("S") ? sum("S", m) + square("T") : rows("H", m) + sum("T", m);
+    if (kernel == "linear/products") {
+      return T + (has("P") ? square("P") : rows("Q", n)) + rows("O", n);
+    }
+    return T + (has("U") ? sum("U", n) + square("g") : rows("W", n) + sum("g", n));
+  }
   if (kernel == "forward/tiles" || kernel == "forward/tiles-shared") {
     const N T = over(d, "O.cols");
     return product("S", n, d, d) + measured() + product("h", m, d, d) +
@@ -401,8 +440,8 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   const auto over = [&](Index extent, std::string_view block) {
     return (extent + blocks[block] - 1) / blocks[block];
   };
-  if (kernel.starts_with("matmul/")) {
-    return 0;
+  if (kernel.starts_with("matmul/") || kernel.starts_with("linear")) {
+    return 0;  // in one group
   }
   if (kernel ==
       "forward/naive") {  // maximum, difference, exp, sum, quotient; L = maximum + log(sum)

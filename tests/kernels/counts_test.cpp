@@ -217,6 +217,9 @@ TEST(EveryKernelsFlops, AreItsProducts) {
       {"layer/flash", 3 * projections + 5 * pair},
       {"layer/rows-keys", 3 * projections + 7 * pair},
       {"layer/tiles", 3 * projections + 5 * pair},
+      {"linear/rows", projections + 4 * d * d * d},
+      {"linear-gradient/rows", projections + 4 * d * d * d},
+      {"linear-gradient/products", projections + 4 * d * d * d},
   };
   for (const auto& [name, flops] : expected) {
     const TestedKernel kernel = tested_kernel(name);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/run/inputs.hpp"
+#include "runtime/theory/linear_reference.hpp"
 
 namespace redblue {
 namespace {
@@ -191,6 +192,11 @@ Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem&
                                : static_cast<double>(function(plan.problem, plan.blocks).value());
   };
   const AttentionInput input = attention(problem);
+  if (is_linear(kernel.kernel->pass)) {
+    hold(std::string(kernel.returns.front().name),
+         evaluate_linear(input, number(kernel.kernel->numerics.chain)));
+    return verdict;
+  }
   const Reference reference =
       evaluate(input, {.g = number(kernel.kernel->numerics.chain),
                        .rescales = number(kernel.kernel->numerics.rescales),

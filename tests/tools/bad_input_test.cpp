@@ -205,7 +205,18 @@ TEST_F(BadInput, Bounds) {
       {"bounds --n 4 --d 3 --M 0", 2, "--M.*\"0\".*zero"},
       {"bounds @ extra", 2, "extra"},
       {"bounds @ --problem gradient", 2,
-       "--problem 'gradient': expected product, forward, backward, attention, gradients or layer"},
+       "--problem 'gradient': expected product, forward, backward, attention, gradients, layer, "
+       "linear or "
+       "linear-gradient"},
+      {"plan --problem linear --n 30 --d 4 --M 300 --mask window:3,0", 2,
+       "--mask 'window:3,0': linear takes causal alone: under other masks what a query meets is no "
+       "running sum of keys"},
+      {"run linear/auto --n 30 --d 4 --M 300 --mask prefix:3", 2,
+       "--mask 'prefix:3': linear takes causal alone"},
+      {"run linear-gradient/rows --n 30 --d 4 --M 300 --threads 2", 2,
+       "--threads 2: linear-gradient/rows runs one head on one thread"},
+      {"plan --problem linear-gradient --n 30 --d 4 --M 300 --sharing kv", 2,
+       "--sharing 'kv': linear attention reads queries, keys and values apart"},
       {"bounds @ --sharing all", 2, "--sharing 'all': expected none, kv or self"},
       {"bounds @ --given O", 2, "--given 'O': expected nothing or OL"},
       {"bounds @ --given OL --given OL", 2, "--given is given 2 times"},

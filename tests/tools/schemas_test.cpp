@@ -146,14 +146,15 @@ TEST_F(Schemas, OfRunsAndCounts) {
        "run forward/small" + size, "run backward/flash --verify" + size,
        "run backward/auto --verify --heads 2 --threads 2 --sharing kv" + size,
        "run gradients/auto --verify --softmax-scale 0.3" + size, "run layer/auto --verify" + size,
+       "run linear/auto --verify --mask causal" + size, "run linear-gradient/auto --verify" + size,
        "count attention/tiles" + size, "run backward/rows --store file:store" + size,
        "run forward/flash --n 30 --d 5 --M 900 --out O=O.npy --out L=L.npy",
        "run backward/rows --n 30 --d 5 --M 900 --in O=O.npy --in L=L.npy --seed 1 --verify"});
 }
 
 TEST_F(Schemas, OfWhatIsPlanned) {
-  for (const std::string problem :
-       {"product", "forward", "backward", "attention", "gradients", "layer"}) {
+  for (const std::string problem : {"product", "forward", "backward", "attention", "gradients",
+                                    "layer", "linear", "linear-gradient"}) {
     const std::string line = " --problem " + problem + " --n 100 --d 8 --M 500";
     expect_keep("bounds", {"bounds" + line});
     expect_keep("plan", {"plan" + line});

@@ -59,17 +59,18 @@ Json axes_of(const KernelName& name) {
 std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
   return rows_of(kernel_names(), [&](const KernelName& name) {
     const Kernel& kernel = *name.kernel;
-    Cells cells = {{{"", "name", "kernel"}, name.text()},
-                   {in_json("given"), names(name.given())},
-                   {in_csv("given"), in_words(name.given())},
-                   {in_json("returns"), names(kernel.returns)},
-                   {in_csv("returns"), in_words(kernel.returns)},
-                   {in_json("axes"), axes_of(name)},
-                   {in_json("kernel"), kernel.name},
-                   {in_json("threads"), kernel.schedule.split.has_value()},
-                   {in_json("prefetch"), kernel.streams_keys()},
-                   {in_json("masks"), kernel.takes_masks},
-                   {in_json("summary"), name.summary()}};
+    Cells cells = {
+        {{"", "name", "kernel"}, name.text()},
+        {in_json("given"), names(name.given())},
+        {in_csv("given"), in_words(name.given())},
+        {in_json("returns"), names(kernel.returns)},
+        {in_csv("returns"), in_words(kernel.returns)},
+        {in_json("axes"), axes_of(name)},
+        {in_json("kernel"), kernel.name},
+        {in_json("threads"), kernel.schedule.split.has_value()},
+        {in_json("prefetch"), kernel.streams_keys()},
+        {in_json("masks"), kernel.takes_causal ? Json("causal") : Json(kernel.takes_masks)},
+        {in_json("summary"), name.summary()}};
     if (shape) {
       cells.push_back({in_json_and_csv("least_M"), kernel.least_M(Problem(*shape, name.sharing))});
     }

@@ -59,7 +59,9 @@ TaskOptions::TaskOptions(CLI::App& app)
       heads_(app),
       M_(app),
       problem_(app, "--problem",
-               "product, forward, backward, attention, gradients or layer; backward", "PASS"),
+               "product, forward, backward, attention, gradients, layer, linear or "
+               "linear-gradient; backward",
+               "PASS"),
       sharing_(app, "--sharing",
                "sources that are one matrix: none; kv: A2 = A3, or K = V; self: queries, too; none",
                "WHICH"),
@@ -71,15 +73,18 @@ TaskOptions::TaskOptions(CLI::App& app)
 
 Task TaskOptions::kind() const {
   Task task;
-  task.pass = choose(
-      problem_,
-      {Pass::product, Pass::forward, Pass::backward, Pass::attention, Pass::gradients, Pass::layer},
-      Pass::backward);
+  task.pass = choose(problem_,
+                     {Pass::product, Pass::forward, Pass::backward, Pass::attention,
+                      Pass::gradients, Pass::layer, Pass::linear, Pass::linear_gradient},
+                     Pass::backward);
   task.problem.sharing =
       choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
   if (!is_backward(task.pass)) {
     refuse(given_, "only --problem backward, gradients and layer start from O and L");
+  }
+  if (is_linear(task.pass)) {
+    refuse(sharing_, "linear attention reads queries, keys and values apart");
   }
   if (task.pass == Pass::product) {
     refuse(sharing_, "a product has no sources to share");
@@ -124,6 +129,8 @@ Task TaskOptions::task(Request& request) const {
                            fmt::format("--problem {}", to_string(task.pass)))};
   check_lengths(task, request);
   task.problem.mask = mask(task.problem.shape, request);
+  check_linear_mask(task.pass, task.problem.mask,
+                    fmt::format("{} '{}'", request.said("--mask"), request.mask));
   wanted_.fill(request);
   if (!request.wanted.empty()) {
     request.kernel = fmt::format("{}/auto", to_string(task.pass));

@@ -27,8 +27,8 @@
 namespace redblue {
 namespace {
 
-constexpr Pass kPasses[] = {Pass::product,   Pass::forward,   Pass::backward,
-                            Pass::attention, Pass::gradients, Pass::layer};
+constexpr Pass kPasses[] = {Pass::product,   Pass::forward, Pass::backward, Pass::attention,
+                            Pass::gradients, Pass::layer,   Pass::linear,   Pass::linear_gradient};
 constexpr Sharing kSharings[] = {Sharing::none, Sharing::kv, Sharing::self};
 
 std::string words_of(const Task& task) {
@@ -106,18 +106,24 @@ Schedule schedule_of(std::string_view kernel) {
       {"layer/rows-keys", {.order = Order::two_step, .recomputes = true}},
       {"layer/score-rows", {.order = Order::two_step, .recomputes = false}},
       {"layer/tiles", {.order = Order::two_step, .recomputes = false}},
+      {"linear/rows", {.order = Order::two_step, .recomputes = false}},
+      {"linear/products", {.order = Order::two_step, .recomputes = false}},
+      {"linear-gradient/rows", {.order = Order::two_step, .recomputes = false}},
+      {"linear-gradient/products", {.order = Order::two_step, .recomputes = false}},
   };
   const auto found = known.find(kernel);
   return found == known.end() ? Schedule{} : found->second;
 }
 
 Pass pass_of(std::string_view kernel) {
-  return kernel.starts_with("matmul/")      ? Pass::product
-         : kernel.starts_with("forward/")   ? Pass::forward
-         : kernel.starts_with("attention/") ? Pass::attention
-         : kernel.starts_with("gradients/") ? Pass::gradients
-         : kernel.starts_with("layer/")     ? Pass::layer
-                                            : Pass::backward;
+  return kernel.starts_with("matmul/")            ? Pass::product
+         : kernel.starts_with("forward/")         ? Pass::forward
+         : kernel.starts_with("attention/")       ? Pass::attention
+         : kernel.starts_with("gradients/")       ? Pass::gradients
+         : kernel.starts_with("layer/")           ? Pass::layer
+         : kernel.starts_with("linear/")          ? Pass::linear
+         : kernel.starts_with("linear-gradient/") ? Pass::linear_gradient
+                                                  : Pass::backward;
 }
 
 // Reports take of a kernel what these tests do.
@@ -125,7 +131,8 @@ TEST(Bounds, OfAKernelsKindAreThoseItMeets) {
   for (const TestedKernel& kernel : tested_kernels()) {
     const Schedule schedule = schedule_of(kernel.name);
     const Schedule reported = redblue::schedule_of(kernel, schedule.sharing);
-    if (is_backward(kernel.kernel->pass) && kernel.name != "backward/naive") {
+    const Pass pass = kernel.kernel->pass;
+    if ((is_backward(pass) || is_linear(pass)) && kernel.name != "backward/naive") {
       EXPECT_EQ(reported.order, schedule.order) << kernel.name;
       EXPECT_EQ(reported.recomputes, schedule.recomputes) << kernel.name;
     }
@@ -375,6 +382,8 @@ TEST(Bounds, Compulsory) {
   EXPECT_EQ(compulsory(Pass::layer, shape), 2 * (15 + 21 + 21 + 9 + 9) + 15);
   EXPECT_EQ(compulsory(Pass::layer, shape, Sharing::kv), 2 * (15 + 21 + 9 + 9) + 15);
   EXPECT_EQ(compulsory(Pass::layer, {5, 5, 3}, Sharing::self), 2 * (15 + 9 + 9) + 15);
+  EXPECT_EQ(compulsory(Pass::linear, shape), 15 + 21 + 21 + 9 + 9 + 15);
+  EXPECT_EQ(compulsory(Pass::linear_gradient, shape), 15 + 21 + 21 + 9 + 15 + 9);
   EXPECT_EQ(compulsory(Pass::forward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 5);
   EXPECT_EQ(compulsory(Pass::backward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 9);
   // Naive kernels move them and no more.
@@ -529,6 +538,32 @@ TEST(Bounds, ProductsOverAllLengths) {
     }
   }
   EXPECT_GT(above_0, 40);
+}
+
+// Of linear attention the products over queries and over keys, (n + m) d^2, less what is used up.
+TEST(Bounds, TwoSumsOfLinearAttention) {
+  int above_0 = 0;
+  for (const auto& [n, m, d, M] : {std::tuple<Index, Index, Index, Index>{60, 40, 30, 12},
+                                   {8, 90, 40, 30},
+                                   {50, 50, 3, 8},
+                                   {300, 20, 100, 40}}) {
+    const auto [rn, rm, rd, rM] = std::tuple<double, double, double, double>(n, m, d, M);
+    double gain = 0;
+    for (double T = 1; T <= 40 * rM; ++T) {
+      gain = std::max(
+          gain, T * ((rn + rm) * rd * rd - std::pow(T / 3, 1.5)) / std::pow((rM + T) / 3, 1.5));
+    }
+    for (const Pass pass : {Pass::linear, Pass::linear_gradient}) {
+      const Task task{pass, {n, m, d}, M};
+      const double keys = pass == Pass::linear ? 2 * rm : rm;
+      const double rest = (rn + keys) * rd + 2 * rd * rd;
+      const auto found = static_cast<double>(words(task, "two sums"));
+      EXPECT_LE(found, std::max(0.0, gain - rest)) << words_of(task);
+      EXPECT_GE(found, 0.999 * gain - rest - 1) << words_of(task);
+      above_0 += found > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(above_0, 4);
 }
 
 // 2 W / (kappa sqrt(M)) is the leading term, and an upper limit.

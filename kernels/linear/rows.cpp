@@ -1,0 +1,401 @@
+// Linear attention in a fast memory that holds two d x d matrices: each word moves once. Keys pass
+// into S = A2^T A3, Y makes T = S Y of it, and then queries pass:
+//
+//   linear            O = A1 W with W = X T
+//   linear-gradient   g = U T^T with U = A1^T dO
+//
+//   reads and writes   2 n d + 2 m d + 2 d^2;   peak   2 d^2 + d, and 2 d^2 + 2 d
+//
+// with one row at a time. Where keys are met up to a query's own, S is the sum of the keys so far
+// and stays with the weights, and with g. In a block of queries and of the keys that they meet
+// first, scores of both say what it adds; they never leave:
+//
+//   linear            Q_I = A1_I X, R_I = Q_I S + (live Q_I A2_I^T) A3_I, O_I = R_I Y
+//   linear-gradient   G_I = dO_I Y^T, W_I = G_I S^T + (live G_I A3_I^T) A2_I, g += A1_I^T W_I
+//
+// The words are the same, and the peak is 3 d^2 + 3 d + 1.
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/fit.hpp"
+#include "kernels/linear/linear.hpp"
+#include "kernels/linear/running_sum.hpp"
+#include "kernels/registry.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+// Rows of queries, keys and weights that pass.
+struct Passing {
+  explicit Passing(const Blocks& blocks)
+      : rows(blocks["Br"]), keys(blocks["Bc"]), weights(blocks["Bw"]) {}
+  Index rows, keys, weights;
+};
+
+// ---- all keys --------------------------------------------------------------------------------
+
+// S^T, of which rows meet rows of Y.
+Tile sum_of_keys(Machine& machine, const Operands& io, Index step) {
+  const Phase phase(machine, "S");
+  const SlowMatrix& A2 = io.in("A2");
+  const SlowMatrix& A3 = io.in("A3");
+  Tile s_t = machine.initialize("S", A2.cols(), A2.cols());
+  for (const Range J : blocks(A2.rows(), step)) {
+    const Tile a2 = machine.read(A2.row_block(J));  // A2_J (c, d)
+    const Tile a3 = machine.read(A3.row_block(J));  // A3_J (c, d)
+    multiply_add(transposed(a3), a2, s_t);
+  }
+  return s_t;
+}
+
+// T, or T^T for the gradient.
+Tile with_Y(Machine& machine, LinearResult of, const Operands& io, const Tile& s_t, Index step) {
+  const Phase phase(machine, "T");
+  const SlowMatrix& Y = io.in("Y");
+  Tile t = machine.initialize("T", Y.rows(), Y.cols());
+  for (const Range K : blocks(Y.rows(), step)) {
+    const Tile y = machine.read(Y.row_block(K));  // Y_K (w, d)
+    if (of == LinearResult::output) {
+      multiply_add(transposed(s_t.part(K)), y, t);
+    } else {
+      multiply_add(transposed(y), s_t.part(K), t);
+    }
+  }
+  return t;
+}
+
+void outputs(Machine& machine, const Operands& io, Tile t, const Passing& by) {
+  const SlowMatrix& A1 = io.in("A1");
+  const SlowMatrix& X = io.in("X");
+  SlowMatrix& O = io.out("O");
+  Tile w = machine.initialize("W", X.rows(), X.cols());
+  {
+    const Phase phase(machine, "W");
+    for (const Range K : blocks(X.rows(), by.weights)) {
+      const Tile x = machine.read(X.row_block(K));  // X_K (w, d)
+      multiply(x, t, w.part(K));
+    }
+  }
+  t.reset();
+  const Phase phase(machine, "O");
+  for (const Range I : blocks(A1.rows(), by.rows)) {
+    const Tile a1 = machine.read(A1.row_block(I));                 // A1_I (r, d)
+    Tile o = machine.initialize("O", I.size(), O.cols(), kUnset);  // O_I (r, d)
+    multiply(a1, w, o);
+    machine.write(o, O.row_block(I));
+  }
+}
+
+void gradient(Machine& machine, const Operands& io, const Tile& t_t, const Passing& by) {
+  const SlowMatrix& A1 = io.in("A1");
+  const SlowMatrix& dO = io.in("dO");
+  SlowMatrix& g = io.out("g");
+  Tile u = machine.initialize("U", g.rows(), g.cols());
+  {
+    const Phase phase(machine, "U");
+    for (const Range I : blocks(A1.rows(), by.rows)) {
+      const Tile a1 = machine.read(A1.row_block(I));    // A1_I (r, d)
+      const Tile of_O = machine.read(dO.row_block(I));  // dO_I (r, d)
+      multiply_add(transposed(a1), of_O, u);
+    }
+  }
+  const Phase phase(machine, "g");
+  for (const Range K : blocks(g.rows(), by.weights)) {
+    Tile rows = machine.initialize("g", K.size(), g.cols(), kUnset);  // g_K (w, d)
+    multiply(u.part(K), t_t, rows);
+    machine.write(rows, g.row_block(K));
+  }
+}
+
+std::vector<PhaseCost> cost_of_all(const Problem& problem, const Blocks& blocks, LinearResult of) {
+  const auto [n, m, d] = problem.shape;
+  const Passing by(blocks);
+  const Words dd = Words(d) * d;
+  const Words nd = Words(n) * d;
+  const Words rows = Words(2) * std::min(n, by.rows) * d;
+  const Words weights = Words(std::min(d, by.weights)) * d;
+  const Words product = 2 * dd * d;
+  std::vector<PhaseCost> phases = {
+      {.path = "S",
+       .reads = Words(2) * m * d,
+       .writes = 0,
+       .peak = dd + Words(2) * std::min(m, by.keys) * d,
+       .flops = 2 * dd * m},
+      {.path = "T", .reads = dd, .writes = 0, .peak = 2 * dd + weights, .flops = product}};
+  if (of == LinearResult::output) {
+    phases.push_back(
+        {.path = "W", .reads = dd, .writes = 0, .peak = 2 * dd + weights, .flops = product});
+    phases.push_back(
+        {.path = "O", .reads = nd, .writes = nd, .peak = dd + rows, .flops = 2 * dd * n});
+  } else {
+    phases.push_back(
+        {.path = "U", .reads = 2 * nd, .writes = 0, .peak = 2 * dd + rows, .flops = 2 * dd * n});
+    phases.push_back(
+        {.path = "g", .reads = 0, .writes = dd, .peak = 2 * dd + weights, .flops = product});
+  }
+  return phases;
+}
+
+void nest_of_all(NestWriter& nest, const Problem& problem, const Passing& by, LinearResult of) {
+  const Index n = problem.shape.n;
+  const Index m = problem.shape.m;
+  const Index d = problem.shape.d;
+  const NestLoop I("I", "queries", n, by.rows), J("J", "keys", m, by.keys);
+  const NestLoop K("K", "rows of Y", d, by.weights), L("K", "rows of X", d, by.weights);
+  const NestTile S("S", d, d), T("T", d, d), W("W", d, d), U("U", d, d);
+  const NestTile A1("A1", I, d);
+  nest.phase("S", [&] {
+    nest.loop(J, {S}, [&] { nest.step("S += A2_J^T A3_J", {{"A2", J, d}, {"A3", J, d}}); });
+  });
+  nest.phase("T", [&] { nest.loop(K, {S, T}, [&] { nest.step("T += S_K Y_K", {{"Y", K, d}}); }); });
+  if (of == LinearResult::output) {
+    nest.phase("W", [&] {
+      nest.loop(L, {T, W}, [&] { nest.step("W_K = X_K T", {{"X", L, d}}); });
+    });
+    nest.phase("O", [&] {
+      nest.loop(I, {W}, [&] { nest.step("O_I = A1_I W", {A1}, {{"O", I, d}}); });
+    });
+    return;
+  }
+  nest.phase("U", [&] {
+    nest.loop(I, {T, U}, [&] { nest.step("U += A1_I^T dO_I", {A1, {"dO", I, d}}); });
+  });
+  const NestLoop rows("K", "rows of g", d, by.weights);
+  nest.phase("g", [&] {
+    nest.loop(rows, {T, U}, [&] { nest.step("g_K = U_K T^T", {}, {{"g", rows, d}}); });
+  });
+}
+
+// ---- keys up to a query's own ----------------------------------------------------------------
+
+struct Names {
+  std::string_view rows, weight, made, keys, values, sums, result;
+};
+constexpr Names names_of(LinearResult of) {
+  return of == LinearResult::output ? Names{"A1", "X", "Q", "A2", "A3", "R", "O"}
+                                    : Names{"dO", "Y", "G", "A3", "A2", "W", "g"};
+}
+
+void code_of_causal(Machine& machine, const Plan& plan, const Operands& io, LinearResult of) {
+  const auto [n, m, d] = plan.problem.shape;
+  const Passing by(plan.blocks);
+  const Names names = names_of(of);
+  const bool makes_O = of == LinearResult::output;
+  const SlowMatrix& rows = io.in(names.rows);
+  const SlowMatrix& keys = io.in(names.keys);
+  const SlowMatrix& values = io.in(names.values);
+  SlowMatrix& result = io.out(names.result);
+  Tile weight, Y, g;
+  {
+    const Phase phase(machine, "weights");
+    if (makes_O) {
+      weight = machine.read(io.in("X").whole());
+      Y = machine.read(io.in("Y").whole());
+    } else {
+      weight = machine.read(transposed(io.in("Y").whole()));
+    }
+  }
+  if (!makes_O) {
+    g = machine.initialize("g", d, d);
+  }
+  Tile sum = machine.initialize("S", d, d);
+  const RunningSum running{machine, keys, values, m - n};
+  if (m > n) {
+    const Phase phase(machine, "S");
+    running.add_first({0, d}, {0, d}, by.keys, sum);
+  }
+  for (const Range I : blocks(n, by.rows)) {
+    Tile made;
+    {
+      const Phase phase(machine, names.made);
+      const Tile a = machine.read(rows.row_block(I));  // A1_I or dO_I (r, d)
+      made = machine.initialize(names.made, I.size(), d, kUnset, Holds::operands);
+      multiply(a, weight, made);
+    }
+    Tile met = machine.initialize(names.sums, I.size(), d);  // R_I or W_I (r, d)
+    {
+      const Phase phase(machine, "core");
+      running.add(std::move(made), I, {0, d}, {0, d}, sum, met);
+    }
+    const Phase phase(machine, names.result);
+    if (makes_O) {
+      Tile o = machine.initialize("O", I.size(), d, kUnset);  // O_I (r, d)
+      multiply(met, Y, o);
+      machine.write(o, result.row_block(I));
+    } else {
+      const Tile a1 = machine.read(io.in("A1").row_block(I));  // A1_I (r, d)
+      multiply_add(transposed(a1), met, g);
+    }
+  }
+  if (!makes_O) {
+    const Phase phase(machine, names.result);
+    machine.write(g, result.whole());
+  }
+}
+
+std::vector<PhaseCost> cost_of_causal(const Problem& problem, const Blocks& blocks,
+                                      LinearResult of) {
+  const auto [n, m, d] = problem.shape;
+  const Passing by(blocks);
+  const Names names = names_of(of);
+  const bool makes_O = of == LinearResult::output;
+  const Words dd = Words(d) * d;
+  const Words nd = Words(n) * d;
+  const Words r = std::min(n, by.rows);
+  const Words stays = 3 * dd;
+  const Words weights = makes_O ? 2 * dd : dd;
+  std::vector<PhaseCost> phases = {
+      {.path = "weights", .reads = weights, .writes = 0, .peak = weights, .flops = 0}};
+  if (m > n) {
+    const Words first = m - n;
+    phases.push_back({.path = "S",
+                      .reads = 2 * first * d,
+                      .writes = 0,
+                      .peak = stays + Words(2) * std::min(m - n, by.keys) * d,
+                      .flops = 2 * first * dd});
+  }
+  phases.push_back({.path = std::string(names.made),
+                    .reads = nd,
+                    .writes = 0,
+                    .peak = stays + 2 * r * d,
+                    .flops = 2 * nd * d});
+  phases.push_back({.path = "core",
+                    .reads = 2 * nd,
+                    .writes = 0,
+                    .peak = stays + 3 * r * d + r * r,
+                    .flops = 4 * nd * d + 4 * pairs_of_blocks(n, by.rows) * d});
+  phases.push_back({.path = std::string(names.result),
+                    .reads = makes_O ? Words(0) : nd,
+                    .writes = makes_O ? nd : dd,
+                    .peak = stays + 2 * r * d,
+                    .flops = 2 * nd * d});
+  return phases;
+}
+
+void nest_of_causal(NestWriter& nest, const Problem& problem, const Passing& by, LinearResult of) {
+  const Index n = problem.shape.n;
+  const Index m = problem.shape.m;
+  const Index d = problem.shape.d;
+  const Names names = names_of(of);
+  const bool makes_O = of == LinearResult::output;
+  const NestLoop I("I", "queries", n, by.rows);
+  const NestTile X("X", d, d), Y("Y", d, d), S("S", d, d), g("g", d, d);
+  const NestTile rows(names.rows, I, d), made(names.made, I, d), sums(names.sums, I, d);
+  const NestTile keys(names.keys, I, d), values(names.values, I, d);
+  const NestWriter::Tiles weights = makes_O ? NestWriter::Tiles{X, Y} : NestWriter::Tiles{Y};
+  const NestWriter::Tiles stays = makes_O ? NestWriter::Tiles{X, Y, S} : NestWriter::Tiles{Y, S, g};
+  nest.phase("weights", [&] { nest.read(weights); });
+  if (m > n) {
+    const NestLoop J("J", "keys before the first query", m - n, by.keys);
+    nest.phase("S", [&] {
+      nest.loop(J, stays, [&] {
+        const NestTile key(names.keys, J, d), value(names.values, J, d);
+        nest.step("S += " + key.text() + "^T " + value.text(), {key, value});
+      });
+    });
+  }
+  nest.loop(I, stays, [&] {
+    nest.phase(names.made, [&] {
+      nest.step(made.text() + " = " + rows.text() + (makes_O ? " X" : " Y^T"), {rows});
+    });
+    nest.phase("core", [&] {
+      nest.step(sums.text() + " = " + made.text() + " S + (live " + made.text() + " " +
+                    keys.text() + "^T) " + values.text() + "; S += " + keys.text() + "^T " +
+                    values.text(),
+                {keys, values});
+    });
+    nest.phase(names.result, [&] {
+      if (makes_O) {
+        nest.step("O_I = R_I Y", {}, {{"O", I, d}});
+      } else {
+        nest.step("g += A1_I^T W_I", {{"A1", I, d}});
+      }
+    });
+  });
+  if (!makes_O) {
+    nest.phase(names.result, [&] { nest.write({g}); });
+  }
+}
+
+// ---- both ------------------------------------------------------------------------------------
+
+void code(Machine& machine, const Plan& plan, const Operands& io, LinearResult of) {
+  if (!plan.problem.mask.full()) {
+    code_of_causal(machine, plan, io, of);
+    return;
+  }
+  const Passing by(plan.blocks);
+  Tile s_t = sum_of_keys(machine, io, by.keys);
+  Tile t = with_Y(machine, of, io, s_t, by.weights);
+  s_t.reset();
+  if (of == LinearResult::output) {
+    outputs(machine, io, std::move(t), by);
+  } else {
+    gradient(machine, io, t, by);
+  }
+}
+
+std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, LinearResult of) {
+  return problem.mask.full() ? cost_of_all(problem, blocks, of)
+                             : cost_of_causal(problem, blocks, of);
+}
+
+Nest loop_nest(const Problem& problem, const Blocks& blocks, LinearResult of) {
+  NestWriter nest;
+  const Passing by(blocks);
+  if (problem.mask.full()) {
+    nest_of_all(nest, problem, by, of);
+  } else {
+    nest_of_causal(nest, problem, by, of);
+  }
+  return nest.lines();
+}
+
+// All blocks move the same words. More rows keep registers busy; of causal queries many take more
+// products of scores.
+Blocks fit(const Problem& problem, Index M, LinearResult of) {
+  constexpr Index kBusy = 256;
+  constexpr Index kBusyScores = 32;
+  const auto [n, m, d] = problem.shape;
+  Blocks by{{"Br", 1}, {"Bc", 1}, {"Bw", 1}};
+  const auto widen = [&](std::string_view block, Index extent, Index most) {
+    by.set(block, even(extent, largest(std::min({extent, most, M}), [&](Index tried) {
+                         Blocks wider = by;
+                         wider.set(block, tried);
+                         return total(cost(problem, wider, of)).peak <= Words(M);
+                       })));
+  };
+  widen("Br", n, problem.mask.full() ? kBusy : kBusyScores);
+  widen("Bc", m, kBusy);
+  widen("Bw", d, kBusy);
+  return by;
+}
+
+}  // namespace
+
+Kernel linear_rows(LinearResult of) {
+  const bool makes_O = of == LinearResult::output;
+  Kernel kernel = linear_kernel(of);
+  kernel.name = makes_O ? "linear/rows" : "linear-gradient/rows";
+  kernel.summary = makes_O ? "A2^T A3 stays, then X A2^T A3 Y, and rows pass: each word moves once"
+                           : "A2^T A3 Y and A1^T dO stay, rows pass: each word moves once";
+  kernel.kin = makes_O ? "" : "linear/rows";
+  kernel.schedule.code = [of](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+    code(machine, plan, io, of);
+  };
+  kernel.formula = {.cost = [of](const Problem& problem,
+                                 const Blocks& blocks) { return cost(problem, blocks, of); },
+                    .nest = [of](const Problem& problem,
+                                 const Blocks& blocks) { return loop_nest(problem, blocks, of); }};
+  kernel.fitting.fit = [of](const Problem& problem, const Memory& memory, Objective) {
+    return fit(problem, memory.M, of);
+  };
+  kernel.numerics.chain = [](const Problem&, const Blocks& blocks) { return Words(blocks["Br"]); };
+  return kernel;
+}
+
+}  // namespace redblue
