@@ -128,7 +128,8 @@ void run_in_memory(Part& part, const Views& given, const ViewedResults& returned
 }
 
 Words working_bytes(const Report& report) {
-  const auto& [workers, heads] = report.kernel.team;
+  const Index workers = report.kernel.team.workers;
+  const Index heads = report.kernel.team.heads;
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   const Index with_a_head = std::min(workers, heads);
