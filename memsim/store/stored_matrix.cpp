@@ -354,6 +354,10 @@ void StoredMatrix::read_header(Expect expect) {
       refuse("its header at offset 0 makes no sense: import the matrix again");
     }
   }
+  const bool countable = !(Words(header.rows) * header.cols * kWord + kSector).overflowed();
+  if (!countable || file_bytes(layout_).overflowed()) {
+    refuse("its header at offset 0 says 2^63 bytes or more: import the matrix again");
+  }
   if (const Words expected = file_bytes(layout_); !(Words(status.st_size) == expected)) {
     refuse((Words(status.st_size) < expected ? "truncated: " : "too long: ") +
            std::to_string(status.st_size) + " bytes; expected " + std::to_string(expected.value()));

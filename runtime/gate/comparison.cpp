@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -176,7 +177,7 @@ Tolerance parse_tolerance(const std::string& text) {
   throw std::invalid_argument(fmt::format(
       "'{}': expected [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, METRIC reads, writes, "
       "index_reads, index_writes, peak or least_M, for example reads=1% or phase1/S:peak=64",
-      text));
+      shortened(text)));
 }
 
 std::string to_share(Index before, Index after) {

@@ -10,6 +10,7 @@
 
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/sanitized.hpp"
+#include "runtime/text/printable.hpp"
 
 #ifdef REDBLUE_WITH_VALGRIND
 #include <valgrind/callgrind.h>
@@ -132,6 +133,7 @@ CallgrindProfile parse_callgrind(std::string_view text) {
   constexpr std::string_view kTrigger = "desc: Trigger: Client Request: ";
   constexpr std::string_view kEvents = "events: ";
   constexpr std::string_view kTotals = "totals: ";
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;  // times the bytes of a line it is a number
   std::istringstream lines{std::string(text)};
   bool labelled = false;
   bool any = false;
@@ -152,12 +154,16 @@ CallgrindProfile parse_callgrind(std::string_view text) {
       CallgrindEvents& events = profile[kernel][phase];
       std::istringstream words(line.substr(kTotals.size()));
       for (const std::string& name : names) {
+        std::int64_t& sum = events[name];
         std::int64_t count = 0;
-        words >> count;
-        events[name] += count;
+        if (!(words >> std::ws).eof() && (!(words >> count) || count < 0 || count > kMost - sum)) {
+          throw std::runtime_error("callgrind has no count where one is expected: " +
+                                   shortened(line));
+        }
+        sum += count;
       }
       if (std::string more; words >> more) {
-        throw std::runtime_error("callgrind has more counts than events: " + line);
+        throw std::runtime_error("callgrind has more counts than events: " + shortened(line));
       }
       any = true;
     }

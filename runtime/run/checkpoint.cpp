@@ -26,6 +26,28 @@ std::uint64_t checksum_of(std::string_view bytes) {
   return sum;
 }
 
+// Throws: JsonMismatch.
+Checkpoint checkpoint_of(const Json& json, std::span<const std::byte> sum) {
+  Checkpoint checkpoint;
+  checkpoint.plan = json.at("plan").get<std::string>();
+  checkpoint.forward_plan = json.at("forward_plan").get<std::string>();
+  for (const auto& [name, fingerprint] : json.at("operands").items()) {
+    checkpoint.operands[name] = fingerprint.get<std::uint64_t>();
+  }
+  for (const auto& [name, origin] : json.at("origins").items()) {
+    checkpoint.origins[name] = origin.get<std::string>();
+  }
+  checkpoint.forward_done = json.at("forward_done").get<bool>();
+  if (!json.at("forward").is_null()) {
+    checkpoint.forward = parse_run_counts(json.at("forward"));
+  }
+  checkpoint.units = json.at("units").get<Index>();
+  checkpoint.counted = parse_run_counts(json.at("counted"));
+  checkpoint.sum.resize(sum.size() / sizeof(float));
+  std::ranges::copy(sum, std::as_writable_bytes(std::span(checkpoint.sum)).begin());
+  return checkpoint;
+}
+
 }  // namespace
 
 // The file is a line with the checksum of the rest, a line of JSON, and the words of the sum.
@@ -58,36 +80,30 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
     return std::nullopt;
   }
   const std::string content = read_text(path.string(), kNoLimit);  // the sum has d x d words
+  const auto refuse = [&] {
+    return InputError(path.string() +
+                      ": no checkpoint, or a damaged one: remove it, and begin anew");
+  };
   const std::size_t before = kFirstWords.size() + kHexDigits + 1;
   const std::size_t line = content.find('\n', before);
   const std::string_view body = std::string_view(content).substr(std::min(before, content.size()));
   if (line == std::string::npos || !content.starts_with(kFirstWords) ||
       content.substr(kFirstWords.size(), kHexDigits + 1) !=
           fmt::format("{:016x}\n", checksum_of(body))) {
-    throw InputError(path.string() +
-                     ": no checkpoint, or a damaged one: remove it, and begin anew");
+    throw refuse();
   }
   const Json json =
       parse_json(std::string_view(content).substr(before, line - before), path.string());
-  Checkpoint checkpoint;
-  checkpoint.plan = json.at("plan").get<std::string>();
-  checkpoint.forward_plan = json.at("forward_plan").get<std::string>();
-  for (const auto& [name, fingerprint] : json.at("operands").items()) {
-    checkpoint.operands[name] = fingerprint.get<std::uint64_t>();
+  const auto sum = std::as_bytes(std::span(content)).subspan(line + 1);
+  try {
+    if (json.at("sum").get<std::size_t>() != sum.size() / sizeof(float) ||
+        sum.size() % sizeof(float) != 0) {
+      throw refuse();
+    }
+    return checkpoint_of(json, sum);
+  } catch (const JsonMismatch&) {  // of another build
+    throw refuse();
   }
-  for (const auto& [name, origin] : json.at("origins").items()) {
-    checkpoint.origins[name] = origin.get<std::string>();
-  }
-  checkpoint.forward_done = json.at("forward_done").get<bool>();
-  if (!json.at("forward").is_null()) {
-    checkpoint.forward = parse_run_counts(json.at("forward"));
-  }
-  checkpoint.units = json.at("units").get<Index>();
-  checkpoint.counted = parse_run_counts(json.at("counted"));
-  checkpoint.sum.resize(json.at("sum").get<std::size_t>());
-  const auto sum = std::as_writable_bytes(std::span(checkpoint.sum));
-  std::ranges::copy(std::as_bytes(std::span(content)).subspan(line + 1, sum.size()), sum.begin());
-  return checkpoint;
 }
 
 }  // namespace redblue

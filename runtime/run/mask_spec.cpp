@@ -27,7 +27,7 @@ class Parser {
     const Mask mask = either();
     if (skip_spaces() < spec_.size()) {
       refuse(
-          fmt::format("{} is not expected at position {}", printable(spec_.substr(at_)), at_ + 1));
+          fmt::format("{} is not expected at position {}", shortened(spec_.substr(at_)), at_ + 1));
     }
     return mask;
   }
@@ -112,7 +112,7 @@ class Parser {
       return Mask::pattern(read_pattern(file(kEnds), n, m));
     }
     refuse(name.empty() ? fmt::format("a mask is missing at position {}", at_ + 1)
-                        : fmt::format("{} is no mask", name));
+                        : fmt::format("{} is no mask", shortened(name)));
   }
 
   Mask documents() {

@@ -156,6 +156,19 @@ TEST_F(SuiteCommand, RangesThatAreNone) {
   refused_entry(R"("kernel": "forward/flash", "d": {"from": 1, "to": 999, "step": 1}, "M": 100,
                    "n": {"from": 1, "to": 999, "step": 1})",
                 " has more than 100000 points");
+  refused_entry(R"("kernel": "*", "d": 2, "M": 100, "n": {"from": 1, "to": 90000, "step": 1})",
+                ": more than 100000 points up to here");
+}
+
+// In as long as a name is, and not as all ways to cut it are; no letter is two parts' of a pattern.
+TEST_F(SuiteCommand, APatternOfManyStarsIsSoonRead) {
+  refused_entry(R"("kernel": "forward/flash*sh", "n": 4, "d": 2, "M": 100)",
+                ": no kernel is called");
+  refused_entry(R"("kernel": "*****************************zz", "n": 4, "d": 2, "M": 100)",
+                ": no kernel is called '\\*+zz'");
+  EXPECT_EQ(points(R"({"how": "count", "points": [
+      {"kernel": "**f*d/*la*s*h**", "n": 4, "d": 2, "M": 256}]})"),
+            (Names{"forward/flash n=4 d=2 M=256"}));
 }
 
 TEST_F(SuiteCommand, WhatIsNone) {

@@ -22,20 +22,22 @@ constexpr std::size_t kMostPoints = 100'000;
 constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may replace a suite
 
 bool matches(std::string_view pattern, std::string_view name) {
-  const std::size_t star = pattern.find('*');
+  std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) {
     return pattern == name;
   }
-  const std::string_view rest = pattern.substr(star + 1);
   if (!name.starts_with(pattern.substr(0, star))) {
     return false;
   }
-  for (std::size_t from = star; from <= name.size(); ++from) {
-    if (matches(rest, name.substr(from))) {
-      return true;
-    }
-  }
-  return false;
+  // The first place of what is between two stars leaves most of the name to the rest.
+  std::size_t at = 0;
+  do {
+    name.remove_prefix(at + star);
+    pattern.remove_prefix(star + 1);
+    star = pattern.find('*');
+    at = name.find(pattern.substr(0, star));
+  } while (star != std::string_view::npos && at != std::string_view::npos);
+  return star == std::string_view::npos && name.ends_with(pattern);
 }
 
 std::vector<Json> as_list(const Json& json) {
@@ -231,7 +233,8 @@ class LeftOut {
 };
 
 void add_entry(const Json& entry, const std::string& place, const std::filesystem::path& directory,
-               const std::vector<Subject>& subjects, std::set<std::string>& known, Suite& suite) {
+               const std::vector<Subject>& subjects, std::set<std::string>& known,
+               std::size_t& asked, Suite& suite) {
   if (!entry.is_object()) {
     throw InputError(fmt::format("{} is no object: {}", place, in_short(entry)));
   }
@@ -242,7 +245,12 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
       left_out.add(argument, subject->name);
       continue;
     }
-    for (const Arguments& arguments : grid_of(entry, *subject, directory, place)) {
+    const std::vector<Arguments> grid = grid_of(entry, *subject, directory, place);
+    asked += grid.size();
+    if (asked > kMostPoints) {
+      throw InputError(fmt::format("{}: more than {} points up to here", place, kMostPoints));
+    }
+    for (const Arguments& arguments : grid) {
       try {
         SuitePoint point{subject, complete(*subject, arguments)};
         const std::string argument =
@@ -347,9 +355,10 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
   }
   std::set<std::string> known;
   std::size_t k = 0;
+  std::size_t asked = 0;
   for (const Json& entry : document.at("points")) {
     add_entry(entry, fmt::format("{}, points {}", path, ++k), directory_of(file), subjects, known,
-              suite);
+              asked, suite);
   }
   return suite;
 }

@@ -197,6 +197,13 @@ TEST(Differences, OfAsManyWordsAsThereAre) {
   EXPECT_EQ(compare(one, two, {parse_tolerance("reads=1%")}).failing(), 1U);
 }
 
+TEST(ToleranceText, IsQuotedInALineOfSomeLength) {
+  const std::string why =
+      thrown<std::invalid_argument>([] { parse_tolerance("a\nb" + std::string(5000, 'c')); });
+  EXPECT_TRUE(why.starts_with("'a\\x0ab")) << why;
+  EXPECT_LT(why.size(), 400U);
+}
+
 TEST(ToShare, IsReadByPeople) {
   EXPECT_EQ(to_share(1234, 1235), "+0.081%");
   EXPECT_EQ(to_share(100, 99), "-1%");

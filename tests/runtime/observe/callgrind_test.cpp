@@ -99,6 +99,14 @@ TEST(CallgrindProfile, WhatIsNoneIsRefused) {
   EXPECT_THROW(parse_callgrind("part: 1\ndesc: Trigger: Client Request: k\tp\nevents: Ir\n"
                                "totals: 1 2\n"),
                std::runtime_error);
+  for (const char* const count :
+       {"one", "-1", "9223372036854775807", "99999999999999999999", "1 x"}) {
+    EXPECT_THROW(parse_callgrind("part: 1\ndesc: Trigger: Client Request: k\tp\nevents: Ir Dr\n"
+                                 "totals: " +
+                                 std::string(count) + "\n"),
+                 std::runtime_error)
+        << count;
+  }
   EXPECT_THROW(traffic({{"Ir", 3}}, 64), std::runtime_error) << "without a simulated cache";
 }
 

@@ -1,0 +1,45 @@
+// Checkpoints, as they are; and again as the content of one with the right checksum, behind which
+// hardly any damage comes through.
+
+#include "runtime/run/checkpoint.hpp"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "runtime/system/input_error.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+namespace redblue::fuzz {
+namespace {
+
+std::string with_checksum(std::string_view body) {
+  std::uint64_t sum = 0xcbf29ce484222325;  // FNV-1a
+  for (const char byte : body) {
+    sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  }
+  return fmt::format("redblue checkpoint 1 {:016x}\n{}", sum, body);
+}
+
+void feed(std::string_view content) {
+  const std::filesystem::path file = scratch("checkpoint", content);
+  const auto read =
+      read_or_refused<InputError>(file.string(), [&] { return read_checkpoint(file).value(); });
+  if (read) {
+    const std::filesystem::path again = scratch("again", "");
+    write(*read, again);
+    const std::string once = content_of(again);
+    write(read_checkpoint(again).value(), again);
+    demand(content_of(again) == once, "what is written is read as another checkpoint");
+  }
+  demand_nothing_left();
+}
+
+}  // namespace
+
+void checkpoint(std::string_view input) {
+  feed(input);
+  feed(with_checksum(input));
+}
+
+}  // namespace redblue::fuzz

@@ -1,0 +1,28 @@
+// The result of a sweep, sweep.json; and each of its lines as one of the sweep's journal.
+
+#include "runtime/sweep/sweep.hpp"
+
+#include "runtime/observe/topology.hpp"
+#include "runtime/system/input_error.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+namespace redblue::fuzz {
+
+void sweep(std::string_view input) {
+  const auto read =
+      read_or_refused<InputError>("a.json", [&] { return parse_sweep(input, "a.json"); });
+  if (read) {
+    const Sweep again = parse_sweep(to_json(*read, Topology()), "again.json");
+    demand(again.how == read->how && again.suite == read->suite && again.points == read->points,
+           "what is written is read as another sweep");
+    demand(!to_csv(*read).empty() || read->points.empty(), "a sweep without rows");
+  }
+  const auto line =
+      read_or_refused<InputError>("line 1", [&] { return parse_line(input, "a.part, line 1"); });
+  if (line) {
+    demand(parse_line(to_line(*line), "again") == *line,
+           "what is written is read as another point");
+  }
+}
+
+}  // namespace redblue::fuzz
