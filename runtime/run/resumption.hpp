@@ -1,7 +1,7 @@
 #pragma once
 // The checkpoints of a run in a store. With Request::OnDisk::resume a run leaves a checkpoint after
-// each step (workers.hpp), and resumes from the checkpoint of an earlier run. That run must have had the
-// same operands and plans. The bits and counts are those of an uninterrupted run.
+// each step (workers.hpp), and resumes from the checkpoint of an earlier run. That run must have
+// had the same operands and plans. The bits and counts are those of an uninterrupted run.
 
 #include <cstdint>
 #include <filesystem>
@@ -49,8 +49,8 @@ class Resumption {
   [[nodiscard]] Steps steps();
   // The sum over the units before steps().first.
   [[nodiscard]] const std::vector<float>& sum() const { return checkpoint_.sum; }
-  // Writes a checkpoint: the number of units that are done, the counts so far, and the sum of a part
-  // that sums over units, or what stages leave for each other.
+  // Writes a checkpoint: the number of units that are done, the counts so far, and the sum of a
+  // part that sums over units, or what stages leave for each other.
   void keep(Index units, const RunCounts& counts, std::vector<float> sum);
 
   // Without its checkpoint, a run that is ended begins anew.
