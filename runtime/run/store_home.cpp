@@ -145,6 +145,14 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
   if (!returns_O) {
     return;
   }
+  if (is_linear(asked_.kernel->pass)) {  // O without L, which no kernel takes
+    if (std::filesystem::exists(store_.path(lasting_name(std::string(kL.name))))) {
+      throw RequestError(
+          fmt::format("{}: {} has L: O there is that of softmax attention: take another store",
+                      request_.said("--store"), store_.directory().string()));
+    }
+    return;
+  }
   if (request_.softmax_scale) {
     throw RequestError(fmt::format(
         "{} {}: O and L would stay in {}, where they are those of 1 / sqrt(d): run without a store",

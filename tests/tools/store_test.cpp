@@ -440,6 +440,17 @@ TEST_F(StoreCommand, GoesOnWithTheSameMaskAlone) {
   expect_refused(line, 2, "--resume: .*mask of fingerprint .*, and not of .*mask of fingerprint");
 }
 
+// O of linear attention stays alone, under causal, too, and never beside an L that is not its own.
+TEST_F(StoreCommand, HasOOfLinearAttentionWithoutL) {
+  const std::string line = "run linear/products --n 30 --m 25 --d 6 --M 60 --mask causal --out O=";
+  data(line + "m.npy");
+  data(line + "d.npy --store file:st --resume");
+  EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
+  data("run forward/rows --n 30 --m 25 --d 6 --M 400 --store file:st");
+  expect_refused(line + "d.npy --store file:st", 2,
+                 "--store: st has L: O there is that of softmax attention: take another store");
+}
+
 // O and L in a store are used only with what they were made of.
 TEST_F(StoreCommand, TakesOAndLWithTheirOperandsAlone) {
   data("run forward/rows --n 30 --d 6 --M 400 --store file:st");
