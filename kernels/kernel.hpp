@@ -173,6 +173,9 @@ struct Fitting {
   // empty: some rows at a time.
   std::function<Window(const Signature& operand, const Problem& problem, const Blocks& blocks)>
       window = nullptr;
+  // Of a kernel without: the rows of a result that are written at a time.
+  std::function<Index(const Signature& result, const Problem& problem, const Blocks& blocks)>
+      written = nullptr;
   // A block that a caller may choose though the fitted plan may lack it; else empty.
   std::string_view optional_block = {};
   // And the extent that it must not pass; null: what is more is cut off.

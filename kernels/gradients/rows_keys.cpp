@@ -279,11 +279,8 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
       {"dQ.Br", rows["Br"]}, {"dQ.Bc", rows["Bc"]}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
 }
 
-Window window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
-  const Index rows = operand.name == kdQ.name                               ? blocks["dQ.Br"]
-                     : operand.name == kdK.name || operand.name == kdV.name ? blocks["dKV.Br"]
-                                                                            : 1;
-  return {rows, operand.cols_of(problem.shape)};
+Index written(const Signature& result, const Problem&, const Blocks& blocks) {
+  return blocks[result.name == kdQ.name ? "dQ.Br" : "dKV.Bc"];
 }
 
 }  // namespace
@@ -312,7 +309,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
                       [start](const Problem& problem, const Memory& memory, Objective objective) {
                         return fit(problem, memory.M, objective, start);
                       },
-                  .window = window},
+                  .written = written},
       .numerics = {.recomputes = true}};
   if (start == Start::given) {
     kernel.operands.insert(kernel.operands.end(), {kO, kL});

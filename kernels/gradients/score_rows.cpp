@@ -524,12 +524,10 @@ Blocks fastest(const Problem& problem, Index M) {
   return blocks_of({problem, r, kKeys, k, groups}, M);
 }
 
-Window window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
-  const std::string_view its = operand.name == kdQ.name ? "Br"
-                               : operand.name == kdK.name || operand.name == kdV.name
-                                   ? ScoreRowPlan(problem, blocks).groups() > 1 ? "sum.Bc" : "Bc"
-                                   : "";
-  return {its.empty() ? 1 : blocks[its], operand.cols_of(problem.shape)};
+Index written(const Signature& result, const Problem& problem, const Blocks& blocks) {
+  return blocks[result.name == kdQ.name                      ? "Br"
+                : ScoreRowPlan(problem, blocks).groups() > 1 ? "sum.Bc"
+                                                             : "Bc"];
 }
 
 }  // namespace
@@ -557,7 +555,7 @@ Kernel gradients_score_rows() {
                             return objective == Objective::time ? fastest(problem, memory.M)
                                                                 : fewest(problem, memory.M);
                           },
-                      .window = window,
+                      .written = written,
                       .optional_block = kKept}};
 }
 

@@ -228,14 +228,14 @@ Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
 }
 
 // Of what the kernel between writes, its own.
-Window window(const Signature& operand, const Problem& problem, const Blocks& blocks,
+Index written(const Signature& result, const Problem& problem, const Blocks& blocks,
               const Kernel& gradients) {
   const bool between =
-      operand.name == kdQ.name || operand.name == kdV.name || operand.name == kdA2.name;
+      result.name == kdQ.name || result.name == kdV.name || result.name == kdA2.name;
   return between && gradients.schedule.split
-             ? gradients.fitting.window(operand.name == kdA2.name ? kdK : operand, inner(problem),
-                                        blocks)
-             : Window{1, operand.cols_of(problem.shape)};
+             ? gradients.fitting.written(result.name == kdA2.name ? kdK : result, inner(problem),
+                                         blocks)
+             : 1;
 }
 
 }  // namespace
@@ -265,9 +265,9 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
           .fit = [gradients](
                      const Problem& problem, const Memory& memory,
                      Objective objective) { return fit(problem, memory, objective, gradients); },
-          .window =
-              [gradients](const Signature& operand, const Problem& problem, const Blocks& blocks) {
-                return window(operand, problem, blocks, gradients);
+          .written =
+              [gradients](const Signature& result, const Problem& problem, const Blocks& blocks) {
+                return written(result, problem, blocks, gradients);
               }},
       .numerics = gradients.numerics};
   std::ranges::copy(made_before(gradients), std::back_inserter(layer.operands));

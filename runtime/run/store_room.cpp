@@ -21,11 +21,14 @@ Window window_of(const Signature& operand, const Kernel& kernel, const Problem& 
 // Of a file that is written in windows that lie apart. Requires: some that do.
 Words bytes_apart(const Store& store, const Signature& operand, const Plan& plan,
                   const Problem& problem, Apart apart) {
-  Window window = window_of(operand, find_kernel(plan.kernel), problem, plan.blocks);
+  const Kernel& kernel = find_kernel(plan.kernel);
+  const Index rows = std::max<Index>(operand.rows_of(problem.shape), 1);
+  Window window = window_of(operand, kernel, problem, plan.blocks);
   if (apart == Apart::rows) {
     window.rows = 1;
+  } else if (kernel.fitting.written) {
+    window.rows = std::min(rows, kernel.fitting.written(operand, problem, plan.blocks));
   }
-  const Index rows = std::max<Index>(operand.rows_of(problem.shape), 1);
   return StoredMatrix::file_bytes(StoreLayout::for_blocks(rows, operand.cols_of(problem.shape),
                                                           window, store.granule_bytes(), 1));
 }

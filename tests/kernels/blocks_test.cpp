@@ -253,7 +253,7 @@ TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
       const Index everything = least + 3 * (n * d + m * d + d * d + n * m);
       const bool many =
           blocks_by_phase(kernel.blocks(shape, everything, Objective::words)).size() > 4;
-      const Index steps = kSanitized ? 2 : many ? 5 : 24;
+      const Index steps = kSanitized ? 2 : many ? 4 : 12;
       for (Index M = least; M <= everything; M += 1 + (everything - least) / steps) {
         const Plan plan = kernel.plan(shape, M);
         for (const auto& [phase, names] : blocks_by_phase(plan.blocks)) {

@@ -347,10 +347,12 @@ TEST(MaskedKernels, BringTheLiveRowsAndKeysOfATile) {
 TEST(MaskedKernels, OthersRefuseMasks) {
   for (const TestedKernel& kernel : tested_kernels()) {
     Problem problem = kernel.problem({7, 7, 3});
-    problem.mask = Mask::causal(7, 7);
-    if (!kernel.kernel->takes_masks) {
-      EXPECT_THROW(static_cast<void>(kernel.kernel->least_M(problem)), ShapeMismatch)
-          << kernel.name;
+    for (const Mask& mask : {Mask::causal(7, 7), Mask::window(7, 7, 1, 1)}) {
+      problem.mask = mask;
+      if (!kernel.kernel->takes(mask)) {
+        EXPECT_THROW(static_cast<void>(kernel.kernel->least_M(problem)), ShapeMismatch)
+            << kernel.name;
+      }
     }
     problem.mask = Mask::causal(7, 8);
     EXPECT_THROW(static_cast<void>(kernel.kernel->least_M(problem)), ShapeMismatch) << kernel.name;
