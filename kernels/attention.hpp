@@ -19,6 +19,10 @@ inline constexpr Signature kA2{"A2", &Shape::m, &Shape::d};
 inline constexpr Signature kA3{"A3", &Shape::m, &Shape::d};
 inline constexpr Signature kX{"X", &Shape::d, &Shape::d};
 inline constexpr Signature kY{"Y", &Shape::d, &Shape::d};
+// The values of sparse operands, row by row; Problem::sparsity says where they are.
+inline constexpr Signature kSparseA1{"A1", &Shape::A1_stored, nullptr};
+inline constexpr Signature kSparseX{"X", &Shape::X_stored, nullptr};
+inline constexpr Signature kSparseA2{"A2", &Shape::A2_stored, nullptr};
 inline constexpr Signature kQ{"Q", &Shape::n, &Shape::d};
 inline constexpr Signature kK{"K", &Shape::m, &Shape::d};
 inline constexpr Signature kV{"V", &Shape::m, &Shape::dv};

@@ -53,6 +53,10 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   }
   require(mask.full() || (mask.queries() == n && mask.keys() == m),
           "the mask is of n queries and m keys");
+  if (problem.sparsity.dense() == kernel.takes_sparse) {
+    throw ShapeMismatch(std::string(kernel.name) +
+                        (kernel.takes_sparse ? " is of sparse operands" : " is of dense operands"));
+  }
   if (!kernel.can_return(problem.wanted)) {
     throw ShapeMismatch(std::string(kernel.name) + " does not return " + problem.wanted.text() +
                         " alone");
@@ -73,8 +77,9 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
 }  // namespace
 
 std::string_view to_string(Pass pass) {
-  constexpr std::string_view names[] = {"product",   "forward", "backward", "attention",
-                                        "gradients", "layer",   "linear",   "linear-gradient"};
+  constexpr std::string_view names[] = {"product",  "logsumexp", "forward",
+                                        "backward", "attention", "gradients",
+                                        "layer",    "linear",    "linear-gradient"};
   return names[static_cast<std::size_t>(pass)];
 }
 

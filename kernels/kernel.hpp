@@ -217,6 +217,8 @@ struct Kernel {
   bool takes_masks = false;
   // Takes the causal mask, and no other: what queries meet is a running sum.
   bool takes_causal = false;
+  // Works on the stored entries of A1, X and A2 (Problem::sparsity), and on no dense ones.
+  bool takes_sparse = false;
   // Results that are not computed where they are not wanted. The others are wanted in each problem.
   std::vector<std::string_view> optional_results = {};
   // The kernel whose rates are taken where this one was never timed. Empty: none.
@@ -280,8 +282,10 @@ const std::vector<Signature>& results_of(Pass pass);
 // Null where none of them has this name.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
 
-// All kernels, in the order in which `redblue list` shows them.
+// All kernels, in the order in which `redblue list` shows them: those of dense operands, and those
+// of sparse ones after them.
 const std::vector<Kernel>& kernels();
+const std::vector<Kernel>& sparse_kernels();
 // By its registered name; a spelling is for parse_kernel_name(). Throws: std::out_of_range.
 const Kernel& find_kernel(std::string_view name);
 

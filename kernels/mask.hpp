@@ -69,6 +69,13 @@ struct BlockPattern {
   std::vector<Index> offsets = {0};
   std::vector<Index> columns = {};
 
+  // The blocks that are there; and the columns of those of a row.
+  [[nodiscard]] Index stored() const { return std::ssize(columns); }
+  [[nodiscard]] std::span<const Index> row(Index k) const {
+    const auto at = static_cast<std::size_t>(k);
+    return std::span(columns).subspan(static_cast<std::size_t>(offsets[at]),
+                                      static_cast<std::size_t>(offsets[at + 1] - offsets[at]));
+  }
   friend bool operator==(const BlockPattern&, const BlockPattern&) = default;
 };
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "kernels/mask.hpp"
+#include "kernels/sparsity.hpp"
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
@@ -26,6 +27,9 @@ struct Shape {
   Index m = 1;
   Index d = 1;
   Index dv = d;
+  // The words of their values where A1, X and A2 are sparse, and those of S = A1 X; at least one
+  // each.
+  Index A1_stored = 0, X_stored = 0, A2_stored = 0, S_stored = 0;
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -43,11 +47,12 @@ enum class Sharing : std::uint8_t { none, kv, self };
 // c of the softmax.
 enum class Inputs : std::uint8_t { weighted, plain };
 
-// What is computed: C = A B; O and L of A1, A2, A3, X, Y; g of these and dO; O and L of Q, K,
-// V; dQ, dK, dV of these and dO; of A1, A2, A3, X, Y and dO the gradients of all but dO. And
-// without an activation O of A1, A2, A3, X, Y; g of A1, A2, A3, Y and dO.
+// What is computed: C = A B; L of A1, X, A2; O and L of A1, A2, A3, X, Y; g of these and dO; O and
+// L of Q, K, V; dQ, dK, dV of these and dO; of A1, A2, A3, X, Y and dO the gradients of all but dO.
+// And without an activation O of A1, A2, A3, X, Y; g of A1, A2, A3, Y and dO.
 enum class Pass : std::uint8_t {
   product,
+  logsumexp,
   forward,
   backward,
   attention,
@@ -101,6 +106,7 @@ struct Problem {
   Inputs inputs = Inputs::weighted;    // a kernel has one of the two, and plans with it
   std::optional<float> softmax_scale;  // of plain inputs, where it is not 1 / sqrt(d)
   Mask mask = {};                      // full(), or of n queries and m keys
+  Sparsity sparsity = {};              // dense(), or of A1, X and A2 of this shape; then no mask
   // The heads of queries that share these keys, as grouped-query attention has them: their queries
   // are stacked, head after head, and n is the number of all. Each head has the same mask.
   Index stacked = 1;
@@ -142,6 +148,16 @@ struct Problem {
   [[nodiscard]] Problem with_mask(Mask other) const {
     Problem same = *this;
     same.mask = std::move(other);
+    return same;
+  }
+  // The same extents with these entries of A1, X and A2, or of A and B.
+  [[nodiscard]] Problem with_sparsity(Sparsity other) const {
+    Problem same = *this;
+    same.shape.A1_stored = std::max<Index>(other.A1().stored(), 1);
+    same.shape.X_stored = std::max<Index>(other.X().stored(), 1);
+    same.shape.A2_stored = std::max<Index>(other.A2().stored(), 1);
+    same.shape.S_stored = std::max<Index>(other.S().stored(), 1);
+    same.sparsity = std::move(other);
     return same;
   }
   // What a kernel asks of its mask. The keys that some queries meet, and the live pairs of some

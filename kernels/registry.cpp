@@ -127,12 +127,18 @@ const std::vector<Kernel>& kernels() {
   return all;
 }
 
+const std::vector<Kernel>& sparse_kernels() {
+  static const std::vector<Kernel> all = {};
+  return all;
+}
+
 const Kernel& find_kernel(std::string_view name) {
-  const auto found = std::ranges::find(kernels(), name, &Kernel::name);
-  if (found == kernels().end()) {
-    throw std::out_of_range("no kernel is called " + std::string(name));
+  for (const std::vector<Kernel>* of : {&kernels(), &sparse_kernels()}) {
+    if (const auto found = std::ranges::find(*of, name, &Kernel::name); found != of->end()) {
+      return *found;
+    }
   }
-  return *found;
+  throw std::out_of_range("no kernel is called " + std::string(name));
 }
 
 }  // namespace redblue
