@@ -7,25 +7,6 @@
 namespace redblue {
 namespace {
 
-BlockPattern transposed(const BlockPattern& of) {
-  BlockPattern found{of.cols, of.rows, 1, 1, {}, {}};
-  found.offsets.assign(static_cast<std::size_t>(of.cols) + 1, 0);
-  for (const Index column : of.columns) {
-    ++found.offsets[static_cast<std::size_t>(column) + 1];
-  }
-  for (std::size_t column = 1; column < found.offsets.size(); ++column) {
-    found.offsets[column] += found.offsets[column - 1];
-  }
-  found.columns.resize(of.columns.size());
-  std::vector<Index> next(found.offsets.begin(), found.offsets.end() - 1);
-  for (Index row = 0; row < of.rows; ++row) {
-    for (const Index column : of.row(row)) {
-      found.columns[static_cast<std::size_t>(next[static_cast<std::size_t>(column)]++)] = row;
-    }
-  }
-  return found;
-}
-
 BlockPattern product(const BlockPattern& A, const BlockPattern& B) {
   BlockPattern found{A.rows, B.cols, 1, 1, {0}, {}};
   std::vector<Index> last_row(static_cast<std::size_t>(B.cols), -1);
@@ -51,6 +32,25 @@ const auto& once(Derived& derived, const Make& make) {
 }
 
 }  // namespace
+
+BlockPattern transposed(const BlockPattern& of) {
+  BlockPattern found{of.cols, of.rows, 1, 1, {}, {}};
+  found.offsets.assign(static_cast<std::size_t>(of.cols) + 1, 0);
+  for (const Index column : of.columns) {
+    ++found.offsets[static_cast<std::size_t>(column) + 1];
+  }
+  for (std::size_t column = 1; column < found.offsets.size(); ++column) {
+    found.offsets[column] += found.offsets[column - 1];
+  }
+  found.columns.resize(of.columns.size());
+  std::vector<Index> next(found.offsets.begin(), found.offsets.end() - 1);
+  for (Index row = 0; row < of.rows; ++row) {
+    for (const Index column : of.row(row)) {
+      found.columns[static_cast<std::size_t>(next[static_cast<std::size_t>(column)]++)] = row;
+    }
+  }
+  return found;
+}
 
 Index size_of(const KeyBits& keys) {
   Index size = 0;

@@ -26,6 +26,9 @@ Index size_of(const KeyBits& keys);
 template <class Visit>
 void each_key(const KeyBits& keys, const Visit& visit);
 
+// The entries (j, i) for those at (i, j), of single entries.
+BlockPattern transposed(const BlockPattern& of);
+
 class Sparsity {
  public:
   // Of operands that are dense.

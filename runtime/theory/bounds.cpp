@@ -1,82 +1,17 @@
 #include "runtime/theory/bounds.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "kernels/attention.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/theory/lemmas.hpp"
+#include "runtime/theory/sparse_bounds.hpp"
 
 namespace redblue {
 namespace {
-
-using Real = long double;
-
-Real real(Index words) {
-  return static_cast<Real>(words);
-}
-
-Index rounded_down(Real words) {
-  if (words >= 0x1p63L) {
-    throw CountOverflow("a bound does not fit 63 bits: the sizes are too large");
-  }
-  return words > 0 ? static_cast<Index>(words) : 0;
-}
-
-// gain - cost, rounded down. The gain is lowered by more than all its roundings.
-Index below(Real gain, Real cost) {
-  return rounded_down(gain * (1 - 0x1p-50L) - cost);
-}
-
-// The largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16 to the
-// octave, are the same for all M, so that a maximum over bounds that fall with M falls with M. Next
-// to the best length a bound is flat.
-template <class F>
-Real over_lengths(F f) {
-  static const auto lengths = [] {
-    std::array<Real, std::size_t{62} * 16> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] = std::floor(std::exp2(static_cast<Real>(i) / 16));
-    }
-    return made;
-  }();
-  Real best = 0;
-  for (const Real T : lengths) {
-    best = std::max(best, f(T));
-  }
-  return best;
-}
-
-// Lemma 1: the events of a run with `work` products, of which B words at hand allow kappa
-// (B/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
-// most d / per_creation products.
-struct Products {
-  Real work;
-  Real kappa = 1;
-  Real per_creation = 0;
-
-  [[nodiscard]] Real events(Index M, Index d) const {
-    const auto most = [](Real words) { return words / 3 * std::sqrt(words / 3); };
-    return over_lengths([&](Real T) {
-      const Real each = most(real(M) + T);
-      return T * real(d) < per_creation * each ? 0 : T * (work / kappa - most(T)) / each;
-    });
-  }
-};
-
-// Lemma 2: the moves of a run with `pairs` pairs, of which B words at hand form B^2 / (K d^2).
-Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
-  const Real M_ = real(M);
-  const Real share = K * real(d) * real(d);
-  const auto formed = [&](Real words) { return words * words / share; };
-  return over_lengths([&](Real T) {
-    const Real most = std::max(
-        {formed(M_ + T) / T, (formed(T) + M_) / T, (formed(M_) + T) / (2 * T), (M_ + T) / (2 * T)});
-    return (pairs - formed(T)) / most;
-  });
-}
 
 // The words of the results that are wanted: of dQ, dK and dV, say, or of dQ and dK + dV where keys
 // are values; where all are one source, of at least one of them.
@@ -365,6 +300,9 @@ std::vector<Bound> all_bounds(const Task& task) {
   const Mask& mask = task.problem.mask;
   require(mask.full() || (mask.queries() == n && mask.keys() == m && task.pass != Pass::product),
           "the mask is of n queries and m keys");
+  if (!task.problem.sparsity.dense()) {
+    return sparse_bounds(task);
+  }
   std::vector<Bound> bounds = {{"compulsory", compulsory(task).value()}};
   if (task.pass == Pass::product) {
     add_product_bounds(task, bounds);
@@ -418,7 +356,9 @@ std::vector<Bound> lower_bounds(const Task& task) {
   narrow.problem.shape.d = narrow.problem.shape.dv =
       std::min(task.problem.shape.d, task.problem.shape.dv);
   std::vector<Bound> bounds = all_bounds(narrow);
-  bounds.front().words = compulsory(task).value();
+  if (task.problem.sparsity.dense()) {
+    bounds.front().words = compulsory(task).value();
+  }
   for (Bound& bound : bounds) {
     bound.sharing = task.problem.sharing;
     bound.words = (Words(bound.words) * task.heads).value();

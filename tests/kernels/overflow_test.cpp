@@ -78,13 +78,20 @@ TEST(HugeShapes, ArePlannedOrRefusedWithoutAWrongNumber) {
 
 // "count" answers at once for n = 10^7 and beyond: a plan walks nothing.
 TEST(HugeShapes, ArePlannedAtOnce) {
-  const auto start = std::chrono::steady_clock::now();
-  for (const TestedKernel& kernel : tested_kernels()) {
-    if (kernel.least_M({10'000'000, 10'000'000, 128}) <= 65536) {
-      static_cast<void>(kernel.plan({10'000'000, 10'000'000, 128}, 65536));
+  const Shape huge{10'000'000, 10'000'000, 128};
+  std::chrono::duration<double> least{1};
+  // The rest of the machine may be in the way of some, not of all.
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    for (const TestedKernel& kernel : tested_kernels()) {
+      if (kernel.least_M(huge) <= 65536) {
+        static_cast<void>(kernel.plan(huge, 65536));
+      }
     }
+    least =
+        std::min<std::chrono::duration<double>>(least, std::chrono::steady_clock::now() - start);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LT(least, std::chrono::seconds(1));
 }
 
 }  // namespace

@@ -8,22 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/random_patterns.hpp"
+
 namespace redblue {
 namespace {
-
-BlockPattern random_pattern(std::mt19937_64& random, Index rows, Index cols, double density) {
-  BlockPattern found{rows, cols, 1, 1, {0}, {}};
-  std::bernoulli_distribution stored(density);
-  for (Index i = 0; i < rows; ++i) {
-    for (Index j = 0; j < cols; ++j) {
-      if (stored(random)) {
-        found.columns.push_back(j);
-      }
-    }
-    found.offsets.push_back(found.stored());
-  }
-  return found;
-}
 
 std::set<Index> set_of(std::span<const Index> columns) {
   return {columns.begin(), columns.end()};

@@ -1,0 +1,62 @@
+#include "runtime/theory/lemmas.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "memsim/errors.hpp"
+
+namespace redblue {
+namespace {
+
+// The largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16 to the
+// octave, are the same for all M, so that a maximum over bounds that fall with M falls with M. Next
+// to the best length a bound is flat.
+template <class F>
+Real over_lengths(F f) {
+  static const auto lengths = [] {
+    std::array<Real, std::size_t{62} * 16> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = std::floor(std::exp2(static_cast<Real>(i) / 16));
+    }
+    return made;
+  }();
+  Real best = 0;
+  for (const Real T : lengths) {
+    best = std::max(best, f(T));
+  }
+  return best;
+}
+
+}  // namespace
+
+Index rounded_down(Real words) {
+  if (words >= 0x1p63L) {
+    throw CountOverflow("a bound does not fit 63 bits: the sizes are too large");
+  }
+  return words > 0 ? static_cast<Index>(words) : 0;
+}
+
+Index below(Real gain, Real cost) {
+  return rounded_down(gain * (1 - 0x1p-50L) - cost);
+}
+
+Real Products::events(Index M, Index d) const {
+  const auto most = [](Real words) { return words / 3 * std::sqrt(words / 3); };
+  return over_lengths([&](Real T) {
+    const Real each = most(real(M) + T);
+    return T * real(d) < per_creation * each ? 0 : T * (work / kappa - most(T)) / each;
+  });
+}
+
+Real moves_of_pairs(Real pairs, Real share, Index M) {
+  const Real M_ = real(M);
+  const auto formed = [&](Real words) { return words * words / share; };
+  return over_lengths([&](Real T) {
+    const Real most = std::max(
+        {formed(M_ + T) / T, (formed(T) + M_) / T, (formed(M_) + T) / (2 * T), (M_ + T) / (2 * T)});
+    return (pairs - formed(T)) / most;
+  });
+}
+
+}  // namespace redblue

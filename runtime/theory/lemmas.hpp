@@ -1,0 +1,37 @@
+#pragma once
+// The two lemmas of docs/theory/bounds.md on which lower bounds rest, in numbers.
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+using Real = long double;
+
+inline Real real(Index words) {
+  return static_cast<Real>(words);
+}
+
+// Throws (both): CountOverflow.
+Index rounded_down(Real words);
+// gain - cost, rounded down. The gain is lowered by more than all its roundings.
+Index below(Real gain, Real cost);
+
+// Lemma 1: the events of a run with `work` products, of which B words at hand allow kappa
+// (B/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
+// most d / per_creation products.
+struct Products {
+  Real work;
+  Real kappa = 1;
+  Real per_creation = 0;
+
+  [[nodiscard]] Real events(Index M, Index d) const;
+};
+
+// Lemma 2: the moves of a run with `pairs` pairs, of which B words at hand form B^2 / share; and
+// the same where that is B^2 / (K d^2).
+Real moves_of_pairs(Real pairs, Real share, Index M);
+inline Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
+  return moves_of_pairs(pairs, K * real(d) * real(d), M);
+}
+
+}  // namespace redblue
