@@ -411,11 +411,11 @@ void backward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
   }
   std::vector<bool> touched(static_cast<std::size_t>(by.d));
   by.each([&](Range I) {
-    auto [G, v] = sparse_row_gradients(machine, by, io, I);
+    SparseRowGradients of_rows = sparse_row_gradients(machine, by, io, I);
     CsrEntries a1;
     const Tile W = [&] {
       const Phase phase(machine, "core");
-      SparseGradients sums(machine, io.in("L"), I, std::move(G), std::move(v));
+      SparseGradients sums(machine, io.in("L"), I, std::move(of_rows.G), std::move(of_rows.v));
       CsrEntries chunk = pass.rows(I);
       staying.add_scores(machine, io, I, chunk, sums);
       if (!of_A1) {

@@ -61,7 +61,7 @@ struct ExpectedRows {
 // for each run of keys that it meets and their indices.
 ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   const Sparsity& of = problem.sparsity;
-  const auto [n, m, d] = problem.shape;
+  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const BlockPattern &A1 = of.A1(), &A2 = of.A2(), &rows = X_stays ? of.A1() : of.S();
   const bool backward = plan.pass == Pass::backward, dense = plan.pass != Pass::logsumexp;
   const Index e = backward ? 2 * d + 2 : dense ? d + 2 : 2;
