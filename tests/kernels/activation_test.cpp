@@ -4,13 +4,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <random>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
+#include "tests/kernels/contract.hpp"
 #include "tests/support/run_kernel.hpp"
 
 namespace redblue {
@@ -143,6 +149,95 @@ TEST(Activations, ArePlannedWithFewerWordsThanSoftmax) {
       EXPECT_LE(others.reads + others.writes, own.reads + own.writes) << kernel.name << ' ' << M;
     }
   }
+}
+
+// The contract of a softmax from which words of L, v, O and of what is between two passes are
+// taken; of a kernel that is another one without a softmax, that of the other.
+struct WithoutSoftmax {
+  std::string_view contract;
+  MovedWords<Index> less;
+};
+std::optional<WithoutSoftmax> without_softmax(std::string_view kernel, const Shape& shape,
+                                              const Blocks& blocks) {
+  const Index n = shape.n, m = shape.m, d = shape.d, w = shape.dv;
+  const auto over = [&](Index extent, std::string_view block) {
+    return (extent + blocks[block] - 1) / blocks[block];
+  };
+  const auto entered = [&](const std::string& name) {
+    return blocks[name + ".depth"] >= d ? 1 : over(m, name + ".cols");
+  };
+  if (kernel == "forward/naive" || kernel == "forward/flash" || kernel == "forward/rows" ||
+      kernel == "forward/rows-resident" || kernel == "attention/rows" ||
+      kernel == "attention/rows-resident") {
+    return WithoutSoftmax{kernel, {0, n}};
+  }
+  if (kernel == "forward/columns" || kernel == "attention/columns") {
+    const Index between = 2 * n * (over(m, "Bc") - 1);
+    return WithoutSoftmax{kernel, {between, n + between}};
+  }
+  if (kernel == "forward/small") {  // f where s was
+    return WithoutSoftmax{kernel, {n * m, n * m + n}};
+  }
+  if (kernel == "backward/small") {  // f where s was, and no v
+    return WithoutSoftmax{kernel, {3 * n * m, n * m}};
+  }
+  if (kernel == "backward/large" || kernel == "backward/rows" || kernel == "backward/rows-xg") {
+    return WithoutSoftmax{kernel, {n * d + n, 0}};
+  }
+  if (kernel == "backward/flash" || kernel == "gradients/flash") {
+    return WithoutSoftmax{kernel, {2 * n * w + 2 * n * over(m, "core.Bc"), n}};
+  }
+  if (kernel == "backward/columns") {
+    const Index C = over(m, "Bc");
+    return WithoutSoftmax{kernel, {n * C + n * d + n * (C - 1), C > 1 ? n : 0}};
+  }
+  if (kernel == "backward/tiles") {
+    return WithoutSoftmax{kernel, {n * (entered("f") + entered("p")) + 2 * n * d, n}};
+  }
+  if (kernel == "gradients/rows-keys" || kernel == "gradients/rows-keys-onepass") {
+    return WithoutSoftmax{"gradients/rows-keys-onepass", {2 * n * over(m, "dKV.Bc"), 2 * n}};
+  }
+  const std::pair<std::string_view, std::string_view> same[] = {
+      {"backward/naive", "backward/naive"},
+      {"backward/rows-onepass", "backward/rows-onepass"},
+      {"backward/score-rows", "backward/rows-onepass"},
+      {"backward/rows-w", "backward/rows-onepass-w"},
+      {"backward/rows-onepass-w", "backward/rows-onepass-w"},
+      {"backward/rows-q", "backward/rows-q-onepass"},
+      {"backward/rows-q-onepass", "backward/rows-q-onepass"},
+      {"backward/rows-resident", "backward/rows-resident"}};
+  for (const auto& [name, other] : same) {
+    if (name == kernel) {
+      return WithoutSoftmax{other, {0, 0}};
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(Activations, MoveTheWordsOfTheContract) {
+  std::mt19937_64 random(3);
+  const auto any = [&](Index from, Index to) {
+    return std::uniform_int_distribution<Index>(from, to)(random);
+  };
+  std::set<std::string> held;
+  for (int k = 0; k < 500; ++k) {
+    Shape shape{any(1, 300), any(1, 300), any(1, 40)};
+    for (const TestedKernel& kernel : tested_kernels_of(kOthers[k % 3])) {
+      shape.dv = kernel.takes_dv() && k % 2 == 0 ? any(1, 40) : shape.d;
+      const Plan plan = kernel.plan(shape, kernel.least_M(shape) + any(0, 20000));
+      const auto contract = without_softmax(kernel.name, shape, plan.blocks);
+      if (!contract) {
+        continue;
+      }
+      held.insert(kernel.name);
+      const MovedWords<Index> softmax =
+          moved_by_contract<Index>(contract->contract, shape, plan.blocks);
+      const PhaseCost all = total(plan.phases);
+      EXPECT_EQ(all.reads.value(), softmax.reads - contract->less.reads) << to_string(plan);
+      EXPECT_EQ(all.writes.value(), softmax.writes - contract->less.writes) << to_string(plan);
+    }
+  }
+  EXPECT_EQ(held.size(), 27);
 }
 
 TEST(Activations, AreRefusedByKernelsThatKnowSoftmaxAlone) {
