@@ -42,7 +42,7 @@ void BenchProblem::make_forward() {
   const Plan plan =
       forward.plan(problem_, std::max(Index{1} << 16, forward.least_M(problem_)), Objective::time);
   Operands io;
-  for (const Signature& operand : forward.given(problem_.sharing)) {
+  for (const Signature& operand : forward.given(problem_)) {
     io.give(matrices_.at(operand.name));
   }
   for (const Signature& operand : forward.returns) {

@@ -4,6 +4,9 @@
 //   S = A1 X, h = A3 Y, f = softmax(S A2^T) by rows, O = f h, L = log of the rows' sums of
 //   exp(S A2^T); given dO: q = dO h^T, v = rowsum(f * q), p = f * (q - v), g = A1^T p A2.
 //
+// Of another activation phi than softmax, s = S A2^T, f = phi(s), p = phi'(s) * q, of live pairs:
+// no L and no v.
+//
 // Of plain inputs, S = c Q, A2 = K, h = V; dQ = c p K, dK = p^T S, dV = f^T dO. Of a layer, c = 1,
 // Q = S, K = A2, V = h: dX = A1^T dQ, which is g, dA1 = dQ X^T, dA2 = dK, dY = A3^T dV,
 // dA3 = dV Y^T.
@@ -28,7 +31,7 @@ inline constexpr Signature kK{"K", &Shape::m, &Shape::d};
 inline constexpr Signature kV{"V", &Shape::m, &Shape::dv};
 inline constexpr Signature kdO{"dO", &Shape::n, &Shape::dv};
 inline constexpr Signature kO{"O", &Shape::n, &Shape::dv};
-inline constexpr Signature kL{"L", &Shape::n, nullptr, Holds::sums};
+inline constexpr Signature kL{"L", &Shape::n, nullptr, Holds::sums, true};
 inline constexpr Signature kg{"g", &Shape::d, &Shape::d, Holds::sums};
 inline constexpr Signature kdQ{"dQ", &Shape::n, &Shape::d};
 inline constexpr Signature kdK{"dK", &Shape::m, &Shape::d};

@@ -66,6 +66,9 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
     throw ShapeMismatch(std::string(kernel.name) +
                         (kernel.takes_causal ? " takes no mask but causal" : " takes no mask"));
   }
+  if (!kernel.takes(problem.activation)) {
+    throw ShapeMismatch(std::string(kernel.name) + " knows softmax alone");
+  }
   require(mask.full() || (mask.queries() == n && mask.keys() == m),
           "the mask is of n queries and m keys");
   if (problem.sparsity.dense() == kernel.takes_sparse) {
@@ -75,7 +78,7 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   if (kernel.takes_sparse) {
     check_sparsity(kernel, problem);
   }
-  if (!kernel.can_return(problem.wanted)) {
+  if (!kernel.can_return(problem)) {
     throw ShapeMismatch(std::string(kernel.name) + " does not return " + problem.wanted.text() +
                         " alone");
   }
@@ -93,6 +96,11 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
 }
 
 }  // namespace
+
+std::string_view to_string(Activation activation) {
+  constexpr std::string_view names[] = {"softmax", "relu", "sigmoid", "silu"};
+  return names[static_cast<std::size_t>(activation)];
+}
 
 std::string_view to_string(Pass pass) {
   constexpr std::string_view names[] = {"product",  "logsumexp", "forward",
@@ -116,8 +124,13 @@ Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective ob
   return fitting.fit(with_inputs(problem), memory, objective);
 }
 
-std::vector<Signature> Kernel::given(Sharing sharing) const {
+std::vector<Signature> Kernel::given(Sharing sharing, Activation activation) const {
   std::vector<Signature> given = operands;
+  if (activation != Activation::softmax) {
+    given = of_activation(given, activation);
+    std::erase_if(given,
+                  [](const Signature& operand) { return operand.name == kO.name; });  // for v
+  }
   if (sharing != Sharing::none && shares_keys) {
     std::erase_if(given, [](const Signature& operand) {
       return operand.name == kA3.name || operand.name == kV.name;
@@ -126,22 +139,27 @@ std::vector<Signature> Kernel::given(Sharing sharing) const {
   return given;
 }
 
-std::vector<Signature> Kernel::returned(const Wanted& wanted) const {
-  std::vector<Signature> returned = returns;
-  std::erase_if(returned, [&](const Signature& result) { return !wanted.contains(result.name); });
+std::vector<Signature> Kernel::results(Activation activation) const {
+  return of_activation(returns, activation);
+}
+
+std::vector<Signature> Kernel::returned(const Problem& problem) const {
+  std::vector<Signature> returned = results(problem.activation);
+  std::erase_if(returned, [&](const Signature& result) { return !problem.wants(result.name); });
   return returned;
 }
 
-bool Kernel::can_return(const Wanted& wanted) const {
-  const bool left_out_are_optional = std::ranges::all_of(returns, [&](const Signature& result) {
-    return wanted.contains(result.name) ||
+bool Kernel::can_return(const Problem& problem) const {
+  const std::vector<Signature> all = results(problem.activation);
+  const bool left_out_are_optional = std::ranges::all_of(all, [&](const Signature& result) {
+    return problem.wants(result.name) ||
            std::ranges::find(optional_results, result.name) != optional_results.end();
   });
-  return left_out_are_optional && !returned(wanted).empty();
+  return left_out_are_optional && !returned(problem).empty();
 }
 
-bool Kernel::needs_forward() const {
-  return find_operand(operands, kO.name) != nullptr;
+bool Kernel::needs_forward(Activation activation) const {
+  return find_operand(given(Sharing::none, activation), kO.name) != nullptr;
 }
 
 bool Split::begins_anew(std::string_view matrix, const Plan& plan, Index units) const {
@@ -186,7 +204,7 @@ std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Work
         from.matrix(std::string(matrix.name), rows, matrix.cols_of(live)).holding(matrix.holds));
   };
   if (const Index copies = split.copies(plan.problem, plan.blocks); copies > 0) {
-    for (const Signature& matrix : split.left) {
+    for (const Signature& matrix : of_activation(split.left, plan.problem.activation)) {
       add(matrix, copies, workspace);
     }
   }
@@ -262,10 +280,10 @@ Index Kernel::least_M(const Problem& problem, Index prefetch) const {
 void Kernel::check(const Plan& plan, const Operands& io) const {
   require(plan.kernel == name, "the plan is this kernel's own");
   check_prefetch(*this, plan.problem, prefetch_of(plan.blocks));
-  for (const Signature& operand : given(plan.problem.sharing)) {
+  for (const Signature& operand : given(plan.problem)) {
     check_extents(io.in(operand.name), operand, plan.problem.shape);
   }
-  for (const Signature& operand : returned(plan.problem.wanted)) {
+  for (const Signature& operand : returned(plan.problem)) {
     check_extents(io.out(operand.name), operand, plan.problem.shape);
   }
 }
@@ -283,13 +301,20 @@ const std::vector<Signature>& results_of(Pass pass) {
       ->returns;
 }
 
+std::vector<Signature> of_activation(std::vector<Signature> matrices, Activation activation) {
+  if (activation != Activation::softmax) {
+    std::erase_if(matrices, [](const Signature& matrix) { return matrix.of_softmax; });
+  }
+  return matrices;
+}
+
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name) {
   const auto found = std::ranges::find(operands, name, &Signature::name);
   return found == operands.end() ? nullptr : &*found;
 }
 
 std::vector<Signature> given_of(const Plan& plan) {
-  return find_kernel(plan.kernel).given(plan.problem.sharing);
+  return find_kernel(plan.kernel).given(plan.problem);
 }
 
 const std::vector<KernelName>& kernel_names() {

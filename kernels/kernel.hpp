@@ -72,6 +72,7 @@ struct Signature {
   Index Shape::*rows;
   Index Shape::*cols;
   Holds holds = Holds::operands;
+  bool of_softmax = false;  // there is none of it under another activation
 
   [[nodiscard]] Index rows_of(const Shape& shape) const { return shape.*rows; }
   [[nodiscard]] Index cols_of(const Shape& shape) const {
@@ -215,6 +216,8 @@ struct Kernel {
   bool shares_keys = false;
   // Takes problems with a mask: dead pairs are not computed, dead queries and keys are not read.
   bool takes_masks = false;
+  // Takes other activations than softmax.
+  bool takes_activations = false;
   // Takes the causal mask, and no other: what queries meet is a running sum.
   bool takes_causal = false;
   // Works on the stored entries of A1, X and A2 (Problem::sparsity), and on no dense ones.
@@ -231,12 +234,22 @@ struct Kernel {
   Fitting fitting;
   Numerics numerics = {};
 
-  // All operands, or all but the values where these are the keys.
-  [[nodiscard]] std::vector<Signature> given(Sharing sharing = Sharing::none) const;
-  // All results, or those that are wanted.
-  [[nodiscard]] std::vector<Signature> returned(const Wanted& wanted) const;
-  [[nodiscard]] bool can_return(const Wanted& wanted) const;
-  [[nodiscard]] bool needs_forward() const;  // is given O and L
+  // All operands, or all but the values where these are the keys, and but O and L where these
+  // are of no softmax.
+  [[nodiscard]] std::vector<Signature> given(Sharing sharing = Sharing::none,
+                                             Activation activation = Activation::softmax) const;
+  [[nodiscard]] std::vector<Signature> given(const Problem& problem) const {
+    return given(problem.sharing, problem.activation);
+  }
+  // All results; and those that are wanted.
+  [[nodiscard]] std::vector<Signature> results(Activation activation) const;
+  [[nodiscard]] std::vector<Signature> returned(const Problem& problem) const;
+  [[nodiscard]] bool can_return(const Problem& problem) const;
+  // Is given O and L.
+  [[nodiscard]] bool needs_forward(Activation activation = Activation::softmax) const;
+  [[nodiscard]] bool takes(Activation activation) const {
+    return activation == Activation::softmax || takes_activations;
+  }
   [[nodiscard]] bool takes(const Mask& mask) const {
     return mask.full() || takes_masks ||
            (takes_causal && mask == Mask::causal(mask.queries(), mask.keys()));
@@ -253,7 +266,7 @@ struct Kernel {
   // named.
   [[nodiscard]] Problem with_inputs(Problem problem) const {
     problem.inputs = inputs_of(pass);
-    if (returned(problem.wanted).size() == returns.size()) {
+    if (returned(problem).size() == results(problem.activation).size()) {
       problem.wanted = {};
     }
     return problem;
@@ -277,6 +290,8 @@ struct Kernel {
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
 
+// Those that there are under this activation.
+std::vector<Signature> of_activation(std::vector<Signature> matrices, Activation activation);
 // What all kernels of a pass return.
 const std::vector<Signature>& results_of(Pass pass);
 // Null where none of them has this name.
@@ -294,8 +309,10 @@ const Kernel& find_kernel(std::string_view name);
 struct KernelName {
   const Kernel* kernel = nullptr;
   Sharing sharing = Sharing::none;
+  Activation activation = Activation::softmax;
 
-  [[nodiscard]] std::vector<Signature> given() const { return kernel->given(sharing); }
+  [[nodiscard]] std::vector<Signature> given() const { return kernel->given(sharing, activation); }
+  [[nodiscard]] std::vector<Signature> results() const { return kernel->results(activation); }
   [[nodiscard]] std::string text() const { return spelled(kernel->name, sharing); }
   [[nodiscard]] std::string summary() const {
     return (sharing == Sharing::none                      ? ""

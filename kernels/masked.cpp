@@ -85,11 +85,11 @@ class LiveOperands {
  public:
   LiveOperands(const Kernel& kernel, const Plan& plan, const Operands& io)
       : problem_(plan.problem), order_(clustered(problem_.live_part(), plan.blocks)) {
-    for (const Signature& operand : kernel.given(problem_.sharing)) {
+    for (const Signature& operand : kernel.given(problem_)) {
       const SlowMatrix& all = io.in(operand.name);
       io_.give(selects(operand) ? given_.emplace_back(selected_rows(all, rows(operand))) : all);
     }
-    for (const Signature& operand : kernel.returned(problem_.wanted)) {
+    for (const Signature& operand : kernel.returned(problem_)) {
       SlowMatrix& all = io.out(operand.name);
       io_.take(selects(operand) ? returned_.emplace_back(selected_rows(all, rows(operand))) : all);
     }
@@ -124,7 +124,7 @@ void write_rows(Machine& machine, SlowMatrix& matrix, Range rows, float value) {
 void write_dead(Machine& machine, const Kernel& kernel, const Problem& problem, const Operands& io,
                 bool with_sums = true) {
   std::optional<Phase> phase;
-  for (const Signature& operand : kernel.returned(problem.wanted)) {
+  for (const Signature& operand : kernel.returned(problem)) {
     if (!with_sums && operand.name == kg.name) {
       continue;
     }
@@ -141,7 +141,7 @@ void write_dead(Machine& machine, const Kernel& kernel, const Problem& problem, 
 void add_dead_cost(std::vector<PhaseCost>& phases, const Kernel& kernel, const Problem& problem,
                    bool with_sums = true) {
   PhaseCost dead{.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
-  for (const Signature& operand : kernel.returned(problem.wanted)) {
+  for (const Signature& operand : kernel.returned(problem)) {
     const Words rows = size_of(dead_rows(operand, problem));
     if (rows == Words(0) || (!with_sums && operand.name == kg.name)) {
       continue;
@@ -158,7 +158,7 @@ void add_dead_cost(std::vector<PhaseCost>& phases, const Kernel& kernel, const P
 Nest dead_nest(const Kernel& kernel, const Problem& problem) {
   NestWriter nest;
   nest.phase("dead", [&] {
-    for (const Signature& operand : kernel.returned(problem.wanted)) {
+    for (const Signature& operand : kernel.returned(problem)) {
       if (const Index rows = size_of(dead_rows(operand, problem)); rows > 0) {
         const std::string name(operand.name);
         nest.step(name + (operand.name == kL.name ? " = -inf" : " = 0") + " of what meets nothing",
@@ -180,7 +180,7 @@ Operands with_left(const LiveOperands& live, const Split& split, const Plan& pla
                    const Operands& io) {
   Operands all = live.io();
   if (split.copies(plan.problem, plan.blocks) > 0) {
-    for (const Signature& matrix : split.left) {
+    for (const Signature& matrix : of_activation(split.left, plan.problem.activation)) {
       all.take(io.out(matrix.name));
     }
   }

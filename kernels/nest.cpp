@@ -148,12 +148,25 @@ void NestWriter::step(std::string text, const Tiles& reads, const Tiles& writes)
   }
 }
 
+namespace {
+
+NestWriter::Tiles that_move(NestWriter::Tiles tiles) {
+  std::erase_if(tiles, [](const NestTile& tile) { return tile.none(); });
+  return tiles;
+}
+
+}  // namespace
+
 void NestWriter::read(const Tiles& tiles) {
-  step("read " + texts(tiles), tiles, {});
+  if (const Tiles moved = that_move(tiles); !moved.empty() || tiles.empty()) {
+    step("read " + texts(moved), moved, {});
+  }
 }
 
 void NestWriter::write(const Tiles& tiles) {
-  step("write " + texts(tiles), {}, tiles);
+  if (const Tiles moved = that_move(tiles); !moved.empty() || tiles.empty()) {
+    step("write " + texts(moved), {}, moved);
+  }
 }
 
 }  // namespace redblue

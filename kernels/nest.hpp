@@ -97,6 +97,8 @@ class NestTile {
 
   // "S_IJ".
   [[nodiscard]] std::string text() const;
+  // Whether it has no columns, as what rows have of a softmax where there is none.
+  [[nodiscard]] bool none() const { return cols_.largest == 0; }
   [[nodiscard]] Words largest() const { return Words(rows_.largest) * cols_.largest; }
   // The words of all its moves inside these loops.
   // Throws: ShapeMismatch where one of these has pieces and the tile is none of them.
@@ -126,7 +128,7 @@ class NestWriter {
   void loop(const NestLoop& over, const Tiles& stays, const Body& body);
   void loop(const NestLoop& over, const Body& body) { loop(over, {}, body); }
   void step(std::string text, const Tiles& reads = {}, const Tiles& writes = {});
-  // The steps "read S_I, L_I" and "write O_I, L_I".
+  // The steps "read S_I, L_I" and "write O_I, L_I", of the tiles that are not none().
   void read(const Tiles& tiles);
   void write(const Tiles& tiles);
 

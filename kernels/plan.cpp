@@ -75,6 +75,9 @@ std::string to_string(const Plan& plan, Index kv_heads) {
     const auto end = std::to_chars(c, c + sizeof c, *plan.problem.softmax_scale).ptr;
     line += " c=" + std::string(c, end);
   }
+  if (!plan.problem.normalised()) {
+    line += " activation=" + std::string(to_string(plan.problem.activation));
+  }
   if (!plan.problem.wanted.all()) {
     line += " wanted=" + plan.problem.wanted.text();
   }

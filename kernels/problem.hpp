@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/activation.hpp"
 #include "kernels/mask.hpp"
 #include "kernels/sparsity.hpp"
 #include "memsim/range.hpp"
@@ -105,8 +106,9 @@ struct Problem {
   Sharing sharing = Sharing::none;
   Inputs inputs = Inputs::weighted;    // a kernel has one of the two, and plans with it
   std::optional<float> softmax_scale;  // of plain inputs, where it is not 1 / sqrt(d)
-  Mask mask = {};                      // full(), or of n queries and m keys
-  Sparsity sparsity = {};              // dense(), or of A1, X and A2 of this shape; then no mask
+  Activation activation = Activation::softmax;
+  Mask mask = {};          // full(), or of n queries and m keys
+  Sparsity sparsity = {};  // dense(), or of A1, X and A2 of this shape; then no mask
   // The heads of queries that share these keys, as grouped-query attention has them: their queries
   // are stacked, head after head, and n is the number of all. Each head has the same mask.
   Index stacked = 1;
@@ -132,6 +134,12 @@ struct Problem {
   }
   // The problem of each head alone, which meets all keys.
   [[nodiscard]] Problem one_head() const;
+
+  // Whether f is that of a softmax. Its rows have a maximum, a sum, L and v; those of another
+  // activation have none of these.
+  [[nodiscard]] bool normalised() const { return activation == Activation::softmax; }
+  // The words of each of these.
+  [[nodiscard]] Index row_words() const { return normalised() ? 1 : 0; }
 
   // The factor c of the scores.
   [[nodiscard]] float scale() const {

@@ -14,6 +14,10 @@ namespace redblue {
 // The axes of the rows family: whether O and L are given; and whether A1_I^T W_I is added to g as
 // row blocks pass, or W is stored.
 enum class Start : std::uint8_t { given, nothing };
+// Where rows have neither L nor v, nothing that is missing has to be made up for.
+inline Start start_of(const Problem& problem, Start start) {
+  return problem.normalised() ? start : Start::given;
+}
 enum class Sink : std::uint8_t { gradient, stored };
 // O of linear attention, or g.
 enum class LinearResult : std::uint8_t { output, gradient };

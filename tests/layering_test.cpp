@@ -108,7 +108,7 @@ const std::vector<Room>& rooms() {
         {"memsim", &memsim(), {}},
         {"memsim/store", &store(), {"memsim"}},
         {"kernels", &kernels(), {"memsim"}},
-        {"kernels/arithmetic", &kernels(), {"memsim"}},
+        {"kernels/arithmetic", &kernels(), {"memsim", "kernels"}},
         {"kernels/parts", &kernels(), {"memsim", "kernels", "kernels/arithmetic"}},
         {"kernels/matmul", &kernels(), kernel},
         {"kernels/forward", &kernels(), kernel},

@@ -252,6 +252,12 @@ struct Shift {
                HWY_ATTR { return hn::Sub(sum, load(shift, v)); };
   }
 };
+struct Multiply {
+  static constexpr bool kAdds = false;
+  HWY_INLINE auto of_panel(Index) const {
+    return [](Vector sum, const float* row, int v) HWY_ATTR { return hn::Mul(load(row, v), sum); };
+  }
+};
 struct SoftmaxGradient {
   static constexpr bool kAdds = false;
   const float* shift;
@@ -433,6 +439,10 @@ void shifted_product(const ConstView& a, const ConstView& b, const ConstView& sh
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
                               const View& f_t) {
   product(Straight{a}, b, f_t, SoftmaxGradient{words_of_column(v)});
+}
+
+void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t) {
+  product(Straight{a}, b, p_t, Multiply{});
 }
 
 // The largest of what came by. Max may lose a NaN, on some processors, in some places; all bits
@@ -661,6 +671,85 @@ void softmax_gradient_transposed(const ConstView& f_t, const ConstView& v, const
   });
 }
 
+// sigmoid(s) and sigmoid(-s), whose exponential is of what is not above 0: neither overflows, and
+// neither is a difference.
+struct Sigmoids {
+  Vector of_s, of_minus_s;
+};
+HWY_INLINE Sigmoids sigmoids(Vector s) {
+  const Vector one = hn::Set(kLanes, 1);
+  const Vector e = exp(kLanes, hn::Neg(hn::Abs(s)));
+  const Vector larger = hn::Div(one, hn::Add(one, e));
+  const Vector smaller = hn::Mul(e, larger);
+  const auto negative = hn::Lt(s, hn::Zero(kLanes));
+  return {hn::IfThenElse(negative, smaller, larger), hn::IfThenElse(negative, larger, smaller)};
+}
+
+// A function and its derivative. What is not a number stays so.
+struct Relu {
+  static HWY_INLINE Vector value(Vector s) {
+    return hn::IfThenZeroElse(hn::Le(s, hn::Zero(kLanes)), s);
+  }
+  static HWY_INLINE Vector slope(Vector s) {
+    const Vector above = hn::IfThenElse(hn::IsNaN(s), s, hn::Set(kLanes, 1));
+    return hn::IfThenZeroElse(hn::Le(s, hn::Zero(kLanes)), above);
+  }
+};
+struct Sigmoid {
+  static HWY_INLINE Vector value(Vector s) { return sigmoids(s).of_s; }
+  static HWY_INLINE Vector slope(Vector s) {
+    const Sigmoids of = sigmoids(s);
+    return hn::Mul(of.of_s, of.of_minus_s);
+  }
+};
+struct Silu {
+  static HWY_INLINE Vector value(Vector s) { return hn::Mul(s, sigmoids(s).of_s); }
+  static HWY_INLINE Vector slope(Vector s) {
+    const Sigmoids of = sigmoids(s);
+    return hn::Mul(of.of_s, hn::MulAdd(s, of.of_minus_s, hn::Set(kLanes, 1)));
+  }
+};
+
+template <class Phi>
+HWY_INLINE void activate_as(const ConstView& s, const View& f) {
+  for_vectors(f, [&](Index p) HWY_ATTR {
+    return [s = lines(s, p)](Index i, int v) HWY_ATTR { return Phi::value(load(s[i], v)); };
+  });
+}
+
+template <class Phi>
+HWY_INLINE void slope_as(const ConstView& s, const View& slope) {
+  for_vectors(slope, [&](Index p) HWY_ATTR {
+    return [s = lines(s, p)](Index i, int v) HWY_ATTR { return Phi::slope(load(s[i], v)); };
+  });
+}
+
+template <class Phi>
+HWY_INLINE void gradient_as(const ConstView& s, const ConstView& q, const View& p) {
+  for_vectors(p, [&](Index panel) HWY_ATTR {
+    return [s = lines(s, panel), q = lines(q, panel)](Index i, int v)
+               HWY_ATTR { return hn::Mul(Phi::slope(load(s[i], v)), load(q[i], v)); };
+  });
+}
+
+void activate(Activation phi, const ConstView& s, const View& f) {
+  phi == Activation::relu      ? activate_as<Relu>(s, f)
+  : phi == Activation::sigmoid ? activate_as<Sigmoid>(s, f)
+                               : activate_as<Silu>(s, f);
+}
+
+void activation_slope(Activation phi, const ConstView& s, const View& slope) {
+  phi == Activation::relu      ? slope_as<Relu>(s, slope)
+  : phi == Activation::sigmoid ? slope_as<Sigmoid>(s, slope)
+                               : slope_as<Silu>(s, slope);
+}
+
+void activation_gradient(Activation phi, const ConstView& s, const ConstView& q, const View& p) {
+  phi == Activation::relu      ? gradient_as<Relu>(s, q, p)
+  : phi == Activation::sigmoid ? gradient_as<Sigmoid>(s, q, p)
+                               : gradient_as<Silu>(s, q, p);
+}
+
 }  // namespace
 }  // namespace redblue::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -695,6 +784,10 @@ HWY_EXPORT(add);
 HWY_EXPORT(softmax_gradient);
 HWY_EXPORT(softmax_gradient_transposed);
 HWY_EXPORT(shifted_product);
+HWY_EXPORT(multiplied_product);
+HWY_EXPORT(activate);
+HWY_EXPORT(activation_slope);
+HWY_EXPORT(activation_gradient);
 
 bool same_shape(const ConstView& a, const ConstView& b) {
   return a.rows() == b.rows() && a.cols() == b.cols();
@@ -955,6 +1048,51 @@ void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
           "p = f (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_transposed)(f_t.of, v, q_t.of);
   account(elementwise(2 * q_t.of.words()), {q_t.of}, {f_t.of, v, q_t.of});
+}
+
+namespace {
+
+// An exponential and a division count as one operation each, as elsewhere.
+struct ActivationOperations {
+  Index value, slope;
+};
+ActivationOperations operations_of(Activation phi) {
+  require(phi != Activation::softmax, "phi: a function of each score alone");
+  return phi == Activation::relu      ? ActivationOperations{1, 1}
+         : phi == Activation::sigmoid ? ActivationOperations{4, 5}
+                                      : ActivationOperations{5, 7};
+}
+
+}  // namespace
+
+void activate(Activation phi, const ConstView& s, const View& f) {
+  require(same_shape(s, f), "f = phi(s): the tiles conform");
+  const Index each = operations_of(phi).value;
+  HWY_DYNAMIC_DISPATCH(activate)(phi, s, f);
+  account(elementwise(each * f.words()), {f}, {s});
+}
+
+void activation_slope(Activation phi, const ConstView& s, const View& slope) {
+  require(same_shape(s, slope), "slope = phi'(s): the tiles conform");
+  const Index each = operations_of(phi).slope;
+  HWY_DYNAMIC_DISPATCH(activation_slope)(phi, s, slope);
+  account(elementwise(each * slope.words()), {slope}, {s});
+}
+
+void activation_gradient(Activation phi, const ConstView& s, const ConstView& q, const View& p) {
+  require(same_shape(s, q) && same_shape(s, p), "p = phi'(s) q: the tiles conform");
+  const Index each = operations_of(phi).slope + 1;
+  HWY_DYNAMIC_DISPATCH(activation_gradient)(phi, s, q, p);
+  account(elementwise(each * p.words()), {p}, {s, q});
+}
+
+void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t,
+                        const Tile& registers) {
+  check_product(p_t, a.rows(), a.cols(), b, "p^T *= a b: the tiles conform");
+  require(registers.words() >= std::min(kRegisterCharge, p_t.words()),
+          "p^T *= a b: the sums in registers are charged");
+  HWY_DYNAMIC_DISPATCH(multiplied_product)(a, b, p_t);
+  account(product(p_t, a.cols(), 1), {p_t, registers}, {a, b, p_t});
 }
 
 void transpose(const ConstView& a, const View& t) {

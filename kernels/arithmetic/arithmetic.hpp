@@ -12,6 +12,7 @@
 
 #include <limits>
 
+#include "kernels/activation.hpp"
 #include "memsim/layout.hpp"
 #include "memsim/range.hpp"
 #include "memsim/tile.hpp"
@@ -73,6 +74,11 @@ void add_logarithm(const View& maximum, const ConstView& sum);
 void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p);
 void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
                       const Transposed<View>& q_t);
+// f_ij = phi(s_ij); f may be s. And slope_ij = phi'(s_ij), p_ij = phi'(s_ij) q_ij; p may be s or q.
+// Finite for every finite s. Requires: not the softmax.
+void activate(Activation phi, const ConstView& s, const View& f);
+void activation_slope(Activation phi, const ConstView& s, const View& slope);
+void activation_gradient(Activation phi, const ConstView& s, const ConstView& q, const View& p);
 // b_ij = a_ij.
 void copy(const ConstView& a, const View& b);
 // t = a^T.
@@ -89,6 +95,9 @@ void shifted_product(const ConstView& a, const ConstView& b, const ConstView& sh
 // there beside f^T: `registers` is the fast memory that is charged for them.
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
                               const View& f_t, const Tile& registers);
+// p^T *= a b, likewise.
+void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t,
+                        const Tile& registers);
 // The most words that such a product keeps in registers.
 inline constexpr Index kRegisterCharge = 384;
 

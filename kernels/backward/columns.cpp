@@ -12,10 +12,12 @@
 #include "kernels/parts/columns.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/workspace.hpp"
@@ -35,7 +37,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     return problem.mask.full() ? tile : tile.of_words(all);
   };
   const NestTile dO = live({"dO", I, d}, of.all * d), A1 = live({"A1", I, d}, of.all * d);
-  const NestTile L = live({"L", I}, of.all), O("O", I, d), v("v", I);
+  const Words one = problem.row_words();
+  const NestTile L = live({"L", I, problem.row_words()}, of.all * one), O("O", I, d), v("v", I);
   const NestTile A2("A2", J, columns), g("g", d, columns);
   NestWriter nest;
   nest.loop(J, [&] {
@@ -45,12 +48,14 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       index_nest(nest, by.units().sum());
       nest.loop(I, {K, h, T}, [&] {
         nest.step("q = dO_I h_J^T", {dO});
-        nest.step("first keys: v_I = rowsum(dO_I * O_I)", {live(O.once(J), Words(n) * d)});
-        if (J.trips > 1) {
+        if (problem.normalised()) {
+          nest.step("first keys: v_I = rowsum(dO_I * O_I)", {live(O.once(J), Words(n) * d)});
+        }
+        if (J.trips > 1 && problem.normalised()) {
           nest.step("first keys: write v_I; after them: read v_I", {live(v.but_once(J), of.again)},
                     {live(v.once(J), n)});
         }
-        nest.step("p = exp(A1_I K_J^T - L_I) (q - v_I); T_J += p^T A1_I", {A1, L});
+        nest.step(p_text(problem, "A1_I K_J^T", "q") + "; T_J += p^T A1_I", {A1, L});
       });
     });
     nest.phase("g", [&] {
@@ -68,9 +73,13 @@ Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J)
       [&](Range K) { return transposed(io.in("A3").block(J, K)); });
 }
 
-// v_I: made where a row meets its first keys, and kept if there are other blocks.
+// v_I: made where a row meets its first keys, and kept if there are other blocks; of a softmax.
 Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, const LivePairs& live,
-              const Tile& do_i, SlowMatrix& v) {
+              const Tile& do_i, SlowMatrix* kept) {
+  if (kept == nullptr) {
+    return {};
+  }
+  SlowMatrix& v = *kept;
   const Mask& mask = by.problem.mask;
   const Range I = live.queries();
   const Ranges before = live.met_before();
@@ -89,7 +98,7 @@ Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, const 
 
 // T_J. q comes before p, so that A1_I and dO_I are never there together.
 Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
-          const Tile& h_t, SlowMatrix& v) {
+          const Tile& h_t, SlowMatrix* v) {
   const Phase phase(machine, "core");
   Tile T = machine.initialize("T", J.size(), by.problem.shape.d);  // T_J (c, d)
   const Tile index = by.units().read_index(machine, J);
@@ -107,11 +116,11 @@ Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
     multiply(do_i, h_t, q);
     do_i.reset();
     const Tile a1 = rows_of("A1");                                        // A1_I (r, d)
-    const Tile l = rows_of("L");                                          // L_I (r)
+    const Tile l = v != nullptr ? rows_of("L") : Tile();                  // L_I (r)
     Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
     multiply(a1, k, p);
-    exponentiate(p, l, p);
-    softmax_gradient(p, q, v_i, p);
+    make_factor(by.problem, p, l);
+    make_p(by.problem, p, q, v_i, p);
     live.set_dead(View(p), 0);
     multiply_add(transposed(p), a1, T);
   }
@@ -140,11 +149,14 @@ void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Ra
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const ColumnPlan by(plan.problem, plan.blocks);
-  SlowMatrix v = workspace.matrix("v", plan.problem.shape.n, 1).holding(Holds::sums);
+  std::optional<SlowMatrix> v;
+  if (plan.problem.normalised()) {
+    v = workspace.matrix("v", plan.problem.shape.n, 1).holding(Holds::sums);
+  }
   for (const Range J : by.units()) {
     Tile k = keys_of_scores(machine, by, io, J);
     Tile h_t = values(machine, by, io, J);
-    const Tile T = core(machine, by, io, J, k, h_t, v);
+    const Tile T = core(machine, by, io, J, k, h_t, v ? &*v : nullptr);
     k.reset();
     h_t.reset();
     add_gradient(machine, by, io, J, T);
@@ -155,7 +167,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const ColumnPlan by(problem, blocks);
   const Index T = by.units().size();
-  const Words dd = Words(d) * d;
+  const Words dd = Words(d) * d, one = problem.row_words();
   const Passes of = by.passes();
   const Words r = by.rows;
   const Words c = by.keys;
@@ -167,13 +179,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       product_in_pieces_cost("K", by, d, 0),
       product_in_pieces_cost("h", by, d, d),
       // K_J, h_J and T_J; dO and O with v, or A1 with v, L, q and p.
-      with_index(
-          {.path = "core",
-           .reads = of.all * (2 * Words(d) + 1) + Words(n) * d + of.again,
-           .writes = T > 1 ? Words(n) : Words(0),
-           .peak = 3 * c * d + units.index_live + r + std::max(2 * r * d, r * d + r + 2 * r * c),
-           .flops = 6 * problem.pairs() * d},
-          units),
+      with_index({.path = "core",
+                  .reads = of.all * (2 * Words(d) + one) + (Words(n) * d + of.again) * one,
+                  .writes = T > 1 ? Words(n) * one : Words(0),
+                  .peak = 3 * c * d + units.index_live + r * one +
+                          std::max(2 * r * d * one, r * d + r * one + 2 * r * c),
+                  .flops = 6 * problem.pairs() * d},
+                 units),
       // T_J with A2_J and g; or with two of g.
       {.path = "g",
        .reads = Words(m) * d + (T - 1) * dd,
@@ -191,10 +203,13 @@ Kernel backward_columns() {
           .pass = Pass::backward,
           .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
           .returns = {kg},
+          .takes_activations = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
-                      .intermediates = [](const Problem& problem,
-                                          const Blocks&) { return Words(problem.shape.n); },
+                      .intermediates =
+                          [](const Problem& problem, const Blocks&) {
+                            return Words(problem.shape.n) * problem.row_words();
+                          },
                       .nest = loop_nest},
           .fitting = {.fit =
                           [](const Problem& problem, const Memory& memory, Objective objective) {

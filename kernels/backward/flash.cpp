@@ -28,6 +28,10 @@ KeySums core_sums(const Problem& problem) {
              : KeySums{problem.wants("dQ"), problem.wants("dK"), problem.wants("dV")};
 }
 
+bool makes_v(const Problem& problem) {
+  return core_sums(problem).needs_p() && problem.normalised();
+}
+
 KeyBlocks core_blocks(const Blocks& blocks) {
   return {.rows = blocks["core.Br"], .keys = blocks["core.Bc"]};
 }
@@ -42,7 +46,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
     nest.phase("S", [&] { project_nest(nest, {"Q", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
     nest.phase("h", [&] { project_nest(nest, {"V", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
   }
-  if (core_sums(problem).needs_p()) {
+  if (makes_v(problem)) {
     const NestLoop rows("I", "queries", n, by["v.Br"]);
     nest.phase("v", [&] {
       nest.loop(rows, [&] {
@@ -94,7 +98,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     project(machine, {by["h.Br"], by["h.Bc"]}, io.in("A3"), io.in("Y"), *V);
   }
   std::optional<SlowMatrix> v;
-  if (sums.needs_p()) {
+  if (makes_v(plan.problem)) {
     v = workspace.matrix("v", n, 1).holding(Holds::sums);
     const Phase phase(machine, "v");
     row_dots(machine, by["v.Br"], dO, io.in("O"), *v);
@@ -106,7 +110,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
                    .K = io.in(names.keys),
                    .V = V ? *V : io.in(names.values),
                    .dO = dO,
-                   .L = io.in("L"),
+                   .L = plan.problem.normalised() ? &io.in("L") : nullptr,
                    .v = v ? &*v : nullptr,
                    .dK = sums.dK ? &io.out("dK") : nullptr,
                    .dV = sums.dV ? &io.out("dV") : nullptr,
@@ -158,18 +162,26 @@ Blocks fit(const Problem& problem, Index M, Objective objective) {
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
   const auto [Br, Bc] = fit_key_gradients(problem, M, objective, core_sums(problem));
-  if (!core_sums(problem).needs_p()) {
-    return {{"core.Br", Br}, {"core.Bc", Bc}};
+  Blocks blocks;
+  if (makes_v(problem)) {
+    blocks.add("v.Br", v);
   }
+  blocks.add("core.Br", Br);
+  blocks.add("core.Bc", Bc);
   if (problem.inputs == Inputs::plain) {
-    return {{"v.Br", v}, {"core.Br", Br}, {"core.Bc", Bc}};
+    return blocks;
   }
   const ProjectBlocks S = fit_project(n, d, M);
   const ProjectBlocks h = fit_project(m, d, M);
   const ProductBlocks g = fit_gradient(n, d, M);
-  return {{"S.Br", S.rows},   {"S.Bc", S.cols},    {"h.Br", h.rows}, {"h.Bc", h.cols},
-          {"v.Br", v},        {"core.Br", Br},     {"core.Bc", Bc},  {"g.rows", g.rows},
-          {"g.cols", g.cols}, {"g.depth", g.depth}};
+  Blocks all{{"S.Br", S.rows}, {"S.Bc", S.cols}, {"h.Br", h.rows}, {"h.Bc", h.cols}};
+  for (const auto& [name, size] : blocks) {
+    all.add(name, size);
+  }
+  all.add("g.rows", g.rows);
+  all.add("g.cols", g.cols);
+  all.add("g.depth", g.depth);
+  return all;
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
@@ -178,24 +190,25 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const PhaseCost core =
       key_gradients_cost("core", problem, core_blocks(blocks), core_sums(problem),
                          all_key_blocks(problem, core_blocks(blocks)));
-  if (!core_sums(problem).needs_p()) {
-    return {core};
+  const bool weighted = problem.inputs == Inputs::weighted;
+  std::vector<PhaseCost> phases;
+  if (weighted) {
+    phases = {project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
+              project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]})};
   }
-  const PhaseCost v{.path = "v",
-                    .reads = 2 * n * dv,
-                    .writes = n,
-                    .peak = std::min(n, blocks["v.Br"]) * (2 * dv + 1),
-                    .flops = 0};
-  if (problem.inputs == Inputs::plain) {
-    return {v, core};
+  if (makes_v(problem)) {
+    phases.push_back({.path = "v",
+                      .reads = 2 * n * dv,
+                      .writes = n,
+                      .peak = std::min(n, blocks["v.Br"]) * (2 * dv + 1),
+                      .flops = 0});
   }
-  return {
-      project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
-      project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}),
-      v,
-      core,
-      product_cost("g", {d, d, n}, {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}),
-  };
+  phases.push_back(core);
+  if (weighted) {
+    phases.push_back(
+        product_cost("g", {d, d, n}, {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}));
+  }
+  return phases;
 }
 
 // A1 comes once for S, and for g as often as its columns are cut.
@@ -232,12 +245,13 @@ Kernel backward_flash() {
       .pass = Pass::backward,
       .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg, kdQ, kdK, kdV},
+      .takes_activations = true,
       .schedule = {.code = code},
       .formula = {.cost = cost,
                   .intermediates =
                       [](const Problem& problem, const Blocks&) {
                         const auto [n, m, d] = problem.shape;
-                        const Words v = core_sums(problem).needs_p() ? n : 0;
+                        const Words v = makes_v(problem) ? n : 0;
                         return problem.inputs == Inputs::plain ? v : (Words(n) + m) * d + v;
                       },
                   .nest = loop_nest},

@@ -4,10 +4,12 @@
 // blocks pass that a row block has a live pair with.
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/registry.hpp"
@@ -30,7 +32,8 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   const NestLoop I("I", "queries", n, by["phase2.Br"]);
   const Units::Tiles tiles = phase2_tiles(problem, by);
   const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, by["phase2.Bc"]);
-  const NestTile S("S", I, d), O("O", I, d), dO("dO", I, d), A1("A1", I, d), L("L", I), v("v", I);
+  const NestTile S("S", I, d), O("O", I, d), dO("dO", I, d), A1("A1", I, d),
+      L("L", I, problem.row_words()), v("v", I, problem.row_words());
   const NestTile h = NestTile("h", J, d).of_words(d * tiles.met);
   const NestTile A2 = NestTile("A2", J, d).of_words(d * tiles.met);
   const NestTile g("g", d, d);
@@ -53,12 +56,18 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   nest.phase("phase2", [&] {
     nest.loop(I, {g}, [&] {
       nest.read({S, A1, L});
-      nest.step("v_I = rowsum(dO_I * O_I)", {O, dO});
+      if (problem.normalised()) {
+        nest.step("v_I = rowsum(dO_I * O_I)", {O, dO});
+      } else {
+        nest.read({dO});
+      }
       index_nest(nest, Units::of_queries(problem, by["phase2.Br"]).sum());
       nest.loop(J, {S, dO, A1, L, v}, [&] {
         nest.step("q = dO_I h_J^T", {h});
-        nest.step("f = exp(S_I A2_J^T - L_I)", {A2});
-        nest.step("p = f (q - v_I); g += (A1_I^T p) A2_J");
+        nest.step(std::string(text_for(problem, "f = exp(S_I A2_J^T - L_I)", "s = S_I A2_J^T")),
+                  {A2});
+        nest.step(std::string(text_for(problem, "p = f (q - v_I)", "p = phi'(s) q")) +
+                  "; g += (A1_I^T p) A2_J");
       });
     });
     nest.write({g});
@@ -96,16 +105,19 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
               const SlowMatrix& h) {
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& A2 = io.in("A2");
+  const Problem& problem = plan.problem;
   Tile g_t = machine.initialize("g", A2.cols(), A1.cols());  // g^T (d, d)
   const Units queries = Units::of_queries(plan.problem, plan.blocks["phase2.Br"]);
   for (const Range I : queries) {
-    const Tile s_i = machine.read(S.row_block(I));             // S_I (r, d)
-    Tile o_i = machine.read(io.in("O").row_block(I));          // O_I (r, d)
-    const Tile do_i = machine.read(io.in("dO").row_block(I));  // dO_I (r, d)
-    const Tile a1_i = machine.read(A1.row_block(I));           // A1_I (r, d)
-    const Tile l_i = machine.read(io.in("L").row_block(I));    // L_I (r)
-    Tile v_i = machine.initialize("v", I.size());              // v_I (r)
-    add_row_dots(do_i, o_i, v_i);
+    const Tile s_i = machine.read(S.row_block(I));                // S_I (r, d)
+    Tile o_i = read_of_rows(machine, problem, io, "O", I);        // O_I (r, d)
+    const Tile do_i = machine.read(io.in("dO").row_block(I));     // dO_I (r, d)
+    const Tile a1_i = machine.read(A1.row_block(I));              // A1_I (r, d)
+    const Tile l_i = read_of_rows(machine, problem, io, "L", I);  // L_I (r)
+    Tile v_i = of_rows(machine, problem, "v", I.size());          // v_I (r)
+    if (problem.normalised()) {
+      add_row_dots(do_i, o_i, v_i);
+    }
     o_i.reset();
     const Tile index = queries.read_index(machine, I);
     for (const Range J : queries.met_blocks(I, plan.blocks["phase2.Bc"])) {
@@ -119,12 +131,17 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
       const Tile a2_j = machine.read(transposed(A2.row_block(J)));          // A2_J^T (d, c)
       Tile a = machine.initialize("A", I.size(), J.size(), Holds::scores);  // A_IJ (r, c)
       multiply_add(s_i, a2_j, a);
-      live.set_dead<View>(a, kDeadScore);
-      Tile f = machine.initialize("f", I.size(), J.size(), Holds::scores);  // f_IJ (r, c)
-      exponentiate(a, l_i, f);
-      a.reset();
+      Tile f;  // f_IJ (r, c); a, where p is made of that
+      if (problem.normalised()) {
+        live.set_dead<View>(a, kDeadScore);
+        f = machine.initialize("f", I.size(), J.size(), Holds::scores);
+        exponentiate(a, l_i, f);
+        a.reset();
+      } else {
+        f = std::move(a);
+      }
       Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
-      softmax_gradient(f, q, v_i, p);
+      make_p(problem, f, q, v_i, p);
       live.set_dead<View>(p, 0);
       f.reset();
       q.reset();
@@ -173,9 +190,10 @@ Words phase2_peak(const Problem& problem, Index Br, Index Bc) {
   const Index d = problem.shape.d;
   const Words r = std::min(Br, problem.shape.n);
   const Words c = std::min(Bc, problem.shape.m);
-  const Words rows = Words(d) * d + 3 * r * d + 2 * r;
+  const Words rows = Words(d) * d + 3 * r * d + 2 * r * problem.row_words();
   const Words index = problem.mask.index().live();
-  return rows + std::max(r * d, index + c * d + std::max(3 * r * c, r * c + c * d));
+  return rows +
+         std::max(r * d * problem.row_words(), index + c * d + std::max(3 * r * c, r * c + c * d));
 }
 
 // The words depend on the rows alone, in both phases: the largest Br beside one column, then
@@ -233,7 +251,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // Erratum: T_j A2_j is added to g for every tile, 2 n m d^2 / Br flops that the
       // paper's time bound leaves out.
       with_index({.path = "phase2",
-                  .reads = 4 * nd + n + 2 * d * tiles.met,
+                  .reads = 3 * nd + (nd + n) * problem.row_words() + 2 * d * tiles.met,
                   .writes = dd,
                   .peak = phase2_peak(problem, Br2, blocks["phase2.Bc"]),
                   .flops = 6 * d * tiles.words + 2 * dd * tiles.met},
@@ -270,6 +288,7 @@ Kernel backward_large() {
           .pass = Pass::backward,
           .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
           .returns = {kg},
+          .takes_activations = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =

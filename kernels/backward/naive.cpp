@@ -8,6 +8,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -18,13 +19,15 @@ namespace {
 Nest loop_nest(const Problem& problem, const Blocks&) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   NestWriter nest;
-  nest.phase("f", [&] { softmax_at_once_nest(nest, problem, false); });
+  nest.phase("f", [&] { f_at_once_nest(nest, problem, false); });
   nest.phase("q", [&] {
     nest.step("h = A3 Y", {{"A3", m, d}, {"Y", d, d}});
     nest.step("q = dO h^T", {{"dO", n, d}});
     index_nest(nest, all_queries(problem).sum());
   });
-  nest.phase("p", [&] { nest.step("v = rowsum(f * q); p = f (q - v)"); });
+  nest.phase("p", [&] {
+    nest.step(std::string(text_for(problem, "v = rowsum(f * q); p = f (q - v)", "p = phi'(s) q")));
+  });
   nest.phase("g", [&] { nest.step("T = A1^T p; g = T A2", {}, {{"g", d, d}}); });
   return nest.lines();
 }
@@ -38,7 +41,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Phase phase(machine, "f");
     A1 = machine.read(io.in("A1").whole());                // A1 (n, d)
     A2_t = machine.read(transposed(io.in("A2").whole()));  // A2^T (d, m)
-    f = softmax_at_once(machine, plan.problem, A1, A2_t, io.in("X"), nullptr);
+    f = f_at_once(machine, plan.problem, A1, A2_t, io.in("X"), nullptr, true);
   }
   Tile q;
   {
@@ -58,10 +61,12 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Tile p;
   {
     const Phase phase(machine, "p");
-    Tile v = machine.initialize("v", n);  // v (n)
-    add_row_dots(f, q, v);
+    Tile v = of_rows(machine, plan.problem, "v", n);  // v (n)
+    if (plan.problem.normalised()) {
+      add_row_dots(f, q, v);
+    }
     p = machine.initialize("p", n, m, Holds::scores);  // p (n, m)
-    softmax_gradient(f, q, v, p);
+    make_p(plan.problem, f, q, v, p);
     f.reset();
     q.reset();
   }
@@ -82,7 +87,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
   const Words nm = Words(n) * m;
   const Units::Sum all = all_queries(problem).sum();
   return {
-      softmax_at_once_cost(problem, false),
+      f_at_once_cost(problem, false),
       // A1, A2 and f stay; A3, Y and h, then h, dO and q.
       with_index({.path = "q",
                   .reads = md + dd + nd,
@@ -90,7 +95,11 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
                   .peak = nd + md + nm + std::max(2 * md + dd, md + nd + nm + all.index_live),
                   .flops = 2 * md * d + 2 * nd * m},
                  all),
-      {.path = "p", .reads = 0, .writes = 0, .peak = nd + md + 3 * nm + n, .flops = 0},
+      {.path = "p",
+       .reads = 0,
+       .writes = 0,
+       .peak = nd + md + 3 * nm + n * problem.row_words(),
+       .flops = 0},
       {.path = "g",
        .reads = 0,
        .writes = dd,
@@ -107,6 +116,7 @@ Kernel backward_naive() {
           .pass = Pass::backward,
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
+          .takes_activations = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },

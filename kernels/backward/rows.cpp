@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/projected_rows.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/parts/scores.hpp"
@@ -43,7 +44,7 @@ void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& fi
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J = key_loop(by, I);
   const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
-  const NestTile L("L", I), v("v", I);
+  const NestTile L("L", I, problem.row_words()), v("v", I, problem.row_words());
   nest.loop(I, [&] {
     first(I, kept, S);
     nest.phase("core", [&] {
@@ -53,9 +54,9 @@ void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& fi
       index_nest(nest, by.units().sum());
       if (start == Start::given) {
         nest.loop(J, {kept, S, G, L, v, W}, [&] {
-          nest.step(
-              "p = exp(S_I A2_J^T - L_I) (G_I " + values_text(problem) + "^T - v_I); W_I += p A2_J",
-              key_tiles(problem, J));
+          nest.step(p_text(problem, "S_I A2_J^T", "G_I " + values_text(problem) + "^T") +
+                        "; W_I += p A2_J",
+                    key_tiles(problem, J));
         });
       } else {
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
@@ -105,9 +106,10 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Start start, 
   const Phase phase(machine, "core");
   auto& [g_t, v] = of_rows;
   if (start == Start::given) {
-    Tile l = machine.read(io.in("L").row_block(I));
-    return over_keys(machine, by, io, I, KnownGradientSums(machine, by, std::move(l), std::move(v)),
-                     s_t, g_t);
+    Tile l = read_of_rows(machine, by.problem, io, "L", I);
+    return over_keys(machine, by, io, I,
+                     KnownGradientSums(machine, by, I.size(), std::move(l), std::move(v)), s_t,
+                     g_t);
   }
   return over_keys(machine, by, io, I, GradientSums(machine, by, I.size()), s_t, g_t);
 }
@@ -128,12 +130,13 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
       rows_times_cost("S", by, of),
       G,
       // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
-      with_index({.path = "core",
-                  .reads = (given ? of.rows : 0) + of.met * problem.key_words(),
-                  .writes = 0,
-                  .peak = 2 * r * d + kept + sums + by.key_words(of.longest) + of.index_live,
-                  .flops = 2 * products * of.pairs * d},
-                 of),
+      with_index(
+          {.path = "core",
+           .reads = (given ? of.rows * problem.row_words() : 0) + of.met * problem.key_words(),
+           .writes = 0,
+           .peak = 2 * r * d + kept + sums + by.key_words(of.longest) + of.index_live,
+           .flops = 2 * products * of.pairs * d},
+          of),
       add_gradient_cost(by, units, partials),
   };
 }
@@ -159,16 +162,17 @@ Kernel adding_to_g(Start start) {
       [start](Machine& machine, const RowPlan& by, const Operands& io, Index unit,
               SlowMatrix* partials) {
         const Range I = by.units()[unit];
+        const Start from = start_of(by.problem, start);
         auto [s_t, a1_t] = row_scores(machine, by, io, I);
-        RowGradients of_rows = gradients(machine, by, io, start, I);
-        const Tile W = core(machine, by, io, start, I, std::move(s_t), std::move(of_rows));
+        RowGradients of_rows = gradients(machine, by, io, from, I);
+        const Tile W = core(machine, by, io, from, I, std::move(s_t), std::move(of_rows));
         add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
       },
       [start](const Problem& problem, const Blocks& blocks, Range units, bool partials) {
-        return part_cost(problem, blocks, start, units, partials);
+        return part_cost(problem, blocks, start_of(problem, start), units, partials);
       });
   kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
-    return adding_nest(problem, blocks, start);
+    return adding_nest(problem, blocks, start_of(problem, start));
   };
   return kernel;
 }
@@ -184,7 +188,7 @@ Nest storing_nest(const Problem& problem, const Blocks& blocks, Start start) {
   NestWriter nest;
   projected_rows_nest(nest, by, blocks, {"S", "A1", "X"});
   projected_rows_nest(nest, by, blocks, {"G", "dO", "Y", true});
-  const bool stores_v = made_before("G", blocks) && start == Start::given;
+  const bool stores_v = made_before("G", blocks) && start == Start::given && problem.normalised();
   if (stores_v) {
     nest.phase("v", [&] { row_dots_nest(nest, problem, blocks); });
   }
@@ -219,7 +223,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     const ProjectedRows S(machine, by, blocks, "S", A1, io.in("X"), workspace);
     const ProjectedRows G(machine, by, blocks, "G", dO, transposed(io.in("Y")), workspace);
     std::optional<SlowMatrix> v;
-    if (stores_G && start == Start::given) {
+    if (stores_G && start == Start::given && plan.problem.normalised()) {
       v = workspace.matrix("v", n, 1).holding(Holds::sums);
       row_dots(machine, blocks, dO, io.in("O"), *v);
     }
@@ -253,7 +257,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
   std::vector<PhaseCost> phases = {projected_rows_cost("S", by, blocks)};
   if (made_before("G", blocks)) {
     phases.push_back(projected_rows_cost("G", by, blocks, rd));
-    if (start == Start::given) {
+    if (start == Start::given && problem.normalised()) {
       PhaseCost v = row_dots_cost(problem, blocks);
       v.reads += problem.shape.n;
       v.peak = std::max(v.peak, 2 * rd + r);
@@ -278,7 +282,7 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
     return part_cost(of, by, start, {0, RowPlan(of, by).units().size()}, false);
   });
   const RowPlan by(problem, blocks);
-  const bool given = start == Start::given;
+  const bool given = start == Start::given && problem.normalised();
   plan_projected_rows("S", by, M, objective, blocks);
   // Where G is made before, dO and O pass once more for v, which is written and read.
   const Words for_v = given ? Words(problem.shape.n) * (problem.shape.d + 2) : Words(0);
@@ -294,7 +298,7 @@ Words intermediates(const Problem& problem, const Blocks& blocks, Start start) {
   const Words nd = Words(problem.shape.n) * problem.shape.d;
   const bool stores_G = made_before("G", blocks);
   return nd + (made_before("S", blocks) ? nd : 0) + (stores_G ? nd : 0) +
-         (stores_G && start == Start::given ? problem.shape.n : 0);
+         (stores_G && start == Start::given ? problem.shape.n * problem.row_words() : 0);
 }
 
 Kernel storing_W(Start start) {
@@ -303,19 +307,19 @@ Kernel storing_W(Start start) {
   kernel.shares_keys = true;
   kernel.schedule.code = [start](Machine& machine, const Plan& plan, const Operands& io,
                                  Workspace& workspace) {
-    code(machine, plan, io, workspace, start);
+    code(machine, plan, io, workspace, start_of(plan.problem, start));
   };
   kernel.formula.cost = [start](const Problem& problem, const Blocks& blocks) {
-    return cost(problem, blocks, start);
+    return cost(problem, blocks, start_of(problem, start));
   };
   kernel.formula.intermediates = [start](const Problem& problem, const Blocks& blocks) {
-    return intermediates(problem, blocks, start);
+    return intermediates(problem, blocks, start_of(problem, start));
   };
   kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
-    return storing_nest(problem, blocks, start);
+    return storing_nest(problem, blocks, start_of(problem, start));
   };
   kernel.fitting.fit = [start](const Problem& problem, const Memory& memory, Objective objective) {
-    return fit(problem, memory.M, objective, start);
+    return fit(problem, memory.M, objective, start_of(problem, start));
   };
   kernel.numerics = {.Y_meets_rows = true};
   return kernel;
@@ -333,6 +337,7 @@ Kernel backward_rows(std::string_view name, std::string_view summary, Start star
   kernel.summary = summary;
   kernel.operands = {kA1, kA2, kA3, kX, kY, kdO};
   kernel.returns = {kg};
+  kernel.takes_activations = true;
 
   kernel.axes = {{"q", "made"}, {"sink", sink == Sink::gradient ? "g" : "W"}};
   if (start == Start::given) {

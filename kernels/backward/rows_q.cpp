@@ -18,6 +18,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/projected_rows.hpp"
@@ -71,14 +72,6 @@ class Centred : public ScoreEpilogue {
   const SlowMatrix* v_;
 };
 
-// q as it is.
-class Unchanged : public ScoreEpilogue {
- public:
-  static constexpr EpilogueCost kCost{};
-  OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
-  void apply(Machine&, Tile&, Range, const LivePairs&, OfRows&, Range) override {}
-};
-
 // Calls visit(K, live pairs, those rows of A2_J whose keys they meet) for each strip K of the
 // queries I that meets some of the keys J.
 template <class Visit>
@@ -91,10 +84,10 @@ void each_live_strip(const Problem& problem, Range I, Range J, const Visit& visi
   }
 }
 
-// W_I = p_I A2, with q - v in place of q.
+// W_I = p_I A2, with q - v in place of q where there is a v.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q, Range I,
           Tile s_t) {
-  const Tile l = machine.read(io.in("L").row_block(I));
+  const Tile l = read_of_rows(machine, by.problem, io, "L", I);
   Tile W = machine.initialize("W", I.size(), by.problem.shape.d);
   const Tile index = by.units().read_index(machine, I);
   const Pieces keys(by.problem.keys(I), by.keys);
@@ -102,10 +95,19 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMat
     const Tile a2 = machine.read(io.in("A2").row_block(keys[which]));
     each_live_strip(by.problem, I, keys[which], [&](Range K, const LivePairs& live, Range at) {
       Tile p_t = machine.initialize("p", at.size(), K.size(), Holds::scores);
-      exponentiated_product(a2.part(at), s_t.part({0, s_t.rows()}, K), l.part(K), p_t);
+      const ConstView of_s = s_t.part({0, s_t.rows()}, K);
+      if (by.problem.normalised()) {
+        exponentiated_product(a2.part(at), of_s, l.part(K), p_t);
+      } else {
+        multiply(a2.part(at), of_s, p_t);
+      }
       {
         const Tile q_t = machine.read(transposed(q.block(part_of(I, K), live.keys())));
-        multiply_words(p_t, q_t);
+        if (by.problem.normalised()) {
+          multiply_words(p_t, q_t);
+        } else {
+          activation_gradient(by.problem.activation, p_t, q_t, p_t);
+        }
       }
       live.set_dead(transposed(p_t), 0);
       multiply_add(transposed(p_t), a2.part(at), W.part(K));
@@ -164,15 +166,17 @@ void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Opera
 }
 
 // S, W and L; A2_J; p and q.
-Words core_peak(Index d, Words r, Words c) {
-  return 2 * r * d + r + c * d + 2 * c * std::min(r, Words(kNarrow));
+Words core_peak(const Problem& problem, Words r, Words c) {
+  const Index d = problem.shape.d;
+  return 2 * r * d + r * problem.row_words() + c * d + 2 * c * std::min(r, Words(kNarrow));
 }
 // S, U and Z, maximum, sum and mean; A2_J; e, with factors or with q and delta.
-Words core_onepass_peak(Index d, Words r, Words c) {
+Words core_onepass_peak(const Problem& problem, Words r, Words c) {
+  const Index d = problem.shape.d;
   return 3 * r * d + 3 * r + c * d + (2 * c + 1) * std::min(r, Words(kNarrow));
 }
 
-using CorePeak = Words (*)(Index d, Words r, Words c);
+using CorePeak = Words (*)(const Problem& problem, Words r, Words c);
 struct Core {
   CorePeak peak;
   Index products;   // of size n m d
@@ -191,7 +195,7 @@ void plan_core(const Problem& problem, Index M, Objective objective, CorePeak pe
                Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Words index = problem.mask.index().live();
-  const auto fits = [&, d = d](Index r, Index c) { return peak(d, r, c) + index <= Words(M); };
+  const auto fits = [&](Index r, Index c) { return peak(problem, r, c) + index <= Words(M); };
   Index keys = objective == Objective::time ? std::min<Index>(m, 48) : 1;
   while (keys > 1 && Words(keys) * d * 4 > Words(M)) {
     keys /= 2;
@@ -210,15 +214,16 @@ PhaseCost core_cost(const RowPlan& by, const Core& core) {
   const Units::Sum of = by.units().sum();
   return with_index(
       {.path = "W",
-       .reads = of.met * d + of.pairs + Words(n) * core.row_reads,
+       .reads = of.met * d + of.pairs + Words(n) * core.row_reads * by.problem.row_words(),
        .writes = Words(n) * d,
-       .peak = core.peak(d, std::min(n, by.rows), std::min(m, by.keys)) + of.index_live,
+       .peak = core.peak(by.problem, std::min(n, by.rows), std::min(m, by.keys)) + of.index_live,
        .flops = 2 * core.products * of.pairs * d},
       of);
 }
 
 bool stores_v(const Problem& problem, const Blocks& blocks) {
-  return !rows_stay(Products(problem).scores, StationaryBlocks::get("q", blocks));
+  return problem.normalised() &&
+         !rows_stay(Products(problem).scores, StationaryBlocks::get("q", blocks));
 }
 
 Words W_and_S_words(const Problem& problem, const Blocks& blocks) {
@@ -276,7 +281,7 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
   const NestLoop J = key_loop(by, I);
   const NestLoop P = I.pieces("P", kNarrow);
   const NestTile S("S", I, d), W("W", I, d), U("U", I, d), Z("Z", I, d), A2("A2", J, d);
-  const NestTile L("L", I), maximum("max", I), sum("sum", I), mean("mean", I);
+  const NestTile L("L", I, problem.row_words()), maximum("max", I), sum("sum", I), mean("mean", I);
   const bool given = core.start == Start::given;
   projected_rows_nest(nest, by, blocks, {"S", "A1", "X"});
   nest.loop(I, [&] {
@@ -291,9 +296,10 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
       nest.loop(J, stays, [&] {
         nest.read({A2});
         nest.loop(P, {A2}, [&] {
-          nest.step(given ? "p = exp(S_P A2_J^T - L_P) q_PJ; W_P += p A2_J"
-                          : "e = exp(S_P A2_J^T - max_P); U_P += e (q_PJ - mean_P) A2_J; "
-                            "Z_P += e A2_J",
+          nest.step(!problem.normalised() ? "p = phi'(S_P A2_J^T) q_PJ; W_P += p A2_J"
+                    : given               ? "p = exp(S_P A2_J^T - L_P) q_PJ; W_P += p A2_J"
+                            : "e = exp(S_P A2_J^T - max_P); U_P += e (q_PJ - mean_P) A2_J; "
+                              "Z_P += e A2_J",
                     {NestTile("q", P, J).of_words(problem.pairs())});
         });
       });
@@ -317,29 +323,50 @@ Stage core_stage(const Problem& problem, const Core& core) {
                       const Blocks& blocks) { core_nest(nest, problem, blocks, core); }};
 }
 
-std::vector<Stage> stages(const Problem& problem) {
+std::vector<Stage> stages_from(const Problem& problem, Start start) {
   const Products of(problem);
+  const FactorNames q{"dO", "h^T"};
+  const bool given = start_of(problem, start) == Start::given;
   return {
       product_stage("h", of.h, {"A3", "Y"}),
-      centred_stage(problem),
-      core_stage(problem, kCore),
+      given && problem.normalised() ? centred_stage(problem)
+      : problem.mask.full()         ? product_stage("q", of.scores, q)
+                                    : score_rows_stage("q", problem, q, Unchanged::kCost),
+      core_stage(problem, given ? kCore : kCoreOnepass),
       product_stage("g", of.g, {"A1^T", "W"}),
   };
+}
+
+std::vector<Stage> stages(const Problem& problem) {
+  return stages_from(problem, Start::given);
 }
 
 std::vector<Stage> stages_onepass(const Problem& problem) {
-  const Products of(problem);
-  const FactorNames q{"dO", "h^T"};
-  return {
-      product_stage("h", of.h, {"A3", "Y"}),
-      problem.mask.full() ? product_stage("q", of.scores, q)
-                          : score_rows_stage("q", problem, q, Unchanged::kCost),
-      core_stage(problem, kCoreOnepass),
-      product_stage("g", of.g, {"A1^T", "W"}),
-  };
+  return stages_from(problem, Start::nothing);
+}
+
+void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const auto [n, m, d] = plan.problem.shape;
+  const Blocks& by = plan.blocks;
+  SlowMatrix q = score_matrix(workspace, "q", plan.problem);
+  {
+    SlowMatrix h = workspace.matrix("h", m, d);
+    product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
+    if (plan.problem.mask.full()) {
+      product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
+    } else {
+      Unchanged unchanged;
+      scores_phase(machine, "q", plan, io.in("dO"), h, unchanged, q);
+    }
+  }
+  gradient(machine, plan, row_plan(plan.problem, by), io, q, start_of(plan.problem, Start::nothing),
+           workspace);
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  if (!plan.problem.normalised()) {  // q needs no v
+    return code_onepass(machine, plan, io, workspace);
+  }
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& dO = io.in("dO");
@@ -365,23 +392,6 @@ Words intermediates(const Problem& problem, const Blocks& blocks) {
                                     W_and_S_words(problem, blocks));
 }
 
-void code_onepass(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
-  const auto [n, m, d] = plan.problem.shape;
-  const Blocks& by = plan.blocks;
-  SlowMatrix q = score_matrix(workspace, "q", plan.problem);
-  {
-    SlowMatrix h = workspace.matrix("h", m, d);
-    product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
-    if (plan.problem.mask.full()) {
-      product_phase(machine, "q", by, io.in("dO"), transposed(h), q);
-    } else {
-      Unchanged unchanged;
-      scores_phase(machine, "q", plan, io.in("dO"), h, unchanged, q);
-    }
-  }
-  gradient(machine, plan, row_plan(plan.problem, by), io, q, Start::nothing, workspace);
-}
-
 Words intermediates_onepass(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   return problem.pairs() + std::max(Words(m) * d, W_and_S_words(problem, blocks));
@@ -402,6 +412,7 @@ Kernel backward_rows_q(Start start) {
             .pass = Pass::backward,
             .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
             .returns = {kg},
+            .takes_activations = true,
             .axes = axes,
             .schedule = {.code = code},
             .formula = {.cost = cost_of(stages),
@@ -414,6 +425,7 @@ Kernel backward_rows_q(Start start) {
           .pass = Pass::backward,
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
+          .takes_activations = true,
           .axes = axes,
           .schedule = {.code = code_onepass},
           .formula = {.cost = cost_of(stages_onepass),

@@ -15,6 +15,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/resident.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
@@ -42,13 +43,18 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("G", [&] { nest.step(text_of("G_I = dO_I Y^T", I), {{"dO", I, d}}); });
   };
   const auto end = [&](NestWriter& nest, const NestLoop& I) {
-    nest.phase("core", [&] { nest.step(text_of("W_I = U_I / sum_I", I)); });
+    if (problem.normalised()) {
+      nest.phase("core", [&] { nest.step(text_of("W_I = U_I / sum_I", I)); });
+    }
     nest.phase("g", [&] {
       nest.step(text_of("g += A1_I^T W_I", I),
                 k < d ? NestWriter::Tiles{{"A1", I, d - k}} : NestWriter::Tiles{});
     });
   };
-  const auto stays = [&](const NestLoop& I) {
+  const auto stays = [&](const NestLoop& I) -> NestWriter::Tiles {
+    if (!problem.normalised()) {
+      return {{"A1", I, k}, {"S", I, d}, {"G", I, d}, {"W", I, d}};
+    }
     return NestWriter::Tiles{{"A1", I, k}, {"S", I, d}, {"G", I, d}, {"U", I, d},
                              {"Z", I, d},  {"max", I},  {"sum", I},  {"mean", I}};
   };
@@ -56,11 +62,14 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   beside.push_back(g);
   NestWriter nest;
   resident_nest(nest, by);
-  each_row_block_nest(nest, by, beside,
-                      {begin, end,
-                       "e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
-                           "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
-                       stays});
+  each_row_block_nest(
+      nest, by, beside,
+      {begin, end,
+       problem.normalised() ? "e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
+                                  "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J"
+                            : p_text(problem, "S_I A2_J^T", "G_I " + values_text(problem) + "^T") +
+                                  "; W_I += p A2_J",
+       stays});
   nest.phase("g", [&] { nest.write({g}); });
   return nest.lines();
 }
@@ -107,7 +116,7 @@ struct RowBlock {
 
   Range I;
   Rows rows;
-  GradientSums sums;
+  SumsFromNothing sums;
 };
 
 void add_to_gradient(Machine& machine, const Operands& io, Range I, Met met, Tile& gradient) {
@@ -176,7 +185,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words dd = Words(d) * d;
   const Index k = staying(problem, blocks);
   // A1, S and G beside the sums.
-  const auto block = [&](Words r) { return r * (k + 2 * d) + GradientSums::words(by, r); };
+  const auto block = [&](Words r) { return r * (k + 2 * d) + SumsFromNothing::words(by, r); };
   const Words stays = by.resident_words() + dd;
   const Words beside = stays + block(of_R.largest) + of_R.index_live;
   const auto peak = [&](Index words_of_row) {
@@ -189,15 +198,16 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "S", .reads = nd, .writes = 0, .peak = peak(2 * d), .flops = 2 * nd * d},
       {.path = "G", .reads = nd, .writes = 0, .peak = peak(k + 3 * d), .flops = 2 * nd * d},
       // A2_J and A3_J of the keys that pass, or come at last.
-      with_index(with_index({.path = "core",
-                             .reads = (by.passing_keys() + size_of(by.last)) * problem.key_words(),
-                             .writes = 0,
-                             .peak = beside +
-                                     std::max(block(of.largest) + by.block_words() + of.index_live,
-                                              by.last_block_words()),
-                             .flops = 8 * (of.pairs + of_R.pairs) * d},
-                            of),
-                 of_R),
+      with_index(
+          with_index(
+              {.path = "core",
+               .reads = (by.passing_keys() + size_of(by.last)) * problem.key_words(),
+               .writes = 0,
+               .peak = beside + std::max(block(of.largest) + by.block_words() + of.index_live,
+                                         by.last_block_words()),
+               .flops = 2 * SumsFromNothing::products(problem) * (of.pairs + of_R.pairs) * d},
+              of),
+          of_R),
       // W and what is there of A1.
       {.path = "g",
        .reads = Words(n) * (d - k),
@@ -247,6 +257,7 @@ Kernel backward_rows_resident() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .shares_keys = true,
+          .takes_activations = true,
           .kin = "backward/rows-onepass",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

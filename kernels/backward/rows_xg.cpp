@@ -19,6 +19,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/registry.hpp"
@@ -46,9 +47,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
                                ? NestLoop("J", "keys that pass", m - resident, by.keys)
                                : I.met("J", "keys that pass", by.units().met_from(resident).value(),
                                        of.longest, by.keys);
-  const NestTile X("X", d, d), g("g", d, d), A1("A1", I, d), G("G", I, d), L("L", I), v("v", I);
-  const std::string text = "p = exp(A1_I X A2_J^T - L_I) (G_I " + values_text(problem) +
-                           "^T - v_I); g += (A1_I^T p) A2_J";
+  const NestTile X("X", d, d), g("g", d, d), A1("A1", I, d), G("G", I, d),
+      L("L", I, problem.row_words()), v("v", I, problem.row_words());
+  const std::string text = p_text(problem, "A1_I X A2_J^T", "G_I " + values_text(problem) + "^T") +
+                           "; g += (A1_I^T p) A2_J";
   NestWriter nest;
   nest.phase("X", [&] {
     nest.read({X});
@@ -95,7 +97,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   const Phase phase(machine, "core");
   const auto [n, m, d] = by.problem.shape;
   const Tile a1 = machine.read(io.in("A1").row_block(I));
-  const Tile l = machine.read(io.in("L").row_block(I));
+  const Tile l = read_of_rows(machine, by.problem, io, "L", I);
   const Index keys = std::min(by.keys, m);
   const Index queries = std::min(by.strip(), I.size());
   Tile p_strip = machine.initialize("p", queries, keys, Holds::scores);
@@ -120,9 +122,9 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
       const View p = p_strip.part({0, K.size()}, J);
       const View q = q_strip.part({0, K.size()}, J);
       multiply(a1.part(K), y, p);
-      exponentiate(p, l.part(K), p);
+      make_factor(by.problem, p, l, K);
       multiply(transposed(of_rows.g_t.part({0, a2.rows()}, K)), of_J.a3(), q);
-      softmax_gradient(p, q, of_rows.v.part(K), p);
+      make_p(by.problem, p, q, of_rows.v, K, p);
       live.set_dead(p, 0);
       if (first) {
         multiply(transposed(p), a1.part(K), t);
@@ -189,13 +191,15 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
       G,
       // X and g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
-      with_index({.path = "core",
-                  .reads = Words(of.rows) * d + of.rows + key * by.units().met_from(resident),
-                  .writes = 0,
-                  .peak = stays + 2 * r * d + 2 * r + key * std::min(by.keys, longest) + 2 * c * d +
-                          2 * c * strip + of.index_live,
-                  .flops = 6 * of.pairs * d + 4 * of.met * dd},
-                 of),
+      with_index(
+          {.path = "core",
+           .reads =
+               Words(of.rows) * (d + problem.row_words()) + key * by.units().met_from(resident),
+           .writes = 0,
+           .peak = stays + 2 * r * d + 2 * r * problem.row_words() +
+                   key * std::min(by.keys, longest) + 2 * c * d + 2 * c * strip + of.index_live,
+           .flops = 6 * of.pairs * d + 4 * of.met * dd},
+          of),
       {.path = "g", .reads = 0, .writes = dd, .peak = dd, .flops = 0},
   };
 }
@@ -267,6 +271,7 @@ Kernel backward_rows_xg() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg},
       .shares_keys = true,
+      .takes_activations = true,
       .axes = {{"q", "made"}, {"sink", "X and g stay"}},
       .schedule = {.code = code},
       .formula = {.cost = cost, .nest = loop_nest},

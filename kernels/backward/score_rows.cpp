@@ -207,16 +207,43 @@ Blocks fit(const Problem& problem, Index M) {
 
 }  // namespace
 
+// Where no row has sums to wait for, keys pass once: it is backward/rows.
 Kernel backward_score_rows() {
   Kernel kernel = row_kernel(unit, part_cost);
+  const Kernel rows = backward_rows("backward/rows", "", Start::nothing, Sink::gradient);
+  SplitStage& stage = kernel.schedule.split->stages.front();
+  const SplitStage& of_rows = rows.schedule.split->stages.front();
+  stage.part = [of_softmax = stage.part, of_others = of_rows.part](
+                   Machine& machine, const Plan& plan, const Operands& io, Range units,
+                   SlowMatrix* partials) {
+    (plan.problem.normalised() ? of_softmax : of_others)(machine, plan, io, units, partials);
+  };
+  stage.part_cost = [of_others = of_rows.part_cost](const Problem& problem, const Blocks& blocks,
+                                                    Range units, bool partials) {
+    return problem.normalised() ? part_cost(problem, blocks, units, partials)
+                                : of_others(problem, blocks, units, partials);
+  };
+  kernel.schedule.code = [part = stage.part, units = stage.units](
+                             Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+    part(machine, plan, io, {0, units(plan.problem, plan.blocks)}, nullptr);
+  };
+  kernel.formula.cost = whole_cost(stage.part_cost);
   kernel.name = "backward/score-rows";
   kernel.summary =
       "from nothing in three products: row blocks of e and q stay whole, keys pass twice";
   kernel.operands = {kA1, kA2, kA3, kX, kY, kdO};
   kernel.returns = {kg};
   kernel.shares_keys = false;
-  kernel.formula.nest = loop_nest;
-  kernel.fitting.fit = [](const Problem& problem, const Memory& memory, Objective objective) {
+  kernel.takes_activations = true;
+  kernel.formula.nest = [of_others = rows.formula.nest](const Problem& problem,
+                                                        const Blocks& blocks) {
+    return problem.normalised() ? loop_nest(problem, blocks) : of_others(problem, blocks);
+  };
+  kernel.fitting.fit = [of_others = rows.fitting.fit](const Problem& problem, const Memory& memory,
+                                                      Objective objective) {
+    if (!problem.normalised()) {
+      return of_others(problem, memory, objective);
+    }
     return objective == Objective::time ? fastest(problem, memory.M, whole_cost(part_cost))
                                         : fit(problem, memory.M);
   };

@@ -4,10 +4,12 @@
 // blocks of scores without a live pair.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/parts/small_cache.hpp"
@@ -33,11 +35,11 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     return NestTile(name, I, J).of_words(tiles.words);
   };
   const Units::Sum queries = Units::of_queries(problem, B).sum();
-  const NestTile f = scores("f"), q = scores("q"), p = scores("p"), v("v", I);
+  const NestTile f = scores("f"), q = scores("q"), p = scores("p"), v("v", I, problem.row_words());
   NestWriter nest;
   nest.phase("phase1", [&] {
     nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
-    softmax_nest(nest, "A", problem, B, false);
+    softmax_nest(nest, "A", problem, B, false, true);
   });
   nest.phase("phase2", [&] {
     nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
@@ -45,13 +47,19 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   });
   nest.phase("phase3", [&] {
     nest.loop(I, [&] {
-      nest.phase("v", [&] {
-        index_nest(nest, queries);
-        nest.loop(J, {v}, [&] { nest.step("v_I += rowsum(f_IJ * q_IJ)", {f, q}); });
-      });
+      if (problem.normalised()) {
+        nest.phase("v", [&] {
+          index_nest(nest, queries);
+          nest.loop(J, {v}, [&] { nest.step("v_I += rowsum(f_IJ * q_IJ)", {f, q}); });
+        });
+      }
       nest.phase("p", [&] {
         index_nest(nest, queries);
-        nest.loop(J, {v}, [&] { nest.step("p_IJ = f_IJ (q_IJ - v_I)", {f, q}, {p}); });
+        nest.loop(J, {v}, [&] {
+          nest.step(
+              std::string(text_for(problem, "p_IJ = f_IJ (q_IJ - v_I)", "p_IJ = phi'(f_IJ) q_IJ")),
+              {f, q}, {p});
+        });
       });
     });
   });
@@ -81,7 +89,7 @@ SlowMatrix phase1(Machine& machine, const Problem& problem, Index B, const SlowM
     const Phase inner(machine, "S");
     product(machine, square(B), A1, X, S);
   }
-  softmax(machine, problem, B, "A", S, A2, f, nullptr, workspace);
+  softmax(machine, problem, B, "A", S, A2, f, nullptr, workspace, true);
   return f;
 }
 
@@ -121,8 +129,8 @@ SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix 
   const Units queries = Units::of_queries(problem, B);
   for (const Range I : queries) {
     const Pieces keys = queries.met_blocks(I, B);
-    Tile v = machine.initialize("v", I.size());  // v_I (b)
-    {
+    Tile v = of_rows(machine, problem, "v", I.size());  // v_I (b)
+    if (problem.normalised()) {
       const Phase inner(machine, "v");
       const Tile index = queries.read_index(machine, I);
       for (const Range J : keys) {
@@ -138,7 +146,7 @@ SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix 
       {
         const Tile f_ij = machine.read(f.block(I, J));  // f_IJ (b, c)
         const Tile q_ij = machine.read(q.block(I, J));  // q_IJ (b, c)
-        softmax_gradient(f_ij, q_ij, v, p_ij);
+        make_p(problem, f_ij, q_ij, v, p_ij);
       }
       machine.write(p_ij, p.block(I, J));
     }
@@ -193,34 +201,35 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Units::Sum queries = Units::of_queries(problem, B).sum();
   const Units::Sum keys = Units::of_keys(problem, B).sum();
   T.peak += keys.index_live;
-  return {
-      product_cost("phase1/S", {n, d, d}, square(B)),
-      softmax_score_cost("phase1/A", problem, B),
-      softmax_normalise_cost("phase1/f", problem, B, false),
-      product_cost("phase2/h", {m, d, d}, square(B)),
-      score_product_cost("phase2/q", problem, B),
-      with_index({.path = "phase3/v",
-                  .reads = 2 * tiles.words,
-                  .writes = 0,
-                  .peak = b + 2 * b * c + queries.index_live,
-                  .flops = 0},
-                 queries),
-      with_index({.path = "phase3/p",
-                  .reads = 2 * tiles.words,
-                  .writes = tiles.words,
-                  .peak = b + 3 * b * c + queries.index_live,
-                  .flops = 0},
-                 queries),
-      with_index(T, keys, ceil_div(d, B)),
-      product_cost("phase4/g", {d, d, m}, square(B)),
-  };
+  std::vector<PhaseCost> phases = {product_cost("phase1/S", {n, d, d}, square(B))};
+  std::ranges::move(softmax_cost("phase1/", "A", problem, B, false), std::back_inserter(phases));
+  phases.push_back(product_cost("phase2/h", {m, d, d}, square(B)));
+  phases.push_back(score_product_cost("phase2/q", problem, B));
+  if (problem.normalised()) {
+    phases.push_back(with_index({.path = "phase3/v",
+                                 .reads = 2 * tiles.words,
+                                 .writes = 0,
+                                 .peak = b + 2 * b * c + queries.index_live,
+                                 .flops = 0},
+                                queries));
+  }
+  phases.push_back(with_index({.path = "phase3/p",
+                               .reads = 2 * tiles.words,
+                               .writes = tiles.words,
+                               .peak = b * problem.row_words() + 3 * b * c + queries.index_live,
+                               .flops = 0},
+                              queries));
+  phases.push_back(with_index(T, keys, ceil_div(d, B)));
+  phases.push_back(product_cost("phase4/g", {d, d, m}, square(B)));
+  return phases;
 }
 
-// f, s and S; f, q and h; f, q and p; p and T.
+// f, s and S, but one of the first two without a softmax; f, q and h; f, q and p; p and T.
 Words workspace_words(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
   const Words nm = Words(n) * m;
-  return std::max({2 * nm + Words(n) * d, 2 * nm + Words(m) * d, 3 * nm, nm + Words(d) * m});
+  return std::max({(1 + problem.row_words()) * nm + Words(n) * d, 2 * nm + Words(m) * d, 3 * nm,
+                   nm + Words(d) * m});
 }
 
 }  // namespace
@@ -232,6 +241,7 @@ Kernel backward_small() {
       .pass = Pass::backward,
       .operands = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kg},
+      .takes_activations = true,
       .schedule = {.code = code},
       .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
       .fitting = {.fit = small_cache_blocks, .window = square_window},

@@ -10,10 +10,12 @@
 // Under a mask scores are those of live pairs, and dead tiles do not move.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/generated_product.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/stages.hpp"
@@ -71,15 +73,19 @@ class Weighed : public ScoreEpilogue {
 // S, f and W take turns; f is p at last.
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
-  return {
+  std::vector<Stage> stages = {
       product_stage("S", of.S, {"A1", "X"}),
-      scores_stage("f", problem, {"S", "A2^T"}, Exponentiated::kCost),
+      scores_stage("f", problem, {"S", "A2^T"},
+                   problem.normalised() ? Exponentiated::kCost : Unchanged::kCost),
       product_stage("h", of.h, {"A3", "Y"}),
-      row_dots_stage(problem),
-      scores_stage("p", problem, {"dO", "h^T"}, ScoreGradient::kCost),
-      product_stage("W", of.W, {"p", "A2"}, problem.mask),
-      product_stage("g", of.g, {"A1^T", "W"}),
   };
+  if (problem.normalised()) {
+    stages.push_back(row_dots_stage(problem));
+  }
+  stages.push_back(scores_stage("p", problem, {"dO", "h^T"}, ScoreGradient::cost(problem)));
+  stages.push_back(product_stage("W", of.W, {"p", "A2"}, problem.mask));
+  stages.push_back(product_stage("g", of.g, {"A1^T", "W"}));
+  return stages;
 }
 
 void gradient(Machine& machine, const Plan& plan, const Operands& io, const SlowMatrix& p,
@@ -92,19 +98,28 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Blocks& by = plan.blocks;
+  const bool normalised = plan.problem.normalised();
   SlowMatrix p = score_matrix(workspace, "p", plan.problem);
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
-    Exponentiated f(io.in("L"));
-    scores_phase(machine, "f", plan, S, io.in("A2"), f, p);
+    if (normalised) {
+      Exponentiated f(io.in("L"));
+      scores_phase(machine, "f", plan, S, io.in("A2"), f, p);
+    } else {
+      Unchanged s;
+      scores_phase(machine, "f", plan, S, io.in("A2"), s, p);
+    }
   }
   {
     SlowMatrix h = workspace.matrix("h", m, d);
-    SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
+    std::optional<SlowMatrix> v;
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
-    row_dots(machine, by, io.in("dO"), io.in("O"), v);
-    ScoreGradient of_scores(p, v);
+    if (normalised) {
+      v = workspace.matrix("v", n, 1).holding(Holds::sums);
+      row_dots(machine, by, io.in("dO"), io.in("O"), *v);
+    }
+    ScoreGradient of_scores(p, v ? &*v : nullptr);
     scores_phase(machine, "p", plan, io.in("dO"), h, of_scores, p);
   }
   gradient(machine, plan, io, p, workspace);
@@ -112,7 +127,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 Words intermediates(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  return problem.pairs() + std::max(Words(n) * d, Words(m) * d + n);
+  return problem.pairs() + std::max(Words(n) * d, Words(m) * d + Words(n) * problem.row_words());
 }
 
 // Where A3 is A2: with S and G = dO Y^T in the slow store, one pass of A2 makes s and q = G A2^T.
@@ -136,9 +151,10 @@ PhaseCost both_cost(const Problem& problem, const StationaryBlocks& by) {
   const Words all = problem.pairs();
   const Units::Sum queries = Units::of_queries(problem, by.rows).sum();
   return with_index({.path = "p",
-                     .reads = 2 * of.rows * (Words(d) + 1) + of.keys * d,
+                     .reads = 2 * of.rows * (Words(d) + problem.row_words()) + of.keys * d,
                      .writes = all,
-                     .peak = 2 * r * c + std::max(s * c + p * s, 2 * p) + queries.index_live,
+                     .peak = 2 * r * c + std::max(s * c + p * s, 2 * p * problem.row_words()) +
+                             queries.index_live,
                      .flops = 4 * all * d},
                     queries);
 }
@@ -156,7 +172,8 @@ void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks&
   const NestTile s("s", I, J), q("q", I, J);
   const NestTile p = live({"p", I, J}, problem.pairs()), A2 = live({"A2", J, K}, of.keys * d);
   const NestTile S = live({"S", P, K}, of.rows * d), G = live({"G", P, K}, of.rows * d);
-  const NestTile L = live({"L", P}, of.rows), v = live({"v", P}, of.rows);
+  const Index one = problem.row_words();
+  const NestTile L = live({"L", P, one}, of.rows * one), v = live({"v", P, one}, of.rows * one);
   nest.loop(I, [&] {
     index_nest(nest, Units::of_queries(problem, by.rows).sum());
     nest.loop(J, [&] {
@@ -167,14 +184,15 @@ void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks&
           nest.step("q_PJ += G_PK A2_JK^T", {G});
         });
       });
-      nest.loop(P, {s, q}, [&] { nest.step("p = exp(s - L_P) (q - v_P)", {L, v}); });
+      nest.loop(P, {s, q}, [&] { nest.step(p_text(problem, "s", "q", "P"), {L, v}); });
       nest.write({p});
     });
   });
 }
 
 struct Slow {
-  const SlowMatrix &S, &G, &A2, &L, &v;
+  const SlowMatrix &S, &G, &A2;
+  const SlowMatrix *L, *v;  // of a softmax
   SlowMatrix& p;
 };
 
@@ -215,10 +233,13 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
         });
       }
       each_piece([&](Range P, const LivePairs& live) {
-        const Tile l = live_column(machine, x.L, live);  // L_P (p)
-        const Tile v = live_column(machine, x.v, live);  // v_P (p)
-        exponentiate(s.part(P), l, s.part(P));
-        softmax_gradient(s.part(P), q.part(P), v, q.part(P));
+        Tile l, v;  // L_P and v_P (p)
+        if (problem.normalised()) {
+          l = live_column(machine, *x.L, live);
+          v = live_column(machine, *x.v, live);
+        }
+        make_factor(problem, s.part(P), l);
+        make_p(problem, s.part(P), q.part(P), v, q.part(P));
       });
       machine.write(q, x.p.block(I, J));
     }
@@ -230,17 +251,18 @@ std::vector<Stage> stages_shared(const Problem& problem) {
   const auto cost = [](const Problem& of_pairs) -> StationaryCost {
     return [=](const StationaryBlocks& by) { return both_cost(of_pairs, by); };
   };
-  return {
-      product_stage("S", of.S, {"A1", "X"}),
-      product_stage("G", of.S, {"dO", "Y^T"}),
-      row_dots_stage(problem),
-      stationary_stage(
-          "p", of.scores, cost(problem),
-          [=](NestWriter& nest, const StationaryBlocks& by) { both_nest(nest, problem, by); },
-          all_live_cost(cost(problem.with_mask({})), problem.mask)),
-      product_stage("W", of.W, {"p", "A2"}, problem.mask),
-      product_stage("g", of.g, {"A1^T", "W"}),
-  };
+  std::vector<Stage> stages = {product_stage("S", of.S, {"A1", "X"}),
+                               product_stage("G", of.S, {"dO", "Y^T"})};
+  if (problem.normalised()) {
+    stages.push_back(row_dots_stage(problem));
+  }
+  stages.push_back(stationary_stage(
+      "p", of.scores, cost(problem),
+      [=](NestWriter& nest, const StationaryBlocks& by) { both_nest(nest, problem, by); },
+      all_live_cost(cost(problem.with_mask({})), problem.mask)));
+  stages.push_back(product_stage("W", of.W, {"p", "A2"}, problem.mask));
+  stages.push_back(product_stage("g", of.g, {"A1^T", "W"}));
+  return stages;
 }
 
 void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
@@ -250,18 +272,21 @@ void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspa
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     SlowMatrix G = workspace.matrix("G", n, d);
-    SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
+    std::optional<SlowMatrix> v;
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
     product_phase(machine, "G", by, io.in("dO"), transposed(io.in("Y")), G);
-    row_dots(machine, by, io.in("dO"), io.in("O"), v);
-    both(machine, plan, {S, G, io.in("A2"), io.in("L"), v, p});
+    if (plan.problem.normalised()) {
+      v = workspace.matrix("v", n, 1).holding(Holds::sums);
+      row_dots(machine, by, io.in("dO"), io.in("O"), *v);
+    }
+    both(machine, plan, {S, G, io.in("A2"), v ? &io.in("L") : nullptr, v ? &*v : nullptr, p});
   }
   gradient(machine, plan, io, p, workspace);
 }
 
 Words intermediates_shared(const Problem& problem, const Blocks&) {
   const Words n = problem.shape.n;
-  return problem.pairs() + 2 * n * problem.shape.d + n;
+  return problem.pairs() + 2 * n * problem.shape.d + n * problem.row_words();
 }
 
 // From nothing: s and q whole, and then p where q was.
@@ -336,20 +361,28 @@ constexpr FactorCost kMadeOfScores{.columns = 2,
                                    .text = "read s, q; p = exp(s - L) (q - v)",
                                    .column_names = {"L", "v"}};
 
-// With p in the slow store, or made of s and q.
+constexpr FactorCost kMadeOfBareScores{.tiles = 1, .reads = 2, .text = "read s, q; p = phi'(s) q"};
+
+// With p in the slow store, or made of s and q. Without a softmax p is made as q is, and the first
+// is backward/tiles.
 std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
+  const bool normalised = problem.normalised();
+  if (stores_p && !normalised) {
+    return stages(problem);
+  }
   const Products of(problem);
   std::vector<Stage> stages = {
       product_stage("S", of.S, {"A1", "X"}),
-      scores_stage("s", problem, {"S", "A2^T"}, Measured::kCost),
+      scores_stage("s", problem, {"S", "A2^T"}, normalised ? Measured::kCost : Unchanged::kCost),
       product_stage("h", of.h, {"A3", "Y"}),
-      scores_stage("q", problem, {"dO", "h^T"}, Weighed::kCost),
+      scores_stage("q", problem, {"dO", "h^T"}, normalised ? Weighed::kCost : Unchanged::kCost),
   };
   if (stores_p) {
     stages.push_back(score_gradient_stage(problem));
     stages.push_back(product_stage("W", of.W, {"p", "A2"}, problem.mask));
   } else {
-    stages.push_back(generated_product_stage("W", of.W, {"p", "A2"}, kMadeOfScores, problem.mask));
+    stages.push_back(generated_product_stage(
+        "W", of.W, {"p", "A2"}, normalised ? kMadeOfScores : kMadeOfBareScores, problem.mask));
   }
   stages.push_back(product_stage("g", of.g, {"A1^T", "W"}));
   return stages;
@@ -357,29 +390,46 @@ std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
 
 void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
              bool stores_p) {
-  const auto [n, m, d] = plan.problem.shape;
+  const Problem& problem = plan.problem;
+  const bool normalised = problem.normalised();
+  if (stores_p && !normalised) {
+    return code(machine, plan, io, workspace);
+  }
+  const auto [n, m, d] = problem.shape;
   const Blocks& by = plan.blocks;
   const SlowMatrix& A2 = io.in("A2");
   SlowMatrix q = score_matrix(workspace, "q", plan.problem);
   SlowMatrix s = score_matrix(workspace, "s", plan.problem);
-  SlowMatrix L = workspace.matrix("L", n, 1).holding(Holds::sums);
-  SlowMatrix v =
-      workspace.matrix("v", n, 1).holding(Holds::sums);  // holds the sums until L is known
+  std::optional<SlowMatrix> L, v;  // v holds the sums until L is known
+  if (normalised) {
+    L = workspace.matrix("L", n, 1).holding(Holds::sums);
+    v = workspace.matrix("v", n, 1).holding(Holds::sums);
+  }
   {
     SlowMatrix S = workspace.matrix("S", n, d);
     product_phase(machine, "S", by, io.in("A1"), io.in("X"), S);
-    Measured measured(L, v);
-    scores_phase(machine, "s", plan, S, A2, measured, s);
+    if (normalised) {
+      Measured measured(*L, *v);
+      scores_phase(machine, "s", plan, S, A2, measured, s);
+    } else {
+      Unchanged unchanged;
+      scores_phase(machine, "s", plan, S, A2, unchanged, s);
+    }
   }
   {
     SlowMatrix h = workspace.matrix("h", m, d);
     product_phase(machine, "h", by, io.in("A3"), io.in("Y"), h);
-    Weighed weighed(s, L, v);
-    scores_phase(machine, "q", plan, io.in("dO"), h, weighed, q);
+    if (normalised) {
+      Weighed weighed(s, *L, *v);
+      scores_phase(machine, "q", plan, io.in("dO"), h, weighed, q);
+    } else {
+      Unchanged unchanged;
+      scores_phase(machine, "q", plan, io.in("dO"), h, unchanged, q);
+    }
   }
   SlowMatrix W = workspace.matrix("W", n, d);
   if (stores_p) {
-    score_gradient(machine, plan, s, L, v, q);
+    score_gradient(machine, plan, s, *L, *v, q);
     product_phase(machine, "W", by, q, A2, W, plan.problem.mask);
   } else {
     struct Rows {
@@ -388,16 +438,20 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
     generated_product(
         machine, "W", plan, A2, W,
         [&](Range I) -> Rows {
-          Tile l = machine.read(std::as_const(L).row_block(I));
-          return {std::move(l), machine.read(std::as_const(v).row_block(I))};
+          if (!normalised) {
+            return {};
+          }
+          Tile l = machine.read(std::as_const(*L).row_block(I));
+          return {std::move(l), machine.read(std::as_const(*v).row_block(I))};
         },
         [&](const Rows& of, const LivePairs& pairs, Range part) {
           const Range rows = pairs.queries();
           Tile f = machine.read(std::as_const(s).block(rows, pairs.keys()));  // s_PK (p, s)
           pairs.set_dead(View(f), kDeadScore);
-          exponentiate(f, of.l.part(part), f);
+          make_factor(problem, f, of.l, part);
           Tile p = machine.read(std::as_const(q).block(rows, pairs.keys()));  // q_PK (p, s)
-          softmax_gradient(f, p, of.v.part(part), p);
+          make_p(problem, f, p, of.v, part, p);
+          pairs.set_dead(View(p), 0);
           return p;
         });
   }
@@ -406,7 +460,7 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
 
 Words intermediates_sq(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  return 2 * problem.pairs() + Words(2) * n + Words(std::max(n, m)) * d;
+  return 2 * problem.pairs() + Words(2) * n * problem.row_words() + Words(std::max(n, m)) * d;
 }
 
 Kernel from_nothing(std::string_view name, std::string_view summary, bool stores_p) {
@@ -416,13 +470,19 @@ Kernel from_nothing(std::string_view name, std::string_view summary, bool stores
           .pass = Pass::backward,
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
+          .takes_activations = true,
           .schedule = {.code =
                            [stores_p](Machine& machine, const Plan& plan, const Operands& io,
                                       Workspace& workspace) {
                              code_sq(machine, plan, io, workspace, stores_p);
                            }},
           .formula = {.cost = cost_of(stages),
-                      .intermediates = intermediates_sq,
+                      .intermediates =
+                          [stores_p](const Problem& problem, const Blocks& blocks) {
+                            return stores_p && !problem.normalised()
+                                       ? intermediates(problem, blocks)
+                                       : intermediates_sq(problem, blocks);
+                          },
                       .nest = nest_of(stages)},
           .fitting = fitting_of(stages),
           .numerics = {.rescales = rescales_by_tiles}};
@@ -441,6 +501,7 @@ Kernel backward_tiles() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
           .returns = {kg},
           .shares_keys = true,
+          .takes_activations = true,
           .schedule = {.code =
                            [=](Machine& machine, const Plan& plan, const Operands& io,
                                Workspace& workspace) {

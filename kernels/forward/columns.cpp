@@ -11,9 +11,12 @@
 
 #include "kernels/parts/columns.hpp"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/registry.hpp"
@@ -37,7 +40,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     return problem.mask.full() ? tile : tile.of_words(all);
   };
   const NestTile queries = live({names.queries, I, d}, of.all * d);
-  const NestTile O("O", I, dv), L("L", I), sum("sum", I);
+  const NestTile O("O", I, dv), L("L", I, problem.row_words()), sum("sum", I, problem.row_words());
   NestWriter nest;
   nest.loop(J, [&] {
     product_in_pieces_nest(nest, by, J, "K", "X^T", names.keys, {});
@@ -46,18 +49,24 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       index_nest(nest, by.units().sum());
       nest.loop(I, {K, h}, [&] {
         nest.step("e = " + queries.text() + " K_J^T", {queries});
-        const NestWriter::Tiles between = {live(L.but_once(J), of.again),
-                                           live(sum.but_once(J), of.again),
+        const NestWriter::Tiles between = {live(L.but_once(J), of.again * problem.row_words()),
+                                           live(sum.but_once(J), of.again * problem.row_words()),
                                            live(O.but_once(J), of.again * dv)};
+        const std::string kept(text_for(problem, "max_I, sum_I, O_I", "O_I"));
         if (J.trips > 1) {
-          nest.step("after the first keys: read max_I, sum_I, O_I", between);
+          nest.step("after the first keys: read " + kept, between);
         }
-        nest.step("sum_I += rowsum(exp(e - max_I)); O_I += exp(e - max_I) " + h.text());
+        nest.step(
+            std::string(text_for(problem, "sum_I += rowsum(exp(e - max_I)); O_I += exp(e - max_I) ",
+                                 "O_I += phi(e) ")) +
+            h.text());
         if (J.trips > 1) {
-          nest.step("before the last keys: write max_I, sum_I, O_I", {}, between);
+          nest.step("before the last keys: write " + kept, {}, between);
         }
-        nest.step("last keys: write L_I, O_I / sum_I", {},
-                  {live(L.once(J), n), live(O.once(J), Words(n) * dv)});
+        nest.step(
+            std::string(
+                text_for(problem, "last keys: write L_I, O_I / sum_I", "last keys: write O_I")),
+            {}, {live(L.once(J), Words(n) * problem.row_words()), live(O.once(J), Words(n) * dv)});
       });
     });
   });
@@ -77,11 +86,11 @@ Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J)
 }
 
 void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
-          const Tile& h, SlowMatrix& sums) {
+          const Tile& h, SlowMatrix* sums) {
   const Phase phase(machine, "core");
   const Mask& mask = by.problem.mask;
   SlowMatrix& O = io.out("O");
-  SlowMatrix& L = io.out("L");
+  SlowMatrix* const L = by.problem.normalised() ? &io.out("L") : nullptr;
   const Tile index = by.units().read_index(machine, J);
   for (const Range I : blocks(by.problem.shape.n, by.rows)) {
     const LivePairs live(by.problem, I, J);
@@ -94,31 +103,31 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
       const Tile a1 = machine.read(queries->row_block(I));  // A1_I (r, d)
       multiply(a1, k, e);
     }
-    live.set_dead(View(e), kDeadScore);
     // max_I and sum_I (r), O_I (r, d).
     const Ranges before = live.met_before();
-    OnlineSoftmax softmax =
-        before.empty()
-            ? OnlineSoftmax(machine, I.size())
-            : OnlineSoftmax(machine, *LiveRows(std::as_const(L), mask, before, kNoMaximum),
-                            *LiveRows(std::as_const(sums), mask, before), I);
+    RowNormaliser normaliser =
+        before.empty() || L == nullptr
+            ? RowNormaliser(machine, by.problem, I.size())
+            : RowNormaliser(machine, by.problem,
+                            &*LiveRows(std::as_const(*L), mask, before, kNoMaximum),
+                            &*LiveRows(std::as_const(*sums), mask, before), I);
     Tile o = before.empty() ? machine.initialize("O", I.size(), by.problem.shape.dv)
                             : machine.read(LiveRows(std::as_const(O), mask, before)->row_block(I));
     const Range all{0, I.size()};
-    {
-      Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (r)
-      softmax.raise(e, all, rescale, {o});
-    }
-    softmax.add(e, all);
+    normaliser.apply(e, all, live, {o});
     multiply_add(e, h, o);
     const Ranges after = live.met_after();
     if (!after.empty()) {
-      softmax.write(machine, *LiveRows(L, mask, after), *LiveRows(sums, mask, after), I);
+      if (L != nullptr) {
+        normaliser.write(&*LiveRows(*L, mask, after), &*LiveRows(*sums, mask, after), I);
+      }
       machine.write(o, LiveRows(O, mask, after)->row_block(I));
     }
     if (const Ranges last = without(live.met(), after); !last.empty()) {
-      softmax.divide(o);
-      machine.write(softmax.log_sum_exp(), LiveRows(L, mask, last)->row_block(I));
+      normaliser.divide(o);
+      if (L != nullptr) {
+        normaliser.write_L(&*LiveRows(*L, mask, last), I);
+      }
       machine.write(o, LiveRows(O, mask, last)->row_block(I));
     }
   }
@@ -126,11 +135,14 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const ColumnPlan by(plan.problem, plan.blocks);
-  SlowMatrix sums = workspace.matrix("sum", plan.problem.shape.n, 1).holding(Holds::sums);
+  std::optional<SlowMatrix> sums;
+  if (plan.problem.normalised()) {
+    sums = workspace.matrix("sum", plan.problem.shape.n, 1).holding(Holds::sums);
+  }
   for (const Range J : by.units()) {
     const Tile k = keys_of_scores(machine, by, io, J);
     const Tile h = values(machine, by, io, J);
-    core(machine, by, io, J, k, h, sums);
+    core(machine, by, io, J, k, h, sums ? &*sums : nullptr);
   }
 }
 
@@ -138,7 +150,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const ColumnPlan by(problem, blocks);
   const Passes of = by.passes();
-  const Words dv = problem.shape.dv;
+  const Words dv = problem.shape.dv, one = problem.row_words();
   const Words r = by.rows;
   const Words c = by.keys;
   const Units::Sum units = by.units().sum();
@@ -147,12 +159,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       product_in_pieces_cost(problem.inputs == Inputs::weighted ? "h" : "V", by, problem.shape.dv,
                              d),
       // K_J and h_J; the scores with A1, then with O, maximum, sum and rescale.
-      with_index({.path = "core",
-                  .reads = of.all * d + of.again * (dv + 2),
-                  .writes = of.all * (dv + 1) + of.again,
-                  .peak = c * (dv + d) + units.index_live + r * c + std::max(r * d, r * dv + 3 * r),
-                  .flops = 2 * problem.pairs() * (dv + d)},
-                 units),
+      with_index(
+          {.path = "core",
+           .reads = of.all * d + of.again * (dv + 2 * one),
+           .writes = of.all * (dv + one) + of.again * one,
+           .peak = c * (dv + d) + units.index_live + r * c + std::max(r * d, r * dv + 3 * r * one),
+           .flops = 2 * problem.pairs() * (dv + d)},
+          units),
   };
 }
 
@@ -165,10 +178,13 @@ Kernel forward_columns() {
           .pass = Pass::forward,
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
+          .takes_activations = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
-                      .intermediates = [](const Problem& problem,
-                                          const Blocks&) { return Words(problem.shape.n); },
+                      .intermediates =
+                          [](const Problem& problem, const Blocks&) {
+                            return Words(problem.shape.n) * problem.row_words();
+                          },
                       .nest = loop_nest},
           .fitting = {.fit =
                           [](const Problem& problem, const Memory& memory, Objective objective) {

@@ -22,7 +22,8 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const NestLoop I("I", "queries", n, by["core.Br"]);
   const NestLoop J = key_loop(problem, I, by["core.Bc"]);
-  const NestTile S("S", I, d), O("O", I, d), maximum("max", I), sum("sum", I), L("L", I);
+  const NestTile S("S", I, d), O("O", I, d), maximum("max", I, problem.row_words()),
+      sum("sum", I, problem.row_words()), L("L", I, problem.row_words());
   const NestTile A2("A2", J, d), h("h", J, d);
   NestWriter nest;
   nest.phase("S", [&] { project_nest(nest, {"S", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
@@ -32,22 +33,32 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
       nest.read({S});
       index_nest(nest, Units::of_queries(problem, by["core.Br"]).sum());
       nest.loop(J, {S, O, maximum, sum}, [&] {
-        nest.step("e = exp(S_I A2_J^T - max_I)", {A2});
-        nest.step("sum_I += rowsum(e); O_I += e h_J", {h});
+        if (problem.normalised()) {
+          nest.step("e = exp(S_I A2_J^T - max_I)", {A2});
+          nest.step("sum_I += rowsum(e); O_I += e h_J", {h});
+        } else {
+          nest.step("f = phi(S_I A2_J^T)", {A2});
+          nest.step("O_I += f h_J", {h});
+        }
       });
-      nest.step("O_I = O_I / sum_I; L_I = max_I + log sum_I", {}, {O, L});
+      if (problem.normalised()) {
+        nest.step("O_I = O_I / sum_I; L_I = max_I + log sum_I", {}, {O, L});
+      } else {
+        nest.write({O});
+      }
     });
   });
   return nest.lines();
 }
 
 void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMatrix& A2,
-          const SlowMatrix& h, SlowMatrix& O, SlowMatrix& L) {
+          const SlowMatrix& h, const Operands& io) {
+  SlowMatrix& O = io.out("O");
   const Units units = Units::of_queries(plan.problem, plan.blocks["core.Br"]);
   for (const Range I : units) {
     const Tile s_i = machine.read(S.row_block(I));           // S_I (r, d)
     Tile o_i = machine.initialize("O", I.size(), O.cols());  // O_I (r, d)
-    OnlineSoftmax softmax(machine, I.size());                // max_I, sum_I (r)
+    RowNormaliser softmax(machine, plan.problem, I.size());  // max_I, sum_I (r)
     const Range all{0, I.size()};
     const Tile index = units.read_index(machine, I);
     for (const Range J : Pieces(plan.problem.keys(I), plan.blocks["core.Bc"])) {
@@ -55,25 +66,21 @@ void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMat
       {
         const Tile a_j = machine.read(transposed(A2.row_block(J)));  // A2_J^T (d, c)
         multiply_add(s_i, a_j, e);
-        LivePairs(plan.problem, I, J).set_dead<View>(e, kDeadScore);
       }
-      {
-        Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (r)
-        softmax.raise(e, all, rescale, {o_i});
-      }
-      softmax.add(e, all);
+      softmax.apply(e, all, LivePairs(plan.problem, I, J), {o_i});
       const Tile h_j = machine.read(h.row_block(J));  // h_J (c, d)
       multiply_add(e, h_j, o_i);
     }
     softmax.divide(o_i);
     machine.write(o_i, O.row_block(I));
-    machine.write(softmax.log_sum_exp(), L.row_block(I));
+    softmax.write_L(io, "L", I);
   }
 }
 
 // S_I, O_I, maximum and sum, the scores, and a column block or the rescaling factors.
-Words core_peak(Index d, Index r, Index c) {
-  return Words(2) * r * d + Words(2) * r + Words(r) * c + std::max(Words(c) * d, Words(r));
+Words core_peak(const Problem& problem, Index r, Index c) {
+  const Words d = problem.shape.d, of_rows = Words(r) * problem.row_words();
+  return Words(2) * r * d + 2 * of_rows + Words(r) * c + std::max(Words(c) * d, of_rows);
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
@@ -91,21 +98,20 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     project(machine, {plan.blocks["h.Br"], plan.blocks["h.Bc"]}, io.in("A3"), io.in("Y"), h);
   }
   const Phase phase(machine, "core");
-  core(machine, plan, S, io.in("A2"), h, io.out("O"), io.out("L"));
+  core(machine, plan, S, io.in("A2"), h, io);
 }
 
 // The words of the core depend on Br alone.
 Blocks fit(const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
-  const Index width = d;  // a lambda cannot capture a structured binding
   const Words index = problem.mask.index().live();
   const ProjectBlocks S = fit_project(n, d, M);
   const ProjectBlocks h = fit_project(m, d, M);
   const Index Br = even(n, largest(std::min(n, M), [&](Index r) {
-                          return core_peak(width, r, 1) + index <= Words(M);
+                          return core_peak(problem, r, 1) + index <= Words(M);
                         }));
   const Index Bc = even(m, largest(std::min(m, M), [&](Index c) {
-                          return core_peak(width, Br, c) + index <= Words(M);
+                          return core_peak(problem, Br, c) + index <= Words(M);
                         }));
   return {{"S.Br", S.rows}, {"S.Bc", S.cols}, {"h.Br", h.rows},
           {"h.Bc", h.cols}, {"core.Br", Br},  {"core.Bc", Bc}};
@@ -119,12 +125,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
       project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
       project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}),
-      with_index({.path = "core",
-                  .reads = Words(n) * d + 2 * d * of.met,
-                  .writes = Words(n) * d + n,
-                  .peak = core_peak(d, std::min(n, Br), std::min(of.longest, Bc)) + of.index_live,
-                  .flops = 4 * d * of.pairs},
-                 of),
+      with_index(
+          {.path = "core",
+           .reads = Words(n) * d + 2 * d * of.met,
+           .writes = Words(n) * (d + problem.row_words()),
+           .peak = core_peak(problem, std::min(n, Br), std::min(of.longest, Bc)) + of.index_live,
+           .flops = 4 * d * of.pairs},
+          of),
   };
 }
 
@@ -151,6 +158,7 @@ Kernel forward_flash() {
           .pass = Pass::forward,
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
+          .takes_activations = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =

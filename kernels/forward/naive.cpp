@@ -15,7 +15,7 @@ namespace {
 Nest loop_nest(const Problem& problem, const Blocks&) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   NestWriter nest;
-  nest.phase("f", [&] { softmax_at_once_nest(nest, problem, true); });
+  nest.phase("f", [&] { f_at_once_nest(nest, problem, true); });
   nest.phase("h", [&] { nest.step("h = A3 Y", {{"A3", m, d}, {"Y", d, d}}); });
   nest.phase("O", [&] { nest.step("O = f h", {}, {{"O", n, d}}); });
   return nest.lines();
@@ -28,7 +28,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     const Phase phase(machine, "f");
     const Tile A1 = machine.read(io.in("A1").whole());                // A1 (n, d)
     const Tile A2_t = machine.read(transposed(io.in("A2").whole()));  // A2^T (d, m)
-    f = softmax_at_once(machine, plan.problem, A1, A2_t, io.in("X"), &io.out("L"));
+    f = f_at_once(machine, plan.problem, A1, A2_t, io.in("X"),
+                  plan.problem.normalised() ? &io.out("L") : nullptr, false);
   }
   Tile h;
   {
@@ -51,7 +52,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
   const Words dd = Words(d) * d;
   const Words nm = Words(n) * m;
   return {
-      softmax_at_once_cost(problem, true),
+      f_at_once_cost(problem, true),
       {.path = "h", .reads = md + dd, .writes = 0, .peak = nm + 2 * md + dd, .flops = 2 * md * d},
       {.path = "O", .reads = 0, .writes = nd, .peak = nm + md + nd, .flops = 2 * nd * m},
   };
@@ -65,6 +66,7 @@ Kernel forward_naive() {
           .pass = Pass::forward,
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
+          .takes_activations = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },

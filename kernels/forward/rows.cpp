@@ -25,6 +25,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/grouped_rows.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
@@ -35,7 +36,7 @@ namespace {
 
 // O and L of the groups, one below the other.
 constexpr Signature kPartOfO{"O of groups", &Shape::n, &Shape::dv};
-constexpr Signature kPartOfL{"L of groups", &Shape::n, nullptr, Holds::sums};
+constexpr Signature kPartOfL{"L of groups", &Shape::n, nullptr, Holds::sums, true};
 
 // ---- row blocks ----------------------------------------------------------------------------
 
@@ -53,10 +54,10 @@ ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Ra
 // O and L from the sums.
 void finish(Machine& machine, const RowPlan& by, const Operands& io, Range I,
             ValueSums::Sums sums) {
-  auto& [Z, softmax] = sums;
+  auto& [Z, normaliser] = sums;
   const Phase phase(machine, "O");
-  softmax.divide(Z);
-  machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
+  normaliser.divide(Z);
+  normaliser.write_L(io, "L", I);
   if (by.problem.inputs == Inputs::plain) {
     machine.write(Z, io.out("O").row_block(I));
     return;
@@ -73,10 +74,10 @@ void finish(Machine& machine, const RowPlan& by, const Operands& io, Range I,
 // What a row block leaves of one of several groups. A row that meets none of its keys leaves 0 and
 // minus infinity.
 void leave(Machine& machine, const Operands& io, Range at, ValueSums::Sums sums) {
-  auto& [Z, softmax] = sums;
+  auto& [Z, normaliser] = sums;
   const Phase phase(machine, "core");
-  softmax.divide(Z, {0, Z.rows()});
-  machine.write(softmax.log_sum_exp(), io.out(kPartOfL.name).row_block(at));
+  normaliser.divide_unless_0(Z);
+  normaliser.write_L(io, kPartOfL.name, at);
   machine.write(Z, io.out(kPartOfO.name).row_block(at));
 }
 
@@ -105,8 +106,8 @@ PhaseCost finish_cost(const RowPlan& by, const Units::Sum& of) {
   const Words w = weighted ? Words(std::min(by.weights, by.problem.shape.d)) : Words(0);
   return {.path = "O",
           .reads = weighted ? d * d * of.units : Words(0),
-          .writes = of.rows * (dv + 1),
-          .peak = r * dv + std::max(2 * r, w * d + r * w),
+          .writes = of.rows * (dv + by.problem.row_words()),
+          .peak = r * dv + std::max(r * RowNormaliser::words(by.problem), w * d + r * w),
           .flops = weighted ? 2 * of.rows * d * d : Words(0)};
 }
 
@@ -121,7 +122,7 @@ std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, R
       // S beside the sums; A2_J and A3_J.
       with_index({.path = "core",
                   .reads = of.met * problem.key_words(),
-                  .writes = grouped.merges() ? of.rows * (dv + 1) : Words(0),
+                  .writes = grouped.merges() ? of.rows * (dv + problem.row_words()) : Words(0),
                   .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, sum.keys) +
                           of.index_live,
                   .flops = 2 * of.pairs * (d + dv)},
@@ -139,25 +140,31 @@ Index merge_units(const Problem& problem, const Blocks& blocks) {
   return grouped.merges() ? grouped.row_blocks.size() : 0;
 }
 
-// The L of groups are to their O what scores are to values. A strip of the rows after the other, so
-// that this takes no more of M than the keys did.
+// The L of groups are to their O what scores are to values; without L they are added up. A strip of
+// the rows after the other, so that this takes no more of M than the keys did.
 ValueSums::Sums merged(Machine& machine, const GroupedRows& grouped, const Operands& io, Range I) {
   const Phase phase(machine, "merge");
   const Index strip = grouped.by.strip();
   const SlowMatrix& parts_of_O = io.out(kPartOfO.name);
-  const SlowMatrix& parts_of_L = io.out(kPartOfL.name);
-  ValueSums::Sums sums{machine.initialize("Z", I.size(), grouped.by.problem.shape.dv),
-                       OnlineSoftmax(machine, I.size())};
-  auto& [Z, softmax] = sums;
-  Tile factors = machine.initialize("rescale", std::min(strip, I.size()));
+  const Problem& problem = grouped.by.problem;
+  ValueSums::Sums sums{machine.initialize("Z", I.size(), problem.shape.dv),
+                       RowNormaliser(machine, problem, I.size())};
+  Tile& Z = sums.Z;
+  Tile factors = of_rows(machine, problem, "rescale", std::min(strip, I.size()));
   for (const Range K : blocks(I.size(), strip)) {
     for (Index group = 0; group < grouped.groups; ++group) {
       const Range at = grouped.left(group, part_of(I, K));
-      Tile weights = machine.read(parts_of_L.row_block(at));
+      Tile weights;
+      if (problem.normalised()) {
+        weights = machine.read(std::as_const(io.out(kPartOfL.name)).row_block(at));
+      }
       Tile O = machine.read(parts_of_O.row_block(at));
-      softmax.raise(weights, K, factors.part({0, K.size()}), {Z.part(K)});
-      softmax.add(weights, K);
-      scale_rows(O, weights);
+      if (problem.normalised()) {
+        OnlineSoftmax& softmax = sums.normaliser.softmax();
+        softmax.raise(weights, K, factors.part({0, K.size()}), {Z.part(K)});
+        softmax.add(weights, K);
+        scale_rows(O, weights);
+      }
       add(Z.part(K), O);
     }
   }
@@ -176,10 +183,11 @@ std::vector<PhaseCost> merge_cost(const Problem& problem, const Blocks& blocks, 
   const GroupedRows grouped(problem, blocks);
   const Units::Sum of = grouped.row_blocks.sum(units);
   const Words r = of.largest, dv = problem.shape.dv;
+  const Words with_sums = dv + RowNormaliser::words(problem);
   return {{.path = "merge",
-           .reads = Words(of.rows) * grouped.groups * (dv + 1),
+           .reads = Words(of.rows) * grouped.groups * (dv + problem.row_words()),
            .writes = 0,
-           .peak = r * (dv + 2) + std::min(r, Words(grouped.by.strip())) * (dv + 2),
+           .peak = r * with_sums + std::min(r, Words(grouped.by.strip())) * with_sums,
            .flops = 0},
           finish_cost(grouped.by, of)};
 }
@@ -232,17 +240,18 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop G("G", "groups of keys", grouped.groups, 1);
   const NestLoop columns("J", "columns", d, by.weights);
-  const NestTile S(input_names(problem).rows, I, d), O("O", I, dv), L("L", I);
-  const NestTile Z("Z", I, dv), maximum("max", I), sum("sum", I);
+  const Index one = problem.row_words();
+  const NestTile S(input_names(problem).rows, I, d), O("O", I, dv), L("L", I, one);
+  const NestTile Z("Z", I, dv), maximum("max", I, one), sum("sum", I, one);
   NestWriter nest;
   const auto pass = [&](const NestLoop& J, const NestWriter::Tiles& keys) {
-    nest.loop(J, {S, Z, maximum, sum}, [&] {
-      nest.step("e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem),
-                keys);
-    });
+    nest.loop(J, {S, Z, maximum, sum},
+              [&] { nest.step(weights_text(problem) + values_text(problem), keys); });
   };
   const auto finish = [&] {
-    nest.step("Z_I = Z_I / sum_I; L_I = max_I + log(sum_I)", {}, {L});
+    if (problem.normalised()) {
+      nest.step("Z_I = Z_I / sum_I; L_I = max_I + log(sum_I)", {}, {L});
+    }
     if (problem.inputs == Inputs::plain) {
       nest.step("O_I = Z_I", {}, {O});
       return;
@@ -276,7 +285,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       nest.phase("core", [&] {
         index_nest(nest, met);
         pass(J, keys);
-        nest.step("O_I of G = Z_I / sum_I; L_I of G = max_I + log(sum_I)", {}, {O, L});
+        nest.step(
+            std::string(text_for(problem, "O_I of G = Z_I / sum_I; L_I of G = max_I + log(sum_I)",
+                                 "O_I of G = Z_I")),
+            {}, {O, L});
       });
     });
   });
@@ -285,7 +297,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("merge", [&] {
       nest.loop(P, {Z, maximum, sum}, [&] {
         nest.loop(G, [&] {
-          nest.step("e = exp(L_P of G - max_P); Z_P += e O_P of G", {{"O", P, dv}, {"L", P}});
+          nest.step(std::string(text_for(problem, "e = exp(L_P of G - max_P); Z_P += e O_P of G",
+                                         "Z_P += O_P of G")),
+                    {{"O", P, dv}, {"L", P, one}});
         });
       });
     });
@@ -340,14 +354,16 @@ Kernel forward_rows() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .shares_keys = true,
+          .takes_activations = true,
           .schedule = in_stages(split()),
           .formula = {.cost = cost,
                       .intermediates =
                           [](const Problem& problem, const Blocks& blocks) {
                             const GroupedRows grouped(problem, blocks);
-                            return grouped.merges() ? Words(grouped.groups) * problem.shape.n *
-                                                          (Words(problem.shape.dv) + 1)
-                                                    : Words(0);
+                            return grouped.merges()
+                                       ? Words(grouped.groups) * problem.shape.n *
+                                             (Words(problem.shape.dv) + problem.row_words())
+                                       : Words(0);
                           },
                       .nest = loop_nest},
           .fitting = {.fit =

@@ -14,6 +14,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/resident.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
@@ -36,21 +37,26 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   };
   const auto end = [&](NestWriter& nest, const NestLoop& I) {
     nest.phase("O", [&] {
-      nest.step(text_of("L_I = max_I + log(sum_I)", I), {}, {{"L", I}});
-      nest.step(text_of(weighted ? "O_I = (Z_I / sum_I) Y" : "O_I = Z_I / sum_I", I), {},
-                {{"O", I, dv}});
+      if (problem.normalised()) {
+        nest.step(text_of("L_I = max_I + log(sum_I)", I), {}, {{"L", I}});
+      }
+      const std::string_view mean = text_for(problem, "Z_I / sum_I", "Z_I");
+      nest.step(
+          text_of(weighted ? "O_I = (" + std::string(mean) + ") Y" : "O_I = " + std::string(mean),
+                  I),
+          {}, {{"O", I, dv}});
     });
   };
   const auto stays = [&](const NestLoop& I) {
-    return NestWriter::Tiles{
-        {input_names(problem).rows, I, d}, {"Z", I, dv}, {"max", I}, {"sum", I}};
+    return NestWriter::Tiles{{input_names(problem).rows, I, d},
+                             {"Z", I, dv},
+                             {"max", I, problem.row_words()},
+                             {"sum", I, problem.row_words()}};
   };
   NestWriter nest;
   resident_nest(nest, by);
-  each_row_block_nest(
-      nest, by, resident_tiles(by),
-      {begin, end,
-       "e = exp(" + scores_text(problem) + " - max_I); Z_I += e " + values_text(problem), stays});
+  each_row_block_nest(nest, by, resident_tiles(by),
+                      {begin, end, weights_text(problem) + values_text(problem), stays});
   return nest.lines();
 }
 
@@ -81,9 +87,9 @@ struct RowBlock {
 void write_rows(Machine& machine, const ResidentPlan& by, const Resident& resident,
                 const Operands& io, Range I, ValueSums::Sums sums) {
   const Phase phase(machine, "O");
-  auto [Z, softmax] = std::move(sums);
-  softmax.divide(Z);
-  machine.write(softmax.log_sum_exp(), io.out("L").row_block(I));
+  auto [Z, normaliser] = std::move(sums);
+  normaliser.divide(Z);
+  normaliser.write_L(io, "L", I);
   if (by.problem.inputs == Inputs::weighted) {
     Tile o = machine.initialize("O", I.size(), Z.cols());
     multiply(Z, resident.Y(), o);
@@ -168,8 +174,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // Z with maximum and sum; then with O.
       {.path = "O",
        .reads = 0,
-       .writes = Words(n) * dv + n,
-       .peak = peak(dv + std::max<Index>(2, weighted ? d : 0)),
+       .writes = Words(n) * (dv + problem.row_words()),
+       .peak = peak(dv + std::max(RowNormaliser::words(problem), weighted ? d : 0)),
        .flops = weighted ? 2 * nd * d : 0},
   };
 }
@@ -183,6 +189,7 @@ Kernel forward_rows_resident() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .shares_keys = true,
+          .takes_activations = true,
           .kin = "forward/rows",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

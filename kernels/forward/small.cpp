@@ -3,6 +3,7 @@
 // blocks of scores without a live pair are passed over.
 
 #include <algorithm>
+#include <iterator>
 
 #include "kernels/attention.hpp"
 #include "kernels/parts/product.hpp"
@@ -19,7 +20,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const Index B = blocks["B"];
   NestWriter nest;
   nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
-  softmax_nest(nest, "s", problem, B, true);
+  softmax_nest(nest, "s", problem, B, true, false);
   nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
   const Units::Tiles tiles = live_tiles(problem, B);
   nest.phase("O", [&] {
@@ -43,7 +44,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
       const Phase phase(machine, "S");
       product(machine, square(B), io.in("A1"), io.in("X"), S);
     }
-    softmax(machine, plan.problem, B, "s", S, io.in("A2"), f, &io.out("L"), workspace);
+    softmax(machine, plan.problem, B, "s", S, io.in("A2"), f,
+            plan.problem.normalised() ? &io.out("L") : nullptr, workspace, false);
   }
   SlowMatrix h = workspace.matrix("h", m, d);
   {
@@ -71,15 +73,18 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   O.flops = 2 * d * tiles.words;
   const Units::Sum queries = Units::of_queries(problem, B).sum();
   O.peak += queries.index_live;
-  return {product_cost("S", {n, d, d}, square(B)), softmax_score_cost("s", problem, B),
-          softmax_normalise_cost("f", problem, B, true), product_cost("h", {m, d, d}, square(B)),
-          with_index(O, queries, ceil_div(d, B))};
+  std::vector<PhaseCost> phases = {product_cost("S", {n, d, d}, square(B))};
+  std::ranges::move(softmax_cost("", "s", problem, B, true), std::back_inserter(phases));
+  phases.push_back(product_cost("h", {m, d, d}, square(B)));
+  phases.push_back(with_index(O, queries, ceil_div(d, B)));
+  return phases;
 }
 
-// f with S and s, then f with h.
+// f with S and s, then f with h. Of another activation, f where s was.
 Words workspace_words(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  return std::max(Words(2) * n * m + Words(n) * d, Words(n) * m + Words(m) * d);
+  const Words nm = Words(n) * m;
+  return nm + std::max(nm * problem.row_words() + Words(n) * d, Words(m) * d);
 }
 
 }  // namespace
@@ -90,6 +95,7 @@ Kernel forward_small() {
           .pass = Pass::forward,
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
+          .takes_activations = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
           .fitting = {.fit = small_cache_blocks, .window = square_window},

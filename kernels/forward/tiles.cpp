@@ -2,6 +2,7 @@
 // stay while A2 passes, and L is made along the way; then O = exp(s - L) h is a product that takes
 // the exponentials of what it reads. In units of n^2, with x = d / sqrt(M) and n = m >> d:
 // (x + 1)^2 for x < 2, 4 x + 1 beyond. attention/tiles is the same without the products S and h.
+// Of another activation than softmax f is stored, and O = f h a product as others are.
 // Under a mask the scores are those of live pairs, and dead tiles do not move.
 
 #include <algorithm>
@@ -26,17 +27,23 @@ constexpr FactorCost kFactor{
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
   const InputNames names = input_names(problem);
+  const EpilogueCost& of_scores = problem.normalised() ? Measured::kCost : Activated::kCost;
+  const auto product_of_f = [&](const ProductShape& shape, const FactorNames& factors) {
+    return problem.normalised()
+               ? generated_product_stage("O", shape, factors, kFactor, problem.mask)
+               : product_stage("O", shape, factors, problem.mask);
+  };
   if (problem.inputs == Inputs::plain) {
     return {
-        scores_stage("s", problem, {"c Q", "K^T"}, Measured::kCost),
-        generated_product_stage("O", of.O, {"f", names.values}, kFactor, problem.mask),
+        scores_stage("s", problem, {"c Q", "K^T"}, of_scores),
+        product_of_f(of.O, {"f", names.values}),
     };
   }
   return {
       product_stage("S", of.S, {"A1", "X"}),
-      scores_stage("s", problem, {"S", "A2^T"}, Measured::kCost),
+      scores_stage("s", problem, {"S", "A2^T"}, of_scores),
       product_stage("h", of.h, {names.values, "Y"}),
-      generated_product_stage("O", of.W, {"f", "h"}, kFactor, problem.mask),
+      product_of_f(of.W, {"f", "h"}),
   };
 }
 
@@ -45,26 +52,42 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   const Blocks& by = plan.blocks;
   const InputNames names = input_names(plan.problem);
   const bool weighted = plan.problem.inputs == Inputs::weighted;
-  SlowMatrix& L = io.out("L");
+  const bool normalised = plan.problem.normalised();
   SlowMatrix s = score_matrix(workspace, "s", plan.problem);
   {
-    SlowMatrix sums = workspace.matrix("sum", n, 1).holding(Holds::sums);
+    std::optional<SlowMatrix> sums;
+    if (normalised) {
+      sums = workspace.matrix("sum", n, 1).holding(Holds::sums);
+    }
     std::optional<SlowMatrix> S;
     if (weighted) {
       S = workspace.matrix("S", n, d);
       product_phase(machine, "S", by, io.in("A1"), io.in("X"), *S);
     }
-    Measured measured(L, sums, weighted ? std::nullopt : std::optional(plan.problem.scale()));
-    scores_phase(machine, "s", plan, S ? *S : io.in(names.queries), io.in(names.keys), measured, s);
+    const auto c = weighted ? std::nullopt : std::optional(plan.problem.scale());
+    const auto make_scores = [&](ScoreEpilogue&& epilogue) {
+      scores_phase(machine, "s", plan, S ? *S : io.in(names.queries), io.in(names.keys), epilogue,
+                   s);
+    };
+    if (normalised) {
+      make_scores(Measured(io.out("L"), *sums, c));
+    } else {
+      make_scores(Activated(plan.problem.activation, c));
+    }
   }
   std::optional<SlowMatrix> h;
   if (weighted) {
     h = workspace.matrix("h", m, d);
     product_phase(machine, "h", by, io.in(names.values), io.in("Y"), *h);
   }
+  if (!normalised) {
+    return product_phase(machine, "O", by, s, h ? *h : io.in(names.values), io.out("O"),
+                         plan.problem.mask);
+  }
+  const SlowMatrix& L = io.out("L");
   generated_product(
       machine, "O", plan, h ? *h : io.in(names.values), io.out("O"),
-      [&](Range I) { return machine.read(std::as_const(L).row_block(I)); },
+      [&](Range I) { return machine.read(L.row_block(I)); },
       [&](const Tile& l, const LivePairs& pairs, Range part) {
         Tile f =
             machine.read(std::as_const(s).block(pairs.queries(), pairs.keys()));  // s_PK (p, s)
@@ -76,10 +99,11 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 Words intermediates(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
+  const Words sums = Words(n) * problem.row_words();
   if (problem.inputs == Inputs::plain) {
-    return problem.pairs() + n;
+    return problem.pairs() + sums;
   }
-  return problem.pairs() + std::max(Words(n) * d + n, Words(m) * d);
+  return problem.pairs() + std::max(Words(n) * d + sums, Words(m) * d);
 }
 
 }  // namespace
@@ -92,6 +116,7 @@ Kernel forward_tiles() {
       .operands = {kA1, kA2, kA3, kX, kY},
       .returns = {kO, kL},
       .shares_keys = true,
+      .takes_activations = true,
       .schedule = {.code = code},
       .formula = {.cost = cost_of(stages), .intermediates = intermediates, .nest = nest_of(stages)},
       .fitting = fitting_of(stages),

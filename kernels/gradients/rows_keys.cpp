@@ -22,6 +22,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/key_gradients.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/parts/rows.hpp"
@@ -46,7 +47,7 @@ std::string row_phase(const Problem& problem) {
 
 // Whether the second pass takes v of the first.
 bool leaves_v(const Problem& problem, Start start) {
-  return start == Start::nothing || problem.wants("dK");
+  return problem.normalised() && (start == Start::nothing || problem.wants("dK"));
 }
 
 KeySums key_sums(const Problem& problem) {
@@ -55,9 +56,9 @@ KeySums key_sums(const Problem& problem) {
 
 // L and v of all queries, which the first pass leaves for the second; given O and L, L is an
 // operand.
-constexpr Signature kOfRows{"v", &Shape::n, nullptr, Holds::sums};
-const SlowMatrix& L_of(const Operands& io, Start start) {
-  return start == Start::given ? io.in("L") : io.out("L");
+constexpr Signature kOfRows{"v", &Shape::n, nullptr, Holds::sums, true};
+const SlowMatrix* L_of(const Problem& problem, const Operands& io, Start start) {
+  return !problem.normalised() ? nullptr : start == Start::given ? &io.in("L") : &io.out("L");
 }
 
 template <class Sums>
@@ -77,7 +78,7 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start sta
     scale(q_t, c);
   }
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));  // dO_I^T (d, r)
-  if (start == Start::nothing) {
+  if (start_of(by.problem, start) == Start::nothing) {
     GradientSums sums(machine, by, I.size());
     over_keys(machine, by, io, I, q_t, do_t, sums);
     auto [dq, l, mean] = sums.take_all();
@@ -87,8 +88,8 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start sta
     machine.write(dq, io.out("dQ").row_block(I));
     return;
   }
-  Tile dots = machine.initialize("v", I.size());  // v_I (r)
-  {
+  Tile dots = of_rows(machine, by.problem, "v", I.size());  // v_I (r)
+  if (by.problem.normalised()) {
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));  // O_I^T (d, r)
     add_row_dots(transposed(do_t), transposed(o_t), dots);
   }
@@ -98,8 +99,8 @@ void row_pass(Machine& machine, const RowPlan& by, const Operands& io, Start sta
   if (!by.problem.wants("dQ")) {
     return;
   }
-  Tile l = machine.read(io.in("L").row_block(I));  // L_I (r)
-  KnownGradientSums sums(machine, by, std::move(l), std::move(dots));
+  Tile l = read_of_rows(machine, by.problem, io, "L", I);  // L_I (r)
+  KnownGradientSums sums(machine, by, I.size(), std::move(l), std::move(dots));
   over_keys(machine, by, io, I, q_t, do_t, sums);
   Tile dq = sums.take();  // dQ_I (r, d)
   scale(dq, c);
@@ -122,8 +123,8 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
                  .K = io.in("K"),
                  .V = io.in("V"),
                  .dO = io.in("dO"),
-                 .L = L_of(io, start),
-                 .v = sums.dK ? &io.out("v") : nullptr,
+                 .L = L_of(plan.problem, io, start),
+                 .v = sums.dK && plan.problem.normalised() ? &io.out("v") : nullptr,
                  .dK = sums.dK ? &io.out("dK") : nullptr,
                  .dV = sums.dV ? &io.out("dV") : nullptr,
                  .dQ = nullptr,
@@ -135,7 +136,8 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
 PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
   const Words d = by.problem.shape.d;
   const Words dv = by.problem.shape.dv;
-  const bool given = start == Start::given;
+  const bool given = start_of(by.problem, start) == Start::given;
+  const Words one = by.problem.row_words();
   const Units::Sum of = by.units().sum(units);
   const Words r = of.largest;
   if (!by.problem.wants("dQ")) {  // v alone
@@ -149,11 +151,12 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
   return with_index(
       {.path = "dQ",
-       .reads = of.rows * (given ? d + 2 * dv + 1 : d + dv) + of.met * by.problem.key_words(),
+       .reads =
+           of.rows * (given ? d + dv + (dv + 1) * one : d + dv) + of.met * by.problem.key_words(),
        .writes = of.rows * (d + (!leaves_v(by.problem, start) ? 0
                                  : given                      ? 1
                                                               : 2)),
-       .peak = std::max(given ? r * (d + 2 * dv + 1) : Words(0),
+       .peak = std::max(given ? r * (d + dv + (dv + 1) * one) : Words(0),
                         r * (d + dv) + sums + by.key_words(of.longest) + of.index_live),
        .flops = 2 * of.pairs * ((products - 1) * d + dv)},
       of);
@@ -161,7 +164,8 @@ PhaseCost row_pass_cost(const RowPlan& by, Start start, Range units) {
 
 // Of the first pass, where what it makes is wanted.
 Range row_units(const RowPlan& by) {
-  return {0, by.problem.wants("dQ") || by.problem.wants("dK") ? by.units().size() : 0};
+  const bool makes = by.problem.wants("dQ") || (by.problem.wants("dK") && by.problem.normalised());
+  return {0, makes ? by.units().size() : 0};
 }
 // Of the second.
 Range key_units(const Problem& problem, const Blocks& blocks) {
@@ -224,7 +228,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop J = key_loop(by, I);
   const Index dv = problem.shape.dv;
-  const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), L("L", I), v("v", I);
+  const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), L("L", I, problem.row_words()),
+      v("v", I, problem.row_words());
   NestWriter nest;
   const auto of_rows = [&] {
     nest.loop(I, [&] {
@@ -233,7 +238,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
         return;
       }
       nest.read({Q, dO});
-      if (start == Start::nothing) {
+      if (start_of(problem, start) == Start::nothing) {
         index_nest(nest, by.units().sum());
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
             mean("mean", I);
@@ -246,12 +251,14 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
         nest.step("dQ_I = c U_I / sum_I; L_I = max_I + log(sum_I); v_I = mean_I", {}, {dQ, L, v});
         return;
       }
-      nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, dv}},
-                leaves_v(problem, start) ? NestWriter::Tiles{v} : NestWriter::Tiles{});
+      if (problem.normalised()) {
+        nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, dv}},
+                  leaves_v(problem, start) ? NestWriter::Tiles{v} : NestWriter::Tiles{});
+      }
       nest.read({L});
       index_nest(nest, by.units().sum());
       nest.loop(J, {Q, dO, L, v, dQ}, [&] {
-        nest.step("p = exp(c Q_I K_J^T - L_I) (dO_I V_J^T - v_I); dQ_I += c p K_J",
+        nest.step(p_text(problem, "c Q_I K_J^T", "dO_I V_J^T") + "; dQ_I += c p K_J",
                   key_tiles(problem, J));
       });
       nest.write({dQ});
@@ -292,6 +299,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .pass = Pass::gradients,
       .operands = {kQ, kK, kV, kdO},
       .returns = {kdQ, kdK, kdV},
+      .takes_activations = true,
       .kin = start == Start::given ? "backward/rows" : "backward/rows-onepass",
       .schedule = in_stages(split(start)),
       .formula = {

@@ -16,11 +16,11 @@ namespace redblue {
 namespace {
 
 // c p, in place of q.
-constexpr EpilogueCost kGradient = [] {
-  EpilogueCost cost = ScoreGradient::kCost;
-  cost.names.text = "read f; p = c f (p - v)";
+EpilogueCost gradient_cost(const Problem& problem) {
+  EpilogueCost cost = ScoreGradient::cost(problem);
+  cost.names.text = text_for(problem, "read f; p = c f (p - v)", "read s; p = c phi'(s) p");
   return cost;
-}();
+}
 
 Mask transposed(const Mask& mask) {
   return mask.full() ? mask : mask.transposed();
@@ -36,7 +36,7 @@ std::vector<Stage> stages(const Problem& problem) {
       scores_stage("f", problem, {"c Q", "K^T"}, Exponentiated::kCost),
       product_stage("dV", {m, dv, n}, {"f^T", "dO"}, live_t),
       row_dots_stage(problem),
-      scores_stage("p", of_values, {"dO", "V^T"}, kGradient),
+      scores_stage("p", of_values, {"dO", "V^T"}, gradient_cost(problem)),
       product_stage("dQ", {n, d, m}, {"p", "K"}, problem.mask),
       product_stage("dK", {m, d, n}, {"p^T", "Q"}, live_t),
   };
@@ -56,7 +56,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   {
     SlowMatrix v = workspace.matrix("v", n, 1).holding(Holds::sums);
     row_dots(machine, by, dO, io.in("O"), v);
-    ScoreGradient gradient(p, v, c);
+    ScoreGradient gradient(p, &v, c);
     scores_phase(machine, "p", plan, dO, io.in("V"), gradient, p);
   }
   product_phase(machine, "dQ", by, p, io.in("K"), io.out("dQ"), live);

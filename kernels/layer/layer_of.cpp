@@ -48,8 +48,10 @@ bool needs_V(const Problem& problem) {
 }
 
 // O and L, where the kernel is given these.
-std::vector<Signature> made_before(const Kernel& gradients) {
-  return gradients.needs_forward() ? std::vector<Signature>{kO, kL} : std::vector<Signature>();
+std::vector<Signature> made_before(const Kernel& gradients,
+                                   Activation activation = Activation::softmax) {
+  return gradients.needs_forward(activation) ? std::vector<Signature>{kO, kL}
+                                             : std::vector<Signature>();
 }
 
 Plan inner(const Plan& plan) {
@@ -62,7 +64,7 @@ Plan inner(const Plan& plan) {
 Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients) {
   Operands plain({&io.out("Q"), &io.out("V"), &io.in("dO")}, {&io.out("dQ"), &io.out("dV")});
   plain.give("K", io.in("A2"));
-  for (const Signature& operand : made_before(gradients)) {
+  for (const Signature& operand : made_before(gradients, plan.problem.activation)) {
     plain.give(io.in(operand.name));
   }
   if (inner(plan.problem).wants(kdK.name)) {
@@ -85,7 +87,8 @@ SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
             const Split& split = *gradients.schedule.split;
             Operands plain = inner(plan, io, gradients);
             if (split.copies(of_plain.problem, plan.blocks) > 0) {
-              for (const Signature& matrix : split.left) {
+              for (const Signature& matrix :
+                   of_activation(split.left, of_plain.problem.activation)) {
                 plain.take(io.out(matrix.name));
               }
             }
@@ -247,6 +250,7 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
       .pass = Pass::layer,
       .operands = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kdX, kdY, kdA1, kdA2, kdA3},
+      .takes_activations = gradients.takes_activations,
       .kin = gradients.kin,
       .schedule = schedule(gradients),
       .formula = {

@@ -30,26 +30,39 @@ Words peak(const Problem& problem, Index r, Index c, KeySums sums) {
          std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
-// dV_C += f^T dO_I; and p_IC, of f_IC, where it is needed. C are some of the keys J.
-Tile score_gradient(Machine& machine, const KeyGradients& x, Range I, const LivePairs& live,
-                    Range C, const Tile& f, const Tile& v_t, Tile& dv) {
+// dV_C += f^T dO_I; and p_IC, of f_IC, where it is needed. C are some of the keys J. Where there is
+// no softmax, f comes as the scores, of which p is made, and then f.
+Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range I,
+                    const LivePairs& live, Range C, Tile& f, const Tile& v_t, Tile& dv) {
+  const Problem& problem = live.problem();
   Tile p;
-  if (x.v != nullptr) {
+  if (sums.needs_p()) {
     p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IC (r, c)
   }
   {
     const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
-    if (x.dV != nullptr) {
+    if (sums.needs_p()) {
+      multiply_add(do_i, v_t.part({0, v_t.rows()}, C), p);
+    }
+    if (!problem.normalised()) {
+      if (sums.needs_p()) {
+        activation_gradient(problem.activation, f, p, p);
+        live.set_dead<View>(p, 0);
+      }
+      if (sums.dV) {
+        activate(problem.activation, f, f);
+        live.set_dead<View>(f, 0);
+      }
+    }
+    if (sums.dV) {
       multiply_add(transposed(f), do_i, dv.part(C));
     }
-    if (x.v == nullptr) {
-      return p;
-    }
-    multiply_add(do_i, v_t.part({0, v_t.rows()}, C), p);
   }
-  const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
-  softmax_gradient(f, p, v_i, p);
-  live.set_dead<View>(p, 0);
+  if (sums.needs_p() && problem.normalised()) {
+    const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
+    softmax_gradient(f, p, v_i, p);
+    live.set_dead<View>(p, 0);
+  }
   return p;
 }
 
@@ -92,6 +105,7 @@ Range all_key_blocks(const Problem& problem, KeyBlocks by) {
 void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
                    Range which) {
   const Units units = Units::of_keys(problem, by.keys);
+  const KeySums sums{x.dQ != nullptr, x.dK != nullptr, x.dV != nullptr};
   for (Index unit = which.begin; unit < which.end; ++unit) {
     const Range J = units[unit];
     Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
@@ -99,7 +113,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
       scale(k_t, *x.scale);
     }
     Tile v_t, dk, dv;
-    if (x.v != nullptr) {
+    if (sums.needs_p()) {
       v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
     }
     if (x.dK != nullptr) {
@@ -114,13 +128,13 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
       const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
       const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
       Tile f = machine.initialize("f", I.size(), C.size(), Holds::scores);  // f_IC (r, c)
-      {
-        const Tile l_i = machine.read(x.L.row_block(I));  // L_I (r)
-        multiply_add(q_i, k_t.part({0, k_t.rows()}, C), f);
+      multiply_add(q_i, k_t.part({0, k_t.rows()}, C), f);
+      if (problem.normalised()) {
+        const Tile l_i = machine.read(x.L->row_block(I));  // L_I (r)
         exponentiate(f, l_i, f);
         live.set_dead<View>(f, 0);
       }
-      Tile p = score_gradient(machine, x, I, live, C, f, v_t, dv);
+      Tile p = score_gradient(machine, x, sums, I, live, C, f, v_t, dv);
       f.reset();
       if (x.dK != nullptr) {
         multiply_add(transposed(p), q_i, dk.part(C));
@@ -152,15 +166,16 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
   const Words again = !sums.dQ              ? Words(0)
                       : of.met.overflowed() ? of.met
                                             : Words(of.met.value() - problem.shape.n);
-  return with_index({.path = std::move(path),
-                     .reads = of.rows * (d + (needs_p ? dv : Words(0))) +
-                              of.met * (d + dv + (needs_p ? 2 : 1)) + again * d,
-                     .writes = of.rows * ((sums.dK ? d : Words(0)) + (sums.dV ? dv : Words(0))) +
-                               (sums.dQ ? of.met * d : Words(0)),
-                     .peak = peak(problem, std::min(of.longest, by.rows), of.largest, sums),
-                     .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
-                                          2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))},
-                    of);
+  return with_index(
+      {.path = std::move(path),
+       .reads = of.rows * (d + (needs_p ? dv : Words(0))) +
+                of.met * (d + dv + (needs_p ? 2 : 1) * problem.row_words()) + again * d,
+       .writes = of.rows * ((sums.dK ? d : Words(0)) + (sums.dV ? dv : Words(0))) +
+                 (sums.dQ ? of.met * d : Words(0)),
+       .peak = peak(problem, std::min(of.longest, by.rows), of.largest, sums),
+       .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
+                            2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))},
+      of);
 }
 
 // The words depend on the keys alone.
@@ -200,7 +215,8 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
   NestExtent again = I;  // after the first keys that they meet
   again.all = problem.mask.full() ? 0 : of.met.value() - problem.shape.n;
   const Index dv = problem.shape.dv;
-  const NestTile Q("Q", I, d), dO("dO", I, dv), L("L", I), v("v", I), dQ("dQ", I, d);
+  const NestTile Q("Q", I, d), dO("dO", I, dv), L("L", I, problem.row_words()),
+      v("v", I, problem.row_words()), dQ("dQ", I, d);
   const NestTile dQ_again =
       problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
   const NestTile K(keys, J, d), V("V", J, dv), dK("dK", J, d), dV("dV", J, dv);
@@ -224,12 +240,19 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
     }
     index_nest(nest, of);
     nest.loop(I, stays, [&] {
-      nest.step("f = exp(Q_I " + keys + "_J^T - L_I)", {Q, L});
+      const bool normalised = problem.normalised();
+      const std::string f_of_s = normalised || !sums.dV ? "" : "f = phi(s); ";
+      nest.step(normalised ? "f = exp(Q_I " + keys + "_J^T - L_I)" : "s = Q_I " + keys + "_J^T",
+                {Q, L});
       if (!sums.needs_p()) {
-        nest.step(of_dV, {dO});
+        nest.step(f_of_s + of_dV, {dO});
         return;
       }
-      nest.step(of_dV + (sums.dV ? "; " : "") + "p = f (dO_I V_J^T - v_I)", {dO, v});
+      if (normalised) {
+        nest.step(of_dV + (sums.dV ? "; " : "") + "p = f (dO_I V_J^T - v_I)", {dO, v});
+      } else {
+        nest.step("p = phi'(s) (dO_I V_J^T)" + (sums.dV ? "; " + f_of_s + of_dV : ""), {dO});
+      }
       if (sums.dQ) {
         nest.step(of_dK + (sums.dK ? "; " : "") + "dQ_I += p " + keys + "_J", {dQ_again}, {dQ});
       } else {

@@ -13,7 +13,8 @@
 //
 //   reads   (T - 1) n d more;   writes  T n d more
 //
-// What is not wanted does not come: without dK and dQ, neither values nor v.
+// What is not wanted does not come: without dK and dQ, neither values nor v. Nor do L and v of
+// another activation than softmax, where f takes the place of s when p is made: 2 T n words less.
 
 #include <optional>
 #include <string>
@@ -27,8 +28,8 @@ namespace redblue {
 class Machine;
 
 struct KeyGradients {
-  const SlowMatrix &Q, &K, &V, &dO, &L;
-  const SlowMatrix* v;       // for dK and dQ
+  const SlowMatrix &Q, &K, &V, &dO;
+  const SlowMatrix *L, *v;   // of a softmax; v for dK and dQ
   SlowMatrix *dK, *dV, *dQ;  // p K is added to dQ; null: not wanted
   // The factor c of the scores: K_J stays as c K_J, and dK is multiplied by it at last.
   std::optional<float> scale = std::nullopt;

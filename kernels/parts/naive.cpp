@@ -14,8 +14,8 @@ void set_dead_scores(Machine& machine, const Problem& problem, Tile& scores, flo
 }
 
 // Erratum: line 4 says "delete A, d"; meant is l.
-Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
-                     const SlowMatrix& X, SlowMatrix* L) {
+Tile f_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
+               const SlowMatrix& X, SlowMatrix* L, bool for_p) {
   Tile A;
   {
     const Tile x = machine.read(X.whole());                                  // X (d, d)
@@ -23,6 +23,13 @@ Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, c
     Tile S = machine.initialize("S", A1.rows(), x.cols(), Holds::operands);  // S (n, d)
     multiply_add(A1, x, S);
     multiply_add(S, A2_t, A);
+  }
+  if (!problem.normalised()) {
+    if (!for_p) {
+      activate(problem.activation, A, A);
+    }
+    set_dead_scores(machine, problem, A, 0);
+    return A;
   }
   set_dead_scores(machine, problem, A, kDeadScore);
   Tile maximum = machine.initialize("max", A.rows(), 1, kNoMaximum);  // max (n)
@@ -41,30 +48,29 @@ Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, c
 }
 
 // A1 and A2 with A, and X and S; or with A, max and l; or with A, l and f.
-PhaseCost softmax_at_once_cost(const Problem& problem, bool writes_L) {
+PhaseCost f_at_once_cost(const Problem& problem, bool writes_L) {
   const auto [n, m, d] = problem.shape;
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
   const Words dd = Words(d) * d;
   const Words nm = Words(n) * m;
   const Units::Sum all = all_queries(problem).sum();
-  return with_index(
-      {.path = "f",
-       .reads = nd + md + dd,
-       .writes = writes_L ? n : 0,
-       .peak = nd + md + nm +
-               std::max({dd + nd, Words(n) + std::max(Words(n), nm), Words(all.index_live)}),
-       .flops = 2 * nd * d + 2 * nd * m},
-      all);
+  const Words sums = problem.normalised() ? Words(n) + std::max(Words(n), nm) : Words(0);
+  return with_index({.path = "f",
+                     .reads = nd + md + dd,
+                     .writes = writes_L ? n * problem.row_words() : 0,
+                     .peak = nd + md + nm + std::max({dd + nd, sums, Words(all.index_live)}),
+                     .flops = 2 * nd * d + 2 * nd * m},
+                    all);
 }
 
-void softmax_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L) {
+void f_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L) {
   const auto [n, m, d] = problem.shape;
   nest.read({{"A1", n, d}, {"A2", m, d}, {"X", d, d}});
   index_nest(nest, all_queries(problem).sum());
-  nest.step("f = softmax(A1 X A2^T)");
+  nest.step(problem.normalised() ? "f = softmax(A1 X A2^T)" : "s = A1 X A2^T; f = phi(s)");
   if (writes_L) {
-    nest.write({{"L", n}});
+    nest.write({{"L", n, problem.row_words()}});
   }
 }
 

@@ -12,10 +12,11 @@ namespace redblue {
 
 class Machine;
 
-// f = softmax(A1 X A2^T), from the transpose of A2; writes the rows' log-sum-exp where L is not
-// null.
-Tile softmax_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
-                     const SlowMatrix& X, SlowMatrix* L);
+// s = A1 X A2^T, from the transpose of A2, and f = softmax(s), of which it writes the rows'
+// log-sum-exp where L is not null; or f of another activation. Where p alone is made of f, `for_p`,
+// it is the scores under another activation, with 0 for dead ones.
+Tile f_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
+               const SlowMatrix& X, SlowMatrix* L, bool for_p);
 
 // All queries as one unit, which asks what it meets before dead scores are set.
 inline Units all_queries(const Problem& problem) {
@@ -30,7 +31,7 @@ inline Window whole_window(const Signature& operand, const Problem& problem, con
 }
 
 // Of a phase that reads A1 and A2 and then makes f.
-PhaseCost softmax_at_once_cost(const Problem& problem, bool writes_L);
-void softmax_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L);
+PhaseCost f_at_once_cost(const Problem& problem, bool writes_L);
+void f_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L);
 
 }  // namespace redblue

@@ -66,6 +66,76 @@ void OnlineSoftmax::write(Machine& machine, SlowMatrix& maxima, SlowMatrix& sums
   machine.write(maximum_, maxima.row_block(I));
 }
 
+RowNormaliser::RowNormaliser(Machine& machine, const Problem& problem, Index rows)
+    : machine_(&machine), activation_(problem.activation) {
+  if (problem.normalised()) {
+    softmax_.emplace(machine, rows);
+  }
+}
+
+RowNormaliser::RowNormaliser(Machine& machine, const Problem& problem, const SlowMatrix* maxima,
+                             const SlowMatrix* sums, Range I)
+    : machine_(&machine), activation_(problem.activation) {
+  if (problem.normalised()) {
+    softmax_.emplace(machine, *maxima, *sums, I);
+  }
+}
+
+void RowNormaliser::apply(const View& s, Range K, const LivePairs& pairs,
+                          std::initializer_list<View> accumulators) {
+  if (!softmax_) {
+    activate(activation_, s, s);
+    pairs.set_dead(s, 0);
+    return;
+  }
+  pairs.set_dead(s, kDeadScore);
+  {
+    Tile rescale = machine_->initialize("rescale", K.size());
+    softmax_->raise(s, K, rescale, accumulators);
+  }
+  softmax_->add(s, K);
+}
+
+void RowNormaliser::apply(const Transposed<View>& s_t, Range K, const LivePairs& pairs,
+                          Tile& factors, std::initializer_list<View> accumulators) {
+  if (!softmax_) {
+    activate(activation_, s_t.of, s_t.of);
+    pairs.set_dead(s_t, 0);
+    return;
+  }
+  pairs.set_dead(s_t, kDeadScore);
+  softmax_->raise(s_t, K, factors.part({0, K.size()}), accumulators);
+  softmax_->add(s_t, K);
+}
+
+void RowNormaliser::divide(Tile& accumulator) const {
+  if (softmax_) {
+    softmax_->divide(accumulator);
+  }
+}
+
+void RowNormaliser::divide_unless_0(Tile& accumulator) const {
+  if (softmax_) {
+    softmax_->divide(accumulator, {0, accumulator.rows()});
+  }
+}
+
+void RowNormaliser::write_L(const Operands& io, std::string_view name, Range I) {
+  write_L(softmax_ ? &io.out(name) : nullptr, I);
+}
+
+void RowNormaliser::write_L(SlowMatrix* L, Range I) {
+  if (softmax_) {
+    machine_->write(softmax_->log_sum_exp(), L->row_block(I));
+  }
+}
+
+void RowNormaliser::write(SlowMatrix* maxima, SlowMatrix* sums, Range I) {
+  if (softmax_) {
+    softmax_->write(*machine_, *maxima, *sums, I);
+  }
+}
+
 RunningMean::RunningMean(Machine& machine, Index rows) : mean_(machine.initialize("mean", rows)) {}
 
 void RunningMean::follow(OnlineSoftmax& softmax, Range K, const View& s_t, const View& q_t,

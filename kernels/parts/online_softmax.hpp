@@ -3,7 +3,11 @@
 // score so far, and rescaled where that rises.
 
 #include <initializer_list>
+#include <optional>
 
+#include "kernels/kernel.hpp"
+#include "kernels/parts/live_pairs.hpp"
+#include "kernels/problem.hpp"
 #include "memsim/layout.hpp"
 #include "memsim/range.hpp"
 #include "memsim/slow_matrix.hpp"
@@ -47,6 +51,42 @@ class OnlineSoftmax {
   void rescale(Range K, const View& factors, std::initializer_list<View> accumulators);
 
   Tile maximum_, sum_;
+};
+
+// What rows of scores become before they meet their values: e of an online softmax, of which the
+// rows' sums are divided at last; or f of another activation, of which rows keep nothing.
+class RowNormaliser {
+ public:
+  // Words of each row that are kept.
+  static Index words(const Problem& problem) { return OnlineSoftmax::kWords * problem.row_words(); }
+
+  // Of no keys.
+  RowNormaliser(Machine& machine, const Problem& problem, Index rows);
+  // Of the rows I as write() left them; nothing is read where nothing was left.
+  RowNormaliser(Machine& machine, const Problem& problem, const SlowMatrix* maxima,
+                const SlowMatrix* sums, Range I);
+
+  // The scores of the rows K with these pairs become weights, 0 where they are dead, and the
+  // accumulators are rescaled. `factors` is a word for each row, made where it is null.
+  void apply(const View& s, Range K, const LivePairs& pairs,
+             std::initializer_list<View> accumulators);
+  void apply(const Transposed<View>& s_t, Range K, const LivePairs& pairs, Tile& factors,
+             std::initializer_list<View> accumulators);
+
+  void divide(Tile& accumulator) const;
+  void divide_unless_0(Tile& accumulator) const;
+  // L of the rows I, after which nothing is left; and what is kept between two passes.
+  void write_L(const Operands& io, std::string_view name, Range I);
+  void write_L(SlowMatrix* L, Range I);
+  void write(SlowMatrix* maxima, SlowMatrix* sums, Range I);
+
+  // Of a softmax.
+  [[nodiscard]] OnlineSoftmax& softmax() { return *softmax_; }
+
+ private:
+  Machine* machine_;
+  Activation activation_;
+  std::optional<OnlineSoftmax> softmax_;
 };
 
 // The mean of q_i over the keys so far, with weights e. W = sum e (q - v) A2 cancels where all q of

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "memsim/machine.hpp"
 
@@ -26,31 +27,30 @@ void each_live_strip(const RowPlan& by, const KeyTiles& keys, Range I, const Vis
 
 ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
     : by_(by),
-      sums_{machine.initialize("Z", rows, by.problem.shape.dv), OnlineSoftmax(machine, rows)},
+      sums_{machine.initialize("Z", rows, by.problem.shape.dv),
+            RowNormaliser(machine, by.problem, rows)},
       strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
                                 std::min(by.strip(), rows), Holds::scores)),
-      factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
+      factors_(of_rows(machine, by.problem, "rescale", std::min(by.strip(), rows))) {}
 
 void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   Tile& Z = sums_.Z;
-  OnlineSoftmax& softmax = sums_.softmax;
   each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
     const View e_t = strip_.part({0, at.size()}, {0, K.size()});
     multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
-    live.set_dead(transposed(e_t), kDeadScore);
-    softmax.raise(transposed(e_t), K, factors_.part({0, K.size()}), {Z.part(K)});
-    softmax.add(transposed(e_t), K);
+    sums_.normaliser.apply(transposed(e_t), K, live, factors_, {Z.part(K)});
     multiply_add(transposed(e_t), a3.part(at), Z.part(K));
   });
 }
 
-// Z and the softmax; a strip and its factors.
+// Z and what rows keep; a strip and its factors.
 Words ValueSums::words(const RowPlan& by, Words r) {
   const Words c = std::min(by.keys, by.problem.shape.m);
   const Words strip = std::min(r, Words(by.strip()));
-  return r * by.problem.shape.dv + OnlineSoftmax::kWords * r + c * strip + strip;
+  return r * (Words(by.problem.shape.dv) + RowNormaliser::words(by.problem)) + c * strip +
+         strip * by.problem.row_words();
 }
 
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
@@ -102,13 +102,14 @@ Words GradientSums::words(const RowPlan& by, Words r) {
          2 * c * strip + 2 * strip;
 }
 
-KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Tile L, Tile v)
+KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Index rows, Tile L,
+                                     Tile v)
     : by_(by),
       L_(std::move(L)),
       v_(std::move(v)),
-      W_(machine.initialize("W", L_.rows(), by.problem.shape.d)),
+      W_(machine.initialize("W", rows, by.problem.shape.d)),
       strip_(machine.initialize("p", std::min(by.keys, by.problem.shape.m),
-                                std::min(by.strip(), L_.rows()), Holds::scores)),
+                                std::min(by.strip(), rows), Holds::scores)),
       registers_(
           machine.initialize("q", std::min(kRegisterCharge, strip_.words()), 1, Holds::scores)) {}
 
@@ -117,9 +118,16 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
   const Tile& a3 = keys.a3;
   each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
     const View p_t = strip_.part({0, at.size()}, {0, K.size()});
-    exponentiated_product(a2.part(at), s_t.part({0, s_t.rows()}, K), L_.part(K), p_t);
-    softmax_gradient_product(a3.part(at), g_t.part({0, g_t.rows()}, K), v_.part(K), p_t,
-                             registers_);
+    const ConstView of_s = s_t.part({0, s_t.rows()}, K);
+    const ConstView of_g = g_t.part({0, g_t.rows()}, K);
+    if (by_.problem.normalised()) {
+      exponentiated_product(a2.part(at), of_s, L_.part(K), p_t);
+      softmax_gradient_product(a3.part(at), of_g, v_.part(K), p_t, registers_);
+    } else {
+      multiply(a2.part(at), of_s, p_t);
+      activation_slope(by_.problem.activation, p_t, p_t);
+      multiplied_product(a3.part(at), of_g, p_t, registers_);
+    }
     live.set_dead(transposed(p_t), 0);
     multiply_add(transposed(p_t), a2.part(at), W_.part(K));
   });
@@ -129,7 +137,32 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
 Words KnownGradientSums::words(const RowPlan& by, Words r) {
   const Words c = std::min(by.keys, by.problem.shape.m);
   const Words strip = std::min(r, Words(by.strip()));
-  return r * by.problem.shape.d + 2 * r + c * strip + std::min(c * strip, Words(kRegisterCharge));
+  return r * by.problem.shape.d + 2 * r * by.problem.row_words() + c * strip +
+         std::min(c * strip, Words(kRegisterCharge));
+}
+
+SumsFromNothing::SumsFromNothing(Machine& machine, const RowPlan& by, Index rows) {
+  if (by.problem.normalised()) {
+    of_softmax_.emplace(machine, by, rows);
+  } else {
+    of_others_.emplace(machine, by, rows, Tile(), Tile());
+  }
+}
+
+void SumsFromNothing::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
+  if (of_softmax_) {
+    of_softmax_->add(keys, I, s_t, g_t);
+  } else {
+    of_others_->add(keys, I, s_t, g_t);
+  }
+}
+
+Tile SumsFromNothing::take() {
+  return of_softmax_ ? of_softmax_->take() : of_others_->take();
+}
+
+Words SumsFromNothing::words(const RowPlan& by, Words r) {
+  return by.problem.normalised() ? GradientSums::words(by, r) : KnownGradientSums::words(by, r);
 }
 
 }  // namespace redblue

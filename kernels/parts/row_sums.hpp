@@ -3,6 +3,7 @@
 // queries, one strip at a time; strips without a live pair are passed over. `by` must outlive the
 // sums.
 
+#include <optional>
 #include <utility>
 
 #include "kernels/parts/online_softmax.hpp"
@@ -13,7 +14,7 @@ namespace redblue {
 
 class Machine;
 
-// Z = sum of e_j A3_j.
+// Z = sum of e_j A3_j, or of f_j A3_j.
 class ValueSums {
  public:
   ValueSums(Machine& machine, const RowPlan& by, Index rows);
@@ -22,7 +23,7 @@ class ValueSums {
   // Without the strip.
   struct Sums {
     Tile Z;
-    OnlineSoftmax softmax;
+    RowNormaliser normaliser;
   };
   [[nodiscard]] Sums take() { return std::move(sums_); }
   // All that it holds for r queries.
@@ -59,12 +60,12 @@ class GradientSums {
   Tile e_strip_, q_strip_, factors_;
 };
 
-// W = p A2 with L and v known: three products of n m d.
+// W = p A2 with L and v known, or with an activation that has neither: three products of n m d.
 class KnownGradientSums {
  public:
   static constexpr Index kProducts = 3;
 
-  KnownGradientSums(Machine& machine, const RowPlan& by, Tile L, Tile v);
+  KnownGradientSums(Machine& machine, const RowPlan& by, Index rows, Tile L, Tile v);
   void add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t);
   [[nodiscard]] Tile take() { return std::move(W_); }
   static Words words(const RowPlan& by, Words r);
@@ -73,6 +74,22 @@ class KnownGradientSums {
   const RowPlan& by_;
   Tile L_, v_, W_, strip_;
   Tile registers_;  // what a product keeps in registers (kRegisterCharge)
+};
+
+// The one of these for a problem of which nothing is given.
+class SumsFromNothing {
+ public:
+  SumsFromNothing(Machine& machine, const RowPlan& by, Index rows);
+  void add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t);
+  [[nodiscard]] Tile take();
+  static Index products(const Problem& problem) {
+    return problem.normalised() ? GradientSums::kProducts : KnownGradientSums::kProducts;
+  }
+  static Words words(const RowPlan& by, Words r);
+
+ private:
+  std::optional<GradientSums> of_softmax_;
+  std::optional<KnownGradientSums> of_others_;
 };
 
 }  // namespace redblue

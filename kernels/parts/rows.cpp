@@ -5,6 +5,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -85,8 +86,8 @@ PhaseCost query_rows_cost(const RowPlan& by, const Units::Sum& of) {
 RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
   const Phase phase(machine, "G");
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
-  Tile v = machine.initialize("v", I.size());
-  {
+  Tile v = of_rows(machine, by.problem, "v", I.size());
+  if (by.problem.normalised()) {
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));
     add_row_dots(transposed(do_t), transposed(o_t), v);
   }
@@ -96,8 +97,8 @@ RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& 
 // dO and v with O, then with G and some of Y.
 PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of) {
   PhaseCost cost = rows_times_cost("G", by, of);
-  cost.reads += Words(of.rows) * by.problem.shape.d;
-  cost.peak += of.largest;
+  cost.reads += Words(of.rows) * by.problem.shape.d * by.problem.row_words();
+  cost.peak += of.largest * by.problem.row_words();
   return cost;
 }
 
@@ -181,10 +182,12 @@ void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays) {
   const Index d = by.problem.shape.d;
   NestWriter::Tiles all = stays;
-  all.emplace_back("v", I);
+  all.emplace_back("v", I, by.problem.row_words());
   nest.phase("G", [&] {
     nest.read({{"dO", I, d}});
-    nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, d}});
+    if (by.problem.normalised()) {
+      nest.step("v_I = rowsum(dO_I * O_I)", {{"O", I, d}});
+    }
     columns_nest(nest, by, I, {"G", "dO", "Y", true}, all);
   });
 }
@@ -213,6 +216,11 @@ std::string scores_text(const Problem& problem) {
 
 std::string values_text(const Problem& problem) {
   return std::string(input_names(problem).values) + "_J";
+}
+
+std::string weights_text(const Problem& problem) {
+  return problem.normalised() ? "e = exp(" + scores_text(problem) + " - max_I); Z_I += e "
+                              : "f = phi(" + scores_text(problem) + "); Z_I += f ";
 }
 
 void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W) {

@@ -81,7 +81,7 @@ struct RowProductNames {
 void rows_times_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                      const RowProductNames& names, const NestWriter::Tiles& stays);
 
-// In a phase G: G_I^T = Y dO_I^T and v = rowsum(dO * O).
+// In a phase G: G_I^T = Y dO_I^T and v = rowsum(dO * O), where there is a v.
 struct RowGradients {
   Tile g_t, v;
 };
@@ -111,6 +111,8 @@ inline NestLoop key_loop(const RowPlan& by, const NestLoop& I) {
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys);
 std::string scores_text(const Problem& problem);
 std::string values_text(const Problem& problem);
+// "e = exp(S_I A2_J^T - max_I); Z_I += e ", before the values.
+std::string weights_text(const Problem& problem);
 
 // The keys that the queries I meet, or others, one block after the other:
 //

@@ -24,15 +24,19 @@ void Exponentiated::apply(Machine&, Tile& s, Range part, const LivePairs&, OfRow
   exponentiate(s.part(part), of.first.part(within), s.part(part));
 }
 
+void Activated::apply(Machine&, Tile& s, Range part, const LivePairs&, OfRows&, Range) {
+  activate(phi_, s.part(part), s.part(part));
+}
+
 ScoreEpilogue::OfRows ScoreGradient::enter(Machine& machine, const LivePairs& pairs,
                                            const StayingRows*) {
-  return {live_column(machine, v_, pairs), {}};
+  return {v_ != nullptr ? live_column(machine, *v_, pairs) : Tile(), {}};
 }
 
 void ScoreGradient::apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
                           Range within) {
   const Tile f = machine.read(f_.block(pairs.queries(), pairs.keys()));  // f_PJ (p, c)
-  softmax_gradient(f, q.part(part), of.first.part(within), q.part(part));
+  make_p(pairs.problem(), f, q.part(part), of.first, within, q.part(part));
   if (times_) {
     redblue::scale(q.part(part), *times_);
   }

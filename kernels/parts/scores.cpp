@@ -427,7 +427,7 @@ void row_dots(Machine& machine, const Blocks& by, const SlowMatrix& dO, const Sl
 }
 
 Words rescales_by_tiles(const Problem& problem, const Blocks& blocks) {
-  return problem.key_pieces(blocks["s.cols"]) - 1;
+  return problem.normalised() ? Words(problem.key_pieces(blocks["s.cols"]) - 1) : Words(0);
 }
 
 }  // namespace redblue

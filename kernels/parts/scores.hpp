@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/stationary.hpp"
@@ -142,16 +143,45 @@ class Exponentiated : public ScoreEpilogue {
   const SlowMatrix& L_;
 };
 
-// p = f (q - v), with f where p will be; perhaps times a factor.
+// f = phi(s) of an activation that is no softmax.
+class Activated : public ScoreEpilogue {
+ public:
+  static constexpr EpilogueCost kCost{.names = {.text = "f = phi(f)"}};
+  explicit Activated(Activation phi, std::optional<float> times = std::nullopt)
+      : ScoreEpilogue(kCost.writes_raw, times), phi_(phi) {}
+  OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
+  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
+             Range within) override;
+
+ private:
+  Activation phi_;
+};
+
+// The products as they are.
+class Unchanged : public ScoreEpilogue {
+ public:
+  static constexpr EpilogueCost kCost{};
+  explicit Unchanged(std::optional<float> times = std::nullopt)
+      : ScoreEpilogue(kCost.writes_raw, times) {}
+  OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
+  void apply(Machine&, Tile&, Range, const LivePairs&, OfRows&, Range) override {}
+};
+
+// p = f (q - v), or p = phi'(s) q, with f, or s, where p will be; perhaps times a factor.
 class ScoreGradient : public ScoreEpilogue {
  public:
-  static constexpr EpilogueCost kCost{
-      .columns = 1,
-      .tiles = 1,
-      .reads = 1,
-      .row_reads = 1,
-      .names = {.text = "read f; p = f (p - v)", .columns = {"v"}, .row_reads = "v"}};
-  ScoreGradient(const SlowMatrix& f, const SlowMatrix& v, std::optional<float> times = std::nullopt)
+  static EpilogueCost cost(const Problem& problem) {
+    const Index of_rows = problem.row_words();
+    return {.columns = of_rows,
+            .tiles = 1,
+            .reads = 1,
+            .row_reads = of_rows,
+            .names = {.text = text_for(problem, "read f; p = f (p - v)", "read s; p = phi'(s) p"),
+                      .columns = {problem.normalised() ? "v" : ""},
+                      .row_reads = "v"}};
+  }
+  // Without v where there is none.
+  ScoreGradient(const SlowMatrix& f, const SlowMatrix* v, std::optional<float> times = std::nullopt)
       : f_(f), v_(v), times_(times) {}
   OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
   void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
@@ -159,7 +189,7 @@ class ScoreGradient : public ScoreEpilogue {
 
  private:
   const SlowMatrix& f_;
-  const SlowMatrix& v_;
+  const SlowMatrix* v_;
   std::optional<float> times_;
 };
 

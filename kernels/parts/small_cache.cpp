@@ -12,7 +12,7 @@
 namespace redblue {
 
 void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem& problem, Index B,
-                  bool writes_L) {
+                  bool writes_L, bool for_p) {
   const NestLoop I("I", "queries", problem.shape.n, B);
   const Units::Tiles tiles = live_tiles(problem, B);
   const Words d = problem.shape.d;
@@ -24,11 +24,26 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
   const NestTile S = NestTile("S", I, K).of_words(d * tiles.rows);
   const NestTile A2 = NestTile("A2", J, K).of_words(d * tiles.met);
   const Units::Sum queries = Units::of_queries(problem, B).sum();
+  const auto scores = [&] {
+    nest.loop(K, {s}, [&] { nest.step("s_IJ += S_IK A2_JK^T", {S, A2}); });
+  };
+  if (!problem.normalised()) {
+    nest.phase(score_phase, [&] {
+      nest.loop(I, [&] {
+        index_nest(nest, queries);
+        nest.loop(J, [&] {
+          scores();
+          nest.step(for_p ? "f_IJ = s_IJ, of which p is made" : "f_IJ = phi(s_IJ)", {}, {f});
+        });
+      });
+    });
+    return;
+  }
   nest.loop(I, [&] {
     nest.phase(score_phase, [&] {
       index_nest(nest, queries);
       nest.loop(J, {maximum, sum}, [&] {
-        nest.loop(K, {s}, [&] { nest.step("s_IJ += S_IK A2_JK^T", {S, A2}); });
+        scores();
         nest.write({s});
         nest.step("max_I of s_IJ; sum_I += rowsum(exp(s_IJ - max_I))");
       });
@@ -44,12 +59,49 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
   });
 }
 
+namespace {
+
+// s_IJ of live pairs that a block of queries and one of keys have; others have any word.
+Tile score_block(Machine& machine, Index B, const SlowMatrix& S, const SlowMatrix& A2, Range I,
+                 Range J) {
+  Tile s_ij = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (b, c)
+  for (const Range K : blocks(S.cols(), B)) {
+    const Tile s_ik = machine.read(S.block(I, K));               // S_IK (b, e)
+    const Tile a_jk = machine.read(transposed(A2.block(J, K)));  // A2_JK^T (e, c)
+    multiply_add(s_ik, a_jk, s_ij);
+  }
+  return s_ij;
+}
+
+// In place of lines 15 to 35: there is no sum to wait for.
+void activated(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
+               const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, bool for_p) {
+  const Units queries = Units::of_queries(problem, B);
+  const Phase phase(machine, score_phase);
+  for (const Range I : queries) {
+    const Tile index = queries.read_index(machine, I);
+    for (const Range J : queries.met_blocks(I, B)) {
+      Tile f_ij = score_block(machine, B, S, A2, I, J);
+      if (!for_p) {
+        activate(problem.activation, f_ij, f_ij);
+      }
+      LivePairs(problem, I, J).set_dead<View>(f_ij, 0);
+      machine.write(f_ij, f.block(I, J));
+    }
+  }
+}
+
+}  // namespace
+
 // Algorithm 2, lines 15 to 35. The paper exponentiates the scores as they are, which
 // overflows beyond 88; here a strip of rows carries its maximum along with its sum, and the
 // nm words that A = exp(s) would have been hold s.
 void softmax(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
              const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L,
-             Workspace& workspace) {
+             Workspace& workspace, bool for_p) {
+  if (!problem.normalised()) {
+    return activated(machine, problem, B, score_phase, S, A2, f, for_p);
+  }
   SlowMatrix s = workspace.matrix("s", f.rows(), f.cols()).holding(Holds::scores);
   const Units queries = Units::of_queries(problem, B);
 
@@ -61,12 +113,7 @@ void softmax(Machine& machine, const Problem& problem, Index B, std::string_view
       const Phase phase(machine, score_phase);
       const Tile index = queries.read_index(machine, I);
       for (const Range J : keys) {
-        Tile s_ij = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (b, c)
-        for (const Range K : blocks(S.cols(), B)) {
-          const Tile s_ik = machine.read(S.block(I, K));               // S_IK (b, e)
-          const Tile a_jk = machine.read(transposed(A2.block(J, K)));  // A2_JK^T (e, c)
-          multiply_add(s_ik, a_jk, s_ij);
-        }
+        Tile s_ij = score_block(machine, B, S, A2, I, J);  // s_IJ (b, c)
         LivePairs(problem, I, J).set_dead<View>(s_ij, kDeadScore);
         Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (b)
         softmax.raise(s_ij, all, rescale);
@@ -115,11 +162,13 @@ void score_product_nest(NestWriter& nest, const ProductNames& names, const Probl
                 .of_rows = index_tiles(Units::of_queries(problem, B).sum())});
 }
 
+namespace {
+
 // The maximum and the sum of a row stay. The column of rescaling factors lives when the two operand
 // blocks are gone and is smaller.
 PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B) {
   PhaseCost cost = score_product_cost(std::move(path), problem, B);
-  cost.peak += 2 * std::min(problem.shape.n, B);
+  cost.peak += 2 * std::min(problem.shape.n, B) * problem.row_words();
   return cost;
 }
 
@@ -135,6 +184,17 @@ PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index
                      .peak = b + 2 * b * c + queries.index_live,
                      .flops = 0},
                     queries);
+}
+
+}  // namespace
+
+std::vector<PhaseCost> softmax_cost(const std::string& into, std::string_view score_phase,
+                                    const Problem& problem, Index B, bool writes_L) {
+  std::vector<PhaseCost> phases = {softmax_score_cost(into + std::string(score_phase), problem, B)};
+  if (problem.normalised()) {
+    phases.push_back(softmax_normalise_cost(into + "f", problem, B, writes_L));
+  }
+  return phases;
 }
 
 }  // namespace redblue

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/fit.hpp"
 #include "kernels/nest.hpp"
@@ -41,15 +42,18 @@ void score_product_nest(NestWriter& nest, const ProductNames& names, const Probl
                         Index B);
 
 // f = softmax(S A2^T), in a phase of the given name that writes the scores raw and a phase
-// "f" that reads them again. Writes the rows' log-sum-exp where L is not null.
+// "f" that reads them again. Writes the rows' log-sum-exp where L is not null. Of another
+// activation the first phase writes f, and there is no second; where p alone is made of it,
+// `for_p`, the scores, with 0 for dead ones.
 void softmax(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
              const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L,
-             Workspace& workspace);
+             Workspace& workspace, bool for_p);
 
-PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B);
-PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index B, bool writes_L);
-// Of both phases, which take turns in each strip of rows.
+// Of both phases, which take turns in each strip of rows; as INTO/f and so on, where INTO/ is
+// given.
+std::vector<PhaseCost> softmax_cost(const std::string& into, std::string_view score_phase,
+                                    const Problem& problem, Index B, bool writes_L);
 void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem& problem, Index B,
-                  bool writes_L);
+                  bool writes_L, bool for_p);
 
 }  // namespace redblue

@@ -67,9 +67,16 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) 
   json.update(json_of(task_cells(task)));
   if (task.pass != Pass::product) {
     json["mask"] = mask_json(task.problem);
-    json["wanted"] = wanted_json(results_of(task.pass), task.problem);
+    json["wanted"] =
+        wanted_json(of_activation(results_of(task.pass), task.problem.activation), task.problem);
   }
+  json.update(activation_json(task.problem));
   return json;
+}
+
+Json activation_json(const Problem& problem) {
+  return problem.normalised() ? Json::object()
+                              : Json{{"activation", to_string(problem.activation)}};
 }
 
 Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads) {

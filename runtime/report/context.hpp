@@ -39,6 +39,8 @@ Json blocks_json(const Blocks& blocks);
 // The mask of a problem, of all pairs too: {spec, fingerprint, pairs, live_queries, live_keys}
 Json mask_json(const Problem& problem);
 // The names of the results that are wanted.
+// The activation, where it is not softmax.
+Json activation_json(const Problem& problem);
 Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
 // {words, term, status}
 Json bound_json(const Bound& bound);

@@ -364,8 +364,10 @@ std::string to_json(const Report& report) {
   if (plan.pass != Pass::product) {
     json["mask"] = mask_json(plan.problem);
     json["pairs"] = json["mask"]["pairs"];
-    json["wanted"] = wanted_json(find_kernel(plan.kernel).returns, plan.problem);
+    json["wanted"] =
+        wanted_json(find_kernel(plan.kernel).results(plan.problem.activation), plan.problem);
   }
+  json.update(activation_json(plan.problem));
   if (plan.problem.sharing != Sharing::none) {
     json["sharing"] = to_string(plan.problem.sharing);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -35,11 +36,18 @@ void check_range(const Request& request, const char* option, Index value, Index 
 
 Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOptions& options) {
   Request request;
-  request.said_as = {
-      {"--n", "shape.n"},       {"--m", "shape.m"},   {"--d", "shape.d"},
-      {"--dv", "shape.dv"},     {"--heads", "heads"}, {"--kv-heads", "kv_heads"},
-      {"--sharing", "sharing"}, {"--mask", "mask"},   {"--softmax-scale", "softmax_scale"},
-      {"--threads", "threads"}, {"--M", "M"}};
+  request.said_as = {{"--n", "shape.n"},
+                     {"--m", "shape.m"},
+                     {"--d", "shape.d"},
+                     {"--dv", "shape.dv"},
+                     {"--heads", "heads"},
+                     {"--kv-heads", "kv_heads"},
+                     {"--sharing", "sharing"},
+                     {"--mask", "mask"},
+                     {"--softmax-scale", "softmax_scale"},
+                     {"--activation", "activation"},
+                     {"--threads", "threads"},
+                     {"--M", "M"}};
   const std::string name(to_string(pass));
   request.kernel = options.kernel.empty() ? name + "/auto" : options.kernel;
   request.sharing = problem.sharing;
@@ -50,6 +58,7 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
   request.heads = problem.heads;
   request.kv_heads = problem.kv_heads == 0 ? problem.heads : problem.kv_heads;
   request.softmax_scale = problem.softmax_scale;
+  request.activation = problem.activation;
   if (const auto* text = std::get_if<std::string>(&problem.mask)) {
     request.mask = *text;
   }
@@ -172,8 +181,26 @@ void run_checked(Part& part, const Views& given, const ViewedResults& results) {
   check_finite(part, views_of(results));
 }
 
-AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given,
-                    const ViewedResults& results, const AttentionOptions& options) {
+// What there is of a softmax alone is left out, and must be empty.
+template <class Named>
+void leave_out(Named& buffers, std::initializer_list<const char*> names, Activation activation) {
+  for (const char* name : names) {
+    if (const auto found = buffers.find(name); found != buffers.end()) {
+      if (!found->second.empty()) {
+        throw ShapeMismatch(fmt::format("{} is of a softmax, and activation is {}: leave it empty",
+                                        name, to_string(activation)));
+      }
+      buffers.erase(found);
+    }
+  }
+}
+
+AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, ViewedResults results,
+                    const AttentionOptions& options) {
+  if (problem.activation != Activation::softmax) {
+    leave_out(given, {"O", "L"}, problem.activation);
+    leave_out(results, {"L"}, problem.activation);
+  }
   const Request request = request_of(pass, problem, options);
   const RequestedProblem asked = sized(request, problem);
   if (asked.problem.sharing != Sharing::none) {

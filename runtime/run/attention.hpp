@@ -40,6 +40,9 @@ struct AttentionProblem {
   // Of each head: a Mask, or the text of --mask, such as "causal|prefix:16". All pairs live.
   std::variant<Mask, std::string> mask = Mask();
   std::optional<float> softmax_scale = std::nullopt;  // 1 / sqrt(d)
+  // f of a score. Of another than softmax there is no L, and gradients start from no O: these
+  // buffers are left empty.
+  Activation activation = Activation::softmax;
 };
 
 struct AttentionOptions {

@@ -18,7 +18,7 @@ std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Inde
 
 Buffers result_buffers(const Kernel& kernel, const Problem& problem, Index heads) {
   Buffers buffers;
-  for (const Signature& operand : kernel.returned(problem.wanted)) {
+  for (const Signature& operand : kernel.returned(problem)) {
     buffers[std::string(operand.name)] = buffer_for(operand, problem.shape, heads);
   }
   return buffers;
@@ -53,8 +53,8 @@ std::span<const float> head_of(const Views& views, const Signature& operand, con
 KernelMatrices::KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads,
                                const Views& given, const ViewedResults& returned) {
   const Shape& shape = problem.shape;
-  const std::vector<Signature> operands = kernel.given(problem.sharing);
-  const std::vector<Signature> results = kernel.returned(problem.wanted);
+  const std::vector<Signature> operands = kernel.given(problem);
+  const std::vector<Signature> results = kernel.returned(problem);
   matrices_.reserve(static_cast<std::size_t>(heads) * (operands.size() + results.size()));
   for (Index head = 0; head < heads; ++head) {
     Operands& io = heads_.emplace_back();

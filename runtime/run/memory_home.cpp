@@ -55,7 +55,7 @@ OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   const Words matrices = all_words(given_of(plan), plan.problem.shape) +
-                         all_words(kernel.returned(plan.problem.wanted), plan.problem.shape);
+                         all_words(kernel.returned(plan.problem), plan.problem.shape);
   Words bytes = 4 * matrices * report.kernel.team.heads + working_bytes(report);
   if (request_.verify) {
     bytes += verification_bytes(kernel, plan.problem.shape);

@@ -44,6 +44,14 @@ std::string names_of(const std::function<bool(const Kernel&)>& holds) {
   return names;
 }
 
+// The kernel as it was asked for, for messages of what it is given and returns.
+std::string as_asked(const Request& request) {
+  return request.activation == Activation::softmax
+             ? request.kernel
+             : fmt::format("{} with {} {}", request.kernel, request.said("--activation"),
+                           to_string(request.activation));
+}
+
 bool splits(const Kernel& kernel) {
   return kernel.schedule.split.has_value();
 }
@@ -216,6 +224,28 @@ Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& s
   return mask;
 }
 
+Activation requested_activation(const Request& request, const Kernel& kernel) {
+  const Activation activation = request.activation;
+  if (activation == Activation::softmax) {
+    return activation;
+  }
+  const std::string said =
+      fmt::format("{} {}", request.said("--activation"), to_string(activation));
+  if (kernel.pass == Pass::product || is_linear(kernel.pass)) {
+    throw RequestError(fmt::format("{}: {} has no activation: {}", said, request.kernel,
+                                   kernel.pass == Pass::product
+                                       ? "it is a product"
+                                       : "linear attention takes the scores as they are"));
+  }
+  if (!kernel.takes(activation) && !is_auto(request)) {
+    throw RequestError(fmt::format("{}: {} knows softmax alone; {} take it", said, request.kernel,
+                                   names_of([&](const Kernel& other) {
+                                     return other.pass == kernel.pass && other.takes(activation);
+                                   })));
+  }
+  return activation;
+}
+
 void check_made(const Request& request, const std::vector<Signature>& operands,
                 const std::string& who) {
   for (const auto& [name, pattern] : request.make) {
@@ -246,7 +276,7 @@ KernelName requested_kernel(const Request& request) {
     return {&find_kernel(problem + (name->pass == Pass::gradients || name->pass == Pass::layer
                                         ? "/flash"
                                         : "/rows")),
-            request.sharing};
+            request.sharing, request.activation};
   }
   auto name = parse_kernel_name(request.kernel);
   if (!name) {
@@ -261,6 +291,7 @@ KernelName requested_kernel(const Request& request) {
     }
     name->sharing = request.sharing;
   }
+  name->activation = request.activation;
   return *name;
 }
 
@@ -270,7 +301,7 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
   for (const auto& [name, path] : request.in) {
     if (find_operand(given, name) == nullptr) {
       throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("--in"), name,
-                                     path.string(), request.kernel, list(given)));
+                                     path.string(), as_asked(request), list(given)));
     }
     readers.try_emplace(name, path);
   }
@@ -290,7 +321,7 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
   std::map<Origin, std::string> names;
   std::string square;  // the first square one that comes from the seed
   const Plan& plan = report.kernel.plan;
-  for (const Signature& operand : find_kernel(plan.kernel).given(plan.problem.sharing)) {
+  for (const Signature& operand : find_kernel(plan.kernel).given(plan.problem)) {
     const std::string name(operand.name);
     const bool stored = std::ranges::find(found, name, &FoundOperand::name) != found.end();
     if (made_by_forward(name) && !readers.contains(name) && !stored) {
@@ -344,12 +375,12 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
 }
 
 Wanted requested_results(const Request& request, const KernelName& kernel) {
-  const std::vector<Signature>& all = kernel.kernel->returns;
+  const std::vector<Signature> all = kernel.results();
   Wanted wanted;
   for (const std::string& name : request.wanted) {
     if (find_operand(all, name) == nullptr) {
       throw RequestError(fmt::format("{} {}: {} returns {}", request.said("--wanted"), name,
-                                     request.kernel, list(all)));
+                                     as_asked(request), list(all)));
     }
     wanted.add(name);
   }
@@ -358,13 +389,16 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
       })) {
     return {};
   }
-  const bool none = std::ranges::none_of(kernels(), [&](const Kernel& other) {
-    return other.pass == kernel.kernel->pass && other.can_return(wanted);
-  });
-  if (none || (!is_auto(request) && !kernel.kernel->can_return(wanted))) {
-    const std::string others = names_of([&](const Kernel& other) {
-      return other.pass == kernel.kernel->pass && other.can_return(wanted);
-    });
+  Problem of_wanted;
+  of_wanted.wanted = wanted;
+  of_wanted.activation = kernel.activation;
+  const auto returns_it = [&](const Kernel& other) {
+    return other.pass == kernel.kernel->pass && other.takes(kernel.activation) &&
+           other.can_return(of_wanted);
+  };
+  if (std::ranges::none_of(kernels(), returns_it) ||
+      (!is_auto(request) && !kernel.kernel->can_return(of_wanted))) {
+    const std::string others = names_of(returns_it);
     throw RequestError(fmt::format("{} {}: {} does not return that alone; {}",
                                    request.said("--wanted"), wanted.text(), request.kernel,
                                    others.empty() ? "nor does another kernel" : others + " do"));
@@ -441,6 +475,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   static_cast<void>(
       requested_dv(request, pass, kernel.sharing, asked.problem.shape.d, request.kernel));
   asked.problem.sharing = kernel.sharing;
+  asked.problem.activation = requested_activation(request, *kernel.kernel);
   asked.problem = kernel.kernel->with_inputs(asked.problem);
   asked.problem.wanted = requested_results(request, kernel);
   if (request.softmax_scale && asked.problem.inputs == Inputs::weighted) {
@@ -640,11 +675,12 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   for (const Kernel& kernel : kernels()) {
     const bool does = kernel.pass == task.pass && (!must_split || splits(kernel)) &&
                       (request.prefetch == 1 || kernel.streams_keys()) &&
-                      kernel.takes(task.problem.mask) && kernel.can_return(task.problem.wanted) &&
+                      kernel.takes(task.problem.mask) && kernel.takes(task.problem.activation) &&
+                      kernel.can_return(task.problem) &&
                       (task.problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
       const Index own = kernel.least_M(task.problem, request.prefetch);
-      const bool makes = kernel.needs_forward() && !has_forward;
+      const bool makes = kernel.needs_forward(task.problem.activation) && !has_forward;
       least = std::min(
           least,
           {makes ? std::max(own, least_M_of_forward(kernel, task.problem)) : own, kernel.name});
@@ -668,7 +704,7 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
                                    request.said("--resume"), request.kernel, names_of(splits)));
   }
   Plans plans{plan_of(request, kernel, asked.problem), std::nullopt};
-  if (kernel.needs_forward() && !has_forward) {
+  if (kernel.needs_forward(asked.problem.activation) && !has_forward) {
     const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, asked.problem) : 0;
     plans.forward = forward_plan(kernel, asked.problem, std::max(request.M, least));
   }
@@ -694,11 +730,11 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   }
   report.asked = request.kernel;
   report.kernel = Part(std::move(plans.plan), team);
-  for (const Signature& operand : kernel.given(asked.problem.sharing)) {
+  for (const Signature& operand : kernel.given(asked.problem)) {
     report.given.emplace_back(operand.name);
   }
   report.M_from = request.M_from;
-  report.from_nothing = !(kernel.needs_forward() && has_forward);
+  report.from_nothing = !(kernel.needs_forward(asked.problem.activation) && has_forward);
   if (plans.forward) {
     // The forward part runs on one thread.
     report.forward = Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
@@ -708,12 +744,13 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
 }
 
 void check_outputs(const Request& request, const Kernel& kernel, const Wanted& wanted) {
+  const std::vector<Signature> returns = kernel.results(request.activation);
   std::set<std::filesystem::path> targets;
   for (const auto& [name, path] : request.out) {
     const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
-    if (find_operand(kernel.returns, name) == nullptr) {
+    if (find_operand(returns, name) == nullptr) {
       throw RequestError(
-          fmt::format("{}: {} returns {}", option, request.kernel, list(kernel.returns)));
+          fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
     }
     if (!wanted.contains(name)) {
       throw RequestError(

@@ -40,8 +40,9 @@ struct Request {
   std::optional<Index> dv;             // of attention and gradients; without a value d
   std::vector<std::string> wanted;     // results; empty: all
   std::optional<float> softmax_scale;  // of attention and gradients; without a value 1 / sqrt(d)
-  std::string mask;                    // as parse_mask() takes it; empty: all pairs live
-  std::filesystem::path mask_files;    // the directory to which names of files in it are relative
+  Activation activation = Activation::softmax;
+  std::string mask;                  // as parse_mask() takes it; empty: all pairs live
+  std::filesystem::path mask_files;  // the directory to which names of files in it are relative
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
   Objective objective = Objective::words;

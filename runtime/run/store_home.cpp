@@ -147,7 +147,8 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
   if (!returns_O) {
     return;
   }
-  if (is_linear(asked_.kernel->pass)) {  // O without L, which no kernel takes
+  if (is_linear(asked_.kernel->pass) || request_.activation != Activation::softmax) {
+    // O without L, which no kernel takes
     if (std::filesystem::exists(store_.path(lasting_name(std::string(kL.name))))) {
       throw RequestError(
           fmt::format("{}: {} has L: O there is that of softmax attention: take another store",
@@ -222,7 +223,7 @@ OperandHome::MemoryNeed StoreHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   Words bytes = arena + verification_bytes(kernel, plan.problem.shape);
-  for (const auto& operands : {given_of(plan), kernel.returned(plan.problem.wanted)}) {
+  for (const auto& operands : {given_of(plan), kernel.returned(plan.problem)}) {
     for (const Signature& operand : operands) {
       bytes += 4 * Words(operand.rows_of(plan.problem.shape)) * operand.cols_of(plan.problem.shape);
     }
@@ -366,7 +367,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
     const std::string name(operand.name);
     io.give(matrices.emplace_back(store_.matrix(name, operands_.at(name)).holding(operand.holds)));
   }
-  for (const Signature& operand : kernel.returned(part.plan.problem.wanted)) {
+  for (const Signature& operand : kernel.returned(part.plan.problem)) {
     const std::string name(operand.name);
     File& file = results_[name];
     const Shape& shape = part.plan.problem.shape;
@@ -420,7 +421,7 @@ std::vector<float> StoreHome::sum_of(const Operands& io) const {
 void StoreHome::check(const Part& part) {
   store_.ledger().begin(Purpose::results);
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  for (const Signature& operand : kernel.returned(part.plan.problem.wanted)) {
+  for (const Signature& operand : kernel.returned(part.plan.problem)) {
     const File& file = results_.find(operand.name)->second;
     const SlowMatrix matrix = store_.matrix(std::string(operand.name), file);
     for_rows(file->rows(), file->cols(), [&](Range I, std::span<float> words) {

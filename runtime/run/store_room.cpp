@@ -85,7 +85,7 @@ Words room_needed(const Store& store, const Report& report, const StoreFiles& th
     const Words own = add(operand);
     bytes += there.contains(operand.name) ? Words(0) : own;
   }
-  for (const Signature& operand : kernel.returned(plan.problem.wanted)) {
+  for (const Signature& operand : kernel.returned(plan.problem)) {
     const Words own = add(operand);
     const Apart its = asked.resume ? apart(operand, plan) : Apart::none;
     bytes += its == Apart::none ? own : bytes_apart(store, operand, plan, plan.problem, its);

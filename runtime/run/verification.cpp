@@ -89,6 +89,7 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
     problem.Y = input("Y");
     problem.scale = plan.problem.scale();
     problem.mask = plan.problem.mask;
+    problem.activation = plan.problem.activation;
     problem.dO = input("dO");
     if (!report.from_nothing) {
       AttentionInput from_nothing = problem;
@@ -138,7 +139,7 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
     exact["dV"] = std::move(reference.dV);
   }
   double nearest = -1;
-  for (const Signature& operand : kernel.returned(plan.problem.wanted)) {
+  for (const Signature& operand : kernel.returned(plan.problem)) {
     const Deviation found = compare(head_of(results, operand, shape, head), exact.at(operand.name));
     verdict.ok = verdict.ok && found.ok;
     verdict.explained = verdict.explained && found.explained;
@@ -169,7 +170,7 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
 void check_finite(const Part& part, const Views& results) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const Problem problem = part.plan.problem.one_head();
-  for (const Signature& operand : kernel.returned(problem.wanted)) {
+  for (const Signature& operand : kernel.returned(problem)) {
     const Index heads = heads_of(operand, part.plan.problem, part.team.heads);
     for (Index head = 0; head < heads; ++head) {
       check_finite(kernel, operand, problem, 0, head_of(results, operand, problem.shape, head),

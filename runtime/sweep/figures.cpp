@@ -45,11 +45,12 @@ Index bound_of(const Swept& swept) {
   return largest(lower_bounds(task)).words;
 }
 
-// The usual arguments, which are not named: one thread, one head, memory, no sharing, all pairs.
+// The usual arguments, which are not named: one thread, one head, memory, no sharing, a
+// softmax, all pairs.
 bool is_usual(std::string_view name, const Value& value) {
   const bool shape = name == "n" || name == "m" || name == "d";
   return (value == Value(Index{1}) && !shape) || value == Value("memory") ||
-         value == Value("none") || value == Value("full");
+         value == Value("none") || value == Value("softmax") || value == Value("full");
 }
 
 // The points that fit, ordered by size.

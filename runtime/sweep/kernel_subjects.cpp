@@ -23,6 +23,7 @@ constexpr std::string_view kMask = "mask";
 constexpr std::string_view kFull = "full";
 constexpr std::string_view kKvHeads = "kv_heads";
 constexpr std::string_view kDv = "dv";
+constexpr std::string_view kActivation = "activation";
 
 // Empty where all pairs live.
 std::string mask_text(const Arguments& arguments) {
@@ -41,6 +42,16 @@ std::optional<Index> dv_of(const Arguments& arguments) {
   return arguments.contains(kDv) ? std::optional(arguments[kDv]) : std::nullopt;
 }
 
+Activation activation_of(const Arguments& arguments) {
+  for (const Activation other : {Activation::relu, Activation::sigmoid, Activation::silu}) {
+    if (arguments.contains(kActivation) &&
+        arguments.value(kActivation) == Value(std::string(to_string(other)))) {
+      return other;
+    }
+  }
+  return Activation::softmax;
+}
+
 // The problem of a kernel with these arguments, of one head of keys.
 Problem problem_of(const KernelName& name, const Arguments& arguments) {
   Problem problem(arguments["n"], arguments["m"], arguments["d"],
@@ -48,6 +59,7 @@ Problem problem_of(const KernelName& name, const Arguments& arguments) {
   problem.shape.dv = dv_of(arguments).value_or(problem.shape.d);
 
   problem.mask = mask_of(arguments, problem.shape);
+  problem.activation = activation_of(arguments);
   problem = name.kernel->with_inputs(problem);
   const Index heads = arguments["heads"];
   const Index kv_heads = kv_heads_of(arguments).value_or(heads);
@@ -71,6 +83,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
   if (shares_keys(arguments)) {
     request.sharing = Sharing::kv;
   }
+  request.activation = activation_of(arguments);
   request.mask = mask_text(arguments);
   request.mask_files = arguments.directory();
   if (arguments["heads"] > 1) {
@@ -145,6 +158,12 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
                                .help = "kv: values are keys",
                                .otherwise = "none",
                                .words = {"none", "kv"}});
+  }
+  if (pass != Pass::product && !is_linear(pass)) {
+    made.parameters.push_back({.name = std::string(kActivation),
+                               .help = "f of a score",
+                               .otherwise = "softmax",
+                               .words = {"softmax", "relu", "sigmoid", "silu"}});
   }
   if (pass != Pass::product) {
     made.parameters.push_back({.name = std::string(kMask),
@@ -231,7 +250,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
     subjects.back().least_M = [&kernel, name](const Arguments& arguments) {
       const Problem problem = problem_of(name, arguments);
       const Index least = kernel.least_M(problem, arguments["prefetch"]);
-      return kernel.needs_forward() && !given_forward(arguments)
+      return kernel.needs_forward(problem.activation) && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(kernel, problem))
                  : least;
     };
@@ -244,8 +263,12 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
           !kernel.schedule.split) {
         return "threads";
       }
+      if (!kernel.takes(activation_of(arguments))) {
+        return std::string(kActivation);
+      }
       const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
-      const bool leaves_forward = find_operand(kernel.returns, "L") != nullptr;
+      const bool leaves_forward =
+          find_operand(kernel.results(activation_of(arguments)), "L") != nullptr;
       if (!mask_text(arguments).empty() &&
           (!kernel.takes(mask_of(arguments, shape)) || (on_disk(arguments) && leaves_forward))) {
         return "mask";

@@ -20,7 +20,7 @@ Words results(const Task& task) {
   const bool gradients = is_backward(task.pass) && task.pass != Pass::backward;
   Words words;
   Words of_source;  // of one of several results that are one where their sources are
-  for (const Signature& result : results_of(task.pass)) {
+  for (const Signature& result : of_activation(results_of(task.pass), problem.activation)) {
     const Words own = Words(result.rows_of(problem.shape)) * result.cols_of(problem.shape);
     const bool of_one =
         gradients && ((problem.sharing == Sharing::self && result.rows != &Shape::d) ||
@@ -128,7 +128,7 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Real pairs = pairs_of(task.problem);
   const Real work = pairs * real(d);
   const bool makes_O = needs_values(task);
-  const Real L = task.problem.wanted.contains(kL.name) ? real(n) : 0;
+  const Real L = task.problem.normalised() && task.problem.wanted.contains(kL.name) ? real(n) : 0;
   const Real written = real(results(task).value());
   const Products scores{.work = work, .kappa = k.one};
   const Products both{.work = 2 * work, .kappa = k.two, .per_creation = k.two};
@@ -326,7 +326,7 @@ std::vector<Bound> all_bounds(const Task& task) {
   } else {
     add_forward_bounds(task, bounds);
   }
-  if (task.pass == Pass::attention || !task.problem.mask.full()) {
+  if (task.pass == Pass::attention || !task.problem.mask.full() || !task.problem.normalised()) {
     return bounds;
   }
   const auto [large, small] = asymptotic(task);

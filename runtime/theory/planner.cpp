@@ -28,7 +28,7 @@ double seconds(const Choice& choice, const Goal& goal) {
 std::vector<Choice> choices(const Task& task, const Goal& goal) {
   bool overflowed = false;
   std::optional<Plan> forward;
-  if (is_backward(task.pass) && task.known == Known::nothing) {
+  if (is_backward(task.pass) && task.known == Known::nothing && task.problem.normalised()) {
     Task before = task;
     before.pass = forward_of(task.pass);
     before.problem = task.problem.wanting_all();
@@ -43,13 +43,14 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     }
   }
   std::vector<Choice> found;
-  for (const auto& [named, sharing] : kernel_names()) {
+  for (const auto& [named, sharing, _] : kernel_names()) {
     const Kernel& kernel = *named;
-    const bool needs_forward = kernel.needs_forward() && task.known == Known::nothing;
+    const bool needs_forward =
+        kernel.needs_forward(task.problem.activation) && task.known == Known::nothing;
     if (kernel.pass != task.pass || (needs_forward && !forward) ||
         (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
         (goal.shared_only && sharing != task.problem.sharing) || !kernel.takes(task.problem.mask) ||
-        !kernel.can_return(task.problem.wanted)) {
+        !kernel.takes(task.problem.activation) || !kernel.can_return(task.problem)) {
       continue;
     }
     try {
@@ -111,7 +112,7 @@ Task task_of(const Kernel& kernel, const Problem& problem, Index M) {
   return {.pass = kernel.pass,
           .problem = problem,
           .memory = M,
-          .known = kernel.needs_forward() ? Known::O_and_L : Known::nothing};
+          .known = kernel.needs_forward(problem.activation) ? Known::O_and_L : Known::nothing};
 }
 
 }  // namespace redblue

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "memsim/errors.hpp"
+#include "runtime/theory/activation_reference.hpp"
 
 namespace redblue {
 namespace {
@@ -1192,6 +1193,10 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   require(input.O.empty() || chains.recentred_blocks == 0, "no O and L where q is recentred");
   require(input.mask.full() || (input.mask.queries() == n && input.mask.keys() == m),
           "the mask is of n queries and m keys");
+  if (input.activation != Activation::softmax) {
+    require(input.O.empty(), "O and L are of a softmax");
+    return evaluate_activation(input, chains.g);
+  }
   if (dv != d) {
     return evaluate_padded(input, chains);
   }

@@ -46,6 +46,9 @@ struct AttentionInput {
   // f = p = 0 of dead pairs; of a query without a key, O = 0 and L = -inf. All words are finite,
   // those of dead queries and keys, too.
   Mask mask = {};
+  // Of another than softmax there is no L, neither O nor L is given, and of Chains `g` alone
+  // counts.
+  Activation activation = Activation::softmax;
 };
 
 // |computed - value| <= bound, element by element; row-major. expected <= bound is what

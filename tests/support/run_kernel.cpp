@@ -41,7 +41,8 @@ AttentionInput attention(const TestProblem& problem) {
           .O = find(given, "O"),
           .L = find(given, "L"),
           .scale = asked.scale(),
-          .mask = problem.mask};
+          .mask = problem.mask,
+          .activation = problem.activation};
 }
 
 Bounded exact(std::string_view name, const Reference& reference, const LayerReference& layer) {
@@ -66,7 +67,7 @@ bool takes(const TestedKernel& kernel, std::string_view operand) {
 
 TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
                          double scale) {
-  TestProblem problem{shape, {}, kernel.mask};
+  TestProblem problem{shape, {}, kernel.mask, kernel.activation};
   for (const Signature& operand : kernel.given) {
     if (operand.name == "O" || operand.name == "L") {
       continue;

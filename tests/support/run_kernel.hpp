@@ -25,6 +25,7 @@ struct TestProblem {
   Shape shape;
   Buffers given;
   Mask mask = {};
+  Activation activation = Activation::softmax;
 };
 
 bool takes(const TestedKernel& kernel, std::string_view operand);

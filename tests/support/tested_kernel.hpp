@@ -17,23 +17,28 @@ struct TestedKernel {
   TestedKernel(const KernelName& of)  // NOLINT: a spelling is a kernel to test
       : name(of.text()),
         given(of.given()),
-        returns(of.kernel->returns),
+        returns(of.results()),
         summary(of.summary()),
         kernel(of.kernel),
-        sharing(of.sharing) {}
+        sharing(of.sharing),
+        activation(of.activation) {}
 
   std::string name;
   std::vector<Signature> given, returns;
   std::string summary;
   const Kernel* kernel;
   Sharing sharing;
+  Activation activation;
   Mask mask = {};
   Wanted wanted = {};
 
   // Of its results, these alone. Requires: it can.
   void want(const Wanted& some) {
     wanted = some;
-    returns = kernel->returned(some);
+    Problem of_some;
+    of_some.wanted = some;
+    of_some.activation = activation;
+    returns = kernel->returned(of_some);
   }
 
   operator const Kernel&() const { return *kernel; }  // NOLINT: what is asked of any of them
@@ -42,6 +47,7 @@ struct TestedKernel {
     Problem problem(shape, sharing);
     problem.mask = mask;
     problem.wanted = wanted;
+    problem.activation = activation;
     return kernel->with_inputs(problem);
   }
   // Whether values may have a width of their own.
@@ -91,6 +97,17 @@ inline std::vector<TestedKernel> some_tested_kernels() {
     some.emplace_back(kernel_names()[k]);
   }
   return some;
+}
+// Those that take this activation.
+inline std::vector<TestedKernel> tested_kernels_of(Activation activation) {
+  std::vector<TestedKernel> all;
+  for (KernelName name : kernel_names()) {
+    if (name.kernel->takes(activation)) {
+      name.activation = activation;
+      all.emplace_back(name);
+    }
+  }
+  return all;
 }
 inline TestedKernel tested_kernel(std::string_view name) {
   const auto found = parse_kernel_name(name);

@@ -258,6 +258,28 @@ void MaskOption::fill(Request& request) const {
   }
 }
 
+ActivationOption::ActivationOption(CLI::App& app)
+    : activation_(app, "--activation",
+                  "f of a score: softmax, by rows; or relu, sigmoid or silu of it alone; softmax",
+                  "NAME") {}
+
+void ActivationOption::fill(Request& request) const {
+  const auto given = activation_.get();
+  if (!given) {
+    return;
+  }
+  request.said_as[activation_.flag()] = given->from;
+  constexpr Activation all[] = {Activation::softmax, Activation::relu, Activation::sigmoid,
+                                Activation::silu};
+  const auto* const found = std::ranges::find_if(
+      all, [&](Activation activation) { return to_string(activation) == given->text; });
+  if (found == std::end(all)) {
+    throw UsageError(
+        fmt::format("{} '{}': expected softmax, relu, sigmoid or silu", given->from, given->text));
+  }
+  request.activation = *found;
+}
+
 WantedOption::WantedOption(CLI::App& app)
     : wanted_(app, "--wanted", "the results that are computed, with commas between; all", "NAMES") {
 }
@@ -305,6 +327,7 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       sharing_(app, "--sharing", "none; kv: A3 is A2, or V is K, and is read once; none", "WHICH"),
       softmax_scale_(app, "--softmax-scale",
                      "of attention and gradients: scores are c Q K^T; 1 / sqrt(d)", "C"),
+      activation_(app),
       dv_(app),
       mask_(app),
       wanted_(app) {}
@@ -331,6 +354,7 @@ void ProblemOptions::fill(Request& request) const {
     }
     request.softmax_scale = static_cast<float>(c);
   }
+  activation_.fill(request);
   dv_.fill(request);
   mask_.fill(request);
   wanted_.fill(request);

@@ -98,6 +98,18 @@ class WantedOption {
   TextOption wanted_;
 };
 
+// --activation.
+class ActivationOption {
+ public:
+  explicit ActivationOption(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return activation_; }
+
+ private:
+  TextOption activation_;
+};
+
 // --mask.
 class MaskOption {
  public:
@@ -138,6 +150,7 @@ class ProblemOptions {
   TextOption blocks_;
   ObjectiveOption objective_;
   TextOption threads_, prefetch_, sharing_, softmax_scale_;
+  ActivationOption activation_;
   ValueWidthOption dv_;
   MaskOption mask_;
   WantedOption wanted_;

@@ -67,6 +67,7 @@ TaskOptions::TaskOptions(CLI::App& app)
                "WHICH"),
       given_(app, "--given",
              "what backward, gradients and layer start from: nothing; OL: O and L; OL", "WHAT"),
+      activation_(app),
       dv_(app),
       mask_(app),
       wanted_(app) {}
@@ -92,6 +93,11 @@ Task TaskOptions::kind() const {
     refuse(wanted_.option(), "a product has one result");
   }
   return task;
+}
+
+Activation TaskOptions::activation(const Kernel& kernel, Request& request) const {
+  activation_.fill(request);
+  return requested_activation(request, kernel);
 }
 
 Mask TaskOptions::mask(const Shape& shape, Request& request) const {
@@ -132,8 +138,19 @@ Task TaskOptions::task(Request& request) const {
   check_linear_mask(task.pass, task.problem.mask,
                     fmt::format("{} '{}'", request.said("--mask"), request.mask));
   wanted_.fill(request);
-  if (!request.wanted.empty()) {
+  if (task.pass != Pass::product) {
     request.kernel = fmt::format("{}/auto", to_string(task.pass));
+    task.problem.activation = activation(*requested_kernel(request).kernel, request);
+    if (!task.problem.normalised()) {
+      if (task.known == Known::O_and_L) {
+        refuse(given_, fmt::format("{} has no L, and needs no O", to_string(request.activation)));
+      }
+      task.known = Known::nothing;
+    }
+  } else {
+    refuse(activation_.option(), "a product has no activation");
+  }
+  if (!request.wanted.empty()) {
     task.problem.wanted = requested_results(request, requested_kernel(request));
   }
   fill_heads(task, request);
@@ -165,9 +182,10 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
     problem.mask = requested_mask(request, *kernel.kernel, problem.shape);
   }
   wanted_.fill(request);
+  request.kernel = kernel.text();
+  problem.activation = activation(*kernel.kernel, request);
   if (!request.wanted.empty()) {
-    request.kernel = kernel.text();
-    problem.wanted = requested_results(request, kernel);
+    problem.wanted = requested_results(request, requested_kernel(request));
   }
   heads_.fill(request);
   const Index stacked = stacked_heads(request, kernel.kernel->pass, kernel.text());
@@ -199,6 +217,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   if (task.pass != Pass::backward) {
     refuse(problem_, caches.said() + " asks for backward algorithms");
   }
+  refuse(activation_.option(), caches.said() + " asks about softmax");
   refuse(mask_.option(), caches.said() + " asks about all pairs");
   refuse(wanted_.option(), caches.said() + " asks for all of g");
   refuse(M_.option(), caches.said() + " says how much there is; give one of the two");

@@ -25,6 +25,8 @@ class TaskOptions {
  private:
   // The task without shape and M.
   [[nodiscard]] Task kind() const;
+  // The activation of the request that this fills, for such a kernel. Throws: RequestError.
+  [[nodiscard]] Activation activation(const Kernel& kernel, Request& request) const;
   // The mask of the request that this fills. Throws: RequestError.
   [[nodiscard]] Mask mask(const Shape& shape, Request& request) const;
 
@@ -38,6 +40,7 @@ class TaskOptions {
   HeadsOption heads_;
   FastMemoryOption M_;
   TextOption problem_, sharing_, given_;
+  ActivationOption activation_;
   ValueWidthOption dv_;
   MaskOption mask_;
   WantedOption wanted_;

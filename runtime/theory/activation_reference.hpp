@@ -1,0 +1,16 @@
+#pragma once
+// The result of attention with an activation that is no softmax, in double precision, and how far
+// from it any float32 order of its operations may end: runtime/theory/reference.hpp without sums of
+// rows.
+
+#include "runtime/theory/reference.hpp"
+
+namespace redblue {
+
+// O; and g where there are weights, dQ, dK and dV where dO is given. Scores, q and results are sums
+// of products in whatever order they are made; of a p to a word of g there are at most n + m
+// roundings, or `chain`. At s = 0 the derivative of relu is 0. Where an error of s may take it to
+// the other side of 0, the bound has all of q. O(n m d) time on one thread, O((n + m) d) memory.
+[[nodiscard]] Reference evaluate_activation(const AttentionInput& input, double chain = 0);
+
+}  // namespace redblue
