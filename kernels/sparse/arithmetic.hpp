@@ -28,6 +28,16 @@ inline void add_scaled(const SparseRow& a, float factor, float* to) {
   }
 }
 
+// The same into words of these columns alone. Requires: those of a among them.
+inline void add_scaled(const SparseRow& a, float factor, std::span<const Index> columns,
+                       float* to) {
+  auto at = columns.begin();
+  for (Index k = 0; k < a.size(); ++k) {
+    at = std::lower_bound(at, columns.end(), a.columns[static_cast<std::size_t>(k)]);
+    to[at - columns.begin()] += factor * a.words[k];
+  }
+}
+
 // The sum over l of a_l b_l, where both have an entry. `width` columns in all.
 inline float dot(const SparseRow& a, const SparseRow& b, Index width) {
   float sum = 0;

@@ -47,9 +47,9 @@ CsrEntries CsrPass::rows(Range rows) {
   return read;
 }
 
-void CsrPass::row(Index rows) {
+void CsrPass::row() {
   pointer_.reset();
-  pointer_ = machine_->read_indices(rows);
+  pointer_ = machine_->read_indices(1);
 }
 
 CsrWriter::CsrWriter(Machine& machine, const BlockPattern& pattern, SlowMatrix& values, Index piece)
@@ -62,7 +62,7 @@ void CsrWriter::pointer() {
   machine_->write_indices(tile, 1);
 }
 
-void CsrWriter::row(const Tile& words, Index first_word) {
+void CsrWriter::row(const Tile& words, Index first_word, bool packed) {
   const Range all = entries_of(*pattern_, next_++);
   for (Index begin = all.begin; begin < all.end; begin += piece_) {
     const Range some{begin, std::min(begin + piece_, all.end)};
@@ -71,7 +71,8 @@ void CsrWriter::row(const Tile& words, Index first_word) {
     const float* const from = ConstView(words).at(0, 0) + first_word;
     float* const to = View(values).at(0, 0);
     for (Index entry = some.begin; entry < some.end; ++entry) {
-      to[entry - some.begin] = from[pattern_->columns[static_cast<std::size_t>(entry)]];
+      to[entry - some.begin] =
+          from[packed ? entry - all.begin : pattern_->columns[static_cast<std::size_t>(entry)]];
     }
     machine_->write_indices(index, some.size());
     machine_->write(values, values_->row_block(some));

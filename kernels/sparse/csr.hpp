@@ -93,8 +93,8 @@ class CsrPass {
 
   // The next rows, each with its pointer.
   [[nodiscard]] CsrEntries rows(Range rows);
-  // The pointer of the next row alone, whose entries follow; or those of rows of which none do.
-  void row(Index rows = 1);
+  // The pointer of the next row alone, whose entries follow.
+  void row();
 
  private:
   Machine* machine_;
@@ -107,8 +107,8 @@ class CsrWriter {
  public:
   // At most so many entries at a time, which take two words each.
   CsrWriter(Machine& machine, const BlockPattern& pattern, SlowMatrix& values, Index piece);
-  // The next row, out of words of all its columns.
-  void row(const Tile& words, Index first_word);
+  // The next row, out of words of all its columns, or packed: of its entries.
+  void row(const Tile& words, Index first_word, bool packed);
 
  private:
   void pointer();

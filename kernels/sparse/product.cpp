@@ -30,12 +30,19 @@ struct ProductPlan {
   SparseWay way = SparseWay::stays;
   Index chunk = 0;
 
+  // The sums of a row: a word for each column, or for each entry with its column.
+  [[nodiscard]] bool packed(Index row) const { return 2 * stored_in(C, row) < B.cols; }
+  [[nodiscard]] Index sums_of(Index row) const { return std::min(2 * stored_in(C, row), B.cols); }
   // Of a row that stays with its sums.
   [[nodiscard]] Words words_of(Index row) const {
-    return 2 * Words(stored_in(A, row)) + 1 + B.cols;
+    return 2 * Words(stored_in(A, row)) + 1 + sums_of(row);
   }
   [[nodiscard]] Words all_rows() const {
-    return 2 * Words(A.stored()) + Words(A.rows) * (1 + B.cols);
+    Words sum;
+    for (Index row = 0; row < A.rows; ++row) {
+      sum += words_of(row);
+    }
+    return sum;
   }
   template <class Visit>
   void each(const Visit& visit) const {
@@ -72,24 +79,32 @@ void stays(Machine& machine, const ProductPlan& by, const SlowCsr& A, const Slow
         }
       }
     }
-    writer.row(sums, 0);
+    writer.row(sums, 0, false);
   }
 }
 
 void passes(Machine& machine, const ProductPlan& by, const SlowCsr& A, const SlowCsr& B,
             SlowMatrix& C) {
-  const Index width = by.B.cols;
   CsrPass rows(machine, A);
   CsrWriter writer(machine, by.C, C, by.piece);
   by.each([&](Range I) {
-    Tile sums = machine.initialize("sums", I.size() * width);
+    std::vector<Index> first = {0};  // words of the rows' sums
+    for (Index row = I.begin; row < I.end; ++row) {
+      first.push_back(first.back() + by.sums_of(row));
+    }
+    Tile sums = first.back() > 0 ? machine.initialize("sums", first.back()) : Tile();
     {
       const CsrEntries a = rows.rows(I);
       const ByColumns a_of(by.A, I);
-      CsrPass pass(machine, B);
-      for (Index k = 0; k < by.B.rows; ++k) {
-        pass.row();
-        const Range all = a_of.has(k) ? entries_of(by.B, k) : Range();
+      Tile pointer;
+      for (Index k = 0, next = -1; k < by.B.rows; ++k) {
+        if (!a_of.has(k)) {
+          continue;
+        }
+        pointer.reset();
+        pointer = machine.read_indices(k == next ? 1 : 2);
+        next = k + 1;
+        const Range all = entries_of(by.B, k);
         for (Index begin = all.begin; begin < all.end; begin += by.piece) {
           const Range some{begin, std::min(begin + by.piece, all.end)};
           const CsrEntries b = read_entries(machine, B, some);
@@ -97,45 +112,58 @@ void passes(Machine& machine, const ProductPlan& by, const SlowCsr& A, const Slo
                                                     static_cast<std::size_t>(some.size())),
                                 b.word(begin)};
           for (const ByColumns::Entry& at : a_of[k]) {
-            add_scaled(piece, *a.word(at.entry), View(sums).at(0, 0) + (at.row - I.begin) * width);
+            float* const to =
+                View(sums).at(0, 0) + first[static_cast<std::size_t>(at.row - I.begin)];
+            if (by.packed(at.row)) {
+              add_scaled(piece, *a.word(at.entry), by.C.row(at.row), to);
+            } else {
+              add_scaled(piece, *a.word(at.entry), to);
+            }
           }
           machine.computed(Operations{.flops = 2 * some.size() * std::ssize(a_of[k])});
         }
       }
     }
     for (Index row = I.begin; row < I.end; ++row) {
-      writer.row(sums, (row - I.begin) * width);
+      writer.row(sums, first[static_cast<std::size_t>(row - I.begin)], by.packed(row));
     }
   });
 }
 
-// What the chunks read of B: all pointers and their rows' entries. And the largest chunk's words.
+// What the chunks read of B: pointers and entries of the rows that they need. And the most words of
+// a chunk's sums.
 struct Passed {
-  Words words, peak;
-  Index chunks = 0, largest = 0;
+  Words pointers, entries, peak;
+  Index chunks = 0, sums = 0;
 };
 
 Passed passed(const ProductPlan& by) {
   Passed sum;
-  std::vector<Index> last(static_cast<std::size_t>(by.B.rows), -1);
+  std::vector<Index> last(static_cast<std::size_t>(by.B.rows) + 1, -1);
   by.each([&](Range I) {
-    sum.words += by.B.rows + 1;
-    Index longest = 0, written = 0;
+    Index longest = 0, written = 0, sums = 0;
+    std::vector<Index> needed;
     for (Index row = I.begin; row < I.end; ++row) {
       written = std::max(written, stored_in(by.C, row));
+      sums += by.sums_of(row);
       for (const Index k : by.A.row(row)) {
         if (std::exchange(last[static_cast<std::size_t>(k)], I.begin) != I.begin) {
-          sum.words += 2 * stored_in(by.B, k);
+          needed.push_back(k);
+          sum.entries += stored_in(by.B, k);
           longest = std::max(longest, stored_in(by.B, k));
         }
       }
     }
-    const Words sums = Words(I.size()) * by.B.cols;
+    // A pointer for the end of each, and for the begin of each that does not follow another.
+    for (const Index k : needed) {
+      sum.pointers += k > 0 && last[static_cast<std::size_t>(k) - 1] == I.begin ? 1 : 2;
+    }
     const Words rows = 2 * Words(stored_in(by.A, I)) + I.size();
-    sum.peak = std::max({sum.peak, sums + rows + 2 + by.piece_words(longest),
-                         sums + 1 + std::max(by.piece_words(written), Words(1))});
+    const Words of_B = needed.empty() ? Words(0) : 1 + by.piece_words(longest);
+    sum.peak = std::max({sum.peak, sums + rows + 1 + of_B,
+                         Words(sums) + 1 + std::max(by.piece_words(written), Words(1))});
     ++sum.chunks;
-    sum.largest = std::max(sum.largest, I.size());
+    sum.sums = std::max(sum.sums, sums);
   });
   return sum;
 }
@@ -163,9 +191,8 @@ PhaseCost cost_of(std::string path, const ProductPlan& by) {
     cost.peak = csr_words(by.B) + by.B.cols + 1 + std::max(pieces, Words(1));
   } else {
     const Passed of_B = passed(by);
-    const Words pointers = Words(of_B.chunks) * (by.B.rows + 1);
-    cost.reads += of_B.words;
-    cost.index_reads += pointers + (of_B.words.value() - pointers.value()) / 2;
+    cost.reads += of_B.pointers + 2 * of_B.entries;
+    cost.index_reads += of_B.pointers + of_B.entries;
     cost.peak = of_B.peak;
   }
   return cost;
@@ -207,12 +234,11 @@ void sparse_product_nest(NestWriter& nest, const SparseProductNames& names, cons
     return;
   }
   const Passed of_B = passed(by);
-  nest.loop({"I", "chunks of rows", of_B.chunks, 1}, {NestTile("sums", of_B.largest * by.B.cols)},
-            [&] {
-              nest.read({A});
-              nest.step(text, {words(names.B, 0, of_B.words)});
-              nest.write({C});
-            });
+  nest.loop({"I", "chunks of rows", of_B.chunks, 1}, {NestTile("sums", of_B.sums)}, [&] {
+    nest.read({A});
+    nest.step(text, {words(names.B, 0, of_B.pointers + 2 * of_B.entries)});
+    nest.write({C});
+  });
 }
 
 void plan_sparse_product(const Sparsity& of, SparseWay way, Index M, std::string_view prefix,

@@ -3,8 +3,10 @@
 // have them (kernels/sparsity.hpp). Two ways:
 //
 //   B stays, and rows of A pass, each into a row of sums: w(A) + w(B) read.
-//   A chunk of rows of A stays beside as many rows of sums, and the rows of B that these need pass,
-//   with the pointers of all: w(A) + the sum over chunks of (rows of B + 1 + 2 entries) read.
+//   A chunk of rows of A stays beside as many rows of sums, each of a word a column or of two an
+//   entry, whichever is less; and the rows of B that these need pass, with the pointers to where
+//   they end and, but for those that follow another, begin: w(A) + the sum over chunks of
+//   (needed rows + runs of them + 2 entries) read.
 //
 // Both write w(C) = 2 entries + rows + 1 words. In blocks, under a prefix: `chunk`, the words that
 // the rows of a chunk and their sums take at most, in the second way alone; `entries`, those that

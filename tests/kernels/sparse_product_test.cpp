@@ -31,8 +31,9 @@ struct ExpectedProduct {
 };
 
 // B stays: w(A) + w(B), peak w(B) + cols + 3. Else chunks of rows of A whose words, with those of
-// their sums, are at most `chunk`: w(A) + a sum of rows of B + 1 + 2 entries of the rows that are
-// needed, peak 2 entries + b + b cols + 4; where no row or piece has two words less there.
+// their sums, min(cols, 2 entries) each, are at most `chunk`: w(A) + a sum of needed rows of B +
+// runs of these + 2 of their entries, peak 2 entries + b + sums + 4; where no row or piece has two
+// words less there.
 ExpectedProduct expected(const Sparsity& of, const Blocks& blocks) {
   const BlockPattern &A = of.A1(), &B = of.X(), &C = of.S();
   const Index piece = blocks["entries"];
@@ -53,22 +54,25 @@ ExpectedProduct expected(const Sparsity& of, const Blocks& blocks) {
   }
   ExpectedProduct sum{words_of(A), 0};
   for (Index begin = 0, end = 0; begin < A.rows; begin = end) {
-    Index entries = 0;
+    Index entries = 0, sums = 0;
+    const auto sums_of = [&](Index row) {
+      return std::min<Index>(B.cols, 2 * std::ssize(C.row(row)));
+    };
     std::set<Index> needed, rows;
     do {
       entries += std::ssize(A.row(end));
+      sums += sums_of(end);
       needed.insert(A.row(end).begin(), A.row(end).end());
       rows.insert(end++);
     } while (end < A.rows &&
-             2 * (entries + std::ssize(A.row(end))) + (end + 1 - begin) * (1 + B.cols) <=
+             2 * (entries + std::ssize(A.row(end))) + end + 1 - begin + sums + sums_of(end) <=
                  blocks["chunk"]);
-    sum.reads += B.rows + 1;
     for (const Index k : needed) {
-      sum.reads += 2 * std::ssize(B.row(k));
+      sum.reads += (needed.contains(k - 1) ? 1 : 2) + 2 * std::ssize(B.row(k));
     }
-    const Index b = end - begin;
-    sum.peak = std::max({sum.peak, 2 * entries + b + b * B.cols + 2 + 2 * longest(B, needed),
-                         b * B.cols + 1 + std::max<Index>(2 * longest(C, rows), 1)});
+    const Index of_B = needed.empty() ? 0 : 1 + 2 * longest(B, needed);
+    sum.peak = std::max({sum.peak, 2 * entries + end - begin + sums + 1 + of_B,
+                         sums + 1 + std::max<Index>(2 * longest(C, rows), 1)});
   }
   return sum;
 }

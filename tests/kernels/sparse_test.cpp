@@ -2,6 +2,7 @@
 // runs, what is held, and results against double precision, on thousands of small problems.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -428,6 +429,34 @@ TEST(SparseAttention, OfARowWithoutKeysNothingIsUsed) {
   for (const char* const name : kSparseNames) {
     const Kernel& kernel = find_kernel(name);
     run.expect_right(kernel, kernel.plan(problem, 10000));
+  }
+}
+
+BlockPattern identity(Index n) {
+  BlockPattern found{n, n, 1, 1, {0}, {}};
+  for (Index i = 0; i < n; ++i) {
+    found.columns.push_back(i);
+    found.offsets.push_back(i + 1);
+  }
+  return found;
+}
+
+// Theorem 4.5 with constant 1 claims that the scores of A1 = A2 = X = I take 2 n^(3/2) / sqrt(M)
+// words: 8,192, 65,536 and 524,288 here. Given S, chunks of 11 rows take 7 words a row and 3 a
+// chunk for the run of keys that it meets; S takes 9 more a row, and one or two a chunk.
+TEST(SparseAttention, MovesLessThanTheTheoremClaims) {
+  const Kernel& kernel = find_kernel("logsumexp/sparse-rows");
+  const Index M = 64;
+  for (const auto& [n, given_S, all] :
+       {std::array<Index, 3>{1024, 7451, 16755}, {4096, 29792, 67000}, {16384, 119159, 267983}}) {
+    const Problem problem = Problem(n, n, n).with_sparsity({identity(n), identity(n), identity(n)});
+    const Plan plan = kernel.plan(problem, M);
+    EXPECT_EQ(total(plan.phases).reads + total(plan.phases).writes, Words(all));
+    EXPECT_EQ(plan.phases.back().reads + plan.phases.back().writes, Words(given_S));
+    EXPECT_EQ(given_S, 7 * n + 1 + 3 * ceil_div(n, Index{11}));
+    const double claimed = 2 * std::pow(static_cast<double>(n), 1.5) / std::sqrt(M);
+    EXPECT_LT(static_cast<double>(given_S), claimed);
+    EXPECT_EQ(static_cast<double>(all) < claimed, n == 16384);
   }
 }
 

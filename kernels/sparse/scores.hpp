@@ -1,0 +1,167 @@
+#pragma once
+// The keys that pass a chunk of rows, and the scores of its live pairs with one of them.
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/sparse/arithmetic.hpp"
+#include "kernels/sparse/csr.hpp"
+#include "kernels/sparse/rows.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+
+// Reads the indices of all keys, or the given runs, and calls visit(key, its entries) for those
+// that are met.
+template <class Visit>
+void each_met_key(Machine& machine, const SlowCsr& A2, const MetKeys& met, const Visit& visit) {
+  Tile run;
+  Index next = 0;                      // key
+  Index pointers = met.given ? 0 : 1;  // that are to be read besides: the first
+  const auto pass = [&](Index end) {
+    if (next < end) {
+      Index most = 0;
+      for (Index key = next; key < end; ++key) {
+        most = std::max(most, stored_in(A2.pattern, key));
+      }
+      const Tile index = machine.read_indices(
+          stored_in(A2.pattern, {next, end}) + end - next + std::exchange(pointers, 0), most + 1);
+    }
+  };
+  each_key(met.keys, [&](Index key) {
+    if (!met.given) {
+      pass(key);
+    } else if (key != next || run.words() == 0) {
+      run.reset();
+      run = machine.read_indices(3, 3);
+    }
+    const Range entries = entries_of(A2.pattern, key);
+    CsrEntries a2{
+        entries,
+        machine.read_indices(entries.size() + 1 + std::exchange(pointers, 0), entries.size() + 1),
+        machine.read(A2.values.row_block(entries))};
+    visit(key, a2);
+    next = key + 1;
+  });
+  if (!met.given) {
+    pass(A2.pattern.rows);
+  }
+}
+
+// The scores of a chunk of rows of S.
+class StayingS {
+ public:
+  StayingS(const SparseRows& by, Range I, const CsrEntries& s)
+      : by_(by), I_(I), s_(s), columns_(by.rows, I), met_(static_cast<std::size_t>(I.size()), -1) {}
+
+  [[nodiscard]] Tile beside(Machine&, Index, const CsrEntries&) { return {}; }
+
+  template <class Visit>
+  Operations each(Index key, const CsrEntries& a2, const Tile&, const Visit& visit) {
+    const BlockPattern& S = by_.rows;
+    const SparseRow of_key{by_.of.A2().row(key), a2.word(a2.entries.begin)};
+    Operations done;
+    const auto pair = [&](Index i) {
+      const Index row = I_.begin + i;
+      visit(i, dot({S.row(row), s_.word(entries_of(S, row).begin)}, of_key, S.cols));
+    };
+    for (const Index column : of_key.columns) {
+      done.flops += 2 * std::ssize(columns_[column]);
+    }
+    for (const Index column : of_key.columns) {
+      if (std::ssize(columns_[column]) == I_.size()) {
+        for (Index i = 0; i < I_.size(); ++i) {
+          if (met_[static_cast<std::size_t>(i)] != key) {
+            pair(i);
+          }
+        }
+        return done;
+      }
+      for (const ByColumns::Entry& entry : columns_[column]) {
+        const Index i = entry.row - I_.begin;
+        if (std::exchange(met_[static_cast<std::size_t>(i)], key) != key) {
+          pair(i);
+        }
+      }
+    }
+    return done;
+  }
+
+ private:
+  const SparseRows& by_;
+  Range I_;
+  const CsrEntries& s_;
+  ByColumns columns_;
+  std::vector<Index> met_;  // the last key of each row
+};
+
+// The scores of a chunk of rows of A1 beside X.
+class StayingX {
+ public:
+  StayingX(const SparseRows& by, const ByColumns& x_columns, const CsrEntries& x, Range I,
+           const CsrEntries& a1)
+      : by_(by),
+        x_columns_(x_columns),
+        x_(x),
+        I_(I),
+        a1_(a1),
+        stored_(static_cast<std::size_t>(by.d), -1) {}
+
+  // y = X A2_j^T.
+  [[nodiscard]] Tile beside(Machine& machine, Index key, const CsrEntries& a2) {
+    Tile y = machine.initialize("y", by_.d);
+    float* const sums = View(y).at(0, 0);
+    const float* const x = by_.of.X().stored() > 0 ? x_.word(0) : nullptr;
+    Index products = 0;
+    for (Index entry = a2.entries.begin; entry < a2.entries.end; ++entry) {
+      const Index l = by_.of.A2().columns[static_cast<std::size_t>(entry)];
+      const float factor = *a2.word(entry);
+      for (const ByColumns::Entry& at : x_columns_[l]) {
+        sums[at.row] += x[at.entry] * factor;
+        stored_[static_cast<std::size_t>(at.row)] = key;
+      }
+      products += std::ssize(x_columns_[l]);
+    }
+    machine.computed(Operations{.flops = 2 * products});
+    return y;
+  }
+
+  template <class Visit>
+  Operations each(Index key, const CsrEntries&, const Tile& y, const Visit& visit) {
+    const BlockPattern& A1 = by_.rows;
+    const float* const of_key = ConstView(y).at(0, 0);
+    Operations done;
+    for (Index i = 0; i < I_.size(); ++i) {
+      const std::span<const Index> columns = A1.row(I_.begin + i);
+      if (columns.empty()) {
+        continue;
+      }
+      const float* const words = a1_.word(entries_of(A1, I_.begin + i).begin);
+      float s = 0;
+      Index products = 0;
+      for (std::size_t k = 0; k < columns.size(); ++k) {
+        if (stored_[static_cast<std::size_t>(columns[k])] == key) {
+          s += words[k] * of_key[columns[k]];
+          ++products;
+        }
+      }
+      if (products > 0) {
+        visit(i, s);
+        done.flops += 2 * products;
+      }
+    }
+    return done;
+  }
+
+ private:
+  const SparseRows& by_;
+  const ByColumns& x_columns_;
+  const CsrEntries& x_;
+  Range I_;
+  const CsrEntries& a1_;
+  std::vector<Index> stored_;  // the last key for which y has an entry there
+};
+
+}  // namespace redblue
