@@ -43,10 +43,11 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     }
   }
   std::vector<Choice> found;
-  for (const auto& [named, sharing] : kernel_names()) {
+  for (const auto& [named, sharing] : all_kernel_names()) {
     const Kernel& kernel = *named;
     const bool needs_forward = kernel.needs_forward() && task.known == Known::nothing;
-    if (kernel.pass != task.pass || (needs_forward && !forward) ||
+    if (kernel.pass != task.pass || kernel.takes_sparse == task.problem.sparsity.dense() ||
+        (needs_forward && !forward) ||
         (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
         (goal.shared_only && sharing != task.problem.sharing) || !kernel.takes(task.problem.mask) ||
         !kernel.can_return(task.problem.wanted)) {
