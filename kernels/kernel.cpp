@@ -36,6 +36,21 @@ void check_extents(const SlowMatrix& matrix, const Signature& signature, const S
   }
 }
 
+void check_sparsity(const Kernel& kernel, const Problem& problem) {
+  const auto [n, m, d] = problem.shape;
+  const bool product = kernel.pass == Pass::product;
+  const auto is = [](const BlockPattern& pattern, Index rows, Index cols) {
+    return pattern.rows == rows && pattern.cols == cols && pattern.block_rows == 1 &&
+           pattern.block_cols == 1;
+  };
+  const Sparsity& of = problem.sparsity;
+  require(is(of.A1(), n, d) && is(of.X(), d, product ? m : d) && (product || is(of.A2(), m, d)),
+          "sparse operands have the extents of the problem");
+  if (problem.stacked > 1) {
+    throw ShapeMismatch(std::string(kernel.name) + " takes no heads that share keys");
+  }
+}
+
 void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
   const Index dv = problem.shape.dv;
@@ -56,6 +71,9 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   if (problem.sparsity.dense() == kernel.takes_sparse) {
     throw ShapeMismatch(std::string(kernel.name) +
                         (kernel.takes_sparse ? " is of sparse operands" : " is of dense operands"));
+  }
+  if (kernel.takes_sparse) {
+    check_sparsity(kernel, problem);
   }
   if (!kernel.can_return(problem.wanted)) {
     throw ShapeMismatch(std::string(kernel.name) + " does not return " + problem.wanted.text() +
@@ -259,7 +277,10 @@ void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
 }
 
 const std::vector<Signature>& results_of(Pass pass) {
-  return std::ranges::find(kernels(), pass, &Kernel::pass)->returns;
+  const auto found = std::ranges::find(kernels(), pass, &Kernel::pass);
+  return (found == kernels().end() ? std::ranges::find(sparse_kernels(), pass, &Kernel::pass)
+                                   : found)
+      ->returns;
 }
 
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name) {

@@ -41,6 +41,7 @@ PhaseCost total(const std::vector<PhaseCost>& phases) {
     sum.writes += phase.writes;
     sum.flops += phase.flops;
     sum.index_reads += phase.index_reads;
+    sum.index_writes += phase.index_writes;
     sum.peak = std::max(sum.peak, phase.peak);
   }
   return sum;

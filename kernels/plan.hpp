@@ -63,9 +63,11 @@ struct PhaseCost {
   Words writes;
   Words peak;
   Words flops;
-  // Those of `reads` that say which keys meet which queries, where the mask is data; and the groups
-  // for which a pattern is kept. kernels/units.hpp adds both.
+  // Those of `reads` that say which keys meet which queries, where the mask is data, and the groups
+  // for which a pattern is kept: kernels/units.hpp adds both. Those of `reads` and `writes` that
+  // say where the entries of sparse matrices are.
   Words index_reads = {};
+  Words index_writes = {};
   std::vector<Grouping> groupings = {};
 };
 

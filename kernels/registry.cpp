@@ -128,7 +128,10 @@ const std::vector<Kernel>& kernels() {
 }
 
 const std::vector<Kernel>& sparse_kernels() {
-  static const std::vector<Kernel> all = {};
+  static const std::vector<Kernel> all = {
+      matmul_sparse_stay(),
+      matmul_sparse_pass(),
+  };
   return all;
 }
 

@@ -45,6 +45,8 @@ Kernel backward_tiles_sq();
 Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Start start);
 Kernel gradients_score_rows();
 Kernel gradients_tiles();
+Kernel matmul_sparse_stay();
+Kernel matmul_sparse_pass();
 Kernel linear_rows(LinearResult of);
 Kernel linear_products(LinearResult of);
 // The same schedule between A1 X, A3 Y and the gradients of A1, X, A3 and Y. Requires: a kernel of

@@ -20,6 +20,10 @@ class ListedIndices final : public Backing {
   void write(Range, Range, std::span<const float>) override {}
 };
 
+SlowMatrix list_of_indices(Index words) {
+  return SlowMatrix("index", words, 1, std::make_unique<ListedIndices>()).holding(Holds::indices);
+}
+
 }  // namespace
 
 Machine::Machine(Index M) : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {}
@@ -68,12 +72,20 @@ Tile Machine::read_indices(Index words, Index live) {
   if (words == 0) {
     return {};
   }
-  const SlowMatrix list =
-      SlowMatrix("index", words, 1, std::make_unique<ListedIndices>()).holding(Holds::indices);
+  const SlowMatrix list = list_of_indices(words);
   Tile tile = charge(place(list.name(), live, 1), live, 1, list.holds());
   std::fill_n(address(*tile.slot_), live, 0.0F);
   count_read(tile, list.whole());
   return tile;
+}
+
+void Machine::write_indices(const Tile& tile, Index words) {
+  if (words == 0) {
+    return;
+  }
+  require(tile.words() > 0 && &tile.machine() == this, "a tile that is written is this machine's");
+  const SlowMatrix list = list_of_indices(words);
+  count_write(tile, list.whole());
 }
 
 Tile Machine::read(const ConstBlock& block, Orientation orientation) {
@@ -160,10 +172,14 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
   block.matrix_->backing_->write_tile(
       to.row_range(), to.column_range(), orientation,
       {address(*tile.slot_), static_cast<std::size_t>(tile.words())});
-  const Index words = to.words();
+  count_write(tile, to);
+}
+
+void Machine::count_write(const Tile& tile, const ConstBlock& block) {
+  const Index words = block.words();
   phase_->io.writes += words;
-  phase_->kinds[to.matrix().holds()].io.writes += words;
-  tell(Event::Kind::write, tile, &to);
+  phase_->kinds[block.matrix().holds()].io.writes += words;
+  tell(Event::Kind::write, tile, &block);
 }
 
 template <class V>

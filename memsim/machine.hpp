@@ -69,6 +69,9 @@ class Machine {
   // queries meet, say. `words` are counted; `live` of them are in fast memory at a time, as long as
   // the tile lives, whose words mean nothing. Without words it is 0 x 0.
   [[nodiscard]] Tile read_indices(Index words, Index live = 1);
+  // So many words of such a list that is written, of which the tile holds those that are in fast
+  // memory at a time.
+  void write_indices(const Tile& tile, Index words);
 
   // Reads the blocks one after the other. Up to `depth` of them are in fast memory at a time, and
   // charged, so that a store may fetch ahead.
@@ -108,6 +111,7 @@ class Machine {
   void begin_read(Stream::Held& held, Orientation orientation, bool ahead);
   void end_read(Stream::Held& held);
   void count_read(const Tile& tile, const ConstBlock& block);
+  void count_write(const Tile& tile, const ConstBlock& block);
   void write(const Tile& tile, const Block& block, Orientation orientation);
   // A tile for the block, filled by fill(words), which may also return before it has filled them.
   template <class Fill>

@@ -116,6 +116,7 @@ const std::vector<Room>& rooms() {
         {"kernels/gradients", &kernels(), kernel},
         {"kernels/layer", &kernels(), kernel},
         {"kernels/linear", &kernels(), kernel},
+        {"kernels/sparse", &kernels(), kernel},
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},

@@ -1,0 +1,312 @@
+#include "kernels/sparse/product.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/fit.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/sparse/arithmetic.hpp"
+#include "kernels/sparse/csr.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+struct ProductPlan {
+  ProductPlan(const Sparsity& of, std::string_view prefix, const Blocks& blocks)
+      : A(of.A1()), B(of.X()), C(of.S()), piece(blocks[name(prefix, "entries")]) {
+    const std::string of_chunk = name(prefix, "chunk");
+    way = blocks.contains(of_chunk) ? SparseWay::passes : SparseWay::stays;
+    chunk = way == SparseWay::passes ? blocks[of_chunk] : 0;
+  }
+  static std::string name(std::string_view prefix, std::string_view block) {
+    return (prefix.empty() ? "" : std::string(prefix) + ".") + std::string(block);
+  }
+
+  const BlockPattern &A, &B, &C;
+  Index piece;
+  SparseWay way = SparseWay::stays;
+  Index chunk = 0;
+
+  // Of a row that stays with its sums.
+  [[nodiscard]] Words words_of(Index row) const {
+    return 2 * Words(stored_in(A, row)) + 1 + B.cols;
+  }
+  [[nodiscard]] Words all_rows() const {
+    return 2 * Words(A.stored()) + Words(A.rows) * (1 + B.cols);
+  }
+  template <class Visit>
+  void each(const Visit& visit) const {
+    each_chunk(
+        A.rows, chunk, [&](Index row) { return words_of(row); }, visit);
+  }
+  // Two words each, of a row of so many.
+  [[nodiscard]] Words piece_words(Index longest) const {
+    return 2 * Words(std::min(piece, longest));
+  }
+};
+
+void stays(Machine& machine, const ProductPlan& by, const SlowCsr& A, const SlowCsr& B,
+           SlowMatrix& C) {
+  const CsrEntries b = read_csr(machine, B);
+  Tile sums = machine.initialize("sums", by.B.cols);
+  CsrPass pass(machine, A);
+  CsrWriter writer(machine, by.C, C, by.piece);
+  for (Index row = 0; row < by.A.rows; ++row) {
+    pass.row();
+    for (const Index column : by.C.row(row)) {
+      sums(column, 0) = 0;
+    }
+    const Range all = entries_of(by.A, row);
+    for (Index begin = all.begin; begin < all.end; begin += by.piece) {
+      const Range some{begin, std::min(begin + by.piece, all.end)};
+      const CsrEntries a = read_entries(machine, A, some);
+      for (Index entry = some.begin; entry < some.end; ++entry) {
+        const Index k = by.A.columns[static_cast<std::size_t>(entry)];
+        if (stored_in(by.B, k) > 0) {
+          add_scaled({by.B.row(k), b.word(entries_of(by.B, k).begin)}, *a.word(entry),
+                     View(sums).at(0, 0));
+          machine.computed(Operations{.flops = 2 * stored_in(by.B, k)});
+        }
+      }
+    }
+    writer.row(sums, 0);
+  }
+}
+
+void passes(Machine& machine, const ProductPlan& by, const SlowCsr& A, const SlowCsr& B,
+            SlowMatrix& C) {
+  const Index width = by.B.cols;
+  CsrPass rows(machine, A);
+  CsrWriter writer(machine, by.C, C, by.piece);
+  by.each([&](Range I) {
+    Tile sums = machine.initialize("sums", I.size() * width);
+    {
+      const CsrEntries a = rows.rows(I);
+      const ByColumns a_of(by.A, I);
+      CsrPass pass(machine, B);
+      for (Index k = 0; k < by.B.rows; ++k) {
+        pass.row();
+        const Range all = a_of.has(k) ? entries_of(by.B, k) : Range();
+        for (Index begin = all.begin; begin < all.end; begin += by.piece) {
+          const Range some{begin, std::min(begin + by.piece, all.end)};
+          const CsrEntries b = read_entries(machine, B, some);
+          const SparseRow piece{by.B.row(k).subspan(static_cast<std::size_t>(begin - all.begin),
+                                                    static_cast<std::size_t>(some.size())),
+                                b.word(begin)};
+          for (const ByColumns::Entry& at : a_of[k]) {
+            add_scaled(piece, *a.word(at.entry), View(sums).at(0, 0) + (at.row - I.begin) * width);
+          }
+          machine.computed(Operations{.flops = 2 * some.size() * std::ssize(a_of[k])});
+        }
+      }
+    }
+    for (Index row = I.begin; row < I.end; ++row) {
+      writer.row(sums, (row - I.begin) * width);
+    }
+  });
+}
+
+// What the chunks read of B: all pointers and their rows' entries. And the largest chunk's words.
+struct Passed {
+  Words words, peak;
+  Index chunks = 0, largest = 0;
+};
+
+Passed passed(const ProductPlan& by) {
+  Passed sum;
+  std::vector<Index> last(static_cast<std::size_t>(by.B.rows), -1);
+  by.each([&](Range I) {
+    sum.words += by.B.rows + 1;
+    Index longest = 0, written = 0;
+    for (Index row = I.begin; row < I.end; ++row) {
+      written = std::max(written, stored_in(by.C, row));
+      for (const Index k : by.A.row(row)) {
+        if (std::exchange(last[static_cast<std::size_t>(k)], I.begin) != I.begin) {
+          sum.words += 2 * stored_in(by.B, k);
+          longest = std::max(longest, stored_in(by.B, k));
+        }
+      }
+    }
+    const Words sums = Words(I.size()) * by.B.cols;
+    const Words rows = 2 * Words(stored_in(by.A, I)) + I.size();
+    sum.peak = std::max({sum.peak, sums + rows + 2 + by.piece_words(longest),
+                         sums + 1 + std::max(by.piece_words(written), Words(1))});
+    ++sum.chunks;
+    sum.largest = std::max(sum.largest, I.size());
+  });
+  return sum;
+}
+
+Words flops_of(const ProductPlan& by) {
+  Words sum;
+  for (const Index k : by.A.columns) {
+    sum += 2 * stored_in(by.B, k);
+  }
+  return sum;
+}
+
+PhaseCost cost_of(std::string path, const ProductPlan& by) {
+  PhaseCost cost{.path = std::move(path),
+                 .reads = csr_words(by.A),
+                 .writes = csr_words(by.C),
+                 .peak = 0,
+                 .flops = flops_of(by),
+                 .index_reads = Words(by.A.stored()) + by.A.rows + 1,
+                 .index_writes = Words(by.C.stored()) + by.C.rows + 1};
+  if (by.way == SparseWay::stays) {
+    cost.reads += csr_words(by.B);
+    cost.index_reads += Words(by.B.stored()) + by.B.rows + 1;
+    const Words pieces = by.piece_words(std::max(longest_row(by.A), longest_row(by.C)));
+    cost.peak = csr_words(by.B) + by.B.cols + 1 + std::max(pieces, Words(1));
+  } else {
+    const Passed of_B = passed(by);
+    const Words pointers = Words(of_B.chunks) * (by.B.rows + 1);
+    cost.reads += of_B.words;
+    cost.index_reads += pointers + (of_B.words.value() - pointers.value()) / 2;
+    cost.peak = of_B.peak;
+  }
+  return cost;
+}
+
+bool fits(const PhaseCost& cost, Index M) {
+  return cost.peak <= Words(M);
+}
+
+}  // namespace
+
+void sparse_product(Machine& machine, const Sparsity& of, std::string_view prefix,
+                    const Blocks& blocks, const SlowMatrix& A, const SlowMatrix& B, SlowMatrix& C) {
+  const ProductPlan by(of, prefix, blocks);
+  (by.way == SparseWay::stays ? stays : passes)(machine, by, {of.A1(), A}, {of.X(), B}, C);
+}
+
+PhaseCost sparse_product_cost(std::string path, const Sparsity& of, std::string_view prefix,
+                              const Blocks& blocks) {
+  return cost_of(std::move(path), {of, prefix, blocks});
+}
+
+void sparse_product_nest(NestWriter& nest, const SparseProductNames& names, const Sparsity& of,
+                         std::string_view prefix, const Blocks& blocks) {
+  const ProductPlan by(of, prefix, blocks);
+  const auto words = [](std::string_view name, Words largest, Words all) {
+    return NestTile(name, largest.value()).of_words(all);
+  };
+  const std::string text =
+      std::string(names.C) + "_I += " + std::string(names.A) + "_I " + std::string(names.B);
+  const NestTile A = words(names.A, 0, csr_words(by.A)), C = words(names.C, 0, csr_words(by.C));
+  if (by.way == SparseWay::stays) {
+    const NestTile B = words(names.B, csr_words(by.B), csr_words(by.B));
+    nest.read({B});
+    nest.loop({"I", "rows", by.A.rows, 1}, {B, NestTile("sums", by.B.cols)}, [&] {
+      nest.step(text, {A});
+      nest.write({C});
+    });
+    return;
+  }
+  const Passed of_B = passed(by);
+  nest.loop({"I", "chunks of rows", of_B.chunks, 1}, {NestTile("sums", of_B.largest * by.B.cols)},
+            [&] {
+              nest.read({A});
+              nest.step(text, {words(names.B, 0, of_B.words)});
+              nest.write({C});
+            });
+}
+
+void plan_sparse_product(const Sparsity& of, SparseWay way, Index M, std::string_view prefix,
+                         Blocks& blocks) {
+  const std::string chunk = ProductPlan::name(prefix, "chunk");
+  const std::string entries = ProductPlan::name(prefix, "entries");
+  const auto with = [&](Index words, Index piece) {
+    Blocks by;
+    if (way == SparseWay::passes) {
+      by.add(chunk, words);
+    }
+    by.add(entries, piece);
+    return by;
+  };
+  const auto cost = [&](const Blocks& by) { return sparse_product_cost("", of, prefix, by); };
+  const Index longest = std::max({longest_row(of.A1()), longest_row(of.S()),
+                                  way == SparseWay::passes ? longest_row(of.X()) : 0, Index{1}});
+  // Beside the sums and what stays: two pointers and an entry. Whole rows that pass take less time,
+  // where no further words.
+  const Index all = ProductPlan(of, prefix, with(1, 1)).all_rows().value();
+  const auto beside = [&](Index piece) {
+    return std::clamp<Index>(M - 2 - 2 * piece, 1, std::max<Index>(all, 1));
+  };
+  Blocks best = with(beside(1), 1);
+  const PhaseCost least = cost(best);
+  if (const Blocks whole = with(beside(longest), longest);
+      fits(cost(whole), M) && cost(whole).reads <= least.reads) {
+    best = whole;
+  } else if (way == SparseWay::stays) {
+    best = with(1, largest(longest, [&](Index piece) { return fits(cost(with(1, piece)), M); }));
+  }
+  for (const auto& [name, size] : best) {
+    blocks.add(name, size);
+  }
+}
+
+void plan_sparse_product(const Sparsity& of, Index M, std::string_view prefix, Blocks& blocks) {
+  Blocks staying, passing;
+  plan_sparse_product(of, SparseWay::stays, M, prefix, staying);
+  plan_sparse_product(of, SparseWay::passes, M, prefix, passing);
+  const PhaseCost stays = sparse_product_cost("", of, prefix, staying);
+  const PhaseCost passes = sparse_product_cost("", of, prefix, passing);
+  const bool by_words = fits(stays, M) && fits(passes, M);
+  const bool takes_passing = by_words ? passes.reads < stays.reads : passes.peak < stays.peak;
+  for (const auto& [name, size] : takes_passing ? passing : staying) {
+    blocks.add(name, size);
+  }
+}
+
+namespace {
+
+Kernel kernel(std::string_view name, std::string_view summary, SparseWay way) {
+  return {.name = name,
+          .summary = summary,
+          .operands = {{"A", &Shape::A1_stored, nullptr}, {"B", &Shape::X_stored, nullptr}},
+          .returns = {{"C", &Shape::S_stored, nullptr}},
+          .takes_sparse = true,
+          .schedule = {.code =
+                           [](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
+                             const Phase phase(machine, "C");
+                             sparse_product(machine, plan.problem.sparsity, "", plan.blocks,
+                                            io.in("A"), io.in("B"), io.out("C"));
+                           }},
+          .formula = {
+              .cost = [](const Problem& problem, const Blocks& blocks) -> std::vector<PhaseCost> {
+                return {sparse_product_cost("C", problem.sparsity, "", blocks)};
+              },
+              .nest =
+                  [](const Problem& problem, const Blocks& blocks) {
+                    NestWriter nest;
+                    nest.phase("C", [&] {
+                      sparse_product_nest(nest, {"C", "A", "B"}, problem.sparsity, "", blocks);
+                    });
+                    return nest.lines();
+                  }},
+          .fitting = {.fit = [way](const Problem& problem, const Memory& memory, Objective) {
+            Blocks blocks;
+            plan_sparse_product(problem.sparsity, way, memory.M, "", blocks);
+            return blocks;
+          }}};
+}
+
+}  // namespace
+
+Kernel matmul_sparse_stay() {
+  return kernel("matmul/sparse-stay", "C = A B of sparse matrices: B stays, rows of A pass",
+                SparseWay::stays);
+}
+
+Kernel matmul_sparse_pass() {
+  return kernel("matmul/sparse-pass",
+                "C = A B of sparse matrices: rows of A and of sums stay, the rows of B that they "
+                "need pass",
+                SparseWay::passes);
+}
+
+}  // namespace redblue
