@@ -8,6 +8,7 @@
 
 #include "kernels/attention.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/theory/sparse_bounds.hpp"
 
 namespace redblue {
 namespace {
@@ -417,8 +418,11 @@ std::vector<Bound> lower_bounds(const Task& task) {
   Task narrow = task;
   narrow.problem.shape.d = narrow.problem.shape.dv =
       std::min(task.problem.shape.d, task.problem.shape.dv);
-  std::vector<Bound> bounds = all_bounds(narrow);
-  bounds.front().words = compulsory(task).value();
+  const bool sparse = !task.problem.sparsity.dense();
+  std::vector<Bound> bounds = sparse ? sparse_bounds(task) : all_bounds(narrow);
+  if (!sparse) {
+    bounds.front().words = compulsory(task).value();
+  }
   for (Bound& bound : bounds) {
     bound.sharing = task.problem.sharing;
     bound.words = (Words(bound.words) * task.heads).value();
