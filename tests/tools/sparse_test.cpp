@@ -74,10 +74,10 @@ TEST_F(SparseOperands, EveryKernelByEveryRule) {
       const std::string problem = fmt::format("{} --n 31 --m 23 --d 13 --M 3000 --seed 5{}", kernel,
                                               rules_of(kernel, rules));
       SCOPED_TRACE(problem);
-      const Json ran = json("run " + problem + " --verify --format json");
+      const Json ran = json("run " + problem + " --verify");
       EXPECT_EQ(ran["error"]["ok"], true);
       EXPECT_EQ(ran["total"]["io"], ran["formula"]["io"]);
-      const Json counted = json("count " + problem + " --format json");
+      const Json counted = json("count " + problem + "");
       EXPECT_EQ(counted["total"]["reads"], ran["total"]["reads"]);
       EXPECT_EQ(counted["total"]["writes"], ran["total"]["writes"]);
       EXPECT_EQ(counted["total"]["index_reads"], ran["total"]["index_reads"]);
@@ -95,7 +95,7 @@ TEST_F(SparseOperands, FullyStoredWhereNothingIsSaid) {
   for (const std::string& kernel : sparse_names()) {
     SCOPED_TRACE(kernel);
     const std::string problem = kernel + " --n 11 --m 9 --d 5 --M 2000";
-    const Json ran = json("run " + problem + " --verify --format json");
+    const Json ran = json("run " + problem + " --verify");
     EXPECT_EQ(ran["error"]["ok"], true);
     const std::string first = of_product(kernel) ? "A" : "A1";
     EXPECT_EQ(ran["sparse"][first]["stored"], 55);
@@ -119,15 +119,15 @@ TEST_F(SparseOperands, FromFiles) {
                                 (of_product(kernel) ? " --in A=a.npz --in B=b.smtx"
                                                     : " --in A1=a.npz --in A2=b.npz --in X=x.mtx");
     SCOPED_TRACE(problem);
-    const Json ran = json("run " + problem + " --verify --format json");
+    const Json ran = json("run " + problem + " --verify");
     EXPECT_EQ(ran["error"]["ok"], true);
     EXPECT_EQ(ran["n"], 7);
     EXPECT_EQ(ran["d"], 4);
     const std::string first = of_product(kernel) ? "A" : "A1";
     EXPECT_EQ(ran["sparse"][first], (Json{{"stored", 7}, {"from", "a.npz"}}));
-    EXPECT_EQ(json("count " + problem + " --format json")["total"]["io"], ran["total"]["io"]);
+    EXPECT_EQ(json("count " + problem + "")["total"]["io"], ran["total"]["io"]);
     const Json dense =
-        json("run " + kernel + " --m 3 --M 2000 --seed 1 --verify --format json --in " + first +
+        json("run " + kernel + " --m 3 --M 2000 --seed 1 --verify --in " + first +
              "=dense.npy");
     EXPECT_EQ(dense["sparse"][first]["stored"], 28);
     EXPECT_EQ(dense["error"]["ok"], true);
@@ -139,10 +139,10 @@ TEST_F(SparseOperands, InAStore) {
     const std::string problem = fmt::format("{} --n 19 --m 17 --d 7 --M 2000 --seed 2{}", kernel,
                                             rules_of(kernel, {"random:2", "density:1/3"}));
     SCOPED_TRACE(problem);
-    const Json stored = json(fmt::format("run {} --verify --format json --store file:{}", problem,
+    const Json stored = json(fmt::format("run {} --verify --store file:{}", problem,
                                          of_product(kernel) ? "p" : kernel.substr(0, 3)));
     EXPECT_EQ(stored["error"]["ok"], true);
-    EXPECT_EQ(stored["total"]["io"], json("count " + problem + " --format json")["total"]["io"]);
+    EXPECT_EQ(stored["total"]["io"], json("count " + problem + "")["total"]["io"]);
   }
   const std::string empty =
       "run matmul/sparse-stay --n 5 --m 3 --d 4 --M 200 --store file:e --seed 1 "
@@ -156,10 +156,10 @@ TEST_F(SparseOperands, Heads) {
     const std::string problem = fmt::format("{} --n 13 --m 11 --d 6 --M 2000 --seed 2{}", kernel,
                                             rules_of(kernel, {"random:2"}));
     SCOPED_TRACE(problem);
-    const Json three = json("run " + problem + " --heads 3 --verify --format json");
+    const Json three = json("run " + problem + " --heads 3 --verify");
     EXPECT_EQ(three["error"]["ok"], true);
     EXPECT_EQ(three["total"]["io"],
-              3 * json("count " + problem + " --format json")["total"]["io"].get<Index>());
+              3 * json("count " + problem + "")["total"]["io"].get<Index>());
   }
 }
 
@@ -171,15 +171,15 @@ TEST_F(SparseOperands, DenseKernelsTakeRules) {
   EXPECT_EQ(ran["error"]["ok"], true);
   EXPECT_FALSE(ran.contains("sparse"));
   EXPECT_EQ(ran["total"]["io"],
-            json("count forward/rows --n 31 --d 13 --M 3000 --format json")["total"]["io"]);
+            json("count forward/rows --n 31 --d 13 --M 3000")["total"]["io"]);
 }
 
 TEST_F(SparseOperands, PlansAndBounds) {
   const std::string problem = "--problem product --n 31 --m 23 --d 13 --M 3000 --make A=random:3";
-  const Json plan = json("plan " + problem + " --format json");
+  const Json plan = json("plan " + problem + "");
   EXPECT_TRUE(plan["plan"]["kernel"].get<std::string>().starts_with("matmul/sparse-"));
   EXPECT_EQ(plan["sparse"]["A"]["stored"], 93);
-  const Json bounds = json("bounds " + problem + " --format json");
+  const Json bounds = json("bounds " + problem + "");
   // Entries of A and B that meet, and all of C.
   EXPECT_EQ(bounds["lower_bound"]["term"], "compulsory");
   EXPECT_EQ(bounds["lower_bound"]["words"],
