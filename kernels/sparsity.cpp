@@ -26,19 +26,53 @@ BlockPattern transposed(const BlockPattern& of) {
   return found;
 }
 
+// A row of the product is gathered as bits: where rows of B are full, a word of these is 64
+// columns.
 BlockPattern product(const BlockPattern& A, const BlockPattern& B) {
   BlockPattern found{A.rows, B.cols, 1, 1, {0}, {}};
-  std::vector<Index> last_row(static_cast<std::size_t>(B.cols), -1);
-  for (Index row = 0; row < A.rows; ++row) {
-    const auto begin = static_cast<std::ptrdiff_t>(found.columns.size());
-    for (const Index k : A.row(row)) {
+  const auto words = static_cast<std::size_t>(ceil_div(B.cols, Index{64}));
+  std::vector<KeyBits> full(static_cast<std::size_t>(B.rows));  // rows that are quicker as bits
+  const auto set = [](KeyBits& bits, Index column) {
+    bits[static_cast<std::size_t>(column) / 64] |= std::uint64_t{1} << (column % 64);
+  };
+  for (Index k = 0; k < B.rows; ++k) {
+    if (B.row(k).size() > words) {
+      KeyBits& bits = full[static_cast<std::size_t>(k)];
+      bits.resize(words);
       for (const Index column : B.row(k)) {
-        if (std::exchange(last_row[static_cast<std::size_t>(column)], row) != row) {
-          found.columns.push_back(column);
+        set(bits, column);
+      }
+    }
+  }
+  KeyBits row(words);
+  std::vector<std::size_t> touched;  // words of the row
+  for (Index i = 0; i < A.rows; ++i) {
+    bool all = false;
+    for (const Index k : A.row(i)) {
+      const KeyBits& bits = full[static_cast<std::size_t>(k)];
+      all = all || !bits.empty();
+      for (std::size_t word = 0; word < bits.size(); ++word) {
+        row[word] |= bits[word];
+      }
+      if (bits.empty()) {
+        for (const Index column : B.row(k)) {
+          set(row, column);
+          touched.push_back(static_cast<std::size_t>(column) / 64);
         }
       }
     }
-    std::sort(found.columns.begin() + begin, found.columns.end());
+    if (all) {
+      each_key(row, [&](Index column) { found.columns.push_back(column); });
+      std::ranges::fill(row, 0);
+    } else {
+      std::ranges::sort(touched);
+      for (const std::size_t word : touched) {
+        for (std::uint64_t bits = std::exchange(row[word], 0); bits != 0; bits &= bits - 1) {
+          found.columns.push_back(static_cast<Index>(word) * 64 + std::countr_zero(bits));
+        }
+      }
+    }
+    touched.clear();
     found.offsets.push_back(std::ssize(found.columns));
   }
   return found;
@@ -98,32 +132,49 @@ const std::vector<KeyBits>& Sparsity::bits_of_columns() const {
   });
 }
 
-KeyBits Sparsity::keys_met(Range queries) const {
+KeyBits Sparsity::keys_with(std::span<const Index> columns) const {
   const std::vector<KeyBits>& of_columns = bits_of_columns();
-  KeyBits met(static_cast<std::size_t>(ceil_div(A2().rows, Index{64})));
-  std::vector<bool> added(of_columns.size());
+  KeyBits keys(static_cast<std::size_t>(ceil_div(A2().rows, Index{64})));
+  for (const Index column : columns) {
+    const KeyBits& own = of_columns[static_cast<std::size_t>(column)];
+    for (std::size_t word = 0; word < own.size(); ++word) {
+      keys[word] |= own[word];
+    }
+  }
+  return keys;
+}
+
+KeyBits Sparsity::keys_met(Range queries) const {
+  std::vector<bool> added(static_cast<std::size_t>(S().cols));
+  std::vector<Index> columns;
   for (Index query = queries.begin; query < queries.end; ++query) {
     for (const Index column : S().row(query)) {
-      const auto at = static_cast<std::size_t>(column);
-      if (added[at]) {
-        continue;
-      }
-      added[at] = true;
-      for (std::size_t word = 0; word < of_columns[at].size(); ++word) {
-        met[word] |= of_columns[at][word];
+      if (!added[static_cast<std::size_t>(column)]) {
+        added[static_cast<std::size_t>(column)] = true;
+        columns.push_back(column);
       }
     }
   }
-  return met;
+  return keys_with(columns);
 }
 
-Words Sparsity::pairs() const {
+const Sparsity::PairSums& Sparsity::pair_sums() const {
   return once(data_->pairs, [&] {
-    Words sum;
+    PairSums sums, row;
     for (Index query = 0; query < A1().rows; ++query) {
-      sum += size_of(keys_met({query, query + 1}));
+      const auto columns = S().row(query);
+      // Rows that are full, say, are many and alike.
+      if (query == 0 || !std::ranges::equal(columns, S().row(query - 1))) {
+        row = {};
+        Index entries = 0;
+        const KeyBits keys = keys_with(columns);
+        each_key(keys, [&](Index key) { entries += std::ssize(A2().row(key)); });
+        row = {size_of(keys), entries};
+      }
+      sums.pairs += row.pairs;
+      sums.entries += row.entries;
     }
-    return sum;
+    return sums;
   });
 }
 

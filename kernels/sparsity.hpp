@@ -43,12 +43,15 @@ class Sparsity {
   [[nodiscard]] const BlockPattern& A2() const { return data_->A2; }
   // The entries of A1 X, in the order of columns.
   [[nodiscard]] const BlockPattern& S() const;
-  // Of a product there are no keys.
-  // The rows of A2 that have an entry in each column.
+  // Of a product there are no keys. The rows of A2 that have an entry in each column.
   [[nodiscard]] const BlockPattern& keys_of_columns() const;
-  // The keys that some queries meet; and the live pairs in all.
+  // The keys that some queries meet.
   [[nodiscard]] KeyBits keys_met(Range queries) const;
-  [[nodiscard]] Words pairs() const;
+  // Those with an entry in one of these columns.
+  [[nodiscard]] KeyBits keys_with(std::span<const Index> columns) const;
+  // Of all live pairs: how many there are, and the entries that their keys have, summed up.
+  [[nodiscard]] Words pairs() const { return pair_sums().pairs; }
+  [[nodiscard]] Words entries_of_pairs() const { return pair_sums().entries; }
   // The live pairs as a mask.
   [[nodiscard]] Mask mask() const;
 
@@ -64,12 +67,16 @@ class Sparsity {
     std::once_flag once;
     Value value;
   };
+  struct PairSums {
+    Words pairs, entries;
+  };
   struct Data {
     BlockPattern A1, X, A2;
     mutable Derived<BlockPattern> S, keys_of_columns;
     mutable Derived<std::vector<KeyBits>> keys;  // of each column of A2
-    mutable Derived<Words> pairs;
+    mutable Derived<PairSums> pairs;
   };
+  [[nodiscard]] const PairSums& pair_sums() const;
   [[nodiscard]] const std::vector<KeyBits>& bits_of_columns() const;
 
   std::shared_ptr<const Data> data_;

@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "kernels/fit.hpp"
+#include "kernels/sparse/rows.hpp"
+
+namespace redblue {
+
+SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pass,
+                       SparseStays what)
+    : pass(its_pass),
+      stays(what),
+      n(problem.shape.n),
+      m(problem.shape.m),
+      d(problem.shape.d),
+      of(problem.sparsity),
+      backward(its_pass == Pass::backward),
+      dense(its_pass != Pass::logsumexp),
+      rows(what == SparseStays::S ? of.S() : of.A1()),
+      chunk(blocks["chunk"]),
+      runs(blocks.contains(kRuns)),
+      width(dense ? std::min(blocks["Bw"], problem.shape.d) : 0),
+      keys_by_length_(static_cast<std::size_t>(m)) {
+  // A part of a tile begins with a panel, or lies in one.
+  width = width < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(width)))
+                         : width / kPanel * kPanel;
+  std::iota(keys_by_length_.begin(), keys_by_length_.end(), Index{0});
+  std::ranges::stable_sort(keys_by_length_, std::ranges::greater(),
+                           [&](Index key) { return stored_in(of.A2(), key); });
+}
+
+Words SparseRows::row_words(Index row) const {
+  const Words entries = 2 * Words(stored_in(rows, row)) + 1;
+  if (!backward) {
+    return entries + 2 + (dense ? Words(d) : Words(0));  // the maximum, the sum and Z
+  }
+  // G, W, L and v; then A1 beside W.
+  const Words later = 2 * Words(stored_in(of.A1(), row)) + 1 + d;
+  return std::max(entries + 2 * Words(d) + 2, later);
+}
+
+Words SparseRows::throughout() const {
+  const bool X_stays = stays == SparseStays::X;
+  return Words(backward && !X_stays ? 2 : 1) + (X_stays ? csr_words(of.X()) : Words(0));
+}
+
+Words SparseRows::beside() const {
+  const Index longest = stored_in(of.A2(), keys_by_length_.front());
+  return throughout() + kPairWords + (runs ? 3 : 0) + 2 * Words(longest) + 1 +
+         (stays == SparseStays::X ? Words(d) : Words(0)) + (dense ? Words(d) : Words(0));
+}
+
+MetKeys SparseRows::met(Range I) const {
+  MetKeys met;
+  met.keys = of.keys_met(I);
+  Index entries = 0;
+  each_key(met.keys, [&](Index key) { entries += stored_in(of.A2(), key); });
+  met.number = size_of(met.keys);
+  met.entries = entries;
+  const auto is_met = [&](Index key) {
+    return (met.keys[static_cast<std::size_t>(key) / 64] >> (key % 64) & 1) != 0;
+  };
+  const auto longest = [&](bool of_met) {
+    const auto found = std::ranges::find(keys_by_length_, of_met, is_met);
+    return found == keys_by_length_.end() ? 0 : stored_in(of.A2(), *found);
+  };
+  std::uint64_t before = 0;  // whether the key before a word is met
+  for (const std::uint64_t word : met.keys) {
+    met.runs += std::popcount(word & ~(word << 1 | before));
+    before = word >> 63;
+  }
+  const Words all = Words(m) + 1 + of.A2().stored();
+  const Words in_runs = 3 * Words(met.runs) + met.number + entries;
+  met.given = runs && in_runs < all;
+  met.index = met.given ? in_runs : all;
+  met.longest = longest(true);
+  met.most_passing = met.given ? 0 : longest(false);
+  return met;
+}
+
+bool SparseRows::live(Index row) const {
+  const BlockPattern& keys = of.keys_of_columns();
+  return std::ranges::any_of(of.S().row(row),
+                             [&](Index column) { return stored_in(keys, column) > 0; });
+}
+
+namespace {
+
+struct ChunkSums {
+  Index chunks = 0, largest = 0;
+  Words index, values, keys;  // of keys: their index words, their values, how many pass
+  Words core;                 // its peak
+  Words y_flops;
+  // Of g: columns that chunks have, and those that any has; the peak; the entries of live rows.
+  Words columns, any_column, g_peak, entries;
+};
+
+ChunkSums chunk_sums(const SparseRows& by) {
+  ChunkSums sum;
+  const BlockPattern &A1 = by.of.A1(), &A2 = by.of.A2();
+  const Words d = by.d;
+  const bool X_stays = by.stays == SparseStays::X;
+  std::vector<Index> of_X(static_cast<std::size_t>(by.d));  // entries of its columns
+  for (const Index column : by.of.X().columns) {
+    ++of_X[static_cast<std::size_t>(column)];
+  }
+  std::vector<Index> of_keys(static_cast<std::size_t>(X_stays ? by.m : 0));  // products of y
+  for (Index key = 0; key < std::ssize(of_keys); ++key) {
+    for (const Index column : A2.row(key)) {
+      of_keys[static_cast<std::size_t>(key)] += of_X[static_cast<std::size_t>(column)];
+    }
+  }
+  std::vector<Index> last(static_cast<std::size_t>(by.d), -1);
+  by.each([&](Range I) {
+    const MetKeys met = by.met(I);
+    const Words r = I.size();
+    ++sum.chunks;
+    sum.largest = std::max(sum.largest, I.size());
+    sum.index += met.index;
+    sum.values += met.entries;
+    sum.keys += met.number;
+    if (X_stays) {
+      Index products = 0;
+      each_key(met.keys, [&](Index key) { products += of_keys[static_cast<std::size_t>(key)]; });
+      sum.y_flops += 2 * Words(products);
+    }
+    Words of_key = 0;
+    if (met.number > 0) {
+      of_key = 2 * Words(met.longest) + 1 + (met.given ? 3 : 0) + (X_stays ? d : Words(0)) +
+               (by.dense ? d : Words(0));
+    }
+    if (!met.given) {
+      of_key = std::max(of_key, met.number < by.m ? Words(met.most_passing) + 1 : Words(0));
+    }
+    const Words of_rows = by.backward ? r * (2 * d + 2) : r * 2 + (by.dense ? r * d : Words(0));
+    sum.core = std::max(sum.core, by.throughout() + 2 * Words(stored_in(by.rows, I)) + r + of_rows +
+                                      kPairWords + of_key);
+    if (by.backward) {
+      const Index begin = I.begin;
+      for (Index row = I.begin; row < I.end; ++row) {
+        for (const Index k : A1.row(row)) {
+          const Index before = std::exchange(last[static_cast<std::size_t>(k)], begin);
+          sum.columns += before == begin ? 0 : 1;
+          sum.any_column += before < 0 ? 1 : 0;
+        }
+        sum.entries += by.live(row) ? stored_in(A1, row) : 0;
+      }
+      const Index entries = stored_in(A1, I);
+      sum.g_peak = std::max(sum.g_peak, by.throughout() + r * d + 2 * Words(entries) + r +
+                                            (entries > 0 ? d : Words(0)));
+    }
+  });
+  return sum;
+}
+
+// Of the scores, those of y apart: for sparse-rows the products in s = S_i . A2_j, else in
+// s = A1_i . y.
+Words score_flops(const SparseRows& by) {
+  Words sum;
+  if (by.stays == SparseStays::S) {
+    for (const Index column : by.rows.columns) {
+      sum += 2 * stored_in(by.of.keys_of_columns(), column);
+    }
+    return sum;
+  }
+  std::vector<Index> rows(static_cast<std::size_t>(by.d));  // of A1 with an entry there
+  for (const Index column : by.rows.columns) {
+    ++rows[static_cast<std::size_t>(column)];
+  }
+  for (Index k = 0; k < by.d; ++k) {
+    sum +=
+        2 * Words(rows[static_cast<std::size_t>(k)]) * size_of(by.of.keys_with(by.of.X().row(k)));
+  }
+  return sum;
+}
+
+// Of the phase O, or G: rows times weights.
+Words weights_peak(const SparseRows& by, Index largest, Index width) {
+  const Words r = largest, d = by.d, w = width;
+  return by.throughout() +
+         (by.backward ? r + 2 * r * d + w * d : r * d + std::max(2 * r, w * (d + r)));
+}
+
+Words difference(Words a, Words b) {
+  return a.value() - b.value();
+}
+
+}  // namespace
+
+std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& blocks, Pass pass,
+                                        SparseStays stays) {
+  const SparseRows by(problem, blocks, pass, stays);
+  const ChunkSums sum = chunk_sums(by);
+  const Words n = by.n, d = by.d;
+  std::vector<PhaseCost> phases;
+  if (stays == SparseStays::S) {
+    phases.push_back(sparse_product_cost("S", by.of, "S", blocks));
+  } else {
+    phases.push_back({.path = "X",
+                      .reads = csr_words(by.of.X()),
+                      .writes = 0,
+                      .peak = csr_words(by.of.X()),
+                      .flops = 0,
+                      .index_reads = Words(by.of.X().stored()) + d + 1});
+  }
+  const Words weights = weights_peak(by, sum.largest, by.width);
+  const PhaseCost of_weights{.path = by.backward ? "G" : "O",
+                             .reads = d * d * sum.chunks + (by.backward ? 2 * n * d : Words(0)),
+                             .writes = by.backward ? Words(0) : n * d + n,
+                             .peak = weights,
+                             .flops = 2 * n * d * d};
+  if (by.backward) {
+    phases.push_back(of_weights);
+  }
+  const Words index = Words(by.rows.stored()) + n + 1 + sum.index;
+  const Words pairs = by.of.pairs();
+  phases.push_back({.path = "core",
+                    .reads = index + by.rows.stored() + sum.values +
+                             (by.dense ? sum.keys * d : Words(0)) + (by.backward ? n : Words(0)),
+                    .writes = by.dense ? Words(0) : n,
+                    .peak = sum.core,
+                    .flops = score_flops(by) + sum.y_flops + (by.dense ? 2 * pairs * d : Words(0)) +
+                             (by.backward ? 2 * by.of.entries_of_pairs() : Words(0)),
+                    .index_reads = index});
+  if (by.backward) {
+    const BlockPattern& A1 = by.of.A1();
+    const bool reads_A1 = stays == SparseStays::S;
+    phases.push_back({.path = "g",
+                      .reads = (reads_A1 ? csr_words(A1) : Words(0)) +
+                               difference(sum.columns, sum.any_column) * d,
+                      .writes = (sum.columns + difference(d, sum.any_column)) * d,
+                      .peak = sum.g_peak,
+                      .flops = 2 * sum.entries * d,
+                      .index_reads = reads_A1 ? Words(A1.stored()) + n + 1 : Words(0)});
+  } else if (by.dense) {
+    phases.push_back(of_weights);
+  }
+  return phases;
+}
+
+Blocks fit_sparse_rows(const Problem& problem, Index M, Pass pass, SparseStays stays) {
+  constexpr Index kBusy = 256;  // columns that keep registers so
+  Blocks product;
+  if (stays == SparseStays::S) {
+    plan_sparse_product(problem.sparsity, M, "S", product);
+  }
+  const auto candidate = [&](bool runs) {
+    Blocks blocks = product;
+    blocks.add("chunk", 1);
+    if (runs) {
+      blocks.add(SparseRows::kRuns, 1);
+    }
+    if (pass != Pass::logsumexp) {
+      blocks.add("Bw", 1);
+    }
+    const SparseRows by(problem, blocks, pass, stays);
+    Words all;
+    for (Index row = 0; row < by.n; ++row) {
+      all += by.row_words(row);
+    }
+    const Words most = by.beside() < Words(M) ? difference(M, by.beside()) : Words(1);
+    blocks.set("chunk", std::min(all, most).value());
+    return blocks;
+  };
+  Blocks best;
+  PhaseCost least;
+  for (const bool runs : {true, false}) {
+    const Blocks tried = candidate(runs);
+    const PhaseCost cost = total(sparse_rows_cost(problem, tried, pass, stays));
+    const bool both_fit = cost.peak <= Words(M) && least.peak <= Words(M);
+    if (runs || (both_fit ? cost.reads < least.reads : cost.peak < least.peak)) {
+      best = tried;
+      least = cost;
+    }
+  }
+  if (pass != Pass::logsumexp) {
+    const SparseRows by(problem, best, pass, stays);
+    Index rows = 0;
+    by.each([&](Range I) { rows = std::max(rows, I.size()); });
+    best.set("Bw", largest(std::min(problem.shape.d, kBusy),
+                           [&](Index width) { return weights_peak(by, rows, width) <= Words(M); }));
+  }
+  return best;
+}
+
+}  // namespace redblue
