@@ -648,7 +648,13 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
 std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
   using Names = std::vector<std::string_view>;
   if (kernel.takes_sparse) {
-    return {"forward/sparse-rows", "forward/sparse-x", "forward/sparse-tiles"};
+    Names names;
+    for (const Kernel& maker : sparse_kernels()) {
+      if (maker.pass == Pass::forward) {
+        names.push_back(maker.name);
+      }
+    }
+    return names;
   }
   Names names = forward_of(kernel.pass) == Pass::attention
                     ? Names{"attention/rows", "attention/tiles"}

@@ -127,8 +127,7 @@ TEST_F(SparseOperands, FromFiles) {
     EXPECT_EQ(ran["sparse"][first], (Json{{"stored", 7}, {"from", "a.npz"}}));
     EXPECT_EQ(json("count " + problem + "")["total"]["io"], ran["total"]["io"]);
     const Json dense =
-        json("run " + kernel + " --m 3 --M 2000 --seed 1 --verify --in " + first +
-             "=dense.npy");
+        json("run " + kernel + " --m 3 --M 2000 --seed 1 --verify --in " + first + "=dense.npy");
     EXPECT_EQ(dense["sparse"][first]["stored"], 28);
     EXPECT_EQ(dense["error"]["ok"], true);
   }
@@ -158,20 +157,17 @@ TEST_F(SparseOperands, Heads) {
     SCOPED_TRACE(problem);
     const Json three = json("run " + problem + " --heads 3 --verify");
     EXPECT_EQ(three["error"]["ok"], true);
-    EXPECT_EQ(three["total"]["io"],
-              3 * json("count " + problem + "")["total"]["io"].get<Index>());
+    EXPECT_EQ(three["total"]["io"], 3 * json("count " + problem + "")["total"]["io"].get<Index>());
   }
 }
 
 // Where operands are dense, what a rule does not store is 0.
 TEST_F(SparseOperands, DenseKernelsTakeRules) {
   const Json ran = json(
-      "run forward/rows --n 31 --d 13 --M 3000 --make A1=random:3 --make A3=banded:2 --verify "
-      "--format json");
+      "run forward/rows --n 31 --d 13 --M 3000 --make A1=random:3 --make A3=banded:2 --verify");
   EXPECT_EQ(ran["error"]["ok"], true);
   EXPECT_FALSE(ran.contains("sparse"));
-  EXPECT_EQ(ran["total"]["io"],
-            json("count forward/rows --n 31 --d 13 --M 3000")["total"]["io"]);
+  EXPECT_EQ(ran["total"]["io"], json("count forward/rows --n 31 --d 13 --M 3000")["total"]["io"]);
 }
 
 TEST_F(SparseOperands, PlansAndBounds) {
