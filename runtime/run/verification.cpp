@@ -70,7 +70,7 @@ Bounded stored_of(const Bounded& product, const BlockPattern& stored) {
   return found;
 }
 
-constexpr std::array<float, 1> kNothing = {0};
+constexpr std::array<float, 1> kNoEntries = {0};
 
 // `meant` is the problem of dense operands that the kernel's has the results of.
 Verdict verify_head(const Report& report, const Problem& meant, const Views& inputs,
@@ -176,7 +176,7 @@ Verdict verify_head(const Report& report, const Problem& meant, const Views& inp
     std::span<const float> computed = head_of(results, operand, shape, head);
     if (is_sparse(operand) && exact.at(operand.name).value.empty()) {  // a word that nobody writes
       exact.at(operand.name) = {{0}, {0}, {0}};
-      computed = kNothing;
+      computed = kNoEntries;
     }
     const Deviation found = compare(computed, exact.at(operand.name));
     verdict.ok = verdict.ok && found.ok;
