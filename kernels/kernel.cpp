@@ -333,10 +333,21 @@ const std::vector<KernelName>& kernel_names() {
   return all;
 }
 
+const std::vector<KernelName>& all_kernel_names() {
+  static const std::vector<KernelName> all = [] {
+    std::vector<KernelName> names = kernel_names();
+    for (const Kernel& kernel : sparse_kernels()) {
+      names.push_back({&kernel, Sharing::none});
+    }
+    return names;
+  }();
+  return all;
+}
+
 std::optional<KernelName> parse_kernel_name(std::string_view text) {
   const auto found = std::ranges::find_if(
-      kernel_names(), [&](const KernelName& name) { return name.text() == text; });
-  return found == kernel_names().end() ? std::nullopt : std::optional(*found);
+      all_kernel_names(), [&](const KernelName& name) { return name.text() == text; });
+  return found == all_kernel_names().end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace redblue

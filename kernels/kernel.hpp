@@ -325,6 +325,8 @@ struct KernelName {
 std::vector<Signature> given_of(const Plan& plan);
 // All names with their spellings, those that share after the others.
 const std::vector<KernelName>& kernel_names();
+// The same, and those of sparse operands after them.
+const std::vector<KernelName>& all_kernel_names();
 // Nothing where no kernel is called so.
 std::optional<KernelName> parse_kernel_name(std::string_view text);
 

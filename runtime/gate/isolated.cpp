@@ -47,7 +47,7 @@ Json to_json(const std::vector<PhaseCost>& phases) {
   for (const PhaseCost& cost : phases) {
     json.push_back(
         Json::array({cost.path, to_json(cost.reads), to_json(cost.writes), to_json(cost.peak),
-                     to_json(cost.flops), to_json(cost.index_reads)}));
+                     to_json(cost.flops), to_json(cost.index_reads), to_json(cost.index_writes)}));
   }
   return json;
 }
@@ -55,7 +55,8 @@ std::vector<PhaseCost> costs_of(const Json& json) {
   std::vector<PhaseCost> phases;
   for (const Json& cost : json) {
     phases.push_back({cost.at(0).get<std::string>(), words_of(cost.at(1)), words_of(cost.at(2)),
-                      words_of(cost.at(3)), words_of(cost.at(4)), words_of(cost.at(5))});
+                      words_of(cost.at(3)), words_of(cost.at(4)), words_of(cost.at(5)),
+                      words_of(cost.at(6))});
   }
   return phases;
 }

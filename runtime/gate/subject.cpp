@@ -163,7 +163,7 @@ RunCounts predicted(const std::vector<PhaseCost>& phases) {
                        .io = {cost.reads.value(), cost.writes.value()},
                        .operations = {},
                        .peak = cost.peak.value(),
-                       .indices = {cost.index_reads.value(), 0}};
+                       .indices = {cost.index_reads.value(), cost.index_writes.value()}};
   };
   RunCounts counts{.phases = {}, .total = of(total(phases))};
   for (const PhaseCost& phase : phases) {

@@ -1,7 +1,11 @@
 #include "runtime/patterns/entries.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <iterator>
+#include <limits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,13 +17,23 @@ namespace redblue {
 
 PatternFrame::PatternFrame(const std::filesystem::path& file, const std::vector<Index>& shape,
                            Index queries, Index keys)
-    : file_(file), queries_(queries), keys_(keys) {
-  constexpr Index kMost = Index{1} << 32;
+    : PatternFrame(file, shape) {
   if (shape != std::vector<Index>{queries, keys}) {
     refuse(fmt::format("a matrix of {}; expected {} x {}, n queries and m keys", in_words(shape),
                        queries, keys));
   }
-  if (queries >= kMost || keys >= kMost) {
+}
+
+PatternFrame::PatternFrame(const std::filesystem::path& file, const std::vector<Index>& shape)
+    : file_(file) {
+  constexpr Index kMost = Index{1} << 32;
+  if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1) {
+    refuse(fmt::format("a matrix of {}; expected rows and columns, at least one of each",
+                       in_words(shape)));
+  }
+  queries_ = shape[0];
+  keys_ = shape[1];
+  if (queries_ >= kMost || keys_ >= kMost) {
     refuse("2^32 rows or columns; expected fewer");
   }
 }
@@ -55,7 +69,8 @@ BlockPattern PatternFrame::checked(BlockPattern found) const {
 }
 
 BlockPattern PatternFrame::of_entries(const std::vector<Index>& rows,
-                                      const std::vector<Index>& columns) const {
+                                      const std::vector<Index>& columns,
+                                      std::vector<Index>* order) const {
   BlockPattern found{queries_, keys_, 1, 1, {}, {}};
   found.offsets.resize(static_cast<std::size_t>(queries_) + 1);
   for (const Index row : rows) {
@@ -65,28 +80,64 @@ BlockPattern PatternFrame::of_entries(const std::vector<Index>& rows,
   for (std::size_t row = 1; row < found.offsets.size(); ++row) {
     found.offsets[row] += found.offsets[row - 1];
   }
+  const auto column_of = [&](Index entry) { return columns[static_cast<std::size_t>(entry)]; };
   std::vector<Index> next = found.offsets;
-  found.columns.resize(columns.size());
+  std::vector<Index> entries(columns.size());
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index to = next[static_cast<std::size_t>(rows[k])]++;
-    found.columns[static_cast<std::size_t>(to)] = columns[k];
+    entries[static_cast<std::size_t>(to)] = static_cast<Index>(k);
   }
   for (std::size_t row = 0; row + 1 < found.offsets.size(); ++row) {
-    std::sort(found.columns.begin() + found.offsets[row],
-              found.columns.begin() + found.offsets[row + 1]);
+    std::sort(entries.begin() + found.offsets[row], entries.begin() + found.offsets[row + 1],
+              [&](Index a, Index b) { return column_of(a) < column_of(b); });
+  }
+  found.columns.reserve(entries.size());
+  std::ranges::transform(entries, std::back_inserter(found.columns), column_of);
+  if (order != nullptr) {
+    *order = std::move(entries);
   }
   return checked(std::move(found));
 }
 
 BlockPattern PatternFrame::of_columns(const std::vector<Index>& offsets,
-                                      const std::vector<Index>& rows) const {
+                                      const std::vector<Index>& rows,
+                                      std::vector<Index>* order) const {
   check_offsets(offsets, keys_, std::ssize(rows));
   std::vector<Index> columns;
   columns.reserve(rows.size());
   for (std::size_t column = 0; column + 1 < offsets.size(); ++column) {
     columns.resize(static_cast<std::size_t>(offsets[column + 1]), static_cast<Index>(column));
   }
-  return of_entries(rows, columns);
+  return of_entries(rows, columns, order);
+}
+
+SparseMatrix PatternFrame::with_values(const BlockPattern& found, const std::vector<double>& values,
+                                       const std::vector<Index>& order) const {
+  const Index r = found.block_rows;
+  const Index c = found.block_cols;
+  SparseMatrix matrix{{queries_, keys_, 1, 1, {0}, {}}, {}};
+  matrix.pattern.columns.reserve(values.size());
+  matrix.values.reserve(values.size());
+  for (Index row = 0; row < queries_; ++row) {
+    const auto first = found.offsets[static_cast<std::size_t>(row / r)];
+    const std::span<const Index> columns = found.row(row / r);
+    for (Index k = 0; k < std::ssize(columns); ++k) {
+      const Index stored = order.empty() ? first + k : order[static_cast<std::size_t>(first + k)];
+      for (Index of_block = 0; of_block < c; ++of_block) {
+        const Index column = columns[static_cast<std::size_t>(k)] * c + of_block;
+        const double value =
+            values[static_cast<std::size_t>((stored * r + row % r) * c + of_block)];
+        if (!(std::abs(value) <= std::numeric_limits<float>::max())) {  // NaN, too
+          refuse(fmt::format("{} at row {}, column {}; expected finite float32 numbers", value, row,
+                             column));
+        }
+        matrix.pattern.columns.push_back(column);
+        matrix.values.push_back(static_cast<float>(value));
+      }
+    }
+    matrix.pattern.offsets.push_back(matrix.pattern.stored());
+  }
+  return matrix;
 }
 
 void PatternFrame::check_offsets(const std::vector<Index>& offsets, Index lines,

@@ -1,6 +1,7 @@
 #include "runtime/patterns/npy_array.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <span>
@@ -83,23 +84,45 @@ std::vector<Index> NpyArray::integers() const {
   if (shape_.size() != 1) {
     refuse(fmt::format("{} dimensions; expected 1", shape_.size()));
   }
-  const bool big = descr_[0] == '>';
-  std::vector<Index> numbers(static_cast<std::size_t>(shape_.front()));
-  const char* from = data().data();
-  for (Index& number : numbers) {
-    std::uint64_t bits = 0;
-    for (std::size_t k = 0; k < item_bytes_; ++k) {
-      const std::size_t place = big ? item_bytes_ - 1 - k : k;
-      bits |= std::uint64_t{static_cast<unsigned char>(from[k])} << (8 * place);
-    }
-    const std::uint64_t sign = std::uint64_t{1} << (8 * item_bytes_ - 1);
+  std::vector<Index> numbers;
+  numbers.reserve(static_cast<std::size_t>(shape_.front()));
+  const std::uint64_t sign = std::uint64_t{1} << (8 * item_bytes_ - 1);
+  each_element([&](std::uint64_t bits) {
     if (!is_signed && bits > std::uint64_t{INT64_MAX}) {
       refuse(fmt::format("{} is there; expected numbers below 2^63", bits));
     }
-    number = static_cast<Index>(is_signed ? (bits ^ sign) - sign : bits);
-    from += item_bytes_;
-  }
+    numbers.push_back(static_cast<Index>(is_signed ? (bits ^ sign) - sign : bits));
+  });
   return numbers;
+}
+
+std::vector<double> NpyArray::numbers() const {
+  if (descr_[1] != 'f' || (item_bytes_ != sizeof(float) && item_bytes_ != sizeof(double))) {
+    refuse(fmt::format("elements of dtype {:?}; expected float32 or float64", shortened(descr_)));
+  }
+  if (fortran_ && shape_.size() > 1) {
+    refuse("Fortran order; expected C order");
+  }
+  std::vector<double> numbers;
+  each_element([&](std::uint64_t bits) {
+    numbers.push_back(item_bytes_ == sizeof(float)
+                          ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
+                          : std::bit_cast<double>(bits));
+  });
+  return numbers;
+}
+
+template <class Visit>
+void NpyArray::each_element(const Visit& visit) const {
+  const bool big = descr_[0] == '>';
+  for (std::string_view rest = data(); !rest.empty(); rest.remove_prefix(item_bytes_)) {
+    std::uint64_t bits = 0;
+    for (std::size_t k = 0; k < item_bytes_; ++k) {
+      const std::size_t place = big ? item_bytes_ - 1 - k : k;
+      bits |= std::uint64_t{static_cast<unsigned char>(rest[k])} << (8 * place);
+    }
+    visit(bits);
+  }
 }
 
 std::vector<bool> NpyArray::marks() const {

@@ -20,6 +20,8 @@ class NpyArray {
   [[nodiscard]] const std::filesystem::path& name() const { return name_; }
   // The elements of an array of whole numbers in one dimension.
   [[nodiscard]] std::vector<Index> integers() const;
+  // The elements of an array of float32 or float64, in C order.
+  [[nodiscard]] std::vector<double> numbers() const;
   // Which elements of a matrix of bool or uint8 are not 0, row by row.
   [[nodiscard]] std::vector<bool> marks() const;
   // The only element, of text.
@@ -28,6 +30,9 @@ class NpyArray {
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
+  // Calls visit(bits) for each element, whatever its byte order.
+  template <class Visit>
+  void each_element(const Visit& visit) const;
   [[nodiscard]] std::string_view data() const {
     return std::string_view(content_).substr(data_offset_);
   }

@@ -22,9 +22,19 @@ class Npz {
   explicit Npz(const std::filesystem::path& file) : file_(file), zip_(read_whole(file), file) {}
 
   [[nodiscard]] BlockPattern pattern(Index queries, Index keys) const {
-    const std::vector<Index> shape = array("shape").integers();
+    return stored(PatternFrame(file_, array("shape").integers(), queries, keys), nullptr);
+  }
+  [[nodiscard]] SparseMatrix matrix() const {
+    const PatternFrame frame(file_, array("shape").integers());
+    std::vector<Index> order;
+    const BlockPattern found = stored(frame, &order);
+    return frame.with_values(found, array("data").numbers(), order);
+  }
+
+ private:
+  // `order` stays empty where entries come row by row.
+  [[nodiscard]] BlockPattern stored(const PatternFrame& frame, std::vector<Index>* order) const {
     const std::string format = array("format").text();
-    const PatternFrame frame(file_, shape, queries, keys);
     const bool blocks = format == "bsr";
     if (format != "csr" && !blocks && format != "csc" && format != "coo") {
       frame.refuse(fmt::format("format {:?}; expected csr, bsr, csc or coo", shortened(format)));
@@ -35,20 +45,19 @@ class Npz {
     }
     const auto stored = static_cast<std::size_t>(data.shape().front());
     if (format == "coo") {
-      return frame.of_entries(indices("row", stored), indices("col", stored));
+      return frame.of_entries(indices("row", stored), indices("col", stored), order);
     }
     if (format == "csc") {
-      return frame.of_columns(array("indptr").integers(), indices("indices", stored));
+      return frame.of_columns(array("indptr").integers(), indices("indices", stored), order);
     }
-    BlockPattern found{queries, keys, 1, 1, array("indptr").integers(), indices("indices", stored)};
+    BlockPattern found{
+        frame.rows(), frame.cols(), 1, 1, array("indptr").integers(), indices("indices", stored)};
     if (blocks) {
       found.block_rows = data.shape()[1];
       found.block_cols = data.shape()[2];
     }
     return frame.checked(std::move(found));
   }
-
- private:
   [[nodiscard]] NpyArray array(const std::string& name) const {
     const std::string member = name + ".npy";
     return {zip_.member(member), fmt::format("{}, {}", file_.string(), member)};
@@ -68,21 +77,34 @@ class Npz {
   ZipFile zip_;
 };
 
+void check_name(const std::filesystem::path& file) {
+  if (!is_sparse_file(file)) {
+    throw InputError(
+        fmt::format("{}: expected a name that ends in .npz, .mtx or .smtx", file.string()));
+  }
+}
+
 }  // namespace
 
-BlockPattern read_pattern(const std::filesystem::path& file, Index queries, Index keys) {
+bool is_sparse_file(const std::filesystem::path& file) {
   const std::string kind = file.extension().string();
-  if (kind == ".npz") {
-    return Npz(file).pattern(queries, keys);
-  }
-  if (kind == ".mtx") {
-    return parse_mtx(read_whole(file), file, queries, keys);
-  }
-  if (kind == ".smtx") {
-    return parse_smtx(read_whole(file), file, queries, keys);
-  }
-  throw InputError(
-      fmt::format("{}: expected a name that ends in .npz, .mtx or .smtx", file.string()));
+  return kind == ".npz" || kind == ".mtx" || kind == ".smtx";
+}
+
+BlockPattern read_pattern(const std::filesystem::path& file, Index queries, Index keys) {
+  check_name(file);
+  const std::string kind = file.extension().string();
+  return kind == ".npz"   ? Npz(file).pattern(queries, keys)
+         : kind == ".mtx" ? parse_mtx(read_whole(file), file, queries, keys)
+                          : parse_smtx(read_whole(file), file, queries, keys);
+}
+
+SparseMatrix read_entries(const std::filesystem::path& file) {
+  check_name(file);
+  const std::string kind = file.extension().string();
+  return kind == ".npz"   ? Npz(file).matrix()
+         : kind == ".mtx" ? parse_mtx_entries(read_whole(file), file)
+                          : parse_smtx_entries(read_whole(file), file);
 }
 
 BlockPattern read_layout(const std::filesystem::path& file, Index queries, Index keys) {

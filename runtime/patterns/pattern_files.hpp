@@ -11,10 +11,17 @@
 #include <vector>
 
 #include "kernels/mask.hpp"
+#include "runtime/patterns/entries.hpp"
 
 namespace redblue {
 
+// Whether a name ends as one of these.
+bool is_sparse_file(const std::filesystem::path& file);
 BlockPattern read_pattern(const std::filesystem::path& file, Index queries, Index keys);
+
+// The same with values, of whatever shape: of .npz float32 or float64, finite as float32; those of
+// a pattern are 1.
+SparseMatrix read_entries(const std::filesystem::path& file);
 
 // A matrix of bool or uint8, .npy: which blocks are there, of queries and keys that it cuts evenly.
 BlockPattern read_layout(const std::filesystem::path& file, Index queries, Index keys);

@@ -56,6 +56,17 @@ class Lines {
     }
     return value;
   }
+  double number(const char* what) {
+    const std::string_view text = word();
+    double value = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (text.empty() || end != last || error != std::errc()) {
+      refuse(fmt::format("{} is {}", what,
+                         text.empty() ? "missing" : "'" + shortened(std::string(text)) + "'"));
+    }
+    return value;
+  }
   void end() {
     if (!line_.empty()) {
       refuse(fmt::format("'{}' is too much", shortened(std::string(word()))));
@@ -108,10 +119,19 @@ Sizes sizes(Lines& lines) {
   return {height, width, stored};
 }
 
-}  // namespace
+// The shape that is asked for; where it has none, any.
+using Extents = std::optional<std::pair<Index, Index>>;
 
-BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file, Index queries,
-                       Index keys) {
+PatternFrame frame_of(const std::filesystem::path& file, const Sizes& sizes,
+                      const Extents& expected) {
+  const std::vector<Index> shape = {sizes.height, sizes.width};
+  return expected ? PatternFrame(file, shape, expected->first, expected->second)
+                  : PatternFrame(file, shape);
+}
+
+// `read`, where it is not null, becomes the matrix with its values.
+BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
+                      const Extents& expected, SparseMatrix* read) {
   Lines lines(text, file);
   lines.next();
   one_of(lines, {"%%matrixmarket"}, "%%MatrixMarket");
@@ -123,19 +143,24 @@ BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file,
       one_of(lines, {"general", "symmetric"}, "general or symmetric") == "symmetric";
   lines.end();
   lines.next('%');
-  const auto [height, width, stored] = sizes(lines);
-  const PatternFrame frame(file, {height, width}, queries, keys);
+  const Sizes all = sizes(lines);
+  const auto [height, width, stored] = all;
+  const PatternFrame frame = frame_of(file, all, expected);
   if (symmetric && height != width) {
     frame.refuse("a symmetric matrix that is not square");
   }
   std::vector<Index> rows, columns;
+  std::vector<double> of_entries;
   for (Index k = 0; k < stored; ++k) {
     if (!lines.next('%')) {
       frame.refuse(fmt::format("{} entries; expected {}", k, stored));
     }
     const Index row = lines.whole_number("the row") - 1;
     const Index column = lines.whole_number("the column") - 1;
-    if (values && lines.word().empty()) {
+    double value = 1;
+    if (values && read != nullptr) {
+      value = lines.number("the value");
+    } else if (values && lines.word().empty()) {
       lines.refuse("the value is missing");
     }
     lines.end();
@@ -149,24 +174,31 @@ BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file,
     }
     rows.push_back(row);
     columns.push_back(column);
+    of_entries.push_back(value);
     if (symmetric && column < row) {
       rows.push_back(column);
       columns.push_back(row);
+      of_entries.push_back(value);
     }
   }
   if (lines.next('%')) {
     lines.refuse(fmt::format("more than {} entries", stored));
   }
-  return frame.of_entries(rows, columns);
+  std::vector<Index> order;
+  BlockPattern found = frame.of_entries(rows, columns, &order);
+  if (read != nullptr) {
+    *read = frame.with_values(found, of_entries, order);
+  }
+  return found;
 }
 
-BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file, Index queries,
-                        Index keys) {
+BlockPattern read_smtx(std::string_view text, const std::filesystem::path& file,
+                       const Extents& expected) {
   Lines lines(text, file);
   lines.next();
-  const auto [height, width, stored] = sizes(lines);
-  const PatternFrame frame(file, {height, width}, queries, keys);
-  BlockPattern found{queries, keys, 1, 1, {}, {}};
+  const Sizes all = sizes(lines);
+  const PatternFrame frame = frame_of(file, all, expected);
+  BlockPattern found{all.height, all.width, 1, 1, {}, {}};
   lines.next();
   while (!lines.at_end()) {
     found.offsets.push_back(lines.whole_number("an offset"));
@@ -178,10 +210,34 @@ BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file
   while (lines.next()) {
     lines.end();
   }
-  if (std::ssize(found.columns) != stored) {
-    frame.refuse(fmt::format("{} columns; expected {}", found.columns.size(), stored));
+  if (std::ssize(found.columns) != all.stored) {
+    frame.refuse(fmt::format("{} columns; expected {}", found.columns.size(), all.stored));
   }
   return frame.checked(std::move(found));
+}
+
+}  // namespace
+
+BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file, Index queries,
+                       Index keys) {
+  return read_mtx(text, file, std::pair(queries, keys), nullptr);
+}
+
+BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file, Index queries,
+                        Index keys) {
+  return read_smtx(text, file, std::pair(queries, keys));
+}
+
+SparseMatrix parse_mtx_entries(std::string_view text, const std::filesystem::path& file) {
+  SparseMatrix matrix;
+  static_cast<void>(read_mtx(text, file, std::nullopt, &matrix));
+  return matrix;
+}
+
+SparseMatrix parse_smtx_entries(std::string_view text, const std::filesystem::path& file) {
+  SparseMatrix matrix{read_smtx(text, file, std::nullopt), {}};
+  matrix.values.assign(matrix.pattern.columns.size(), 1);
+  return matrix;
 }
 
 }  // namespace redblue

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/mask.hpp"
+#include "runtime/patterns/entries.hpp"
 
 namespace redblue {
 
@@ -14,5 +15,9 @@ BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file,
                        Index keys);
 BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file, Index queries,
                         Index keys);
+
+// The same of whatever shape, with values; those of a pattern are 1.
+SparseMatrix parse_mtx_entries(std::string_view text, const std::filesystem::path& file);
+SparseMatrix parse_smtx_entries(std::string_view text, const std::filesystem::path& file);
 
 }  // namespace redblue

@@ -150,7 +150,8 @@ bool in_the_paper(Pass pass) {
 
 // The paper's are of one head and all pairs.
 bool has_statements(const Task& task) {
-  return task.pass == Pass::backward && task.problem.mask.full() && task.heads == 1;
+  return task.pass == Pass::backward && task.problem.mask.full() && task.problem.sparsity.dense() &&
+         task.heads == 1;
 }
 
 }  // namespace
@@ -177,6 +178,12 @@ std::string to_words(const Task& task) {
   if (!task.problem.mask.spec().empty()) {
     text += fmt::format(", mask {}: {} live pairs", task.problem.mask.spec(),
                         grouped(task.problem.pairs().value()));
+  }
+  if (!task.problem.sparsity.dense()) {
+    text += task.pass == Pass::product
+                ? std::string(", sparse")
+                : fmt::format(", sparse: {} live pairs",
+                              grouped(task.problem.sparsity.pairs().value()));
   }
   return text;
 }
@@ -240,7 +247,7 @@ std::string to_table(const BoundReport& report) {
   if (is_linear(task.pass)) {
     return text + "the paper's Theorem 1.1 is of softmax attention: it does not speak of this\n";
   }
-  if (!in_the_paper(task.pass) || !task.problem.mask.full()) {
+  if (!in_the_paper(task.pass) || !task.problem.mask.full() || !task.problem.sparsity.dense()) {
     return text;  // the paper is about all pairs
   }
   const Words divides = dividing_point(task.problem.shape);
@@ -271,7 +278,7 @@ std::string to_json(const BoundReport& report) {
       json["best"]["forward"] = spelled(*best.forward);
     }
   }
-  if (in_the_paper(task.pass) && task.problem.mask.full()) {
+  if (in_the_paper(task.pass) && task.problem.mask.full() && task.problem.sparsity.dense()) {
     json["dividing_point"] = dividing_point(task.problem.shape).value();
   }
   if (has_statements(task)) {

@@ -65,8 +65,12 @@ Cells task_cells(const Task& task, bool everywhere) {
 Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {
   Json json = {{"schema", kSchema}, {"context", context_json(M_from)}};
   json.update(json_of(task_cells(task)));
-  if (task.pass != Pass::product) {
+  if (!task.problem.sparsity.dense()) {
+    json["sparse"] = sparse_json(task.pass, task.problem);
+  } else if (task.pass != Pass::product) {
     json["mask"] = mask_json(task.problem);
+  }
+  if (task.pass != Pass::product) {
     json["wanted"] =
         wanted_json(of_activation(results_of(task.pass), task.problem.activation), task.problem);
   }
@@ -113,6 +117,29 @@ Json mask_json(const Problem& of_heads) {
           {"pairs", problem.pairs().overflowed() ? Json() : Json(problem.pairs().value())},
           {"live_queries", size_of(problem.live_queries())},
           {"live_keys", size_of(problem.live_keys())}};
+}
+
+Json sparse_json(Pass pass, const Problem& problem) {
+  const Sparsity& sparsity = problem.sparsity;
+  const auto stored = [](const BlockPattern& pattern) {
+    return Json{{"stored", pattern.stored()}};
+  };
+  if (pass == Pass::product) {
+    return {{"A", stored(sparsity.A1())}, {"B", stored(sparsity.X())}, {"C", stored(sparsity.S())}};
+  }
+  return {{"A1", stored(sparsity.A1())},
+          {"X", stored(sparsity.X())},
+          {"A2", stored(sparsity.A2())},
+          {"S", stored(sparsity.S())},
+          {"pairs", sparsity.pairs().value()}};
+}
+
+Json sparse_json(const Plan& plan, const std::map<std::string, std::string>& sources) {
+  Json json = sparse_json(plan.pass, plan.problem);
+  for (const auto& [name, source] : sources) {
+    json[name]["from"] = source;
+  }
+  return json;
 }
 
 Json wanted_json(const std::vector<Signature>& results, const Problem& problem) {

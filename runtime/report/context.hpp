@@ -38,6 +38,10 @@ Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M);
 Json blocks_json(const Blocks& blocks);
 // The mask of a problem, of all pairs too: {spec, fingerprint, pairs, live_queries, live_keys}
 Json mask_json(const Problem& problem);
+// Of sparse operands: {A1: {stored, from}, ..., S: {stored}, pairs}. `sources` are the
+// rules and files by name, as a report has them.
+Json sparse_json(const Plan& plan, const std::map<std::string, std::string>& sources);
+Json sparse_json(Pass pass, const Problem& problem);
 // The names of the results that are wanted.
 // The activation, where it is not softmax.
 Json activation_json(const Problem& problem);

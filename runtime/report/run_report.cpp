@@ -27,7 +27,7 @@ PhaseCounts predicted(const PhaseCost& cost) {
           .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
           .operations = {.flops = cost.flops.overflowed() ? kTooMany : cost.flops.value()},
           .peak = cost.peak.value(),
-          .indices = {.reads = cost.index_reads.value()}};
+          .indices = {.reads = cost.index_reads.value(), .writes = cost.index_writes.value()}};
 }
 
 // The speed of the whole run, copies included; 0 for a run too short for the clock.
@@ -82,7 +82,8 @@ Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost&
   const PhaseCounts by_formula = predicted(cost);
   const IoCount formula = by_formula.io;
   const IoCount indices = counted.indices;
-  const bool has_indices = total(part.formula).index_reads > Words(0);
+  const PhaseCost all = total(part.formula);
+  const bool has_indices = all.index_reads + all.index_writes > Words(0);
   const Index peak = cost.peak.value();
   const auto [flops, elementwise] = counted.operations;
   Cells cells = {
@@ -132,6 +133,21 @@ std::vector<Cells> part_rows(const Part& part) {
   return rows;
 }
 
+// The phases in which operands are brought into the layout that the others read, which serves many
+// calls. Without a path where there are none.
+PhaseCost preparation(const std::vector<PhaseCost>& phases) {
+  constexpr std::string_view kPrepare = "prepare";
+  PhaseCost sum{};
+  for (const PhaseCost& phase : phases) {
+    if (std::string_view(phase.path).substr(0, phase.path.find('/')) == kPrepare) {
+      sum.path = kPrepare;
+      sum.reads += phase.reads;
+      sum.writes += phase.writes;
+    }
+  }
+  return sum;
+}
+
 Json part_json(const Part& part) {
   std::vector<Cells> rows = part_rows(part);
   Json sum = json_of(rows.back());
@@ -148,7 +164,31 @@ Json part_json(const Part& part) {
   if (const auto prepare = regrouping(part.plan)) {
     json["prepare"] = regrouping_json(*prepare);
   }
+  if (const PhaseCost prepare = preparation(part.formula); !prepare.path.empty()) {
+    json["prepare"] = {{"reads", prepare.reads.value()}, {"writes", prepare.writes.value()}};
+  }
   return json;
+}
+
+std::string operands_text(const Report& report) {
+  const Plan& plan = report.kernel.plan;
+  if (plan.problem.sparsity.dense()) {
+    return "";
+  }
+  const Json sparse = sparse_json(plan, report.sparse_sources);
+  std::string text;
+  for (const auto& [name, of] : sparse.items()) {
+    if (of.is_object()) {
+      text += fmt::format(
+          "{}{} {}{}", text.empty() ? "" : ", ", name, grouped(of.at("stored").get<Index>()),
+          of.contains("from") ? fmt::format(" ({})", of.at("from").get<std::string>()) : "");
+    }
+  }
+  return fmt::format(
+      "entries: {}{}\n", text,
+      plan.pass == Pass::product
+          ? ""
+          : fmt::format("; {} live pairs", grouped(plan.problem.sparsity.pairs().value())));
 }
 
 std::string title(const Part& part) {
@@ -361,9 +401,16 @@ std::string to_json(const Report& report) {
   if (plan.problem.inputs == Inputs::plain) {
     json["softmax_scale"] = static_cast<double>(plan.problem.scale());
   }
-  if (plan.pass != Pass::product) {
+  if (!plan.problem.sparsity.dense()) {
+    json["sparse"] = sparse_json(plan, report.sparse_sources);
+    if (json["sparse"].contains("pairs")) {
+      json["pairs"] = json["sparse"]["pairs"];
+    }
+  } else if (plan.pass != Pass::product) {
     json["mask"] = mask_json(plan.problem);
     json["pairs"] = json["mask"]["pairs"];
+  }
+  if (plan.pass != Pass::product) {
     json["wanted"] =
         wanted_json(find_kernel(plan.kernel).results(plan.problem.activation), plan.problem);
   }
@@ -385,6 +432,11 @@ std::string to_json(const Report& report) {
   if (report.bound) {
     json["lower_bound"] = bound_json(*report.bound);
     json["ratio"] = ratio(report);
+    if (const PhaseCost prepare = preparation(report.kernel.formula); !prepare.path.empty()) {
+      const Words words = prepare.reads + prepare.writes;
+      json["ratio_without_prepare"] = ratio(report) - static_cast<double>(words.value()) /
+                                                          static_cast<double>(report.bound->words);
+    }
   }
   if (report.asked != name_of(report)) {
     json["asked"] = report.asked;
@@ -437,6 +489,7 @@ std::string to_table(const Report& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
+  text += operands_text(report);
   if (!report.operands.empty()) {
     text += "operands: " + to_words(report.operands, report.seed) + "\n";
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,8 +18,35 @@ struct Operand {
   double factor;
 };
 
+// Of sparse operands, the mean of the live scores: each entry of X meets the stored entries of a
+// column of A1 and of one of A2. Whole numbers below 2^53 are exact, and sums of larger ones are in
+// one order.
+double products_of_a_score(const Problem& problem) {
+  const auto width = static_cast<double>(problem.shape.d);
+  if (problem.sparsity.dense() || problem.sparsity.pairs() == Words(0)) {
+    return width * width;
+  }
+  const auto in_columns = [](const BlockPattern& of) {
+    std::vector<double> stored(static_cast<std::size_t>(of.cols));
+    for (const Index column : of.columns) {
+      ++stored[static_cast<std::size_t>(column)];
+    }
+    return stored;
+  };
+  const std::vector<double> of_A1 = in_columns(problem.sparsity.A1());
+  const std::vector<double> of_A2 = in_columns(problem.sparsity.A2());
+  double products = 0;
+  for (Index k = 0; k < problem.shape.d; ++k) {
+    for (const Index l : problem.sparsity.X().row(k)) {
+      products += of_A1[static_cast<std::size_t>(k)] * of_A2[static_cast<std::size_t>(l)];
+    }
+  }
+  return products / static_cast<double>(problem.sparsity.pairs().value());
+}
+
 // A product of three independent entries u of variance 1/3 has variance f^2 / 27 with X scaled
-// by f. A score sums d^2 of them, uncorrelated, so its deviation is d f / sqrt(27). An element
+// by f. A score sums d^2 of them, or as many as there are, uncorrelated, so its deviation is
+// d f / sqrt(27). An element
 // of h sums d products of two, so its deviation is sqrt(d) f / 3 with Y scaled by f, and a score of
 // Q, scaled by f, and K has c times that. The square root and the quotient are exactly rounded
 // everywhere (IEEE 754).
@@ -41,7 +69,7 @@ Operand find(std::string_view name, const Problem& problem, double scale) {
     return {m, problem.shape.dv, 1};
   }
   if (name == "X") {
-    return {d, d, scale * std::sqrt(27.0) / width};
+    return {d, d, scale * std::sqrt(27.0) / std::sqrt(products_of_a_score(problem))};
   }
   if (name == "Y") {
     return {d, d, 3 / std::sqrt(width)};
@@ -76,49 +104,40 @@ std::uint64_t start(std::uint64_t seed, std::string_view name) {
 
 void fill_input(std::string_view operand, const Problem& problem, std::uint64_t seed, double scale,
                 Index first_row, Index rows, std::span<float> out) {
-  const auto [all_rows, cols, factor] = find(operand, problem, scale);
-  if (first_row < 0 || rows < 0 || first_row > all_rows || rows > all_rows - first_row ||
-      out.size() != static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)) {
-    throw std::invalid_argument(fmt::format("{}: {} rows from row {} of {} x {} into {} words",
-                                            operand, rows, first_row, all_rows, cols, out.size()));
-  }
+  InputMaker(operand, problem, seed, scale).fill(first_row, rows, out);
+}
+
+InputMaker::InputMaker(std::string_view operand, const Problem& problem, std::uint64_t seed,
+                       double scale)
+    : operand_(operand), hashes_(seed, operand) {
+  const auto [rows, cols, factor] = find(operand, problem, scale);
   if (!(factor >= std::numeric_limits<float>::min() * 0x1p23 &&
         factor <= std::numeric_limits<float>::max())) {
     throw std::invalid_argument(
         fmt::format("{}: the scale {} asks for numbers that float32 has not", operand, scale));
   }
-  const auto f = static_cast<float>(factor);
-  const auto first = static_cast<std::uint64_t>(first_row) * static_cast<std::uint64_t>(cols);
-  std::uint64_t state = start(seed, operand) + first * kGolden;
+  rows_ = rows;
+  cols_ = cols;
+  factor_ = static_cast<float>(factor);
+}
+
+void InputMaker::fill(Index first_row, Index rows, std::span<float> out) const {
+  if (first_row < 0 || rows < 0 || first_row > rows_ || rows > rows_ - first_row ||
+      out.size() != static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols_)) {
+    throw std::invalid_argument(fmt::format("{}: {} rows from row {} of {} x {} into {} words",
+                                            operand_, rows, first_row, rows_, cols_, out.size()));
+  }
+  std::uint64_t number = static_cast<std::uint64_t>(first_row) * static_cast<std::uint64_t>(cols_);
   for (float& element : out) {
-    state += kGolden;
-    const auto top = static_cast<std::int32_t>(mix(state) >> 40U);  // 24 bits
-    element = f * (static_cast<float>(top - (1 << 23)) * 0x1p-23F);
+    const auto top = static_cast<std::int32_t>(hashes_[++number] >> 40U);  // 24 bits
+    element = factor_ * (static_cast<float>(top - (1 << 23)) * 0x1p-23F);
   }
 }
 
-std::string_view to_string(Pattern pattern) {
-  switch (pattern) {
-    case Pattern::identity:
-      return "identity";
-  }
-  return "";
-}
+Hashes::Hashes(std::uint64_t seed, std::string_view name) : start_(start(seed, name)) {}
 
-std::optional<Pattern> pattern_of(std::string_view name) {
-  const auto found =
-      std::ranges::find_if(kPatterns, [&](Pattern pattern) { return to_string(pattern) == name; });
-  return found == kPatterns.end() ? std::nullopt : std::optional(*found);
-}
-
-void fill_pattern(Pattern pattern, Index cols, Index first_row, std::span<float> out) {
-  switch (pattern) {
-    case Pattern::identity:
-      for (std::size_t at = 0; at < out.size(); ++at) {
-        const auto i = static_cast<Index>(at);
-        out[at] = first_row + i / cols == i % cols ? 1.0F : 0.0F;
-      }
-  }
+std::uint64_t Hashes::operator[](std::uint64_t i) const {
+  return mix(start_ + i * kGolden);
 }
 
 }  // namespace redblue

@@ -5,11 +5,11 @@
 // 24-bit hash of the three is a point u of the grid [-1, 1) of step 2^-23, exact in float32,
 // and the element is factor * u, rounded once. The factors give the scores s = A1 X A2^T, or c Q
 // K^T, the standard deviation `scale`, and the values h = A3 Y the standard deviation 1 (see the
-// source). The functions have no state and may be called from any number of threads.
+// source). Of sparse operands, stored entries alone are elements; X has the factor by which live
+// scores have that deviation, of the mean number of products of one. The functions have no state
+// and may be called from any number of threads.
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -29,15 +29,27 @@ inline constexpr std::uint64_t kDefaultSeed = 1;
 void fill_input(std::string_view operand, const Problem& problem, std::uint64_t seed, double scale,
                 Index first_row, Index rows, std::span<float> out);
 
-// The rules by which square matrices are made.
-enum class Pattern { identity };
-inline constexpr std::array kPatterns = {Pattern::identity};
-std::string_view to_string(Pattern pattern);
-// Returns nothing where no rule has this name.
-std::optional<Pattern> pattern_of(std::string_view name);
+// The hashes of (seed, name, i), of which elements are made: element i is of hash i + 1.
+class Hashes {
+ public:
+  Hashes(std::uint64_t seed, std::string_view name);
+  std::uint64_t operator[](std::uint64_t i) const;
 
-// Fills `out` with the rows from `first_row` on, row-major. Requires: out.size() is a multiple of
-// `cols`.
-void fill_pattern(Pattern pattern, Index cols, Index first_row, std::span<float> out);
+ private:
+  std::uint64_t start_;
+};
+
+// The same of one operand, for many ranges of its rows. Its name must outlive it.
+class InputMaker {
+ public:
+  InputMaker(std::string_view operand, const Problem& problem, std::uint64_t seed, double scale);
+  void fill(Index first_row, Index rows, std::span<float> out) const;
+
+ private:
+  std::string_view operand_;
+  Hashes hashes_;
+  Index rows_ = 0, cols_ = 0;
+  float factor_ = 0;
+};
 
 }  // namespace redblue

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/patterns/pattern_files.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 
@@ -239,7 +240,7 @@ void check_live_sums(const Problem& problem, Index first_row, std::span<const fl
                      const std::string& who) {
   for (std::size_t k = 0; k < L.size(); ++k) {
     const Index row = first_row + static_cast<Index>(k);
-    if (std::isinf(L[k]) && !problem.keys({row, row + 1}).empty()) {
+    if (std::isinf(L[k]) && meets_a_key(problem, row)) {
       throw InputError(fmt::format(
           "{} is -inf at row {}, where a query meets keys: O and L are of another mask", who, row));
     }

@@ -58,7 +58,7 @@ OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
                          all_words(kernel.returned(plan.problem), plan.problem.shape);
   Words bytes = 4 * matrices * report.kernel.team.heads + working_bytes(report);
   if (request_.verify) {
-    bytes += verification_bytes(kernel, plan.problem.shape);
+    bytes += verification_bytes(kernel, plan.problem);
   }
   return {bytes, "take smaller n, m or d, fewer heads, or use count"};
 }
@@ -77,7 +77,14 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
     buffer = buffer_for(operand, shape, heads);
     if (reader != readers.end()) {
       try {
-        reader->second.read_rows({0, reader->second.rows()}, buffer);
+        const InputFile& file = reader->second;
+        const bool of_every_head = file.pattern() != nullptr;
+        const std::size_t words = static_cast<std::size_t>(file.rows() * file.cols());
+        for (Index head = 0; head < (of_every_head ? heads : 1); ++head) {
+          file.read_rows({0, file.rows()},
+                         std::span(buffer).subspan(
+                             static_cast<std::size_t>(head) * words_of(operand, shape), words));
+        }
       } catch (const InputError& error) {
         throw InputError(fmt::format("{} of {}", operand.name, error.what()));
       }

@@ -85,8 +85,10 @@ struct Report {
   std::optional<Part> forward;             // the kernel that made O and L for `kernel`
   bool from_nothing = true;                // false when O and L came with the request
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
-  Origins operands;                        // of a run; without O and L that it makes itself
-  std::optional<std::uint64_t> seed;       // of the operands that come from a seed
+  // What a request says of sparse operands: a rule, or a file. All entries of the others are there.
+  std::map<std::string, std::string> sparse_sources;
+  Origins operands;                   // of a run; without O and L that it makes itself
+  std::optional<std::uint64_t> seed;  // of the operands that come from a seed
   std::optional<Verdict> error;
   std::optional<StoreReport> store;
 };

@@ -11,8 +11,10 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
+#include "runtime/patterns/pattern_files.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/theory/planner.hpp"
@@ -54,6 +56,11 @@ std::string as_asked(const Request& request) {
 
 bool splits(const Kernel& kernel) {
   return kernel.schedule.split.has_value();
+}
+
+bool has_sparse_kernels(Pass pass) {
+  return std::ranges::any_of(sparse_kernels(),
+                             [&](const Kernel& kernel) { return kernel.pass == pass; });
 }
 
 bool resumes(const Request& request) {
@@ -214,6 +221,12 @@ Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& s
     throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.kernel));
   }
   Mask mask = parse_mask(request.mask, shape, said, request.mask_files);
+  if (kernel.takes_sparse && !mask.full()) {
+    throw RequestError(
+        fmt::format("{}: {} takes no mask: which pairs are live follows from the entries of its "
+                    "sparse operands; kernels of dense operands take masks",
+                    said, request.kernel));
+  }
   check_linear_mask(kernel.pass, mask, said);
   if (!kernel.takes(mask) && !is_auto(request)) {
     throw RequestError(fmt::format("{}: {} takes no mask; {} do", said, request.kernel,
@@ -248,19 +261,22 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
 
 void check_made(const Request& request, const std::vector<Signature>& operands,
                 const std::string& who) {
-  for (const auto& [name, pattern] : request.make) {
+  for (const auto& [name, rule] : request.make) {
     const std::string option =
-        fmt::format("{} {}={}", request.said("--make"), name, to_string(pattern));
+        fmt::format("{} {}={}", request.said("--make"), name, to_string(rule));
     const Signature* operand = find_operand(operands, name);
     if (operand == nullptr) {
       throw RequestError(fmt::format("{}: {} is given {}", option, who, list(operands)));
     }
-    if (!is_square(*operand)) {
+    if (made_by_forward(name)) {
+      throw RequestError(
+          fmt::format("{}: O and L are of the other operands: leave them out", option));
+    }
+    if (rule.kind == Rule::Kind::identity && !is_square(*operand) && !is_sparse(*operand)) {
       std::vector<Signature> square;
       std::ranges::copy_if(operands, std::back_inserter(square), is_square);
       throw RequestError(fmt::format("{}: {} is for square operands: {} has {}", option,
-                                     to_string(pattern), who,
-                                     square.empty() ? "none" : list(square)));
+                                     to_string(rule), who, square.empty() ? "none" : list(square)));
     }
     if (const auto file = request.in.find(name); file != request.in.end()) {
       throw RequestError(fmt::format("{}: {} comes from {}, too: {} or {}, not both", option, name,
@@ -273,6 +289,10 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
 KernelName requested_kernel(const Request& request) {
   if (const AutoName* name = find_auto(request.kernel)) {
     const std::string problem(to_string(name->pass));
+    if (has_sparse_kernels(name->pass) &&
+        (name->pass == Pass::logsumexp || asks_for_sparse(request))) {
+      return {&find_kernel(problem + "/sparse-rows"), request.sharing};
+    }
     return {&find_kernel(problem + (name->pass == Pass::gradients || name->pass == Pass::layer
                                         ? "/flash"
                                         : "/rows")),
@@ -303,7 +323,21 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
       throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("--in"), name,
                                      path.string(), as_asked(request), list(given)));
     }
-    readers.try_emplace(name, path);
+    if (is_sparse_file(path) && !is_sparse(*find_operand(given, name))) {
+      throw RequestError(fmt::format(
+          "{} {}={}: {} takes a dense {}: give it as .npy{}", request.said("--in"), name,
+          path.string(), request.kernel, name,
+          kernel.kernel->takes_sparse ? ""
+                                      : ", or take a kernel of sparse operands (redblue list)"));
+    }
+    try {
+      readers.try_emplace(name, path);
+    } catch (const InputError& error) {
+      if (!is_sparse_file(path)) {
+        throw;
+      }
+      throw InputError(fmt::format("{} of {}", name, error.what()));
+    }
   }
   if (const auto L = readers.find("L"); L != readers.end() && has_mask(request)) {
     L->second.accept_minus_infinity();
@@ -359,16 +393,66 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
   report.seed = request.seed.value_or(kDefaultSeed);
 }
 
+namespace {
+
+// The stored entries of a range, in the order of rows.
+void gather(const BlockPattern& pattern, Range entries,
+            const std::function<void(Index row, std::span<float> words)>& row_words,
+            std::span<float> out) {
+  std::vector<float> words(static_cast<std::size_t>(pattern.cols));
+  const auto after = std::ranges::upper_bound(pattern.offsets, entries.begin);
+  Index row = after - pattern.offsets.begin() - 1;
+  for (Index at = entries.begin; at < entries.end; ++row) {
+    const Index end = std::min(entries.end, pattern.offsets[static_cast<std::size_t>(row) + 1]);
+    if (at < end) {
+      row_words(row, words);
+    }
+    for (; at < end; ++at) {
+      out[static_cast<std::size_t>(at - entries.begin)] =
+          words[static_cast<std::size_t>(pattern.columns[static_cast<std::size_t>(at)])];
+    }
+  }
+}
+
+}  // namespace
+
 void fill_made(const Request& request, const Signature& operand, const Problem& problem, Index head,
                Index first_row, Index rows, std::span<float> out) {
-  if (const auto made = request.make.find(std::string(operand.name)); made != request.make.end()) {
-    fill_pattern(made->second, operand.cols_of(problem.shape), first_row, out);
-    return;
-  }
+  const auto made = request.make.find(std::string(operand.name));
+  const bool identity = made != request.make.end() && made->second.kind == Rule::Kind::identity;
+  const std::uint64_t seed = request.seed.value_or(kDefaultSeed);
+  const Index cols = operand.cols_of(problem.shape);
   try {
-    fill_input(operand.name, problem,
-               request.seed.value_or(kDefaultSeed) + static_cast<std::uint64_t>(head),
-               request.scale, first_row, rows, out);
+    if (is_sparse(operand)) {
+      const BlockPattern& pattern = pattern_of(problem.sparsity, operand);
+      std::ranges::fill(out, identity ? 1.0F : 0.0F);
+      if (!identity) {
+        const InputMaker maker(operand.name, problem, seed + static_cast<std::uint64_t>(head),
+                               request.scale);
+        gather(
+            pattern, {first_row, std::min(first_row + rows, pattern.stored())},
+            [&](Index row, std::span<float> words) { maker.fill(row, 1, words); }, out);
+      }
+      return;
+    }
+    if (!identity) {
+      fill_input(operand.name, problem, seed + static_cast<std::uint64_t>(head), request.scale,
+                 first_row, rows, out);
+    }
+    if (made == request.make.end()) {
+      return;
+    }
+    for (Index row = first_row; row < first_row + rows; ++row) {
+      const auto words = out.subspan(static_cast<std::size_t>((row - first_row) * cols),
+                                     static_cast<std::size_t>(cols));
+      const std::vector<float> all =
+          identity ? std::vector<float>(words.size(), 1) : std::vector(words.begin(), words.end());
+      std::ranges::fill(words, 0.0F);
+      for (const Index column : row_by_rule(made->second, operand.name, seed, row,
+                                            operand.rows_of(problem.shape), cols)) {
+        words[static_cast<std::size_t>(column)] = all[static_cast<std::size_t>(column)];
+      }
+    }
   } catch (const std::invalid_argument& error) {
     throw RequestError(request.said("--scale") + ": " + error.what());
   }
@@ -396,8 +480,9 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
     return other.pass == kernel.kernel->pass && other.takes(kernel.activation) &&
            other.can_return(of_wanted);
   };
-  if (std::ranges::none_of(kernels(), returns_it) ||
-      (!is_auto(request) && !kernel.kernel->can_return(of_wanted))) {
+  const bool none = std::ranges::none_of(
+      all_kernel_names(), [&](const KernelName& other) { return returns_it(*other.kernel); });
+  if (none || (!is_auto(request) && !kernel.kernel->can_return(of_wanted))) {
     const std::string others = names_of(returns_it);
     throw RequestError(fmt::format("{} {}: {} does not return that alone; {}",
                                    request.said("--wanted"), wanted.text(), request.kernel,
@@ -435,7 +520,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     extents.set_heads(Extents::kKvHeads, request.kv_heads, request.said("--kv-heads"));
   }
   for (const auto& [name, reader] : readers) {
-    const Signature& operand = *find_operand(given, name);
+    const Signature operand = whole_matrix(*find_operand(given, name), kernel.kernel->pass);
     std::string who = name + " of " + reader.path().string();
     std::span<const Index> shape = reader.shape();
     const std::size_t rank = operand.cols == nullptr ? 1 : 2;
@@ -446,6 +531,11 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                                    rank + 1));
     }
     const bool of_keys = inputs == Inputs::plain && operand.rows == &Shape::m;
+    if (reader.pattern() != nullptr) {  // entries of every head
+      extents.set(operand.rows, shape.front(), who);
+      extents.set(operand.cols, shape.back(), who);
+      continue;
+    }
     extents.set_heads(of_keys ? Extents::kKvHeads : Extents::kHeads,
                       heads ? std::optional(shape.front()) : std::nullopt, who);
     if (heads) {
@@ -487,6 +577,11 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   asked.problem.softmax_scale = request.softmax_scale;
   if (!request.mask.empty()) {
     asked.problem.mask = requested_mask(request, *kernel.kernel, asked.problem.shape);
+  }
+  check_rules(request, given, pass, asked.problem.shape);
+  if (kernel.kernel->takes_sparse) {
+    asked.problem = asked.problem.with_sparsity(
+        requested_sparsity(request, *kernel.kernel, readers, asked.problem.shape));
   }
   asked.problem = asked.problem.with_stacked(extents.stacked());
   return asked;
@@ -588,6 +683,15 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
 // shared keys they are kernels that take these.
 std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
   using Names = std::vector<std::string_view>;
+  if (kernel.takes_sparse) {
+    Names names;
+    for (const Kernel& maker : sparse_kernels()) {
+      if (maker.pass == Pass::forward) {
+        names.push_back(maker.name);
+      }
+    }
+    return names;
+  }
   Names names = forward_of(kernel.pass) == Pass::attention
                     ? Names{"attention/rows", "attention/tiles"}
                 : problem.sharing != Sharing::none || !problem.mask.full()
@@ -632,8 +736,9 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   const bool shared = request.threads > 1 && heads == 1;
   const bool must_split = shared || resumes(request);
   const auto refuse_unless = [&](const char* flag, const auto& holds) {
-    if (std::ranges::none_of(kernels(), [&](const Kernel& kernel) {
-          return kernel.pass == task.pass && holds(kernel);
+    if (std::ranges::none_of(all_kernel_names(), [&](const KernelName& name) {
+          return name.kernel->pass == task.pass &&
+                 name.kernel->takes_sparse != task.problem.sparsity.dense() && holds(*name.kernel);
         })) {
       throw RequestError(fmt::format("{}: no kernel of {} does that; {} do", request.said(flag),
                                      to_string(task.pass), names_of(holds)));
@@ -672,12 +777,14 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   }
   // Of the kernels that can do it at all, the one with the least M.
   std::pair<Index, std::string_view> least{std::numeric_limits<Index>::max(), ""};
-  for (const Kernel& kernel : kernels()) {
-    const bool does = kernel.pass == task.pass && (!must_split || splits(kernel)) &&
-                      (request.prefetch == 1 || kernel.streams_keys()) &&
-                      kernel.takes(task.problem.mask) && kernel.takes(task.problem.activation) &&
-                      kernel.can_return(task.problem) &&
-                      (task.problem.sharing == Sharing::none || kernel.shares_keys);
+  for (const auto& [named, sharing, _] : all_kernel_names()) {
+    const Kernel& kernel = *named;
+    const bool does =
+        kernel.pass == task.pass && sharing == Sharing::none &&
+        kernel.takes_sparse != task.problem.sparsity.dense() && (!must_split || splits(kernel)) &&
+        (request.prefetch == 1 || kernel.streams_keys()) && kernel.takes(task.problem.mask) &&
+        kernel.takes(task.problem.activation) && kernel.can_return(task.problem) &&
+        (task.problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
       const Index own = kernel.least_M(task.problem, request.prefetch);
       const bool makes = kernel.needs_forward(task.problem.activation) && !has_forward;
@@ -730,6 +837,7 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   }
   report.asked = request.kernel;
   report.kernel = Part(std::move(plans.plan), team);
+  report.sparse_sources = sparse_sources(request, kernel);
   for (const Signature& operand : kernel.given(asked.problem)) {
     report.given.emplace_back(operand.name);
   }
@@ -751,6 +859,12 @@ void check_outputs(const Request& request, const Kernel& kernel, const Wanted& w
     if (find_operand(returns, name) == nullptr) {
       throw RequestError(
           fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
+    }
+    if (is_sparse(*find_operand(kernel.returns, name))) {
+      throw RequestError(
+          fmt::format("{}: {} of {} is sparse, and only dense results are written to files: take "
+                      "matmul/blocked",
+                      option, name, request.kernel));
     }
     if (!wanted.contains(name)) {
       throw RequestError(

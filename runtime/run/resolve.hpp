@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/run/input_file.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/npy.hpp"
 
 namespace redblue {
 
-using Readers = std::map<std::string, NpyReader, std::less<>>;
+using Readers = std::map<std::string, InputFile, std::less<>>;
 using Writers = std::map<std::string, NpyWriter, std::less<>>;
 
 struct RequestedProblem {
@@ -67,7 +68,7 @@ Index least_M_of_forward(const Kernel& kernel, const Problem& problem);
 
 Readers open_inputs(const Request& request, const KernelName& kernel);
 // Throws: RequestError where the request makes an operand by a rule that is not among these
-// operands of `who`, is not square, or comes from a file, too.
+// operands of `who`, or comes from a file, too, and for an identity that is not square.
 void check_made(const Request& request, const std::vector<Signature>& operands,
                 const std::string& who);
 // Sets `operands` and `seed` of the report. Throws: RequestError where some operands come from

@@ -29,7 +29,10 @@ void Resumption::read() {
 std::string Resumption::source_of(const std::string& operand, const Readers& readers) const {
   const auto reader = readers.find(operand);
   if (const auto made = request_.make.find(operand); made != request_.make.end()) {
-    return std::string(to_string(made->second));
+    return made->second.kind == Rule::Kind::identity
+               ? to_string(made->second)
+               : fmt::format("{}, seed {}, scale {}", to_string(made->second),
+                             request_.seed.value_or(kDefaultSeed), request_.scale);
   }
   if (reader == readers.end()) {
     const std::string source =

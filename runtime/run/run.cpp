@@ -34,7 +34,9 @@ void run_part(OperandHome& home, Part& part, const RunHook& hook, const Topology
 }  // namespace
 
 Report count(const Request& request) {
-  return resolve(request, requested_problem(request, requested_kernel(request), {}), false);
+  const KernelName asked = requested_kernel(request);
+  const Readers readers = open_inputs(request, asked);
+  return resolve(request, requested_problem(request, asked, readers), readers.contains("O"));
 }
 
 Report run(const Request& request, const Topology& topology, const Observers& observers) {

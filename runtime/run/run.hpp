@@ -14,6 +14,7 @@
 #include "runtime/run/inputs.hpp"
 #include "runtime/run/outcome.hpp"
 #include "runtime/run/progress.hpp"
+#include "runtime/run/rules.hpp"
 #include "runtime/run/workers.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/theory/rates.hpp"
@@ -58,12 +59,13 @@ struct Request {
   std::map<std::string, std::string> said_as;
   [[nodiscard]] std::string said(const std::string& flag) const;
 
-  // The rest is for run() alone.
-  std::map<std::string, std::filesystem::path> in, out;  // operand -> .npy
-  std::map<std::string, Pattern> make;                   // operand -> the rule that makes it
+  // operand -> .npy; of sparse operands also .npz, .mtx, .smtx
+  std::map<std::string, std::filesystem::path> in, out;
+  std::map<std::string, Rule> make;  // operand -> the rule that makes it
   // The seed of head 0. Head h has seed + h modulo 2^64. A request needs no seed where no operand
   // comes from a file or a store, or where all operands do that no rule makes.
   std::optional<std::uint64_t> seed;
+  // The rest is for run() alone.
   double scale = 1;
   bool verify = false;
   // The store of operands, intermediates and results. Without one they are in main memory.

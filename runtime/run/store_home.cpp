@@ -18,6 +18,7 @@
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resumption.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/run/store_room.hpp"
 #include "runtime/run/store_rows.hpp"
 #include "runtime/run/verification.hpp"
@@ -97,7 +98,10 @@ class StoreHome final : public OperandHome {
 std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
   resumption_.read();
   for (const std::string& name : store_.names()) {
-    if (find_operand(asked_.given(), name) != nullptr && !readers.contains(name) &&
+    const std::vector<Signature> given = asked_.given();
+    const Signature* operand = find_operand(given, name);
+    // A store has no entries, but dense matrices.
+    if (operand != nullptr && !is_sparse(*operand) && !readers.contains(name) &&
         !request_.make.contains(name)) {
       operands_[name] = store_.open(lasting_name(name));
     }
@@ -174,6 +178,11 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
           request_.said(flag), name, store_.directory().string(), name, remedy));
     }
   };
+  for (const Signature& operand : asked_.given()) {
+    if (is_sparse(operand)) {
+      check("--store", std::string(operand.name), "");
+    }
+  }
   for (const auto& [name, reader] : readers) {
     check("--in", name, "import the file, or ");
   }
@@ -222,7 +231,7 @@ OperandHome::MemoryNeed StoreHome::memory_needed(const Report& report) const {
   }
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
-  Words bytes = arena + verification_bytes(kernel, plan.problem.shape);
+  Words bytes = arena + verification_bytes(kernel, plan.problem);
   for (const auto& operands : {given_of(plan), kernel.returned(plan.problem)}) {
     for (const Signature& operand : operands) {
       bytes += 4 * Words(operand.rows_of(plan.problem.shape)) * operand.cols_of(plan.problem.shape);

@@ -47,13 +47,20 @@ void generate_rows(const Request& request, const Signature& operand, const Probl
   });
 }
 
-void import_rows(const NpyReader& reader, const std::string& name, StoreFile& to) {
-  make_rows(name, to, [&](Range I, std::span<float> words) {
+void import_rows(const InputFile& reader, const std::string& name, StoreFile& to) {
+  SlowMatrix matrix = matrix_of(to, name);
+  if (reader.rows() == 0) {  // no entries, of which a matrix has a word
+    HostAccess::put(matrix, {0, 1}, std::vector<float>(1));
+    return;
+  }
+  const Index stretch = reader.cols() / to.cols();  // where the words of a row are rows of entries
+  for_rows(reader.rows(), reader.cols(), [&](Range I, std::span<float> words) {
     try {
       reader.read_rows(I, words);
     } catch (const InputError& error) {
       throw InputError(fmt::format("{} of {}", name, error.what()));
     }
+    HostAccess::put(matrix, {I.begin * stretch, I.end * stretch}, words);
   });
 }
 

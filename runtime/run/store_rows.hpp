@@ -7,6 +7,7 @@
 
 #include "memsim/range.hpp"
 #include "memsim/store/store.hpp"
+#include "runtime/run/input_file.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/npy.hpp"
 
@@ -20,7 +21,7 @@ void for_rows(Index rows, Index cols,
 void generate_rows(const Request& request, const Signature& operand, const Problem& problem,
                    StoreFile& to);
 // `name` is for messages.
-void import_rows(const NpyReader& reader, const std::string& name, StoreFile& to);
+void import_rows(const InputFile& reader, const std::string& name, StoreFile& to);
 void export_rows(StoreFile& from, NpyWriter& to);
 
 }  // namespace redblue

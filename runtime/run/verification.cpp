@@ -1,6 +1,7 @@
 #include "runtime/run/verification.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/theory/linear_reference.hpp"
 #include "runtime/theory/reference.hpp"
 
@@ -54,18 +56,46 @@ std::vector<float> live_words(std::span<const float> given, const Bounded& exact
   return words;
 }
 
-Verdict verify_head(const Report& report, const Views& inputs, const Views& results, Index head) {
+// A product of sparse matrices: the words of C that are stored.
+Bounded stored_of(const Bounded& product, const BlockPattern& stored) {
+  Bounded found;
+  for (Index row = 0; row < stored.rows; ++row) {
+    for (const Index column : stored.row(row)) {
+      const auto at = static_cast<std::size_t>(row * stored.cols + column);
+      found.value.push_back(product.value[at]);
+      found.bound.push_back(product.bound[at]);
+      found.expected.push_back(product.expected[at]);
+    }
+  }
+  return found;
+}
+
+constexpr std::array<float, 1> kNoEntries = {0};
+
+// `meant` is the problem of dense operands that the kernel's has the results of.
+Verdict verify_head(const Report& report, const Problem& meant, const Views& inputs,
+                    const Views& results, Index head) {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   const Shape& shape = plan.problem.shape;
-  const auto input = [&](std::string_view name) {
+  std::map<std::string_view, std::vector<float>> dense;
+  const auto input = [&](std::string_view name) -> std::span<const float> {
     const Signature* operand = find_operand(kernel.operands, name);
-    return operand == nullptr ? std::span<const float>() : head_of(inputs, *operand, shape, head);
+    if (operand == nullptr) {
+      return {};
+    }
+    const std::span<const float> words = head_of(inputs, *operand, shape, head);
+    return is_sparse(*operand) ? dense[operand->name] =
+                                     densified(pattern_of(plan.problem.sparsity, *operand), words)
+                               : words;
   };
   Verdict verdict;
   std::map<std::string_view, Bounded> exact;
   if (kernel.pass == Pass::product) {
     exact["C"] = evaluate_product(shape.n, shape.m, shape.d, input("A"), input("B"));
+    if (kernel.takes_sparse) {
+      exact["C"] = stored_of(exact["C"], plan.problem.sparsity.S());
+    }
   } else if (is_linear(kernel.pass)) {
     exact[kernel.returns.front().name] = evaluate_linear({.shape = shape,
                                                           .A1 = input("A1"),
@@ -88,16 +118,20 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
     problem.X = input("X");
     problem.Y = input("Y");
     problem.scale = plan.problem.scale();
-    problem.mask = plan.problem.mask;
+    problem.mask = meant.mask;
     problem.activation = plan.problem.activation;
+    if (kernel.pass == Pass::logsumexp) {  // L is not of values, which the evaluation takes, too
+      problem.A3 = dense["A3"] = std::vector<float>(static_cast<std::size_t>(shape.m * shape.d));
+      problem.Y = dense["Y"] = std::vector<float>(static_cast<std::size_t>(shape.d * shape.d));
+    }
     problem.dO = input("dO");
     if (!report.from_nothing) {
       AttentionInput from_nothing = problem;
       from_nothing.dO = {};
       const Reference forward = evaluate(from_nothing, {});
       verdict.given_off =
-          std::max(compare(live_words(input("O"), forward.O, plan.problem), forward.O).relative,
-                   compare(live_words(input("L"), forward.L, plan.problem), forward.L).relative);
+          std::max(compare(live_words(input("O"), forward.O, meant), forward.O).relative,
+                   compare(live_words(input("L"), forward.L, meant), forward.L).relative);
       problem.O = input("O");
       problem.L = input("L");
     }
@@ -140,7 +174,12 @@ Verdict verify_head(const Report& report, const Views& inputs, const Views& resu
   }
   double nearest = -1;
   for (const Signature& operand : kernel.returned(plan.problem)) {
-    const Deviation found = compare(head_of(results, operand, shape, head), exact.at(operand.name));
+    std::span<const float> computed = head_of(results, operand, shape, head);
+    if (is_sparse(operand) && exact.at(operand.name).value.empty()) {  // a word that nobody writes
+      exact.at(operand.name) = {{0}, {0}, {0}};
+      computed = kNoEntries;
+    }
+    const Deviation found = compare(computed, exact.at(operand.name));
     verdict.ok = verdict.ok && found.ok;
     verdict.explained = verdict.explained && found.explained;
     verdict.relative = std::max(verdict.relative, found.relative);
@@ -181,10 +220,13 @@ void check_finite(const Part& part, const Views& results) {
 
 void check_finite(const Kernel& kernel, const Signature& operand, const Problem& problem,
                   Index first_row, std::span<const float> words, const std::string& where) {
+  if (is_sparse(operand) && pattern_of(problem.sparsity, operand).stored() == 0) {
+    return;  // a word that nobody writes
+  }
   const auto is_bad = [&](const float& x) {
     const Index row = first_row + (&x - words.data());  // of L
-    return !std::isfinite(x) && !(operand.name == kL.name && std::isinf(x) && x < 0 &&
-                                  problem.pairs({row, row + 1}, {0, problem.shape.m}) == Words(0));
+    return !std::isfinite(x) &&
+           !(operand.name == kL.name && std::isinf(x) && x < 0 && !meets_a_key(problem, row));
   };
   const auto bad = std::ranges::find_if(words, is_bad);
   if (bad != words.end()) {
@@ -197,9 +239,11 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
 }
 
 Verdict verify(const Report& report, const Views& inputs, const Views& results) {
-  Verdict all = verify_head(report, inputs, results, 0);
+  const Plan& plan = report.kernel.plan;
+  const Problem meant = plan.pass == Pass::product ? plan.problem : densified(plan.problem);
+  Verdict all = verify_head(report, meant, inputs, results, 0);
   for (Index head = 1; head < report.kernel.team.heads; ++head) {
-    const Verdict own = verify_head(report, inputs, results, head);
+    const Verdict own = verify_head(report, meant, inputs, results, head);
     const bool nearer = share_of_bound(own.error, own.bound) > share_of_bound(all.error, all.bound);
     Verdict both = nearer ? own : all;
     both.ok = all.ok && own.ok;
@@ -211,13 +255,22 @@ Verdict verify(const Report& report, const Views& inputs, const Views& results) 
   return all;
 }
 
-Words verification_bytes(const Kernel& kernel, const Shape& shape) {
+Words verification_bytes(const Kernel& kernel, const Problem& problem) {
+  const Shape& shape = problem.shape;
   Words results;
   for (const Signature& operand : kernel.returns) {
     results += Words(operand.rows_of(shape)) * operand.cols_of(shape);
   }
+  Words sparse;  // dense operands, a mask of single pairs, a dense product
+  if (kernel.takes_sparse) {
+    const bool product = kernel.pass == Pass::product;
+    constexpr Index kBytesOfAPair = 64;
+    sparse = 4 * (Words(shape.n) * shape.d + Words(shape.d) * shape.d + Words(shape.m) * shape.d) +
+             (product ? 48 * (Words(shape.n) * shape.m)
+                      : kBytesOfAPair * (problem.sparsity.pairs() + shape.n));
+  }
   // For each word of a result: a value and two bounds in double precision, twice over.
-  return evaluation_bytes(shape) + 48 * results;
+  return evaluation_bytes(shape) + 48 * results + sparse;
 }
 
 }  // namespace redblue

@@ -18,6 +18,6 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
 Verdict verify(const Report& report, const Views& inputs, const Views& results);
 
 // An estimate of the most memory that verify() takes.
-Words verification_bytes(const Kernel& kernel, const Shape& shape);
+Words verification_bytes(const Kernel& kernel, const Problem& problem);
 
 }  // namespace redblue

@@ -53,6 +53,7 @@ void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) 
     known->writes += phase.writes;
     known->flops += phase.flops;
     known->index_reads += phase.index_reads;
+    known->index_writes += phase.index_writes;
     known->peak = std::max(known->peak, phase.peak);
   }
 }
@@ -156,7 +157,8 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
                         .writes = phase.writes * times,
                         .peak = times == Words(0) ? Words(0) : phase.peak,
                         .flops = phase.flops * times,
-                        .index_reads = phase.index_reads * times});
+                        .index_reads = phase.index_reads * times,
+                        .index_writes = phase.index_writes * times});
     }
     return phases;
   }

@@ -277,6 +277,9 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
     };
   }
   for (const auto& [name, pass] : kAuto) {
+    if (pass == Pass::logsumexp) {  // of sparse operands, which subjects do not have
+      continue;
+    }
     const bool shares = std::ranges::any_of(kernels(), [of = pass](const Kernel& kernel) {
       return kernel.pass == of && kernel.shares_keys;
     });

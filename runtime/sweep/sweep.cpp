@@ -58,7 +58,8 @@ SweptPhase predicted_phase(const PhaseCost& cost) {
                      .io = io,
                      .operations = {.flops = words_or_none(cost.flops)},
                      .peak = peak,
-                     .indices = {.reads = cost.index_reads.value()}},
+                     .indices = {.reads = cost.index_reads.value(),
+                                 .writes = cost.index_writes.value()}},
           .formula = io,
           .formula_peak = peak};
 }

@@ -300,9 +300,6 @@ std::vector<Bound> all_bounds(const Task& task) {
   const Mask& mask = task.problem.mask;
   require(mask.full() || (mask.queries() == n && mask.keys() == m && task.pass != Pass::product),
           "the mask is of n queries and m keys");
-  if (!task.problem.sparsity.dense()) {
-    return sparse_bounds(task);
-  }
   std::vector<Bound> bounds = {{"compulsory", compulsory(task).value()}};
   if (task.pass == Pass::product) {
     add_product_bounds(task, bounds);
@@ -355,8 +352,9 @@ std::vector<Bound> lower_bounds(const Task& task) {
   Task narrow = task;
   narrow.problem.shape.d = narrow.problem.shape.dv =
       std::min(task.problem.shape.d, task.problem.shape.dv);
-  std::vector<Bound> bounds = all_bounds(narrow);
-  if (task.problem.sparsity.dense()) {
+  const bool sparse = !task.problem.sparsity.dense();
+  std::vector<Bound> bounds = sparse ? sparse_bounds(task) : all_bounds(narrow);
+  if (!sparse) {
     bounds.front().words = compulsory(task).value();
   }
   for (Bound& bound : bounds) {

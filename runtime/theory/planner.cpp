@@ -43,11 +43,12 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
     }
   }
   std::vector<Choice> found;
-  for (const auto& [named, sharing, _] : kernel_names()) {
+  for (const auto& [named, sharing, _] : all_kernel_names()) {
     const Kernel& kernel = *named;
     const bool needs_forward =
         kernel.needs_forward(task.problem.activation) && task.known == Known::nothing;
-    if (kernel.pass != task.pass || (needs_forward && !forward) ||
+    if (kernel.pass != task.pass || kernel.takes_sparse == task.problem.sparsity.dense() ||
+        (needs_forward && !forward) ||
         (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
         (goal.shared_only && sharing != task.problem.sharing) || !kernel.takes(task.problem.mask) ||
         !kernel.takes(task.problem.activation) || !kernel.can_return(task.problem)) {

@@ -53,13 +53,11 @@ struct AutoName {
   std::string_view name;
   Pass pass;
 };
-inline constexpr AutoName kAuto[] = {{"forward/auto", Pass::forward},
-                                     {"backward/auto", Pass::backward},
-                                     {"attention/auto", Pass::attention},
-                                     {"gradients/auto", Pass::gradients},
-                                     {"layer/auto", Pass::layer},
-                                     {"linear/auto", Pass::linear},
-                                     {"linear-gradient/auto", Pass::linear_gradient}};
+inline constexpr AutoName kAuto[] = {
+    {"forward/auto", Pass::forward},     {"backward/auto", Pass::backward},
+    {"attention/auto", Pass::attention}, {"gradients/auto", Pass::gradients},
+    {"layer/auto", Pass::layer},         {"logsumexp/auto", Pass::logsumexp},
+    {"linear/auto", Pass::linear},       {"linear-gradient/auto", Pass::linear_gradient}};
 // Null where it is not one of these.
 const AutoName* find_auto(std::string_view name);
 

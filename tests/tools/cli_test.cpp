@@ -603,9 +603,15 @@ TEST_F(Command, ListNamesEveryKernel) {
   const Json plain = json("list");
   const Json sized = json("list --n 37 --m 23 --d 11");
   const std::vector<CsvRow> csv = parse_csv(data("list --n 37 --m 23 --d 11 --format csv"));
-  ASSERT_EQ(plain["kernels"].size(), tested_kernels().size());
-  ASSERT_EQ(sized["kernels"].size(), tested_kernels().size());
-  ASSERT_EQ(csv.size(), tested_kernels().size());
+  ASSERT_EQ(plain["kernels"].size(), all_kernel_names().size());
+  ASSERT_EQ(sized["kernels"].size(), all_kernel_names().size());
+  ASSERT_EQ(csv.size(), all_kernel_names().size());
+  for (std::size_t i = tested_kernels().size(); i < csv.size(); ++i) {  // of sparse operands
+    EXPECT_EQ(plain["kernels"][i]["name"], all_kernel_names()[i].text());
+    EXPECT_EQ(plain["kernels"][i]["sparse"], true);
+    EXPECT_EQ(sized["kernels"][i]["least_M"], nullptr);  // of their entries, too
+    EXPECT_EQ(csv[i].at("kernel"), all_kernel_names()[i].text());
+  }
   EXPECT_EQ(plain["schema"], 1);
   for (std::size_t i = 0; i < tested_kernels().size(); ++i) {
     const TestedKernel kernel = tested_kernels()[i];

@@ -17,9 +17,11 @@ Action add_count(CLI::App& app) {
     explicit Options(CLI::App& command)
         : problem(command),
           heads(command),
+          inputs(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
     HeadsOption heads;
+    PatternOptions inputs;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -27,6 +29,7 @@ Action add_count(CLI::App& app) {
     Request request;
     options->problem.fill(request);
     options->heads.fill(request);
+    options->inputs.fill(request);
     const Format format = parse_format(options->format);
     print(count(request), format);
     return 0;

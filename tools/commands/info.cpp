@@ -70,7 +70,7 @@ std::string info_json(const Topology& topology, const Counters& counters) {
                {"build_type", build_info::kBuildType},
                {"system", build_info::kSystem},
                {"word", "float32"},
-               {"kernels", kernel_names().size()},
+               {"kernels", all_kernel_names().size()},
                {"simd", {{"in_use", simd_target()}, {"available", simd_targets()}}},
                {"memory_available_bytes", memory_available()},
                {"topology", topology_json(topology)},
@@ -108,7 +108,7 @@ std::string info_text(const Topology& topology, const Counters& counters) {
       "redblue           {}\ncompiler          {}, {}\nsystem            {}\n"
       "word              float32, 4 bytes\nkernels           {}\nmemory available  {}\n",
       build_info::kVersion, build_info::kCompiler, build_info::kBuildType, build_info::kSystem,
-      kernel_names().size(), format_bytes(memory_available()));
+      all_kernel_names().size(), format_bytes(memory_available()));
   const auto line = [&](std::string_view name, std::string_view what) {
     text += fmt::format("{:<16}  {}\n", name, what);
   };

@@ -28,6 +28,13 @@ std::string in_words(const std::vector<Signature>& operands) {
   return fmt::format("{}", fmt::join(names(operands), " "));
 }
 
+// Of sparse operands it is of their entries, too: `redblue count` says it.
+std::optional<Index> least_M(const KernelName& name, const Shape& shape) {
+  return name.kernel->takes_sparse
+             ? std::nullopt
+             : std::optional(name.kernel->least_M(Problem(shape, name.sharing)));
+}
+
 std::string list_text(const std::optional<Shape>& shape) {
   const auto line = [&](const auto& name, const auto& given, const auto& returns, const auto& least,
                         const auto& summary) {
@@ -35,9 +42,10 @@ std::string list_text(const std::optional<Shape>& shape) {
                        shape ? fmt::format("{:>14}  ", least) : "", summary);
   };
   std::string text = line("kernel", "given", "returns", "least M", "summary");
-  for (const KernelName& name : kernel_names()) {
+  for (const KernelName& name : all_kernel_names()) {
+    const std::optional<Index> least = shape ? least_M(name, *shape) : std::nullopt;
     text += line(name.text(), in_words(name.given()), in_words(name.kernel->returns),
-                 shape ? name.kernel->least_M(Problem(*shape, name.sharing)) : 0, name.summary());
+                 least ? fmt::format("{}", *least) : "-", name.summary());
   }
   return text;
 }
@@ -57,7 +65,7 @@ Json axes_of(const KernelName& name) {
 
 // What programs get, a row a kernel.
 std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
-  return rows_of(kernel_names(), [&](const KernelName& name) {
+  return rows_of(all_kernel_names(), [&](const KernelName& name) {
     const Kernel& kernel = *name.kernel;
     Cells cells = {
         {{"", "name", "kernel"}, name.text()},
@@ -69,10 +77,11 @@ std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
         {in_json("kernel"), kernel.name},
         {in_json("threads"), kernel.schedule.split.has_value()},
         {in_json("prefetch"), kernel.streams_keys()},
+        {in_json("sparse"), kernel.takes_sparse},
         {in_json("masks"), kernel.takes_causal ? Json("causal") : Json(kernel.takes_masks)},
         {in_json("summary"), name.summary()}};
     if (shape) {
-      cells.push_back({in_json_and_csv("least_M"), kernel.least_M(Problem(*shape, name.sharing))});
+      cells.push_back({in_json_and_csv("least_M"), least_M(name, *shape)});
     }
     cells.push_back({in_csv("summary"), always_quoted(name.summary())});
     return cells;

@@ -161,7 +161,11 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
   std::optional<Store> store;
   for (const std::string& item : items) {
     const auto [name, path] = name_and_file(item);
-    const NpyReader reader(path);
+    const InputFile reader(path);
+    if (reader.pattern() != nullptr) {
+      throw InputError(fmt::format("{} of {}: a store has dense matrices, from .npy files", name,
+                                   path.string()));
+    }
     if (reader.shape().size() > 2) {
       throw InputError(
           fmt::format("{} of {} has {} dimensions, expected 1 or 2: a store has no "

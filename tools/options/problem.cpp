@@ -99,7 +99,7 @@ void fill_blocks(const Given& given, Request& request) {
 
 void check_kernel(const std::string& name, bool auto_too) {
   std::vector<std::string> spellings;
-  for (const KernelName& known : kernel_names()) {
+  for (const KernelName& known : all_kernel_names()) {
     spellings.push_back(known.text());
   }
   std::vector<std::string_view> names(spellings.begin(), spellings.end());
@@ -193,28 +193,47 @@ void put(const Given& given, const std::string& name, const Value& value,
 }  // namespace
 
 MakeOption::MakeOption(CLI::App& app)
-    : make_(app, "--make", "an operand that is made: X or Y as identity; may be repeated",
+    : make_(app, "--make",
+            fmt::format("an operand that is made: {}; what is not stored is 0 where a kernel takes "
+                        "dense operands; may be repeated",
+                        kRules),
             "NAME=PATTERN") {}
 
 void MakeOption::fill(Request& request) const {
   for (const Given& given : make_.all()) {
     request.said_as[make_.flag()] = given.from;
     const auto [name, text] = named(given, "NAME=PATTERN, for example X=identity");
-    const std::optional<Pattern> pattern = pattern_of(text);
-    if (!pattern) {
-      std::vector<std::string_view> names;
-      for (const Pattern known : kPatterns) {
-        names.push_back(to_string(known));
-      }
-      throw UsageError(fmt::format("{} {}={}: expected a pattern: {}", given.from, name, text,
-                                   fmt::join(names, ", ")));
+    Rule rule;
+    try {
+      rule = parse_rule(text);
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(fmt::format("{} {}={}: {}", given.from, name, text, error.what()));
     }
-    put(given, name, *pattern, request.make);
+    put(given, name, rule, request.make);
+  }
+}
+
+PatternOptions::PatternOptions(CLI::App& app)
+    : in_(app, "--in",
+          "an operand's extents, and its entries where it is sparse: from .npy, or .npz of SciPy, "
+          ".mtx or .smtx; may be repeated",
+          "NAME=FILE"),
+      make_(app),
+      seed_(app, "--seed", "of the entries that rules choose; 1", "NUMBER") {}
+
+void PatternOptions::fill(Request& request) const {
+  fill_files(in_, request, request.in);
+  make_.fill(request);
+  if (const auto seed = seed_.get()) {
+    request.seed = parse_seed(seed->text, seed->from);
   }
 }
 
 InputOptions::InputOptions(CLI::App& app)
-    : in_(app, "--in", "an operand from a .npy file; may be repeated", "NAME=FILE"),
+    : in_(app, "--in",
+          "an operand from a .npy file; a sparse one also from .npz of SciPy, .mtx or .smtx; may "
+          "be repeated",
+          "NAME=FILE"),
       make_(app),
       seed_(app, "--seed",
             "of the operands that nothing else gives, of head 0; where no file or store gives any, "
@@ -309,9 +328,11 @@ Objective ObjectiveOption::get() const {
 }
 
 ProblemOptions::ProblemOptions(CLI::App& app)
-    : kernel_(app, "kernel",
-              "a kernel of `redblue list`, or forward/auto, backward/auto, attention/auto, "
-              "gradients/auto or layer/auto: the first of `redblue plan`"),
+    : kernel_(
+          app, "kernel",
+          "a kernel of `redblue list`, or forward/auto, backward/auto, attention/auto, "
+          "gradients/auto, layer/auto or logsumexp/auto: the first of `redblue plan`, of sparse "
+          "operands where --make or --in has some"),
       shape_(app),
       M_(app),
       blocks_(app, "--blocks",

@@ -58,6 +58,19 @@ class MakeOption {
   TextOption make_;
 };
 
+// Where operands have entries, for a count: in files, or by a rule and a seed.
+class PatternOptions {
+ public:
+  explicit PatternOptions(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+
+ private:
+  TextOption in_;
+  MakeOption make_;
+  TextOption seed_;
+};
+
 // Operands from files, made by a rule, or from a seed.
 class InputOptions {
  public:

@@ -9,6 +9,7 @@
 
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
@@ -59,7 +60,7 @@ TaskOptions::TaskOptions(CLI::App& app)
       heads_(app),
       M_(app),
       problem_(app, "--problem",
-               "product, forward, backward, attention, gradients, layer, linear or "
+               "product, logsumexp, forward, backward, attention, gradients, layer, linear or "
                "linear-gradient; backward",
                "PASS"),
       sharing_(app, "--sharing",
@@ -70,14 +71,16 @@ TaskOptions::TaskOptions(CLI::App& app)
       activation_(app),
       dv_(app),
       mask_(app),
-      wanted_(app) {}
+      wanted_(app),
+      inputs_(app) {}
 
 Task TaskOptions::kind() const {
   Task task;
-  task.pass = choose(problem_,
-                     {Pass::product, Pass::forward, Pass::backward, Pass::attention,
-                      Pass::gradients, Pass::layer, Pass::linear, Pass::linear_gradient},
-                     Pass::backward);
+  task.pass =
+      choose(problem_,
+             {Pass::product, Pass::logsumexp, Pass::forward, Pass::backward, Pass::attention,
+              Pass::gradients, Pass::layer, Pass::linear, Pass::linear_gradient},
+             Pass::backward);
   task.problem.sharing =
       choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
@@ -128,6 +131,22 @@ void TaskOptions::fill_heads(Task& task, Request& request) const {
 Task TaskOptions::task(Request& request) const {
   shape_.fill(request);
   Task task = kind();
+  inputs_.fill(request);
+  if (task.pass == Pass::logsumexp || asks_for_sparse(request)) {
+    refuse(sharing_, "sparse operands are read apart");
+    request.kernel = task.pass == Pass::product ? "matmul/sparse-stay"
+                                                : fmt::format("{}/auto", to_string(task.pass));
+    task.problem = sparse_problem(task.pass, request.kernel, request, &task.heads);
+    M_.fill(request);
+    task.memory.M = request.M;
+    return task;
+  }
+  if (!request.in.empty() || !request.make.empty()) {
+    throw UsageError(fmt::format(
+        "{}: words depend on operands where A1, X or A2, or A or B, have entries of a file (.npz, "
+        ".mtx, .smtx) or of a rule other than identity: leave it out",
+        request.said(request.in.empty() ? "--make" : "--in")));
+  }
   const Index n = required(request.n, "--n");
   const Index d = required(request.d, "--d");
   task.problem.shape = {n, request.m.value_or(n), d,
@@ -159,6 +178,23 @@ Task TaskOptions::task(Request& request) const {
   return task;
 }
 
+Problem TaskOptions::sparse_problem(Pass pass, const std::string& kernel, Request& request,
+                                    Index* heads) const {
+  request.kernel = kernel;
+  mask_.fill(request);
+  wanted_.fill(request);
+  heads_.fill(request);
+  dv_.fill(request);
+  const KernelName asked = requested_kernel(request);
+  if (asked.kernel->pass != pass || !asked.kernel->takes_sparse) {
+    throw UsageError(
+        fmt::format("--problem {}: no kernel of it takes sparse operands", to_string(pass)));
+  }
+  const RequestedProblem found = requested_problem(request, asked, open_inputs(request, asked));
+  *heads = found.kv_heads();
+  return found.problem;
+}
+
 Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kernel,
                                 Request& request) const {
   for (const TextOption* other : {&problem_, &given_}) {
@@ -173,6 +209,16 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
   }
   shape_.fill(request);
   M_.fill(request);
+  inputs_.fill(request);
+  if (kernel.kernel->takes_sparse) {
+    Index heads = 1;
+    Problem problem = sparse_problem(kernel.kernel->pass, kernel.text(), request, &heads);
+    if (heads > 1) {
+      throw UsageError(fmt::format("{} {}: {} shows the loops of one head", request.said("--heads"),
+                                   heads, option.said()));
+    }
+    return problem;
+  }
   const Index n = required(request.n, "--n");
   Problem problem(n, request.m.value_or(n), required(request.d, "--d"), sharing);
   problem.shape.dv = dv(kernel.kernel->pass, sharing, request, kernel.text());

@@ -36,6 +36,10 @@ class TaskOptions {
   // The heads of the request that this fills. Requires: a task of one head.
   void fill_heads(Task& task, Request& request) const;
 
+  // A task of sparse operands, whose problem is `pass`. Throws: RequestError.
+  [[nodiscard]] Problem sparse_problem(Pass pass, const std::string& kernel, Request& request,
+                                       Index* heads) const;
+
   ShapeOptions shape_;
   HeadsOption heads_;
   FastMemoryOption M_;
@@ -44,6 +48,7 @@ class TaskOptions {
   ValueWidthOption dv_;
   MaskOption mask_;
   WantedOption wanted_;
+  PatternOptions inputs_;
 };
 
 }  // namespace redblue

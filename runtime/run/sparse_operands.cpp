@@ -1,0 +1,129 @@
+#include "runtime/run/sparse_operands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "runtime/patterns/pattern_files.hpp"
+
+namespace redblue {
+namespace {
+
+// Of any kernel.
+constexpr std::array<std::string_view, 5> kOperands = {"A1", "X", "A2", "A", "B"};
+
+bool is_one(std::string_view name) {
+  return std::ranges::find(kOperands, name) != kOperands.end();
+}
+
+}  // namespace
+
+bool is_sparse(const Signature& operand) {
+  return operand.rows == &Shape::A1_stored || operand.rows == &Shape::X_stored ||
+         operand.rows == &Shape::A2_stored || operand.rows == &Shape::S_stored;
+}
+
+Signature whole_matrix(const Signature& operand, Pass pass) {
+  if (!is_sparse(operand)) {
+    return operand;
+  }
+  const bool product = pass == Pass::product;
+  return {operand.name,
+          operand.rows == &Shape::X_stored    ? &Shape::d
+          : operand.rows == &Shape::A2_stored ? &Shape::m
+                                              : &Shape::n,
+          product && operand.rows != &Shape::A1_stored ? &Shape::m : &Shape::d};
+}
+
+const BlockPattern& pattern_of(const Sparsity& sparsity, const Signature& operand) {
+  return operand.rows == &Shape::A1_stored   ? sparsity.A1()
+         : operand.rows == &Shape::X_stored  ? sparsity.X()
+         : operand.rows == &Shape::A2_stored ? sparsity.A2()
+                                             : sparsity.S();
+}
+
+bool asks_for_sparse(const Request& request) {
+  return std::ranges::any_of(request.make,
+                             [](const auto& made) {
+                               return is_one(made.first) &&
+                                      made.second.kind != Rule::Kind::identity;
+                             }) ||
+         std::ranges::any_of(request.in, [](const auto& file) {
+           return is_one(file.first) && is_sparse_file(file.second);
+         });
+}
+
+void check_rules(const Request& request, const std::vector<Signature>& operands, Pass pass,
+                 const Shape& shape) {
+  for (const auto& [name, rule] : request.make) {
+    const Signature operand = whole_matrix(*find_operand(operands, name), pass);
+    try {
+      check_extents(rule, operand.rows_of(shape), operand.cols_of(shape));
+    } catch (const std::invalid_argument& error) {
+      throw RequestError(fmt::format("{} {}={}: {} {}", request.said("--make"), name,
+                                     to_string(rule), name, error.what()));
+    }
+  }
+}
+
+Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const Readers& readers,
+                            const Shape& shape) {
+  const auto entries = [&](const char* name) {
+    const Signature operand = whole_matrix(*find_operand(kernel.operands, name), kernel.pass);
+    const Index rows = operand.rows_of(shape);
+    const Index cols = operand.cols_of(shape);
+    if (const auto made = request.make.find(name); made != request.make.end()) {
+      return pattern_by_rule(made->second, name, request.seed.value_or(kDefaultSeed), rows, cols);
+    }
+    const auto file = readers.find(name);
+    return file != readers.end() && file->second.pattern() != nullptr ? *file->second.pattern()
+                                                                      : full_pattern(rows, cols);
+  };
+  return kernel.pass == Pass::product ? Sparsity(entries("A"), entries("B"))
+                                      : Sparsity(entries("A1"), entries("X"), entries("A2"));
+}
+
+bool meets_a_key(const Problem& problem, Index query) {
+  return problem.sparsity.dense() ? !problem.keys({query, query + 1}).empty()
+                                  : size_of(problem.sparsity.keys_met({query, query + 1})) > 0;
+}
+
+Problem densified(const Problem& problem) {
+  Problem dense = problem;
+  if (!problem.sparsity.dense()) {
+    dense.mask = problem.sparsity.mask();
+    dense.sparsity = {};
+  }
+  return dense;
+}
+
+std::vector<float> densified(const BlockPattern& pattern, std::span<const float> values) {
+  std::vector<float> words(static_cast<std::size_t>(pattern.rows * pattern.cols));
+  auto value = values.begin();
+  for (Index row = 0; row < pattern.rows; ++row) {
+    for (const Index column : pattern.row(row)) {
+      words[static_cast<std::size_t>(row * pattern.cols + column)] = *value++;
+    }
+  }
+  return words;
+}
+
+std::map<std::string, std::string> sparse_sources(const Request& request, const Kernel& kernel) {
+  std::map<std::string, std::string> sources;
+  for (const Signature& operand : kernel.operands) {
+    const std::string name(operand.name);
+    if (!is_sparse(operand)) {
+      continue;
+    }
+    if (const auto made = request.make.find(name); made != request.make.end()) {
+      sources[name] = to_string(made->second);
+    } else if (const auto file = request.in.find(name); file != request.in.end()) {
+      sources[name] = file->second.string();
+    }
+  }
+  return sources;
+}
+
+}  // namespace redblue

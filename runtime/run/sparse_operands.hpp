@@ -1,0 +1,42 @@
+#pragma once
+// The sparse operands of a request: where they have entries, and which values those have.
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernels/kernel.hpp"
+#include "runtime/run/resolve.hpp"
+
+namespace redblue {
+
+// Whether a kernel works on the stored entries of this operand; and the matrix that these are of,
+// for the extents. A result, too: C of a product.
+bool is_sparse(const Signature& operand);
+Signature whole_matrix(const Signature& operand, Pass pass);
+// The entries of such an operand.
+const BlockPattern& pattern_of(const Sparsity& sparsity, const Signature& operand);
+
+// Whether kernels of sparse operands are meant: some that a kernel has entries of come from a file
+// with entries, or are made by a rule other than identity.
+bool asks_for_sparse(const Request& request);
+
+// Of the operands of this shape: by their rules, from their files, and else all entries. Throws:
+// RequestError for a rule that does not take the extents.
+Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const Readers& readers,
+                            const Shape& shape);
+// Throws: RequestError for a rule that does not take the extents of its operand.
+void check_rules(const Request& request, const std::vector<Signature>& operands, Pass pass,
+                 const Shape& shape);
+
+// What dead means, of any problem: a query that meets no key.
+bool meets_a_key(const Problem& problem, Index query);
+// The problem of dense operands that has the same results: dead pairs are dead by a mask.
+Problem densified(const Problem& problem);
+// The words of a dense matrix with these entries.
+std::vector<float> densified(const BlockPattern& pattern, std::span<const float> values);
+
+// A line about each sparse operand: "A1 random:32", "X from x.npz"; empty of dense operands.
+std::map<std::string, std::string> sparse_sources(const Request& request, const Kernel& kernel);
+
+}  // namespace redblue
