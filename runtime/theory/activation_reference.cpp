@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/theory/doubles.hpp"
+
 namespace redblue {
 namespace {
 
-constexpr double kHalfUnit = 0x1p-24 * (1 + 1e-6);  // exceeds u / (1 - u)
-constexpr double kSmallest = 0x1p-122;              // exceeds what underflow loses in a product
-constexpr double kIndependent = 8;                  // as in reference.cpp
-constexpr double kSlack = 1 + 1e-6;                 // of this evaluation's own roundings
+constexpr double kSlack = 1 + 1e-6;  // of this evaluation's own roundings
 
 // What k roundings do to a term: at most; or where they are independent, to first order.
 enum class Roundings { all, independent };
@@ -57,19 +56,6 @@ PhiErrors errors_of(Activation activation) {
       return {1.1, 0.5, 1.2, 8, 17, 1.1};
   }
 }
-
-struct Doubles {
-  Doubles() = default;
-  Doubles(Index r, Index c) : cols(c), words(static_cast<std::size_t>(r * c)) {}
-  Doubles(std::span<const float> from, Index r, Index c) : Doubles(r, c) {
-    std::ranges::copy(from, words.begin());
-  }
-  double* operator[](Index i) { return words.data() + i * cols; }
-  const double* operator[](Index i) const { return words.data() + i * cols; }
-
-  Index cols = 0;
-  std::vector<double> words;
-};
 
 Doubles absolute(Doubles A) {
   std::ranges::transform(A.words, A.words.begin(), [](double x) { return std::abs(x); });

@@ -7,28 +7,17 @@
 #include <functional>
 
 #include "memsim/errors.hpp"
+#include "runtime/theory/doubles.hpp"
 
 namespace redblue {
 namespace {
 
-constexpr double kHalfUnit = 0x1p-24 * (1 + 1e-6);  // exceeds u / (1 - u)
-constexpr double kSmallest = 0x1p-122;              // exceeds what underflow loses in a product
-constexpr double kIndependent = 8;                  // as in reference.cpp
-
-struct Doubles {
-  Doubles() = default;
-  Doubles(Index r, Index c) : rows(r), cols(c), words(static_cast<std::size_t>(r * c)) {}
-  Doubles(std::span<const float> from, Index r, Index c, const std::function<double(double)>& map)
-      : Doubles(r, c) {
-    std::ranges::transform(from, words.begin(),
-                           [&](float word) { return map(static_cast<double>(word)); });
-  }
-  double* operator[](Index i) { return words.data() + i * cols; }
-  const double* operator[](Index i) const { return words.data() + i * cols; }
-
-  Index rows = 0, cols = 0;
-  std::vector<double> words;
-};
+Doubles mapped(std::span<const float> from, Index rows, Index cols,
+               const std::function<double(double)>& map) {
+  Doubles made(from, rows, cols);
+  std::ranges::transform(made.words, made.words.begin(), map);
+  return made;
+}
 
 // C += the rows of A^T with the rows of B.
 void add_rows(const Doubles& A, const Doubles& B, Range rows, Doubles& C) {
@@ -69,9 +58,11 @@ Doubles flipped(const Doubles& A) {
 Doubles evaluate(const AttentionInput& input, const std::function<double(double)>& map) {
   const auto [n, m, d] = input.shape;
   const bool makes_g = !input.dO.empty();
-  const Doubles A1(input.A1, n, d, map), A2(input.A2, m, d, map), A3(input.A3, m, d, map);
-  const Doubles Y(input.Y, d, d, map);
-  const Doubles other(makes_g ? input.dO : input.X, makes_g ? n : d, d, map);
+  const Doubles A1 = mapped(input.A1, n, d, map);
+  const Doubles A2 = mapped(input.A2, m, d, map);
+  const Doubles A3 = mapped(input.A3, m, d, map);
+  const Doubles Y = mapped(input.Y, d, d, map);
+  const Doubles other = mapped(makes_g ? input.dO : input.X, makes_g ? n : d, d, map);
   const Range all{0, d};
   Doubles S(d, d);
   if (input.mask.full()) {
