@@ -139,6 +139,9 @@ void NestWriter::loop(const NestLoop& over, const Tiles& stays, const Body& body
 }
 
 void NestWriter::step(std::string text, const Tiles& reads, const Tiles& writes) {
+  if (text.empty() && reads.empty() && writes.empty()) {
+    return;
+  }
   NestLine& line = add(NestLine::Kind::step, std::move(text));
   for (const NestTile& tile : reads) {
     line.reads += tile.moved(around_);
@@ -158,13 +161,13 @@ NestWriter::Tiles that_move(NestWriter::Tiles tiles) {
 }  // namespace
 
 void NestWriter::read(const Tiles& tiles) {
-  if (const Tiles moved = that_move(tiles); !moved.empty() || tiles.empty()) {
+  if (const Tiles moved = that_move(tiles); !moved.empty()) {
     step("read " + texts(moved), moved, {});
   }
 }
 
 void NestWriter::write(const Tiles& tiles) {
-  if (const Tiles moved = that_move(tiles); !moved.empty() || tiles.empty()) {
+  if (const Tiles moved = that_move(tiles); !moved.empty()) {
     step("write " + texts(moved), {}, moved);
   }
 }

@@ -146,7 +146,7 @@ class Exponentiated : public ScoreEpilogue {
 // f = phi(s) of an activation that is no softmax.
 class Activated : public ScoreEpilogue {
  public:
-  static constexpr EpilogueCost kCost{.names = {.text = "f = phi(f)"}};
+  static constexpr EpilogueCost kCost{.names = {.text = "f = phi(s)"}};
   explicit Activated(Activation phi, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), phi_(phi) {}
   OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }

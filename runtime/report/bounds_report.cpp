@@ -167,6 +167,9 @@ std::string to_words(const Task& task) {
   if (is_backward(task.pass)) {
     text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
   }
+  if (!task.problem.normalised()) {
+    text += fmt::format(", {}", to_string(task.problem.activation));
+  }
   if (task.problem.sharing != Sharing::none) {
     const bool weighted = inputs_of(task.pass) == Inputs::weighted;
     const bool kv = task.problem.sharing == Sharing::kv;

@@ -42,9 +42,9 @@ Json mask_json(const Problem& problem);
 // rules and files by name, as a report has them.
 Json sparse_json(const Plan& plan, const std::map<std::string, std::string>& sources);
 Json sparse_json(Pass pass, const Problem& problem);
-// The names of the results that are wanted.
 // The activation, where it is not softmax.
 Json activation_json(const Problem& problem);
+// The names of the results that are wanted.
 Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
 // {words, term, status}
 Json bound_json(const Bound& bound);

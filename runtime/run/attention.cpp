@@ -263,11 +263,13 @@ AttentionRun attention(const AttentionProblem& problem, const AttentionOperands&
 AttentionRun gradients(const AttentionProblem& problem, const GradientOperands& given,
                        const GradientResults& results, const AttentionOptions& options) {
   Views views = {{"Q", given.Q}, {"K", given.K}, {"V", given.V}, {"dO", given.dO}};
-  if (given.O.empty() != given.L.empty()) {
+  if (given.O.empty() != given.L.empty() && problem.activation == Activation::softmax) {
     throw ShapeMismatch("O without L, or L without O: give both, or neither");
   }
-  if (!given.O.empty()) {
-    views.insert({{"O", given.O}, {"L", given.L}});
+  for (const auto& [name, words] : {std::pair("O", given.O), std::pair("L", given.L)}) {
+    if (!words.empty()) {
+      views.emplace(name, words);
+    }
   }
   return run_on(Pass::gradients, problem, std::move(views),
                 {{"dQ", results.dQ}, {"dK", results.dK}, {"dV", results.dV}}, options);

@@ -53,9 +53,9 @@ void set_fast_memory(Request& request, const Topology& topology, const CachePart
 // The results that are asked for. Throws: RequestError for a name of no result, and where the
 // kernel returns all that it has.
 Wanted requested_results(const Request& request, const KernelName& kernel);
-// Throws: RequestError where the problem is linear attention and the mask not causal.
 // Throws: RequestError where the kernel, or its pass, takes softmax alone.
 Activation requested_activation(const Request& request, const Kernel& kernel);
+// Throws: RequestError where the problem is linear attention and the mask not causal.
 void check_linear_mask(Pass pass, const Mask& mask, const std::string& said);
 // The mask of the request, of one head. Throws: RequestError for a text that is no mask, and where
 // the kernel takes none.

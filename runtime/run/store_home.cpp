@@ -149,6 +149,13 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
         request_.said("--store"), store_.directory().string(), values));
   }
   if (!returns_O) {
+    const bool has_O = std::filesystem::exists(store_.path(lasting_name(std::string(kO.name))));
+    if (has_O && find_operand(asked_.kernel->returns, kL.name) != nullptr) {
+      throw RequestError(fmt::format(
+          "{}: {} has O: L would stay beside it, and be taken for its own: take another "
+          "store",
+          request_.said("--store"), store_.directory().string()));
+    }
     return;
   }
   if (is_linear(asked_.kernel->pass) || request_.activation != Activation::softmax) {

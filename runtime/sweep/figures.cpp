@@ -71,6 +71,9 @@ std::string text_of(const Arguments& common) {
     if (name == "m" && square) {
       continue;
     }
+    if (name == "given" && common.contains("activation")) {
+      continue;  // whose O and L nobody is given
+    }
     if (name == "given") {
       parts.emplace_back(value == Value("OL") ? "O and L given" : "from nothing");
     } else {

@@ -195,7 +195,8 @@ class Evaluation {
   // f and p of a query and these keys, and what they add.
   void keys(Index i, Range J) {
     const PhiErrors errors = errors_of(input_.activation);
-    const double lost_s = kSmallest * static_cast<double>(2 * d_) * lost_each_;
+    const double lost_s =
+        kSmallest * static_cast<double>(2 * d_) * lost_each_ * (1 + std::abs(scale_));
     for (Index j = J.begin; j < J.end; ++j) {
       const double s = scale_ * dot(S_[i], K_[j], d_);
       const double s_size = std::abs(scale_) * dot(S_size_[i], K_size_[j], d_);
@@ -219,7 +220,8 @@ class Evaluation {
         if (!has_dO()) {
           continue;
         }
-        const bool may_jump = input_.activation == Activation::relu && std::abs(s) <= ds;
+        const bool may_jump =
+            input_.activation == Activation::relu && s_size > 0 && std::abs(s) <= ds;
         const double dslope =
             may_jump ? 1
                      : std::min(errors.curvature * ds, errors.swing) +

@@ -146,7 +146,7 @@ class MaskedKernel : public testing::TestWithParam<std::string> {};
 
 TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
   const bool softmax = named(GetParam()).activation == Activation::softmax;
-  const int kCases = (kSanitized ? 200 : 2000) / (softmax ? 1 : 4);
+  const int kCases = (kSanitized ? 200 : 1200) / (softmax ? 1 : 4);
   RandomMasks random(7);
   Index dead = 0;
   for (int k = 0; k < kCases && !HasFailure(); ++k) {

@@ -339,7 +339,7 @@ Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
 class EveryKernel : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
-  constexpr int kCases = kSanitized ? 600 : 3000;
+  constexpr int kCases = kSanitized ? 600 : 2000;
   constexpr Index kMostWords = 60000;  // of one run, so that the test takes seconds
   const TestedKernel kernel = tested_kernel(GetParam());
   Random random(20240607);

@@ -22,7 +22,7 @@ install(TARGETS ${targets} EXPORT redblue_targets)
 # Left out: headers for the sources of kernels/ alone.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
-  PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
+  PATTERN "sparse" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue)
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)

@@ -78,6 +78,7 @@ std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
         {in_json("threads"), kernel.schedule.split.has_value()},
         {in_json("prefetch"), kernel.streams_keys()},
         {in_json("sparse"), kernel.takes_sparse},
+        {in_json("activations"), kernel.takes_activations},
         {in_json("masks"), kernel.takes_causal ? Json("causal") : Json(kernel.takes_masks)},
         {in_json("summary"), name.summary()}};
     if (shape) {

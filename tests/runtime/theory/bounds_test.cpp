@@ -142,7 +142,7 @@ TEST(Bounds, OfAKernelsKindAreThoseItMeets) {
 TEST(Bounds, AreBelowWhatEveryKernelMoves) {
   Sizes sizes;
   int held = 0;
-  for (int i = 0; i < (kSanitized ? 500 : 1250); ++i) {
+  for (int i = 0; i < (kSanitized ? 400 : 700); ++i) {
     Shape shape = sizes.shape();
     if (sizes.coin()) {
       shape.m = shape.n;
