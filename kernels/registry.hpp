@@ -54,6 +54,7 @@ Kernel matmul_sparse_pass();
 // Of passes logsumexp, forward and backward.
 Kernel sparse_rows(Pass pass);
 Kernel sparse_x(Pass pass);
+Kernel logsumexp_sparse_tiles();
 Kernel linear_rows(LinearResult of);
 Kernel linear_products(LinearResult of);
 // The same schedule between A1 X, A3 Y and the gradients of A1, X, A3 and Y. Requires: a kernel of

@@ -56,6 +56,14 @@ class SparseCases {
     return {rows, cols, 1, 1, std::vector<Index>(static_cast<std::size_t>(rows) + 1), {}};
   }
 
+  // Of at most so many queries and keys.
+  [[nodiscard]] Problem problem(Index most) {
+    const Index n = any(0, 6) == 0 ? 1 : any(1, most);
+    const Index m = any(0, 6) == 0 ? 1 : any(1, most);
+    const Index d = any(0, 20) == 0 ? any(16, 40) : any(1, 12);
+    return Problem(n, m, d).with_sparsity({pattern(n, d), pattern(d, d), pattern(m, d)});
+  }
+
   // Some of them 0.
   [[nodiscard]] DenseWords words(Index count) {
     DenseWords all(static_cast<std::size_t>(count));

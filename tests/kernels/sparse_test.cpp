@@ -363,19 +363,11 @@ const char* const kSparseNames[] = {"logsumexp/sparse-rows", "forward/sparse-row
                                     "backward/sparse-rows",  "logsumexp/sparse-x",
                                     "forward/sparse-x",      "backward/sparse-x"};
 
-Problem random_problem(SparseCases& random, Index most) {
-  const Index n = random.any(0, 6) == 0 ? 1 : random.any(1, most);
-  const Index m = random.any(0, 6) == 0 ? 1 : random.any(1, most);
-  const Index d = random.any(0, 20) == 0 ? random.any(16, 40) : random.any(1, 12);
-  return Problem(n, m, d).with_sparsity(
-      {random.pattern(n, d), random.pattern(d, d), random.pattern(m, d)});
-}
-
 TEST(SparseAttention, MovesTheWordsOfItsFormulas) {
   SparseCases random(3);
   Index chunks = 0, runs = 0;
   for (int trial = 0; trial < 500 && !testing::Test::HasFailure(); ++trial) {
-    const Problem problem = random_problem(random, 20);
+    const Problem problem = random.problem(20);
     SparseRun run(problem, random);
     for (const char* const name : kSparseNames) {
       const Kernel& kernel = find_kernel(name);
@@ -397,7 +389,7 @@ TEST(SparseAttention, MovesTheWordsOfItsFormulas) {
 TEST(SparseAttention, TakesAnyBlocks) {
   SparseCases random(4);
   for (int trial = 0; trial < 200 && !testing::Test::HasFailure(); ++trial) {
-    const Problem problem = random_problem(random, 40);
+    const Problem problem = random.problem(40);
     SparseRun run(problem, random);
     for (const char* const name : kSparseNames) {
       const Kernel& kernel = find_kernel(name);
