@@ -168,7 +168,7 @@ TEST(Bounds, AreBelowWhatEveryKernelMoves) {
       }
     }
   }
-  EXPECT_GT(held, kSanitized ? 5000 : 12'500);
+  EXPECT_GT(held, kSanitized ? 4000 : 7000);
 }
 
 // Schedules that need not be kernels, by the formulas of what they move and hold: the best that is

@@ -58,9 +58,9 @@ Task random_task(std::mt19937_64& random, double largest) {
     std::uniform_real_distribution<double> exponent(0, std::log(most));
     return static_cast<Index>(std::exp(exponent(random)));
   };
-  constexpr Pass kPasses[] = {Pass::product, Pass::forward, Pass::backward, Pass::attention,
-                              Pass::gradients};
-  return {.pass = kPasses[random() % 5],
+  constexpr Pass kPlanned[] = {Pass::product, Pass::forward, Pass::backward, Pass::attention,
+                               Pass::gradients};
+  return {.pass = kPlanned[random() % 5],
           .problem = {size(largest), size(largest), size(std::sqrt(largest)),
                       random() % 2 == 0 ? Sharing::none : Sharing::kv},
           .memory = 1 + size(largest * largest),
