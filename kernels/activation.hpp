@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 // relu: max(s, 0), with phi'(0) = 0; sigmoid: 1 / (1 + exp(-s)); silu: s sigmoid(s).
