@@ -183,6 +183,41 @@ TEST_F(SparseOperands, PlansAndBounds) {
             93 + 13 * 23 + plan["sparse"]["C"]["stored"].get<Index>());
 }
 
+// The statement of theorem 4.5, as it stands, on three identities: it claims 2 Z sqrt(n / M) words
+// of Z = n live pairs; but 4 n entries and results with their indices, read and written once or a
+// few times, are all that anyone moves. No lower bound may claim more than a plan moves.
+TEST_F(SparseOperands, TheoremThatAPlanRefutes) {
+  const std::string problem =
+      "--make A1=identity --make X=identity --make A2=identity --n 16384 --m 16384 --d 16384 "
+      "--M 64";
+  const Json bounds = json("bounds --problem logsumexp " + problem);
+  const Json& claim = bounds["bounds"].back();
+  EXPECT_EQ(claim["name"], "Theorem 4.5");
+  EXPECT_EQ(claim["words"], 524'288);
+  EXPECT_EQ(claim["status"], "asymptotic");
+  EXPECT_EQ(claim["refuted_by"], bounds["best"]["kernel"]);
+  const Index moved = bounds["best"]["words"];
+  EXPECT_EQ(moved, json("count logsumexp/auto " + problem)["total"]["io"]);
+  EXPECT_EQ(moved, 267'983);
+  EXPECT_EQ(bounds["lower_bound"]["term"], "compulsory");
+  EXPECT_EQ(bounds["lower_bound"]["words"], 4 * 16'384);
+  for (const Json& bound : bounds["bounds"]) {
+    EXPECT_TRUE(bound["status"] != "proven" || bound["words"].get<Index>() <= moved) << bound;
+    EXPECT_EQ(!bound.value("refuted_by", Json()).is_null(), bound["words"].get<Index>() > moved)
+        << bound;
+  }
+  const std::string text = data("bounds --problem logsumexp " + problem);
+  EXPECT_NE(text.find("524,288"), std::string::npos) << text;
+  EXPECT_NE(text.find("logsumexp/sparse-rows moves fewer"), std::string::npos) << text;
+
+  // Where supports mix it claims less than is moved, and nobody refutes it.
+  const Json mixed = json(
+      "bounds --problem logsumexp --n 256 --d 64 --M 512 --make A1=random:8 --make A2=random:8");
+  for (const Json& bound : mixed["bounds"]) {
+    EXPECT_TRUE(bound.value("refuted_by", Json()).is_null()) << bound;
+  }
+}
+
 // A point of a suite moves what the command counts; `make` is part of which point it is, whatever
 // the order and the form in which it is told.
 TEST_F(SparseOperands, InASuite) {
