@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/sweep/kernel_subjects.hpp"
 #include "runtime/system/memory.hpp"
 #include "tools/cli/command.hpp"
@@ -11,7 +12,8 @@
 int main(int argc, char** argv) {
   using namespace redblue;
   MemoryBudget memory;  // of the points that a gate runs at the same time
-  const std::vector<Subject> kernels = kernel_subjects(&memory);
+  Sparsities sparsities;
+  const std::vector<Subject> kernels = kernel_subjects(&memory, &sparsities);
   std::vector<Subcommand> subcommands = {
       {"list", "the kernels; with --n and --d also the least M of each", add_list},
       {"info", "what this binary is, and what the machine offers it", add_info},

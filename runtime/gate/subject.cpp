@@ -55,6 +55,54 @@ std::string to_string(const Arguments& arguments) {
   return text;
 }
 
+NamedTexts parse_named_texts(std::string_view text) {
+  NamedTexts texts;
+  const std::string_view whole = text;
+  const auto skip_blanks = [&] {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  };
+  for (skip_blanks(); !text.empty() && whole != kNone; skip_blanks()) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string_view::npos || text.find(' ') < equals) {
+      throw std::invalid_argument(
+          fmt::format("expected NAME=TEXT, and blanks between several, or none; '{}' is not",
+                      shortened(std::string(text))));
+    }
+    const std::string name(text.substr(0, equals));
+    text.remove_prefix(equals + 1);
+    const bool quoted = text.starts_with('"');
+    const std::size_t end = text.find(quoted ? '"' : ' ', quoted ? 1 : 0);
+    if (quoted && end == std::string_view::npos) {
+      throw std::invalid_argument(fmt::format("a \" is missing after {}=", shortened(name)));
+    }
+    const std::string_view value = quoted ? text.substr(1, end - 1) : text.substr(0, end);
+    if (!texts.emplace(name, value).second) {
+      throw std::invalid_argument(shortened(name) + " is named twice");
+    }
+    text.remove_prefix(
+        std::min(end == std::string_view::npos ? end : end + (quoted ? 1 : 0), text.size()));
+  }
+  if (texts.empty() && whole != kNone) {
+    throw std::invalid_argument("it is empty: expected NAME=TEXT, or none");
+  }
+  return texts;
+}
+
+std::string to_string(const NamedTexts& texts) {
+  std::string text;
+  for (const auto& [name, value] : texts) {
+    const char* quote = value.empty() || value.find(' ') != std::string::npos ? "\"" : "";
+    if (name.empty() || name.find_first_of("= ") != std::string::npos ||
+        value.find('"') != std::string::npos) {
+      throw std::invalid_argument(
+          fmt::format("{}={}: no name with = or a blank, and no text with a \" can be written",
+                      shortened(name), shortened(value)));
+    }
+    text += fmt::format("{}{}={}{}{}", text.empty() ? "" : " ", name, quote, value, quote);
+  }
+  return text.empty() ? std::string(kNone) : text;
+}
+
 RunCounts final_counts(const Machine& machine) {
   if (machine.live() != 0) {
     throw std::logic_error(

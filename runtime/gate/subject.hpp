@@ -49,6 +49,14 @@ class Arguments {
 };
 std::string to_string(const Arguments& arguments);
 
+// Some texts by their names: "A1=random:2 X=identity", a text with blanks between quotes; kNone of
+// none. In the order of names, so that equal ones have equal texts.
+inline constexpr std::string_view kNone = "none";
+using NamedTexts = std::map<std::string, std::string>;
+// Throws (both): std::invalid_argument; of texts for one that no quotes can hold.
+NamedTexts parse_named_texts(std::string_view text);
+std::string to_string(const NamedTexts& texts);
+
 struct Parameter {
   std::string name;
   std::string help;
@@ -57,6 +65,7 @@ struct Parameter {
   std::string same_as = {};
   std::vector<std::string> words = {};  // the values that it may have; empty: it is a size
   bool is_text = false;                 // it may have any text
+  bool is_named = false;                // the text is one of named_text()
 };
 
 // The counts of a machine after its work. Throws: std::logic_error where tiles are still alive, a
@@ -86,6 +95,9 @@ struct Subject {
   // The name of an argument that the subject cannot take with any M, such as threads where its work
   // cannot be split; empty where it takes all. Null: it takes all arguments.
   std::function<std::string(const Arguments&)> declined = nullptr;
+  // A pattern that other subjects match, too, means this one only with one of these arguments;
+  // empty: always.
+  std::vector<std::string> meant_with = {};
 };
 
 // A subject whose run is one function of a machine of M words and the arguments. Its parameters are

@@ -62,6 +62,11 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   if (document.contains("mask") && document.at("mask").at("spec") != "full") {
     measured.mask = document.at("mask").at("spec").get<std::string>();
   }
+  for (const Activation other : {Activation::relu, Activation::sigmoid, Activation::silu}) {
+    if (document.value("activation", "") == to_string(other)) {
+      measured.activation = other;
+    }
+  }
   for (const auto& [name, size] : part.at("blocks").items()) {
     measured.blocks.add(name, size.get<Index>());
   }
@@ -192,6 +197,7 @@ std::string legend(const Measurement& measurement) {
 std::string title(const MeasuredPart& part) {
   Problem problem(part.shape);
   problem.mask = Mask().called(part.mask);
+  problem.activation = part.activation;
   return to_string(Plan{
       .kernel = part.kernel, .problem = problem, .M = part.M, .blocks = part.blocks, .phases = {}});
 }
@@ -287,6 +293,9 @@ std::string to_json(const Measurement& measurement) {
   json.update(json_of(kernel_cells(kernel.kernel, kernel.shape, kernel.M)));
   if (!kernel.mask.empty()) {
     json["mask"] = kernel.mask;
+  }
+  if (kernel.activation != Activation::softmax) {
+    json["activation"] = to_string(kernel.activation);
   }
   json["via"] = measurement.via;
   json["used"] = std::move(used);

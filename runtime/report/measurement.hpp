@@ -32,6 +32,7 @@ struct MeasuredPart {
   Index M = 0;
   Blocks blocks;
   std::string mask = {};  // empty: none was asked for
+  Activation activation = Activation::softmax;
   std::vector<MeasuredPhase> phases;
   MeasuredPhase total;
 };

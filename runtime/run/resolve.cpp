@@ -250,11 +250,13 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
                                        ? "it is a product"
                                        : "linear attention takes the scores as they are"));
   }
-  if (!kernel.takes(activation) && !is_auto(request)) {
-    throw RequestError(fmt::format("{}: {} knows softmax alone; {} take it", said, request.kernel,
-                                   names_of([&](const Kernel& other) {
-                                     return other.pass == kernel.pass && other.takes(activation);
-                                   })));
+  if (!kernel.takes(activation) && (!is_auto(request) || kernel.takes_sparse)) {
+    throw RequestError(
+        fmt::format("{}: {} knows softmax alone; {} take it", said,
+                    is_auto(request) ? request.kernel + " of sparse operands" : request.kernel,
+                    names_of([&](const Kernel& other) {
+                      return other.pass == kernel.pass && other.takes(activation);
+                    })));
   }
   return activation;
 }
@@ -703,16 +705,25 @@ std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& p
   return names;
 }
 
+// The one of them that fits in the least M, after that M.
+std::pair<Index, std::string_view> least_forward(const Kernel& kernel, const Problem& problem) {
+  std::pair<Index, std::string_view> least{std::numeric_limits<Index>::max(), ""};
+  for (const std::string_view name : forwards_of(kernel, problem)) {
+    least = std::min(least, {find_kernel(name).least_M(problem.wanting_all()), name});
+  }
+  return least;
+}
+
 Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
   const std::vector<std::string_view> names = forwards_of(kernel, problem);
   const auto fitting = std::ranges::find_if(names, [&](std::string_view name) {
     return M >= find_kernel(name).least_M(problem.wanting_all());
   });
   if (fitting == names.end()) {
+    const auto [least, name] = least_forward(kernel, problem);
     throw FastMemoryTooSmall(fmt::format(
         "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
-        spelled(kernel.name, problem.sharing), spelled(names.back(), problem.sharing),
-        least_M_of_forward(kernel, problem)));
+        spelled(kernel.name, problem.sharing), spelled(name, problem.sharing), least));
   }
   return find_kernel(*fitting).plan(problem.wanting_all(), M);
 }
@@ -821,7 +832,7 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
 }  // namespace
 
 Index least_M_of_forward(const Kernel& kernel, const Problem& problem) {
-  return find_kernel(forwards_of(kernel, problem).back()).least_M(problem.wanting_all());
+  return least_forward(kernel, problem).first;
 }
 
 Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward) {

@@ -27,6 +27,8 @@ class RequestError : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+class Sparsities;  // runtime/run/sparse_operands.hpp
+
 struct Request {
   std::string kernel;               // as spelled: backward/rows-shared shares keys
   Sharing sharing = Sharing::none;  // none or kv; kv where the spelling says so, too
@@ -79,7 +81,8 @@ struct Request {
   // Lets the forward pass that makes O and L take more than M words where it needs more: its words
   // are no part of the work.
   bool forward_in_more_M = false;
-  MemoryBudget* memory = nullptr;  // of all runs at the same time; null: this is the only one
+  MemoryBudget* memory = nullptr;    // of all runs at the same time; null: this is the only one
+  Sparsities* sparsities = nullptr;  // made before, of several requests; null: none are kept
 };
 
 // Counts from the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.

@@ -68,6 +68,19 @@ void check_rules(const Request& request, const std::vector<Signature>& operands,
   }
 }
 
+Sparsity Sparsities::get(const std::string& key, const std::function<Sparsity()>& make) {
+  constexpr std::size_t kMostKept = 8;
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find(kept_, key, &std::pair<std::string, Sparsity>::first);
+  if (known != kept_.end()) {
+    return known->second;
+  }
+  if (kept_.size() == kMostKept) {
+    kept_.pop_front();
+  }
+  return kept_.emplace_back(key, make()).second;
+}
+
 Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const Readers& readers,
                             const Shape& shape) {
   const auto entries = [&](const char* name) {
@@ -81,8 +94,29 @@ Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const 
     return file != readers.end() && file->second.pattern() != nullptr ? *file->second.pattern()
                                                                       : full_pattern(rows, cols);
   };
-  return kernel.pass == Pass::product ? Sparsity(entries("A"), entries("B"))
-                                      : Sparsity(entries("A1"), entries("X"), entries("A2"));
+  const bool product = kernel.pass == Pass::product;
+  const auto make = [&] {
+    return product ? Sparsity(entries("A"), entries("B"))
+                   : Sparsity(entries("A1"), entries("X"), entries("A2"));
+  };
+  if (request.sparsities == nullptr) {
+    return make();
+  }
+  std::string key = fmt::format("{} {} {} {} {}", product, shape.n, shape.m, shape.d,
+                                request.seed.value_or(kDefaultSeed));
+  for (const auto& [name, rule] : request.make) {
+    key += fmt::format(" {}={}", name, to_string(rule));
+  }
+  for (const auto& [name, file] : readers) {  // what it says, which may be another the next time
+    if (file.pattern() != nullptr) {
+      key += fmt::format(" {}:{}", name, fingerprint_of(*file.pattern()));
+    }
+  }
+  return request.sparsities->get(key, make);
+}
+
+std::string fingerprint_of(const BlockPattern& pattern) {
+  return fmt::format("{:016x}", Mask::pattern(pattern).fingerprint());
 }
 
 bool meets_a_key(const Problem& problem, Index query) {

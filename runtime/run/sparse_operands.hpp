@@ -1,9 +1,13 @@
 #pragma once
 // The sparse operands of a request: where they have entries, and which values those have.
 
+#include <deque>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "kernels/kernel.hpp"
 #include "runtime/run/resolve.hpp"
@@ -21,6 +25,17 @@ const BlockPattern& pattern_of(const Sparsity& sparsity, const Signature& operan
 // with entries, or are made by a rule other than identity.
 bool asks_for_sparse(const Request& request);
 
+// The last that several requests have asked for, which equal ones share. For several threads.
+class Sparsities {
+ public:
+  // What `make` has made of this key.
+  Sparsity get(const std::string& key, const std::function<Sparsity()>& make);
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<std::string, Sparsity>> kept_;
+};
+
 // Of the operands of this shape: by their rules, from their files, and else all entries. Throws:
 // RequestError for a rule that does not take the extents.
 Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const Readers& readers,
@@ -28,6 +43,9 @@ Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const 
 // Throws: RequestError for a rule that does not take the extents of its operand.
 void check_rules(const Request& request, const std::vector<Signature>& operands, Pass pass,
                  const Shape& shape);
+
+// Equal for equal entries of as many rows and columns: 16 digits.
+std::string fingerprint_of(const BlockPattern& pattern);
 
 // What dead means, of any problem: a query that meets no key.
 bool meets_a_key(const Problem& problem, Index query);

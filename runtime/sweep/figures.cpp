@@ -42,6 +42,7 @@ Index bound_of(const Swept& swept) {
             .problem = Problem(shape_of(swept), shares(&swept) ? Sharing::kv : Sharing::none),
             .memory = swept.size("M")};
   task.problem.mask = mask_of(swept.point.arguments, task.problem.shape);
+  task.problem.activation = activation_of(swept.point.arguments);
   return largest(lower_bounds(task)).words;
 }
 
@@ -287,7 +288,8 @@ Points backward_of(const Points& points) {
   std::ranges::copy_if(points, std::back_inserter(backward), [](const Swept* swept) {
     return swept->point.subject.starts_with("backward/") && is_one(*swept, "threads") &&
            is_one(*swept, "heads") &&
-           !has_mask_of_files(swept->point.arguments);  // for a bound: they may be elsewhere now
+           // For a bound: files may be elsewhere now, and entries differ from point to point.
+           !has_files(swept->point.arguments) && !has_sparse_operands(swept->point);
   });
   if (!std::ranges::all_of(backward, shares)) {
     std::erase_if(backward, shares);

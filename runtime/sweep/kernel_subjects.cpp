@@ -9,6 +9,7 @@
 
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "runtime/theory/planner.hpp"
 
@@ -24,6 +25,9 @@ constexpr std::string_view kFull = "full";
 constexpr std::string_view kKvHeads = "kv_heads";
 constexpr std::string_view kDv = "dv";
 constexpr std::string_view kActivation = "activation";
+constexpr std::string_view kMake = "make";
+constexpr std::string_view kIn = "in";
+constexpr std::string_view kSeed = "seed";
 
 // Empty where all pairs live.
 std::string mask_text(const Arguments& arguments) {
@@ -42,34 +46,34 @@ std::optional<Index> dv_of(const Arguments& arguments) {
   return arguments.contains(kDv) ? std::optional(arguments[kDv]) : std::nullopt;
 }
 
-Activation activation_of(const Arguments& arguments) {
-  for (const Activation other : {Activation::relu, Activation::sigmoid, Activation::silu}) {
-    if (arguments.contains(kActivation) &&
-        arguments.value(kActivation) == Value(std::string(to_string(other)))) {
-      return other;
+// By the names of operands; empty where nothing is said.
+NamedTexts named_in(const Arguments& arguments, std::string_view key) {
+  try {
+    return arguments.contains(key) ? parse_named_texts(to_string(arguments.value(key)))
+                                   : NamedTexts();
+  } catch (const std::invalid_argument& error) {
+    throw RequestError(fmt::format("{}: {}", key, error.what()));
+  }
+}
+
+void fill_operands(const Arguments& arguments, Request& request) {
+  request.said_as = {{"--make", std::string(kMake)}, {"--in", std::string(kIn)}};
+  for (const auto& [name, text] : named_in(arguments, kMake)) {
+    try {
+      request.make[name] = parse_rule(text);
+    } catch (const std::invalid_argument& error) {
+      throw RequestError(fmt::format("{} {}={}: {}", kMake, name, text, error.what()));
     }
   }
-  return Activation::softmax;
-}
-
-// The problem of a kernel with these arguments, of one head of keys.
-Problem problem_of(const KernelName& name, const Arguments& arguments) {
-  Problem problem(arguments["n"], arguments["m"], arguments["d"],
-                  shares_keys(arguments) ? Sharing::kv : name.sharing);
-  problem.shape.dv = dv_of(arguments).value_or(problem.shape.d);
-
-  problem.mask = mask_of(arguments, problem.shape);
-  problem.activation = activation_of(arguments);
-  problem = name.kernel->with_inputs(problem);
-  const Index heads = arguments["heads"];
-  const Index kv_heads = kv_heads_of(arguments).value_or(heads);
-  if (heads % kv_heads != 0) {
-    throw RequestError(fmt::format("kv_heads = {} does not divide heads = {}", kv_heads, heads));
+  for (const auto& [name, file] : named_in(arguments, kIn)) {
+    request.in[name] = arguments.directory() / file;
   }
-  return problem.with_stacked(heads / kv_heads);
+  if (arguments.contains(kSeed)) {
+    request.seed = static_cast<std::uint64_t>(arguments[kSeed]);
+  }
 }
 
-Request request_of(const std::string& kernel, const Arguments& arguments) {
+Request request_of(const std::string& kernel, const Arguments& arguments, Sparsities* sparsities) {
   Request request;
   request.kernel = kernel;
   request.n = arguments["n"];
@@ -90,11 +94,34 @@ Request request_of(const std::string& kernel, const Arguments& arguments) {
     request.heads = arguments["heads"];
     request.kv_heads = kv_heads_of(arguments);
   }
+  fill_operands(arguments, request);
+  request.sparsities = sparsities;
   return request;
 }
 
+// The problem of a kernel with these arguments, of one head of keys.
+Problem problem_of(const KernelName& name, const Arguments& arguments, const Request& request) {
+  if (name.kernel->takes_sparse || !request.make.empty() || !request.in.empty()) {
+    return requested_problem(request, name, open_inputs(request, name)).problem;
+  }
+  Problem problem(arguments["n"], arguments["m"], arguments["d"],
+                  shares_keys(arguments) ? Sharing::kv : name.sharing);
+  problem.shape.dv = dv_of(arguments).value_or(problem.shape.d);
+
+  problem.mask = mask_of(arguments, problem.shape);
+  problem.activation = activation_of(arguments);
+  problem = name.kernel->with_inputs(problem);
+  const Index heads = arguments["heads"];
+  const Index kv_heads = kv_heads_of(arguments).value_or(heads);
+  if (heads % kv_heads != 0) {
+    throw RequestError(fmt::format("kv_heads = {} does not divide heads = {}", kv_heads, heads));
+  }
+  return problem.with_stacked(heads / kv_heads);
+}
+
 Report resolved(const Request& request, const Arguments& arguments) {
-  return resolve(request, {problem_of(requested_kernel(request), arguments), request.heads},
+  return resolve(request,
+                 {problem_of(requested_kernel(request), arguments, request), request.heads},
                  given_forward(arguments));
 }
 
@@ -122,9 +149,48 @@ std::vector<PhaseCost> formula_of(const Report& report, const Arguments& argumen
   return phases;
 }
 
-// `shares`: the subject has the parameter `sharing`.
-Subject subject(const std::string& name, const std::string& summary, Pass pass, bool shares,
-                MemoryBudget* memory) {
+// The keys of operands that files and rules give.
+void add_operands(Subject& subject) {
+  for (const auto& [name, help] : {std::pair(kMake, "operands that are made, as --make has them"),
+                                   std::pair(kIn, "operands that files have: NAME=FILE")}) {
+    subject.parameters.push_back({.name = std::string(name),
+                                  .help = help,
+                                  .otherwise = std::string(kNone),
+                                  .is_text = true,
+                                  .is_named = true});
+  }
+  subject.parameters.push_back({.name = std::string(kSeed),
+                                .help = "of the entries that rules choose",
+                                .otherwise = static_cast<Index>(kDefaultSeed)});
+}
+
+// What files say of the mask, and of each sparse operand.
+std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
+  std::map<std::string, std::string> found;
+  if (!mask_text(arguments).empty()) {
+    const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
+    found[std::string(kMask)] = fingerprint_of(mask_of(arguments, shape), shape);
+  }
+  for (const auto& [name, file] : named_in(arguments, kIn)) {
+    const InputFile read(arguments.directory() / file);
+    if (read.pattern() != nullptr) {
+      found[name] = fingerprint_of(*read.pattern());
+    }
+  }
+  return found;
+}
+
+// What the parameters of a subject depend on.
+struct Takes {
+  Pass pass;
+  bool shares;  // keys, as `sharing` says
+  bool dense;   // operands, with masks and activations
+  bool sparse;
+};
+
+Subject subject(const std::string& name, const std::string& summary, const Takes& takes,
+                MemoryBudget* memory, Sparsities* sparsities) {
+  const Pass pass = takes.pass;
   Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};
   made.parameters = {{.name = "n", .help = "queries"},
                      {.name = "m", .help = "keys", .same_as = "n"},
@@ -153,19 +219,20 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
     made.parameters.push_back(
         {.name = std::string(kDv), .help = "width of values", .same_as = "d"});
   }
-  if (shares) {
+  if (takes.shares) {
     made.parameters.push_back({.name = std::string(kSharing),
                                .help = "kv: values are keys",
                                .otherwise = "none",
                                .words = {"none", "kv"}});
   }
-  if (pass != Pass::product && !is_linear(pass)) {
+  if (takes.dense && pass != Pass::product && !is_linear(pass)) {
     made.parameters.push_back({.name = std::string(kActivation),
                                .help = "f of a score",
                                .otherwise = "softmax",
                                .words = {"softmax", "relu", "sigmoid", "silu"}});
   }
-  if (pass != Pass::product) {
+  const bool masked = takes.dense && pass != Pass::product;
+  if (masked) {
     made.parameters.push_back({.name = std::string(kMask),
                                .help = "the live pairs",
                                .otherwise = std::string(kFull),
@@ -173,25 +240,28 @@ Subject subject(const std::string& name, const std::string& summary, Pass pass, 
     made.peaks_are_bounds = [](const Arguments& arguments) {
       return !mask_text(arguments).empty();
     };
-    made.check = [name](const Arguments& arguments) {
-      if (to_string(arguments.value(kMask)).empty()) {
+  }
+  if (takes.sparse) {
+    add_operands(made);
+    if (!takes.dense) {
+      made.meant_with = {std::string(kMake), std::string(kIn)};
+    }
+  }
+  if (masked || takes.sparse) {
+    made.check = [name, sparsities](const Arguments& arguments) {
+      if (arguments.contains(kMask) && to_string(arguments.value(kMask)).empty()) {
         throw std::invalid_argument(fmt::format("mask is empty: expected {}", kMaskSyntax));
       }
-      static_cast<void>(problem_of(requested_kernel(request_of(name, arguments)), arguments));
+      const Request request = request_of(name, arguments, sparsities);
+      static_cast<void>(problem_of(requested_kernel(request), arguments, request));
     };
-    made.fingerprints = [](const Arguments& arguments) -> std::map<std::string, std::string> {
-      if (mask_text(arguments).empty()) {
-        return {};
-      }
-      const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
-      return {{std::string(kMask), fingerprint_of(mask_of(arguments, shape), shape)}};
-    };
+    made.fingerprints = fingerprints;
   }
-  made.run = [name, memory](const Arguments& arguments) {
-    return counts_of(run_subject(name, arguments, false, memory), arguments);
+  made.run = [name, memory, sparsities](const Arguments& arguments) {
+    return counts_of(run_subject(name, arguments, false, memory, nullptr, sparsities), arguments);
   };
-  made.formula = [name](const Arguments& arguments) {
-    return formula_of(count_subject(name, arguments), arguments);
+  made.formula = [name, sparsities](const Arguments& arguments) {
+    return formula_of(count_subject(name, arguments, sparsities), arguments);
   };
   return made;
 }
@@ -208,16 +278,33 @@ Mask mask_of(const Arguments& arguments, const Shape& shape) {
                       : parse_mask(mask, shape, "mask '" + mask + "'", arguments.directory());
 }
 
-bool has_mask_of_files(const Arguments& arguments) {
-  return names_files(mask_text(arguments));
+bool has_files(const Arguments& arguments) {
+  return names_files(mask_text(arguments)) || !named_in(arguments, kIn).empty();
+}
+
+Activation activation_of(const Arguments& arguments) {
+  for (const Activation other : {Activation::relu, Activation::sigmoid, Activation::silu}) {
+    if (arguments.contains(kActivation) &&
+        arguments.value(kActivation) == Value(std::string(to_string(other)))) {
+      return other;
+    }
+  }
+  return Activation::softmax;
+}
+
+bool has_sparse_operands(const Point& point) {
+  const auto name = parse_kernel_name(point.subject);
+  return (name && name->kernel->takes_sparse) || !named_in(point.arguments, kMake).empty() ||
+         !named_in(point.arguments, kIn).empty();
 }
 
 bool shares_keys(const Arguments& arguments) {
   return arguments.contains(kSharing) && arguments.value(kSharing) == Value("kv");
 }
 
-Report count_subject(const std::string& kernel, const Arguments& arguments) {
-  return resolved(request_of(kernel, arguments), arguments);
+Report count_subject(const std::string& kernel, const Arguments& arguments,
+                     Sparsities* sparsities) {
+  return resolved(request_of(kernel, arguments, sparsities), arguments);
 }
 
 bool on_disk(const Arguments& arguments) {
@@ -225,8 +312,9 @@ bool on_disk(const Arguments& arguments) {
 }
 
 Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed,
-                   MemoryBudget* memory, const std::function<void()>& stop) {
-  Request request = request_of(kernel, arguments);
+                   MemoryBudget* memory, const std::function<void()>& stop,
+                   Sparsities* sparsities) {
+  Request request = request_of(kernel, arguments, sparsities);
   request.memory = memory;
   if (given_forward(arguments)) {  // auto is of those that take O and L, which this run makes
     request.kernel = spelled(resolved(request, arguments).kernel.plan);
@@ -241,14 +329,19 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   return run(request, {}, {.peak_gflops = timed});
 }
 
-std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
+std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsities) {
   std::vector<Subject> subjects;
-  for (const KernelName& name : kernel_names()) {
+  for (const KernelName& name : all_kernel_names()) {
     const Kernel& kernel = *name.kernel;
-    subjects.push_back(subject(name.text(), name.summary(), kernel.pass,
-                               kernel.shares_keys && name.sharing == Sharing::none, memory));
-    subjects.back().least_M = [&kernel, name](const Arguments& arguments) {
-      const Problem problem = problem_of(name, arguments);
+    subjects.push_back(subject(name.text(), name.summary(),
+                               {.pass = kernel.pass,
+                                .shares = kernel.shares_keys && name.sharing == Sharing::none,
+                                .dense = !kernel.takes_sparse,
+                                .sparse = kernel.takes_sparse},
+                               memory, sparsities));
+    subjects.back().least_M = [&kernel, name, sparsities](const Arguments& arguments) {
+      const Problem problem =
+          problem_of(name, arguments, request_of(name.text(), arguments, sparsities));
       const Index least = kernel.least_M(problem, arguments["prefetch"]);
       return kernel.needs_forward(problem.activation) && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(kernel, problem))
@@ -277,14 +370,18 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory) {
     };
   }
   for (const auto& [name, pass] : kAuto) {
-    if (pass == Pass::logsumexp) {  // of sparse operands, which subjects do not have
-      continue;
-    }
-    const bool shares = std::ranges::any_of(kernels(), [of = pass](const Kernel& kernel) {
-      return kernel.pass == of && kernel.shares_keys;
-    });
-    subjects.push_back(subject(std::string(name), "the kernel of fewest words, as `plan` has it",
-                               pass, shares, memory));
+    const auto any_of = [of = pass](const std::vector<Kernel>& known, const auto& holds) {
+      return std::ranges::any_of(
+          known, [&](const Kernel& kernel) { return kernel.pass == of && holds(kernel); });
+    };
+    const auto any = [](const Kernel&) { return true; };
+    subjects.push_back(subject(
+        std::string(name), "the kernel of fewest words, as `plan` has it",
+        {.pass = pass,
+         .shares = any_of(kernels(), [](const Kernel& kernel) { return kernel.shares_keys; }),
+         .dense = any_of(kernels(), any),
+         .sparse = any_of(sparse_kernels(), any)},
+        memory, sparsities));
   }
   return subjects;
 }

@@ -258,11 +258,11 @@ Swept nothing_swept(const Point& point, bool failed, const std::string& why) {
 }
 
 Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory,
-                  const std::function<void()>& stop) {
+                  const std::function<void()>& stop, Sparsities* sparsities) {
   constexpr int kTimes = 3;
   constexpr double kLong = 2;
   try {
-    const auto counted = [&] { return count_subject(point.subject, point.arguments); };
+    const auto counted = [&] { return count_subject(point.subject, point.arguments, sparsities); };
     if (how == How::count) {
       return swept_of(point, counted(), std::nullopt);
     }
@@ -273,7 +273,8 @@ Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory,
       words_per_second = read_speed(counted().kernel.plan.M, memory);
     }
     const auto ran = [&] {
-      return swept_of(point, run_subject(point.subject, point.arguments, timed, memory, stop),
+      return swept_of(point,
+                      run_subject(point.subject, point.arguments, timed, memory, stop, sparsities),
                       words_per_second);
     };
     Swept best = ran();

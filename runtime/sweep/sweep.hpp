@@ -14,6 +14,7 @@
 #include "runtime/gate/baseline.hpp"
 #include "runtime/gate/subject.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/memory.hpp"
 
@@ -67,7 +68,7 @@ Swept nothing_swept(const Point& point, bool failed, const std::string& why);
 // slow words on a disk `stop` is called repeatedly and may end the run by throwing. Throws: as
 // run().
 Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr,
-                  const std::function<void()>& stop = nullptr);
+                  const std::function<void()>& stop = nullptr, Sparsities* sparsities = nullptr);
 
 struct Sweep {
   std::string how;    // run, count, time

@@ -63,6 +63,7 @@ std::optional<Sized> sized(std::string_view input, Index most);
 void calibration(std::string_view input);
 void callgrind(std::string_view input);
 void checkpoint(std::string_view input);
+void entries(std::string_view input);
 void journal(std::string_view input);
 void layout(std::string_view input);
 void mask(std::string_view input);
@@ -84,6 +85,7 @@ struct Target {
 inline constexpr Target kTargets[] = {{"calibration", calibration},
                                       {"callgrind", callgrind},
                                       {"checkpoint", checkpoint},
+                                      {"entries", entries},
                                       {"journal", journal},
                                       {"layout", layout},
                                       {"mask", mask},

@@ -56,6 +56,15 @@ class ViaCallgrind : public Measure {
   }
 };
 
+TEST_F(ViaCallgrind, NamesTheActivation) {
+  const std::string problem = "backward/rows --n 40 --d 8 --M 900 --activation relu";
+  const Json measured = json(measure(problem));
+  EXPECT_EQ(measured["activation"], "relu");
+  EXPECT_FALSE(measured.contains("forward"));
+  expect_words_of(json("run " + problem), measured);
+  EXPECT_NE(data(measure(problem)).find("activation=relu"), std::string::npos);
+}
+
 void expect_part(const Json& part) {
   Index in = 0;
   Index out = 0;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernels/kernel.hpp"
+#include "runtime/gate/subject.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/zip_bytes.hpp"
@@ -180,6 +181,174 @@ TEST_F(SparseOperands, PlansAndBounds) {
   EXPECT_EQ(bounds["lower_bound"]["term"], "compulsory");
   EXPECT_EQ(bounds["lower_bound"]["words"],
             93 + 13 * 23 + plan["sparse"]["C"]["stored"].get<Index>());
+}
+
+// The statement of theorem 4.5, as it stands, on three identities: it claims 2 Z sqrt(n / M) words
+// of Z = n live pairs; but 4 n entries and results with their indices, read and written once or a
+// few times, are all that anyone moves. No lower bound may claim more than a plan moves.
+TEST_F(SparseOperands, TheoremThatAPlanRefutes) {
+  const std::string problem =
+      "--make A1=identity --make X=identity --make A2=identity --n 16384 --m 16384 --d 16384 "
+      "--M 64";
+  const Json bounds = json("bounds --problem logsumexp " + problem);
+  const Json& claim = bounds["bounds"].back();
+  EXPECT_EQ(claim["name"], "Theorem 4.5");
+  EXPECT_EQ(claim["words"], 524'288);
+  EXPECT_EQ(claim["status"], "asymptotic");
+  EXPECT_EQ(claim["refuted_by"], bounds["best"]["kernel"]);
+  const Index moved = bounds["best"]["words"];
+  EXPECT_EQ(moved, json("count logsumexp/auto " + problem)["total"]["io"]);
+  EXPECT_EQ(moved, 267'983);
+  EXPECT_EQ(bounds["lower_bound"]["term"], "compulsory");
+  EXPECT_EQ(bounds["lower_bound"]["words"], 4 * 16'384);
+  for (const Json& bound : bounds["bounds"]) {
+    EXPECT_TRUE(bound["status"] != "proven" || bound["words"].get<Index>() <= moved) << bound;
+    EXPECT_EQ(!bound.value("refuted_by", Json()).is_null(), bound["words"].get<Index>() > moved)
+        << bound;
+  }
+  const std::string text = data("bounds --problem logsumexp " + problem);
+  EXPECT_NE(text.find("524,288"), std::string::npos) << text;
+  EXPECT_NE(text.find("logsumexp/sparse-rows moves fewer"), std::string::npos) << text;
+
+  // Where supports mix it claims less than is moved, and nobody refutes it.
+  const Json mixed = json(
+      "bounds --problem logsumexp --n 256 --d 64 --M 512 --make A1=random:8 --make A2=random:8");
+  for (const Json& bound : mixed["bounds"]) {
+    EXPECT_TRUE(bound.value("refuted_by", Json()).is_null()) << bound;
+  }
+}
+
+// A point of a suite moves what the command counts; `make` is part of which point it is, whatever
+// the order and the form in which it is told.
+TEST_F(SparseOperands, InASuite) {
+  std::string points;
+  for (const std::string& kernel : sparse_names()) {
+    const std::string first = of_product(kernel) ? "A" : "A1";
+    const std::string second = of_product(kernel) ? "B" : "A2";
+    points += fmt::format(
+        R"({}{{"kernel": "{}", "n": 31, "m": 23, "d": 13, "M": 900, "seed": [1, 2], "make": [
+            {{"{}": "random:3", "{}": "density:1/4"}}, "{}=density:1/4 {}=random:3", "none"]}})",
+        points.empty() ? "" : ", ", kernel, second, first, first, second);
+  }
+  for (const std::string how : {"run", "count"}) {
+    directory_.write(how + ".json", R"({"how": ")" + how + R"(", "points": [)" + points + "]}");
+    EXPECT_EQ(redblue("record " + how + ".json -o " + how + ".base").code, 0);
+    EXPECT_EQ(redblue("check " + how + ".base").code, 0);
+    EXPECT_EQ(redblue("record " + how + ".base -o again.base").code, 0);
+    EXPECT_EQ(content_of(directory_ / "again.base"), content_of(directory_ / (how + ".base")));
+    EXPECT_EQ(redblue("sweep " + how + ".json -o " + how).code, 0);
+  }
+  const Json recorded = Json::parse(content_of(directory_ / "run.base"))["points"];
+  const Json swept = Json::parse(content_of(directory_ / "count/sweep.json"))["points"];
+  ASSERT_EQ(recorded.size(), 8 * 4U) << "two of three say the same";
+  ASSERT_EQ(swept.size(), recorded.size());
+  for (std::size_t k = 0; k < recorded.size(); ++k) {
+    std::string line = recorded[k]["kernel"].get<std::string>();
+    for (const auto& [name, value] : recorded[k]["arguments"].items()) {
+      if (name == "make") {
+        for (const auto& [operand, rule] : parse_named_texts(value.get<std::string>())) {
+          line += fmt::format(" --make {}={}", operand, rule);
+        }
+      } else {
+        line += fmt::format(" --{} {}", name, value.dump());
+      }
+    }
+    SCOPED_TRACE(line);
+    const Json counted = json("count " + line)["total"]["io"];
+    const Json& total = recorded[k]["total"];
+    EXPECT_EQ(total["reads"].get<Index>() + total["writes"].get<Index>(), counted);
+    EXPECT_EQ(swept[k]["total"]["reads"], total["reads"]);
+    EXPECT_EQ(swept[k]["total"]["index_reads"], total["index_reads"]);
+  }
+  const std::string csv = content_of(directory_ / "run/sweep.csv");
+  EXPECT_NE(csv.find(",make,in,seed,"), std::string::npos);
+  EXPECT_NE(csv.find(",A1=density:1/4 A2=random:3,none,2,"), std::string::npos);
+}
+
+// auto chooses among kernels of sparse operands where rules make some. A pattern means such
+// kernels where it is told what makes their operands, or where it names no others.
+TEST_F(SparseOperands, ChosenInASuite) {
+  const auto kernels = [&](const std::string& entry) {
+    directory_.write(
+        "s.json", R"({"how": "count", "points": [{"n": 31, "d": 13, "M": 900, )" + entry + "}]}");
+    const Outcome outcome = redblue("record s.json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::string names;
+    const Json points = Json::parse(outcome.out)["points"];
+    for (const Json& point : points) {
+      names += point["kernel"].get<std::string>() + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(kernels(R"("kernel": "forward/*", "make": "A1=random:2")"),
+            "forward/sparse-rows forward/sparse-x forward/auto ");
+  EXPECT_EQ(kernels(R"("kernel": "forward/*")").find("sparse"), std::string::npos);
+  EXPECT_EQ(kernels(R"("kernel": "matmul/sparse-*")"), "matmul/sparse-stay matmul/sparse-pass ");
+  for (const std::string pass : {"forward", "backward", "logsumexp"}) {
+    kernels(R"("make": "A1=random:2", "kernel": ")" + pass + R"(/auto")");
+    EXPECT_EQ(redblue("sweep s.json -o " + pass).code, 0);
+    const Json point = Json::parse(content_of(directory_ / pass / "sweep.json"))["points"][0];
+    EXPECT_EQ(point["kernel"], json("count " + pass +
+                                    "/auto --n 31 --d 13 --M 900 --make "
+                                    "A1=random:2")["kernel"]);
+    EXPECT_NE(point["kernel"].get<std::string>().find("/sparse-"), std::string::npos);
+  }
+}
+
+// Files are beside the suite; one that has other entries than it had is a difference.
+TEST_F(SparseOperands, FromFilesOfASuite) {
+  const auto file = [&](const std::string& entries) {
+    directory_.write("deep/my a.mtx",
+                     "%%MatrixMarket matrix coordinate real general\n7 4 2\n" + entries);
+  };
+  file("1 2 .5\n7 3 -2\n");
+  directory_.write("deep/s.json", R"({"points": [{"kernel": "forward/sparse-x", "n": 7, "m": 5,
+      "d": 4, "M": 900, "in": {"A1": "my a.mtx"}, "make": {"A2": "random:2"}}]})");
+  ASSERT_EQ(redblue("record deep/s.json -o deep/base.json").code, 0);
+  const Json point = Json::parse(content_of(directory_ / "deep/base.json"))["points"][0];
+  EXPECT_EQ(point["arguments"]["in"], "A1=\"my a.mtx\"");
+  EXPECT_TRUE(point["fingerprints"].contains("A1"));
+  EXPECT_EQ(redblue("check deep/base.json").code, 0);
+  file("1 2 .25\n7 3 -1\n");
+  EXPECT_EQ(redblue("check deep/base.json").code, 0) << "values move no words";
+  file("1 2 .5\n7 4 -2\n");
+  const Outcome changed = redblue("check deep/base.json");
+  EXPECT_EQ(changed.code, 3) << changed.err;
+  EXPECT_NE(changed.out.find("A1 is another: its file has changed"), std::string::npos)
+      << changed.out;
+}
+
+TEST_F(SparseOperands, BadValuesInASuite) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"("make": {"A1": "ones"})", "points 1: make A1=ones: expected a pattern"},
+      {R"("make": {"A1": 3})", "points 1, make: A1: 3 is no text"},
+      {R"("make": {"Q": "random:2"})", "make Q=random:2: forward/sparse-rows is given A1, X"},
+      {R"("make": {"A1": "identity"})", "make A1=identity: A1 is 8 x 4"},
+      {R"("make": {})", "points 1, make: \\{\\}: expected"},
+      {R"("make": 7)", "points 1, make: 7: expected"},
+      {R"("make": "")", "points 1, make: it is empty"},
+      {R"("make": [])", "points 1, make is empty"},
+      {R"("make": "A1")", "points 1, make: expected NAME=TEXT.*'A1' is not"},
+      {R"("make": "A1=random:2 A1=random:2")", "make: A1 is named twice"},
+      {R"("make": "A1=random:2", "in": {"A1": "a.npz"})", "A1 comes from a.npz, too"},
+      {R"("in": {"A1": "none.npz"})", "none.npz"},
+      {R"("in": {"A1": "a.npz"})", "n = 7"},
+      {R"("seed": 0)", "points 1, seed: 0 is no size"},
+      {R"("mask": "causal")", "forward/sparse-rows takes no 'mask'"}};
+  directory_.write("a.npz", csr_of_rows(7, 4, {1, 2, 3, 4, 5, 6, 7}));
+  for (const auto& [entry, message] : cases) {
+    SCOPED_TRACE(entry);
+    directory_.write("s.json", R"({"points": [{"kernel": "forward/sparse-rows", "n": 8, "d": 4,
+                                   "M": 900, )" +
+                                   entry + "}]}");
+    expect_line("record s.json -o no.json", 1, message);
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "no.json"));
+  }
+  directory_.write("s.json", R"({"points": [{"kernel": "forward/rows", "n": 8, "d": 4, "M": 900,
+                                 "make": {"A1": "random:2"}}]})");
+  expect_line("record s.json", 1, "forward/rows takes no 'make'");
+  expect_line("run forward/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu", 2,
+              "--activation relu: forward/auto of sparse operands knows softmax alone");
 }
 
 TEST_F(SparseOperands, BadInput) {

@@ -344,6 +344,11 @@ TEST_F(KilledStore, GoesOnInEitherStage) {
           {"dK", "dQ", "dV"});
 }
 
+// Without L: there is no first stage.
+TEST_F(KilledStore, GoesOnWithAnActivation) {
+  goes_on("run backward/rows --n 600 --m 500 --d 16 --M 4096 --activation silu", {"g"});
+}
+
 // Rows that are clustered: those of a group lie apart in dQ.
 TEST_F(KilledStore, GoesOnWithClusteredRows) {
   std::string marks;
@@ -465,6 +470,23 @@ TEST_F(StoreCommand, GoesOnWithTheSameMaskAlone) {
   }
   layout(std::string("\1\1\0\1", 4));
   expect_refused(line, 2, "--resume: .*mask of fingerprint .*, and not of .*mask of fingerprint");
+}
+
+// And of its activation.
+TEST_F(StoreCommand, GoesOnWithTheSameActivationAlone) {
+  std::vector<std::string> left;
+  for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
+    EXPECT_EQ(signalled(kLong + " --activation relu", "TERM", seconds).err,
+              "redblue: ended by SIGTERM\n");
+    left = names();
+    if (std::ranges::find(left, "redblue.checkpoint") != left.end()) {
+      break;
+    }
+  }
+  for (const char* other : {" --activation silu", ""}) {
+    expect_refused(kLong + other, 2, "--resume: .*checkpoint is of .*relu.*, and not of ");
+  }
+  EXPECT_EQ(names(), left);
 }
 
 // O of linear attention stays alone, under causal, too, and never beside an L that is not its own.

@@ -25,6 +25,7 @@
 
 #include "kernels/arithmetic/simd.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/sweep/kernel_subjects.hpp"
 #include "runtime/system/journal.hpp"
 #include "runtime/system/memory.hpp"
@@ -53,8 +54,8 @@ Json head_of(const Suite& suite, const Topology& topology) {
     head["machine"] = Json::array({topology.model.value_or("unknown"), simd_target()});
   }
   for (const auto& [subject, arguments] : suite.points) {
-    if (has_mask_of_files(arguments)) {
-      head["masks"].push_back(subject->fingerprints(arguments));
+    if (has_files(arguments)) {
+      head["files"].push_back(subject->fingerprints(arguments));
     }
   }
   return head;
@@ -79,7 +80,7 @@ std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
     const bool same_suite = found.is_object() && found.value("suite", Json()) == head.at("suite");
     throw InputError(fmt::format(
         "{} holds the points of another {}: take another directory, or remove this one", directory,
-        same_suite ? "build of redblue, machine or file of a mask" : "suite"));
+        same_suite ? "build of redblue, machine or file that a point names" : "suite"));
   }
   for (std::size_t k = 1; k < journal.lines().size(); ++k) {
     Swept swept = parse_line(journal.lines()[k], fmt::format("{}, line {}", path, k + 1));
@@ -171,7 +172,8 @@ std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<
 
 int sweep(const std::string& suite_path, const std::filesystem::path& directory,
           const JobsOption& jobs) {
-  const std::vector<Subject> subjects = kernel_subjects();
+  Sparsities sparsities;
+  const std::vector<Subject> subjects = kernel_subjects(nullptr, &sparsities);
   const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTime});
   std::ranges::for_each(suite.notes, say);
   // A timed point has the machine to itself.
@@ -218,7 +220,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
       const AtWork at_work(on_disks, on_disk(point.arguments));
       const auto [swept, lasts] = outcome_of(point, [&] {
         return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTime,
-                           &memory, stop);
+                           &memory, stop, &sparsities);
       });
       const std::lock_guard lock(mutex);
       if (lasts) {

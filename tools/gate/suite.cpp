@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -66,6 +67,15 @@ std::vector<Asked> asked_by(const Json& entry, const std::string& place,
       if (matches(pattern, subject.name)) {
         found.push_back({&subject, pattern == subject.name});
       }
+    }
+    const auto is_meant = [&](const Asked& asked) {
+      const std::vector<std::string>& with = asked.subject->meant_with;
+      return asked.by_name || with.empty() ||
+             std::ranges::any_of(with, [&](const auto& key) { return entry.contains(key); });
+    };
+    const auto first = found.begin() + static_cast<std::ptrdiff_t>(before);
+    if (std::any_of(first, found.end(), is_meant)) {
+      found.erase(std::remove_if(first, found.end(), std::not_fn(is_meant)), found.end());
     }
     if (found.size() == before) {
       try {
@@ -146,15 +156,41 @@ std::vector<Value> range_of(const Json& json, const std::string& place, bool is_
   return {sizes.begin(), sizes.end()};
 }
 
+// Texts by their names, as an object or as one text.
+Value named_texts_of(const Json& json, const std::string& place) {
+  try {
+    if (json.is_string()) {
+      return to_string(parse_named_texts(json.get<std::string>()));
+    }
+    NamedTexts texts;
+    for (const auto& [name, text] : json.is_object() ? json.items() : Json::object().items()) {
+      if (!text.is_string()) {
+        throw std::invalid_argument(
+            fmt::format("{}: {} is no text", shortened(name), in_short(text)));
+      }
+      texts[name] = text.get<std::string>();
+    }
+    if (texts.empty()) {
+      throw std::invalid_argument(in_short(json) +
+                                  ": expected {\"NAME\": \"TEXT\"}, or \"NAME=TEXT\"");
+    }
+    return to_string(texts);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(fmt::format("{}: {}", place, error.what()));
+  }
+}
+
 std::vector<Value> values_of(const Json& json, const Parameter& parameter,
                              const std::string& place) {
   const bool is_M = parameter.name == "M";
-  if (json.is_object()) {
+  if (json.is_object() && !parameter.is_named) {
     return range_of(json, place, is_M);
   }
   std::vector<Value> values;
   for (const Json& value : as_list(json)) {
-    if (parameter.words.empty() && !parameter.is_text) {
+    if (parameter.is_named) {
+      values.push_back(named_texts_of(value, place));
+    } else if (parameter.words.empty() && !parameter.is_text) {
       values.emplace_back(size_of(value, place, is_M));
     } else {
       values.emplace_back(value.is_string() ? value.get<std::string>() : value.dump());

@@ -32,6 +32,7 @@ MeasuredPart measured_part(const Part& part, std::size_t events) {
                         part.plan.M,
                         part.plan.blocks,
                         part.plan.problem.mask.spec(),
+                        part.plan.problem.activation,
                         {},
                         {}};
   for (const PhaseCounts& phase : part.counted->phases) {

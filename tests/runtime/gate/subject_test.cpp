@@ -115,6 +115,21 @@ TEST(KernelSubjects, AreCompleteWithThreeSizes) {
   }
 }
 
+TEST(NamedTexts, AreOneTextWhateverTheirOrder) {
+  const NamedTexts texts = parse_named_texts("  X=identity A1=\"my file.npz\"  B=\"\" ");
+  EXPECT_EQ(texts, (NamedTexts{{"A1", "my file.npz"}, {"B", ""}, {"X", "identity"}}));
+  EXPECT_EQ(to_string(texts), "A1=\"my file.npz\" B=\"\" X=identity");
+  EXPECT_EQ(parse_named_texts(to_string(texts)), texts);
+  EXPECT_EQ(to_string(NamedTexts()), "none");
+  EXPECT_EQ(parse_named_texts("none"), NamedTexts());
+  EXPECT_EQ(parse_named_texts("A=none"), (NamedTexts{{"A", "none"}}));
+  for (const char* bad : {"", " ", "A", "A B=c", "=b", "A=\"b", "A=b A=b", "none A=b"}) {
+    EXPECT_THROW(parse_named_texts(bad), std::invalid_argument) << bad;
+  }
+  EXPECT_THROW(to_string(NamedTexts{{"A", "a\"b"}}), std::invalid_argument);
+  EXPECT_THROW(to_string(NamedTexts{{"A=", "b"}}), std::invalid_argument);
+}
+
 TEST(SubjectOf, HasTheSizesAndThenM) {
   const Subject subject = subject_of("copy", [](Machine&, const Arguments&) {}, {"n", "m"});
   ASSERT_EQ(subject.parameters.size(), 3U);

@@ -63,6 +63,8 @@ TEST(AttentionRefusal, RefusesBeforeItTouchesAnything) {
                        "mask 'casual': casual is no mask"));
   EXPECT_EQ(forward([](Called& own, Options&) { own.problem.sharing = Sharing::kv; }),
             "V is given, but keys are shared, so that V is K: leave it empty");
+  EXPECT_EQ(forward([](Called& own, Options&) { own.problem.activation = Activation::relu; }),
+            "L is of a softmax, and activation is relu: leave it empty");
   EXPECT_EQ(forward([](Called&, Options& its) { its.kernel = "gradients/flash"; }),
             "kernel gradients/flash: expected one of attention/*");
   EXPECT_EQ(forward([](Called&, Options& its) { its.kernel = "attention/fast"; }),

@@ -55,6 +55,7 @@ Request request_of(const Called& of, Pass pass, const AttentionOptions& options)
   request.kv_heads = of.problem.kv_heads == 0 ? of.problem.heads : of.problem.kv_heads;
   request.softmax_scale = of.problem.softmax_scale;
   request.mask = std::get<std::string>(of.problem.mask);
+  request.activation = of.problem.activation;
   request.M = options.M;
   request.threads = options.threads;
   request.objective = options.objective;
@@ -229,6 +230,31 @@ TEST_F(AttentionCall, NoBitDependsOnThreads) {
       const PhaseCost formula = total(call.kernel.formula);
       EXPECT_EQ(formula.reads + formula.writes, Words(call.kernel.words()));
       EXPECT_FALSE(call.lower_bound) << "known for one thread alone";
+    }
+  }
+}
+
+// The run of the command with that activation: O and gradients, of which none needs an L.
+TEST_F(AttentionCall, TakesAnActivation) {
+  for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::silu}) {
+    const AttentionProblem problem{
+        .shape = {37, 29, 8}, .heads = 2, .mask = "", .activation = activation};
+    for (const bool backward : {false, true}) {
+      SCOPED_TRACE(std::string(to_string(activation)) + (backward ? " backward" : " forward"));
+      Called own(problem, backward);
+      if (!backward) {
+        own.results.at("L").clear();
+      }
+      const AttentionOptions options{.M = 1500};
+      const AttentionRun call = own.call(options);
+      EXPECT_FALSE(call.forward);
+      const Report counted =
+          count(request_of(own, backward ? Pass::gradients : Pass::attention, options));
+      EXPECT_EQ(call.kernel.plan.kernel, counted.kernel.plan.kernel);
+      EXPECT_EQ(Words(call.kernel.words()), Words(counted.kernel.io()));
+      Called softmax({.shape = {37, 29, 8}, .heads = 2}, backward);
+      softmax.call(options);
+      EXPECT_FALSE(same_words(own.results, softmax.results));
     }
   }
 }
