@@ -85,13 +85,8 @@ TEST_F(ActivationOption, InASuite) {
         "n": 31, "d": 7, "M": 1500, "activation": "{}"}}]}})",
                                            kernel, activation));
   };
-  suite("gradients/*", "relu");
-  const Outcome pattern = redblue("record t.json");
-  EXPECT_EQ(pattern.code, 0);
-  EXPECT_NE(pattern.err.find("gradients/score-rows"), std::string::npos) << pattern.err;
-  EXPECT_NE(pattern.err.find("do not take activation as given"), std::string::npos) << pattern.err;
-  suite("gradients/tiles", "relu");
-  expect_line("record t.json", 1, "gradients/tiles knows softmax alone");
+  suite("logsumexp/sparse-rows", "relu");
+  expect_line("record t.json", 1, "logsumexp/sparse-rows takes no 'activation'");
   suite("forward/rows", "rulu");
   expect_line("record t.json", 1,
               "activation is 'rulu': expected softmax or relu or sigmoid or silu");
@@ -110,8 +105,7 @@ TEST_F(ActivationOption, Refusals) {
        "--activation relu: matmul/blocked has no activation: it is a product"},
       {"run linear/rows --mask causal" + size + "relu",
        "--activation relu: linear/rows has no activation: linear attention"},
-      {"run gradients/tiles" + size + "relu", "gradients/tiles knows softmax alone"},
-      {"run forward/sparse-rows" + size + "relu", "forward/sparse-rows knows softmax alone"},
+      {"run logsumexp/sparse-rows" + size + "relu", "logsumexp/sparse-rows knows softmax alone"},
       {"run forward/rows" + size + "rulu", "--activation 'rulu'"}};
   for (const auto& [line, message] : cases) {
     expect_line(line, 2, message);

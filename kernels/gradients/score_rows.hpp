@@ -1,0 +1,74 @@
+#pragma once
+// The plan of gradients/score-rows: row blocks in groups, the keys that stay and those that pass,
+// and what that costs.
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/attention.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/nest.hpp"
+#include "kernels/parts/rows.hpp"
+
+namespace redblue {
+
+// Queries of a product with keys.
+inline constexpr Index kStrip = 3 * kPanel;
+
+// dK and dV of the groups, one below the other.
+inline constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d};
+inline constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv};
+
+struct ScoreRowPlan {
+  ScoreRowPlan(const Problem& of, const Blocks& blocks)
+      : ScoreRowPlan(of, blocks["Br"], blocks["Bc"], blocks.contains(kKept) ? blocks[kKept] : 0,
+                     blocks["groups"]) {}
+  ScoreRowPlan(const Problem& of, Index Br, Index Bc, Index kept_keys, Index all_groups)
+      : problem(of),
+        rows(std::min(Br, of.shape.n)),
+        keys(Bc),
+        kept(std::min(kept_keys, of.shape.m)),
+        row_blocks(Units::of_queries(of, rows)),
+        of_groups(row_blocks.size(), ceil_div(row_blocks.size(), all_groups)) {}
+
+  const Problem& problem;
+  Index rows, keys, kept;
+  Units row_blocks;
+  BlockRanges of_groups;  // row blocks
+
+  [[nodiscard]] Index groups() const { return of_groups.size(); }
+  // The keys that pass of which a group leaves sums.
+  [[nodiscard]] Ranges passing(Index group) const {
+    const Range mine = of_groups[group];
+    const Range queries{row_blocks[mine.begin].begin, row_blocks[mine.end - 1].end};
+    return without(problem.keys(queries), {{0, kept}});
+  }
+  [[nodiscard]] Blocks blocks() const {
+    Blocks blocks{{"Br", rows}, {"Bc", keys}, {"groups", groups()}};
+    if (kept > 0) {
+      blocks.add(std::string(kKept), kept);
+    }
+    return blocks;
+  }
+};
+
+// Some of the keys that a row block meets: in these rows of its scores. No row block of the group
+// has met them before where they are the first time here.
+struct KeyPiece {
+  Range J, at;
+  bool first;
+};
+std::vector<KeyPiece> key_pieces(const ScoreRowPlan& by, Range group, Index block);
+
+// Of the sums of groups: keys, and of some of them those of which a group left sums.
+BlockRanges sum_blocks(const Problem& problem, const Blocks& blocks);
+Ranges summed(const ScoreRowPlan& by, Index group, Range J);
+
+// Of these groups; of these blocks of keys; of all.
+PhaseCost score_rows_core_cost(const Problem& problem, const Blocks& blocks, Range groups);
+PhaseCost score_rows_sum_cost(const Problem& problem, const Blocks& blocks, Range units);
+std::vector<PhaseCost> score_rows_cost(const Problem& problem, const Blocks& blocks);
+Blocks score_rows_blocks(const Problem& problem, Index M, Objective objective);
+Nest score_rows_nest(const Problem& problem, const Blocks& blocks);
+
+}  // namespace redblue

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <utility>
+
+#include "kernels/fit.hpp"
+#include "kernels/gradients/score_rows.hpp"
+
+namespace redblue {
+
+std::vector<KeyPiece> key_pieces(const ScoreRowPlan& by, Range group, Index block) {
+  const Ranges met = by.row_blocks.met(block);
+  const Ranges before =
+      block == group.begin
+          ? Ranges()
+          : by.problem.keys({by.row_blocks[group.begin].begin, by.row_blocks[block].begin});
+  const Ranges staying = common(met, {{0, by.kept}});
+  const Ranges passing = without(met, {{0, by.kept}});
+  std::vector<KeyPiece> all;
+  Index row = 0;
+  const auto add = [&](const Ranges& ranges, bool first) {
+    const Pieces pieces(ranges, by.keys);
+    for (Index k = 0; k < pieces.size(); ++k) {
+      all.push_back({pieces[k], {row, row + pieces[k].size()}, first});
+      row += pieces[k].size();
+    }
+  };
+  add(staying, false);
+  add(common(passing, before), false);
+  add(without(passing, before), true);
+  return all;
+}
+
+BlockRanges sum_blocks(const Problem& problem, const Blocks& blocks) {
+  return {ScoreRowPlan(problem, blocks).groups() > 1 ? problem.shape.m : 0, blocks["sum.Bc"]};
+}
+
+// Of some keys, those of which a group left sums.
+Ranges summed(const ScoreRowPlan& by, Index group, Range J) {
+  const Ranges others = without({J}, {{0, by.kept}});
+  return without({J}, without(others, by.passing(group)));
+}
+
+namespace {
+
+Words core_peak(const ScoreRowPlan& by) {
+  const Index m = by.problem.shape.m;
+  const Words d = by.problem.shape.d, dv = by.problem.shape.dv;
+  const Words r = by.rows, c = std::min(by.keys, m - by.kept);
+  const Units::Sum of = by.row_blocks.sum();
+  const Words scores = r * of.most;
+  const Words index = of.index_live;
+  if (!by.problem.normalised()) {
+    // Q_I and dO_I, each of them twice, and dQ_I, with f and p of a block of keys; K_J, and V_J or
+    // dK_J or dV_J
+    return 2 * (d + dv) * by.kept + r * (3 * d + 2 * dv) +
+           2 * r * Words(std::min(by.keys, of.most)) + c * (d + std::max(d, dv)) + index;
+  }
+  return 2 * (d + dv) * by.kept +
+         std::max({// Q_I, e and the maximum; K_J
+                   r * d + scores + r + c * d + index,
+                   // Q_I, dO_I, e and q with maximum, sum and v; V_J
+                   r * (d + dv) + 2 * scores + 3 * r + c * dv + index,
+                   // Q_I and dO_I, one of them twice
+                   r * (d + dv + std::max(d, dv)) + 2 * scores + 2 * r,
+                   // Q_I, dO_I and dQ_I, p and e with sum and v; K_J, and dK_J or dV_J
+                   r * (2 * d + dv) + 2 * scores + 2 * r + c * (d + std::max(d, dv)) + index});
+}
+
+}  // namespace
+
+PhaseCost score_rows_core_cost(const Problem& problem, const Blocks& blocks, Range groups) {
+  const ScoreRowPlan by(problem, blocks);
+  const Words d = problem.shape.d, dv = problem.shape.dv;
+  const Index G = groups.size();
+  Range of_blocks;
+  if (G > 0) {
+    of_blocks = {by.of_groups[groups.begin].begin, by.of_groups[groups.end - 1].end};
+  }
+  const Units::Sum of = by.row_blocks.sum(of_blocks);
+  const Words passing = by.row_blocks.met_from(by.kept, of_blocks);
+  Words first;  // each key of each group
+  for (Index g = groups.begin; g < groups.end; ++g) {
+    first += size_of(by.passing(g));
+  }
+  const Words again = passing.overflowed() ? passing : Words(passing.value() - first.value());
+  // K, V, and K with what is added to; or all at once.
+  const Index passes = problem.normalised() ? 3 : 1;
+  const Words of_key = problem.normalised() ? 2 * d + dv : d + dv;
+  return with_index(
+      {.path = "core",
+       .reads = of.rows * (d + dv) + by.kept * (d + dv) * G + passing * of_key + again * (d + dv),
+       .writes = of.rows * d + (by.kept * Words(G) + passing) * (d + dv),
+       .peak = G > 0 ? core_peak(by) : Words(0),
+       .flops = 2 * of.pairs * (3 * d + 2 * dv)},
+      of, passes);
+}
+
+PhaseCost score_rows_sum_cost(const Problem& problem, const Blocks& blocks, Range units) {
+  const ScoreRowPlan by(problem, blocks);
+  const BlockRanges keys = sum_blocks(problem, blocks);
+  const Words d = problem.shape.d, dv = problem.shape.dv;
+  Words rows, parts, largest;
+  if (units.size() > 0) {
+    const Range all{keys[units.begin].begin, keys[units.end - 1].end};
+    rows = all.size();
+    for (Index g = 0; g < by.groups(); ++g) {
+      parts += size_of(summed(by, g, all));
+    }
+    largest = keys[units.begin].size();
+  }
+  return {.path = "sum",
+          .reads = parts * (d + dv),
+          .writes = rows * (d + dv),
+          .peak = 2 * largest * std::max(d, dv),
+          .flops = 0};
+}
+
+std::vector<PhaseCost> score_rows_cost(const Problem& problem, const Blocks& blocks) {
+  const BlockRanges keys = sum_blocks(problem, blocks);
+  std::vector<PhaseCost> phases = {
+      score_rows_core_cost(problem, blocks, {0, ScoreRowPlan(problem, blocks).groups()})};
+  if (keys.size() > 0) {
+    phases.push_back(score_rows_sum_cost(problem, blocks, {0, keys.size()}));
+  }
+  return phases;
+}
+
+namespace {
+
+Blocks blocks_of(const ScoreRowPlan& by, Index M) {
+  Blocks blocks = by.blocks();
+  const Index width = std::max(by.problem.shape.d, by.problem.shape.dv);
+  blocks.add("sum.Bc", std::clamp<Index>(M / (2 * width), 1, by.problem.shape.m));
+  return blocks;
+}
+
+// The most rows, or keys that stay, for which words are fewest; one group.
+Blocks fewest(const Problem& problem, Index M) {
+  const Index n = problem.shape.n, m = problem.shape.m;
+  const auto plan = [&](Index r, Index c, Index k) { return ScoreRowPlan(problem, r, c, k, 1); };
+  const auto fits = [&](Index r, Index c, Index k) { return core_peak(plan(r, c, k)) <= Words(M); };
+  const auto words = [&](Index r, Index k) {
+    const PhaseCost core = score_rows_core_cost(problem, blocks_of(plan(r, 1, k), M), {0, 1});
+    return core.reads + core.writes;
+  };
+  const auto most_kept = [&](Index r) {
+    return fits(r, 1, 1) ? largest(m, [&](Index tried) { return fits(r, 1, tried); }) : 0;
+  };
+  const Index most =
+      even(n, largest(std::min(n, M), [&](Index tried) { return fits(tried, 1, 0); }));
+  const auto [r, k] = fewest_words_beside(n, most, m, most_kept, words, sizes_tried(problem));
+  const Index c = largest(m, [&, r = r, k = k](Index tried) { return fits(r, tried, k); });
+  return blocks_of(plan(r, c, k), M);
+}
+
+// All keys stay beside enough rows to keep the registers busy; or none do.
+Blocks fastest(const Problem& problem, Index M) {
+  constexpr Index kBusyRows = kStrip;
+  constexpr Index kMostRows = 6 * kPanel;
+  constexpr Index kGroups = 4;
+  // Two workers share ten alike, and the last three with the first seven where, under a causal
+  // mask, each group has more pairs than the one before.
+  constexpr Index kGroupsOfMask = 10;
+  constexpr Index kKeys = 96;
+  const Index n = problem.shape.n, m = problem.shape.m;
+  const auto fits = [&](Index r, Index k) {
+    return core_peak({problem, r, std::min(kKeys, m), k, 1}) <= Words(M);
+  };
+  if (!fits(std::min(n, kPanel), 0)) {
+    return fewest(problem, M);
+  }
+  const Index k = fits(std::min(n, kBusyRows), m) ? m : 0;
+  Index r = largest(std::min(n, kMostRows), [&](Index tried) { return fits(tried, k); });
+  if (r < n && r > kPanel) {
+    r = r / kPanel * kPanel;
+  }
+  const Index groups =
+      ceil_div(n, r) >= 4 * kGroups ? problem.mask.full() ? kGroups : kGroupsOfMask : 1;
+  return blocks_of({problem, r, kKeys, k, groups}, M);
+}
+
+}  // namespace
+
+Blocks score_rows_blocks(const Problem& problem, Index M, Objective objective) {
+  return objective == Objective::time ? fastest(problem, M) : fewest(problem, M);
+}
+
+}  // namespace redblue
