@@ -45,9 +45,10 @@ class Lines {
     skip_spaces();
     return found;
   }
-  Index whole_number(const char* what) {
+  template <class Number>
+  Number number(const char* what) {
     const std::string_view text = word();
-    Index value = 0;
+    Number value = 0;
     const char* const last = text.data() + text.size();
     const auto [end, error] = std::from_chars(text.data(), last, value);
     if (text.empty() || end != last || error != std::errc()) {
@@ -56,17 +57,7 @@ class Lines {
     }
     return value;
   }
-  double number(const char* what) {
-    const std::string_view text = word();
-    double value = 0;
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    if (text.empty() || end != last || error != std::errc()) {
-      refuse(fmt::format("{} is {}", what,
-                         text.empty() ? "missing" : "'" + shortened(std::string(text)) + "'"));
-    }
-    return value;
-  }
+  Index whole_number(const char* what) { return number<Index>(what); }
   void end() {
     if (!line_.empty()) {
       refuse(fmt::format("'{}' is too much", shortened(std::string(word()))));
@@ -159,7 +150,7 @@ BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
     const Index column = lines.whole_number("the column") - 1;
     double value = 1;
     if (values && read != nullptr) {
-      value = lines.number("the value");
+      value = lines.number<double>("the value");
     } else if (values && lines.word().empty()) {
       lines.refuse("the value is missing");
     }

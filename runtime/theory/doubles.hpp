@@ -9,9 +9,10 @@
 
 namespace redblue {
 
-inline constexpr double kHalfUnit = 0x1p-24 * (1 + 1e-6);  // exceeds u / (1 - u)
+// Exceeds u / (1 - u), and 4 of it -log(1 - 4u).
+inline constexpr double kHalfUnit = 0x1p-24 * (1 + 1e-6);
 inline constexpr double kSmallest = 0x1p-122;  // exceeds what underflow loses in a product
-inline constexpr double kIndependent = 8;      // deviations of a sum of independent roundings
+inline constexpr double kIndependent = 8;  // deviations, exceeded with a probability of 2 exp(-32)
 
 struct Doubles {
   Doubles() = default;

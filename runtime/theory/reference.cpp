@@ -12,26 +12,24 @@
 
 #include "memsim/errors.hpp"
 #include "runtime/theory/activation_reference.hpp"
+#include "runtime/theory/doubles.hpp"
 
 namespace redblue {
 namespace {
 
-constexpr double kU = 0x1p-24 * (1 + 1e-6);  // exceeds u/(1 - u), and 4 kU exceeds -log(1 - 4u)
-constexpr double kTiny = 0x1p-122;
 constexpr double kSlack = 1 + 1e-6;
-constexpr double kLambda = 8;          // exceeded with a probability of 2 exp(-32)
 constexpr double kExp = 4;             // roundings of an exp or a log
 constexpr double kRescale = kExp + 1;  // an exp and a product
 constexpr Index kRows = 8;             // query rows that pass through the keys together
 constexpr Index kKeys = 256;           // keys that stay in a real cache meanwhile
 
 double rho(double k) {
-  return std::expm1(k * kU);
+  return std::expm1(k * kHalfUnit);
 }
 
 // rho' of the derivation: rho for independent roundings.
 double independent(double k) {
-  return kLambda * 0x1p-24 * std::sqrt(k);
+  return kIndependent * 0x1p-24 * std::sqrt(k);
 }
 
 // A close upper bound of e^x - 1.
@@ -39,48 +37,36 @@ double growth(double x) {
   return x < 0.125 ? x * (1 + x) : std::expm1(x);
 }
 
-struct Matrix {
-  Matrix() = default;
-  Matrix(Index r, Index c) : rows(r), cols(c), words(static_cast<std::size_t>(r * c)) {}
-
-  double* operator[](Index i) { return words.data() + i * cols; }
-  const double* operator[](Index i) const { return words.data() + i * cols; }
-  void clear() { std::fill(words.begin(), words.end(), 0.0); }
-
-  Index rows = 0, cols = 0;
-  std::vector<double> words;
-};
-
-Matrix matrix(std::span<const float> words, Index first_row, Index rows, Index cols) {
-  Matrix result(rows, cols);
+Doubles matrix(std::span<const float> words, Index first_row, Index rows, Index cols) {
+  Doubles result(rows, cols);
   std::copy_n(words.begin() + first_row * cols, rows * cols, result.words.begin());
   return result;
 }
 
 template <class F>
-Matrix map(const Matrix& a, F f) {
-  Matrix result(a.rows, a.cols);
+Doubles map(const Doubles& a, F f) {
+  Doubles result(a.rows, a.cols);
   std::transform(a.words.begin(), a.words.end(), result.words.begin(), f);
   return result;
 }
 
 template <class F>
-Matrix map(const Matrix& a, const Matrix& b, F f) {
-  Matrix result(a.rows, a.cols);
+Doubles map(const Doubles& a, const Doubles& b, F f) {
+  Doubles result(a.rows, a.cols);
   std::transform(a.words.begin(), a.words.end(), b.words.begin(), result.words.begin(), f);
   return result;
 }
 
-Matrix abs(const Matrix& a) {
+Doubles abs(const Doubles& a) {
   return map(a, [](double x) { return std::abs(x); });
 }
 
-Matrix squares(const Matrix& a) {
+Doubles squares(const Doubles& a) {
   return map(a, [](double x) { return x * x; });
 }
 
-Matrix transposed(const Matrix& a) {
-  Matrix result(a.cols, a.rows);
+Doubles transposed(const Doubles& a) {
+  Doubles result(a.cols, a.rows);
   for (Index i = 0; i < a.rows; ++i) {
     for (Index j = 0; j < a.cols; ++j) {
       result[j][i] = a[i][j];
@@ -106,7 +92,7 @@ void axpy(double a, const double* __restrict x, double* __restrict y, double* __
 
 // C += A B, in pieces of C's columns if C is wide, and of B's rows if it is not; `peak` keeps the
 // peaks of |C|.
-void add_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
+void add_product(const Doubles& A, const Doubles& B, Doubles& C, Doubles* peak = nullptr) {
   for (Index j = 0; j < C.cols; j += kKeys) {
     const Index width = std::min(kKeys, C.cols - j);
     for (Index first = 0; first < A.cols; first += kKeys) {
@@ -125,7 +111,8 @@ void add_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nul
 }
 
 // C += A^T B, in pieces of C's rows; `peak` keeps the peaks of |C|.
-void add_transposed_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix* peak = nullptr) {
+void add_transposed_product(const Doubles& A, const Doubles& B, Doubles& C,
+                            Doubles* peak = nullptr) {
   for (Index first = 0; first < A.cols; first += kKeys) {
     const Index last = std::min(first + kKeys, A.cols);
     for (Index i = 0; i < A.rows; ++i) {
@@ -140,8 +127,8 @@ void add_transposed_product(const Matrix& A, const Matrix& B, Matrix& C, Matrix*
   }
 }
 
-Matrix product(const Matrix& A, const Matrix& B) {
-  Matrix C(A.rows, B.cols);
+Doubles product(const Doubles& A, const Doubles& B) {
+  Doubles C(A.rows, B.cols);
   add_product(A, B, C);
   return C;
 }
@@ -181,36 +168,36 @@ bool is_power_of_two(double x) {
 // A product of depth d, and the bound of the error of a float32 one.
 struct Product {
   Product() = default;
-  Product(const Matrix& A, const Matrix& B, double unit)
+  Product(const Doubles& A, const Doubles& B, double unit)
       : value(product(A, B)), error(product(abs(A), abs(B))) {
     const auto d = static_cast<double>(A.cols);
     for (double& x : error.words) {
       const bool without_error = exact(x, unit);
       is_exact = is_exact && without_error;
-      x = without_error ? 0 : rho(d) * x + 2 * d * kTiny;
+      x = without_error ? 0 : rho(d) * x + 2 * d * kSmallest;
     }
   }
 
   // A matrix that is given, times a factor: each word is rounded once.
-  Product(Matrix given, double factor) : value(std::move(given)), error(value.rows, value.cols) {
+  Product(Doubles given, double factor) : value(std::move(given)), error(value.rows, value.cols) {
     is_exact = is_power_of_two(factor);
     for (std::size_t k = 0; k < value.words.size(); ++k) {
       value.words[k] *= factor;
-      error.words[k] = is_exact ? 0 : rho(1) * std::abs(value.words[k]) + 2 * kTiny;
+      error.words[k] = is_exact ? 0 : rho(1) * std::abs(value.words[k]) + 2 * kSmallest;
     }
   }
 
-  Matrix value, error;
+  Doubles value, error;
   bool is_exact = true;
 };
 
 // The factor of B's side in |fl(A^ B^) - A B|, if |A^ - A| <= error: error + rho(k)(|A| + error).
-Matrix carried(const Matrix& value, const Matrix& error, double k) {
+Doubles carried(const Doubles& value, const Doubles& error, double k) {
   return map(value, error, [r = rho(k)](double x, double e) { return e + r * (std::abs(x) + e); });
 }
 
 // The largest absolute value of each column.
-std::vector<double> column_maxima(const Matrix& a) {
+std::vector<double> column_maxima(const Doubles& a) {
   std::vector<double> maxima(static_cast<std::size_t>(a.cols));
   for (Index i = 0; i < a.rows; ++i) {
     for (Index k = 0; k < a.cols; ++k) {
@@ -240,7 +227,7 @@ std::vector<double> independent_rows(const Product& product, double depth, doubl
   for (Index i = 0; i < product.value.rows; ++i) {
     const double* error = product.error[i];
     factors.push_back(
-        std::hypot(kLambda / std::sqrt(depth) * *std::max_element(error, error + width),
+        std::hypot(kIndependent / std::sqrt(depth) * *std::max_element(error, error + width),
                    independent(d) * norm(product.value[i], width)));
   }
   return factors;
@@ -248,7 +235,7 @@ std::vector<double> independent_rows(const Product& product, double depth, doubl
 
 // The keys K of products (A B) K^T.
 struct Keys {
-  explicit Keys(const Matrix& K)
+  explicit Keys(const Doubles& K)
       : T(transposed(K)), abs_T(abs(T)), maxima(column_maxima(K)), rows(K.rows) {
     for (Index j = 0; j < K.rows; ++j) {
       norms.push_back(norm(K[j], K.cols));
@@ -256,14 +243,14 @@ struct Keys {
   }
   Keys() = default;
 
-  Matrix T, abs_T;
+  Doubles T, abs_T;
   std::vector<double> maxima, norms;
   Index rows = 0;
 };
 
 // h = B W, or given, for products (rows) h^T with all keys.
 struct KeyProduct {
-  KeyProduct(const Matrix& B, const Matrix& W, double unit, double d)
+  KeyProduct(const Doubles& B, const Doubles& W, double unit, double d)
       : KeyProduct(Product(B, W, unit), d) {}
   KeyProduct(Product of, double d)
       : h(std::move(of)),
@@ -274,7 +261,7 @@ struct KeyProduct {
   KeyProduct() = default;
 
   Product h;
-  Matrix T, carried_T;
+  Doubles T, carried_T;
   std::vector<double> maxima, factors;
 };
 
@@ -282,7 +269,7 @@ struct KeyProduct {
 struct Scores {
   Scores(Index count, Index keys) : value(count, keys), error(count, keys), dev(count, keys) {}
 
-  Matrix value, error, dev;
+  Doubles value, error, dev;
 };
 
 // Sum of |row_k| maxima_k, which no sum of absolute products of this row exceeds.
@@ -298,7 +285,7 @@ struct Result {
   Result() = default;
   Result(Index rows, Index cols) : value(rows, cols), bound(rows, cols), expected(rows, cols) {}
 
-  Matrix value, bound, expected;
+  Doubles value, bound, expected;
 };
 
 Bounded bounded(const Result& found) {
@@ -335,7 +322,7 @@ struct Rows {
   Row& operator[](Index i) { return row[static_cast<std::size_t>(i)]; }
   const Row& operator[](Index i) const { return row[static_cast<std::size_t>(i)]; }
 
-  Matrix f, alpha, dev_a;
+  Doubles f, alpha, dev_a;
   std::vector<Row> row;
 };
 
@@ -347,8 +334,8 @@ struct Output {
   Output(Index rows, Index cols)
       : O(rows, cols), r(rows, cols), error(rows, cols), dev_r(rows, cols), dev_by_h(rows, cols) {}
 
-  Matrix O, r, error, dev_r, dev_by_h;
-  Matrix chain, dev_chain, by_product, dev_by_product;
+  Doubles O, r, error, dev_r, dev_by_h;
+  Doubles chain, dev_chain, by_product, dev_by_product;
 };
 
 class Evaluation {
@@ -366,7 +353,7 @@ class Evaluation {
         K_(std::min(chains.recentred_blocks, m_)),
         R_(K_ > 0 ? K_ - 1 : std::min(chains.rescales, m_ - 1)),
         chain_(std::max(chains.g, n_ + m_)),
-        per_depth_(kLambda / std::sqrt(d_)),
+        per_depth_(kIndependent / std::sqrt(d_)),
         per_sum_(independent((kExp * kExp + 1) * R_ + sums_)),
         given_(!input.O.empty()),
         backward_(!input.dO.empty()),
@@ -377,7 +364,7 @@ class Evaluation {
         scale_(static_cast<double>(input.scale)),
         S_unit_(unit(input.A1) * (plain_ ? (is_power_of_two(scale_) ? scale_ : 0) : unit(input.X))),
         s_unit_(S_unit_ * unit(input.A2)),
-        X_(plain_ ? Matrix() : matrix(input.X, 0, width_, width_)),
+        X_(plain_ ? Doubles() : matrix(input.X, 0, width_, width_)),
         A2_(matrix(input.A2, 0, keys_, width_)),
         abs_A2_(abs(A2_)),
         A2_keys_(A2_) {
@@ -410,13 +397,13 @@ class Evaluation {
         A3_keys_ = Keys(A3_);
       }
       g_ = Result(width_, width_);
-      by_rows_ = by_W_ = Matrix(width_, width_);
-      U_ = Matrix(keys_, width_);
+      by_rows_ = by_W_ = Doubles(width_, width_);
+      U_ = Doubles(keys_, width_);
       dQ_ = Result(rows_, width_);
       if (!recentred_ || plain_) {
-        T_ = T_peak_ = Matrix(keys_, width_);
+        T_ = T_peak_ = Doubles(keys_, width_);
         dK_ = dV_ = Result(keys_, width_);
-        P_error_S_ = Matrix(keys_, width_);
+        P_error_S_ = Doubles(keys_, width_);
       }
     }
   }
@@ -445,7 +432,7 @@ class Evaluation {
 
  private:
   void rows(Index first, Index count) {
-    const Matrix A1 = matrix(in_.A1, first, count, width_);
+    const Doubles A1 = matrix(in_.A1, first, count, width_);
     const Product S = plain_ ? Product(A1, scale_) : Product(A1, X_, S_unit_);
     Rows block(count, keys_);
     Scores s = X_meets_keys_ ? times_product(A1, y_, s_unit_) : times_keys(S, A2_keys_, s_unit_);
@@ -475,7 +462,7 @@ class Evaluation {
   void set_dead(Index first, Scores& s) const {
     for (Index r = 0; r < s.value.rows && !in_.mask.full(); ++r) {
       const Ranges live = in_.mask.keys({first + r, first + r + 1});
-      for (Matrix* words : {&s.value, &s.error, &s.dev}) {
+      for (Doubles* words : {&s.value, &s.error, &s.dev}) {
         const double other = live.empty() ? 0 : (*words)[r][live.front().begin];
         each_dead(live, [&](Index j) { (*words)[r][j] = other; });
       }
@@ -503,7 +490,7 @@ class Evaluation {
   // (A B) K^T for a block of rows; S = A B.
   Scores times_keys(const Product& S, const Keys& keys, double unit) const {
     const Index count = S.value.rows;
-    Matrix E = carried(S.value, S.error, d_);
+    Doubles E = carried(S.value, S.error, d_);
     std::vector<bool> exact_row(static_cast<std::size_t>(count));
     for (Index r = 0; r < count; ++r) {
       const bool exact_S =
@@ -520,7 +507,7 @@ class Evaluation {
     for (Index r = 0; r < count; ++r) {
       double* error = s.error[r];
       if (!exact_row[static_cast<std::size_t>(r)]) {
-        std::for_each(error, error + keys.rows, [this](double& x) { x += 2 * d_ * kTiny; });
+        std::for_each(error, error + keys.rows, [this](double& x) { x += 2 * d_ * kSmallest; });
       }
       for (Index j = 0; j < keys.rows; ++j) {
         s.dev[r][j] = std::min(per_depth_ * error[j], factors[static_cast<std::size_t>(r)] *
@@ -531,7 +518,7 @@ class Evaluation {
   }
 
   // dO h^T for a block of rows, or a product of that form.
-  Scores times_product(const Matrix& dO, const KeyProduct& with, double unit) const {
+  Scores times_product(const Doubles& dO, const KeyProduct& with, double unit) const {
     Scores q(dO.rows, keys_);
     add_product(dO, with.T, q.value);
     add_product(abs(dO), with.carried_T, q.error);
@@ -540,7 +527,7 @@ class Evaluation {
       const double dO_norm = norm(dO[r], width_);
       double* error = q.error[r];
       for (Index j = 0; j < keys_; ++j) {
-        error[j] = exact_q ? 0 : error[j] + 2 * d_ * kTiny;
+        error[j] = exact_q ? 0 : error[j] + 2 * d_ * kSmallest;
         q.dev[r][j] =
             std::min(per_depth_ * error[j], dO_norm * with.factors[static_cast<std::size_t>(j)]);
       }
@@ -575,19 +562,18 @@ class Evaluation {
       double grown = 0;
       for (Index j = 0; j < keys_; ++j) {
         f[j] /= l;
-        grown +=
-            f[j] *
-            std::expm1(ds[j] + kU * (reach - s[j] + ds[j] + same + merge(row, s[j], ds[j]).all()));
+        grown += f[j] * std::expm1(ds[j] + kHalfUnit * (reach - s[j] + ds[j] + same +
+                                                        merge(row, s[j], ds[j]).all()));
       }
       const double lambda = std::log1p(grown);
-      const double raw = lambda + kExp * kU * (std::log(l) + spread + lambda);
-      row.dL = raw + kU * (std::abs(row.L) + raw);
+      const double raw = lambda + kExp * kHalfUnit * (std::log(l) + spread + lambda);
+      row.dL = raw + kHalfUnit * (std::abs(row.L) + raw);
       row.beta = std::expm1(row.dL);
     }
     double* alpha = block.alpha[r];
     for (Index j = 0; j < keys_; ++j) {
-      alpha[j] = ds[j] + kU * (std::abs(s[j] - row.L) + ds[j] + spread + row.dL + kExp + 2 +
-                               merge(row, s[j], ds[j]).all());
+      alpha[j] = ds[j] + kHalfUnit * (std::abs(s[j] - row.L) + ds[j] + spread + row.dL + kExp + 2 +
+                                      merge(row, s[j], ds[j]).all());
     }
   }
 
@@ -656,58 +642,59 @@ class Evaluation {
 
   // O = f h.
   void sum_h(const Rows& block, Output& output) {
-    const Matrix& f = block.f;
-    Matrix off(f.rows, keys_), grown(f.rows, keys_), dev_off(f.rows, keys_);
+    const Doubles& f = block.f;
+    Doubles off(f.rows, keys_), grown(f.rows, keys_), dev_off(f.rows, keys_);
     for (Index i = 0; i < f.rows; ++i) {
       for (Index j = 0; j < keys_; ++j) {
-        const double factor = std::expm1(block.alpha[i][j] + kU * (kRescale * R_ + sums_));
-        off[i][j] = f[i][j] * factor + kTiny;
+        const double factor = std::expm1(block.alpha[i][j] + kHalfUnit * (kRescale * R_ + sums_));
+        off[i][j] = f[i][j] * factor + kSmallest;
         grown[i][j] = f[i][j] * (1 + factor);
-        dev_off[i][j] = f[i][j] * (block.dev_a[i][j] + per_sum_) + kTiny;
+        dev_off[i][j] = f[i][j] * (block.dev_a[i][j] + per_sum_) + kSmallest;
       }
     }
     add_product(f, h_.h.value, output.O);
     add_product(off, abs_h_, output.r);
     add_product(dev_off, abs_h_, output.dev_r);
-    const Matrix by_h = product(grown, h_.h.error);
+    const Doubles by_h = product(grown, h_.h.error);
     for (std::size_t k = 0; k < by_h.words.size(); ++k) {
-      output.r.words[k] += by_h.words[k] + 4 * m_ * kTiny;
-      output.dev_r.words[k] += 4 * m_ * kTiny;
+      output.r.words[k] += by_h.words[k] + 4 * m_ * kSmallest;
+      output.dev_r.words[k] += 4 * m_ * kSmallest;
     }
     output.dev_by_h = map(by_h, [this](double x) { return per_depth_ * x; });
   }
 
   // O = (f A3) Y.
   void sum_then_Y(const Rows& block, Output& output) const {
-    const Matrix& f = block.f;
-    Matrix off(f.rows, keys_), common(f.rows, keys_), grown(f.rows, keys_);
-    Matrix dev_common(f.rows, keys_);
+    const Doubles& f = block.f;
+    Doubles off(f.rows, keys_), common(f.rows, keys_), grown(f.rows, keys_);
+    Doubles dev_common(f.rows, keys_);
     const double chain = rho(R_ + sums_ + 2);
     for (Index i = 0; i < f.rows; ++i) {
       for (Index j = 0; j < keys_; ++j) {
-        const double a = std::expm1(block.alpha[i][j] + kU * kExp * R_);
-        common[i][j] = f[i][j] * a + kTiny;
+        const double a = std::expm1(block.alpha[i][j] + kHalfUnit * kExp * R_);
+        common[i][j] = f[i][j] * a + kSmallest;
         grown[i][j] = f[i][j] * (1 + a) * chain;
         off[i][j] = common[i][j] + grown[i][j];
-        dev_common[i][j] = f[i][j] * (block.dev_a[i][j] + independent(kExp * kExp * R_)) + kTiny;
+        dev_common[i][j] =
+            f[i][j] * (block.dev_a[i][j] + independent(kExp * kExp * R_)) + kSmallest;
       }
     }
-    const auto plus = [](Matrix a, double x) {
+    const auto plus = [](Doubles a, double x) {
       std::for_each(a.words.begin(), a.words.end(), [x](double& word) { word += x; });
       return a;
     };
-    const double lost = 4 * m_ * kTiny;
-    const Matrix B = product(f, A3_);
+    const double lost = 4 * m_ * kSmallest;
+    const Doubles B = product(f, A3_);
     output.O = product(B, Y_);
     output.chain = plus(product(grown, abs_A3_), lost);
     output.dev_chain =
         map(product(f, abs_A3_),
             [lost, times = independent(R_ + sums_ + 2)](double x) { return times * x + lost; });
-    const Matrix B_off = plus(product(off, abs_A3_), lost);
+    const Doubles B_off = plus(product(off, abs_A3_), lost);
     const auto multiplied = [&](double rounding) {
-      const Matrix rounded =
+      const Doubles rounded =
           map(B, B_off, [rounding](double x, double e) { return rounding * (std::abs(x) + e); });
-      return plus(product(rounded, abs_Y_), 2 * d_ * kTiny);
+      return plus(product(rounded, abs_Y_), 2 * d_ * kSmallest);
     };
     output.by_product = multiplied(rho(d_ + 2));
     output.dev_by_product = multiplied(independent(d_ + 2));
@@ -732,7 +719,7 @@ class Evaluation {
                   : std::abs(dO[k]) * output.by_product[r][k] + std::abs(G[k]) * output.chain[r][k];
       size_O += std::abs(dO[k]) * (std::abs(O[k]) + output.error[r][k]);
     }
-    const double rounding = rho(d_) * size_O + 2 * d_ * kTiny;
+    const double rounding = rho(d_) * size_O + 2 * d_ * kSmallest;
     if (given_) {
       row.v = dot(dO, O, width_);
       row.dv = rounding;
@@ -740,14 +727,15 @@ class Evaluation {
     }
     const double* q = scores.value[r];
     const double* dq = scores.error[r];
-    double by_f = 2 * m_ * kTiny;
+    double by_f = 2 * m_ * kSmallest;
     const double rho_m = rho(m_);
     const double rescales = rho(kExp * R_);
     for (Index j = 0; j < keys_; ++j) {
       const double size = std::abs(q[j]) + dq[j];
-      by_f += f[j] * (a[j] * std::abs(q[j]) + (1 + a[j]) * (dq[j] + rho_m * size)) + kTiny * size;
+      by_f +=
+          f[j] * (a[j] * std::abs(q[j]) + (1 + a[j]) * (dq[j] + rho_m * size)) + kSmallest * size;
       if (G != nullptr) {
-        by_O += (f[j] * (a[j] + (1 + a[j]) * rescales) + kTiny) * std::abs(q[j]);
+        by_O += (f[j] * (a[j] + (1 + a[j]) * rescales) + kSmallest) * std::abs(q[j]);
       }
     }
     row.v = dot(f, q, keys_);
@@ -760,7 +748,7 @@ class Evaluation {
                            const double* dO, const double* G, const Output& output, Index r) const {
     const double* O = output.O[r];
     const bool by_chain = G != nullptr && !given_;
-    double by_O = 2 * d_ * kTiny;
+    double by_O = 2 * d_ * kSmallest;
     double by_words = 0;
     for (Index k = 0; k < width_; ++k) {
       const double off = by_chain ? output.dev_by_product[r][k] : output.dev_r[r][k];
@@ -776,15 +764,15 @@ class Evaluation {
     by_O += std::sqrt(by_words);
     const double* q = scores.value[r];
     const double* dev_q = scores.dev[r];
-    double by_f = 2 * m_ * kTiny;
+    double by_f = 2 * m_ * kSmallest;
     double by_h = 0;
     const double sum = independent(m_);
     const double rescales = independent(kExp * kExp * R_);
     for (Index j = 0; j < keys_; ++j) {
-      by_f += (f[j] * (dev_a[j] + sum) + kTiny) * std::abs(q[j]);
+      by_f += (f[j] * (dev_a[j] + sum) + kSmallest) * std::abs(q[j]);
       if (Y_meets_rows_) {
         by_f += f[j] * dev_q[j];
-        by_O += (f[j] * (dev_a[j] + rescales) + kTiny) * std::abs(q[j]);
+        by_O += (f[j] * (dev_a[j] + rescales) + kSmallest) * std::abs(q[j]);
       } else {
         by_h += f[j] * dev_q[j] * f[j] * dev_q[j];
       }
@@ -798,7 +786,7 @@ class Evaluation {
     Gradient(Index rows, Index cols)
         : p(rows, cols), c(rows, cols), D(rows, cols), shared(rows, cols) {}
 
-    Matrix p, c, D, shared;
+    Doubles p, c, D, shared;
   };
 
   // The sizes of one row with a running mean.
@@ -827,12 +815,12 @@ class Evaluation {
       sizes.spread = std::max(sizes.spread, std::abs(q[j] - row.v));
       sizes.sum_p += std::abs(found.p[r][j]);
     }
-    sizes.within = kTiny * (2 * m_ + 3 * K_);
+    sizes.within = kSmallest * (2 * m_ + 3 * K_);
     sizes.N = (1 + rho(4 * m_ + 9 * K_)) * sizes.Q + sizes.within;
-    const double settled = high - low + rho(2 * m_ + 3) * sizes.Q + (K_ - 1) * kU * sizes.N;
+    const double settled = high - low + rho(2 * m_ + 3) * sizes.Q + (K_ - 1) * kHalfUnit * sizes.N;
     sizes.D = (1 + rho(3 * m_ + 5 * K_)) * settled + sizes.within;
-    sizes.wander = (K_ - 1) * kU * std::max(sizes.N, sizes.D);
-    sizes.lost = kTiny * (sizes.Q + sizes.N + K_ * sizes.D + 2);
+    sizes.wander = (K_ - 1) * kHalfUnit * std::max(sizes.N, sizes.D);
+    sizes.lost = kSmallest * (sizes.Q + sizes.N + K_ * sizes.D + 2);
     row.lost = sizes.within * (1 + K_ * sizes.D);
 
     recentred_sum(row, f, a, q, dq, sizes);
@@ -861,9 +849,9 @@ class Evaluation {
     const double mean_off = (1 + row.beta) * ((1 + row.beta) * sizes.sum_p / 2 + row.dv);
     for (Index j = 0; j < keys_; ++j) {
       const double off = std::abs(q[j] - row.v);
-      const double near = dq[j] + kU * sizes.D + sizes.wander;
+      const double near = dq[j] + kHalfUnit * sizes.D + sizes.wander;
       const double weight = f[j] * (1 + a[j]);
-      const double reach = std::min(weight * ((1 + kU) * sizes.D + sizes.wander),
+      const double reach = std::min(weight * ((1 + kHalfUnit) * sizes.D + sizes.wander),
                                     weight * (off + near) + 2 * mean_off);
       c[j] = f[j] * a[j] * (off + row.dv) + weight * near + rounding * reach + sizes.lost;
     }
@@ -911,9 +899,9 @@ class Evaluation {
     }
   }
 
-  void backward(Index first, Rows& block, const Matrix& A1, const Product& S, const Matrix& dev_s,
+  void backward(Index first, Rows& block, const Doubles& A1, const Product& S, const Doubles& dev_s,
                 const Output& output) {
-    const Matrix& f = block.f;
+    const Doubles& f = block.f;
     const Index count = f.rows;
     const bool forms_p = !recentred_ || plain_;
     const Index formed = forms_p ? count : 0;  // rows of p that are formed
@@ -926,22 +914,22 @@ class Evaluation {
     const double twice = independent(2);
     const double n_times = independent(n_);
     const double m_times = independent(m_);
-    const Matrix dO = matrix(in_.dO, first, count, width_);
+    const Doubles dO = matrix(in_.dO, first, count, width_);
     const Product G = Y_meets_rows_ ? Product(dO, Y_T_, G_unit_) : Product();
     Scores scores =
         Y_meets_rows_ ? times_keys(G, A3_keys_, q_unit_) : times_product(dO, h_, q_unit_);
     set_dead(first, scores);
-    const Matrix& q = scores.value;
-    const Matrix& dq = scores.error;
-    const Matrix& dev_q = scores.dev;
-    const double rescales = recentred_ ? kU * kExp * R_ : 0;
-    const Matrix a = map(block.alpha, [rescales](double x) { return std::expm1(x + rescales); });
+    const Doubles& q = scores.value;
+    const Doubles& dq = scores.error;
+    const Doubles& dev_q = scores.dev;
+    const double rescales = recentred_ ? kHalfUnit * kExp * R_ : 0;
+    const Doubles a = map(block.alpha, [rescales](double x) { return std::expm1(x + rescales); });
     Gradient found(count, keys_);
-    Matrix& p = found.p;
-    Matrix& c = found.c;
-    Matrix& D = found.D;
-    Matrix dp(formed, keys_), P(formed, keys_), df(formed, keys_);
-    Matrix dev_p(formed, keys_), dev_f(formed, keys_);
+    Doubles& p = found.p;
+    Doubles& c = found.c;
+    Doubles& D = found.D;
+    Doubles dp(formed, keys_), P(formed, keys_), df(formed, keys_);
+    Doubles dev_p(formed, keys_), dev_f(formed, keys_);
 
     for (Index r = 0; r < count; ++r) {
       Row& at = block[r];
@@ -960,13 +948,13 @@ class Evaluation {
       for (Index j = 0; j < keys_; ++j) {
         const double size = std::abs(q[r][j]) + dq[r][j] + std::abs(at.v) + at.dv;
         const double off = std::abs(q[r][j] - at.v);
-        const double lost = kTiny * (size + 2);
+        const double lost = kSmallest * (size + 2);
         p[r][j] = f[r][j] * (q[r][j] - at.v);
         const double c_rj =
             f[r][j] * (a[r][j] * (off + at.dv) + (1 + a[r][j]) * (dq[r][j] + rho_2 * size)) + lost;
         dp[r][j] = at.beta * std::abs(p[r][j]) + (1 + at.beta) * (f[r][j] * at.dv + c_rj);
         P[r][j] = std::abs(p[r][j]) + dp[r][j];
-        df[r][j] = f[r][j] * std::expm1(block.alpha[r][j] + at.dL) + kTiny;
+        df[r][j] = f[r][j] * std::expm1(block.alpha[r][j] + at.dL) + kSmallest;
 
         const double size_p = std::abs(p[r][j]);
         const double dev_a = block.dev_a[r][j];
@@ -979,7 +967,7 @@ class Evaluation {
         }
         found.shared[r][j] = (Y_meets_rows_ ? 0 : f[r][j] * dev_q[r][j]) + n_times * size_p;
         dev_p[r][j] = (at.dev_b + n_times) * size_p + f[r][j] * (at.dev_v + at.dev_v_h) + D_rj;
-        dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kTiny;
+        dev_f[r][j] = f[r][j] * (dev_a + at.dev_b + n_times) + kSmallest;
       }
     }
     if (X_meets_keys_) {
@@ -991,17 +979,17 @@ class Evaluation {
       }
     }
 
-    Matrix W(count, width_), W_peak(count, width_);
+    Doubles W(count, width_), W_peak(count, width_);
     add_product(p, A2_, W, &W_peak);
     if (recentred_) {
       W_peak = abs(W);
     }
-    const Matrix fA2 = product(f, A2_);
-    const Matrix cA2 = product(c, abs_A2_);
-    const Matrix PA2 = product(P, abs_A2_);
-    const Matrix DA2 = product(D, abs_A2_);
-    Matrix bound_W(count, width_);  // with the chain that leads to g
-    Matrix dev_W(count, width_), by_keys(count, width_);
+    const Doubles fA2 = product(f, A2_);
+    const Doubles cA2 = product(c, abs_A2_);
+    const Doubles PA2 = product(P, abs_A2_);
+    const Doubles DA2 = product(D, abs_A2_);
+    Doubles bound_W(count, width_);  // with the chain that leads to g
+    Doubles dev_W(count, width_), by_keys(count, width_);
     for (Index r = 0; r < count; ++r) {
       const Row& at = block[r];
       for (Index k = 0; k < width_; ++k) {
@@ -1020,7 +1008,7 @@ class Evaluation {
             size_of_scale * (dev_W[r][k] + (plain_ ? independent(1) : 0) * (summed + size));
       }
     }
-    const Matrix abs_A1 = abs(A1);
+    const Doubles abs_A1 = abs(A1);
     if (!plain_) {
       add_transposed_product(A1, W, g_.value);
       add_transposed_product(abs_A1, bound_W, g_.bound);
@@ -1032,7 +1020,7 @@ class Evaluation {
     if (!forms_p) {
       return;
     }
-    const Matrix abs_S = abs(S.value);
+    const Doubles abs_S = abs(S.value);
     if (!plain_) {
       add_transposed_product(p, A1, T_, &T_peak_);
     }
@@ -1051,9 +1039,9 @@ class Evaluation {
   void add_what_all_rows_share() {
     for (std::size_t k = 0; k < P_error_S_.words.size(); ++k) {
       dK_.bound.words[k] += (1 + rho(n_)) * P_error_S_.words[k];
-      dK_.expected.words[k] += (plain_ ? kLambda : per_depth_) * P_error_S_.words[k];
+      dK_.expected.words[k] += (plain_ ? kIndependent : per_depth_) * P_error_S_.words[k];
     }
-    Matrix by_keys(width_, width_), by_T(width_, width_);
+    Doubles by_keys(width_, width_), by_T(width_, width_);
     add_transposed_product(squares(U_), squares(A2_), by_keys);
     if (!recentred_) {
       add_transposed_product(T_peak_, abs_A2_, by_T);
@@ -1081,19 +1069,19 @@ class Evaluation {
             std::abs(static_cast<double>(in_.A1[static_cast<std::size_t>(i * width_ + a)]));
       }
       for (Index b = 0; b < width_; ++b) {
-        double lost = 2 * m_ * kTiny * column_A1;
+        double lost = 2 * m_ * kSmallest * column_A1;
         for (Index j = 0; j < keys_; ++j) {
-          lost += 2 * n_ * kTiny * abs_A2_[j][b];
+          lost += 2 * n_ * kSmallest * abs_A2_[j][b];
         }
         g_.bound[a][b] += lost;
         g_.expected[a][b] += lost;
       }
     }
-    add(g_, 2 * (n_ * m_ + n_ + m_) * kTiny);
+    add(g_, 2 * (n_ * m_ + n_ + m_) * kSmallest);
     const double scaled = std::max(1.0, std::abs(scale_));
-    add(dQ_, 2 * m_ * kTiny * scaled);
-    add(dK_, 2 * n_ * kTiny * scaled);
-    add(dV_, 2 * n_ * kTiny);
+    add(dQ_, 2 * m_ * kSmallest * scaled);
+    add(dK_, 2 * n_ * kSmallest * scaled);
+    add(dV_, 2 * n_ * kSmallest);
   }
 
   AttentionInput in_;
@@ -1108,18 +1096,18 @@ class Evaluation {
   bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_, plain_;
   double scale_;
   double S_unit_, s_unit_, G_unit_ = 0, q_unit_ = 0;
-  Matrix X_, A2_, abs_A2_;
+  Doubles X_, A2_, abs_A2_;
   Keys A2_keys_;
-  Matrix abs_h_;
+  Doubles abs_h_;
   KeyProduct h_;  // if it is formed
   KeyProduct y_;  // if X meets the keys
   // If Y meets the rows.
-  Matrix A3_, abs_A3_, Y_, abs_Y_, Y_T_;
+  Doubles A3_, abs_A3_, Y_, abs_Y_, Y_T_;
   Keys A3_keys_;
   Result O_, L_, g_, dQ_, dK_, dV_;
-  Matrix by_rows_, by_W_;  // [g]^2 by the roundings of rows; |A1|^T W'
-  Matrix U_, T_, T_peak_;  // of the derivation; T_peak_ is T'
-  Matrix P_error_S_;       // P^T E1
+  Doubles by_rows_, by_W_;  // [g]^2 by the roundings of rows; |A1|^T W'
+  Doubles U_, T_, T_peak_;  // of the derivation; T_peak_ is T'
+  Doubles P_error_S_;       // P^T E1
 };
 
 }  // namespace
@@ -1206,8 +1194,8 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
 namespace {
 
 // A matrix that a kernel has made, with the bounds of its errors; and one that is given.
-Matrix matrix(const std::vector<double>& words, Index rows, Index cols) {
-  Matrix result(rows, cols);
+Doubles matrix(const std::vector<double>& words, Index rows, Index cols) {
+  Doubles result(rows, cols);
   result.words = words;
   return result;
 }
@@ -1216,15 +1204,15 @@ Matrix matrix(const std::vector<double>& words, Index rows, Index cols) {
 // deep, and what underflows.
 template <class Times>
 Bounded product_of(const Bounded& made, Index rows, Index cols, double depth, const Times& times) {
-  const Matrix value = matrix(made.value, rows, cols);
-  const Matrix bound = carried(value, matrix(made.bound, rows, cols), depth);
-  Matrix expected = matrix(made.expected, rows, cols);
+  const Doubles value = matrix(made.value, rows, cols);
+  const Doubles bound = carried(value, matrix(made.bound, rows, cols), depth);
+  Doubles expected = matrix(made.expected, rows, cols);
   const double rounded = independent(depth);
   for (std::size_t k = 0; k < expected.words.size(); ++k) {
     expected.words[k] += rounded * std::abs(value.words[k]);
   }
-  const auto lost = [&](Matrix of) {
-    return map(of, [&](double x) { return x + 2 * depth * kTiny; });
+  const auto lost = [&](Doubles of) {
+    return map(of, [&](double x) { return x + 2 * depth * kSmallest; });
   };
   Result result;
   result.value = times(value, false);
@@ -1245,14 +1233,14 @@ LayerReference evaluate_layer(const AttentionInput& input, const Reference& refe
   require(of_size(reference.dQ, n * d) && of_size(reference.dV, m * d), "dQ and dV are known");
   const Index width = d;
   const auto times_transposed = [width](std::span<const float> W) {
-    const Matrix right = transposed(matrix(W, 0, width, width));
-    return [right, size = abs(right)](const Matrix& A, bool sizes) {
+    const Doubles right = transposed(matrix(W, 0, width, width));
+    return [right, size = abs(right)](const Doubles& A, bool sizes) {
       return product(A, sizes ? size : right);
     };
   };
-  const Matrix A3 = matrix(input.A3, 0, m, d);
-  const auto A3_times = [&](const Matrix& B, bool sizes) {
-    Matrix C(width, width);
+  const Doubles A3 = matrix(input.A3, 0, m, d);
+  const auto A3_times = [&](const Doubles& B, bool sizes) {
+    Doubles C(width, width);
     add_transposed_product(sizes ? abs(A3) : A3, B, C);
     return C;
   };
@@ -1279,8 +1267,9 @@ Bounded evaluate_product(Index n, Index m, Index d, std::span<const float> A,
   require(has(B, d * m), "B is d x m");
   Product C(matrix(A, 0, n, d), matrix(B, 0, d, m), unit(A) * unit(B));
   Result result;
-  result.expected = map(
-      C.error, [d](double error) { return kLambda / std::sqrt(static_cast<double>(d)) * error; });
+  result.expected = map(C.error, [d](double error) {
+    return kIndependent / std::sqrt(static_cast<double>(d)) * error;
+  });
   result.value = std::move(C.value);
   result.bound = std::move(C.error);
   return bounded(result);
