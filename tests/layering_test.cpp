@@ -103,7 +103,8 @@ const std::vector<Room>& rooms() {
                                     "runtime/observe", "runtime/patterns"});
     const Strings report = with(run, {"runtime/run"});
     const Strings sweep = with(report, {"runtime/gate", "runtime/report"});
-    const Strings command = with(sweep, {"runtime/sweep", "tools/cli", "tools/gate"});
+    const Strings command =
+        with(sweep, {"runtime/sweep", "runtime/pebble", "tools/cli", "tools/gate"});
     return std::vector<Room>{
         {"memsim", &memsim(), {}},
         {"memsim/store", &store(), {"memsim"}},
@@ -121,6 +122,7 @@ const std::vector<Room>& rooms() {
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},
         {"runtime/patterns", &runtime(), gate},
+        {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns"})},
         {"runtime/observe", &runtime(), gate},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,73 +10,13 @@
 #include <fmt/format.h>
 
 #include "runtime/patterns/entries.hpp"
-#include "runtime/system/input_error.hpp"
+#include "runtime/text/lines.hpp"
 #include "runtime/text/printable.hpp"
 
 namespace redblue {
 namespace {
 
-// A text line by line, and these word by word. Words have spaces between them, or commas.
-class Lines {
- public:
-  Lines(std::string_view text, const std::filesystem::path& file) : text_(text), file_(file) {}
-
-  // Goes to the next line, past those that `skipped` begins, and those without a word where it is
-  // not 0; false at the end.
-  bool next(char skipped = '\0') {
-    while (!text_.empty()) {
-      const std::size_t end = std::min(text_.find('\n'), text_.size());
-      line_ = text_.substr(0, end);
-      text_.remove_prefix(std::min(end + 1, text_.size()));
-      ++number_;
-      skip_spaces();
-      if (skipped == '\0' || (!line_.empty() && line_.front() != skipped)) {
-        return true;
-      }
-    }
-    line_ = {};
-    return false;
-  }
-  // Empty at the end of the line.
-  std::string_view word() {
-    const std::string_view found = line_.substr(0, line_.find_first_of(kBetween));
-    line_.remove_prefix(found.size());
-    skip_spaces();
-    return found;
-  }
-  template <class Number>
-  Number number(const char* what) {
-    const std::string_view text = word();
-    Number value = 0;
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    if (text.empty() || end != last || error != std::errc()) {
-      refuse(fmt::format("{} is {}", what,
-                         text.empty() ? "missing" : "'" + shortened(std::string(text)) + "'"));
-    }
-    return value;
-  }
-  Index whole_number(const char* what) { return number<Index>(what); }
-  void end() {
-    if (!line_.empty()) {
-      refuse(fmt::format("'{}' is too much", shortened(std::string(word()))));
-    }
-  }
-  [[nodiscard]] bool at_end() const { return line_.empty(); }
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw InputError(fmt::format("{}: line {}: {}", file_.string(), number_, why));
-  }
-
- private:
-  static constexpr std::string_view kBetween = " \t\r,";
-  void skip_spaces() {
-    line_.remove_prefix(std::min(line_.find_first_not_of(kBetween), line_.size()));
-  }
-
-  std::string_view text_, line_;
-  const std::filesystem::path& file_;
-  Index number_ = 0;
-};
+constexpr std::string_view kBetween = " \t\r,";
 
 std::string lower(std::string_view word) {
   std::string result(word);
@@ -123,7 +62,7 @@ PatternFrame frame_of(const std::filesystem::path& file, const Sizes& sizes,
 // `read`, where it is not null, becomes the matrix with its values.
 BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
                       const Extents& expected, SparseMatrix* read) {
-  Lines lines(text, file);
+  Lines lines(text, file, kBetween);
   lines.next();
   one_of(lines, {"%%matrixmarket"}, "%%MatrixMarket");
   one_of(lines, {"matrix"}, "matrix");
@@ -185,7 +124,7 @@ BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
 
 BlockPattern read_smtx(std::string_view text, const std::filesystem::path& file,
                        const Extents& expected) {
-  Lines lines(text, file);
+  Lines lines(text, file, kBetween);
   lines.next();
   const Sizes all = sizes(lines);
   const PatternFrame frame = frame_of(file, all, expected);

@@ -64,6 +64,7 @@ void calibration(std::string_view input);
 void callgrind(std::string_view input);
 void checkpoint(std::string_view input);
 void entries(std::string_view input);
+void graph(std::string_view input);
 void journal(std::string_view input);
 void layout(std::string_view input);
 void mask(std::string_view input);
@@ -86,6 +87,7 @@ inline constexpr Target kTargets[] = {{"calibration", calibration},
                                       {"callgrind", callgrind},
                                       {"checkpoint", checkpoint},
                                       {"entries", entries},
+                                      {"graph", graph},
                                       {"journal", journal},
                                       {"layout", layout},
                                       {"mask", mask},

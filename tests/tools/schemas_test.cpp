@@ -175,6 +175,12 @@ TEST_F(Schemas, OfWhatThereIs) {
   expect_keep("store", {"store info kept"});
 }
 
+TEST_F(Schemas, OfGames) {
+  directory_.write("graph", "a\nb: a\n");
+  directory_.write("moves", "read a\ncompute b\nwrite b\n");
+  expect_keep("game", {"pebble check graph moves --M 2"});
+}
+
 const std::string kMeasure = "measure backward/rows --n 20 --d 4 --M 900 --format json";
 
 TEST_F(Schemas, OfCalibration) {

@@ -103,6 +103,7 @@ Action add_calibrate(CLI::App& app);
 Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);
 Action add_trace(CLI::App& app);
+Action add_pebble(CLI::App& app);
 Action add_plot(CLI::App& app);
 Action add_report(CLI::App& app);
 

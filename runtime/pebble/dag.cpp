@@ -1,0 +1,103 @@
+#include "runtime/pebble/dag.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+namespace redblue {
+
+Index Dag::edges() const {
+  Index sum = 0;
+  for (const Vertex& vertex : vertices) {
+    sum += std::ssize(vertex.operands);
+  }
+  return sum;
+}
+
+std::vector<Index> Dag::uses() const {
+  std::vector<Index> uses(vertices.size());
+  for (const Vertex& vertex : vertices) {
+    for (const Index operand : vertex.operands) {
+      ++uses[static_cast<std::size_t>(operand)];
+    }
+  }
+  return uses;
+}
+
+std::vector<std::vector<Index>> Dag::users() const {
+  std::vector<std::vector<Index>> users(vertices.size());
+  for (Index v = 0; v < size(); ++v) {
+    for (const Index operand : (*this)[v].operands) {
+      users[static_cast<std::size_t>(operand)].push_back(v);
+    }
+  }
+  return users;
+}
+
+std::optional<std::vector<Index>> Dag::order() const {
+  std::vector<Index> left(vertices.size());  // operands that have not come
+  std::priority_queue<Index, std::vector<Index>, std::greater<>> ready;
+  for (Index v = 0; v < size(); ++v) {
+    left[static_cast<std::size_t>(v)] = std::ssize((*this)[v].operands);
+    if (input(v)) {
+      ready.push(v);
+    }
+  }
+  const std::vector<std::vector<Index>> all_users = users();
+  std::vector<Index> order;
+  while (!ready.empty()) {
+    const Index v = ready.top();
+    ready.pop();
+    order.push_back(v);
+    for (const Index user : all_users[static_cast<std::size_t>(v)]) {
+      if (--left[static_cast<std::size_t>(user)] == 0) {
+        ready.push(user);
+      }
+    }
+  }
+  if (std::ssize(order) < size()) {
+    return std::nullopt;
+  }
+  return order;
+}
+
+std::vector<Index> Dag::cycle() const {
+  // Vertices that depend on themselves, or on such: of each one operand that is another.
+  const std::vector<std::vector<Index>> all_users = users();
+  std::vector<Index> left(vertices.size());
+  std::vector<Index> ready;
+  for (Index v = 0; v < size(); ++v) {
+    left[static_cast<std::size_t>(v)] = std::ssize((*this)[v].operands);
+    if (input(v)) {
+      ready.push_back(v);
+    }
+  }
+  while (!ready.empty()) {
+    const Index v = ready.back();
+    ready.pop_back();
+    for (const Index user : all_users[static_cast<std::size_t>(v)]) {
+      if (--left[static_cast<std::size_t>(user)] == 0) {
+        ready.push_back(user);
+      }
+    }
+  }
+  const auto stuck = std::ranges::find_if(left, [](Index count) { return count > 0; });
+  if (stuck == left.end()) {
+    return {};
+  }
+  std::vector<Index> path;
+  std::vector<Index> place(vertices.size(), -1);  // on it
+  Index v = stuck - left.begin();
+  while (place[static_cast<std::size_t>(v)] < 0) {
+    place[static_cast<std::size_t>(v)] = std::ssize(path);
+    path.push_back(v);
+    v = *std::ranges::find_if((*this)[v].operands, [&](Index operand) {
+      return left[static_cast<std::size_t>(operand)] > 0;
+    });
+  }
+  path.erase(path.begin(), path.begin() + place[static_cast<std::size_t>(v)]);
+  std::ranges::reverse(path);  // from an operand to what is made of it
+  return path;
+}
+
+}  // namespace redblue

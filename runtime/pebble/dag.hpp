@@ -1,0 +1,45 @@
+#pragma once
+// A computation as a graph: vertices are words, and each is computed of its operands. Vertices
+// without operands are inputs, those that are no operand are results.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+struct Vertex {
+  std::string name;
+  std::vector<Index> operands;  // each once
+  // A term of a sum, which may be added where it is made, without a word (Game::fma).
+  bool term = false;
+};
+
+struct Dag {
+  std::vector<Vertex> vertices;
+
+  [[nodiscard]] Index size() const { return std::ssize(vertices); }
+  [[nodiscard]] const Vertex& operator[](Index v) const {
+    return vertices[static_cast<std::size_t>(v)];
+  }
+  Index add(std::string name, std::vector<Index> operands = {}) {
+    vertices.push_back({std::move(name), std::move(operands)});
+    return size() - 1;
+  }
+  [[nodiscard]] bool input(Index v) const { return (*this)[v].operands.empty(); }
+  [[nodiscard]] Index edges() const;
+  // Of how many vertices each is an operand.
+  [[nodiscard]] std::vector<Index> uses() const;
+  // The vertices that each is an operand of, in their order.
+  [[nodiscard]] std::vector<std::vector<Index>> users() const;
+  // An order in which operands come first: as they stand, where that is one. Of a graph with a
+  // cycle: nothing.
+  [[nodiscard]] std::optional<std::vector<Index>> order() const;
+  // Those of a cycle, one after the other, where there is one.
+  [[nodiscard]] std::vector<Index> cycle() const;
+};
+
+}  // namespace redblue

@@ -1,0 +1,218 @@
+#include "runtime/pebble/dot.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "runtime/system/input_error.hpp"
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+namespace {
+
+// A word, a text in quotes, or a sign.
+struct Token {
+  std::string text;
+  bool is_id = false;
+};
+
+class Tokens {
+ public:
+  Tokens(std::string_view text, const std::filesystem::path& file) : text_(text), file_(file) {
+    next();
+  }
+  // Empty at the end.
+  [[nodiscard]] const Token& now() const { return now_; }
+  [[nodiscard]] bool is(std::string_view sign) const { return !now_.is_id && now_.text == sign; }
+  [[nodiscard]] bool is_word(std::string_view word) const {
+    return now_.is_id && std::ranges::equal(now_.text, word, [](unsigned char a, char b) {
+             return std::tolower(a) == b;
+           });
+  }
+  bool take(std::string_view sign) {
+    const bool found = is(sign);
+    if (found) {
+      next();
+    }
+    return found;
+  }
+  void expect(std::string_view sign) {
+    if (!take(sign)) {
+      refuse(fmt::format("expected '{}'", sign));
+    }
+  }
+  std::string id() {
+    if (!now_.is_id) {
+      refuse("expected a name");
+    }
+    std::string text = std::move(now_.text);
+    next();
+    return text;
+  }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw InputError(fmt::format(
+        "{}: line {}: {}{}", file_.string(), line_, why,
+        now_.text.empty() ? ", not the end" : fmt::format(", not '{}'", shortened(now_.text))));
+  }
+  void next() {
+    skip();
+    now_ = {};
+    if (text_.empty()) {
+      return;
+    }
+    const auto is_letter = [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '.' || c >= 0x80;
+    };
+    const auto first = static_cast<unsigned char>(text_.front());
+    const bool negative =
+        first == '-' && text_.size() > 1 &&
+        (std::isdigit(static_cast<unsigned char>(text_[1])) != 0 || text_[1] == '.');
+    if (first == '"') {
+      quoted();
+    } else if (is_letter(first) || negative) {
+      const auto end = std::find_if_not(text_.begin() + 1, text_.end(), is_letter);
+      now_ = {std::string(text_.begin(), end), true};
+      text_.remove_prefix(now_.text.size());
+    } else {
+      const bool arrow = text_.starts_with("->") || text_.starts_with("--");
+      now_.text = std::string(text_.substr(0, arrow ? 2 : 1));
+      text_.remove_prefix(now_.text.size());
+    }
+  }
+
+ private:
+  void quoted() {
+    now_.is_id = true;
+    std::size_t at = 1;
+    for (; at < text_.size() && text_[at] != '"'; ++at) {
+      if (text_[at] == '\\' && at + 1 < text_.size() && text_[at + 1] == '"') {
+        ++at;
+      }
+      line_ += text_[at] == '\n' ? 1 : 0;
+      now_.text += text_[at];
+    }
+    if (at == text_.size()) {
+      text_ = {};
+      now_ = {};
+      refuse("a quote is not closed");
+    }
+    text_.remove_prefix(at + 1);
+  }
+  // Spaces and comments.
+  void skip() {
+    while (!text_.empty()) {
+      const bool at_line = text_.data() == begin_ || text_.data()[-1] == '\n';
+      if (text_.starts_with("//") || (at_line && text_.front() == '#')) {
+        text_.remove_prefix(std::min(text_.find('\n'), text_.size()));
+      } else if (text_.starts_with("/*")) {
+        const std::size_t end = text_.find("*/", 2);
+        const std::string_view comment = text_.substr(0, end);
+        line_ += std::ranges::count(comment, '\n');
+        if (end == std::string_view::npos) {
+          text_ = {};
+          refuse("a comment is not closed");
+        }
+        text_.remove_prefix(end + 2);
+      } else if (std::isspace(static_cast<unsigned char>(text_.front())) != 0) {
+        line_ += text_.front() == '\n' ? 1 : 0;
+        text_.remove_prefix(1);
+      } else {
+        return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  const char* begin_ = text_.data();
+  const std::filesystem::path& file_;
+  Index line_ = 1;
+  Token now_;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::filesystem::path& file) : tokens_(text, file) {}
+
+  DotGraph read() {
+    if (tokens_.is_word("strict")) {
+      tokens_.next();
+    }
+    if (!tokens_.is_word("digraph")) {
+      tokens_.refuse("expected digraph");
+    }
+    tokens_.next();
+    if (tokens_.now().is_id) {
+      tokens_.next();
+    }
+    tokens_.expect("{");
+    while (!tokens_.take("}")) {
+      statement();
+      tokens_.take(";");
+    }
+    if (!tokens_.now().text.empty() || tokens_.now().is_id) {
+      tokens_.refuse("expected the end");
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  void statement() {
+    if (tokens_.is_word("subgraph") || tokens_.is("{")) {
+      tokens_.refuse("expected a graph without subgraphs");
+    }
+    if (tokens_.is_word("node") || tokens_.is_word("edge") || tokens_.is_word("graph")) {
+      tokens_.next();
+      return attributes();
+    }
+    std::string name = tokens_.id();
+    if (tokens_.take("=")) {  // an attribute of the graph
+      tokens_.id();
+      return;
+    }
+    Index from = vertex(std::move(name));
+    while (tokens_.take("->")) {
+      const Index to = vertex(tokens_.id());
+      graph_.edges.emplace_back(from, to);
+      from = to;
+    }
+    if (tokens_.is("--")) {
+      tokens_.refuse("expected ->");
+    }
+    attributes();
+  }
+  void attributes() {
+    while (tokens_.take("[")) {
+      while (!tokens_.take("]")) {
+        tokens_.id();
+        tokens_.expect("=");
+        tokens_.id();
+        if (!tokens_.take(";")) {
+          tokens_.take(",");
+        }
+      }
+    }
+  }
+  Index vertex(std::string name) {
+    const auto [found, added] =
+        number_.try_emplace(name, static_cast<Index>(graph_.vertices.size()));
+    if (added) {
+      graph_.vertices.push_back(std::move(name));
+    }
+    return found->second;
+  }
+
+  Tokens tokens_;
+  DotGraph graph_;
+  std::unordered_map<std::string, Index> number_;
+};
+
+}  // namespace
+
+DotGraph parse_dot(std::string_view text, const std::filesystem::path& file) {
+  return Reader(text, file).read();
+}
+
+}  // namespace redblue

@@ -1,0 +1,74 @@
+#pragma once
+// The red-blue pebble game on a graph, and a referee that knows its rules and the graph alone.
+// Inputs begin blue, results end blue, and at most M vertices are red at a time:
+//
+//   read v      a red pebble on a blue vertex         } one word each
+//   write v     a blue pebble on a red vertex         }
+//   compute v   a red pebble on a vertex whose operands are red
+//   delete v    v is red no longer
+//
+//   strict    these moves alone (Hong and Kung)
+//   sliding   "compute v slides u": the red pebble of an operand u moves on to v
+//   once      strict, and no vertex is computed twice
+//   fma       sliding; and a term of a sum (Vertex::term) that is an operand of one sum alone,
+//             beside something else, has no pebble: its sum is computed of what it is made of.
+//             Each vertex is computed once.
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/pebble/dag.hpp"
+
+namespace redblue {
+
+enum class Game : std::uint8_t { strict, sliding, once, fma };
+std::string_view to_string(Game game);
+
+enum class Act : std::uint8_t { read, write, compute, remove };
+
+struct Move {
+  Act act;
+  Index vertex;
+  std::optional<Index> slides = std::nullopt;
+};
+
+// A game that was played to its end.
+struct Played {
+  Index reads = 0, writes = 0;
+  Index red = 0;  // the most at a time
+  Index computed = 0;
+  [[nodiscard]] Index words() const { return reads + writes; }
+};
+
+// The move that breaks a rule, or the first after the last where the end is none.
+struct IllegalMove : std::runtime_error {
+  IllegalMove(std::size_t move, const std::string& why) : std::runtime_error(why), at(move) {}
+  std::size_t at;
+};
+
+// The vertices that must be red when v is computed, and those that have no pebble in a game.
+class Rules {
+ public:
+  Rules(const Dag& dag, Game game);
+
+  [[nodiscard]] const Dag& dag() const { return dag_; }
+  [[nodiscard]] Game game() const { return game_; }
+  [[nodiscard]] bool without_pebble(Index v) const { return without_[static_cast<std::size_t>(v)]; }
+  [[nodiscard]] std::vector<Index> needed(Index v) const;
+  // The fewest red pebbles with which each vertex can be computed.
+  [[nodiscard]] Index least_M() const;
+
+ private:
+  const Dag& dag_;
+  Game game_;
+  std::vector<bool> without_;
+};
+
+// Throws: IllegalMove.
+Played referee(const Rules& rules, Index M, const std::vector<Move>& moves);
+
+}  // namespace redblue

@@ -1,0 +1,86 @@
+#pragma once
+// A text of an input line by line, and these word by word. Throw (all): InputError with the file,
+// the line and the fault.
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "memsim/words.hpp"
+#include "runtime/system/input_error.hpp"
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+
+class Lines {
+ public:
+  // The name of the file, and what there may be between words, must outlive it.
+  Lines(std::string_view text, const std::filesystem::path& file,
+        std::string_view between = " \t\r")
+      : text_(text), file_(file), between_(between) {}
+
+  // Goes to the next line, past those that `skipped` begins, and those without a word where it is
+  // not 0; false at the end.
+  bool next(char skipped = '\0') {
+    while (!text_.empty()) {
+      const std::size_t end = std::min(text_.find('\n'), text_.size());
+      line_ = text_.substr(0, end);
+      text_.remove_prefix(std::min(end + 1, text_.size()));
+      ++number_;
+      skip_spaces();
+      if (skipped == '\0' || (!line_.empty() && line_.front() != skipped)) {
+        return true;
+      }
+    }
+    line_ = {};
+    return false;
+  }
+  // Empty at the end of the line.
+  std::string_view word() {
+    const std::string_view found = line_.substr(0, line_.find_first_of(between_));
+    line_.remove_prefix(found.size());
+    skip_spaces();
+    return found;
+  }
+  template <class Number>
+  Number number(const char* what) {
+    const std::string_view text = word();
+    Number value = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (text.empty() || end != last || error != std::errc()) {
+      refuse(fmt::format("{} is {}", what,
+                         text.empty() ? "missing" : "'" + shortened(std::string(text)) + "'"));
+    }
+    return value;
+  }
+  Index whole_number(const char* what) { return number<Index>(what); }
+  void end() {
+    if (!line_.empty()) {
+      refuse(fmt::format("'{}' is too much", shortened(std::string(word()))));
+    }
+  }
+  [[nodiscard]] bool at_end() const { return line_.empty(); }
+  // The number of the line; and what is left of it.
+  [[nodiscard]] Index at() const { return number_; }
+  [[nodiscard]] std::string_view rest() const { return line_; }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw InputError(fmt::format("{}: line {}: {}", file_.string(), number_, why));
+  }
+
+ private:
+  void skip_spaces() {
+    line_.remove_prefix(std::min(line_.find_first_not_of(between_), line_.size()));
+  }
+
+  std::string_view text_, line_;
+  const std::filesystem::path& file_;
+  std::string_view between_;
+  Index number_ = 0;
+};
+
+}  // namespace redblue

@@ -1,0 +1,69 @@
+// Graphs of computations: ".hdag", ".dot", ".mtx" or ".txt" on a line, and then such a file. What
+// is read is written in all formats, and read again as the same graph.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "runtime/pebble/dag_files.hpp"
+#include "runtime/system/input_error.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+namespace redblue::fuzz {
+namespace {
+
+// A reader makes this many vertices of a line that says so; memory for them is warranted.
+constexpr std::size_t kMostDigits = 5;
+
+bool says_too_many(std::string_view text) {
+  std::size_t digits = 0, most = 0;
+  for (const char c : text) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    most = std::max(most, digits);
+  }
+  return most > kMostDigits;
+}
+
+std::vector<std::pair<std::string, std::string>> edges_of(const Dag& dag) {
+  std::vector<std::pair<std::string, std::string>> edges;
+  for (const Vertex& vertex : dag.vertices) {
+    for (const Index operand : vertex.operands) {
+      edges.emplace_back(dag[operand].name, vertex.name);
+    }
+  }
+  std::ranges::sort(edges);
+  return edges;
+}
+
+}  // namespace
+
+void graph(std::string_view input) {
+  const std::size_t end = std::min(input.find('\n'), input.size());
+  const std::string kind(input.substr(0, end));
+  const std::string_view text = input.substr(std::min(end + 1, input.size()));
+  if ((kind != ".hdag" && kind != ".dot" && kind != ".mtx" && kind != ".txt") ||
+      says_too_many(text)) {
+    return;
+  }
+  const std::string file = "a" + kind;
+  const auto read =
+      read_or_refused<InputError>(file, [&] { return parse_dag(text, file, format_of(file)); });
+  if (!read) {
+    return;
+  }
+  demand(read->order().has_value(), "a cycle");
+  const bool plain = std::ranges::all_of(read->vertices, [](const Vertex& vertex) {
+    return vertex.name.find_first_of(" \t\r\n:#%\"\\") == std::string::npos && !vertex.name.empty();
+  });
+  for (const DagFormat format : {DagFormat::text, DagFormat::hdag, DagFormat::dot}) {
+    if (plain) {
+      const Dag again = parse_dag(to_text(*read, format), "b", format);
+      demand(edges_of(again) == edges_of(*read), "what is written is read as another graph");
+    }
+  }
+  const Dag numbered = parse_dag(to_text(*read, DagFormat::mtx), "b", DagFormat::mtx);
+  demand(numbered.size() == read->size() && numbered.edges() == read->edges(),
+         "what is written is read as a graph of another size");
+}
+
+}  // namespace redblue::fuzz

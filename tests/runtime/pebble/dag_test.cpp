@@ -1,0 +1,220 @@
+// Graphs: as many vertices as the formulas of runtime/pebble/attention_dags.hpp say, each made of
+// what its name says; the same graph from every format of file; bad files refused.
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/pebble/attention_dags.hpp"
+#include "runtime/pebble/dag_files.hpp"
+#include "runtime/system/input_error.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr Sums kAllSums[] = {Sums::chain, Sums::tree, Sums::any};
+constexpr Pass kPasses[] = {Pass::product, Pass::forward, Pass::backward, Pass::gradients};
+
+// The vertices of a sum of t products.
+Index D(Index t, Sums sums) {
+  return t == 1 ? 1 : sums == Sums::any ? t + 1 : 2 * t - 1;
+}
+
+Index vertices_of(Pass pass, Index n, Index m, Index d, Sums sums) {
+  const auto D_of = [&](Index t) { return D(t, sums); };
+  const Index row_sum = sums == Sums::any ? 1 : std::max<Index>(m - 1, 1);
+  switch (pass) {
+    case Pass::product:
+      return n * d + d * m + n * m * D_of(d);
+    case Pass::forward:
+      return n * d + 2 * m * d + 2 * d * d + (n + m) * d * D_of(d) + n * m * (D_of(d) + 1) +
+             n * row_sum + n * d * (D_of(m) + 1);
+    case Pass::backward:
+      return 2 * n * d + 2 * m * d + 2 * d * d + (n + m) * d * D_of(d) + 2 * n * m * D_of(d) +
+             3 * n * m + n * row_sum + n * D_of(m) + m * d * D_of(n) + d * d * D_of(m);
+    default:
+      return n * (3 * d + 1) + 2 * m * d + n * m * (2 * D_of(d) + 2) + n * D_of(d) +
+             n * d * D_of(m) + 2 * m * d * D_of(n);
+  }
+}
+
+Problem problem_of(Pass pass, Index n, Index m, Index d) {
+  Problem problem(n, m, d);
+  problem.inputs = inputs_of(pass);
+  return problem;
+}
+
+// The operands of the vertex of that name, by their names.
+std::vector<std::string> operands(const Dag& dag, const std::string& name) {
+  const auto found = std::ranges::find(dag.vertices, name, &Vertex::name);
+  std::vector<std::string> names;
+  for (const Index operand : found->operands) {
+    names.push_back(dag[operand].name);
+  }
+  return names;
+}
+
+using Edge = std::pair<std::string, std::string>;
+std::set<Edge> edges_of(const Dag& dag, bool numbers, Index first = 0) {
+  std::set<Edge> edges;
+  const auto name = [&](Index v) { return numbers ? std::to_string(v + first) : dag[v].name; };
+  for (Index v = 0; v < dag.size(); ++v) {
+    for (const Index operand : dag[v].operands) {
+      edges.emplace(name(operand), name(v));
+    }
+  }
+  return edges;
+}
+
+TEST(AttentionDags, HaveTheVerticesOfTheFormulas) {
+  for (const Sums sums : kAllSums) {
+    for (const Pass pass : kPasses) {
+      for (Index n = 1; n <= 4; ++n) {
+        for (Index m = 1; m <= 4; ++m) {
+          for (Index d = 1; d <= 3; ++d) {
+            const Dag dag = dag_of(pass, problem_of(pass, n, m, d), sums);
+            EXPECT_EQ(dag.size(), vertices_of(pass, n, m, d, sums))
+                << to_string(pass) << " " << n << " " << m << " " << d;
+            EXPECT_TRUE(dag.order().has_value());
+            std::set<std::string> names;
+            for (const Vertex& vertex : dag.vertices) {
+              EXPECT_TRUE(names.insert(vertex.name).second) << vertex.name;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 2, 2, 1), Sums::chain).size(), 51);
+  EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 3, 3, 2), Sums::chain).size(), 220);
+}
+
+TEST(AttentionDags, AreMadeOfWhatTheirNamesSay) {
+  using ::testing::ElementsAre;
+  const Dag backward = dag_of(Pass::backward, problem_of(Pass::backward, 2, 3, 2), Sums::chain);
+  EXPECT_THAT(operands(backward, "s(1,2)*0"), ElementsAre("S(1,0)", "A2(2,0)"));
+  EXPECT_THAT(operands(backward, "f(1,2)"), ElementsAre("e(1,2)", "l(1)"));
+  EXPECT_THAT(operands(backward, "q(1,2)*1"), ElementsAre("dO(1,1)", "h(2,1)"));
+  EXPECT_THAT(operands(backward, "p(1,2)"), ElementsAre("f(1,2)", "q(1,2)", "v(1)"));
+  EXPECT_THAT(operands(backward, "T(2,1)*1"), ElementsAre("p(1,2)", "A1(1,1)"));
+  EXPECT_THAT(operands(backward, "g(0,1)*2"), ElementsAre("T(2,0)", "A2(2,1)"));
+  EXPECT_THAT(operands(backward, "g(0,1)+1"), ElementsAre("g(0,1)*0", "g(0,1)*1"));
+  EXPECT_THAT(operands(backward, "g(0,1)"), ElementsAre("g(0,1)+1", "g(0,1)*2"));
+  const Dag tree = dag_of(Pass::product, Problem(1, 1, 5), Sums::tree);
+  EXPECT_THAT(operands(tree, "C(0,0)+2"), ElementsAre("C(0,0)+1", "C(0,0)*2"));
+  EXPECT_THAT(operands(tree, "C(0,0)"), ElementsAre("C(0,0)+2", "C(0,0)+3"));
+  const Dag any = dag_of(Pass::product, Problem(1, 1, 3), Sums::any);
+  EXPECT_THAT(operands(any, "C(0,0)"), ElementsAre("C(0,0)*0", "C(0,0)*1", "C(0,0)*2"));
+}
+
+// Of live pairs alone, and without what no result is made of.
+TEST(AttentionDags, OfMasksAndOfSparseOperands) {
+  Problem problem = problem_of(Pass::backward, 3, 5, 1);
+  problem.mask = Mask::window(3, 5, 0, 0);  // j = i + 2
+  const Dag window = dag_of(Pass::backward, problem, Sums::chain);
+  EXPECT_TRUE(
+      std::ranges::any_of(window.vertices, [](const Vertex& v) { return v.name == "p(2,4)"; }));
+  EXPECT_FALSE(std::ranges::any_of(window.vertices, [](const Vertex& v) {
+    return v.name == "A2(0,0)" || v.name == "s(0,0)" || v.name == "h(1,0)";
+  }));
+  // A1, dO, and of three keys A2 and A3; X and Y; S, h; s, q, e, l, f, v, p; T; g of three terms.
+  EXPECT_EQ(window.size(), 4 * 3 + 2 + 2 * 3 + 7 * 3 + 3 + 5);
+
+  BlockPattern diagonal;
+  diagonal.rows = diagonal.cols = 2;
+  diagonal.offsets = {0, 1, 2};
+  diagonal.columns = {0, 1};
+  const Problem sparse = Problem(2, 2, 2).with_sparsity({diagonal, diagonal, diagonal});
+  const Dag of_diagonals = dag_of(Pass::forward, sparse, Sums::chain);
+  // 6 entries and 8 words of A3 and Y; h of 3 vertices a word; S, s, e, l, 2 Z and 2 O a row.
+  EXPECT_EQ(of_diagonals.size(), 6 + 8 + 4 * 3 + 2 * 8);
+}
+
+TEST(DagFiles, RoundTrips) {
+  for (const Pass pass : kPasses) {
+    for (const auto& [n, m, d] : {std::tuple<Index, Index, Index>{1, 1, 1}, {3, 2, 2}, {2, 4, 3}}) {
+      const Dag dag = dag_of(pass, problem_of(pass, n, m, d), Sums::chain);
+      for (const DagFormat format :
+           {DagFormat::text, DagFormat::hdag, DagFormat::dot, DagFormat::mtx}) {
+        const Dag read = parse_dag(to_text(dag, format), "file", format);
+        const bool numbers = format == DagFormat::mtx;
+        EXPECT_EQ(edges_of(read, false), edges_of(dag, numbers, 1));
+        EXPECT_EQ(read.size(), dag.size());
+        if (!numbers) {
+          for (const Vertex& vertex : read.vertices) {
+            const auto same = std::ranges::find(dag.vertices, vertex.name, &Vertex::name);
+            EXPECT_EQ(vertex.term, same->term) << vertex.name;
+          }
+        }
+      }
+    }
+  }
+}
+
+// As others write them: comments between the parts, weights, pins before vertices.
+TEST(DagFiles, OfOthers) {
+  const std::set<Edge> edges = {{"0", "2"}, {"1", "2"}, {"2", "3"}};
+  for (const char* text : {"%% by hand\n3 4 6\n%% hyperedges\n0 1 1\n1 1 1\n2 1 1\n%% vertices\n"
+                           "0 1 0\n1 1 0\n2 1 0\n3 1 0\n%% pins\n0 0\n0 2\n1 1\n1 2\n2 2\n2 3\n",
+                           "3 4 6\n0 0\n0 2\n1 1\n1 2\n2 2\n2 3\n0 5 1\n1 5 1\n3 1 1\n2 1 1\n"}) {
+    EXPECT_EQ(edges_of(parse_dag(text, "file", DagFormat::hdag), false), edges);
+  }
+  const Dag dot = parse_dag(
+      "strict digraph \"a graph\" { /* two\nlines */ rankdir=LR; node [shape=box, color=\"a;b\"];\n"
+      "# a line\n0 -> 2 -> 3 [w=-1.5]; // the rest\n1[label=\"one\"] 1 -> 2 }\n",
+      "file", DagFormat::dot);
+  EXPECT_EQ(edges_of(dot, false), edges);
+  const Dag lower = parse_dag(
+      "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2.5\n2 1 1\n3 1 1\n3 2 1\n",
+      "file", DagFormat::mtx);
+  EXPECT_EQ(edges_of(lower, false), (std::set<Edge>{{"1", "2"}, {"1", "3"}, {"2", "3"}}));
+}
+
+TEST(DagFiles, BadOnes) {
+  const std::tuple<DagFormat, const char*, const char*> cases[] = {
+      {DagFormat::text, "", "line 0: no vertices"},
+      {DagFormat::text, "a\nb: a\na\n", "line 3: a has a line before"},
+      {DagFormat::text, "a\nb:\n", "line 2: the operands of b are missing"},
+      {DagFormat::text, "a\nb a\n", "line 2: expected 'b:' before its operands"},
+      {DagFormat::text, "a\n: a\n", "line 2: the vertex before ':' is missing"},
+      {DagFormat::text, "b: a\n", "the end: a is an operand and has no line"},
+      {DagFormat::text, "a\nb: a a\n", "file: a is an operand of b twice"},
+      {DagFormat::text, "a: a\n", "file: a is an operand of itself"},
+      {DagFormat::text, "a: c\nb: a\nc: b\n", "file: a cycle: "},
+      {DagFormat::text, "a\nb\nc: b\n", "file: a is neither computed nor an operand"},
+      {DagFormat::hdag, "% nothing\n", "the counts of hyperedges, vertices and pins are missing"},
+      {DagFormat::hdag, "1 2\n", "line 1: the number of pins is missing"},
+      {DagFormat::hdag, "2 2 1\n0\n0\n1\n0 0\n", "line 1: 2 hyperedges, 2 vertices, 1 pins"},
+      {DagFormat::hdag, "1 2 2\n0\n0\n1\n0 0\n0 2\n", "line 6: vertex is 2: expected 0 to 1"},
+      {DagFormat::hdag, "1 2 2\n0\n0\n0\n0 0\n0 1\n", "line 4: vertex 0 has a line before"},
+      {DagFormat::hdag, "1 2 2\n0\n0\n1\n0 0\n", "line 2: vertex is missing"},
+      {DagFormat::hdag, "1 2 2\n0\n0\n1\n0 0\n0 1\n0 1\n", "line 7: expected the end"},
+      {DagFormat::hdag, "1 3 2\n0\n0\n1\n2\n0 0\n0 1\n", "2 is neither computed nor an operand"},
+      {DagFormat::dot, "graph { a -- b }", "line 1: expected digraph"},
+      {DagFormat::dot, "digraph { a -> b\n subgraph c { } }", "line 2: expected a graph without"},
+      {DagFormat::dot, "digraph { a -> }", "line 1: expected a name, not '}'"},
+      {DagFormat::dot, "digraph { \"a -> b }", "a quote is not closed"},
+      {DagFormat::dot, "digraph { a -> b /* }", "a comment is not closed"},
+      {DagFormat::dot, "digraph { a -> b } c", "expected the end, not 'c'"},
+      {DagFormat::dot, "digraph { a -> b", "expected a name, not the end"},
+      {DagFormat::mtx, "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n2 1\n",
+       "2 rows and 3 columns"}};
+  for (const auto& [format, text, message] : cases) {
+    try {
+      (void)parse_dag(text, "file", format);
+      ADD_FAILURE() << text;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), ::testing::ContainsRegex(message)) << text;
+      EXPECT_THAT(error.what(), ::testing::StartsWith("file: "));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue

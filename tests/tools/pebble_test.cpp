@@ -1,0 +1,76 @@
+// redblue pebble, from the outside: graphs are written whole in each format and read again, a game
+// is judged, and what is bad is named.
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/cli.hpp"
+
+namespace redblue {
+namespace {
+
+class Pebble : public Cli {};
+
+TEST_F(Pebble, GraphsInAllFormats) {
+  const std::string text = data("pebble dag backward --n 3 --m 2 --d 2 --mask causal");
+  EXPECT_NE(text.find("f(2,1): e(2,1) l(2)\n"), std::string::npos) << text;
+  // Three live pairs: of A1, dO and S two rows; s and q of 3, l of 1 and 1, v of 1 and 3, T of 6
+  // and 2, g of 12 vertices.
+  const std::string counts = ": 101 vertices, 24 of them inputs; 153 edges\n";
+  for (const std::string file : {"a.hdag", "a.dot", "a.txt"}) {
+    EXPECT_EQ(data("pebble dag backward --n 3 --m 2 --d 2 --mask causal -o " + file),
+              file + counts);
+    EXPECT_EQ(data("pebble dag " + file + " -o b.mtx"), "b.mtx" + counts);
+    EXPECT_EQ(data("pebble dag b.mtx -o b.hdag"), "b.hdag" + counts);
+  }
+  EXPECT_EQ(data("pebble dag a.txt"), text);
+  EXPECT_EQ(data("pebble dag a.dot"), text);
+  EXPECT_EQ(data("pebble dag product --n 1 --d 3 --sums any"),
+            "A(0,0)\nA(0,1)\nA(0,2)\nB(0,0)\nB(1,0)\nB(2,0)\nC(0,0)*0: A(0,0) B(0,0)\n"
+            "C(0,0)*1: A(0,1) B(1,0)\nC(0,0)*2: A(0,2) B(2,0)\n"
+            "C(0,0): C(0,0)*0 C(0,0)*1 C(0,0)*2\n");
+  const std::string sparse =
+      data("pebble dag forward --n 2 --d 2 --make A1=random:2 --make X=identity");
+  EXPECT_NE(sparse.find("S(1,1): A1(1,1) X(1,1)\n"), std::string::npos) << sparse;
+  EXPECT_EQ(sparse.find("X(0,1)"), std::string::npos) << sparse;
+}
+
+TEST_F(Pebble, GamesAreJudged) {
+  directory_.write("graph", "a\nb\nc: a b\n");
+  directory_.write("moves", "read a\nread b\ncompute c slides a\nwrite c\n");
+  EXPECT_EQ(data("pebble check graph moves --M 2 --game sliding"),
+            "legal: 3 words (2 read, 1 written) in 4 moves, at most 2 of M = 2 red, 1 vertices "
+            "computed\n");
+  EXPECT_EQ(json("pebble check graph moves --M 2 --game fma")["words"], 3);
+  expect_refused(process("pebble check graph moves --M 3"), 1,
+                 "moves: line 3: c slides: no pebble does in this game");
+}
+
+TEST_F(Pebble, WhatIsBadIsNamed) {
+  directory_.write("graph", "a\nb\nc: a b\n");
+  directory_.write("moves", "read a\nread d\n");
+  directory_.write("cycle", "a: b\nb: a\n");
+  const std::vector<std::tuple<std::string, int, std::string>> cases = {
+      {"dag backwards --n 2 --d 2", 2, "'backwards': expected product, forward"},
+      {"dag ./none", 1, "./none"},
+      {"dag cycle -o x.dot", 1, "cycle: a cycle: "},
+      {"dag forward --n 2", 2, "--d is missing"},
+      {"dag product --n 2 --d 2 --mask causal", 2, "a product has no mask"},
+      {"dag gradients --n 2 --d 2 --make A1=random:1", 2, "forward and backward take sparse"},
+      {"dag forward --n 2 --d 2 --sums chains", 2, "--sums 'chains': expected chain, tree or any"},
+      {"dag forward --n 2 --d 2 --to hyper", 2, "--to 'hyper': expected text, hdag, dot or mtx"},
+      {"dag backward --n 4096 --d 64 -o x.dot", 2, "--n: more than 4000000 vertices"},
+      {"check graph moves --M 3", 1, "moves: line 2: no vertex is called 'd'"},
+      {"check graph moves", 2, "--M is missing"},
+      {"check graph moves --M 2", 2, "--M 2: some vertex takes 3 red pebbles in the game strict"},
+      {"check graph moves --M 3 --game loose", 2, "--game 'loose': expected strict, sliding, once"},
+      {"check graph moves --M 3 --format csv", 2, "--format csv: expected table or json"}};
+  for (const auto& [line, code, message] : cases) {
+    SCOPED_TRACE(line);
+    expect_refused(process("pebble " + line), code, message);
+  }
+}
+
+}  // namespace
+}  // namespace redblue
