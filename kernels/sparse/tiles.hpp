@@ -2,11 +2,8 @@
 // Sparse A1, X and A2 in a small fast memory: tiles of r x c scores stay, and of their rows of
 // S = A1 X and of their keys the entries in common columns pass.
 //
-// For that both are regrouped: S in blocks of r rows, A2 in blocks of c keys, each block column by
-// column: a header (k, how many), then pairs (row, value). From CSR that takes
-//
-//   2 entries + rows + blocks   words read, and 2 entries + 2 groups written;
-//   3 r + 1                     words of M: of each row its next entry, that one's column, its end.
+// For that both are regrouped (kernels/sparse/regrouped.hpp): S in blocks of r rows, A2 in blocks
+// of c keys.
 //
 // A tile is live where its blocks have a column in common; which are, is given, as runs of keys
 // are (kernels/sparse/rows.hpp): in one word, where the block of keys begins. It reads that, the
@@ -26,7 +23,7 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/parts/stages.hpp"
-#include "kernels/sparse/csr.hpp"
+#include "kernels/sparse/regrouped.hpp"
 #include "kernels/sparse/tile_counts.hpp"
 #include "kernels/sparsity.hpp"
 
@@ -34,30 +31,6 @@ namespace redblue {
 
 // The score of a pair that is not live: a NaN that no arithmetic makes of others.
 inline constexpr std::uint32_t kAbsentBits = 0x7fd5a5a5;
-
-// One block of rows of a regrouped matrix.
-struct RowGroups {
-  struct Group {
-    Index column;
-    Range entries;  // in the order of the regrouped matrix
-  };
-  RowGroups(const BlockPattern& of, Range rows);
-
-  Range rows;
-  std::vector<Group> groups;
-  Range entries;
-  std::vector<Index> row_of;  // each entry's, from the first of `rows`
-};
-
-// A block of rows after the other; of each the entries with the least column that is left. In a
-// phase `prepare`.
-void regroup(Machine& machine, const SlowCsr& from, Index block, SlowMatrix& to);
-
-// The live pairs of some queries as entries: (query, key).
-BlockPattern pairs_of(const Sparsity& of, Range queries);
-// n x m, with room for a word for each live pair; nothing where there is none.
-std::optional<SlowMatrix> stored_scores(Workspace& workspace, std::string name,
-                                        const Problem& problem);
 
 // The phases S, prepare and core: what it makes of scores goes to `scores`, and L to io where it is
 // not given. Of logsumexp no scores are stored.
