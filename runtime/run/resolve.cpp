@@ -681,8 +681,8 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// The forward kernels that are tried for O and L, in this order. The last has the least M. With
-// shared keys they are kernels that take these.
+// The forward kernels that are tried for O and L, in this order. With shared keys they are kernels
+// that take these; of sparse operands the first is that of the same schedule.
 std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
   using Names = std::vector<std::string_view>;
   if (kernel.takes_sparse) {
@@ -692,6 +692,9 @@ std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& p
         names.push_back(maker.name);
       }
     }
+    const std::string_view schedule = kernel.name.substr(kernel.name.find('/'));
+    std::ranges::stable_partition(names,
+                                  [&](std::string_view name) { return name.ends_with(schedule); });
     return names;
   }
   Names names = forward_of(kernel.pass) == Pass::attention

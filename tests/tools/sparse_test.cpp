@@ -187,6 +187,18 @@ TEST_F(SparseOperands, OtherActivations) {
   EXPECT_EQ(json(dead + " --activation relu")["lower_bound"]["words"], 31 * 13);
 }
 
+// O and L come from the kernel of the same schedule where it fits.
+TEST_F(SparseOperands, ForwardOfTheSameSchedule) {
+  for (const std::string schedule : {"sparse-rows", "sparse-x", "sparse-tiles"}) {
+    const std::string problem = " --n 31 --m 23 --d 13 --make A1=random:3 --make A2=random:3";
+    const Json counted = json("count backward/" + schedule + problem + " --M 3000");
+    EXPECT_EQ(counted["forward"]["kernel"], "forward/" + schedule);
+  }
+  EXPECT_EQ(json("count backward/sparse-tiles --n 31 --m 23 --d 64 --make A1=random:3 --make "
+                 "A2=random:3 --make X=identity --M 60")["forward"]["kernel"],
+            "forward/sparse-tiles");
+}
+
 // Where operands are dense, what a rule does not store is 0.
 TEST_F(SparseOperands, DenseKernelsTakeRules) {
   const Json ran = json(
