@@ -132,6 +132,7 @@ const std::vector<Kernel>& sparse_kernels() {
       matmul_sparse_stay(),       matmul_sparse_pass(),        sparse_rows(Pass::logsumexp),
       sparse_rows(Pass::forward), sparse_rows(Pass::backward), sparse_x(Pass::logsumexp),
       sparse_x(Pass::forward),    sparse_x(Pass::backward),    logsumexp_sparse_tiles(),
+      forward_sparse_tiles(),     backward_sparse_tiles(),
   };
   return all;
 }

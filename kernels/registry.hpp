@@ -55,6 +55,8 @@ Kernel matmul_sparse_pass();
 Kernel sparse_rows(Pass pass);
 Kernel sparse_x(Pass pass);
 Kernel logsumexp_sparse_tiles();
+Kernel forward_sparse_tiles();
+Kernel backward_sparse_tiles();
 Kernel linear_rows(LinearResult of);
 Kernel linear_products(LinearResult of);
 // The same schedule between A1 X, A3 Y and the gradients of A1, X, A3 and Y. Requires: a kernel of

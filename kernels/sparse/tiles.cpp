@@ -8,6 +8,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/parts/activations.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sparse/product.hpp"
 #include "memsim/machine.hpp"
@@ -15,69 +16,44 @@
 
 namespace redblue {
 
-RowGroups::RowGroups(const BlockPattern& of, Range its_rows)
-    : rows(its_rows), entries(entries_of(of, its_rows)) {
-  const ByColumns columns(of, rows);
-  Index begin = entries.begin;
-  for (Index k = 0; k < of.cols; ++k) {
-    if (columns.has(k)) {
-      groups.push_back({k, {begin, begin + std::ssize(columns[k])}});
-      begin = groups.back().entries.end;
-      for (const ByColumns::Entry& entry : columns[k]) {
-        row_of.push_back(entry.row - rows.begin);
-      }
-    }
-  }
-}
-
 namespace {
 
-// The score of a pair that is not live: a NaN that no arithmetic makes of others.
-constexpr std::uint32_t kAbsentBits = 0x7fd5a5a5;
 bool is_absent(float score) {
   return std::bit_cast<std::uint32_t>(score) == kAbsentBits;
 }
 
-// A block of rows after the other; of each the entries with the least column that is left.
-void regroup(Machine& machine, const SlowCsr& from, Index block, SlowMatrix& to) {
-  const Phase phase(machine, "prepare");
-  for (const Range I : blocks(from.pattern.rows, block)) {
-    const Tile next = machine.read_indices(I.size() + 1, 3 * I.size());
-    const ByColumns columns(from.pattern, I);
-    Index at = entries_of(from.pattern, I).begin;
-    for (Index k = 0; k < from.pattern.cols; ++k) {
-      const Index size = std::ssize(columns[k]);
-      if (size == 0) {
-        continue;
-      }
-      {
-        const Tile header_and_rows = machine.initialize("index", 1, 1, Holds::indices);
-        machine.write_indices(header_and_rows, 2 + size);
-      }
-      machine.read_indices(size).reset();  // into `next`
-      for (const ByColumns::Entry& entry : columns[k]) {
-        const Tile value = machine.read(from.values.row_block({entry.entry, entry.entry + 1}));
-        machine.write(value, to.row_block({at, at + 1}));
-        ++at;
-      }
+// Where the scores of a tile are, from the first.
+struct TileOffsets {
+  TileOffsets(Index rows, Index cols) {
+    for (Index j = 0; j < cols; ++j) {
+      const Index panel = j / kPanel * kPanel;
+      first.push_back(panel * rows + j - panel);
+      stride.push_back(std::min(kPanel, cols - panel));
     }
   }
-}
+  [[nodiscard]] Index at(Index i, Index j) const {
+    return first[static_cast<std::size_t>(j)] + i * stride[static_cast<std::size_t>(j)];
+  }
+
+  std::vector<Index> first, stride;  // of each column
+};
 
 // A group of a block, in the slow store.
 struct SlowGroup {
   const SlowMatrix& values;
   const RowGroups& block;
   Range entries;
-  Index stride;  // in a tile, between scores of rows that follow each other
 
-  [[nodiscard]] Index offset(Index entry) const {
-    return stride * block.row_of[static_cast<std::size_t>(entry - block.entries.begin)];
+  [[nodiscard]] Index row(Index entry) const {
+    return block.row_of[static_cast<std::size_t>(entry - block.entries.begin)];
   }
 };
 
-// scores += the products of all pairs of entries: the few stay, the many pass.
-void add_products(Machine& machine, const SlowGroup& few, const SlowGroup& many, Tile& scores) {
+// scores += the products of all pairs of entries: the few stay, the many pass. offset(few, many)
+// is where the score of two rows is.
+template <class Offset>
+void add_products(Machine& machine, const SlowGroup& few, const SlowGroup& many, Tile& scores,
+                  const Offset& offset) {
   const Tile rows = machine.read_indices(few.entries.size(), few.entries.size());
   const Tile staying = machine.read(few.values.row_block(few.entries));
   const Tile row = machine.read_indices(many.entries.size());
@@ -85,38 +61,14 @@ void add_products(Machine& machine, const SlowGroup& few, const SlowGroup& many,
     const Tile value = machine.read(many.values.row_block({entry, entry + 1}));
     const float factor = value(0, 0);
     const float* const words = ConstView(staying).at(0, 0);
-    float* const to = View(scores).at(0, 0) + many.offset(entry);
+    float* const to = View(scores).at(0, 0);
+    const Index of_many = many.row(entry);
     for (Index k = 0; k < few.entries.size(); ++k) {
-      float& score = to[few.offset(few.entries.begin + k)];
+      float& score = to[offset(few.row(few.entries.begin + k), of_many)];
       score = is_absent(score) ? factor * words[k] : score + factor * words[k];
     }
   }
   machine.computed(Operations{.flops = 2 * few.entries.size() * many.entries.size()});
-}
-
-// The maximum and the sum of each row take in its scores of a tile.
-void add_exponentials(Machine& machine, const Tile& scores, Tile& maximum, Tile& sum) {
-  float* const largest = View(maximum).at(0, 0);
-  float* const sums = View(sum).at(0, 0);
-  const float* row = ConstView(scores).at(0, 0);
-  const Index cols = scores.words() / maximum.words();
-  Index pairs = 0;
-  for (Index i = 0; i < maximum.words(); ++i, row += cols) {
-    const float before = largest[i];
-    for (Index j = 0; j < cols; ++j) {
-      if (!is_absent(row[j])) {
-        largest[i] = std::max(largest[i], row[j]);
-        ++pairs;
-      }
-    }
-    sums[i] *= std::exp(before - largest[i]);
-    for (Index j = 0; j < cols; ++j) {
-      if (!is_absent(row[j])) {
-        sums[i] += std::exp(row[j] - largest[i]);
-      }
-    }
-  }
-  machine.computed(Operations{.elementwise = 3 * pairs});
 }
 
 using Common = std::vector<std::pair<Range, Range>>;
@@ -134,91 +86,159 @@ Common common_groups(const RowGroups& s, const RowGroups& a2) {
   return found;
 }
 
-void over_tiles(Machine& machine, const Problem& problem, const Blocks& by, const SlowMatrix& S,
-                const SlowMatrix& A2, SlowMatrix& L) {
-  const Phase phase(machine, "core");
-  std::vector<RowGroups> keys;
-  for (const Range J : blocks(problem.shape.m, by["c"])) {
-    keys.emplace_back(problem.sparsity.A2(), J);
+struct SlowTiles {
+  const SlowMatrix &S, &A2;
+};
+
+Tile tile_of_scores(Machine& machine, const SlowTiles& x, const RowGroups& s, const RowGroups& a2,
+                    const Common& common) {
+  Tile scores = machine.initialize("scores", s.rows.size(), a2.rows.size(),
+                                   std::bit_cast<float>(kAbsentBits), Holds::scores);
+  const Tile headers = machine.read_indices(2 * (std::ssize(s.groups) + std::ssize(a2.groups)), 4);
+  const TileOffsets at(s.rows.size(), a2.rows.size());
+  for (const auto& [of_rows, of_keys] : common) {
+    const SlowGroup rows{x.S, s, of_rows}, keys{x.A2, a2, of_keys};
+    if (of_rows.size() <= of_keys.size()) {
+      add_products(machine, rows, keys, scores, [&](Index i, Index j) { return at.at(i, j); });
+    } else {
+      add_products(machine, keys, rows, scores, [&](Index j, Index i) { return at.at(i, j); });
+    }
   }
-  for (const Range I : blocks(problem.shape.n, by["r"])) {
-    const RowGroups s(problem.sparsity.S(), I);
-    Tile maximum = machine.initialize("maximum", I.size(), 1, kNoMaximum);
-    Tile sum = machine.initialize("sum", I.size());
-    for (const RowGroups& a2 : keys) {
-      const Common common = common_groups(s, a2);
-      if (common.empty()) {
-        continue;
+  return scores;
+}
+
+// The maximum and the sum of each row take in its scores of a tile.
+void add_exponentials(Machine& machine, const Tile& scores, Tile& maximum, Tile& sum) {
+  float* const largest = View(maximum).at(0, 0);
+  float* const sums = View(sum).at(0, 0);
+  const float* const words = ConstView(scores).at(0, 0);
+  const TileOffsets at(scores.rows(), scores.cols());
+  Index pairs = 0;
+  for (Index i = 0; i < scores.rows(); ++i) {
+    const float before = largest[i];
+    for (Index j = 0; j < scores.cols(); ++j) {
+      if (const float score = words[at.at(i, j)]; !is_absent(score)) {
+        largest[i] = std::max(largest[i], score);
+        ++pairs;
       }
-      const Index c = a2.rows.size();
-      const Tile begin = machine.read_indices(1);
-      Tile scores = machine.initialize("scores", I.size() * c, 1, std::bit_cast<float>(kAbsentBits),
-                                       Holds::scores);
-      {
-        const Tile headers =
-            machine.read_indices(2 * (std::ssize(s.groups) + std::ssize(a2.groups)), 4);
-        for (const auto& [of_rows, of_keys] : common) {
-          const SlowGroup rows{S, s, of_rows, c}, columns{A2, a2, of_keys, 1};
-          const bool few_rows = of_rows.size() <= of_keys.size();
-          add_products(machine, few_rows ? rows : columns, few_rows ? columns : rows, scores);
+    }
+    sums[i] *= std::exp(before - largest[i]);
+    for (Index j = 0; j < scores.cols(); ++j) {
+      if (const float score = words[at.at(i, j)]; !is_absent(score)) {
+        sums[i] += std::exp(score - largest[i]);
+      }
+    }
+  }
+  machine.computed(Operations{.elementwise = 3 * pairs});
+}
+
+// What becomes of the scores of a block of rows, as the pass and the activation have it.
+class RowsOfTiles {
+ public:
+  RowsOfTiles(Machine& machine, const Plan& plan, const Operands& io, Range I)
+      : machine_(machine), problem_(plan.problem), I_(I), given_(plan.pass == Pass::backward) {
+    if (given_) {
+      L_ = read_of_rows(machine, problem_, io, "L", I);
+    } else if (problem_.normalised()) {
+      L_ = machine.initialize("maximum", I.size(), 1, kNoMaximum);
+      sum_ = machine.initialize("sum", I.size());
+    }
+  }
+  // Of these scores their sums, or what is stored in their place.
+  void take(Tile& scores) {
+    if (given_) {
+      make_factor(problem_, scores, L_);
+    } else if (problem_.normalised()) {
+      add_exponentials(machine_, scores, L_, sum_);
+    } else {
+      activate(problem_.activation, scores, scores);
+    }
+  }
+  void finish(const Operands& io) {
+    if (!given_ && problem_.normalised()) {
+      add_logarithm(L_, sum_);
+      machine_.write(L_, io.out("L").row_block(I_));
+    }
+  }
+
+ private:
+  Machine& machine_;
+  const Problem& problem_;
+  Range I_;
+  bool given_;
+  Tile L_, sum_;  // L is the maximum, until it is known
+};
+
+// Writes the scores of a tile, and their pattern.
+void store_scores(Machine& machine, const StoredScores& layout, const ByColumns& pairs,
+                  const Tile& tile, Range I, Range J, SlowMatrix& scores) {
+  const Tile index = machine.initialize("index", layout.live_pattern(), 1, Holds::indices);
+  machine.write_indices(index, layout.pattern(pairs, J));
+  machine.write(tile, scores.block(I, J));
+}
+
+void core_of_tiles(Machine& machine, const Plan& plan, const Operands& io, const SlowTiles& x,
+                   SlowMatrix* scores) {
+  const Phase phase(machine, "core");
+  const Problem& problem = plan.problem;
+  const Sparsity& of = problem.sparsity;
+  std::vector<RowGroups> keys;
+  for (const Range J : blocks(problem.shape.m, plan.blocks["c"])) {
+    keys.emplace_back(of.A2(), J);
+  }
+  std::optional<StoredScores> layout;
+  if (plan.pass != Pass::logsumexp) {
+    layout.emplace(of, GroupCounts(of.S(), plan.blocks["r"]));
+  }
+  for (const Range I : blocks(problem.shape.n, plan.blocks["r"])) {
+    const RowGroups s(of.S(), I);
+    std::optional<ByColumns> pairs;
+    if (layout) {
+      pairs.emplace(pairs_of(of, I), Range{0, I.size()});
+    }
+    RowsOfTiles rows(machine, plan, io, I);
+    for (const RowGroups& a2 : keys) {
+      if (const Common common = common_groups(s, a2); !common.empty()) {
+        const Tile begin = machine.read_indices(1);
+        Tile tile = tile_of_scores(machine, x, s, a2, common);
+        rows.take(tile);
+        if (layout) {
+          store_scores(machine, *layout, *pairs, tile, I, a2.rows, *scores);
         }
       }
-      add_exponentials(machine, scores, maximum, sum);
     }
-    add_logarithm(maximum, sum);
-    machine.write(maximum, L.row_block(I));
+    if (layout) {
+      const Tile end = machine.initialize("index", 1, 1, Holds::indices);
+      machine.write_indices(end, 1);
+    }
+    rows.finish(io);
   }
 }
 
-void sparse_tiles_code(Machine& machine, const Plan& plan, const Operands& io,
-                       Workspace& workspace) {
-  const Problem& problem = plan.problem;
-  const Sparsity& of = problem.sparsity;
-  SlowMatrix grouped_S = workspace.matrix("S_grouped", problem.shape.S_stored, 1);
+}  // namespace
+
+void over_tiles(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
+                SlowMatrix* scores) {
+  const Shape& shape = plan.problem.shape;
+  const Sparsity& of = plan.problem.sparsity;
+  SlowMatrix grouped_S = workspace.matrix("S_grouped", shape.S_stored, 1);
   {
-    SlowMatrix S = workspace.matrix("S", problem.shape.S_stored, 1);
+    SlowMatrix S = workspace.matrix("S", shape.S_stored, 1);
     {
       const Phase phase(machine, "S");
       sparse_product(machine, of, "S", plan.blocks, io.in("A1"), io.in("X"), S);
     }
     regroup(machine, {of.S(), S}, plan.blocks["r"], grouped_S);
   }
-  SlowMatrix grouped_A2 = workspace.matrix("A2_grouped", problem.shape.A2_stored, 1);
+  SlowMatrix grouped_A2 = workspace.matrix("A2_grouped", shape.A2_stored, 1);
   regroup(machine, {of.A2(), io.in("A2")}, plan.blocks["c"], grouped_A2);
-  over_tiles(machine, problem, plan.blocks, grouped_S, grouped_A2, io.out("L"));
+  core_of_tiles(machine, plan, io, {grouped_S, grouped_A2}, scores);
 }
-
-Nest sparse_tiles_nest(const Problem& problem, const Blocks& blocks) {
-  const Sparsity& of = problem.sparsity;
-  const std::vector<PhaseCost> phases = sparse_tiles_cost(problem, blocks);
-  const PhaseCost &prepare = phases[1], &core = phases[2];
-  const auto words = [](std::string_view name, Words all) {
-    return NestTile(name, 1).of_words(all);
-  };
-  const Index r = std::min(blocks["r"], problem.shape.n),
-              c = std::min(blocks["c"], problem.shape.m);
-  const NestLoop I("I", "queries", problem.shape.n, r), J("J", "keys", problem.shape.m, c);
-  NestWriter nest;
-  nest.phase("S", [&] { sparse_product_nest(nest, {"S", "A1", "X"}, of, "S", blocks); });
-  nest.phase("prepare", [&] {
-    nest.step("S in blocks of r rows, A2 in blocks of c, each column by column",
-              {words("S, A2", prepare.reads)}, {words("S, A2", prepare.writes)});
-  });
-  nest.phase("core", [&] {
-    nest.loop(I, {NestTile("maximum", I), NestTile("sum", I)}, [&] {
-      nest.loop(J, {NestTile("scores", I, J)}, [&] {
-        nest.step("s_IJ = S_I A2_J^T, of columns that both have; l_I += rowsum(exp(s_IJ))",
-                  {words("S, A2", core.reads)});
-      });
-      nest.write({NestTile("L", I)});
-    });
-  });
-  return nest.lines();
-}
-
-}  // namespace
 
 Kernel logsumexp_sparse_tiles() {
+  const Stages stages = [](const Problem& problem) -> std::vector<Stage> {
+    return {sparse_tiles_stage(problem, Pass::logsumexp)};
+  };
   Kernel kernel;
   kernel.name = "logsumexp/sparse-tiles";
   kernel.summary = "tiles of scores stay; S = A1 X and A2, regrouped by columns, pass";
@@ -226,19 +246,17 @@ Kernel logsumexp_sparse_tiles() {
   kernel.takes_sparse = true;
   kernel.operands = {kSparseA1, kSparseX, kSparseA2};
   kernel.returns = {kL};
-  kernel.schedule.code = sparse_tiles_code;
-  kernel.formula.cost = sparse_tiles_cost;
+  kernel.schedule.code = [](Machine& machine, const Plan& plan, const Operands& io,
+                            Workspace& workspace) {
+    over_tiles(machine, plan, io, workspace, nullptr);
+  };
+  kernel.formula.cost = cost_of(stages);
   kernel.formula.intermediates = [](const Problem& problem, const Blocks&) {
-    const Words S = problem.shape.S_stored;
-    return S + std::max(S, Words(problem.shape.A2_stored));
+    return sparse_tiles_intermediates(problem, Pass::logsumexp);
   };
-  kernel.formula.nest = sparse_tiles_nest;
-  kernel.fitting.fit = [](const Problem& problem, const Memory& memory, Objective) {
-    return fit_sparse_tiles(problem, memory.M);
-  };
-  kernel.numerics.rescales = [](const Problem& problem, const Blocks& blocks) {
-    return Words(ceil_div(problem.shape.m, blocks["c"]));
-  };
+  kernel.formula.nest = nest_of(stages);
+  kernel.fitting = fitting_of(stages);
+  kernel.numerics.rescales = rescales_of_tiles;
   return kernel;
 }
 

@@ -8,63 +8,15 @@
 namespace redblue {
 namespace {
 
-// Entries of a matrix in blocks of rows, of which the last may be shorter, by columns.
-struct GroupCounts {
-  GroupCounts(const BlockPattern& of, Index rows)
-      : pattern(&of),
-        size(std::min(rows, of.rows)),
-        number(ceil_div(of.rows, size)),
-        last_size(of.rows - (number - 1) * size),
-        columns(static_cast<std::size_t>(number)),
-        entries(static_cast<std::size_t>(of.cols)),
-        blocks_with(entries.size()),
-        most(entries.size()),
-        most_in_last(entries.size()) {
-    std::vector<Index> count(entries.size());
-    for (Index block = 0; block < number; ++block) {
-      const bool is_last = block == number - 1;
-      const Range I{block * size, std::min((block + 1) * size, of.rows)};
-      auto& its = columns[static_cast<std::size_t>(block)];
-      const Range all = entries_of(of, I);
-      for (Index entry = all.begin; entry < all.end; ++entry) {
-        const Index column = of.columns[static_cast<std::size_t>(entry)];
-        if (count[static_cast<std::size_t>(column)]++ == 0) {
-          its.push_back(column);
-        }
-      }
-      for (const Index column : its) {
-        const auto k = static_cast<std::size_t>(column);
-        const Index found = std::exchange(count[k], 0);
-        entries[k] += found;
-        ++blocks_with[k];
-        Index& largest = (is_last ? most_in_last : most)[k];
-        largest = std::max(largest, found);
-      }
-      groups += std::ssize(its);
-    }
-  }
-
-  const BlockPattern* pattern;
-  Index size, number, last_size;
-  std::vector<std::vector<Index>> columns;  // that each block has
-  // Of each column: its entries, the blocks that have it, the most entries in one of them.
-  std::vector<Index> entries, blocks_with, most, most_in_last;
-  Words groups;
-
-  // Of all conversions of blocks; that of none takes one word less.
-  [[nodiscard]] Words prepare_peak() const {
-    Words peak;
-    for (const Range I : blocks(pattern->rows, size)) {
-      peak = std::max(peak, Words(3 * I.size() + (stored_in(*pattern, I) > 0 ? 1 : 0)));
-    }
-    return peak;
-  }
-};
+// Words of each row that stay beside its scores.
+Index words_of_row(const Problem& problem, Pass pass) {
+  return (pass == Pass::backward ? 1 : 2) * problem.row_words();
+}
 
 // Blocks of equal size: what one of them has of a column at most is met by what one of the keys'
-// has of it, in a tile that is live.
-Words core_peak(const GroupCounts& S, const GroupCounts& A2) {
-  Words peak = 2 * Words(S.size);
+// has of it, in a tile that is live. Where scores are stored, a word says where each block ends.
+Words core_peak(const GroupCounts& S, const GroupCounts& A2, Index of_row, bool stores) {
+  Words peak = Words(of_row) * S.size + (stores ? 1 : 0);
   const auto of_tiles = [&](Index r, const std::vector<Index>& of_S, Index c,
                             const std::vector<Index>& of_A2) {
     Index few = 0;
@@ -72,7 +24,7 @@ Words core_peak(const GroupCounts& S, const GroupCounts& A2) {
       few = std::max(few, std::min(of_S[k], of_A2[k]));
     }
     if (few > 0) {
-      peak = std::max(peak, 2 * Words(r) + Words(r) * c + 5 + 2 * Words(few) + 2);
+      peak = std::max(peak, Words(of_row) * r + Words(r) * c + 5 + 2 * Words(few) + 2);
     }
   };
   of_tiles(S.size, S.most, A2.size, A2.most);
@@ -84,21 +36,13 @@ Words core_peak(const GroupCounts& S, const GroupCounts& A2) {
 
 // 1 + 2 (kS + kA), summed up over live tiles.
 Words header_words(const GroupCounts& S, const GroupCounts& A2) {
-  std::vector<KeyBits> with(S.entries.size());  // the blocks of keys that have a column
-  const auto words = static_cast<std::size_t>(ceil_div(A2.number, Index{64}));
-  for (Index block = 0; block < A2.number; ++block) {
-    for (const Index column : A2.columns[static_cast<std::size_t>(block)]) {
-      KeyBits& bits = with[static_cast<std::size_t>(column)];
-      bits.resize(words);
-      bits[static_cast<std::size_t>(block) / 64] |= std::uint64_t{1} << (block % 64);
-    }
-  }
+  const BlockBits with(A2);
   Words sum;
-  KeyBits met(words);
+  KeyBits met(with.words());
   for (const std::vector<Index>& of_rows : S.columns) {
     std::ranges::fill(met, 0);
     for (const Index column : of_rows) {
-      const KeyBits& bits = with[static_cast<std::size_t>(column)];
+      const KeyBits& bits = with[column];
       for (std::size_t word = 0; word < bits.size(); ++word) {
         met[word] |= bits[word];
       }
@@ -111,58 +55,110 @@ Words header_words(const GroupCounts& S, const GroupCounts& A2) {
   return sum;
 }
 
-// What regrouping and tiles take.
-std::vector<PhaseCost> tiles_cost(const GroupCounts& S, const GroupCounts& A2) {
-  PhaseCost prepare{.path = "prepare",
-                    .reads = 0,
-                    .writes = 0,
-                    .peak = std::max(S.prepare_peak(), A2.prepare_peak()),
-                    .flops = 0};
-  for (const GroupCounts* of : {&S, &A2}) {
-    const Words entries = of->pattern->stored();
-    prepare.index_reads += entries + of->pattern->rows + of->number;
-    prepare.index_writes += entries + 2 * of->groups;
-    prepare.reads += entries;
-    prepare.writes += entries;
-  }
-  prepare.reads += prepare.index_reads;
-  prepare.writes += prepare.index_writes;
+// What of the scores' tiles the pass decides apart from the stored scores.
+PhaseCost core_cost(const Problem& problem, Pass pass, const GroupCounts& S,
+                    const GroupCounts& A2) {
   Words passing, products;
   for (std::size_t k = 0; k < S.entries.size(); ++k) {
     passing += Words(S.entries[k]) * A2.blocks_with[k] + Words(A2.entries[k]) * S.blocks_with[k];
     products += Words(S.entries[k]) * A2.entries[k];
   }
   const Words headers = header_words(S, A2);
-  return {prepare,
-          {.path = "core",
-           .reads = headers + 2 * passing,
-           .writes = S.pattern->rows,
-           .peak = core_peak(S, A2),
-           .flops = 2 * products,
-           .index_reads = headers + passing}};
+  const Words of_rows = Words(problem.shape.n) * problem.row_words();  // L
+  const bool given = pass == Pass::backward;
+  return {.path = "core",
+          .reads = headers + 2 * passing + (given ? of_rows : Words(0)),
+          .writes = given ? Words(0) : of_rows,
+          .peak = core_peak(S, A2, words_of_row(problem, pass), pass != Pass::logsumexp),
+          .flops = 2 * products,
+          .index_reads = headers + passing};
 }
 
 }  // namespace
 
-std::vector<PhaseCost> sparse_tiles_cost(const Problem& problem, const Blocks& blocks) {
+std::vector<PhaseCost> sparse_tiles_cost(const Problem& problem, const Blocks& blocks, Pass pass) {
   const Sparsity& of = problem.sparsity;
-  std::vector<PhaseCost> phases = {sparse_product_cost("S", of, "S", blocks)};
-  for (PhaseCost& phase :
-       tiles_cost(GroupCounts(of.S(), blocks["r"]), GroupCounts(of.A2(), blocks["c"]))) {
-    phases.push_back(std::move(phase));
+  const GroupCounts S(of.S(), blocks["r"]), A2(of.A2(), blocks["c"]);
+  std::vector<PhaseCost> phases = {sparse_product_cost("S", of, "S", blocks),
+                                   prepare_cost({&S, &A2}), core_cost(problem, pass, S, A2)};
+  if (pass == Pass::backward) {
+    const GroupCounts A1(of.A1(), blocks["r"]);
+    phases[1] = prepare_cost({&S, &A2, &A1});
+  }
+  if (pass != Pass::logsumexp) {
+    const StoredScores stored(of, S);
+    phases.back().writes += stored.pairs + stored.pattern();
+    phases.back().index_writes += stored.pattern();
   }
   return phases;
 }
 
-// Of some rows in each doubling, with the most keys that fit beside them.
-Blocks fit_sparse_tiles(const Problem& problem, Index M) {
+void sparse_tiles_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, Pass pass) {
+  const std::vector<PhaseCost> phases = sparse_tiles_cost(problem, blocks, pass);
+  const PhaseCost &prepare = phases[1], &core = phases[2];
+  const Index r = std::min(blocks["r"], problem.shape.n),
+              c = std::min(blocks["c"], problem.shape.m), one = problem.row_words();
+  const NestLoop I("I", "queries", problem.shape.n, r), J("J", "keys", problem.shape.m, c);
+  const NestTile L("L", I, one);
+  const Words of_rows = Words(problem.shape.n) * one;
+  const bool given = pass == Pass::backward, stores = pass != Pass::logsumexp;
+  const Words reads = core.reads.value() - (given ? of_rows.value() : 0);
+  const NestWriter::Tiles scores = {
+      tile_words("s", core.writes.value() - (given ? 0 : of_rows.value()))};
+  nest.phase("S", [&] {
+    sparse_product_nest(nest, {"S", "A1", "X"}, problem.sparsity, "S", blocks);
+  });
+  nest.phase("prepare", [&] {
+    const std::string_view regrouped = given ? "S, A1, A2" : "S, A2";
+    nest.step(given ? "S and A1 in blocks of r rows, A2 in blocks of c, each column by column"
+                    : "S in blocks of r rows, A2 in blocks of c, each column by column",
+              {tile_words(regrouped, prepare.reads)}, {tile_words(regrouped, prepare.writes)});
+  });
+  const auto text = [&](const char* of_softmax, const char* of_others) {
+    return std::string("s_IJ = S_I A2_J^T, of columns that both have") +
+           (problem.normalised() ? of_softmax : of_others);
+  };
+  nest.phase("core", [&] {
+    if (given) {
+      nest.loop(I, [&] {
+        nest.read({L});
+        nest.loop(J, {L, NestTile("scores", I, J)}, [&] {
+          nest.step(text("; f_IJ = exp(s_IJ - L_I) of live pairs", "; of live pairs"),
+                    {tile_words("S, A2", reads)}, scores);
+        });
+      });
+      return;
+    }
+    nest.loop(I, {NestTile("maximum", I, one), NestTile("sum", I, one)}, [&] {
+      nest.loop(J, {NestTile("scores", I, J)}, [&] {
+        nest.step(text("; l_I += rowsum(exp(s_IJ))", "; f_IJ = phi(s_IJ) of live pairs"),
+                  {tile_words("S, A2", reads)}, stores ? scores : NestWriter::Tiles());
+      });
+      nest.write({L});
+    });
+  });
+}
+
+Words sparse_tiles_intermediates(const Problem& problem, Pass pass) {
+  const Words S = problem.shape.S_stored;
+  const Words pairs = pass == Pass::logsumexp ? Words(0) : problem.sparsity.pairs();
+  return pairs + S + std::max(S, Words(problem.shape.A2_stored));
+}
+
+Words rescales_of_tiles(const Problem& problem, const Blocks& blocks) {
+  return problem.normalised() ? Words(ceil_div(problem.shape.m, blocks["c"])) : Words(0);
+}
+
+void fit_sparse_tiles(const Problem& problem, Index M, Pass pass, Blocks& blocks,
+                      const WordsBeside& beside) {
   const Sparsity& of = problem.sparsity;
-  const Index n = problem.shape.n, m = problem.shape.m;
-  Blocks blocks;
-  plan_sparse_product(of, M, "S", blocks);
+  const Index n = problem.shape.n, m = problem.shape.m, of_row = words_of_row(problem, pass);
   blocks.add("r", 1);
   blocks.add("c", 1);
-  Words least;
+  if (beside) {
+    static_cast<void>(beside(GroupCounts(of.S(), 1), M, blocks));
+  }
+  std::optional<Words> least;
   Index tried = 0;
   for (Index rows = 1; tried < n; rows = std::min(n, rows + std::max<Index>(rows / 8, 1))) {
     const Index r = even(n, rows);
@@ -172,20 +168,47 @@ Blocks fit_sparse_tiles(const Problem& problem, Index M) {
     const GroupCounts S(of.S(), r);
     const auto fits = [&](Index c) {
       const GroupCounts A2(of.A2(), c);
-      return std::max({core_peak(S, A2), S.prepare_peak(), A2.prepare_peak()}) <= Words(M);
+      return std::max({core_peak(S, A2, of_row, pass != Pass::logsumexp), S.prepare_peak(),
+                       A2.prepare_peak()}) <= Words(M);
     };
     if (!fits(1)) {
       break;
     }
+    Blocks candidate = blocks;
+    const std::optional<Words> others = beside ? beside(S, M, candidate) : Words(0);
+    if (!others) {
+      break;
+    }
     const Index c = largest(std::clamp<Index>(M / r, 1, m), fits);
-    const PhaseCost cost = total(tiles_cost(S, GroupCounts(of.A2(), c)));
-    if (r == 1 || cost.reads + cost.writes < least) {
+    const GroupCounts A2(of.A2(), c);
+    const PhaseCost cost = total({prepare_cost({&S, &A2}), core_cost(problem, pass, S, A2)});
+    const Words words = cost.reads + cost.writes + *others;
+    if (!least || words < *least) {
+      blocks = candidate;
       blocks.set("r", r);
       blocks.set("c", c);
-      least = cost.reads + cost.writes;
+      least = words;
     }
   }
-  return blocks;
+}
+
+void set_block(Blocks& blocks, const char* name, Index size) {
+  if (blocks.contains(name)) {
+    blocks.set(name, size);
+  } else {
+    blocks.add(name, size);
+  }
+}
+
+Stage sparse_tiles_stage(const Problem& problem, Pass pass, const WordsBeside& beside) {
+  return {.put =
+              [=](Index M, Objective, Blocks& blocks) {
+                plan_sparse_product(problem.sparsity, M, "S", blocks);
+                fit_sparse_tiles(problem, M, pass, blocks, beside);
+              },
+          .cost = [=](const Blocks& blocks) { return sparse_tiles_cost(problem, blocks, pass); },
+          .nest = [=](NestWriter& nest,
+                      const Blocks& blocks) { sparse_tiles_nest(nest, problem, blocks, pass); }};
 }
 
 }  // namespace redblue

@@ -36,9 +36,10 @@ bool is_auto(const Request& request) {
 }
 
 // The names of the kernels of which `holds` is true, for messages.
-std::string names_of(const std::function<bool(const Kernel&)>& holds) {
+std::string names_of(const std::function<bool(const Kernel&)>& holds,
+                     const std::vector<Kernel>& among = kernels()) {
   std::string names;
-  for (const Kernel& kernel : kernels()) {
+  for (const Kernel& kernel : among) {
     if (holds(kernel)) {
       names += (names.empty() ? "" : ", ") + std::string(kernel.name);
     }
@@ -250,13 +251,12 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
                                        ? "it is a product"
                                        : "linear attention takes the scores as they are"));
   }
-  if (!kernel.takes(activation) && (!is_auto(request) || kernel.takes_sparse)) {
-    throw RequestError(
-        fmt::format("{}: {} knows softmax alone; {} take it", said,
-                    is_auto(request) ? request.kernel + " of sparse operands" : request.kernel,
-                    names_of([&](const Kernel& other) {
-                      return other.pass == kernel.pass && other.takes(activation);
-                    })));
+  const std::string takers = names_of(
+      [&](const Kernel& other) { return other.pass == kernel.pass && other.takes(activation); },
+      kernel.takes_sparse ? sparse_kernels() : kernels());
+  if (!kernel.takes(activation) && (!is_auto(request) || takers.empty())) {
+    throw RequestError(fmt::format("{}: {} knows softmax alone{}", said, request.kernel,
+                                   takers.empty() ? "" : "; " + takers + " take it"));
   }
   return activation;
 }
@@ -681,8 +681,8 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// The forward kernels that are tried for O and L, in this order. The last has the least M. With
-// shared keys they are kernels that take these.
+// The forward kernels that are tried for O and L, in this order. With shared keys they are kernels
+// that take these; of sparse operands the first is that of the same schedule.
 std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
   using Names = std::vector<std::string_view>;
   if (kernel.takes_sparse) {
@@ -692,6 +692,9 @@ std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& p
         names.push_back(maker.name);
       }
     }
+    const std::string_view schedule = kernel.name.substr(kernel.name.find('/'));
+    std::ranges::stable_partition(names,
+                                  [&](std::string_view name) { return name.ends_with(schedule); });
     return names;
   }
   Names names = forward_of(kernel.pass) == Pass::attention

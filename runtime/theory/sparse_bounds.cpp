@@ -235,9 +235,10 @@ std::vector<Bound> sparse_bounds(const Task& task) {
   const SparseWork work = sparse_work(of);
   const Words square = work.queries == 0 ? Words(0) : Words(d) * d;
   const Words queries = Words(work.queries) * d;
-  const Words values = Words(work.keys) * d + square;  // of A3 and Y
-  const Words written = task.pass == Pass::logsumexp ? Words(n)
-                        : task.pass == Pass::forward ? Words(n) * d + n
+  const Words values = Words(work.keys) * d + square;         // of A3 and Y
+  const Words of_rows = Words(n) * task.problem.row_words();  // L
+  const Words written = task.pass == Pass::logsumexp ? of_rows
+                        : task.pass == Pass::forward ? Words(n) * d + of_rows
                                                      : Words(d) * d;
   const Words read = task.pass == Pass::logsumexp ? work.entries
                      : task.pass == Pass::forward ? work.entries + values
@@ -250,18 +251,18 @@ std::vector<Bound> sparse_bounds(const Task& task) {
   const Real rho = real(work.of_row);
   const Real gamma = real(work.of_column);
   const Real whole = 4 * (rho + real(d)) * (gamma + real(d));  // of pairs with all d of their sums
+  const Real L = real(of_rows.value());
   const auto of_pairs = [&](Real share, Real last) {
     return below(moves_of_pairs(pairs, share, M) + last, 0);
   };
   if (task.pass == Pass::logsumexp) {
-    bounds.push_back({"pairs", of_pairs(4 * rho * gamma, real(n))});
+    bounds.push_back({"pairs", of_pairs(4 * rho * gamma, L)});
   } else if (task.pass == Pass::backward) {
     bounds.push_back({"pairs", of_pairs(whole, real(d) * real(d))});
   } else {
-    bounds.push_back({"pairs", of_pairs(16 * real(d) * std::sqrt(rho * gamma), real(n))});
-    bounds.push_back({.name = "pairs, each score once",
-                      .words = of_pairs(whole, real(n)),
-                      .recomputation = false});
+    bounds.push_back({"pairs", of_pairs(16 * real(d) * std::sqrt(rho * gamma), L)});
+    bounds.push_back(
+        {.name = "pairs, each score once", .words = of_pairs(whole, L), .recomputation = false});
   }
   if (const std::optional<Index> claimed = theorem_4_5(of, M)) {
     bounds.push_back({.name = "Theorem 4.5",

@@ -162,6 +162,43 @@ TEST_F(SparseOperands, Heads) {
   }
 }
 
+// Tiles take other activations: then nothing is made of L, and no bound counts it.
+TEST_F(SparseOperands, OtherActivations) {
+  for (const std::string kernel : {"forward/sparse-tiles", "backward/sparse-tiles"}) {
+    for (const std::string activation : {"relu", "sigmoid", "silu"}) {
+      const std::string problem =
+          fmt::format("{} --n 31 --m 23 --d 13 --M 300 --activation {}{}", kernel, activation,
+                      rules_of(kernel, {"random:3", "banded:4", "identity"}));
+      SCOPED_TRACE(problem);
+      const Json ran = json("run " + problem + " --verify");
+      EXPECT_EQ(ran["error"]["ok"], true);
+      EXPECT_EQ(ran["activation"], activation);
+      EXPECT_FALSE(ran.contains("forward"));
+      EXPECT_EQ(ran["total"]["io"], ran["formula"]["io"]);
+      EXPECT_EQ(json("count " + problem)["total"]["io"], ran["total"]["io"]);
+      EXPECT_LE(ran["lower_bound"]["words"], ran["total"]["io"]);
+    }
+  }
+  // Of nothing live all of O is written, and no L.
+  const std::string dead =
+      "run forward/sparse-tiles --make A1=random:3 --make A2=density:1/4294967295 --n 31 --m 23 "
+      "--d 13 --M 300 --seed 1";
+  EXPECT_EQ(json(dead)["lower_bound"]["words"], 31 * 13 + 31);
+  EXPECT_EQ(json(dead + " --activation relu")["lower_bound"]["words"], 31 * 13);
+}
+
+// O and L come from the kernel of the same schedule where it fits.
+TEST_F(SparseOperands, ForwardOfTheSameSchedule) {
+  for (const std::string schedule : {"sparse-rows", "sparse-x", "sparse-tiles"}) {
+    const std::string problem = " --n 31 --m 23 --d 13 --make A1=random:3 --make A2=random:3";
+    const Json counted = json("count backward/" + schedule + problem + " --M 3000");
+    EXPECT_EQ(counted["forward"]["kernel"], "forward/" + schedule);
+  }
+  EXPECT_EQ(json("count backward/sparse-tiles --n 31 --m 23 --d 64 --make A1=random:3 --make "
+                 "A2=random:3 --make X=identity --M 60")["forward"]["kernel"],
+            "forward/sparse-tiles");
+}
+
 // Where operands are dense, what a rule does not store is 0.
 TEST_F(SparseOperands, DenseKernelsTakeRules) {
   const Json ran = json(
@@ -281,7 +318,7 @@ TEST_F(SparseOperands, ChosenInASuite) {
     return names;
   };
   EXPECT_EQ(kernels(R"("kernel": "forward/*", "make": "A1=random:2")"),
-            "forward/sparse-rows forward/sparse-x forward/auto ");
+            "forward/sparse-rows forward/sparse-x forward/sparse-tiles forward/auto ");
   EXPECT_EQ(kernels(R"("kernel": "forward/*")").find("sparse"), std::string::npos);
   EXPECT_EQ(kernels(R"("kernel": "matmul/sparse-*")"), "matmul/sparse-stay matmul/sparse-pass ");
   for (const std::string pass : {"forward", "backward", "logsumexp"}) {
@@ -347,8 +384,11 @@ TEST_F(SparseOperands, BadValuesInASuite) {
   directory_.write("s.json", R"({"points": [{"kernel": "forward/rows", "n": 8, "d": 4, "M": 900,
                                  "make": {"A1": "random:2"}}]})");
   expect_line("record s.json", 1, "forward/rows takes no 'make'");
-  expect_line("run forward/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu", 2,
-              "--activation relu: forward/auto of sparse operands knows softmax alone");
+  expect_line("run logsumexp/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu", 2,
+              "--activation relu: logsumexp/auto knows softmax alone");
+  EXPECT_EQ(json("run forward/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu "
+                 "--verify")["kernel"],
+            "forward/sparse-tiles");
 }
 
 TEST_F(SparseOperands, BadInput) {
