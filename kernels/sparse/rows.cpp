@@ -1,5 +1,5 @@
-// logsumexp, forward and backward of sparse A1, X and A2: a chunk of rows stays, keys pass, one
-// after the other, and of each live pair the score is made and used at once.
+// logsumexp, forward and backward of sparse A1, X and A2: a chunk of rows stays, keys pass
+// (kernels/sparse/sums.hpp).
 //
 //   logsumexp   the maximum and the sum of exponentials of each row stay;
 //   forward     and Z = e A3, of which O = (Z / l) Y is made when the keys have passed;
@@ -8,135 +8,35 @@
 
 #include "kernels/sparse/rows.hpp"
 
-#include <cmath>
 #include <optional>
-#include <span>
-#include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/registry.hpp"
-#include "kernels/sparse/arithmetic.hpp"
-#include "kernels/sparse/scores.hpp"
+#include "kernels/sparse/csr.hpp"
+#include "kernels/sparse/sums.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
 
-// ---- what is made of scores ------------------------------------------------------------------
-
-// A key with its values, while no tile is made.
-struct PresentKey {
-  SparseRow a2;
-  std::optional<ConstView> a3;
-};
-
-class SparseSums {
- public:
-  SparseSums(Machine& machine, const SparseRows& by, Index rows)
-      : maximum(machine.initialize("maximum", rows, 1, kNoMaximum)),
-        sum(machine.initialize("sum", rows)),
-        Z(by.dense ? machine.initialize("Z", rows, by.d) : Tile()) {}
-
-  // Calls pair(i, s) for live pairs of the key.
-  template <class Pairs>
-  void key(const PresentKey& key, const Pairs& pairs) {
-    float* const largest = View(maximum).at(0, 0);
-    float* const of_rows = View(sum).at(0, 0);
-    const std::optional<View> z = key.a3 ? std::optional<View>(Z) : std::nullopt;
-    pairs([&](Index i, float s) {
-      if (s > largest[i]) {
-        const float rescale = std::exp(largest[i] - s);
-        largest[i] = s;
-        of_rows[i] *= rescale;
-        if (z) {
-          scale_row(*z, i, rescale);
-        }
-      }
-      const float e = std::exp(s - largest[i]);
-      of_rows[i] += e;
-      if (z) {
-        add_scaled_row(*z, i, e, *key.a3);
-      }
-    });
-  }
-  [[nodiscard]] Operations of_pair(const PresentKey& key) const {
-    return {.flops = key.a3 ? 2 * key.a3->cols() : 0, .elementwise = 3};
-  }
-
-  Tile maximum, sum, Z;
-};
-
-class SparseGradients {
- public:
-  SparseGradients(Machine& machine, const SlowMatrix& L, Range I, Tile G, Tile v)
-      : G_(std::move(G)),
-        v_(std::move(v)),
-        L_(machine.read(L.row_block(I))),
-        W(machine.initialize("W", G_.words())) {}
-
-  template <class Pairs>
-  void key(const PresentKey& key, const Pairs& pairs) {
-    const ConstView g(std::as_const(G_));
-    const float* const l = ConstView(std::as_const(L_)).at(0, 0);
-    const float* const v = ConstView(std::as_const(v_)).at(0, 0);
-    float* const w = View(W).at(0, 0);
-    pairs([&](Index i, float s) {
-      const float f = std::exp(s - l[i]);
-      const float p = f * (dot_row(g, i, *key.a3) - v[i]);
-      add_scaled(key.a2, p, w + i * g.cols());
-    });
-  }
-  [[nodiscard]] Operations of_pair(const PresentKey& key) const {
-    return {.flops = 2 * (key.a3->cols() + key.a2.size()), .elementwise = 4};
-  }
-
- private:
-  Tile G_, v_, L_;
-
- public:
-  Tile W;  // row after row
-};
-
-// ---- chunks and keys -------------------------------------------------------------------------
-
-template <class Scores, class Sums>
-void over_met_keys(Machine& machine, const SparseRows& by, const Operands& io, Range I,
-                   Scores scores, Sums& sums) {
-  const Tile pair = machine.initialize("pair", kPairWords, 1, Holds::scores);
-  const SlowCsr A2{by.of.A2(), io.in("A2")};
-  each_met_key(machine, A2, by.met(I), [&](Index key, const CsrEntries& a2) {
-    const Tile beside = scores.beside(machine, key, a2);
-    const Tile a3 = by.dense ? machine.read(io.in("A3").row_block({key, key + 1})) : Tile();
-    const PresentKey present{{by.of.A2().row(key), a2.word(a2.entries.begin)},
-                             by.dense ? std::optional<ConstView>(a3) : std::nullopt};
-    Index pairs = 0;
-    Operations done;
-    sums.key(present, [&](const auto& use) {
-      done = scores.each(key, a2, beside, [&](Index i, float s) {
-        use(i, s);
-        ++pairs;
-      });
-    });
-    const Operations of_pair = sums.of_pair(present);
-    machine.computed(done + Operations{pairs * of_pair.flops, pairs * of_pair.elementwise});
-  });
-}
-
 // ---- rows with weights ---------------------------------------------------------------------
 
 // O and L from the sums.
 void finish_sparse_rows(Machine& machine, const SparseRows& by, const Operands& io, Range I,
                         SparseSums& sums) {
-  if (by.dense) {
-    divide_unless_0(sums.Z, sums.sum);
+  if (by.softmax) {
+    if (by.dense) {
+      divide_unless_0(sums.Z, sums.sum);
+    }
+    add_logarithm(sums.maximum, sums.sum);
+    machine.write(sums.maximum, io.out("L").row_block(I));
+    sums.maximum.reset();
+    sums.sum.reset();
   }
-  add_logarithm(sums.maximum, sums.sum);
-  machine.write(sums.maximum, io.out("L").row_block(I));
-  sums.maximum.reset();
-  sums.sum.reset();
   if (!by.dense) {
     return;
   }
@@ -156,9 +56,9 @@ struct SparseRowGradients {
 SparseRowGradients sparse_row_gradients(Machine& machine, const SparseRows& by, const Operands& io,
                                         Range I) {
   const Phase phase(machine, "G");
-  Tile v = machine.initialize("v", I.size());
+  Tile v = by.softmax ? machine.initialize("v", I.size()) : Tile();
   const Tile d_o = machine.read(io.in("dO").row_block(I));
-  for (Index i = 0; i < I.size(); ++i) {
+  for (Index i = 0; i < v.rows(); ++i) {
     const Tile o = machine.read(io.in("O").row_block({I.begin + i, I.begin + i + 1}));
     add_row_dots(d_o.part({i, i + 1}), o, v.part({i, i + 1}));
   }
@@ -209,40 +109,29 @@ CsrPass pass_in(Machine& machine, const char* name, const SlowCsr& of) {
   return {machine, of};
 }
 
-// What stays beside a chunk of rows, and the scores of that.
-class Staying {
- public:
-  Staying(Machine& machine, const SparseRows& by, const Operands& io) : by_(by) {
-    if (by.stays == SparseStays::X) {
-      const Phase phase(machine, "X");
-      x_ = read_csr(machine, {by.of.X(), io.in("X")});
-      columns_.emplace(by.of.X(), Range{0, by.d});
-    }
+StayingMatrix staying_matrix(Machine& machine, const SparseRows& by, const Operands& io) {
+  StayingMatrix found;
+  if (by.stays == SparseStays::X) {
+    const Phase phase(machine, "X");
+    found.x = read_csr(machine, {by.of.X(), io.in("X")});
+    found.columns.emplace(by.of.X(), Range{0, by.d});
   }
-  template <class Sums>
-  void add_scores(Machine& machine, const Operands& io, Range I, const CsrEntries& rows,
-                  Sums& sums) const {
-    if (columns_) {
-      over_met_keys(machine, by_, io, I, StayingX(by_, *columns_, x_, I, rows), sums);
-    } else {
-      over_met_keys(machine, by_, io, I, StayingS(by_, I, rows), sums);
-    }
-  }
+  return found;
+}
 
- private:
-  const SparseRows& by_;
-  CsrEntries x_;
-  std::optional<ByColumns> columns_;
-};
+template <class Sums>
+void add_keys(Machine& machine, const SparseChunk& chunk, Sums& sums) {
+  chunk.by.together > 0 ? add_groups(machine, chunk, sums) : add_pairs(machine, chunk, sums);
+}
 
 void forward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
                     const SlowMatrix& rows) {
-  const Staying staying(machine, by, io);
+  const StayingMatrix staying = staying_matrix(machine, by, io);
   CsrPass pass = pass_in(machine, "core", {by.rows, rows});
   by.each([&](Range I) {
     std::optional<Phase> phase(std::in_place, machine, "core");
     SparseSums sums(machine, by, I.size());
-    staying.add_scores(machine, io, I, pass.rows(I), sums);
+    add_keys(machine, {by, io, staying, I, pass.rows(I)}, sums);
     if (by.dense) {
       phase.reset();
       phase.emplace(machine, "O");
@@ -253,7 +142,7 @@ void forward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
 
 void backward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
                      const SlowMatrix& rows) {
-  const Staying staying(machine, by, io);
+  const StayingMatrix staying = staying_matrix(machine, by, io);
   CsrPass pass = pass_in(machine, "core", {by.rows, rows});
   std::optional<CsrPass> of_A1;
   if (by.stays == SparseStays::S) {
@@ -265,9 +154,9 @@ void backward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
     CsrEntries a1;
     const Tile W = [&] {
       const Phase phase(machine, "core");
-      SparseGradients sums(machine, io.in("L"), I, std::move(of_rows.G), std::move(of_rows.v));
+      SparseGradients sums(machine, by, io, I, std::move(of_rows.G), std::move(of_rows.v));
       CsrEntries chunk = pass.rows(I);
-      staying.add_scores(machine, io, I, chunk, sums);
+      add_keys(machine, {by, io, staying, I, chunk}, sums);
       if (!of_A1) {
         a1 = std::move(chunk);
       }
@@ -304,83 +193,6 @@ void sparse_rows_code(Machine& machine, const Plan& plan, const Operands& io, Wo
   chunks(machine, by, io, S);
 }
 
-// ---- the loops ---------------------------------------------------------------------------------
-
-Nest sparse_rows_nest(const Problem& problem, const Blocks& blocks, Pass pass, SparseStays stays) {
-  const SparseRows by(problem, blocks, pass, stays);
-  NestWriter nest;
-  Index chunks = 0, most = 0, entries = 0;
-  by.each([&](Range I) {
-    ++chunks;
-    most = std::max(most, I.size());
-    entries = std::max(entries, 2 * stored_in(by.rows, I) + I.size());
-  });
-  std::vector<PhaseCost> phases = sparse_rows_cost(problem, blocks, pass, stays);
-  const auto cost = [&](std::string_view path) {
-    return *std::ranges::find(phases, path, &PhaseCost::path);
-  };
-  const auto of = [](std::string_view name, Words words) {
-    return NestTile(name, 1).of_words(words);
-  };
-  const std::string row = stays == SparseStays::S ? "S" : "A1";
-  NestWriter::Tiles throughout;
-  if (stays == SparseStays::S) {
-    nest.phase("S", [&] { sparse_product_nest(nest, {"S", "A1", "X"}, by.of, "S", blocks); });
-  } else {
-    throughout.push_back(NestTile("X", csr_words(by.of.X()).value()));
-    nest.phase("X", [&] { nest.read({of("X", csr_words(by.of.X()))}); });
-  }
-  const Words rows = csr_words(by.rows);
-  const Index d = by.d;
-  const NestLoop I("I", "chunks of rows", chunks, 1);
-  nest.loop(I, throughout, [&] {
-    if (by.backward) {
-      nest.phase("G", [&] {
-        nest.step("v_I = rowsum(dO_I * O_I)",
-                  {of("dO", Words(by.n) * d), of("O", Words(by.n) * d)});
-        nest.step("G_I = dO_I Y^T", {of("Y", Words(chunks) * d * d)});
-      });
-    }
-    nest.phase("core", [&] {
-      const Words L = by.backward ? Words(by.n) : Words(0);
-      NestWriter::Tiles stay = {NestTile(row, entries)};
-      if (by.backward) {
-        nest.read({of(row, rows), of("L", L)});
-        stay.insert(stay.end(), {NestTile("G", most * d), NestTile("W", most * d)});
-      } else {
-        nest.read({of(row, rows)});
-        if (by.dense) {
-          stay.emplace_back("Z", most * d);
-        }
-      }
-      const Words keys = cost("core").reads.value() - rows.value() - L.value();
-      nest.loop({"j", "keys", by.m, 1}, stay, [&] {
-        const std::string s = stays == SparseStays::S ? "S_I A2_j^T" : "A1_I (X A2_j^T)";
-        const std::string text = by.backward
-                                     ? "W_I += p_j A2_j, of s_j = " + s + " and q_j = G_I A3_j^T"
-                                 : by.dense ? "Z_I += e_j A3_j, of s_j = " + s
-                                            : "l_I += e_j, of s_j = " + s;
-        nest.step(text, {of(by.dense ? "A2, A3" : "A2", keys)});
-      });
-      if (!by.dense) {
-        nest.write({of("L", by.n)});
-      }
-    });
-    if (by.backward) {
-      const PhaseCost g = cost("g");
-      nest.phase(
-          "g", [&] { nest.step("g += A1_I^T W_I", {of("A1, g", g.reads)}, {of("g", g.writes)}); });
-    } else if (by.dense) {
-      nest.phase("O", [&] {
-        nest.write({of("L", by.n)});
-        nest.step("O_I = (Z_I / l_I) Y", {of("Y", Words(chunks) * d * d)},
-                  {of("O", Words(by.n) * d)});
-      });
-    }
-  });
-  return nest.lines();
-}
-
 Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
   Kernel kernel;
   kernel.pass = pass;
@@ -411,9 +223,10 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
       return Words(problem.shape.S_stored);
     };
   }
-  kernel.fitting.fit = [=](const Problem& problem, const Memory& memory, Objective) {
-    return fit_sparse_rows(problem, memory.M, pass, stays);
+  kernel.fitting.fit = [=](const Problem& problem, const Memory& memory, Objective objective) {
+    return fit_sparse_rows(problem, memory.M, objective, pass, stays);
   };
+  kernel.fitting.optional_block = SparseRows::kKeys;
   kernel.numerics = {.Y_meets_rows = true, .X_meets_keys = stays == SparseStays::X};
   if (pass != Pass::backward) {
     kernel.numerics.rescales = [](const Problem& problem, const Blocks&) {

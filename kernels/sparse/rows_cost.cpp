@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/fit.hpp"
+#include "kernels/sparse/live_products.hpp"
 #include "kernels/sparse/rows.hpp"
 
 namespace redblue {
@@ -18,10 +18,13 @@ SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pa
       of(problem.sparsity),
       backward(its_pass == Pass::backward),
       dense(its_pass != Pass::logsumexp),
+      activation(problem.activation),
+      softmax(problem.normalised()),
       rows(what == SparseStays::S ? of.S() : of.A1()),
       chunk(blocks["chunk"]),
       runs(blocks.contains(kRuns)),
       width(dense ? std::min(blocks["Bw"], problem.shape.d) : 0),
+      together(blocks.contains(kKeys) ? std::min({blocks[kKeys], kKeysTogether, m}) : 0),
       keys_by_length_(static_cast<std::size_t>(m)) {
   // A part of a tile begins with a panel, or lies in one.
   width = width < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(width)))
@@ -32,13 +35,15 @@ SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pa
 }
 
 Words SparseRows::row_words(Index row) const {
-  const Words entries = 2 * Words(stored_in(rows, row)) + 1;
+  const Words entries =
+      2 * Words(stored_in(rows, row)) + 1 + (together > 0 ? group_words(together) : 0);
+  const Index of_softmax = softmax ? 2 : 0;
   if (!backward) {
-    return entries + 2 + (dense ? Words(d) : Words(0));  // the maximum, the sum and Z
+    return entries + of_softmax + (dense ? Words(d) : Words(0));  // the maximum, the sum and Z
   }
   // G, W, L and v; then A1 beside W.
   const Words later = 2 * Words(stored_in(of.A1(), row)) + 1 + d;
-  return std::max(entries + 2 * Words(d) + 2, later);
+  return std::max(entries + 2 * Words(d) + of_softmax, later);
 }
 
 Words SparseRows::throughout() const {
@@ -48,8 +53,9 @@ Words SparseRows::throughout() const {
 
 Words SparseRows::beside() const {
   const Index longest = stored_in(of.A2(), keys_by_length_.front());
-  return throughout() + kPairWords + (runs ? 3 : 0) + 2 * Words(longest) + 1 +
-         (stays == SparseStays::X ? Words(d) : Words(0)) + (dense ? Words(d) : Words(0));
+  const Words of_key = 2 * Words(longest) + 1 + (dense ? Words(d) : Words(0));
+  return throughout() + (together > 0 ? Words(together) * of_key : kPairWords + of_key) +
+         (runs ? 3 : 0) + (stays == SparseStays::X ? Words(d) : Words(0));
 }
 
 MetKeys SparseRows::met(Range I) const {
@@ -77,6 +83,13 @@ MetKeys SparseRows::met(Range I) const {
   met.index = met.given ? in_runs : all;
   met.longest = longest(true);
   met.most_passing = met.given ? 0 : longest(false);
+  if (together > 0) {
+    each_piece(met.keys, together, [&](Range piece) {
+      met.together = std::max(met.together, piece.size());
+      met.group = std::max(met.group, 2 * Words(stored_in(of.A2(), piece)) +
+                                          Words(piece.size()) * (dense ? d + 1 : 1));
+    });
+  }
   return met;
 }
 
@@ -85,17 +98,6 @@ bool SparseRows::live(Index row) const {
   return std::ranges::any_of(of.S().row(row),
                              [&](Index column) { return stored_in(keys, column) > 0; });
 }
-
-namespace {
-
-struct ChunkSums {
-  Index chunks = 0, largest = 0;
-  Words index, values, keys;  // of keys: their index words, their values, how many pass
-  Words core;                 // its peak
-  Words y_flops;
-  // Of g: columns that chunks have, and those that any has; the peak; the entries of live rows.
-  Words columns, any_column, g_peak, entries;
-};
 
 ChunkSums chunk_sums(const SparseRows& by) {
   ChunkSums sum;
@@ -117,6 +119,9 @@ ChunkSums chunk_sums(const SparseRows& by) {
     const MetKeys met = by.met(I);
     const Words r = I.size();
     ++sum.chunks;
+    sum.rows += I.size();
+    sum.row_keys += r * met.number;
+    sum.row_values += r * met.entries;
     sum.largest = std::max(sum.largest, I.size());
     sum.index += met.index;
     sum.values += met.entries;
@@ -128,15 +133,20 @@ ChunkSums chunk_sums(const SparseRows& by) {
     }
     Words of_key = 0;
     if (met.number > 0) {
-      of_key = 2 * Words(met.longest) + 1 + (met.given ? 3 : 0) + (X_stays ? d : Words(0)) +
-               (by.dense ? d : Words(0));
+      const Words one = 2 * Words(met.longest) + 1 + (by.dense ? d : Words(0));
+      of_key = (by.together > 0 ? met.group : one) + (met.given ? 3 : 0) + (X_stays ? d : Words(0));
     }
     if (!met.given) {
       of_key = std::max(of_key, met.number < by.m ? Words(met.most_passing) + 1 : Words(0));
     }
-    const Words of_rows = by.backward ? r * (2 * d + 2) : r * 2 + (by.dense ? r * d : Words(0));
+    const Words of_rows = r * (by.softmax ? 2 : 0) + (by.backward ? 2 * r * d
+                                                      : by.dense  ? r * d
+                                                                  : Words(0));
+    const Words scores = by.together == 0  ? Words(kPairWords)
+                         : met.number == 0 ? Words(0)
+                                           : r * by.group_words(met.together);
     sum.core = std::max(sum.core, by.throughout() + 2 * Words(stored_in(by.rows, I)) + r + of_rows +
-                                      kPairWords + of_key);
+                                      scores + of_key);
     if (by.backward) {
       const Index begin = I.begin;
       for (Index row = I.begin; row < I.end; ++row) {
@@ -154,6 +164,8 @@ ChunkSums chunk_sums(const SparseRows& by) {
   });
   return sum;
 }
+
+namespace {
 
 // Of the scores, those of y apart: for sparse-rows the products in s = S_i . A2_j, else in
 // s = A1_i . y.
@@ -176,24 +188,23 @@ Words score_flops(const SparseRows& by) {
   return sum;
 }
 
-// Of the phase O, or G: rows times weights.
-Words weights_peak(const SparseRows& by, Index largest, Index width) {
-  const Words r = largest, d = by.d, w = width;
-  return by.throughout() +
-         (by.backward ? r + 2 * r * d + w * d : r * d + std::max(2 * r, w * (d + r)));
-}
-
 Words difference(Words a, Words b) {
   return a.value() - b.value();
 }
 
 }  // namespace
 
+Words weights_peak(const SparseRows& by, Index largest, Index width) {
+  const Words r = largest, d = by.d, w = width, of_softmax = by.softmax ? r : Words(0);
+  return by.throughout() + (by.backward ? of_softmax + 2 * r * d + w * d
+                                        : r * d + std::max(2 * of_softmax, w * (d + r)));
+}
+
 std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& blocks, Pass pass,
                                         SparseStays stays) {
   const SparseRows by(problem, blocks, pass, stays);
   const ChunkSums sum = chunk_sums(by);
-  const Words n = by.n, d = by.d;
+  const Words n = by.n, d = by.d, of_softmax = by.softmax ? n : Words(0);
   std::vector<PhaseCost> phases;
   if (stays == SparseStays::S) {
     phases.push_back(sparse_product_cost("S", by.of, "S", blocks));
@@ -206,24 +217,29 @@ std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& bl
                       .index_reads = Words(by.of.X().stored()) + d + 1});
   }
   const Words weights = weights_peak(by, sum.largest, by.width);
-  const PhaseCost of_weights{.path = by.backward ? "G" : "O",
-                             .reads = d * d * sum.chunks + (by.backward ? 2 * n * d : Words(0)),
-                             .writes = by.backward ? Words(0) : n * d + n,
-                             .peak = weights,
-                             .flops = 2 * n * d * d};
+  const PhaseCost of_weights{
+      .path = by.backward ? "G" : "O",
+      .reads = d * d * sum.chunks + (by.backward ? (by.softmax ? 2 : 1) * n * d : Words(0)),
+      .writes = by.backward ? Words(0) : n * d + of_softmax,
+      .peak = weights,
+      .flops = 2 * n * d * d};
   if (by.backward) {
     phases.push_back(of_weights);
   }
   const Words index = Words(by.rows.stored()) + n + 1 + sum.index;
   const Words pairs = by.of.pairs();
-  phases.push_back({.path = "core",
-                    .reads = index + by.rows.stored() + sum.values +
-                             (by.dense ? sum.keys * d : Words(0)) + (by.backward ? n : Words(0)),
-                    .writes = by.dense ? Words(0) : n,
-                    .peak = sum.core,
-                    .flops = score_flops(by) + sum.y_flops + (by.dense ? 2 * pairs * d : Words(0)) +
-                             (by.backward ? 2 * by.of.entries_of_pairs() : Words(0)),
-                    .index_reads = index});
+  // Of keys that pass together, W takes all rows of a chunk.
+  const Words of_W = !by.backward      ? Words(0)
+                     : by.together > 0 ? 2 * sum.row_values
+                                       : 2 * by.of.entries_of_pairs();
+  phases.push_back(
+      {.path = "core",
+       .reads = index + by.rows.stored() + sum.values + (by.dense ? sum.keys * d : Words(0)) +
+                (by.backward ? of_softmax : Words(0)),
+       .writes = by.dense ? Words(0) : n,
+       .peak = sum.core,
+       .flops = score_flops(by) + sum.y_flops + (by.dense ? 2 * pairs * d : Words(0)) + of_W,
+       .index_reads = index});
   if (by.backward) {
     const BlockPattern& A1 = by.of.A1();
     const bool reads_A1 = stays == SparseStays::S;
@@ -238,51 +254,6 @@ std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& bl
     phases.push_back(of_weights);
   }
   return phases;
-}
-
-Blocks fit_sparse_rows(const Problem& problem, Index M, Pass pass, SparseStays stays) {
-  constexpr Index kBusy = 256;  // columns that keep registers so
-  Blocks product;
-  if (stays == SparseStays::S) {
-    plan_sparse_product(problem.sparsity, M, "S", product);
-  }
-  const auto candidate = [&](bool runs) {
-    Blocks blocks = product;
-    blocks.add("chunk", 1);
-    if (runs) {
-      blocks.add(SparseRows::kRuns, 1);
-    }
-    if (pass != Pass::logsumexp) {
-      blocks.add("Bw", 1);
-    }
-    const SparseRows by(problem, blocks, pass, stays);
-    Words all;
-    for (Index row = 0; row < by.n; ++row) {
-      all += by.row_words(row);
-    }
-    const Words most = by.beside() < Words(M) ? difference(M, by.beside()) : Words(1);
-    blocks.set("chunk", std::min(all, most).value());
-    return blocks;
-  };
-  Blocks best;
-  PhaseCost least;
-  for (const bool runs : {true, false}) {
-    const Blocks tried = candidate(runs);
-    const PhaseCost cost = total(sparse_rows_cost(problem, tried, pass, stays));
-    const bool both_fit = cost.peak <= Words(M) && least.peak <= Words(M);
-    if (runs || (both_fit ? cost.reads < least.reads : cost.peak < least.peak)) {
-      best = tried;
-      least = cost;
-    }
-  }
-  if (pass != Pass::logsumexp) {
-    const SparseRows by(problem, best, pass, stays);
-    Index rows = 0;
-    by.each([&](Range I) { rows = std::max(rows, I.size()); });
-    best.set("Bw", largest(std::min(problem.shape.d, kBusy),
-                           [&](Index width) { return weights_peak(by, rows, width) <= Words(M); }));
-  }
-  return best;
 }
 
 }  // namespace redblue

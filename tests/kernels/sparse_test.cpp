@@ -74,6 +74,10 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   const LivePairs live = live_pairs(of);
   const Index X = X_stays ? sparse_words(of.X()) : 0;
   const Index stays = X + (backward && !X_stays ? 2 : 1);
+  // Of keys that pass together: the tiles of scores, and of gradients or of factors.
+  const Index together =
+      plan.blocks.contains("keys") ? std::min({plan.blocks["keys"], Index{64}, m}) : 0;
+  const auto scores_of = [&](Index keys) { return backward ? 2 * keys : keys + 1; };
   ExpectedRows sum{sparse_words(rows) + X, backward ? 0 : n * (dense ? d + 1 : 1), 0};
   if (backward) {
     sum.reads += 2 * n * d + n + (X_stays ? 0 : sparse_words(A1));
@@ -81,7 +85,8 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   std::set<Index> touched;
   for (Index begin = 0, end = 0; begin < n; begin = end) {
     const auto row_words = [&](Index row) {
-      const Index its = 2 * std::ssize(rows.row(row)) + 1 + e;
+      const Index its =
+          2 * std::ssize(rows.row(row)) + 1 + e + (together > 0 ? scores_of(together) : 0);
       return backward ? std::max(its, 2 * std::ssize(A1.row(row)) + 1 + d) : its;
     };
     Index words = row_words(end++);
@@ -101,6 +106,7 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
       }
     }
     Index runs = 0, keys = 0, values = 0, longest = 0, passing = -1;
+    Index in_group = 0, group = 0, most_in_group = 0, most_group = 0;
     for (Index j = 0; j < m; ++j) {
       const Index z = std::ssize(A2.row(j));
       runs += met[j] && (j == 0 || !met[j - 1]) ? 1 : 0;
@@ -108,13 +114,22 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
       values += met[j] ? z : 0;
       longest = std::max(longest, met[j] ? z : 0);
       passing = std::max(passing, met[j] ? -1 : z);
+      if (!met[j] || in_group == together) {
+        in_group = group = 0;
+      }
+      in_group += met[j] ? 1 : 0;
+      group += met[j] ? 2 * z + 1 + (dense ? d : 0) : 0;
+      most_in_group = std::max(most_in_group, in_group);
+      most_group = std::max(most_group, group);
     }
     const Index all = m + 1 + A2.stored(), given = 3 * runs + keys + values;
     const bool in_runs = plan.blocks.contains("runs") && given < all;
     sum.reads += (in_runs ? given : all) + values + (dense ? keys * d + d * d : 0);
+    const Index one = 2 * longest + 1 + (dense ? d : 0);
     const Index key =
-        keys == 0 ? 0 : 2 * longest + 1 + (in_runs ? 3 : 0) + (X_stays ? d : 0) + (dense ? d : 0);
-    const Index core = 2 * entries + r + r * e + 2 + std::max(key, in_runs ? 0 : passing + 1);
+        keys == 0 ? 0 : (together > 0 ? most_group : one) + (in_runs ? 3 : 0) + (X_stays ? d : 0);
+    const Index scores = together == 0 ? 2 : keys == 0 ? 0 : r * scores_of(most_in_group);
+    const Index core = 2 * entries + r + r * e + scores + std::max(key, in_runs ? 0 : passing + 1);
     Index weights = 0;
     if (backward) {
       weights =
@@ -278,6 +293,14 @@ class SparseRun {
       }
     }
   }
+  // Fast memory is a word too small.
+  void expect_refused(const Kernel& kernel, const Plan& plan) {
+    std::vector<SlowMatrix> matrices;
+    const Operands io = operands_of(kernel, matrices);
+    Machine machine(plan.M);
+    RamWorkspace workspace;
+    EXPECT_THROW(kernel.run(machine, plan, io, workspace), FastMemoryOverflow) << to_string(plan);
+  }
   void change(const char* name, Index at, float to) { words_.at(name).at(at) = to; }
 
   void expect_right(const Kernel& kernel, const Plan& plan) {
@@ -285,6 +308,26 @@ class SparseRun {
     const PhaseCost cost = total(plan.phases);
     ASSERT_LE(cost.peak, Words(plan.M));
     std::vector<SlowMatrix> matrices;
+    const Operands io = operands_of(kernel, matrices);
+    Machine machine(plan.M);
+    RamWorkspace workspace;
+    kernel.run(machine, plan, io, workspace);
+    EXPECT_EQ(machine.live(), 0);
+    EXPECT_EQ(workspace.peak(), kernel.intermediates(plan).value());
+    expect_words(kernel, plan, machine);
+    for (auto at = matrices.begin() + std::ssize(kernel.operands); at != matrices.end(); ++at) {
+      const Shape& shape = problem_.shape;
+      expect_near(*at,
+                  at->name() == "O"   ? exact_.O
+                  : at->name() == "L" ? exact_.L
+                                      : exact_.g,
+                  8 * (2 * shape.n + 2 * shape.m + 4 * shape.d + 8));
+    }
+  }
+
+ private:
+  // The operands of a kernel, and its results after them.
+  Operands operands_of(const Kernel& kernel, std::vector<SlowMatrix>& matrices) {
     const auto all = [&](const std::vector<Signature>& signatures, bool given) {
       for (const Signature& of : signatures) {
         matrices.emplace_back(std::string(of.name), of.rows_of(problem_.shape),
@@ -296,29 +339,14 @@ class SparseRun {
     };
     matrices.reserve(12);
     all(kernel.operands, true);
-    const auto results = static_cast<std::ptrdiff_t>(matrices.size());
+    const auto results = std::ssize(matrices);
     all(kernel.returns, false);
     Operands io;
     for (auto at = matrices.begin(); at != matrices.end(); ++at) {
       at - matrices.begin() < results ? io.give(std::as_const(*at)) : io.take(*at);
     }
-    Machine machine(plan.M);
-    RamWorkspace workspace;
-    kernel.run(machine, plan, io, workspace);
-    EXPECT_EQ(machine.live(), 0);
-    EXPECT_EQ(workspace.peak(), kernel.intermediates(plan).value());
-    expect_words(kernel, plan, machine);
-    for (auto at = matrices.begin() + results; at != matrices.end(); ++at) {
-      const Shape& shape = problem_.shape;
-      expect_near(*at,
-                  at->name() == "O"   ? exact_.O
-                  : at->name() == "L" ? exact_.L
-                                      : exact_.g,
-                  8 * (2 * shape.n + 2 * shape.m + 4 * shape.d + 8));
-    }
+    return io;
   }
-
- private:
   void expect_words(const Kernel& kernel, const Plan& plan, const Machine& machine) {
     const bool X_stays = kernel.name.ends_with("sparse-x");
     ExpectedRows words = expected(problem_, plan, X_stays);
@@ -404,6 +432,13 @@ TEST(SparseAttention, TakesAnyBlocks) {
       }
       run.expect_right(kernel, kernel.plan(problem, 100000, blocks));
       run.expect_right(kernel, kernel.plan(problem, 1000000));
+      constexpr std::array<Index, 6> kKeys = {1, 2, 7, 13, 64, 1000};
+      blocks.add("keys", kKeys[static_cast<std::size_t>(random.any(0, 5))]);
+      run.expect_right(kernel, kernel.plan(problem, 100000, blocks));
+      // With these blocks no word more is needed than the formula says, and no word less.
+      const Index least = total(kernel.plan(problem, 100000, blocks).phases).peak.value();
+      run.expect_right(kernel, kernel.plan(problem, least, blocks));
+      run.expect_refused(kernel, kernel.plan(problem, least - 1, blocks));
     }
   }
 }
