@@ -9,6 +9,8 @@
 #include "kernels/sparse/rows.hpp"
 
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,37 +72,55 @@ SparseRowGradients sparse_row_gradients(Machine& machine, const SparseRows& by, 
   return {std::move(G), std::move(v)};
 }
 
-// g += A1_I^T W_I of rows that have a live pair. `touched` are the rows of g that are there.
-void add_sparse_gradient(Machine& machine, const SparseRows& by, SlowMatrix& g, Range I,
-                         const CsrEntries& a1, const Tile& W, std::vector<bool>& touched) {
-  const ByColumns columns(by.of.A1(), I);
-  std::vector<bool> live(static_cast<std::size_t>(I.size()));
-  for (Index i = 0; i < I.size(); ++i) {
-    live[static_cast<std::size_t>(i)] = by.live(I.begin + i);
+// Row k of A1_I^T W_I, of rows that have a live pair.
+Tile gradient_row(Machine& machine, const SparseRows& by, Range I,
+                  std::span<const ByColumns::Entry> column, const CsrEntries& a1, const Tile& W) {
+  Tile g_k = machine.initialize("g", 1, by.d);
+  float* const sums = View(g_k).at(0, 0);
+  for (const ByColumns::Entry& at : column) {
+    if (by.live(at.row)) {
+      const float factor = *a1.word(at.entry);
+      const float* const w = ConstView(W).at(0, 0) + (at.row - I.begin) * by.d;
+      for (Index l = 0; l < by.d; ++l) {
+        sums[l] += factor * w[l];
+      }
+      machine.computed(Operations{.flops = 2 * by.d});
+    }
   }
-  for (Index k = 0; k < by.d; ++k) {
-    if (!columns.has(k)) {
-      continue;
+  return g_k;
+}
+
+// Adds to the rows of g that are touched, and touches the others. Or writes those of one chunk
+// alone.
+struct GradientSink {
+  SlowMatrix& g;
+  std::vector<bool> touched;
+  SlowMatrix* partials;
+
+  void add(Machine& machine, Index unit, Index k, Tile g_k) {
+    if (partials != nullptr) {
+      const Index row = unit * std::ssize(touched) + k;
+      machine.write(g_k, partials->row_block({row, row + 1}));
+      return;
     }
     const Block row = g.row_block({k, k + 1});
-    Tile g_k =
-        touched[static_cast<std::size_t>(k)] ? machine.read(row) : machine.initialize("g", 1, by.d);
-    touched[static_cast<std::size_t>(k)] = true;
-    float* const sums = View(g_k).at(0, 0);
-    for (const ByColumns::Entry& at : columns[k]) {
-      const Index i = at.row - I.begin;
-      if (live[static_cast<std::size_t>(i)]) {
-        const float factor = *a1.word(at.entry);
-        const float* const w = ConstView(W).at(0, 0) + i * by.d;
-        for (Index l = 0; l < by.d; ++l) {
-          sums[l] += factor * w[l];
-        }
-        machine.computed(Operations{.flops = 2 * by.d});
-      }
+    if (touched[static_cast<std::size_t>(k)]) {
+      const Tile sum = machine.read(row);
+      redblue::add(g_k, sum);
     }
+    touched[static_cast<std::size_t>(k)] = true;
     machine.write(g_k, row);
   }
-}
+  // The rows that no chunk has.
+  void end(Machine& machine) {
+    for (Index k = 0; k < std::ssize(touched); ++k) {
+      if (!touched[static_cast<std::size_t>(k)]) {
+        const Tile zeros = machine.initialize("g", 1, g.cols());
+        machine.write(zeros, g.row_block({k, k + 1}));
+      }
+    }
+  }
+};
 
 // ---- chunk after chunk ---------------------------------------------------------------------
 
@@ -125,10 +145,11 @@ void add_keys(Machine& machine, const SparseChunk& chunk, Sums& sums) {
 }
 
 void forward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
-                    const SlowMatrix& rows) {
+                    const SlowMatrix& rows, Range units) {
   const StayingMatrix staying = staying_matrix(machine, by, io);
+  const std::vector<Range> chunks = by.chunks(units);
   CsrPass pass = pass_in(machine, "core", {by.rows, rows});
-  by.each([&](Range I) {
+  for (const Range I : chunks) {
     std::optional<Phase> phase(std::in_place, machine, "core");
     SparseSums sums(machine, by, I.size());
     add_keys(machine, {by, io, staying, I, pass.rows(I)}, sums);
@@ -137,19 +158,20 @@ void forward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
       phase.emplace(machine, "O");
     }
     finish_sparse_rows(machine, by, io, I, sums);
-  });
+  }
 }
 
 void backward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
-                     const SlowMatrix& rows) {
+                     const SlowMatrix& rows, Range units, SlowMatrix* partials) {
   const StayingMatrix staying = staying_matrix(machine, by, io);
+  const std::vector<Range> chunks = by.chunks(units);
   CsrPass pass = pass_in(machine, "core", {by.rows, rows});
   std::optional<CsrPass> of_A1;
   if (by.stays == SparseStays::S) {
     of_A1.emplace(pass_in(machine, "g", {by.of.A1(), io.in("A1")}));
   }
-  std::vector<bool> touched(static_cast<std::size_t>(by.d));
-  by.each([&](Range I) {
+  GradientSink sink{io.out("g"), columns_before(by, chunks.front().begin), partials};
+  for (Index unit = units.begin; const Range I : chunks) {
     SparseRowGradients of_rows = sparse_row_gradients(machine, by, io, I);
     CsrEntries a1;
     const Tile W = [&] {
@@ -166,31 +188,115 @@ void backward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
     if (of_A1) {
       a1 = of_A1->rows(I);
     }
-    add_sparse_gradient(machine, by, io.out("g"), I, a1, W, touched);
-  });
-  const Phase phase(machine, "g");
-  for (Index k = 0; k < by.d; ++k) {
-    if (!touched[static_cast<std::size_t>(k)]) {
-      const Tile zeros = machine.initialize("g", 1, by.d);
-      machine.write(zeros, io.out("g").row_block({k, k + 1}));
+    const ByColumns columns(by.of.A1(), I);
+    for (Index k = 0; k < by.d; ++k) {
+      if (columns.has(k)) {
+        sink.add(machine, unit, k, gradient_row(machine, by, I, columns[k], a1, W));
+      }
     }
+    ++unit;
+  }
+  if (partials == nullptr && chunks.back().end == by.n) {
+    const Phase phase(machine, "g");
+    sink.end(machine);
   }
 }
 
-void sparse_rows_code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
-                      SparseStays stays) {
-  const SparseRows by(plan.problem, plan.blocks, plan.pass, stays);
-  const auto chunks = by.backward ? backward_chunks : forward_chunks;
-  if (stays == SparseStays::X) {
-    chunks(machine, by, io, io.in("A1"));
-    return;
+// ---- stages --------------------------------------------------------------------------------
+
+constexpr Signature kS{"S", &Shape::S_stored, nullptr};
+
+void make_S(Machine& machine, const SparseRows& by, const Plan& plan, const Operands& io) {
+  const Phase phase(machine, "S");
+  sparse_product(machine, by.of, "S", plan.blocks, io.in("A1"), io.in("X"), io.out("S"));
+}
+
+void chunks_part(Machine& machine, const SparseRows& by, const Operands& io, Range units,
+                 SlowMatrix* partials) {
+  const SlowMatrix& rows = by.stays == SparseStays::X ? io.in("A1") : io.out("S");
+  if (by.backward) {
+    backward_chunks(machine, by, io, rows, units, partials);
+  } else {
+    forward_chunks(machine, by, io, rows, units);
   }
-  SlowMatrix S = workspace.matrix("S", plan.problem.shape.S_stored, 1);
-  {
-    const Phase phase(machine, "S");
-    sparse_product(machine, by.of, "S", plan.blocks, io.in("A1"), io.in("X"), S);
+}
+
+// The partial sums that chunks have written, in the order of the chunks.
+void reduce_sparse(Machine& machine, const SparseRows& by, Range rows, const SlowMatrix& partials,
+                   SlowMatrix& g) {
+  const Phase phase(machine, "reduce");
+  const std::vector<Range> chunks = by.chunks({0, by.units()});
+  std::vector<std::vector<Index>> units(static_cast<std::size_t>(by.d));
+  for (Index unit = 0; unit < std::ssize(chunks); ++unit) {
+    const ByColumns columns(by.of.A1(), chunks[static_cast<std::size_t>(unit)]);
+    for (Index k = rows.begin; k < rows.end; ++k) {
+      if (columns.has(k)) {
+        units[static_cast<std::size_t>(k)].push_back(unit);
+      }
+    }
   }
-  chunks(machine, by, io, S);
+  for (Index k = rows.begin; k < rows.end; ++k) {
+    Tile sum;
+    for (const Index unit : units[static_cast<std::size_t>(k)]) {
+      const Index row = unit * by.d + k;
+      Tile partial = machine.read(partials.row_block({row, row + 1}));
+      if (sum.words() > 0) {
+        add(partial, sum);
+      }
+      sum = std::move(partial);
+    }
+    if (sum.words() == 0) {
+      sum = machine.initialize("g", 1, by.d);
+    }
+    machine.write(sum, g.row_block({k, k + 1}));
+  }
+}
+
+// The pointers to where rows go on, and X, stay from chunk to chunk: a run in steps makes no step
+// within them.
+Split sparse_split(Pass pass, SparseStays stays, std::vector<std::string_view> results) {
+  const auto by = [=](const Problem& problem, const Blocks& blocks) {
+    return SparseRows(problem, blocks, pass, stays);
+  };
+  Split split;
+  if (stays == SparseStays::S) {
+    split.stages.push_back(
+        {.units = [](const Problem&, const Blocks&) -> Index { return 1; },
+         .part = [by](Machine& machine, const Plan& plan, const Operands& io, Range,
+                      SlowMatrix*) { make_S(machine, by(plan.problem, plan.blocks), plan, io); },
+         .part_cost =
+             [](const Problem& problem, const Blocks& blocks, Range, bool) {
+               return std::vector<PhaseCost>{
+                   sparse_product_cost("S", problem.sparsity, "S", blocks)};
+             }});
+    split.left = {kS};
+    split.left_rows = [](const Problem& problem, const Blocks&, Index units) {
+      return units > 0 ? problem.shape.S_stored : 0;
+    };
+  }
+  split.stages.push_back(
+      {.units = [by](const Problem& problem,
+                     const Blocks& blocks) { return by(problem, blocks).units(); },
+       .part =
+           [by](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                SlowMatrix* partials) {
+             chunks_part(machine, by(plan.problem, plan.blocks), io, units, partials);
+           },
+       .part_cost =
+           [by](const Problem& problem, const Blocks& blocks, Range units, bool partials) {
+             return sparse_part_cost(by(problem, blocks), units, partials);
+           },
+       .at_once = std::move(results)});
+  if (pass == Pass::backward) {
+    split.reduce = [by](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+                        SlowMatrix& g) {
+      reduce_sparse(machine, by(plan.problem, plan.blocks), rows, partials, g);
+    };
+    split.reduce_cost = [by](const Problem& problem, const Blocks& blocks, Range rows) {
+      return sparse_reduce_cost(by(problem, blocks), rows);
+    };
+  }
+  return split;
 }
 
 Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
@@ -208,10 +314,11 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
     kernel.operands.insert(kernel.operands.end(), {kdO, kO, kL});
     kernel.returns = {kg};
   }
-  kernel.schedule.code = [stays](Machine& machine, const Plan& plan, const Operands& io,
-                                 Workspace& workspace) {
-    sparse_rows_code(machine, plan, io, workspace, stays);
-  };
+  std::vector<std::string_view> results;
+  for (const Signature& result : kernel.returns) {
+    results.push_back(result.name);
+  }
+  kernel.schedule = in_stages(sparse_split(pass, stays, std::move(results)));
   kernel.formula.cost = [=](const Problem& problem, const Blocks& blocks) {
     return sparse_rows_cost(problem, blocks, pass, stays);
   };

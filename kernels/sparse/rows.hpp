@@ -96,6 +96,9 @@ class SparseRows {
     each_chunk(
         n, chunk, [&](Index row) { return row_words(row); }, visit);
   }
+  [[nodiscard]] Index units() const;
+  // The rows of these chunks.
+  [[nodiscard]] std::vector<Range> chunks(Range units) const;
   [[nodiscard]] MetKeys met(Range I) const;
   [[nodiscard]] bool live(Index row) const;
 
@@ -106,21 +109,28 @@ class SparseRows {
 // The phases S, X, core, O or G and g.
 std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& blocks, Pass pass,
                                         SparseStays stays);
+// Without the phase S, of some chunks: X and pointers are read by each such part. With partials
+// each chunk writes its own rows of g, of which sparse_reduce_cost() is the sum.
+std::vector<PhaseCost> sparse_part_cost(const SparseRows& by, Range units, bool partials);
+std::vector<PhaseCost> sparse_reduce_cost(const SparseRows& by, Range rows);
 Nest sparse_rows_nest(const Problem& problem, const Blocks& blocks, Pass pass, SparseStays stays);
 Blocks fit_sparse_rows(const Problem& problem, Index M, Objective objective, Pass pass,
                        SparseStays stays);
 
 // What chunks have in all.
 struct ChunkSums {
-  Index chunks = 0, rows = 0, largest = 0;
+  Index chunks = 0, largest = 0;
   Words index, values, keys;   // of keys: their index words, their values, how many pass
   Words row_keys, row_values;  // rows times keys that pass, and times the entries of these
   Words core;                  // its peak
   Words y_flops;
-  // Of g: columns that chunks have, and those that any has; the peak; the entries of live rows.
-  Words columns, any_column, g_peak, entries;
+  // Of g: columns that chunks have, and those that a chunk before has; the peak; the entries of
+  // live rows.
+  Words columns, columns_again, g_peak, entries;
 };
-ChunkSums chunk_sums(const SparseRows& by);
+ChunkSums chunk_sums(const SparseRows& by, Range units, bool partials);
+// The rows of g that chunks before this row have.
+std::vector<bool> columns_before(const SparseRows& by, Index row);
 // Of the phase O, or G: rows times weights.
 Words weights_peak(const SparseRows& by, Index largest, Index width);
 

@@ -72,7 +72,7 @@ struct SparseRates {
 double seconds_of_core(const Problem& problem, const Blocks& blocks, Pass pass, SparseStays stays) {
   constexpr SparseRates rates;
   const SparseRows by(problem, blocks, pass, stays);
-  const ChunkSums sum = chunk_sums(by);
+  const ChunkSums sum = chunk_sums(by, {0, by.units()}, false);
   const auto number = [](Words words) { return static_cast<double>(words.value()); };
   const double pairs = number(by.of.pairs());
   const double d = by.dense ? static_cast<double>(by.d) : 0;

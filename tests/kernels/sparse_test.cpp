@@ -132,12 +132,14 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
     const Index core = 2 * entries + r + r * e + scores + std::max(key, in_runs ? 0 : passing + 1);
     Index weights = 0;
     if (backward) {
-      weights =
-          std::max(r + 2 * r * d + w * d, r * d + 2 * A1_entries + r + (A1_entries > 0 ? d : 0));
-      for (const Index k : columns) {
-        sum.reads += touched.insert(k).second ? 0 : d;
-        sum.writes += d;
-      }
+      const auto before = static_cast<Index>(touched.size());
+      touched.insert(columns.begin(), columns.end());
+      const Index found = std::ssize(touched) - before, again = std::ssize(columns) - found;
+      sum.reads += again * d;
+      sum.writes += std::ssize(columns) * d;
+      // A row of A1_I^T W_I, and one of g that it is added to.
+      const Index rows_of_g = again > 0 ? 2 * d : columns.empty() ? 0 : d;
+      weights = std::max(r + 2 * r * d + w * d, r * d + 2 * A1_entries + r + rows_of_g);
     } else if (dense) {
       weights = r * d + std::max(2 * r, w * (d + r));
     }
