@@ -303,6 +303,7 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
   Kernel kernel;
   kernel.pass = pass;
   kernel.takes_sparse = true;
+  kernel.takes_activations = pass != Pass::logsumexp;
   kernel.operands = {kSparseA1, kSparseX, kSparseA2};
   if (pass == Pass::logsumexp) {
     kernel.returns = {kL};

@@ -251,12 +251,12 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
                                        : "linear attention takes the scores as they are"));
   }
   if (!kernel.takes(activation) && (!is_auto(request) || kernel.takes_sparse)) {
+    const std::string others = names_of(
+        [&](const Kernel& other) { return other.pass == kernel.pass && other.takes(activation); });
     throw RequestError(
-        fmt::format("{}: {} knows softmax alone; {} take it", said,
+        fmt::format("{}: {} knows softmax alone{}", said,
                     is_auto(request) ? request.kernel + " of sparse operands" : request.kernel,
-                    names_of([&](const Kernel& other) {
-                      return other.pass == kernel.pass && other.takes(activation);
-                    })));
+                    others.empty() ? "" : "; " + others + " take it"));
   }
   return activation;
 }

@@ -65,7 +65,9 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const BlockPattern &A1 = of.A1(), &A2 = of.A2(), &rows = X_stays ? of.A1() : of.S();
   const bool backward = plan.pass == Pass::backward, dense = plan.pass != Pass::logsumexp;
-  const Index e = backward ? 2 * d + 2 : dense ? d + 2 : 2;
+  const bool softmax = problem.normalised();
+  const Index one_word = softmax ? 1 : 0;  // of L and the like
+  const Index e = (backward ? 2 * d : dense ? d : 0) + 2 * one_word;
   // Columns of O, or G, at a time: whole panels, or a power of two.
   Index w = dense ? std::min(plan.blocks["Bw"], d) : 0;
   while (w % 16 != 0 && w > 8 ? w != 16 : (w & (w - 1)) != 0) {
@@ -77,10 +79,10 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   // Of keys that pass together: the tiles of scores, and of gradients or of factors.
   const Index together =
       plan.blocks.contains("keys") ? std::min({plan.blocks["keys"], Index{64}, m}) : 0;
-  const auto scores_of = [&](Index keys) { return backward ? 2 * keys : keys + 1; };
-  ExpectedRows sum{sparse_words(rows) + X, backward ? 0 : n * (dense ? d + 1 : 1), 0};
+  const auto scores_of = [&](Index keys) { return backward ? 2 * keys : keys + one_word; };
+  ExpectedRows sum{sparse_words(rows) + X, backward ? 0 : n * (dense ? d + one_word : 1), 0};
   if (backward) {
-    sum.reads += 2 * n * d + n + (X_stays ? 0 : sparse_words(A1));
+    sum.reads += n * d + one_word * (n * d + n) + (X_stays ? 0 : sparse_words(A1));
   }
   std::set<Index> touched;
   for (Index begin = 0, end = 0; begin < n; begin = end) {
@@ -139,9 +141,9 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
       sum.writes += std::ssize(columns) * d;
       // A row of A1_I^T W_I, and one of g that it is added to.
       const Index rows_of_g = again > 0 ? 2 * d : columns.empty() ? 0 : d;
-      weights = std::max(r + 2 * r * d + w * d, r * d + 2 * A1_entries + r + rows_of_g);
+      weights = std::max(one_word * r + 2 * r * d + w * d, r * d + 2 * A1_entries + r + rows_of_g);
     } else if (dense) {
-      weights = r * d + std::max(2 * r, w * (d + r));
+      weights = r * d + std::max(2 * one_word * r, w * (d + r));
     }
     sum.peak = std::max(sum.peak, stays + std::max(core, weights));
   }
@@ -199,6 +201,17 @@ SizedMatrix times(const SizedMatrix& a, const SizedMatrix& b) {
   return c;
 }
 
+// phi(s) and its slope, whose own slopes are at most 1.1 where there is one.
+struct OfScore {
+  double value, slope;
+};
+OfScore of_score(Activation phi, double s) {
+  const double sigmoid = 1 / (1 + std::exp(-s));
+  return phi == Activation::relu      ? OfScore{std::max(s, 0.0), s > 0 ? 1.0 : 0.0}
+         : phi == Activation::sigmoid ? OfScore{sigmoid, sigmoid * (1 - sigmoid)}
+                                      : OfScore{s * sigmoid, sigmoid * (1 + s * (1 - sigmoid))};
+}
+
 struct SparseReference {
   SizedMatrix O, L, g;
 };
@@ -221,6 +234,13 @@ SparseReference reference(const Problem& problem, const std::map<std::string, De
         sum += std::exp(s[i][j].value);
         size = std::max(size, s[i][j].size);
       }
+    }
+    if (!problem.normalised()) {
+      for (Index j = 0; j < m; ++j) {
+        const double value = live[i][j] ? of_score(problem.activation, s[i][j].value).value : 0;
+        f[i][j] = {value, live[i][j] ? std::abs(value) + 2 * s[i][j].size : 0};
+      }
+      continue;
     }
     found.L[i][0] = {std::log(sum), 1 + 2 * size + std::abs(sum > 0 ? std::log(sum) : 0)};
     for (Index j = 0; j < m; ++j) {
@@ -252,6 +272,17 @@ SparseReference reference(const Problem& problem, const std::map<std::string, De
     for (Index j = 0; j < m; ++j) {
       p[i][j].value = f[i][j].value * (q[i][j].value - v.value);
       p[i][j].size = f[i][j].size * (q[i][j].size + v.size);
+      if (!problem.normalised()) {
+        const Sized& score = s[i][j];
+        const double slope = live[i][j] ? of_score(problem.activation, score.value).slope : 0;
+        // Rounding may take a score to the other side of the edge of relu.
+        const bool at_edge =
+            problem.activation == Activation::relu && std::abs(score.value) < 1e-5 * score.size;
+        p[i][j].value = slope * q[i][j].value;
+        p[i][j].size = live[i][j]
+                           ? (std::abs(slope) + 2 * score.size + (at_edge ? 1e8 : 0)) * q[i][j].size
+                           : 0;
+      }
       any = any || live[i][j];
     }
     if (!any) {
@@ -317,7 +348,8 @@ class SparseRun {
     EXPECT_EQ(machine.live(), 0);
     EXPECT_EQ(workspace.peak(), kernel.intermediates(plan).value());
     expect_words(kernel, plan, machine);
-    for (auto at = matrices.begin() + std::ssize(kernel.operands); at != matrices.end(); ++at) {
+    for (auto at = matrices.begin() + std::ssize(kernel.given(problem_)); at != matrices.end();
+         ++at) {
       const Shape& shape = problem_.shape;
       expect_near(*at,
                   at->name() == "O"   ? exact_.O
@@ -340,9 +372,9 @@ class SparseRun {
       }
     };
     matrices.reserve(12);
-    all(kernel.operands, true);
+    all(kernel.given(problem_), true);
     const auto results = std::ssize(matrices);
-    all(kernel.returns, false);
+    all(kernel.returned(problem_), false);
     Operands io;
     for (auto at = matrices.begin(); at != matrices.end(); ++at) {
       at - matrices.begin() < results ? io.give(std::as_const(*at)) : io.take(*at);
@@ -441,6 +473,36 @@ TEST(SparseAttention, TakesAnyBlocks) {
       const Index least = total(kernel.plan(problem, 100000, blocks).phases).peak.value();
       run.expect_right(kernel, kernel.plan(problem, least, blocks));
       run.expect_refused(kernel, kernel.plan(problem, least - 1, blocks));
+    }
+  }
+}
+
+// Of another activation there are no L, v, maxima and sums; live pairs alone count, one after the
+// other and together.
+TEST(SparseAttention, TakesOtherActivations) {
+  SparseCases random(6);
+  constexpr std::array kOthers = {Activation::relu, Activation::sigmoid, Activation::silu};
+  for (std::size_t trial = 0; trial < 150 && !testing::Test::HasFailure(); ++trial) {
+    Problem problem = random.problem(24);
+    problem.activation = kOthers[trial % kOthers.size()];
+    SparseRun run(problem, random);
+    for (const char* const name : kSparseNames) {
+      const Kernel& kernel = find_kernel(name);
+      if (kernel.pass == Pass::logsumexp) {
+        EXPECT_THROW(static_cast<void>(kernel.plan(problem, 100000)), ShapeMismatch);
+        continue;
+      }
+      const Index least = kernel.least_M(problem);
+      run.expect_right(kernel, kernel.plan(problem, least));
+      EXPECT_THROW(static_cast<void>(kernel.plan(problem, least - 1)), FastMemoryTooSmall);
+      Blocks blocks = kernel.blocks(problem, 100000, Objective::words);
+      blocks.set("chunk", random.any(1, 300));
+      blocks.add("keys", random.any(1, 30));
+      const Plan plan = kernel.plan(problem, 100000, blocks);
+      run.expect_right(kernel, plan);
+      const Index least_of_blocks = total(plan.phases).peak.value();
+      run.expect_right(kernel, kernel.plan(problem, least_of_blocks, blocks));
+      run.expect_refused(kernel, kernel.plan(problem, least_of_blocks - 1, blocks));
     }
   }
 }

@@ -111,7 +111,7 @@ TEST_F(ActivationOption, Refusals) {
       {"run linear/rows --mask causal" + size + "relu",
        "--activation relu: linear/rows has no activation: linear attention"},
       {"run gradients/tiles" + size + "relu", "gradients/tiles knows softmax alone"},
-      {"run forward/sparse-rows" + size + "relu", "forward/sparse-rows knows softmax alone"},
+      {"run logsumexp/sparse-rows" + size + "relu", "logsumexp/sparse-rows knows softmax alone"},
       {"run forward/rows" + size + "rulu", "--activation 'rulu'"}};
   for (const auto& [line, message] : cases) {
     expect_line(line, 2, message);

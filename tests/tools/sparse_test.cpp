@@ -347,8 +347,8 @@ TEST_F(SparseOperands, BadValuesInASuite) {
   directory_.write("s.json", R"({"points": [{"kernel": "forward/rows", "n": 8, "d": 4, "M": 900,
                                  "make": {"A1": "random:2"}}]})");
   expect_line("record s.json", 1, "forward/rows takes no 'make'");
-  expect_line("run forward/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu", 2,
-              "--activation relu: forward/auto of sparse operands knows softmax alone");
+  expect_line("run logsumexp/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu", 2,
+              "--activation relu: logsumexp/auto of sparse operands knows softmax alone");
 }
 
 TEST_F(SparseOperands, BadInput) {
