@@ -127,7 +127,7 @@ struct Split {
   [[nodiscard]] bool begins_anew(std::string_view matrix, const Plan& plan, Index units) const;
   // Whether it always does: all words that are not dead come in one step.
   [[nodiscard]] bool in_one_step(std::string_view matrix, const Plan& plan) const;
-  // Of a kernel that sums into g, which has one stage. Else empty.
+  // Of a kernel that sums into g, in its last stage. Else empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>
       reduce = nullptr;

@@ -1,5 +1,5 @@
-// logsumexp, forward and backward of sparse A1, X and A2: a chunk of rows stays, keys pass, one
-// after the other, and of each live pair the score is made and used at once.
+// logsumexp, forward and backward of sparse A1, X and A2: a chunk of rows stays, keys pass
+// (kernels/sparse/sums.hpp).
 //
 //   logsumexp   the maximum and the sum of exponentials of each row stay;
 //   forward     and Z = e A3, of which O = (Z / l) Y is made when the keys have passed;
@@ -8,135 +8,37 @@
 
 #include "kernels/sparse/rows.hpp"
 
-#include <cmath>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/registry.hpp"
-#include "kernels/sparse/arithmetic.hpp"
-#include "kernels/sparse/scores.hpp"
+#include "kernels/sparse/csr.hpp"
+#include "kernels/sparse/sums.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
 namespace redblue {
 namespace {
 
-// ---- what is made of scores ------------------------------------------------------------------
-
-// A key with its values, while no tile is made.
-struct PresentKey {
-  SparseRow a2;
-  std::optional<ConstView> a3;
-};
-
-class SparseSums {
- public:
-  SparseSums(Machine& machine, const SparseRows& by, Index rows)
-      : maximum(machine.initialize("maximum", rows, 1, kNoMaximum)),
-        sum(machine.initialize("sum", rows)),
-        Z(by.dense ? machine.initialize("Z", rows, by.d) : Tile()) {}
-
-  // Calls pair(i, s) for live pairs of the key.
-  template <class Pairs>
-  void key(const PresentKey& key, const Pairs& pairs) {
-    float* const largest = View(maximum).at(0, 0);
-    float* const of_rows = View(sum).at(0, 0);
-    const std::optional<View> z = key.a3 ? std::optional<View>(Z) : std::nullopt;
-    pairs([&](Index i, float s) {
-      if (s > largest[i]) {
-        const float rescale = std::exp(largest[i] - s);
-        largest[i] = s;
-        of_rows[i] *= rescale;
-        if (z) {
-          scale_row(*z, i, rescale);
-        }
-      }
-      const float e = std::exp(s - largest[i]);
-      of_rows[i] += e;
-      if (z) {
-        add_scaled_row(*z, i, e, *key.a3);
-      }
-    });
-  }
-  [[nodiscard]] Operations of_pair(const PresentKey& key) const {
-    return {.flops = key.a3 ? 2 * key.a3->cols() : 0, .elementwise = 3};
-  }
-
-  Tile maximum, sum, Z;
-};
-
-class SparseGradients {
- public:
-  SparseGradients(Machine& machine, const SlowMatrix& L, Range I, Tile G, Tile v)
-      : G_(std::move(G)),
-        v_(std::move(v)),
-        L_(machine.read(L.row_block(I))),
-        W(machine.initialize("W", G_.words())) {}
-
-  template <class Pairs>
-  void key(const PresentKey& key, const Pairs& pairs) {
-    const ConstView g(std::as_const(G_));
-    const float* const l = ConstView(std::as_const(L_)).at(0, 0);
-    const float* const v = ConstView(std::as_const(v_)).at(0, 0);
-    float* const w = View(W).at(0, 0);
-    pairs([&](Index i, float s) {
-      const float f = std::exp(s - l[i]);
-      const float p = f * (dot_row(g, i, *key.a3) - v[i]);
-      add_scaled(key.a2, p, w + i * g.cols());
-    });
-  }
-  [[nodiscard]] Operations of_pair(const PresentKey& key) const {
-    return {.flops = 2 * (key.a3->cols() + key.a2.size()), .elementwise = 4};
-  }
-
- private:
-  Tile G_, v_, L_;
-
- public:
-  Tile W;  // row after row
-};
-
-// ---- chunks and keys -------------------------------------------------------------------------
-
-template <class Scores, class Sums>
-void over_met_keys(Machine& machine, const SparseRows& by, const Operands& io, Range I,
-                   Scores scores, Sums& sums) {
-  const Tile pair = machine.initialize("pair", kPairWords, 1, Holds::scores);
-  const SlowCsr A2{by.of.A2(), io.in("A2")};
-  each_met_key(machine, A2, by.met(I), [&](Index key, const CsrEntries& a2) {
-    const Tile beside = scores.beside(machine, key, a2);
-    const Tile a3 = by.dense ? machine.read(io.in("A3").row_block({key, key + 1})) : Tile();
-    const PresentKey present{{by.of.A2().row(key), a2.word(a2.entries.begin)},
-                             by.dense ? std::optional<ConstView>(a3) : std::nullopt};
-    Index pairs = 0;
-    Operations done;
-    sums.key(present, [&](const auto& use) {
-      done = scores.each(key, a2, beside, [&](Index i, float s) {
-        use(i, s);
-        ++pairs;
-      });
-    });
-    const Operations of_pair = sums.of_pair(present);
-    machine.computed(done + Operations{pairs * of_pair.flops, pairs * of_pair.elementwise});
-  });
-}
-
 // ---- rows with weights ---------------------------------------------------------------------
 
 // O and L from the sums.
 void finish_sparse_rows(Machine& machine, const SparseRows& by, const Operands& io, Range I,
                         SparseSums& sums) {
-  if (by.dense) {
-    divide_unless_0(sums.Z, sums.sum);
+  if (by.softmax) {
+    if (by.dense) {
+      divide_unless_0(sums.Z, sums.sum);
+    }
+    add_logarithm(sums.maximum, sums.sum);
+    machine.write(sums.maximum, io.out("L").row_block(I));
+    sums.maximum.reset();
+    sums.sum.reset();
   }
-  add_logarithm(sums.maximum, sums.sum);
-  machine.write(sums.maximum, io.out("L").row_block(I));
-  sums.maximum.reset();
-  sums.sum.reset();
   if (!by.dense) {
     return;
   }
@@ -156,9 +58,9 @@ struct SparseRowGradients {
 SparseRowGradients sparse_row_gradients(Machine& machine, const SparseRows& by, const Operands& io,
                                         Range I) {
   const Phase phase(machine, "G");
-  Tile v = machine.initialize("v", I.size());
+  Tile v = by.softmax ? machine.initialize("v", I.size()) : Tile();
   const Tile d_o = machine.read(io.in("dO").row_block(I));
-  for (Index i = 0; i < I.size(); ++i) {
+  for (Index i = 0; i < v.rows(); ++i) {
     const Tile o = machine.read(io.in("O").row_block({I.begin + i, I.begin + i + 1}));
     add_row_dots(d_o.part({i, i + 1}), o, v.part({i, i + 1}));
   }
@@ -170,37 +72,55 @@ SparseRowGradients sparse_row_gradients(Machine& machine, const SparseRows& by, 
   return {std::move(G), std::move(v)};
 }
 
-// g += A1_I^T W_I of rows that have a live pair. `touched` are the rows of g that are there.
-void add_sparse_gradient(Machine& machine, const SparseRows& by, SlowMatrix& g, Range I,
-                         const CsrEntries& a1, const Tile& W, std::vector<bool>& touched) {
-  const ByColumns columns(by.of.A1(), I);
-  std::vector<bool> live(static_cast<std::size_t>(I.size()));
-  for (Index i = 0; i < I.size(); ++i) {
-    live[static_cast<std::size_t>(i)] = by.live(I.begin + i);
+// Row k of A1_I^T W_I, of rows that have a live pair.
+Tile gradient_row(Machine& machine, const SparseRows& by, Range I,
+                  std::span<const ByColumns::Entry> column, const CsrEntries& a1, const Tile& W) {
+  Tile g_k = machine.initialize("g", 1, by.d);
+  float* const sums = View(g_k).at(0, 0);
+  for (const ByColumns::Entry& at : column) {
+    if (by.live(at.row)) {
+      const float factor = *a1.word(at.entry);
+      const float* const w = ConstView(W).at(0, 0) + (at.row - I.begin) * by.d;
+      for (Index l = 0; l < by.d; ++l) {
+        sums[l] += factor * w[l];
+      }
+      machine.computed(Operations{.flops = 2 * by.d});
+    }
   }
-  for (Index k = 0; k < by.d; ++k) {
-    if (!columns.has(k)) {
-      continue;
+  return g_k;
+}
+
+// Adds to the rows of g that are touched, and touches the others. Or writes those of one chunk
+// alone.
+struct GradientSink {
+  SlowMatrix& g;
+  std::vector<bool> touched;
+  SlowMatrix* partials;
+
+  void add(Machine& machine, Index unit, Index k, Tile g_k) {
+    if (partials != nullptr) {
+      const Index row = unit * std::ssize(touched) + k;
+      machine.write(g_k, partials->row_block({row, row + 1}));
+      return;
     }
     const Block row = g.row_block({k, k + 1});
-    Tile g_k =
-        touched[static_cast<std::size_t>(k)] ? machine.read(row) : machine.initialize("g", 1, by.d);
-    touched[static_cast<std::size_t>(k)] = true;
-    float* const sums = View(g_k).at(0, 0);
-    for (const ByColumns::Entry& at : columns[k]) {
-      const Index i = at.row - I.begin;
-      if (live[static_cast<std::size_t>(i)]) {
-        const float factor = *a1.word(at.entry);
-        const float* const w = ConstView(W).at(0, 0) + i * by.d;
-        for (Index l = 0; l < by.d; ++l) {
-          sums[l] += factor * w[l];
-        }
-        machine.computed(Operations{.flops = 2 * by.d});
-      }
+    if (touched[static_cast<std::size_t>(k)]) {
+      const Tile sum = machine.read(row);
+      redblue::add(g_k, sum);
     }
+    touched[static_cast<std::size_t>(k)] = true;
     machine.write(g_k, row);
   }
-}
+  // The rows that no chunk has.
+  void end(Machine& machine) {
+    for (Index k = 0; k < std::ssize(touched); ++k) {
+      if (!touched[static_cast<std::size_t>(k)]) {
+        const Tile zeros = machine.initialize("g", 1, g.cols());
+        machine.write(zeros, g.row_block({k, k + 1}));
+      }
+    }
+  }
+};
 
 // ---- chunk after chunk ---------------------------------------------------------------------
 
@@ -209,65 +129,56 @@ CsrPass pass_in(Machine& machine, const char* name, const SlowCsr& of) {
   return {machine, of};
 }
 
-// What stays beside a chunk of rows, and the scores of that.
-class Staying {
- public:
-  Staying(Machine& machine, const SparseRows& by, const Operands& io) : by_(by) {
-    if (by.stays == SparseStays::X) {
-      const Phase phase(machine, "X");
-      x_ = read_csr(machine, {by.of.X(), io.in("X")});
-      columns_.emplace(by.of.X(), Range{0, by.d});
-    }
+StayingMatrix staying_matrix(Machine& machine, const SparseRows& by, const Operands& io) {
+  StayingMatrix found;
+  if (by.stays == SparseStays::X) {
+    const Phase phase(machine, "X");
+    found.x = read_csr(machine, {by.of.X(), io.in("X")});
+    found.columns.emplace(by.of.X(), Range{0, by.d});
   }
-  template <class Sums>
-  void add_scores(Machine& machine, const Operands& io, Range I, const CsrEntries& rows,
-                  Sums& sums) const {
-    if (columns_) {
-      over_met_keys(machine, by_, io, I, StayingX(by_, *columns_, x_, I, rows), sums);
-    } else {
-      over_met_keys(machine, by_, io, I, StayingS(by_, I, rows), sums);
-    }
-  }
+  return found;
+}
 
- private:
-  const SparseRows& by_;
-  CsrEntries x_;
-  std::optional<ByColumns> columns_;
-};
+template <class Sums>
+void add_keys(Machine& machine, const SparseChunk& chunk, Sums& sums) {
+  chunk.by.together > 0 ? add_groups(machine, chunk, sums) : add_pairs(machine, chunk, sums);
+}
 
 void forward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
-                    const SlowMatrix& rows) {
-  const Staying staying(machine, by, io);
+                    const SlowMatrix& rows, Range units) {
+  const StayingMatrix staying = staying_matrix(machine, by, io);
+  const std::vector<Range> chunks = by.chunks(units);
   CsrPass pass = pass_in(machine, "core", {by.rows, rows});
-  by.each([&](Range I) {
+  for (const Range I : chunks) {
     std::optional<Phase> phase(std::in_place, machine, "core");
     SparseSums sums(machine, by, I.size());
-    staying.add_scores(machine, io, I, pass.rows(I), sums);
+    add_keys(machine, {by, io, staying, I, pass.rows(I)}, sums);
     if (by.dense) {
       phase.reset();
       phase.emplace(machine, "O");
     }
     finish_sparse_rows(machine, by, io, I, sums);
-  });
+  }
 }
 
 void backward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
-                     const SlowMatrix& rows) {
-  const Staying staying(machine, by, io);
+                     const SlowMatrix& rows, Range units, SlowMatrix* partials) {
+  const StayingMatrix staying = staying_matrix(machine, by, io);
+  const std::vector<Range> chunks = by.chunks(units);
   CsrPass pass = pass_in(machine, "core", {by.rows, rows});
   std::optional<CsrPass> of_A1;
   if (by.stays == SparseStays::S) {
     of_A1.emplace(pass_in(machine, "g", {by.of.A1(), io.in("A1")}));
   }
-  std::vector<bool> touched(static_cast<std::size_t>(by.d));
-  by.each([&](Range I) {
+  GradientSink sink{io.out("g"), columns_before(by, chunks.front().begin), partials};
+  for (Index unit = units.begin; const Range I : chunks) {
     SparseRowGradients of_rows = sparse_row_gradients(machine, by, io, I);
     CsrEntries a1;
     const Tile W = [&] {
       const Phase phase(machine, "core");
-      SparseGradients sums(machine, io.in("L"), I, std::move(of_rows.G), std::move(of_rows.v));
+      SparseGradients sums(machine, by, io, I, std::move(of_rows.G), std::move(of_rows.v));
       CsrEntries chunk = pass.rows(I);
-      staying.add_scores(machine, io, I, chunk, sums);
+      add_keys(machine, {by, io, staying, I, chunk}, sums);
       if (!of_A1) {
         a1 = std::move(chunk);
       }
@@ -277,114 +188,122 @@ void backward_chunks(Machine& machine, const SparseRows& by, const Operands& io,
     if (of_A1) {
       a1 = of_A1->rows(I);
     }
-    add_sparse_gradient(machine, by, io.out("g"), I, a1, W, touched);
-  });
-  const Phase phase(machine, "g");
-  for (Index k = 0; k < by.d; ++k) {
-    if (!touched[static_cast<std::size_t>(k)]) {
-      const Tile zeros = machine.initialize("g", 1, by.d);
-      machine.write(zeros, io.out("g").row_block({k, k + 1}));
+    const ByColumns columns(by.of.A1(), I);
+    for (Index k = 0; k < by.d; ++k) {
+      if (columns.has(k)) {
+        sink.add(machine, unit, k, gradient_row(machine, by, I, columns[k], a1, W));
+      }
     }
+    ++unit;
+  }
+  if (partials == nullptr && chunks.back().end == by.n) {
+    const Phase phase(machine, "g");
+    sink.end(machine);
   }
 }
 
-void sparse_rows_code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace,
-                      SparseStays stays) {
-  const SparseRows by(plan.problem, plan.blocks, plan.pass, stays);
-  const auto chunks = by.backward ? backward_chunks : forward_chunks;
-  if (stays == SparseStays::X) {
-    chunks(machine, by, io, io.in("A1"));
-    return;
-  }
-  SlowMatrix S = workspace.matrix("S", plan.problem.shape.S_stored, 1);
-  {
-    const Phase phase(machine, "S");
-    sparse_product(machine, by.of, "S", plan.blocks, io.in("A1"), io.in("X"), S);
-  }
-  chunks(machine, by, io, S);
+// ---- stages --------------------------------------------------------------------------------
+
+constexpr Signature kS{"S", &Shape::S_stored, nullptr};
+
+void make_S(Machine& machine, const SparseRows& by, const Plan& plan, const Operands& io) {
+  const Phase phase(machine, "S");
+  sparse_product(machine, by.of, "S", plan.blocks, io.in("A1"), io.in("X"), io.out("S"));
 }
 
-// ---- the loops ---------------------------------------------------------------------------------
-
-Nest sparse_rows_nest(const Problem& problem, const Blocks& blocks, Pass pass, SparseStays stays) {
-  const SparseRows by(problem, blocks, pass, stays);
-  NestWriter nest;
-  Index chunks = 0, most = 0, entries = 0;
-  by.each([&](Range I) {
-    ++chunks;
-    most = std::max(most, I.size());
-    entries = std::max(entries, 2 * stored_in(by.rows, I) + I.size());
-  });
-  std::vector<PhaseCost> phases = sparse_rows_cost(problem, blocks, pass, stays);
-  const auto cost = [&](std::string_view path) {
-    return *std::ranges::find(phases, path, &PhaseCost::path);
-  };
-  const auto of = [](std::string_view name, Words words) {
-    return NestTile(name, 1).of_words(words);
-  };
-  const std::string row = stays == SparseStays::S ? "S" : "A1";
-  NestWriter::Tiles throughout;
-  if (stays == SparseStays::S) {
-    nest.phase("S", [&] { sparse_product_nest(nest, {"S", "A1", "X"}, by.of, "S", blocks); });
+void chunks_part(Machine& machine, const SparseRows& by, const Operands& io, Range units,
+                 SlowMatrix* partials) {
+  const SlowMatrix& rows = by.stays == SparseStays::X ? io.in("A1") : io.out("S");
+  if (by.backward) {
+    backward_chunks(machine, by, io, rows, units, partials);
   } else {
-    throughout.push_back(NestTile("X", csr_words(by.of.X()).value()));
-    nest.phase("X", [&] { nest.read({of("X", csr_words(by.of.X()))}); });
+    forward_chunks(machine, by, io, rows, units);
   }
-  const Words rows = csr_words(by.rows);
-  const Index d = by.d;
-  const NestLoop I("I", "chunks of rows", chunks, 1);
-  nest.loop(I, throughout, [&] {
-    if (by.backward) {
-      nest.phase("G", [&] {
-        nest.step("v_I = rowsum(dO_I * O_I)",
-                  {of("dO", Words(by.n) * d), of("O", Words(by.n) * d)});
-        nest.step("G_I = dO_I Y^T", {of("Y", Words(chunks) * d * d)});
-      });
-    }
-    nest.phase("core", [&] {
-      const Words L = by.backward ? Words(by.n) : Words(0);
-      NestWriter::Tiles stay = {NestTile(row, entries)};
-      if (by.backward) {
-        nest.read({of(row, rows), of("L", L)});
-        stay.insert(stay.end(), {NestTile("G", most * d), NestTile("W", most * d)});
-      } else {
-        nest.read({of(row, rows)});
-        if (by.dense) {
-          stay.emplace_back("Z", most * d);
-        }
+}
+
+// The partial sums that chunks have written, in the order of the chunks.
+void reduce_sparse(Machine& machine, const SparseRows& by, Range rows, const SlowMatrix& partials,
+                   SlowMatrix& g) {
+  const Phase phase(machine, "reduce");
+  const std::vector<Range> chunks = by.chunks({0, by.units()});
+  std::vector<std::vector<Index>> units(static_cast<std::size_t>(by.d));
+  for (Index unit = 0; unit < std::ssize(chunks); ++unit) {
+    const ByColumns columns(by.of.A1(), chunks[static_cast<std::size_t>(unit)]);
+    for (Index k = rows.begin; k < rows.end; ++k) {
+      if (columns.has(k)) {
+        units[static_cast<std::size_t>(k)].push_back(unit);
       }
-      const Words keys = cost("core").reads.value() - rows.value() - L.value();
-      nest.loop({"j", "keys", by.m, 1}, stay, [&] {
-        const std::string s = stays == SparseStays::S ? "S_I A2_j^T" : "A1_I (X A2_j^T)";
-        const std::string text = by.backward
-                                     ? "W_I += p_j A2_j, of s_j = " + s + " and q_j = G_I A3_j^T"
-                                 : by.dense ? "Z_I += e_j A3_j, of s_j = " + s
-                                            : "l_I += e_j, of s_j = " + s;
-        nest.step(text, {of(by.dense ? "A2, A3" : "A2", keys)});
-      });
-      if (!by.dense) {
-        nest.write({of("L", by.n)});
-      }
-    });
-    if (by.backward) {
-      const PhaseCost g = cost("g");
-      nest.phase(
-          "g", [&] { nest.step("g += A1_I^T W_I", {of("A1, g", g.reads)}, {of("g", g.writes)}); });
-    } else if (by.dense) {
-      nest.phase("O", [&] {
-        nest.write({of("L", by.n)});
-        nest.step("O_I = (Z_I / l_I) Y", {of("Y", Words(chunks) * d * d)},
-                  {of("O", Words(by.n) * d)});
-      });
     }
-  });
-  return nest.lines();
+  }
+  for (Index k = rows.begin; k < rows.end; ++k) {
+    Tile sum;
+    for (const Index unit : units[static_cast<std::size_t>(k)]) {
+      const Index row = unit * by.d + k;
+      Tile partial = machine.read(partials.row_block({row, row + 1}));
+      if (sum.words() > 0) {
+        add(partial, sum);
+      }
+      sum = std::move(partial);
+    }
+    if (sum.words() == 0) {
+      sum = machine.initialize("g", 1, by.d);
+    }
+    machine.write(sum, g.row_block({k, k + 1}));
+  }
+}
+
+// The pointers to where rows go on, and X, stay from chunk to chunk: a run in steps makes no step
+// within them.
+Split sparse_split(Pass pass, SparseStays stays, std::vector<std::string_view> results) {
+  const auto by = [=](const Problem& problem, const Blocks& blocks) {
+    return SparseRows(problem, blocks, pass, stays);
+  };
+  Split split;
+  if (stays == SparseStays::S) {
+    split.stages.push_back(
+        {.units = [](const Problem&, const Blocks&) -> Index { return 1; },
+         .part = [by](Machine& machine, const Plan& plan, const Operands& io, Range,
+                      SlowMatrix*) { make_S(machine, by(plan.problem, plan.blocks), plan, io); },
+         .part_cost =
+             [](const Problem& problem, const Blocks& blocks, Range, bool) {
+               return std::vector<PhaseCost>{
+                   sparse_product_cost("S", problem.sparsity, "S", blocks)};
+             }});
+    split.left = {kS};
+    split.left_rows = [](const Problem& problem, const Blocks&, Index units) {
+      return units > 0 ? problem.shape.S_stored : 0;
+    };
+  }
+  split.stages.push_back(
+      {.units = [by](const Problem& problem,
+                     const Blocks& blocks) { return by(problem, blocks).units(); },
+       .part =
+           [by](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                SlowMatrix* partials) {
+             chunks_part(machine, by(plan.problem, plan.blocks), io, units, partials);
+           },
+       .part_cost =
+           [by](const Problem& problem, const Blocks& blocks, Range units, bool partials) {
+             return sparse_part_cost(by(problem, blocks), units, partials);
+           },
+       .at_once = std::move(results)});
+  if (pass == Pass::backward) {
+    split.reduce = [by](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+                        SlowMatrix& g) {
+      reduce_sparse(machine, by(plan.problem, plan.blocks), rows, partials, g);
+    };
+    split.reduce_cost = [by](const Problem& problem, const Blocks& blocks, Range rows) {
+      return sparse_reduce_cost(by(problem, blocks), rows);
+    };
+  }
+  return split;
 }
 
 Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
   Kernel kernel;
   kernel.pass = pass;
   kernel.takes_sparse = true;
+  kernel.takes_activations = pass != Pass::logsumexp;
   kernel.operands = {kSparseA1, kSparseX, kSparseA2};
   if (pass == Pass::logsumexp) {
     kernel.returns = {kL};
@@ -396,10 +315,11 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
     kernel.operands.insert(kernel.operands.end(), {kdO, kO, kL});
     kernel.returns = {kg};
   }
-  kernel.schedule.code = [stays](Machine& machine, const Plan& plan, const Operands& io,
-                                 Workspace& workspace) {
-    sparse_rows_code(machine, plan, io, workspace, stays);
-  };
+  std::vector<std::string_view> results;
+  for (const Signature& result : kernel.returns) {
+    results.push_back(result.name);
+  }
+  kernel.schedule = in_stages(sparse_split(pass, stays, std::move(results)));
   kernel.formula.cost = [=](const Problem& problem, const Blocks& blocks) {
     return sparse_rows_cost(problem, blocks, pass, stays);
   };
@@ -411,9 +331,10 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
       return Words(problem.shape.S_stored);
     };
   }
-  kernel.fitting.fit = [=](const Problem& problem, const Memory& memory, Objective) {
-    return fit_sparse_rows(problem, memory.M, pass, stays);
+  kernel.fitting.fit = [=](const Problem& problem, const Memory& memory, Objective objective) {
+    return fit_sparse_rows(problem, memory.M, objective, pass, stays);
   };
+  kernel.fitting.optional_block = SparseRows::kKeys;
   kernel.numerics = {.Y_meets_rows = true, .X_meets_keys = stays == SparseStays::X};
   if (pass != Pass::backward) {
     kernel.numerics.rescales = [](const Problem& problem, const Blocks&) {

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
-#include "kernels/fit.hpp"
+#include "kernels/sparse/live_products.hpp"
 #include "kernels/sparse/rows.hpp"
 
 namespace redblue {
@@ -18,10 +19,13 @@ SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pa
       of(problem.sparsity),
       backward(its_pass == Pass::backward),
       dense(its_pass != Pass::logsumexp),
+      activation(problem.activation),
+      softmax(problem.normalised()),
       rows(what == SparseStays::S ? of.S() : of.A1()),
       chunk(blocks["chunk"]),
       runs(blocks.contains(kRuns)),
       width(dense ? std::min(blocks["Bw"], problem.shape.d) : 0),
+      together(blocks.contains(kKeys) ? std::min({blocks[kKeys], kKeysTogether, m}) : 0),
       keys_by_length_(static_cast<std::size_t>(m)) {
   // A part of a tile begins with a panel, or lies in one.
   width = width < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(width)))
@@ -32,13 +36,15 @@ SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pa
 }
 
 Words SparseRows::row_words(Index row) const {
-  const Words entries = 2 * Words(stored_in(rows, row)) + 1;
+  const Words entries =
+      2 * Words(stored_in(rows, row)) + 1 + (together > 0 ? group_words(together) : 0);
+  const Index of_softmax = softmax ? 2 : 0;
   if (!backward) {
-    return entries + 2 + (dense ? Words(d) : Words(0));  // the maximum, the sum and Z
+    return entries + of_softmax + (dense ? Words(d) : Words(0));  // the maximum, the sum and Z
   }
   // G, W, L and v; then A1 beside W.
   const Words later = 2 * Words(stored_in(of.A1(), row)) + 1 + d;
-  return std::max(entries + 2 * Words(d) + 2, later);
+  return std::max(entries + 2 * Words(d) + of_softmax, later);
 }
 
 Words SparseRows::throughout() const {
@@ -48,8 +54,9 @@ Words SparseRows::throughout() const {
 
 Words SparseRows::beside() const {
   const Index longest = stored_in(of.A2(), keys_by_length_.front());
-  return throughout() + kPairWords + (runs ? 3 : 0) + 2 * Words(longest) + 1 +
-         (stays == SparseStays::X ? Words(d) : Words(0)) + (dense ? Words(d) : Words(0));
+  const Words of_key = 2 * Words(longest) + 1 + (dense ? Words(d) : Words(0));
+  return throughout() + (together > 0 ? Words(together) * of_key : kPairWords + of_key) +
+         (runs ? 3 : 0) + (stays == SparseStays::X ? Words(d) : Words(0));
 }
 
 MetKeys SparseRows::met(Range I) const {
@@ -77,7 +84,32 @@ MetKeys SparseRows::met(Range I) const {
   met.index = met.given ? in_runs : all;
   met.longest = longest(true);
   met.most_passing = met.given ? 0 : longest(false);
+  if (together > 0) {
+    each_piece(met.keys, together, [&](Range piece) {
+      met.together = std::max(met.together, piece.size());
+      met.group = std::max(met.group, 2 * Words(stored_in(of.A2(), piece)) +
+                                          Words(piece.size()) * (dense ? d + 1 : 1));
+    });
+  }
   return met;
+}
+
+Index SparseRows::units() const {
+  Index number = 0;
+  each([&](Range) { ++number; });
+  return number;
+}
+
+std::vector<Range> SparseRows::chunks(Range units) const {
+  std::vector<Range> found;
+  Index unit = 0;
+  each([&](Range I) {
+    if (units.begin <= unit && unit < units.end) {
+      found.push_back(I);
+    }
+    ++unit;
+  });
+  return found;
 }
 
 bool SparseRows::live(Index row) const {
@@ -86,20 +118,48 @@ bool SparseRows::live(Index row) const {
                              [&](Index column) { return stored_in(keys, column) > 0; });
 }
 
+std::vector<bool> columns_before(const SparseRows& by, Index row) {
+  std::vector<bool> touched(static_cast<std::size_t>(by.d));
+  for (Index before = 0; before < row; ++before) {
+    for (const Index k : by.of.A1().row(before)) {
+      touched[static_cast<std::size_t>(k)] = true;
+    }
+  }
+  return touched;
+}
+
 namespace {
 
-struct ChunkSums {
-  Index chunks = 0, largest = 0;
-  Words index, values, keys;  // of keys: their index words, their values, how many pass
-  Words core;                 // its peak
-  Words y_flops;
-  // Of g: columns that chunks have, and those that any has; the peak; the entries of live rows.
-  Words columns, any_column, g_peak, entries;
-};
+// Of the phase g: what a chunk has to do with each row of it.
+void add_gradient_sums(const SparseRows& by, Range I, bool partials, std::vector<bool>& touched,
+                       ChunkSums& sum) {
+  const Words r = I.size(), d = by.d;
+  bool again = false;
+  std::vector<bool> own(touched.size());
+  for (Index row = I.begin; row < I.end; ++row) {
+    for (const Index column : by.of.A1().row(row)) {
+      const auto k = static_cast<std::size_t>(column);
+      if (!own[k]) {
+        own[k] = true;
+        sum.columns += 1;
+        sum.columns_again += touched[k] && !partials ? 1 : 0;
+        again = again || (touched[k] && !partials);
+        touched[k] = true;
+      }
+    }
+    sum.entries += by.live(row) ? stored_in(by.of.A1(), row) : 0;
+  }
+  const Index entries = stored_in(by.of.A1(), I);
+  const Index rows_of_g = entries == 0 ? 0 : again ? 2 : 1;
+  sum.g_peak =
+      std::max(sum.g_peak, by.throughout() + r * d + 2 * Words(entries) + r + rows_of_g * d);
+}
 
-ChunkSums chunk_sums(const SparseRows& by) {
+}  // namespace
+
+ChunkSums chunk_sums(const SparseRows& by, Range units, bool partials) {
   ChunkSums sum;
-  const BlockPattern &A1 = by.of.A1(), &A2 = by.of.A2();
+  const BlockPattern& A2 = by.of.A2();
   const Words d = by.d;
   const bool X_stays = by.stays == SparseStays::X;
   std::vector<Index> of_X(static_cast<std::size_t>(by.d));  // entries of its columns
@@ -112,11 +172,15 @@ ChunkSums chunk_sums(const SparseRows& by) {
       of_keys[static_cast<std::size_t>(key)] += of_X[static_cast<std::size_t>(column)];
     }
   }
-  std::vector<Index> last(static_cast<std::size_t>(by.d), -1);
-  by.each([&](Range I) {
+  const std::vector<Range> chunks = by.chunks(units);
+  std::vector<bool> touched =
+      columns_before(by, by.backward && !chunks.empty() ? chunks.front().begin : 0);
+  for (const Range I : chunks) {
     const MetKeys met = by.met(I);
     const Words r = I.size();
     ++sum.chunks;
+    sum.row_keys += r * met.number;
+    sum.row_values += r * met.entries;
     sum.largest = std::max(sum.largest, I.size());
     sum.index += met.index;
     sum.values += met.entries;
@@ -128,76 +192,78 @@ ChunkSums chunk_sums(const SparseRows& by) {
     }
     Words of_key = 0;
     if (met.number > 0) {
-      of_key = 2 * Words(met.longest) + 1 + (met.given ? 3 : 0) + (X_stays ? d : Words(0)) +
-               (by.dense ? d : Words(0));
+      const Words one = 2 * Words(met.longest) + 1 + (by.dense ? d : Words(0));
+      of_key = (by.together > 0 ? met.group : one) + (met.given ? 3 : 0) + (X_stays ? d : Words(0));
     }
     if (!met.given) {
       of_key = std::max(of_key, met.number < by.m ? Words(met.most_passing) + 1 : Words(0));
     }
-    const Words of_rows = by.backward ? r * (2 * d + 2) : r * 2 + (by.dense ? r * d : Words(0));
+    const Words of_rows = r * (by.softmax ? 2 : 0) + (by.backward ? 2 * r * d
+                                                      : by.dense  ? r * d
+                                                                  : Words(0));
+    const Words scores = by.together == 0  ? Words(kPairWords)
+                         : met.number == 0 ? Words(0)
+                                           : r * by.group_words(met.together);
     sum.core = std::max(sum.core, by.throughout() + 2 * Words(stored_in(by.rows, I)) + r + of_rows +
-                                      kPairWords + of_key);
+                                      scores + of_key);
     if (by.backward) {
-      const Index begin = I.begin;
-      for (Index row = I.begin; row < I.end; ++row) {
-        for (const Index k : A1.row(row)) {
-          const Index before = std::exchange(last[static_cast<std::size_t>(k)], begin);
-          sum.columns += before == begin ? 0 : 1;
-          sum.any_column += before < 0 ? 1 : 0;
-        }
-        sum.entries += by.live(row) ? stored_in(A1, row) : 0;
-      }
-      const Index entries = stored_in(A1, I);
-      sum.g_peak = std::max(sum.g_peak, by.throughout() + r * d + 2 * Words(entries) + r +
-                                            (entries > 0 ? d : Words(0)));
+      add_gradient_sums(by, I, partials, touched, sum);
     }
-  });
+  }
   return sum;
 }
+
+namespace {
 
 // Of the scores, those of y apart: for sparse-rows the products in s = S_i . A2_j, else in
 // s = A1_i . y.
-Words score_flops(const SparseRows& by) {
-  Words sum;
-  if (by.stays == SparseStays::S) {
-    for (const Index column : by.rows.columns) {
-      sum += 2 * stored_in(by.of.keys_of_columns(), column);
-    }
-    return sum;
-  }
-  std::vector<Index> rows(static_cast<std::size_t>(by.d));  // of A1 with an entry there
-  for (const Index column : by.rows.columns) {
-    ++rows[static_cast<std::size_t>(column)];
-  }
+Words score_flops(const SparseRows& by, Range rows) {
+  std::vector<Index> keys(static_cast<std::size_t>(by.d));  // that meet a column
   for (Index k = 0; k < by.d; ++k) {
-    sum +=
-        2 * Words(rows[static_cast<std::size_t>(k)]) * size_of(by.of.keys_with(by.of.X().row(k)));
+    keys[static_cast<std::size_t>(k)] = by.stays == SparseStays::S
+                                            ? stored_in(by.of.keys_of_columns(), k)
+                                            : size_of(by.of.keys_with(by.of.X().row(k)));
+  }
+  Words sum;
+  const Range entries = entries_of(by.rows, rows);
+  for (Index entry = entries.begin; entry < entries.end; ++entry) {
+    sum += 2 * keys[static_cast<std::size_t>(by.rows.columns[static_cast<std::size_t>(entry)])];
   }
   return sum;
 }
 
-// Of the phase O, or G: rows times weights.
-Words weights_peak(const SparseRows& by, Index largest, Index width) {
-  const Words r = largest, d = by.d, w = width;
-  return by.throughout() +
-         (by.backward ? r + 2 * r * d + w * d : r * d + std::max(2 * r, w * (d + r)));
-}
-
-Words difference(Words a, Words b) {
-  return a.value() - b.value();
+// The live pairs of rows, and the entries that their keys have.
+struct LivePairsOf {
+  Words pairs, entries;
+};
+LivePairsOf live_pairs_of(const SparseRows& by, Range rows) {
+  LivePairsOf sum;
+  if (rows.size() == by.n) {
+    return {by.of.pairs(), by.of.entries_of_pairs()};
+  }
+  for (Index row = rows.begin; row < rows.end; ++row) {
+    const KeyBits keys = by.of.keys_met({row, row + 1});
+    sum.pairs += size_of(keys);
+    each_key(keys, [&](Index key) { sum.entries += stored_in(by.of.A2(), key); });
+  }
+  return sum;
 }
 
 }  // namespace
 
-std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& blocks, Pass pass,
-                                        SparseStays stays) {
-  const SparseRows by(problem, blocks, pass, stays);
-  const ChunkSums sum = chunk_sums(by);
-  const Words n = by.n, d = by.d;
+Words weights_peak(const SparseRows& by, Index largest, Index width) {
+  const Words r = largest, d = by.d, w = width, of_softmax = by.softmax ? r : Words(0);
+  return by.throughout() + (by.backward ? of_softmax + 2 * r * d + w * d
+                                        : r * d + std::max(2 * of_softmax, w * (d + r)));
+}
+
+std::vector<PhaseCost> sparse_part_cost(const SparseRows& by, Range units, bool partials) {
+  const ChunkSums sum = chunk_sums(by, units, partials);
+  const std::vector<Range> chunks = by.chunks(units);
+  const Range rows{chunks.front().begin, chunks.back().end};
+  const Words n = rows.size(), d = by.d, of_softmax = by.softmax ? n : Words(0);
   std::vector<PhaseCost> phases;
-  if (stays == SparseStays::S) {
-    phases.push_back(sparse_product_cost("S", by.of, "S", blocks));
-  } else {
+  if (by.stays == SparseStays::X) {
     phases.push_back({.path = "X",
                       .reads = csr_words(by.of.X()),
                       .writes = 0,
@@ -205,84 +271,81 @@ std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& bl
                       .flops = 0,
                       .index_reads = Words(by.of.X().stored()) + d + 1});
   }
-  const Words weights = weights_peak(by, sum.largest, by.width);
-  const PhaseCost of_weights{.path = by.backward ? "G" : "O",
-                             .reads = d * d * sum.chunks + (by.backward ? 2 * n * d : Words(0)),
-                             .writes = by.backward ? Words(0) : n * d + n,
-                             .peak = weights,
-                             .flops = 2 * n * d * d};
+  const PhaseCost of_weights{
+      .path = by.backward ? "G" : "O",
+      .reads = d * d * sum.chunks + (by.backward ? (by.softmax ? 2 : 1) * n * d : Words(0)),
+      .writes = by.backward ? Words(0) : n * d + of_softmax,
+      .peak = weights_peak(by, sum.largest, by.width),
+      .flops = 2 * n * d * d};
   if (by.backward) {
     phases.push_back(of_weights);
   }
-  const Words index = Words(by.rows.stored()) + n + 1 + sum.index;
-  const Words pairs = by.of.pairs();
-  phases.push_back({.path = "core",
-                    .reads = index + by.rows.stored() + sum.values +
-                             (by.dense ? sum.keys * d : Words(0)) + (by.backward ? n : Words(0)),
-                    .writes = by.dense ? Words(0) : n,
-                    .peak = sum.core,
-                    .flops = score_flops(by) + sum.y_flops + (by.dense ? 2 * pairs * d : Words(0)) +
-                             (by.backward ? 2 * by.of.entries_of_pairs() : Words(0)),
-                    .index_reads = index});
+  const LivePairsOf live = live_pairs_of(by, rows);
+  const Words index = Words(stored_in(by.rows, rows)) + n + 1 + sum.index;
+  // Of keys that pass together, W takes all rows of a chunk.
+  const Words of_W = !by.backward      ? Words(0)
+                     : by.together > 0 ? 2 * sum.row_values
+                                       : 2 * live.entries;
+  phases.push_back(
+      {.path = "core",
+       .reads = index + stored_in(by.rows, rows) + sum.values +
+                (by.dense ? sum.keys * d : Words(0)) + (by.backward ? of_softmax : Words(0)),
+       .writes = by.dense ? Words(0) : n,
+       .peak = sum.core,
+       .flops =
+           score_flops(by, rows) + sum.y_flops + (by.dense ? 2 * live.pairs * d : Words(0)) + of_W,
+       .index_reads = index});
   if (by.backward) {
-    const BlockPattern& A1 = by.of.A1();
-    const bool reads_A1 = stays == SparseStays::S;
-    phases.push_back({.path = "g",
-                      .reads = (reads_A1 ? csr_words(A1) : Words(0)) +
-                               difference(sum.columns, sum.any_column) * d,
-                      .writes = (sum.columns + difference(d, sum.any_column)) * d,
-                      .peak = sum.g_peak,
-                      .flops = 2 * sum.entries * d,
-                      .index_reads = reads_A1 ? Words(A1.stored()) + n + 1 : Words(0)});
+    const bool reads_A1 = by.stays == SparseStays::S;
+    const Words A1_index = Words(stored_in(by.of.A1(), rows)) + n + 1;
+    // The rows of g that no chunk has are written at last.
+    const bool last = !partials && rows.end == by.n;
+    const auto touched = columns_before(by, last ? by.n : 0);
+    const Words zeros = last ? Words(std::ranges::count(touched, false)) : Words(0);
+    phases.push_back(
+        {.path = "g",
+         .reads =
+             (reads_A1 ? A1_index + stored_in(by.of.A1(), rows) : Words(0)) + sum.columns_again * d,
+         .writes = (sum.columns + zeros) * d,
+         .peak = std::max(sum.g_peak, zeros > Words(0) ? by.throughout() + d : Words(0)),
+         .flops = 2 * sum.entries * d,
+         .index_reads = reads_A1 ? A1_index : Words(0)});
   } else if (by.dense) {
     phases.push_back(of_weights);
   }
   return phases;
 }
 
-Blocks fit_sparse_rows(const Problem& problem, Index M, Pass pass, SparseStays stays) {
-  constexpr Index kBusy = 256;  // columns that keep registers so
-  Blocks product;
+std::vector<PhaseCost> sparse_reduce_cost(const SparseRows& by, Range rows) {
+  std::vector<Index> chunks(static_cast<std::size_t>(by.d));  // that have a row of g
+  std::vector<Index> last(chunks.size(), -1);
+  by.each([&](Range I) {
+    for (Index row = I.begin; row < I.end; ++row) {
+      for (const Index k : by.of.A1().row(row)) {
+        const auto at = static_cast<std::size_t>(k);
+        chunks[at] += std::exchange(last[at], I.begin) != I.begin ? 1 : 0;
+      }
+    }
+  });
+  PhaseCost cost{
+      .path = "reduce", .reads = 0, .writes = Words(rows.size()) * by.d, .peak = by.d, .flops = 0};
+  for (Index k = rows.begin; k < rows.end; ++k) {
+    const Words its = chunks[static_cast<std::size_t>(k)];
+    cost.reads += its * by.d;
+    cost.peak = std::max(cost.peak, std::min(its, Words(2)) * by.d);
+  }
+  return {cost};
+}
+
+std::vector<PhaseCost> sparse_rows_cost(const Problem& problem, const Blocks& blocks, Pass pass,
+                                        SparseStays stays) {
+  const SparseRows by(problem, blocks, pass, stays);
+  std::vector<PhaseCost> phases;
   if (stays == SparseStays::S) {
-    plan_sparse_product(problem.sparsity, M, "S", product);
+    phases.push_back(sparse_product_cost("S", by.of, "S", blocks));
   }
-  const auto candidate = [&](bool runs) {
-    Blocks blocks = product;
-    blocks.add("chunk", 1);
-    if (runs) {
-      blocks.add(SparseRows::kRuns, 1);
-    }
-    if (pass != Pass::logsumexp) {
-      blocks.add("Bw", 1);
-    }
-    const SparseRows by(problem, blocks, pass, stays);
-    Words all;
-    for (Index row = 0; row < by.n; ++row) {
-      all += by.row_words(row);
-    }
-    const Words most = by.beside() < Words(M) ? difference(M, by.beside()) : Words(1);
-    blocks.set("chunk", std::min(all, most).value());
-    return blocks;
-  };
-  Blocks best;
-  PhaseCost least;
-  for (const bool runs : {true, false}) {
-    const Blocks tried = candidate(runs);
-    const PhaseCost cost = total(sparse_rows_cost(problem, tried, pass, stays));
-    const bool both_fit = cost.peak <= Words(M) && least.peak <= Words(M);
-    if (runs || (both_fit ? cost.reads < least.reads : cost.peak < least.peak)) {
-      best = tried;
-      least = cost;
-    }
-  }
-  if (pass != Pass::logsumexp) {
-    const SparseRows by(problem, best, pass, stays);
-    Index rows = 0;
-    by.each([&](Range I) { rows = std::max(rows, I.size()); });
-    best.set("Bw", largest(std::min(problem.shape.d, kBusy),
-                           [&](Index width) { return weights_peak(by, rows, width) <= Words(M); }));
-  }
-  return best;
+  std::ranges::move(sparse_part_cost(by, {0, by.units()}, false), std::back_inserter(phases));
+  return phases;
 }
 
 }  // namespace redblue

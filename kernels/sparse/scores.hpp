@@ -13,10 +13,11 @@
 
 namespace redblue {
 
-// Reads the indices of all keys, or the given runs, and calls visit(key, its entries) for those
-// that are met.
+// Reads the indices of all keys, or the given runs, and calls visit(keys, their entries) for those
+// that are met: for one after the other, or for at most so many in sequence.
 template <class Visit>
-void each_met_key(Machine& machine, const SlowCsr& A2, const MetKeys& met, const Visit& visit) {
+void each_met_keys(Machine& machine, const SlowCsr& A2, const MetKeys& met, Index together,
+                   const Visit& visit) {
   Tile run;
   Index next = 0;                      // key
   Index pointers = met.given ? 0 : 1;  // that are to be read besides: the first
@@ -30,20 +31,19 @@ void each_met_key(Machine& machine, const SlowCsr& A2, const MetKeys& met, const
           stored_in(A2.pattern, {next, end}) + end - next + std::exchange(pointers, 0), most + 1);
     }
   };
-  each_key(met.keys, [&](Index key) {
+  each_piece(met.keys, together, [&](Range keys) {
     if (!met.given) {
-      pass(key);
-    } else if (key != next || run.words() == 0) {
+      pass(keys.begin);
+    } else if (keys.begin != next || run.words() == 0) {
       run.reset();
       run = machine.read_indices(3, 3);
     }
-    const Range entries = entries_of(A2.pattern, key);
-    CsrEntries a2{
-        entries,
-        machine.read_indices(entries.size() + 1 + std::exchange(pointers, 0), entries.size() + 1),
-        machine.read(A2.values.row_block(entries))};
-    visit(key, a2);
-    next = key + 1;
+    const Range entries = entries_of(A2.pattern, keys);
+    const Index index = entries.size() + keys.size();
+    const CsrEntries a2{entries, machine.read_indices(index + std::exchange(pointers, 0), index),
+                        machine.read(A2.values.row_block(entries))};
+    visit(keys, a2);
+    next = keys.end;
   });
   if (!met.given) {
     pass(A2.pattern.rows);

@@ -362,7 +362,8 @@ class StoreHome::Lasting final : public Workspace {
 void StoreHome::run(Part& part, const RunHook& hook) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const bool in_steps = resumption_.asked() && kernel.schedule.split;
-  const bool sums = in_steps && kernel.schedule.split->reduce != nullptr;
+  const bool sums = in_steps && kernel.schedule.split->reduce != nullptr &&
+                    !kernel.schedule.split->begins_anew("g", part.plan, 0);
   Steps steps = in_steps ? resumption_.steps() : Steps();
   const auto begun = [&, any = steps.before.has_value() && !sums,
                       first = steps.first](std::string_view matrix) {

@@ -65,7 +65,9 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const BlockPattern &A1 = of.A1(), &A2 = of.A2(), &rows = X_stays ? of.A1() : of.S();
   const bool backward = plan.pass == Pass::backward, dense = plan.pass != Pass::logsumexp;
-  const Index e = backward ? 2 * d + 2 : dense ? d + 2 : 2;
+  const bool softmax = problem.normalised();
+  const Index one_word = softmax ? 1 : 0;  // of L and the like
+  const Index e = (backward ? 2 * d : dense ? d : 0) + 2 * one_word;
   // Columns of O, or G, at a time: whole panels, or a power of two.
   Index w = dense ? std::min(plan.blocks["Bw"], d) : 0;
   while (w % 16 != 0 && w > 8 ? w != 16 : (w & (w - 1)) != 0) {
@@ -74,14 +76,19 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   const LivePairs live = live_pairs(of);
   const Index X = X_stays ? sparse_words(of.X()) : 0;
   const Index stays = X + (backward && !X_stays ? 2 : 1);
-  ExpectedRows sum{sparse_words(rows) + X, backward ? 0 : n * (dense ? d + 1 : 1), 0};
+  // Of keys that pass together: the tiles of scores, and of gradients or of factors.
+  const Index together =
+      plan.blocks.contains("keys") ? std::min({plan.blocks["keys"], Index{64}, m}) : 0;
+  const auto scores_of = [&](Index keys) { return backward ? 2 * keys : keys + one_word; };
+  ExpectedRows sum{sparse_words(rows) + X, backward ? 0 : n * (dense ? d + one_word : 1), 0};
   if (backward) {
-    sum.reads += 2 * n * d + n + (X_stays ? 0 : sparse_words(A1));
+    sum.reads += n * d + one_word * (n * d + n) + (X_stays ? 0 : sparse_words(A1));
   }
   std::set<Index> touched;
   for (Index begin = 0, end = 0; begin < n; begin = end) {
     const auto row_words = [&](Index row) {
-      const Index its = 2 * std::ssize(rows.row(row)) + 1 + e;
+      const Index its =
+          2 * std::ssize(rows.row(row)) + 1 + e + (together > 0 ? scores_of(together) : 0);
       return backward ? std::max(its, 2 * std::ssize(A1.row(row)) + 1 + d) : its;
     };
     Index words = row_words(end++);
@@ -101,6 +108,7 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
       }
     }
     Index runs = 0, keys = 0, values = 0, longest = 0, passing = -1;
+    Index in_group = 0, group = 0, most_in_group = 0, most_group = 0;
     for (Index j = 0; j < m; ++j) {
       const Index z = std::ssize(A2.row(j));
       runs += met[j] && (j == 0 || !met[j - 1]) ? 1 : 0;
@@ -108,23 +116,34 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
       values += met[j] ? z : 0;
       longest = std::max(longest, met[j] ? z : 0);
       passing = std::max(passing, met[j] ? -1 : z);
+      if (!met[j] || in_group == together) {
+        in_group = group = 0;
+      }
+      in_group += met[j] ? 1 : 0;
+      group += met[j] ? 2 * z + 1 + (dense ? d : 0) : 0;
+      most_in_group = std::max(most_in_group, in_group);
+      most_group = std::max(most_group, group);
     }
     const Index all = m + 1 + A2.stored(), given = 3 * runs + keys + values;
     const bool in_runs = plan.blocks.contains("runs") && given < all;
     sum.reads += (in_runs ? given : all) + values + (dense ? keys * d + d * d : 0);
+    const Index one = 2 * longest + 1 + (dense ? d : 0);
     const Index key =
-        keys == 0 ? 0 : 2 * longest + 1 + (in_runs ? 3 : 0) + (X_stays ? d : 0) + (dense ? d : 0);
-    const Index core = 2 * entries + r + r * e + 2 + std::max(key, in_runs ? 0 : passing + 1);
+        keys == 0 ? 0 : (together > 0 ? most_group : one) + (in_runs ? 3 : 0) + (X_stays ? d : 0);
+    const Index scores = together == 0 ? 2 : keys == 0 ? 0 : r * scores_of(most_in_group);
+    const Index core = 2 * entries + r + r * e + scores + std::max(key, in_runs ? 0 : passing + 1);
     Index weights = 0;
     if (backward) {
-      weights =
-          std::max(r + 2 * r * d + w * d, r * d + 2 * A1_entries + r + (A1_entries > 0 ? d : 0));
-      for (const Index k : columns) {
-        sum.reads += touched.insert(k).second ? 0 : d;
-        sum.writes += d;
-      }
+      const auto before = static_cast<Index>(touched.size());
+      touched.insert(columns.begin(), columns.end());
+      const Index found = std::ssize(touched) - before, again = std::ssize(columns) - found;
+      sum.reads += again * d;
+      sum.writes += std::ssize(columns) * d;
+      // A row of A1_I^T W_I, and one of g that it is added to.
+      const Index rows_of_g = again > 0 ? 2 * d : columns.empty() ? 0 : d;
+      weights = std::max(one_word * r + 2 * r * d + w * d, r * d + 2 * A1_entries + r + rows_of_g);
     } else if (dense) {
-      weights = r * d + std::max(2 * r, w * (d + r));
+      weights = r * d + std::max(2 * one_word * r, w * (d + r));
     }
     sum.peak = std::max(sum.peak, stays + std::max(core, weights));
   }
@@ -182,6 +201,17 @@ SizedMatrix times(const SizedMatrix& a, const SizedMatrix& b) {
   return c;
 }
 
+// phi(s) and its slope, whose own slopes are at most 1.1 where there is one.
+struct OfScore {
+  double value, slope;
+};
+OfScore of_score(Activation phi, double s) {
+  const double sigmoid = 1 / (1 + std::exp(-s));
+  return phi == Activation::relu      ? OfScore{std::max(s, 0.0), s > 0 ? 1.0 : 0.0}
+         : phi == Activation::sigmoid ? OfScore{sigmoid, sigmoid * (1 - sigmoid)}
+                                      : OfScore{s * sigmoid, sigmoid * (1 + s * (1 - sigmoid))};
+}
+
 struct SparseReference {
   SizedMatrix O, L, g;
 };
@@ -204,6 +234,13 @@ SparseReference reference(const Problem& problem, const std::map<std::string, De
         sum += std::exp(s[i][j].value);
         size = std::max(size, s[i][j].size);
       }
+    }
+    if (!problem.normalised()) {
+      for (Index j = 0; j < m; ++j) {
+        const double value = live[i][j] ? of_score(problem.activation, s[i][j].value).value : 0;
+        f[i][j] = {value, live[i][j] ? std::abs(value) + 2 * s[i][j].size : 0};
+      }
+      continue;
     }
     found.L[i][0] = {std::log(sum), 1 + 2 * size + std::abs(sum > 0 ? std::log(sum) : 0)};
     for (Index j = 0; j < m; ++j) {
@@ -235,6 +272,17 @@ SparseReference reference(const Problem& problem, const std::map<std::string, De
     for (Index j = 0; j < m; ++j) {
       p[i][j].value = f[i][j].value * (q[i][j].value - v.value);
       p[i][j].size = f[i][j].size * (q[i][j].size + v.size);
+      if (!problem.normalised()) {
+        const Sized& score = s[i][j];
+        const double slope = live[i][j] ? of_score(problem.activation, score.value).slope : 0;
+        // Rounding may take a score to the other side of the edge of relu.
+        const bool at_edge =
+            problem.activation == Activation::relu && std::abs(score.value) < 1e-5 * score.size;
+        p[i][j].value = slope * q[i][j].value;
+        p[i][j].size = live[i][j]
+                           ? (std::abs(slope) + 2 * score.size + (at_edge ? 1e8 : 0)) * q[i][j].size
+                           : 0;
+      }
       any = any || live[i][j];
     }
     if (!any) {
@@ -278,6 +326,14 @@ class SparseRun {
       }
     }
   }
+  // Fast memory is a word too small.
+  void expect_refused(const Kernel& kernel, const Plan& plan) {
+    std::vector<SlowMatrix> matrices;
+    const Operands io = operands_of(kernel, matrices);
+    Machine machine(plan.M);
+    RamWorkspace workspace;
+    EXPECT_THROW(kernel.run(machine, plan, io, workspace), FastMemoryOverflow) << to_string(plan);
+  }
   void change(const char* name, Index at, float to) { words_.at(name).at(at) = to; }
 
   void expect_right(const Kernel& kernel, const Plan& plan) {
@@ -285,30 +341,15 @@ class SparseRun {
     const PhaseCost cost = total(plan.phases);
     ASSERT_LE(cost.peak, Words(plan.M));
     std::vector<SlowMatrix> matrices;
-    const auto all = [&](const std::vector<Signature>& signatures, bool given) {
-      for (const Signature& of : signatures) {
-        matrices.emplace_back(std::string(of.name), of.rows_of(problem_.shape),
-                              of.cols_of(problem_.shape));
-        if (given) {
-          HostAccess::put(matrices.back(), words_.at(std::string(of.name)));
-        }
-      }
-    };
-    matrices.reserve(12);
-    all(kernel.operands, true);
-    const auto results = static_cast<std::ptrdiff_t>(matrices.size());
-    all(kernel.returns, false);
-    Operands io;
-    for (auto at = matrices.begin(); at != matrices.end(); ++at) {
-      at - matrices.begin() < results ? io.give(std::as_const(*at)) : io.take(*at);
-    }
+    const Operands io = operands_of(kernel, matrices);
     Machine machine(plan.M);
     RamWorkspace workspace;
     kernel.run(machine, plan, io, workspace);
     EXPECT_EQ(machine.live(), 0);
     EXPECT_EQ(workspace.peak(), kernel.intermediates(plan).value());
     expect_words(kernel, plan, machine);
-    for (auto at = matrices.begin() + results; at != matrices.end(); ++at) {
+    for (auto at = matrices.begin() + std::ssize(kernel.given(problem_)); at != matrices.end();
+         ++at) {
       const Shape& shape = problem_.shape;
       expect_near(*at,
                   at->name() == "O"   ? exact_.O
@@ -319,6 +360,27 @@ class SparseRun {
   }
 
  private:
+  // The operands of a kernel, and its results after them.
+  Operands operands_of(const Kernel& kernel, std::vector<SlowMatrix>& matrices) {
+    const auto all = [&](const std::vector<Signature>& signatures, bool given) {
+      for (const Signature& of : signatures) {
+        matrices.emplace_back(std::string(of.name), of.rows_of(problem_.shape),
+                              of.cols_of(problem_.shape));
+        if (given) {
+          HostAccess::put(matrices.back(), words_.at(std::string(of.name)));
+        }
+      }
+    };
+    matrices.reserve(12);
+    all(kernel.given(problem_), true);
+    const auto results = std::ssize(matrices);
+    all(kernel.returned(problem_), false);
+    Operands io;
+    for (auto at = matrices.begin(); at != matrices.end(); ++at) {
+      at - matrices.begin() < results ? io.give(std::as_const(*at)) : io.take(*at);
+    }
+    return io;
+  }
   void expect_words(const Kernel& kernel, const Plan& plan, const Machine& machine) {
     const bool X_stays = kernel.name.ends_with("sparse-x");
     ExpectedRows words = expected(problem_, plan, X_stays);
@@ -404,6 +466,43 @@ TEST(SparseAttention, TakesAnyBlocks) {
       }
       run.expect_right(kernel, kernel.plan(problem, 100000, blocks));
       run.expect_right(kernel, kernel.plan(problem, 1000000));
+      constexpr std::array<Index, 6> kKeys = {1, 2, 7, 13, 64, 1000};
+      blocks.add("keys", kKeys[static_cast<std::size_t>(random.any(0, 5))]);
+      run.expect_right(kernel, kernel.plan(problem, 100000, blocks));
+      // With these blocks no word more is needed than the formula says, and no word less.
+      const Index least = total(kernel.plan(problem, 100000, blocks).phases).peak.value();
+      run.expect_right(kernel, kernel.plan(problem, least, blocks));
+      run.expect_refused(kernel, kernel.plan(problem, least - 1, blocks));
+    }
+  }
+}
+
+// Of another activation there are no L, v, maxima and sums; live pairs alone count, one after the
+// other and together.
+TEST(SparseAttention, TakesOtherActivations) {
+  SparseCases random(6);
+  constexpr std::array kOthers = {Activation::relu, Activation::sigmoid, Activation::silu};
+  for (std::size_t trial = 0; trial < 150 && !testing::Test::HasFailure(); ++trial) {
+    Problem problem = random.problem(24);
+    problem.activation = kOthers[trial % kOthers.size()];
+    SparseRun run(problem, random);
+    for (const char* const name : kSparseNames) {
+      const Kernel& kernel = find_kernel(name);
+      if (kernel.pass == Pass::logsumexp) {
+        EXPECT_THROW(static_cast<void>(kernel.plan(problem, 100000)), ShapeMismatch);
+        continue;
+      }
+      const Index least = kernel.least_M(problem);
+      run.expect_right(kernel, kernel.plan(problem, least));
+      EXPECT_THROW(static_cast<void>(kernel.plan(problem, least - 1)), FastMemoryTooSmall);
+      Blocks blocks = kernel.blocks(problem, 100000, Objective::words);
+      blocks.set("chunk", random.any(1, 300));
+      blocks.add("keys", random.any(1, 30));
+      const Plan plan = kernel.plan(problem, 100000, blocks);
+      run.expect_right(kernel, plan);
+      const Index least_of_blocks = total(plan.phases).peak.value();
+      run.expect_right(kernel, kernel.plan(problem, least_of_blocks, blocks));
+      run.expect_refused(kernel, kernel.plan(problem, least_of_blocks - 1, blocks));
     }
   }
 }

@@ -367,7 +367,7 @@ void expect_to_go_on(const TestedKernel& kernel, const Plan& plan) {
   std::atomic<int> reads_left = 0;
   HeldOperands store(kernel, problem, &reads_left);
   LastingWorkspace lasting;
-  const bool sums = kernel.split()->reduce != nullptr;
+  const bool sums = kernel.split()->reduce != nullptr && !kernel.split()->begins_anew("g", plan, 0);
   Buffers sum = store.returned();  // of the last checkpoint
   Steps next;
   std::optional<RunCounts> counted;
