@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,8 +16,8 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/report/bounds_report.hpp"
-#include "runtime/report/context.hpp"
-#include "runtime/text/cells.hpp"
+#include "runtime/run/inputs.hpp"
+#include "runtime/run/rules.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -30,22 +34,48 @@ constexpr Grid kEdge{"large, M <= 4 d^2", {24, 28}, {6, 8}, {0, 2}};
 // large caches it never is: nd >= M >= d^2 excludes d > n.
 constexpr Grid kWide{"small, d >> n", {12, 14}, {20, 22}, {8, 12}, false};
 
+// Supports mix: s^2 >= 2 d, so that nearly all pairs are live.
+constexpr Family kMixed{"U", 512};
+constexpr std::array<Index, 3> kMixedEntries = {32, 64, 128};
+constexpr Grid kSparseLarge{"U, large", {10, 12}, {}, {1, 3}, true, kMixed, kMixedEntries};
+// Further from M = n s, beyond which S stays as a whole.
+constexpr Grid kSparseFar{"U, large, far", {12, 14}, {}, {1, 3}, true, kMixed, kMixedEntries};
+// Of s = 32 the product S = A1 X needs more than s^2 / 8 words.
+constexpr Grid kSparseSmall{"U, small", {10, 12}, {}, {-3, -1}, true, kMixed, {40, 64, 128}};
+// S = A1 X has all entries, and is not made.
+constexpr Grid kFullX{"D, large", {13, 15}, {}, {12, 14}, false, Family{"D", 16, true}, {4, 8, 12}};
+
 struct Measured {
   std::string by;
-  Index words = 0;
-  Words peak = 0;
+  Words words;
+  Words index = {};  // those of them that are no values
+  Words peak = {};
+  Words core = {}, index_of_core = {};  // of the phase of this name
+
+  [[nodiscard]] double of(const Counted& counted) const {
+    const auto [of, indices] =
+        counted.before ? std::pair(words, index) : std::pair(core, index_of_core);
+    return static_cast<double>(of.value()) -
+           (counted.index ? 0 : static_cast<double>(indices.value()));
+  }
 };
 using Source = std::function<Measured(const Task&)>;
 
-Measured measured(std::string by, const std::vector<PhaseCost>& phases) {
+Measured measured(std::string by, std::vector<PhaseCost> phases) {
   const PhaseCost all = total(phases);
-  return {std::move(by), (all.reads + all.writes).value(), all.peak};
+  std::erase_if(phases, [](const PhaseCost& phase) { return phase.path != "core"; });
+  const PhaseCost core = total(phases);
+  return {.by = std::move(by),
+          .words = all.reads + all.writes,
+          .index = all.index_reads + all.index_writes,
+          .peak = all.peak,
+          .core = core.reads + core.writes,
+          .index_of_core = core.index_reads + core.index_writes};
 }
 
 Source kernel(std::string_view name) {
   return [&kernel = find_kernel(name)](const Task& task) {
-    return measured(std::string(kernel.name),
-                    kernel.plan(Problem(task.problem.shape), task.memory.M).phases);
+    return measured(std::string(kernel.name), kernel.plan(task.problem, task.memory.M).phases);
   };
 }
 
@@ -53,13 +83,11 @@ Measured large_as_printed(const Task& task) {
   const Kernel& large = find_kernel("backward/large");
   return measured(
       "backward/large, printed",
-      large.formula.cost(Problem(task.problem.shape),
-                         large.fitting.printed(Problem(task.problem.shape), task.memory.M)));
+      large.formula.cost(task.problem, large.fitting.printed(task.problem, task.memory.M)));
 }
 
 Measured phase_3_of_small(const Task& task) {
-  auto phases =
-      find_kernel("backward/small").plan(Problem(task.problem.shape), task.memory.M).phases;
+  auto phases = find_kernel("backward/small").plan(task.problem, task.memory.M).phases;
   std::erase_if(phases, [](const PhaseCost& phase) { return !phase.path.starts_with("phase3/"); });
   return measured("backward/small, phase 3", phases);
 }
@@ -67,8 +95,9 @@ Measured phase_3_of_small(const Task& task) {
 Measured fewest(const Task& task) {
   const Choice best = choices(task).front();
   const Words peak = total(best.plan.phases).peak;
-  return {"fewest: " + to_words(best), best.words.value(),
-          best.forward ? std::max(peak, total(best.forward->phases).peak) : peak};
+  return {.by = "fewest: " + to_words(best),
+          .words = best.words,
+          .peak = best.forward ? std::max(peak, total(best.forward->phases).peak) : peak};
 }
 
 Measured bound(const Task& task) {
@@ -77,22 +106,89 @@ Measured bound(const Task& task) {
   return {fmt::format("bound: {}", active.name), active.words};
 }
 
-Row fitted(const Claim& claim, const Grid& grid, Task task, const Source& source) {
-  std::vector<Sample> samples = grid.points();
-  std::set<std::string> by;
-  double peak_over_M = 0;
-  for (Sample& sample : samples) {
-    task.problem.shape = {sample.n, sample.n, sample.d};
+// At the points of grids. What a family has stored is made once for all M and all kernels.
+class Tasks {
+ public:
+  explicit Tasks(Task of) : of_(std::move(of)) {}
+  [[nodiscard]] Task at(const Grid& grid, const Sample& sample) {
+    Task task = of_;
     task.memory.M = sample.M;
-    const Measured found = source(task);
-    by.insert(found.by);
-    sample.words = static_cast<double>(found.words);
-    peak_over_M = std::max(peak_over_M,
-                           static_cast<double>(found.peak.value()) / static_cast<double>(sample.M));
+    task.problem.shape = {sample.n, sample.n, sample.d};
+    if (const auto& family = grid.family) {
+      Sparsity& made = made_[{family->name, sample.n, sample.d}];
+      if (made.dense()) {
+        made = entries(*family, sample.n, sample.d);
+      }
+      task.problem = Problem(sample.n, sample.n, family->d).with_sparsity(made);
+    }
+    return task;
   }
-  return {claim, fmt::format("{}", fmt::join(by, "; ")),
-          Fit{grid, fit_power_law(samples),
-              peak_over_M > 0 ? std::optional(peak_over_M) : std::nullopt}};
+
+ private:
+  static Sparsity entries(const Family& family, Index n, Index s) {
+    const Rule random{.kind = Rule::Kind::random, .entries = static_cast<std::uint64_t>(s)};
+    const Rule identity{.kind = Rule::Kind::identity};
+    const Index d = family.d;
+    return {pattern_by_rule(random, "A1", kDefaultSeed, n, d),
+            family.full_X ? full_pattern(d, d) : pattern_by_rule(identity, "X", kDefaultSeed, d, d),
+            pattern_by_rule(random, "A2", kDefaultSeed, n, d)};
+  }
+
+  Task of_;
+  std::map<std::tuple<std::string_view, Index, Index>, Sparsity> made_;
+};
+
+double power(const Exponents& exponents, const Sample& at) {
+  return std::pow(static_cast<double>(at.n), exponents.n) *
+         std::pow(static_cast<double>(at.d), exponents.d) *
+         std::pow(static_cast<double>(at.M), exponents.M);
+}
+
+// The law of the words that are counted so.
+Fit fit_of(const Grid& grid, const Claim& claim, const std::vector<Measured>& found,
+           const Counted& counted) {
+  std::vector<Sample> samples = grid.points();
+  Fit fit{.grid = grid, .law = {}};
+  double peak_over_M = 0;
+  for (std::size_t k = 0; k < samples.size(); ++k) {
+    Sample& sample = samples[k];
+    sample.words = found[k].of(counted);
+    const double over = sample.words / power(claim.exponents, sample);
+    fit.least_over_claim = k == 0 ? over : std::min(fit.least_over_claim, over);
+    fit.most_over_claim = std::max(fit.most_over_claim, over);
+    peak_over_M = std::max(
+        peak_over_M, static_cast<double>(found[k].peak.value()) / static_cast<double>(sample.M));
+  }
+  if (peak_over_M > 0) {
+    fit.peak_over_M = peak_over_M;
+  }
+  fit.law = fit_power_law(samples);
+  return fit;
+}
+
+// Where S = A1 X is made before, once more without that: it takes words that the law is not about.
+std::vector<Counted> ways_of(const Grid& grid) {
+  if (grid.family->full_X) {
+    return {{}, {.index = false}};
+  }
+  return {{}, {.index = false}, {.before = false}, {.index = false, .before = false}};
+}
+
+// A row for each way to count.
+std::vector<Row> fitted(const Claim& claim, const Grid& grid, Tasks& tasks, const Source& source,
+                        const std::vector<Counted>& ways = {{}}) {
+  std::vector<Measured> found;
+  std::set<std::string> by;
+  for (const Sample& sample : grid.points()) {
+    found.push_back(source(tasks.at(grid, sample)));
+    by.insert(found.back().by);
+  }
+  std::vector<Row> rows;
+  for (const Counted& counted : ways) {
+    rows.push_back({claim, fmt::format("{}", fmt::join(by, "; ")), counted,
+                    fit_of(grid, claim, found, counted)});
+  }
+  return rows;
 }
 
 Claim large(const char* pass, const char* which, const char* from) {
@@ -107,98 +203,16 @@ Claim small_second_term(const char* which, const char* from) {
   return {"backward", which, "small", from, "n d^2 / sqrt(M)", {1, 2, -0.5}};
 }
 
-// An exponent by its name.
-using Named = std::pair<const char*, double Exponents::*>;
-constexpr Named kNames[] = {{"n", &Exponents::n}, {"d", &Exponents::d}, {"M", &Exponents::M}};
-
-bool agree(double found, double claimed) {
-  return std::abs(found - claimed) <= kTolerance;
-}
-
-// Two digits after the point, without the sign of a zero.
-std::string two_digits(double value) {
-  return fmt::format("{:.2f}", std::round(100 * value) / 100 + 0.0);
-}
-
-std::string to_words(const Grid::Octaves& octaves) {
-  return fmt::format("2^{}..2^{}", octaves.from, octaves.to);
-}
-
-// The claims that the fits contradict, with their rows.
-std::string unlike_claimed(const Table1& report) {
-  std::vector<std::string> names;
-  for (const Row& row : report.rows) {
-    if (!row.holds().value_or(true)) {
-      names.push_back(fmt::format("{} ({})", row.claim.from, row.by));
-    }
-  }
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "; "));
-}
-
-// The grids of all fits, without repetition.
-std::vector<Grid> grids(const Table1& report) {
-  std::vector<Grid> found;
-  for (const Row& row : report.rows) {
-    if (row.fit && std::ranges::find(found, row.fit->grid.name, &Grid::name) == found.end()) {
-      found.push_back(row.fit->grid);
-    }
-  }
-  return found;
-}
-
-Json to_json(const Grid& grid) {
-  Json json = {{"name", grid.name}};
-  const std::vector<Sample> points = grid.points();
-  for (const auto& [name, of] :
-       {std::pair{"n", &Sample::n}, {"d", &Sample::d}, {"M", &Sample::M}}) {
-    const auto [least, most] = std::ranges::minmax_element(points, {}, of);
-    json[name] = {{"from", (*least).*of}, {"to", (*most).*of}};
-  }
-  json["text"] = to_words(grid);
-  json["points"] = points.size();
-  return json;
-}
-
-CellValue number(double value) {
-  return CellValue(value).shown(two_digits(value));
-}
-
-Cells row_cells(const Row& row) {
-  const Claim& claim = row.claim;
-  const Fit fit = row.fit.value_or(Fit());
-  const auto& [n, d, M] = fit.law.exponents;
-  Cells cells = {
-      {in_table("cell"),
-       fmt::format("{} {}, {}", claim.pass, claim.bound, row.fit ? fit.grid.name : claim.cache)},
-      {in_json_and_csv("pass"), claim.pass},
-      {in_json_and_csv("bound"), claim.bound},
-      {in_json_and_csv("cache"), claim.cache},
-      {{"the paper", "from"}, claim.from},
-      {"says", claim.says},
-      {{"words of", "words_of"}, always_quoted(row.by)},
-      {in_json("claimed"),
-       row.fit ? Json{{"n", claim.exponents.n}, {"d", claim.exponents.d}, {"M", claim.exponents.M}}
-               : Json()}};
-  Cells of_fit = {{{"", "fit.grid", "grid"}, always_quoted(fit.grid.name)},
-                  {{"c", "fit.constant", "constant"}, number(fit.law.constant)},
-                  {{"n", "fit.exponents.n", "n"}, number(n)},
-                  {{"d", "fit.exponents.d", "d"}, number(d)},
-                  {{"M", "fit.exponents.M", "M"}, number(M)},
-                  {{"off", "fit.residual", "residual"}, number(fit.law.residual)},
-                  {{"peak/M", "fit.peak_over_M", "peak_over_M"},
-                   fit.peak_over_M ? number(*fit.peak_over_M) : CellValue(nullptr)}};
-  if (!row.fit) {
-    cells.push_back({in_json("fit"), nullptr});
-    for (Cell& cell : of_fit) {
-      cell.value = absent();
-    }
-  }
-  return joined(joined(std::move(cells), of_fit),
-                {{in_json("holds"), row.holds()}, {"verdict", always_quoted(row.verdict())}});
-}
-
-std::vector<Cells> table1_rows(const Table1& report) {
-  return rows_of(report.rows, row_cells);
+// Exponents of sparse operands are the paper's within a tenth of themselves, or `of_M`.
+Claim sparse(const char* which, const char* cache, const char* says, const Exponents& exponents,
+             double of_M = 0.1) {
+  return {"sparse",
+          which,
+          cache,
+          "Theorem 4.5",
+          says,
+          exponents,
+          {.n = 0.1 * exponents.n, .d = 0.1 * exponents.d, .M = of_M * std::abs(exponents.M)}};
 }
 
 }  // namespace
@@ -209,46 +223,54 @@ std::vector<Sample> Grid::points() const {
   };
   std::vector<Sample> all;
   for (const int log2_n : along(n)) {
-    for (const int log2_d : along(d)) {
+    for (std::size_t k = 0; k < s.size(); ++k) {
+      const Index size = family ? s[k] : Index{1} << along(d)[k];
       for (const int log2_M : along(M)) {
+        const Index unit = M_in_squares ? size * size : 1;
         all.push_back({.n = Index{1} << log2_n,
-                       .d = Index{1} << log2_d,
-                       .M = Index{1} << (log2_M + (M_in_squares ? 2 * log2_d : 0))});
+                       .d = size,
+                       .M = log2_M < 0 ? unit >> -log2_M : unit << log2_M});
       }
     }
   }
   return all;
 }
 
-std::optional<bool> Row::holds() const {
-  if (!fit) {
-    return std::nullopt;
-  }
-  return std::ranges::all_of(kNames, [this](const Named& name) {
-    return agree(fit->law.exponents.*name.second, claim.exponents.*name.second);
-  });
+const std::vector<SparseLaw>& sparse_laws() {
+  // L alone has the paper's laws; of a whole pass, dense A3, Y and dO are most words.
+  static const std::vector<SparseLaw> laws = [] {
+    const char* const says = "Z_in^2 / M";
+    const Claim large = sparse("upper", "large", says, {2, 2, -1});
+    const Claim small = sparse("upper", "small", "Z_in sqrt(Z_QK / M)", {2, 1, -0.5}, 0.2);
+    const Claim proven = sparse("lower", "large", says, {2, 2, -1});
+    return std::vector<SparseLaw>{{large, kSparseLarge, "logsumexp/sparse-rows"},
+                                  {large, kSparseFar, "logsumexp/sparse-rows"},
+                                  {small, kSparseSmall, "logsumexp/sparse-tiles"},
+                                  {large, kFullX, "logsumexp/sparse-x"},
+                                  {proven, kFullX, ""}};
+  }();
+  return laws;
 }
 
-std::string Row::verdict() const {
-  if (!fit) {
-    return "not there yet";
+std::vector<Row> sparse_rows(const std::vector<SparseLaw>& laws) {
+  std::vector<Row> rows;
+  Tasks tasks({.pass = Pass::logsumexp});
+  for (const auto& [claim, grid, name] : laws) {
+    std::ranges::move(name.empty() ? fitted(claim, grid, tasks, bound)
+                                   : fitted(claim, grid, tasks, kernel(name), ways_of(grid)),
+                      std::back_inserter(rows));
   }
-  std::vector<std::string> off;
-  for (const auto& [name, of] : kNames) {
-    if (!agree(fit->law.exponents.*of, claim.exponents.*of)) {
-      off.push_back(fmt::format("of {} is {}", name, two_digits(fit->law.exponents.*of)));
-    }
-  }
-  return off.empty() ? "holds" : fmt::format("no: exponent {}", fmt::join(off, ", "));
+  return rows;
 }
 
-Table1 report_table1() {
+Table1 report_table1(const std::vector<SparseLaw>& laws) {
   Table1 report;
   // A row for each source of words that should follow the claim.
   const auto add = [&](const Claim& claim, const Grid& grid, const Task& task,
                        std::initializer_list<Source> sources) {
+    Tasks tasks(task);
     for (const Source& source : sources) {
-      report.rows.push_back(fitted(claim, grid, task, source));
+      std::ranges::move(fitted(claim, grid, tasks, source), std::back_inserter(report.rows));
     }
   };
   // Like the algorithms, rows of large caches start from O and L, rows of small ones from nothing.
@@ -276,50 +298,8 @@ Table1 report_table1() {
   add(small_second_term("upper", "Theorem 4.3"), kWide, nothing,
       {kernel("backward/small"), fewest});
   add(small_second_term("lower", "Theorem 4.4"), kWide, nothing, {bound});
-  for (const char* pass : {"sparse forward", "sparse backward"}) {
-    report.rows.push_back(
-        {{pass, "lower", "large", "Theorem 4.5", "Z_in^2 / M"}, "-", std::nullopt});
-    report.rows.push_back(
-        {{pass, "lower", "small", "Theorem 4.5", "Z_in sqrt(Z_QK / M)"}, "-", std::nullopt});
-  }
+  std::ranges::move(sparse_rows(laws), std::back_inserter(report.rows));
   return report;
-}
-
-std::string to_words(const Grid& grid) {
-  return fmt::format("n = {}, d = {}, M = {}{}", to_words(grid.n), to_words(grid.d),
-                     to_words(grid.M), grid.M_in_squares ? " d^2" : "");
-}
-
-std::string to_table(const Table1& report) {
-  std::string text = fmt::format(
-      "Table 1, by the formulas: words as c n^a d^b M^e; it holds where each exponent is within {} "
-      "of the paper's\n\n",
-      kTolerance);
-  text += table_of(table1_rows(report)) + "\n";
-  for (const Grid& grid : grids(report)) {
-    text += fmt::format("{}: {}\n", grid.name, to_words(grid));
-  }
-  text += "each grid: ends and middles, m = n; off: by how many octaves the law misses, at most\n";
-  text += "peak/M: over 1, the blocks take more than M words and do not fit\n";
-  text += fmt::format("not as claimed: {}\n", unlike_claimed(report));
-  return text;
-}
-
-std::string to_json(const Table1& report) {
-  Json grids_json = Json::array();
-  for (const Grid& grid : grids(report)) {
-    grids_json.push_back(to_json(grid));
-  }
-  return Json{{"schema", kSchema},
-              {"context", context_json(std::nullopt)},
-              {"tolerance", kTolerance},
-              {"grids", std::move(grids_json)},
-              {"rows", json_of(table1_rows(report))}}
-      .document();
-}
-
-std::string to_csv(const Table1& report) {
-  return csv_of(table1_rows(report));
 }
 
 }  // namespace redblue

@@ -1,6 +1,10 @@
 // redblue plot, from the outside: pictures with all their texts, or one line with the reason.
 
+#include <fmt/format.h>
+
+#include "runtime/text/table.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 #include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
@@ -107,6 +111,61 @@ TEST_F(PlotPictures, RefusesWhatItCannotDraw) {
   Process full = process(kOccupancy + " -o p.svg");
   full.largest_file = 3000;
   expect_refused(full, 1, "not whole.*room");  // gnuplot itself says nothing
+}
+
+const std::string kDividing =
+    "plot dividing --n 90 --d 24 --seed 3 --make A1=random:6 --make A2=random:5 --make X=identity";
+
+// The table needs no gnuplot; a point has the words that `count` counts.
+TEST_F(Plot, DividingIsATable) {
+  const Json report = json("PATH= " + kDividing);
+  EXPECT_EQ(keys(report), (Keys{"schema", "context", "n", "m", "d", "sparse", "measured",
+                                "remark_4_7", "points"}));
+  EXPECT_EQ(report["sparse"]["A1"], (Json{{"stored", 540}, {"from", "random:6"}}));
+  const Index measured = report["measured"];
+  const std::string table = data(kDividing);
+  const std::vector<CsvRow> rows = parse_csv(data(kDividing + " --format csv"));
+  ASSERT_EQ(rows.size(), report["points"].size());
+  bool seen = false;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const Json& point = report["points"][k];
+    EXPECT_EQ(rows[k].at("M"), point["M"].dump());
+    if (point["M"] == measured) {
+      seen = true;
+      for (const std::string name : {"tiles", "rows"}) {
+        const Json total = json(fmt::format(
+            "count logsumexp/sparse-{} --M {} --n 90 --d 24 --seed 3 --make A1=random:6 --make "
+            "A2=random:5 --make X=identity",
+            name, measured))["total"];
+        EXPECT_EQ(point[name]["words"], total["io"]);
+        EXPECT_EQ(rows[k].at(name), total["io"].dump());
+        EXPECT_EQ(point[name]["index"].get<Index>(),
+                  total["index_reads"].get<Index>() + total["index_writes"].get<Index>());
+        EXPECT_NE(table.find(grouped(total["io"].get<Index>())), std::string::npos);
+      }
+    }
+  }
+  EXPECT_TRUE(seen);
+  EXPECT_NE(table.find(fmt::format("rows move fewer words than tiles from M = {} on; Z_A^2 / Z_QK",
+                                   grouped(measured))),
+            std::string::npos)
+      << table;
+  expect_refused(process("plot dividing --d 24"), 2, "--n is missing");
+  expect_refused(process("plot dividing --n 9 --d 4 --make A3=random:2"), 2, "is given A1");
+  expect_refused(process(kDividing + " --format svg"), 2, "--format 'svg'");
+}
+
+TEST_F(PlotPictures, DividingHasAllItsWords) {
+  const std::string line = "plot dividing --n 90 --d 24 --make A1=random:16 --make A2=random:15";
+  EXPECT_NE(data(line + " -o p.svg").find("rows / tiles"), std::string::npos);
+  expect_words("p.svg",
+               {"Words of L: n = m = 90, d = 24; A1 random:16, A2 random:15",
+                "M, words of fast memory", "words moved, read and written", ">sparse-tiles<",
+                ">sparse-rows<", "rows from M = ", "Z_QK = ", "--make A1=random:16"});
+  const Outcome both = redblue(line + " -o -");
+  EXPECT_EQ(both.code, 0);
+  EXPECT_NE(both.out.find("<svg"), std::string::npos);
+  EXPECT_NE(both.err.find("rows / tiles"), std::string::npos);
 }
 
 // A gnuplot that fails says why, in its words.

@@ -12,8 +12,10 @@
 
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/report/table1.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/small_table1.hpp"
 
 #ifdef HAS_VALIJSON
 #define VALIJSON_USE_EXCEPTIONS 1
@@ -165,7 +167,17 @@ TEST_F(Schemas, OfWhatIsPlanned) {
                        "plan --n 100 --d 8 --M 500 --given nothing --sharing self"});
   expect_keep("devices", {"plan --cache 100B,4KiB,a100 --d 8"});
   expect_keep("loops", {"plan --loops backward/small --n 20 --d 4 --M 300"});
-  expect_keep("table1", {"table1"});
+}
+
+TEST_F(Schemas, OfDividingPoints) {
+  expect_keep("dividing", {"plot dividing --n 90 --d 24 --make A1=random:6 --make A2=random:6 "
+                           "--make X=identity",
+                           "plot dividing --n 9 --m 7 --d 3 --make A1=density:1/4294967295"});
+}
+
+// Of a small grid: that of the command takes seconds.
+TEST_F(Schemas, OfTable1) {
+  expect_kept("table1", Json::parse(to_json(report_table1(small_sparse_laws()))));
 }
 
 TEST_F(Schemas, OfWhatThereIs) {

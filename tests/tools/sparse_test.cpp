@@ -247,6 +247,14 @@ TEST_F(SparseOperands, TheoremThatAPlanRefutes) {
   EXPECT_NE(text.find("524,288"), std::string::npos) << text;
   EXPECT_NE(text.find("logsumexp/sparse-rows moves fewer"), std::string::npos) << text;
 
+  // And on 256 diagonal blocks of 8 x 8.
+  const Json blocks = json(
+      "bounds --problem logsumexp --make A1=clusters:8:256 --make A2=clusters:8:256 --make "
+      "X=identity --n 2048 --d 2048 --M 256");
+  EXPECT_EQ(blocks["bounds"].back()["words"], 177'412);
+  EXPECT_LE(blocks["best"]["words"], 165'969);
+  EXPECT_EQ(blocks["bounds"].back()["refuted_by"], "logsumexp/sparse-rows");
+
   // Where supports mix it claims less than is moved, and nobody refutes it.
   const Json mixed = json(
       "bounds --problem logsumexp --n 256 --d 64 --M 512 --make A1=random:8 --make A2=random:8");

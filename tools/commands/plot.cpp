@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/report/dividing.hpp"
 #include "runtime/report/occupancy_picture.hpp"
+#include "runtime/run/resolve.hpp"
 #include "runtime/run/run.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/sweep/figures.hpp"
 #include "tools/cli/command.hpp"
+#include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/options/picture.hpp"
 #include "tools/options/problem.hpp"
@@ -224,6 +229,43 @@ Action roofline(CLI::App& app) {
   });
 }
 
+// A table as well, which needs no gnuplot.
+Action dividing(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : shape(command),
+          inputs(command),
+          format(command, "--format", "of the table: table, json or csv", "FORMAT"),
+          picture(command) {}
+    ShapeOptions shape;
+    PatternOptions inputs;
+    TextOption format;
+    PictureOptions picture;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, &app] {
+    const Format format = parse_format(options->format);
+    const auto out = options->picture.out.get();
+    std::optional<PictureFile> file;
+    if (out) {
+      file.emplace(options->picture);
+    }
+    Request request;
+    request.kernel = kDividingRows;
+    options->shape.fill(request);
+    options->inputs.fill(request);
+    const KernelName kernel = requested_kernel(request);
+    const Problem problem =
+        requested_problem(request, kernel, open_inputs(request, kernel)).problem;
+    const Dividing report = report_dividing(problem, sparse_sources(request, *kernel.kernel));
+    if (file) {
+      file->draw(dividing_picture(report), app);
+    }
+    print(report, format, beside(out && out->text == "-"));
+    return 0;
+  };
+}
+
 }  // namespace
 
 Action add_plot(CLI::App& app) {
@@ -237,6 +279,9 @@ Action add_plot(CLI::App& app) {
       figure1);
   add("phases", "where the words of a kernel go, by phase, over M, n or d", phases);
   add("roofline", "GF/s against words a flop, below what the machine reached meanwhile", roofline);
+  add("dividing",
+      "words of sparse operands against M where tiles stay, and where rows do; where they cross",
+      dividing);
   add("occupancy", "what is in fast memory in the course of a run, by tile", occupancy);
   return [chosen] { return (*chosen)(); };
 }

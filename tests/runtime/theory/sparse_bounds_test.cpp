@@ -4,7 +4,9 @@
 #include "runtime/theory/sparse_bounds.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <set>
 #include <string_view>
@@ -12,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/kernel.hpp"
 #include "tests/support/random_patterns.hpp"
 
 namespace redblue {
@@ -158,6 +161,86 @@ TEST(SparseBounds, Theorem45OfDiagonalOperands) {
     EXPECT_EQ(theorem_4_5(diagonal, 64), words);
     EXPECT_EQ(words_of(task_of(Pass::logsumexp, diagonal, 64), "compulsory"), 4 * n);
   }
+}
+
+// Blocks of b x b on the diagonal.
+BlockPattern diagonal_blocks(Index n, Index b) {
+  BlockPattern of{n, n, 1, 1, {0}, {}};
+  for (Index row = 0; row < n; ++row) {
+    for (Index column = row / b * b; column < (row / b + 1) * b; ++column) {
+      of.columns.push_back(column);
+    }
+    of.offsets.push_back(std::ssize(of.columns));
+  }
+  return of;
+}
+
+struct Moved {
+  Index all = 0, given_S = 0;
+};
+Moved moved(const Problem& problem, Index M, std::optional<Index> chunk = std::nullopt) {
+  const Kernel& rows = find_kernel("logsumexp/sparse-rows");
+  Blocks blocks = rows.blocks(problem, M, Objective::words);
+  if (chunk) {
+    blocks.set("chunk", *chunk);
+  }
+  const Plan plan = rows.plan(problem, M, blocks);
+  EXPECT_LE(total(plan.phases).peak, Words(M));
+  Moved words;
+  for (const PhaseCost& phase : plan.phases) {
+    const Index its = (phase.reads + phase.writes).value();
+    words.all += its;
+    words.given_S += phase.path == "S" ? 0 : its;
+  }
+  return words;
+}
+
+// Read as a bound of each instance, with the constant 1, Theorem 4.5 is refuted by what a kernel
+// moves, indices included; and as the quotient grows without end, it is with every constant.
+TEST(SparseBounds, Theorem45IsNoBoundOfIdentities) {
+  for (const auto& [n, claimed, all, given_S] : {std::array<Index, 4>{1024, 8'192, 16'755, 7'451},
+                                                 {4096, 65'536, 67'000, 29'792},
+                                                 {16384, 524'288, 267'983, 119'159}}) {
+    const Sparsity of(identity_pattern(n), identity_pattern(n), identity_pattern(n));
+    const Moved words = moved(Problem(n, n, n).with_sparsity(of), 64);
+    EXPECT_EQ(theorem_4_5(of, 64), claimed);
+    EXPECT_LE(words.all, all);
+    EXPECT_LE(words.given_S, given_S);
+    EXPECT_LT(given_S, claimed);
+    EXPECT_TRUE(all < claimed || n < 16384);
+  }
+}
+
+// Where chunks of rows begin with blocks, as 152 words of them do, each key passes once.
+TEST(SparseBounds, Theorem45IsNoBoundOfDiagonalBlocks) {
+  for (const auto& [n, claimed, all, aligned, given_S] :
+       {std::array<Index, 5>{512, 22'176, 41'462, 38'669, 18'113},
+        {2048, 177'412, 165'969, 154'664, 72'449}}) {
+    const Sparsity of(diagonal_blocks(n, 8), identity_pattern(n), diagonal_blocks(n, 8));
+    const Problem problem = Problem(n, n, n).with_sparsity(of);
+    EXPECT_EQ(theorem_4_5(of, 256), claimed);
+    EXPECT_LE(moved(problem, 256).all, all);
+    EXPECT_LE(moved(problem, 256, 152).all, aligned);
+    EXPECT_LE(moved(problem, 256, 152).given_S, given_S);
+    EXPECT_LT(given_S, claimed);
+    EXPECT_TRUE(all < claimed || n < 2048);
+  }
+}
+
+// Lemma F.1 takes nnz(A) + nnz(B) where each may be read once: of a tall dense A and a B that stays
+// in fast memory it claims sqrt(nd / M) times the words of A.
+TEST(SparseBounds, LemmaF1IsNoBoundOfATallProduct) {
+  const Index n = 65536, d = 64, M = d * d + d + 1;
+  const auto R1 = static_cast<double>(n * d + d * d), R2 = static_cast<double>(n * d);
+  const double claimed =
+      std::min(R1 * R1 / static_cast<double>(M), R1 * std::sqrt(R2 / static_cast<double>(M)));
+  const PhaseCost all = total(find_kernel("matmul/stationary-b").plan(Problem(n, d, d), M).phases);
+  const Index words = (all.reads + all.writes).value();
+  EXPECT_EQ(M, 4161);
+  EXPECT_LE(all.peak, Words(M));
+  EXPECT_EQ(words, 2 * n * d + d * d);
+  EXPECT_EQ(words, 8'392'704);
+  EXPECT_EQ(std::floor(claimed / 1e6), 133);
 }
 
 TEST(SparseBounds, OfNothingLiveAreTheResults) {

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/report/context.hpp"
+#include "runtime/report/table1.hpp"
+#include "runtime/text/cells.hpp"
+
+namespace redblue {
+namespace {
+
+// Two digits after the point, without the sign of a zero.
+std::string two_digits(double value) {
+  return fmt::format("{:.2f}", std::round(100 * value) / 100 + 0.0);
+}
+
+std::string to_words(const Grid::Octaves& octaves) {
+  return fmt::format("2^{}..2^{}", octaves.from, octaves.to);
+}
+
+// The exponents that are not the claim's, by their names.
+std::vector<std::string> off(const Row& row) {
+  std::vector<std::string> found;
+  const Exponents& exponents = row.fit.law.exponents;
+  for (const auto& [name, of] : {std::pair{std::string_view("n"), &Exponents::n},
+                                 {row.fit.grid.width(), &Exponents::d},
+                                 {std::string_view("M"), &Exponents::M}}) {
+    if (std::abs(exponents.*of - row.claim.exponents.*of) > row.claim.tolerance.*of) {
+      found.push_back(fmt::format("of {} is {}", name, two_digits(exponents.*of)));
+    }
+  }
+  return found;
+}
+
+bool of_sparse(const Row& row) {
+  return row.fit.grid.family.has_value();
+}
+
+std::string to_words(const Counted& counted) {
+  return counted.before ? (counted.index ? "all" : "values")
+                        : (counted.index ? "core" : "values of core");
+}
+
+std::string what_counts(const Row& row) {
+  return of_sparse(row) && row.claim.bound == "upper"
+             ? fmt::format("{}, {}", row.by, to_words(row.counted))
+             : row.by;
+}
+
+// The claims that the fits contradict, with their rows.
+std::string unlike_claimed(const Table1& report) {
+  std::vector<std::string> names;
+  for (const Row& row : report.rows) {
+    if (!row.holds()) {
+      names.push_back(fmt::format("{} ({})", row.claim.from, what_counts(row)));
+    }
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "; "));
+}
+
+// The grids of all fits, without repetition.
+std::vector<Grid> grids(const Table1& report) {
+  std::vector<Grid> found;
+  for (const Row& row : report.rows) {
+    if (std::ranges::find(found, row.fit.grid.name, &Grid::name) == found.end()) {
+      found.push_back(row.fit.grid);
+    }
+  }
+  return found;
+}
+
+Json to_json(const Grid& grid) {
+  Json json = {{"name", grid.name}};
+  const std::vector<Sample> points = grid.points();
+  for (const auto& [name, of] : {std::pair{std::string("n"), &Sample::n},
+                                 {std::string(grid.width()), &Sample::d},
+                                 {std::string("M"), &Sample::M}}) {
+    const auto [least, most] = std::ranges::minmax_element(points, {}, of);
+    json[name] = {{"from", (*least).*of}, {"to", (*most).*of}};
+  }
+  json["text"] = to_words(grid);
+  json["points"] = points.size();
+  if (const auto& family = grid.family) {
+    json["d"] = {{"from", family->d}, {"to", family->d}};
+    json["X"] = family->full_X ? "full" : "identity";
+  }
+  return json;
+}
+
+CellValue number(double value) {
+  return CellValue(value).shown(two_digits(value));
+}
+
+Json to_json(const Exponents& exponents, std::string_view width) {
+  return {{"n", exponents.n}, {std::string(width), exponents.d}, {"M", exponents.M}};
+}
+
+// Of d and s a row has one.
+Cells width_cells(const Row& row) {
+  const auto cell = [&](const std::string& name) {
+    const bool its = name == row.fit.grid.width();
+    return Cell{its ? CellNames(name, "fit.exponents." + name, name) : in_csv(name),
+                its ? number(row.fit.law.exponents.d) : absent()};
+  };
+  return {cell("d"), cell("s")};
+}
+
+Cells claim_cells(const Row& row) {
+  const auto& [claim, by, counted, fit] = row;
+  return {{in_table("cell"), fmt::format("{} {}, {}", claim.pass, claim.bound, fit.grid.name)},
+          {in_json_and_csv("pass"), claim.pass},
+          {in_json_and_csv("bound"), claim.bound},
+          {in_json_and_csv("cache"), claim.cache},
+          {{"the paper", "from"}, claim.from},
+          {"says", claim.says},
+          {in_table("words of"), what_counts(row)},
+          {in_json_and_csv("words_of"), always_quoted(by)},
+          {in_json_and_csv("counted"), to_words(counted)},
+          {in_json("claimed"), to_json(claim.exponents, fit.grid.width())},
+          {in_json("tolerance"), to_json(claim.tolerance, fit.grid.width())}};
+}
+
+Cells row_cells(const Row& row) {
+  const Fit& fit = row.fit;
+  const Cells head = {{{"", "fit.grid", "grid"}, always_quoted(fit.grid.name)},
+                      {{"c", "fit.constant", "constant"}, number(fit.law.constant)},
+                      {{"n", "fit.exponents.n", "n"}, number(fit.law.exponents.n)}};
+  const Cells tail = {
+      {{"M", "fit.exponents.M", "M"}, number(fit.law.exponents.M)},
+      {{"off", "fit.residual", "residual"}, number(fit.law.residual)},
+      {in_table("times the law"),
+       fmt::format("{}..{}", two_digits(fit.least_over_claim), two_digits(fit.most_over_claim))},
+      {{"", "fit.over_claim.least", "least_over_claim"}, fit.least_over_claim},
+      {{"", "fit.over_claim.most", "most_over_claim"}, fit.most_over_claim},
+      {{"peak/M", "fit.peak_over_M", "peak_over_M"},
+       fit.peak_over_M ? number(*fit.peak_over_M) : CellValue(nullptr)},
+      {in_json("holds"), row.holds()},
+      {"verdict", always_quoted(row.verdict())}};
+  return joined(joined(claim_cells(row), head), joined(width_cells(row), tail));
+}
+
+// Of dense operands, or of sparse ones.
+std::string table_of_rows(const Table1& report, bool sparse) {
+  std::vector<Row> rows;
+  std::ranges::copy_if(report.rows, std::back_inserter(rows),
+                       [&](const Row& row) { return of_sparse(row) == sparse; });
+  return rows.empty() ? "" : table_of(rows_of(rows, row_cells)) + "\n";
+}
+
+}  // namespace
+
+bool Row::holds() const {
+  return off(*this).empty();
+}
+
+std::string Row::verdict() const {
+  return holds() ? "holds" : fmt::format("no: exponent {}", fmt::join(off(*this), ", "));
+}
+
+std::string to_words(const Grid& grid) {
+  const std::string sizes =
+      grid.family ? fmt::format("s = {} of d = {}, X {}", fmt::join(grid.s, ", "), grid.family->d,
+                                grid.family->full_X ? "full" : "the identity")
+                  : "d = " + to_words(grid.d);
+  return fmt::format("n = {}, {}, M = {}{}", to_words(grid.n), sizes, to_words(grid.M),
+                     grid.M_in_squares ? fmt::format(" {}^2", grid.width()) : "");
+}
+
+std::string to_table(const Table1& report) {
+  std::string text = fmt::format(
+      "Table 1, by the formulas: words as c n^a d^b M^e; it holds where each exponent is within {} "
+      "of the paper's\n\n",
+      Claim::kTolerance);
+  text += table_of_rows(report, false);
+  text +=
+      "Its sparse rows, by the words of L alone: c n^a s^b M^e, s random entries in a row of A1 "
+      "and "
+      "A2; it holds where each exponent is within a tenth of the paper's, that of M in small "
+      "caches "
+      "within a fifth\n\n";
+  text += table_of_rows(report, true);
+  for (const Grid& grid : grids(report)) {
+    text += fmt::format("{}: {}\n", grid.name, to_words(grid));
+  }
+  text += "each grid: ends and middles, m = n; off: by how many octaves the law misses, at most\n";
+  text += "times the law: the words over what the paper says, without its constant\n";
+  text += "peak/M: over 1, the blocks take more than M words and do not fit\n";
+  text += fmt::format("not as claimed: {}\n", unlike_claimed(report));
+  return text;
+}
+
+std::string to_json(const Table1& report) {
+  Json grids_json = Json::array();
+  for (const Grid& grid : grids(report)) {
+    grids_json.push_back(to_json(grid));
+  }
+  return Json{{"schema", kSchema},
+              {"context", context_json(std::nullopt)},
+              {"tolerance", Claim::kTolerance},
+              {"grids", std::move(grids_json)},
+              {"rows", json_of(rows_of(report.rows, row_cells))}}
+      .document();
+}
+
+std::string to_csv(const Table1& report) {
+  return csv_of(rows_of(report.rows, row_cells));
+}
+
+}  // namespace redblue
