@@ -874,11 +874,9 @@ void check_outputs(const Request& request, const Kernel& kernel, const Wanted& w
       throw RequestError(
           fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
     }
-    if (is_sparse(*find_operand(kernel.returns, name))) {
-      throw RequestError(
-          fmt::format("{}: {} of {} is sparse, and only dense results are written to files: take "
-                      "matmul/blocked",
-                      option, name, request.kernel));
+    if (is_sparse(*find_operand(kernel.returns, name)) && path.extension() != ".npz") {
+      throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
+                                     name, request.kernel));
     }
     if (!wanted.contains(name)) {
       throw RequestError(
@@ -899,6 +897,14 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Request
   Writers writers;
   for (const auto& [name, path] : request.out) {
     const Signature& operand = *find_operand(kernel.returns, name);
+    if (is_sparse(operand)) {
+      if (asked.heads) {
+        throw RequestError(fmt::format("{} {}={}: {} of several heads is no one sparse matrix",
+                                       request.said("--out"), name, path.string(), name));
+      }
+      writers.try_emplace(name, NpzWriter(path, pattern_of(asked.problem.sparsity, operand)));
+      continue;
+    }
     std::vector<Index> shape;
     if (asked.heads) {
       shape.push_back(heads_of(operand, asked.problem, asked.kv_heads()));
@@ -907,7 +913,7 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Request
     if (operand.cols != nullptr) {
       shape.push_back(operand.cols_of(asked.problem.shape));
     }
-    writers.try_emplace(name, path, shape);
+    writers.try_emplace(name, NpyWriter(path, shape));
   }
   return writers;
 }

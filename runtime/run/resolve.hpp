@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "runtime/run/input_file.hpp"
+#include "runtime/run/output_file.hpp"
 #include "runtime/run/run.hpp"
-#include "runtime/system/npy.hpp"
 
 namespace redblue {
 
 using Readers = std::map<std::string, InputFile, std::less<>>;
-using Writers = std::map<std::string, NpyWriter, std::less<>>;
+using Writers = std::map<std::string, OutputFile, std::less<>>;
 
 struct RequestedProblem {
   Problem problem;             // of one head of keys

@@ -64,12 +64,25 @@ void import_rows(const InputFile& reader, const std::string& name, StoreFile& to
   });
 }
 
-void export_rows(StoreFile& from, NpyWriter& to) {
+namespace {
+
+template <class File>
+void export_to(StoreFile& from, File& to) {
   const SlowMatrix matrix = matrix_of(from, "");
   for_rows(from.rows(), from.cols(), [&](Range I, std::span<float> words) {
     HostAccess::get(matrix, I, words);
     to.append(words);
   });
+}
+
+}  // namespace
+
+void export_rows(StoreFile& from, OutputFile& to) {
+  export_to(from, to);
+}
+
+void export_rows(StoreFile& from, NpyWriter& to) {
+  export_to(from, to);
 }
 
 }  // namespace redblue

@@ -8,8 +8,8 @@
 #include "memsim/range.hpp"
 #include "memsim/store/store.hpp"
 #include "runtime/run/input_file.hpp"
+#include "runtime/run/output_file.hpp"
 #include "runtime/run/run.hpp"
-#include "runtime/system/npy.hpp"
 
 namespace redblue {
 
@@ -22,6 +22,7 @@ void generate_rows(const Request& request, const Signature& operand, const Probl
                    StoreFile& to);
 // `name` is for messages.
 void import_rows(const InputFile& reader, const std::string& name, StoreFile& to);
+void export_rows(StoreFile& from, OutputFile& to);
 void export_rows(StoreFile& from, NpyWriter& to);
 
 }  // namespace redblue

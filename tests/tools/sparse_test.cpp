@@ -1,6 +1,7 @@
 // Sparse operands through the command: made by rules, from files, or fully stored where nothing is
 // said; a run counts the words of its formula and is verified; bad input is refused in one line.
 
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/gate/subject.hpp"
+#include "runtime/patterns/zip.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/zip_bytes.hpp"
@@ -197,6 +199,36 @@ TEST_F(SparseOperands, ForwardOfTheSameSchedule) {
   EXPECT_EQ(json("count backward/sparse-tiles --n 31 --m 23 --d 64 --make A1=random:3 --make "
                  "A2=random:3 --make X=identity --M 60")["forward"]["kernel"],
             "forward/sparse-tiles");
+}
+
+// C = A I has the entries of A; what was written is read again.
+TEST_F(SparseOperands, AProductInAFile) {
+  const std::vector<float> values = {1, -2, 3, 0, 5, -6, 7};
+  directory_.write("a.npz", csr_of_rows(7, 4, values));
+  const std::string problem = "run matmul/sparse-stay --M 200 --seed 1 --in B=i.npz ";
+  directory_.write("i.npz", csr_of_rows(4, 4, {1, 1, 1, 1}));
+  for (const std::string store : {"", " --store file:s"}) {
+    data(problem + "--in A=a.npz --out C=c.npz" + store);
+    const ZipFile file(content_of(directory_ / "c.npz"), "c.npz");
+    EXPECT_TRUE(file.member("format.npy").ends_with("csr"));
+    const std::string words = file.member("data.npy");
+    std::vector<float> found(values.size());
+    std::memcpy(found.data(), words.data() + words.size() - 4 * found.size(), 4 * found.size());
+    EXPECT_EQ(found, values);
+    data(problem + "--in A=c.npz --out C=again.npz");
+    EXPECT_EQ(content_of(directory_ / "again.npz"), content_of(directory_ / "c.npz"));
+  }
+  data(
+      "run matmul/sparse-pass --n 5 --m 3 --d 4 --M 200 --seed 1 --make A=density:1/4294967295 "
+      "--out C=none.npz");
+  EXPECT_EQ(
+      json(
+          "run matmul/sparse-pass --in A=none.npz --m 2 --M 200 --seed 1")["sparse"]["A"]["stored"],
+      0);
+  expect_line("run matmul/sparse-stay --n 5 --d 4 --M 200 --seed 1 --out C=c.npy", 2,
+              "C of matmul/sparse-stay is sparse, and goes to an .npz of SciPy");
+  expect_line("run matmul/sparse-stay --n 5 --d 4 --M 200 --seed 1 --heads 2 --out C=d.npz", 2,
+              "C of several heads is no one sparse matrix");
 }
 
 // Where operands are dense, what a rule does not store is 0.
