@@ -1,6 +1,7 @@
 #include "kernels/kernel.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
@@ -131,26 +132,21 @@ std::vector<Signature> Kernel::given(Sharing sharing, Activation activation) con
     std::erase_if(given,
                   [](const Signature& operand) { return operand.name == kO.name; });  // for v
   }
-  if (sharing != Sharing::none && shares_keys) {
-    std::erase_if(given, [](const Signature& operand) {
-      return operand.name == kA3.name || operand.name == kV.name;
-    });
-  }
-  return given;
+  return shares_keys ? of_sharing(std::move(given), sharing) : given;
 }
 
-std::vector<Signature> Kernel::results(Activation activation) const {
-  return of_activation(returns, activation);
+std::vector<Signature> Kernel::results(Sharing sharing, Activation activation) const {
+  return of_sharing(of_activation(returns, activation), sharing);
 }
 
 std::vector<Signature> Kernel::returned(const Problem& problem) const {
-  std::vector<Signature> returned = results(problem.activation);
+  std::vector<Signature> returned = results(problem);
   std::erase_if(returned, [&](const Signature& result) { return !problem.wants(result.name); });
   return returned;
 }
 
 bool Kernel::can_return(const Problem& problem) const {
-  const std::vector<Signature> all = results(problem.activation);
+  const std::vector<Signature> all = results(problem);
   const bool left_out_are_optional = std::ranges::all_of(all, [&](const Signature& result) {
     return problem.wants(result.name) ||
            std::ranges::find(optional_results, result.name) != optional_results.end();
@@ -204,7 +200,8 @@ std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Work
         from.matrix(std::string(matrix.name), rows, matrix.cols_of(live)).holding(matrix.holds));
   };
   if (const Index copies = split.copies(plan.problem, plan.blocks); copies > 0) {
-    for (const Signature& matrix : of_activation(split.left, plan.problem.activation)) {
+    for (const Signature& matrix :
+         of_sharing(of_activation(split.left, plan.problem.activation), plan.problem.sharing)) {
       add(matrix, copies, workspace);
     }
   }
@@ -304,6 +301,16 @@ const std::vector<Signature>& results_of(Pass pass) {
 std::vector<Signature> of_activation(std::vector<Signature> matrices, Activation activation) {
   if (activation != Activation::softmax) {
     std::erase_if(matrices, [](const Signature& matrix) { return matrix.of_softmax; });
+  }
+  return matrices;
+}
+
+std::vector<Signature> of_sharing(std::vector<Signature> matrices, Sharing sharing) {
+  if (sharing == Sharing::kv) {
+    std::erase_if(matrices, [](const Signature& matrix) {
+      return matrix.name == kA3.name || matrix.name == kV.name || matrix.name == kdA3.name ||
+             matrix.name.starts_with(kdV.name);  // and parts of it
+    });
   }
   return matrices;
 }

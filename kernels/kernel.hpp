@@ -241,8 +241,13 @@ struct Kernel {
   [[nodiscard]] std::vector<Signature> given(const Problem& problem) const {
     return given(problem.sharing, problem.activation);
   }
-  // All results; and those that are wanted.
-  [[nodiscard]] std::vector<Signature> results(Activation activation) const;
+  // All results, or all but those of values where these are the keys: dK is dK + dV there, and dA2
+  // dA2 + dA3; and those that are wanted.
+  [[nodiscard]] std::vector<Signature> results(Sharing sharing = Sharing::none,
+                                               Activation activation = Activation::softmax) const;
+  [[nodiscard]] std::vector<Signature> results(const Problem& problem) const {
+    return results(problem.sharing, problem.activation);
+  }
   [[nodiscard]] std::vector<Signature> returned(const Problem& problem) const;
   [[nodiscard]] bool can_return(const Problem& problem) const;
   // Is given O and L.
@@ -266,7 +271,7 @@ struct Kernel {
   // named.
   [[nodiscard]] Problem with_inputs(Problem problem) const {
     problem.inputs = inputs_of(pass);
-    if (returned(problem).size() == results(problem.activation).size()) {
+    if (returned(problem).size() == results(problem).size()) {
       problem.wanted = {};
     }
     return problem;
@@ -292,6 +297,8 @@ struct Kernel {
 
 // Those that there are under this activation.
 std::vector<Signature> of_activation(std::vector<Signature> matrices, Activation activation);
+// Without what is of values, where these are the keys.
+std::vector<Signature> of_sharing(std::vector<Signature> matrices, Sharing sharing);
 // What all kernels of a pass return.
 const std::vector<Signature>& results_of(Pass pass);
 // Null where none of them has this name.
@@ -312,7 +319,9 @@ struct KernelName {
   Activation activation = Activation::softmax;
 
   [[nodiscard]] std::vector<Signature> given() const { return kernel->given(sharing, activation); }
-  [[nodiscard]] std::vector<Signature> results() const { return kernel->results(activation); }
+  [[nodiscard]] std::vector<Signature> results() const {
+    return kernel->results(sharing, activation);
+  }
   [[nodiscard]] std::string text() const { return spelled(kernel->name, sharing); }
   [[nodiscard]] std::string summary() const {
     return (sharing == Sharing::none                      ? ""

@@ -180,7 +180,8 @@ Operands with_left(const LiveOperands& live, const Split& split, const Plan& pla
                    const Operands& io) {
   Operands all = live.io();
   if (split.copies(plan.problem, plan.blocks) > 0) {
-    for (const Signature& matrix : of_activation(split.left, plan.problem.activation)) {
+    for (const Signature& matrix :
+         of_sharing(of_activation(split.left, plan.problem.activation), plan.problem.sharing)) {
       all.take(io.out(matrix.name));
     }
   }

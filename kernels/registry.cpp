@@ -38,6 +38,7 @@ Kernel flash_gradients() {
       plain(backward_flash(), "gradients/flash",
             "FlashAttention's loops: column blocks stay, dQ is read and written once for each");
   kernel.optional_results = {kdQ.name, kdK.name, kdV.name};
+  kernel.shares_keys = true;
   return kernel;
 }
 

@@ -23,9 +23,8 @@ namespace {
 
 // For g all of them.
 KeySums core_sums(const Problem& problem) {
-  return problem.inputs == Inputs::weighted
-             ? KeySums{.dQ = true, .dK = true, .dV = true}
-             : KeySums{problem.wants("dQ"), problem.wants("dK"), problem.wants("dV")};
+  return problem.inputs == Inputs::weighted ? KeySums{.dQ = true, .dK = true, .dV = true}
+                                            : key_sums(problem);
 }
 
 bool makes_v(const Problem& problem) {
@@ -113,7 +112,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
                    .L = plan.problem.normalised() ? &io.in("L") : nullptr,
                    .v = v ? &*v : nullptr,
                    .dK = sums.dK ? &io.out("dK") : nullptr,
-                   .dV = sums.dV ? &io.out("dV") : nullptr,
+                   .dV = sums.dV && !sums.one_of_keys ? &io.out("dV") : nullptr,
                    .dQ = sums.dQ ? &io.out("dQ") : nullptr,
                    .scale = weighted ? std::nullopt : std::optional(plan.problem.scale())},
                   all_key_blocks(plan.problem, core));

@@ -11,6 +11,9 @@
 //
 //   dQ    reads 2 n d + 2 m d T;   writes n d + 2 n
 //
+// Where values are keys they come once, and one sum dK + dV stays: in each line 2 m d is m d, and
+// with T and C for the M that is left.
+//
 // Under a mask each block brings what it meets. The first pass is there for dQ and for v, which dK
 // takes; the second for dK and dV: what is not wanted is left out.
 //
@@ -50,8 +53,10 @@ bool leaves_v(const Problem& problem, Start start) {
   return problem.normalised() && (start == Start::nothing || problem.wants("dK"));
 }
 
-KeySums key_sums(const Problem& problem) {
-  return {.dQ = false, .dK = problem.wants("dK"), .dV = problem.wants("dV")};
+KeySums sums_of_keys(const Problem& problem) {
+  KeySums sums = key_sums(problem);
+  sums.dQ = false;
+  return sums;
 }
 
 // L and v of all queries, which the first pass leaves for the second; given O and L, L is an
@@ -117,16 +122,16 @@ void row_part(Machine& machine, const Plan& plan, const Operands& io, Start star
 
 void key_part(Machine& machine, const Plan& plan, const Operands& io, Start start, Range units) {
   const Phase phase(machine, "dKV");
-  const KeySums sums = key_sums(plan.problem);
+  const KeySums sums = sums_of_keys(plan.problem);
   key_gradients(machine, plan.problem, key_blocks(plan.blocks),
                 {.Q = io.in("Q"),
                  .K = io.in("K"),
-                 .V = io.in("V"),
+                 .V = io.in(input_names(plan.problem).values),
                  .dO = io.in("dO"),
                  .L = L_of(plan.problem, io, start),
                  .v = sums.dK && plan.problem.normalised() ? &io.out("v") : nullptr,
                  .dK = sums.dK ? &io.out("dK") : nullptr,
-                 .dV = sums.dV ? &io.out("dV") : nullptr,
+                 .dV = sums.dV && !sums.one_of_keys ? &io.out("dV") : nullptr,
                  .dQ = nullptr,
                  .scale = plan.problem.scale()},
                 units);
@@ -169,7 +174,7 @@ Range row_units(const RowPlan& by) {
 }
 // Of the second.
 Range key_units(const Problem& problem, const Blocks& blocks) {
-  return {0, key_sums(problem).any() ? all_key_blocks(problem, key_blocks(blocks)).end : 0};
+  return {0, sums_of_keys(problem).any() ? all_key_blocks(problem, key_blocks(blocks)).end : 0};
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start start) {
@@ -180,7 +185,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
   }
   if (const Range units = key_units(problem, blocks); units.end > 0) {
     phases.push_back(
-        key_gradients_cost("dKV", problem, key_blocks(blocks), key_sums(problem), units));
+        key_gradients_cost("dKV", problem, key_blocks(blocks), sums_of_keys(problem), units));
   }
   return phases;
 }
@@ -197,15 +202,15 @@ SplitStage row_stage(Start start) {
 }
 
 SplitStage key_stage(Start start) {
-  return {
-      .units = [](const Problem& problem,
-                  const Blocks& blocks) { return key_units(problem, blocks).end; },
-      .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                      SlowMatrix*) { key_part(machine, plan, io, start, units); },
-      .part_cost = [](const Problem& problem, const Blocks& blocks, Range units,
-                      bool) -> std::vector<PhaseCost> {
-        return {key_gradients_cost("dKV", problem, key_blocks(blocks), key_sums(problem), units)};
-      }};
+  return {.units = [](const Problem& problem,
+                      const Blocks& blocks) { return key_units(problem, blocks).end; },
+          .part = [start](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                          SlowMatrix*) { key_part(machine, plan, io, start, units); },
+          .part_cost = [](const Problem& problem, const Blocks& blocks, Range units,
+                          bool) -> std::vector<PhaseCost> {
+            return {key_gradients_cost("dKV", problem, key_blocks(blocks), sums_of_keys(problem),
+                                       units)};
+          }};
 }
 
 Split split(Start start) {
@@ -230,6 +235,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const Index dv = problem.shape.dv;
   const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), L("L", I, problem.row_words()),
       v("v", I, problem.row_words());
+  const std::string values = values_text(problem);
   NestWriter nest;
   const auto of_rows = [&] {
     nest.loop(I, [&] {
@@ -243,10 +249,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
             mean("mean", I);
         nest.loop(J, {Q, dO, U, Z, maximum, sum, mean}, [&] {
-          nest.step(
-              "e = exp(c Q_I K_J^T - max_I); q = dO_I V_J^T - mean_I; U_I += e q K_J; "
-              "Z_I += e K_J",
-              key_tiles(problem, J));
+          nest.step("e = exp(c Q_I K_J^T - max_I); q = dO_I " + values +
+                        "^T - mean_I; U_I += e q K_J; "
+                        "Z_I += e K_J",
+                    key_tiles(problem, J));
         });
         nest.step("dQ_I = c U_I / sum_I; L_I = max_I + log(sum_I); v_I = mean_I", {}, {dQ, L, v});
         return;
@@ -258,7 +264,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
       nest.read({L});
       index_nest(nest, by.units().sum());
       nest.loop(J, {Q, dO, L, v, dQ}, [&] {
-        nest.step(p_text(problem, "c Q_I K_J^T", "dO_I V_J^T") + "; dQ_I += c p K_J",
+        nest.step(p_text(problem, "c Q_I K_J^T", "dO_I " + values + "^T") + "; dQ_I += c p K_J",
                   key_tiles(problem, J));
       });
       nest.write({dQ});
@@ -267,7 +273,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   if (row_units(by).end > 0) {
     nest.phase(row_phase(problem), of_rows);
   }
-  if (const KeySums sums = key_sums(problem); sums.any()) {
+  if (const KeySums sums = sums_of_keys(problem); sums.any()) {
     nest.phase("dKV", [&] { key_gradients_nest(nest, problem, key_blocks(blocks), sums); });
   }
   return nest.lines();
@@ -281,7 +287,7 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   };
   const Blocks rows = objective == Objective::time ? fastest(problem, M, row_pass)
                                                    : fewest_words(problem, M, row_pass);
-  const KeyBlocks keys = fit_key_gradients(problem, M, objective, key_sums(problem));
+  const KeyBlocks keys = fit_key_gradients(problem, M, objective, sums_of_keys(problem));
   return {
       {"dQ.Br", rows["Br"]}, {"dQ.Bc", rows["Bc"]}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
 }
@@ -299,6 +305,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .pass = Pass::gradients,
       .operands = {kQ, kK, kV, kdO},
       .returns = {kdQ, kdK, kdV},
+      .shares_keys = true,
       .takes_activations = true,
       .kin = start == Start::given ? "backward/rows" : "backward/rows-onepass",
       .schedule = in_stages(split(start)),

@@ -3,6 +3,11 @@
 // follow while keys pass again. For M far above m, a large cache; gradients/rows-keys-onepass
 // moves fewer words where less fits, with three more products.
 //
+// Where values are keys, these come once for s and q together, and dK + dV is one sum: K passes
+// twice,
+//
+//   reads and writes   3 n d + 2 kept d + (4 T - 1) (m - kept) d
+//
 // The first `kept` keys, if any, stay, with their values and the gradients of both. Of the others K
 // passes twice and V once for each row block, dK and dV are read and written:
 //
@@ -17,6 +22,8 @@
 #include "kernels/gradients/score_rows.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -46,9 +53,10 @@ class KeyRows {
   Tile own_;
 };
 
-// The keys that stay, and where sums go.
+// The keys that stay, and where sums go: of dV none where values are keys.
 struct GroupState {
-  SlowMatrix &all_dK, &all_dV;
+  SlowMatrix& all_dK;
+  SlowMatrix* all_dV;
   Index first_row;  // of the group's own dK and dV in these
   Tile K = {}, V = {}, dK = {}, dV = {};
 
@@ -107,6 +115,45 @@ ScoreRows score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& i
   return {std::move(e_t), std::move(q_t), std::move(sum), std::move(v), std::move(do_t)};
 }
 
+// The same where values are keys, which come once for s and q. Dead scores have no weight.
+ScoreRows shared_score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& io,
+                            const GroupState& group, const Tile& queries_t, Range I,
+                            const std::vector<KeyPiece>& pieces) {
+  const Range met{0, pieces.back().at.end};
+  const BlockRanges strips = blocks(I.size(), kStrip);
+  Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
+  Tile e_t = machine.initialize("e", met.size(), I.size(), kUnset, Holds::scores);
+  Tile q_t = machine.initialize("q", met.size(), I.size(), kUnset, Holds::scores);
+  Tile maximum = machine.initialize("max", I.size(), 1, kNoMaximum);
+  Tile index = by.row_blocks.read_index(machine, I);
+  for (const KeyPiece& piece : pieces) {
+    const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
+    for (const Range S : strips) {
+      const LivePairs live(by.problem, part_of(I, S), piece.J);
+      const View s_t = e_t.part(piece.at, S);
+      const View of_q = q_t.part(piece.at, S);
+      if (!live.none()) {
+        multiply(k.view(), queries_t.part({0, queries_t.rows()}, S), s_t);
+        multiply(k.view(), do_t.part({0, do_t.rows()}, S), of_q);
+      }
+      live.set_dead(transposed(s_t), kDeadScore);
+      live.set_dead(transposed(of_q), 0);
+      if (!live.none()) {
+        raise_maximum(transposed(s_t), maximum.part(S));
+      }
+    }
+  }
+  index.reset();
+  Tile sum = machine.initialize("sum", I.size());
+  Tile v = machine.initialize("v", I.size());
+  for (const Range S : strips) {
+    exponentiate(transposed(e_t.part(met, S)), maximum.part(S), sum.part(S),
+                 transposed(q_t.part(met, S)), v.part(S));
+  }
+  divide_rows(v, sum, v);
+  return {std::move(e_t), std::move(q_t), std::move(sum), std::move(v), std::move(do_t)};
+}
+
 // a / sum, from a^T.
 Tile divided(Machine& machine, std::string_view name, Tile a_t, const Tile& sum) {
   Tile a = machine.initialize(name, a_t.cols(), a_t.rows(), Holds::operands);
@@ -116,20 +163,41 @@ Tile divided(Machine& machine, std::string_view name, Tile a_t, const Tile& sum)
   return a;
 }
 
+// Rows of a^T, of keys, which meet rows of queries.
+struct Addend {
+  const Tile& a_t;
+  const Tile& rows;
+};
+
 // Adds a^T rows, of some keys, to dK or dV: to what stays, or to what passes.
 void add_to_sums(Machine& machine, const ScoreRowPlan& by, const GroupState& group,
-                 const KeyPiece& piece, Tile& staying, SlowMatrix& all, const Tile& a_t,
-                 const Tile& rows) {
-  const ConstView of_keys = a_t.part(piece.at);
+                 const KeyPiece& piece, Tile& staying, SlowMatrix& all,
+                 std::initializer_list<Addend> addends) {
+  const auto add_to = [&](const View& sums) {
+    for (const auto& [a_t, rows] : addends) {
+      multiply_add(a_t.part(piece.at), rows, sums);
+    }
+  };
   if (piece.J.begin < by.kept) {
-    multiply_add(of_keys, rows, staying.part(piece.J));
+    add_to(staying.part(piece.J));
     return;
   }
   const Range at = group.rows_of(piece.J);
   Tile sums = piece.first ? machine.initialize(all.name(), piece.J.size(), all.cols())
                           : machine.read(std::as_const(all).row_block(at));
-  multiply_add(of_keys, rows, sums);
+  add_to(sums);
   machine.write(sums, all.row_block(at));
+}
+
+// p^T Q and f^T dO: to dK and to dV, or to the one sum of both.
+void add_to_dK_and_dV(Machine& machine, const ScoreRowPlan& by, GroupState& group,
+                      const KeyPiece& piece, const Addend& of_dK, const Addend& of_dV) {
+  if (group.all_dV == nullptr) {
+    add_to_sums(machine, by, group, piece, group.dK, group.all_dK, {of_dK, of_dV});
+    return;
+  }
+  add_to_sums(machine, by, group, piece, group.dK, group.all_dK, {of_dK});
+  add_to_sums(machine, by, group, piece, group.dV, *group.all_dV, {of_dV});
 }
 
 // dQ_I, and what I adds to dK and dV. With Q_I and dO_I divided by the sums of e, e and
@@ -139,7 +207,8 @@ void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, Gro
   const float c = by.problem.scale();
   Tile queries_t = machine.read(transposed(io.in("Q").row_block(I)));
   scale(queries_t, c);
-  ScoreRows scores = score_rows(machine, by, io, group, queries_t, I, pieces);
+  const auto make_scores = by.shares_keys() ? shared_score_rows : score_rows;
+  ScoreRows scores = make_scores(machine, by, io, group, queries_t, I, pieces);
   Tile &e_t = scores.e_t, &q_t = scores.q_t;
   const Tile &sum = scores.sum, &v = scores.v;
   const Tile queries = divided(machine, "Q", std::move(queries_t), sum);  // c Q_I / sum (r, d)
@@ -153,8 +222,7 @@ void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, Gro
       softmax_gradient(transposed(e_t.part(piece.at, S)), v.part(S), transposed(p_t));
       multiply_add(transposed(p_t), k.view(), dQ.part(S));
     }
-    add_to_sums(machine, by, group, piece, group.dK, group.all_dK, q_t, queries);
-    add_to_sums(machine, by, group, piece, group.dV, group.all_dV, e_t, dO);
+    add_to_dK_and_dV(machine, by, group, piece, {q_t, queries}, {e_t, dO});
   }
   index.reset();
   divide_rows(dQ, sum, dQ);
@@ -186,14 +254,18 @@ void activated_row_block(Machine& machine, const ScoreRowPlan& by, const Operand
     const KeyPiece piece{met.J, {0, met.J.size()}, met.first};
     const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
     {
-      const KeyRows values(machine, group.V, io.in("V"), piece.J, by.kept);
+      std::optional<KeyRows> own_values;
+      if (!by.shares_keys()) {
+        own_values.emplace(machine, group.V, io.in("V"), piece.J, by.kept);
+      }
+      const ConstView values = own_values ? own_values->view() : k.view();
       for (const Range S : strips) {
         const LivePairs live(by.problem, part_of(I, S), piece.J);
         const View f = f_t.part(piece.at, S);
         const View p = p_t.part(piece.at, S);
         if (!live.none()) {
           multiply(k.view(), queries_t.part({0, d}, S), f);
-          multiply(values.view(), do_t.part({0, dv}, S), p);
+          multiply(values, do_t.part({0, dv}, S), p);
           activation_gradient(by.problem.activation, f, p, p);
           activate(by.problem.activation, f, f);
         }
@@ -204,8 +276,7 @@ void activated_row_block(Machine& machine, const ScoreRowPlan& by, const Operand
     for (const Range S : strips) {
       multiply_add(transposed(p_t.part(piece.at, S)), k.view(), dQ.part(S));
     }
-    add_to_sums(machine, by, group, piece, group.dK, group.all_dK, p_t, queries);
-    add_to_sums(machine, by, group, piece, group.dV, group.all_dV, f_t, dO);
+    add_to_dK_and_dV(machine, by, group, piece, {p_t, queries}, {f_t, dO});
   }
   scale(dQ, c);
   machine.write(dQ, io.out("dQ").row_block(I));
@@ -217,15 +288,18 @@ void group_part(Machine& machine, const Plan& plan, const Operands& io, Range gr
   const Phase phase(machine, "core");
   const bool apart = by.groups() > 1;
   for (Index g = groups.begin; g < groups.end; ++g) {
-    GroupState group{.all_dK = io.out(apart ? kPartOfdK.name : kdK.name),
-                     .all_dV = io.out(apart ? kPartOfdV.name : kdV.name),
-                     .first_row = g * m};
+    GroupState group{
+        .all_dK = io.out(apart ? kPartOfdK.name : kdK.name),
+        .all_dV = by.shares_keys() ? nullptr : &io.out(apart ? kPartOfdV.name : kdV.name),
+        .first_row = g * m};
     const Range kept{0, by.kept};
     if (by.kept > 0) {
       group.K = machine.read(io.in("K").row_block(kept));
-      group.V = machine.read(io.in("V").row_block(kept));
       group.dK = machine.initialize("dK", by.kept, d);
-      group.dV = machine.initialize("dV", by.kept, plan.problem.shape.dv);
+      if (group.all_dV != nullptr) {
+        group.V = machine.read(io.in("V").row_block(kept));
+        group.dV = machine.initialize("dV", by.kept, plan.problem.shape.dv);
+      }
     }
     const Range mine = by.of_groups[g];
     for (Index block = mine.begin; block < mine.end; ++block) {
@@ -234,7 +308,9 @@ void group_part(Machine& machine, const Plan& plan, const Operands& io, Range gr
     }
     if (by.kept > 0) {
       machine.write(group.dK, group.all_dK.row_block(group.rows_of(kept)));
-      machine.write(group.dV, group.all_dV.row_block(group.rows_of(kept)));
+      if (group.all_dV != nullptr) {
+        machine.write(group.dV, group.all_dV->row_block(group.rows_of(kept)));
+      }
     }
   }
 }
@@ -263,7 +339,9 @@ void sum_part(Machine& machine, const Plan& plan, const Operands& io, Range unit
   const Phase phase(machine, "sum");
   for (Index unit = units.begin; unit < units.end; ++unit) {
     add_groups(machine, by, keys[unit], io.out(kPartOfdK.name), io.out("dK"));
-    add_groups(machine, by, keys[unit], io.out(kPartOfdV.name), io.out("dV"));
+    if (!by.shares_keys()) {
+      add_groups(machine, by, keys[unit], io.out(kPartOfdV.name), io.out("dV"));
+    }
   }
 }
 
@@ -313,6 +391,7 @@ Kernel gradients_score_rows() {
           .pass = Pass::gradients,
           .operands = {kQ, kK, kV, kdO},
           .returns = {kdQ, kdK, kdV},
+          .shares_keys = true,
           .takes_activations = true,
           .kin = "backward/score-rows",
           .schedule = in_stages(split()),

@@ -36,6 +36,8 @@ struct ScoreRowPlan {
   Units row_blocks;
   BlockRanges of_groups;  // row blocks
 
+  // Whether values are keys, with one sum for dK + dV.
+  [[nodiscard]] bool shares_keys() const { return problem.sharing != Sharing::none; }
   [[nodiscard]] Index groups() const { return of_groups.size(); }
   // The keys that pass of which a group leaves sums.
   [[nodiscard]] Ranges passing(Index group) const {

@@ -48,21 +48,27 @@ Words core_peak(const ScoreRowPlan& by) {
   const Units::Sum of = by.row_blocks.sum();
   const Words scores = r * of.most;
   const Words index = of.index_live;
+  const Words staying = 2 * by.problem.key_words() * by.kept;
   if (!by.problem.normalised()) {
     // Q_I and dO_I, each of them twice, and dQ_I, with f and p of a block of keys; K_J, and V_J or
     // dK_J or dV_J
-    return 2 * (d + dv) * by.kept + r * (3 * d + 2 * dv) +
-           2 * r * Words(std::min(by.keys, of.most)) + c * (d + std::max(d, dv)) + index;
+    return staying + r * (3 * d + 2 * dv) + 2 * r * Words(std::min(by.keys, of.most)) +
+           c * (d + std::max(d, dv)) + index;
   }
-  return 2 * (d + dv) * by.kept +
-         std::max({// Q_I, e and the maximum; K_J
-                   r * d + scores + r + c * d + index,
-                   // Q_I, dO_I, e and q with maximum, sum and v; V_J
-                   r * (d + dv) + 2 * scores + 3 * r + c * dv + index,
-                   // Q_I and dO_I, one of them twice
-                   r * (d + dv + std::max(d, dv)) + 2 * scores + 2 * r,
-                   // Q_I, dO_I and dQ_I, p and e with sum and v; K_J, and dK_J or dV_J
-                   r * (2 * d + dv) + 2 * scores + 2 * r + c * (d + std::max(d, dv)) + index});
+  // Q_I and dO_I, one of them twice
+  const Words divided = r * (d + dv + std::max(d, dv)) + 2 * scores + 2 * r;
+  // Q_I, dO_I and dQ_I, p and e with sum and v; K_J, and dK_J or dV_J
+  const Words adding = r * (2 * d + dv) + 2 * scores + 2 * r + c * (d + std::max(d, dv)) + index;
+  if (by.shares_keys()) {
+    return staying + std::max({// Q_I, dO_I, e and q with the maximum; K_J
+                               2 * r * d + 2 * scores + r + c * d + index,
+                               // maximum, sum and v
+                               2 * r * d + 2 * scores + 3 * r, divided, adding});
+  }
+  return staying + std::max({// Q_I, e and the maximum; K_J
+                             r * d + scores + r + c * d + index,
+                             // Q_I, dO_I, e and q with maximum, sum and v; V_J
+                             r * (d + dv) + 2 * scores + 3 * r + c * dv + index, divided, adding});
 }
 
 }  // namespace
@@ -82,13 +88,14 @@ PhaseCost score_rows_core_cost(const Problem& problem, const Blocks& blocks, Ran
     first += size_of(by.passing(g));
   }
   const Words again = passing.overflowed() ? passing : Words(passing.value() - first.value());
-  // K, V, and K with what is added to; or all at once.
-  const Index passes = problem.normalised() ? 3 : 1;
-  const Words of_key = problem.normalised() ? 2 * d + dv : d + dv;
+  // K, V, and K with what is added to; or all at once. K and V are one where they are shared.
+  const Words key = problem.key_words();
+  const Index passes = !problem.normalised() ? 1 : by.shares_keys() ? 2 : 3;
+  const Words of_key = problem.normalised() ? d + key : key;
   return with_index(
       {.path = "core",
-       .reads = of.rows * (d + dv) + by.kept * (d + dv) * G + passing * of_key + again * (d + dv),
-       .writes = of.rows * d + (by.kept * Words(G) + passing) * (d + dv),
+       .reads = of.rows * (d + dv) + by.kept * key * G + passing * of_key + again * key,
+       .writes = of.rows * d + (by.kept * Words(G) + passing) * key,
        .peak = G > 0 ? core_peak(by) : Words(0),
        .flops = 2 * of.pairs * (3 * d + 2 * dv)},
       of, passes);
@@ -108,8 +115,8 @@ PhaseCost score_rows_sum_cost(const Problem& problem, const Blocks& blocks, Rang
     largest = keys[units.begin].size();
   }
   return {.path = "sum",
-          .reads = parts * (d + dv),
-          .writes = rows * (d + dv),
+          .reads = parts * problem.key_words(),
+          .writes = rows * problem.key_words(),
           .peak = 2 * largest * std::max(d, dv),
           .flops = 0};
 }

@@ -24,7 +24,16 @@ Nest score_rows_nest(const Problem& problem, const Blocks& blocks) {
     passed += size_of(by.passing(g));
     left += size_of(summed(by, g, {0, m}));
   }
-  const Words sums = (Words(d) + dv) * (brought.value() - passed.value());
+  const Words sums = problem.key_words() * (brought.value() - passed.value());
+  const bool shared = by.shares_keys();
+  const auto of_keys = [&](NestWriter::Tiles tiles, const NestWriter::Tiles& of_values) {
+    if (!shared) {
+      tiles.insert(tiles.end(), of_values.begin(), of_values.end());
+    }
+    return tiles;
+  };
+  const std::string values = values_text(problem);
+  const std::string sum_of_dV = shared ? "dK_J += " : "dV_J += ";
   NestWriter nest;
   nest.phase("core", [&] {
     const auto keys = [&](const NestWriter::Tiles& stays, const std::string& text,
@@ -34,41 +43,51 @@ Nest score_rows_nest(const Problem& problem, const Blocks& blocks) {
       nest.loop(passing, stays, [&] { nest.step(text, reads, writes); });
     };
     const auto row_blocks = [&] {
-      nest.read({Q});
-      keys({Q, e, maximum}, "s = c Q_I K_J^T; max_I", {{"K", passing, d}}, {});
-      nest.read({dO});
-      keys({Q, dO, e, q, maximum, sum, v}, "q = dO_I V_J^T; e = exp(s - max_I); sum_I, v_I",
-           {{"V", passing, dv}}, {});
+      if (shared) {
+        nest.read({Q, dO});
+        keys({Q, dO, e, q, maximum}, "s = c Q_I K_J^T; q = dO_I K_J^T; max_I", {{"K", passing, d}},
+             {});
+        nest.step("e = exp(s - max_I); sum_I, v_I");
+      } else {
+        nest.read({Q});
+        keys({Q, e, maximum}, "s = c Q_I K_J^T; max_I", {{"K", passing, d}}, {});
+        nest.read({dO});
+        keys({Q, dO, e, q, maximum, sum, v}, "q = dO_I V_J^T; e = exp(s - max_I); sum_I, v_I",
+             {{"V", passing, dv}}, {});
+      }
       nest.step("v_I = v_I / sum_I; Q_I = c Q_I / sum_I; dO_I = dO_I / sum_I");
       keys({Q, dO, dQ, e, q, sum, v},
-           "p = e (q - v_I); dQ_I += p K_J; dK_J += p^T Q_I; dV_J += e^T dO_I",
+           "p = e (q - v_I); dQ_I += p K_J; dK_J += p^T Q_I; " + sum_of_dV + "e^T dO_I",
            {{"K", passing, d}, NestTile("dK", passing, d).of_words(sums)},
-           {{"dK", passing, d}, {"dV", passing, dv}});
+           of_keys({{"dK", passing, d}}, {{"dV", passing, dv}}));
       nest.step("dQ_I = c dQ_I / sum_I", {}, {dQ});
     };
     const auto activated = [&] {
+      NestWriter::Tiles reads = of_keys({{"K", passing, d}}, {{"V", passing, dv}});
+      reads.push_back(NestTile("dK", passing, d).of_words(sums));
       const Index at_a_time = std::min(by.keys, met.most);
       nest.read({Q, dO});
       keys({Q, {"Q^T", d, I}, dO, {"dO^T", dv, I}, dQ, {"f", I, at_a_time}, {"p", I, at_a_time}},
-           "s = c Q_I K_J^T; f = phi(s); p = phi'(s) (dO_I V_J^T); dQ_I += p K_J; "
-           "dK_J += c p^T Q_I; dV_J += f^T dO_I",
-           {{"K", passing, d}, {"V", passing, dv}, NestTile("dK", passing, d).of_words(sums)},
-           {{"dK", passing, d}, {"dV", passing, dv}});
+           "s = c Q_I K_J^T; f = phi(s); p = phi'(s) (dO_I " + values +
+               "^T); dQ_I += p K_J; dK_J += c p^T Q_I; " + sum_of_dV + "f^T dO_I",
+           reads, of_keys({{"dK", passing, d}}, {{"dV", passing, dv}}));
       nest.step("dQ_I = c dQ_I", {}, {dQ});
     };
     const auto stays = [&](Index times) {
       const auto of = [&](const NestTile& tile) { return tile.of_words(tile.largest() * times); };
       if (by.kept > 0) {
-        nest.read({of(K_kept), of(V_kept)});
+        nest.read(of_keys({of(K_kept)}, {of(V_kept)}));
       }
-      const NestWriter::Tiles kept_tiles = {K_kept, V_kept, dK_kept, dV_kept};
+      const NestWriter::Tiles kept_tiles =
+          shared ? NestWriter::Tiles{K_kept, dK_kept}
+                 : NestWriter::Tiles{K_kept, V_kept, dK_kept, dV_kept};
       if (problem.normalised()) {
         nest.loop(I, kept_tiles, row_blocks);
       } else {
         nest.loop(I, kept_tiles, activated);
       }
       if (by.kept > 0) {
-        nest.write({of(dK_kept), of(dV_kept)});
+        nest.write(of_keys({of(dK_kept)}, {of(dV_kept)}));
       }
     };
     stays(G);
@@ -77,12 +96,12 @@ Nest score_rows_nest(const Problem& problem, const Blocks& blocks) {
     const NestLoop J("J", "keys", m, blocks["sum.Bc"]);
     nest.phase("sum", [&] {
       nest.loop(J, [&] {
-        nest.loop(groups, {{"dK", J, d}, {"dV", J, dv}}, [&] {
-          nest.step(
-              "dK_J += dK_J of G; dV_J += dV_J of G",
-              {NestTile("dK", J, d).of_words(left * d), NestTile("dV", J, dv).of_words(left * dv)});
+        nest.loop(groups, of_keys({{"dK", J, d}}, {{"dV", J, dv}}), [&] {
+          nest.step(shared ? "dK_J += dK_J of G" : "dK_J += dK_J of G; dV_J += dV_J of G",
+                    of_keys({NestTile("dK", J, d).of_words(left * d)},
+                            {NestTile("dV", J, dv).of_words(left * dv)}));
         });
-        nest.write({{"dK", J, d}, {"dV", J, dv}});
+        nest.write(of_keys({{"dK", J, d}}, {{"dV", J, dv}}));
       });
     });
   }

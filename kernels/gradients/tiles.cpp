@@ -6,6 +6,9 @@
 //
 // Of another activation than softmax s goes there, f is made as dV reads it, and p = phi'(s) q.
 //
+// Where values are keys f stays there beside p, and one block of dK + dV = p^T Q + f^T dO stays
+// while both products are added to it: 2 m d words fewer than two sums, or one that is read back.
+//
 // Under a mask f and p are those of live pairs, and dead tiles do not move.
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -40,6 +43,104 @@ Plan transposed(Plan plan) {
   return plan;
 }
 
+// ---- one sum for dK + dV --------------------------------------------------------------------
+
+PhaseCost joined_cost(const ProductShape& of, const StationaryBlocks& by, const Mask& live_t) {
+  PhaseCost cost = generated_product_cost("dK", of, by, {.reads = 2}, live_t);
+  cost.reads += met_by_blocks(live_t, of.rows, by.rows, of.depth) * of.cols;
+  cost.flops += 2 * all_pairs(live_t, of.rows, of.depth) * of.cols;
+  return cost;
+}
+
+void joined_nest(NestWriter& nest, const Problem& problem, const ProductShape& of,
+                 const StationaryBlocks& by, const Mask& live_t) {
+  const auto of_live = [&](const NestTile& tile, Words all) {
+    return live_t.full() ? tile : tile.of_words(all);
+  };
+  const NestLoop I("I", "rows", of.rows, by.rows);
+  const NestLoop J("J", "columns", of.cols, by.cols);
+  const NestLoop K("K", "depth", of.depth, by.depth);
+  const NestLoop P = I.pieces("P", by.piece);
+  const NestTile dK("dK", I, J);
+  const Index passes = ceil_div(of.cols, by.cols);
+  const auto add = [&](std::string_view left, std::string_view right, std::string_view text) {
+    const NestTile a = of_live({left, P, K}, all_pairs(live_t, of.rows, of.depth) * Words(passes));
+    const NestTile b =
+        of_live({right, K, J}, met_by_blocks(live_t, of.rows, by.rows, of.depth) * of.cols);
+    nest.read({b});
+    nest.loop(P, {b}, [&] { nest.step(std::string(text) + sum_text({"dK", P, J}, a, b), {a}); });
+  };
+  const Units::Sum groups = Units::of_rows(live_t, of.rows, of.depth, by.rows).sum();
+  nest.loop(I, [&] {
+    nest.loop(J, [&] {
+      index_nest(nest, groups, passes);
+      nest.loop(K, {dK}, [&] {
+        add("f^T", "dO", problem.normalised() ? "" : "f = phi(s); ");
+        add("p^T", "Q", "");
+      });
+      nest.write({dK});
+    });
+  });
+}
+
+Stage joined_stage(const Problem& problem) {
+  const auto [n, m, d] = problem.shape;
+  const ProductShape of{m, d, n};
+  const Mask live_t = transposed(problem.mask);
+  const auto cost = [=](const Mask& mask) -> StationaryCost {
+    return [=](const StationaryBlocks& by) { return joined_cost(of, by, mask); };
+  };
+  return stationary_stage(
+      "dK", of, cost(live_t),
+      [=](NestWriter& nest, const StationaryBlocks& by) {
+        joined_nest(nest, problem, of, by, live_t);
+      },
+      all_live_cost(cost({}), live_t));
+}
+
+// dK + dV, with keys for the queries of the plan. Of another activation than softmax f comes as s.
+void joined_product(Machine& machine, const Plan& of_keys, const Operands& io, const SlowMatrix& f,
+                    const SlowMatrix& p) {
+  const Phase phase(machine, "dK");
+  const Problem& problem = of_keys.problem;
+  const auto by = StationaryBlocks::get("dK", of_keys.blocks);
+  const Units keys = Units::of_queries(problem, by.rows);
+  SlowMatrix& dK = io.out("dK");
+  for (const Range I : keys) {
+    const Ranges met = problem.keys(I);
+    const LiveRows dO(io.in("dO"), problem.mask, met);
+    const LiveRows Q(io.in("Q"), problem.mask, met);
+    for (const Range J : blocks(dK.cols(), by.cols)) {
+      const Tile index = keys.read_index(machine, I);
+      Tile sum = machine.initialize("dK", I.size(), J.size());  // dK_IJ (r, c)
+      for (const Range K : blocks(Q->rows(), by.depth)) {
+        if (LivePairs(problem, I, K).none()) {
+          continue;
+        }
+        for (const bool of_values : {true, false}) {
+          const Tile b = machine.read((of_values ? *dO : *Q).block(K, J));  // (s, c)
+          for (const Range P : blocks(I.size(), by.piece)) {
+            const LivePairs pairs(problem, part_of(I, P), K);
+            if (pairs.none()) {
+              continue;
+            }
+            Tile a = machine.read(
+                transposed((of_values ? f : p).block(pairs.keys(), pairs.queries())));  // (p, s)
+            if (of_values && !problem.normalised()) {
+              activate(problem.activation, a, a);
+              pairs.set_dead(View(a), 0);
+            }
+            multiply_add(a, b, sum.part(P));
+          }
+        }
+      }
+      machine.write(sum, dK.block(I, J));
+    }
+  }
+}
+
+// ---- the stages -----------------------------------------------------------------------------
+
 std::vector<Stage> stages(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
   const Index dv = problem.shape.dv;
@@ -48,6 +149,17 @@ std::vector<Stage> stages(const Problem& problem) {
   const Mask live_t = transposed(problem.mask);
   const ProductShape of_dV{m, dv, n};
   std::vector<Stage> stages;
+  if (problem.sharing != Sharing::none) {
+    stages = {scores_stage(problem.normalised() ? "f" : "s", problem, {"c Q", "K^T"},
+                           problem.normalised() ? Exponentiated::kCost : Unchanged::kCost)};
+    if (problem.normalised()) {
+      stages.push_back(row_dots_stage(problem));
+    }
+    stages.push_back(scores_stage("p", of_values, {"dO", "K^T"}, gradient_cost(problem)));
+    stages.push_back(product_stage("dQ", {n, d, m}, {"p", "K"}, problem.mask));
+    stages.push_back(joined_stage(problem));
+    return stages;
+  }
   if (problem.normalised()) {
     stages = {scores_stage("f", problem, {"c Q", "K^T"}, Exponentiated::kCost),
               product_stage("dV", of_dV, {"f^T", "dO"}, live_t), row_dots_stage(problem)};
@@ -74,7 +186,35 @@ void activated_dV(Machine& machine, const Plan& plan, const Operands& io, const 
       });
 }
 
+void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  const Blocks& by = plan.blocks;
+  const float c = plan.problem.scale();
+  const SlowMatrix& Q = io.in("Q");
+  const SlowMatrix& K = io.in("K");
+  const SlowMatrix& dO = io.in("dO");
+  SlowMatrix f = score_matrix(workspace, "f", plan.problem);
+  SlowMatrix p = score_matrix(workspace, "p", plan.problem);
+  if (plan.problem.normalised()) {
+    Exponentiated exponentiated(io.in("L"), c);
+    scores_phase(machine, "f", plan, Q, K, exponentiated, f);
+    SlowMatrix v = workspace.matrix("v", plan.problem.shape.n, 1).holding(Holds::sums);
+    row_dots(machine, by, dO, io.in("O"), v);
+    ScoreGradient gradient(f, &v, c);
+    scores_phase(machine, "p", plan, dO, K, gradient, p);
+  } else {
+    Unchanged unchanged(c);
+    scores_phase(machine, "s", plan, Q, K, unchanged, f);
+    ScoreGradient gradient(f, nullptr, c);
+    scores_phase(machine, "p", plan, dO, K, gradient, p);
+  }
+  product_phase(machine, "dQ", by, p, K, io.out("dQ"), plan.problem.mask);
+  joined_product(machine, transposed(plan), io, f, p);
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
+  if (plan.problem.sharing != Sharing::none) {
+    return code_shared(machine, plan, io, workspace);
+  }
   const Index n = plan.problem.shape.n;
   const Blocks& by = plan.blocks;
   const float c = plan.problem.scale();
@@ -111,13 +251,16 @@ Kernel gradients_tiles() {
           .pass = Pass::gradients,
           .operands = {kQ, kK, kV, kdO, kO, kL},
           .returns = {kdQ, kdK, kdV},
+          .shares_keys = true,
           .takes_activations = true,
           .kin = "backward/tiles",
           .schedule = {.code = code},
           .formula = {.cost = cost_of(stages),
                       .intermediates =
                           [](const Problem& problem, const Blocks&) {
-                            return problem.pairs() + Words(problem.shape.n) * problem.row_words();
+                            const Index scores = problem.sharing == Sharing::none ? 1 : 2;
+                            return scores * problem.pairs() +
+                                   Words(problem.shape.n) * problem.row_words();
                           },
                       .nest = nest_of(stages)},
           .fitting = fitting_of(stages)};

@@ -15,10 +15,18 @@
 namespace redblue {
 namespace {
 
+// How many matrices of values come, and of their gradients leave, beside those of keys.
+int values_read(KeySums sums) {
+  return sums.needs_p() && !sums.one_of_keys ? 1 : 0;
+}
+int values_written(KeySums sums) {
+  return sums.dV && !sums.one_of_keys ? 1 : 0;
+}
+
 // The words of a key with what stays of it: K_J, V_J, dK_J, dV_J.
 Words key_words(const Shape& shape, KeySums sums) {
   return Words(shape.d) * (sums.dK ? 2 : 1) +
-         Words(shape.dv) * ((sums.needs_p() ? 1 : 0) + (sums.dV ? 1 : 0));
+         Words(shape.dv) * (values_read(sums) + values_written(sums));
 }
 
 // Keys; which queries pass; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
@@ -30,10 +38,10 @@ Words peak(const Problem& problem, Index r, Index c, KeySums sums) {
          std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
-// dV_C += f^T dO_I; and p_IC, of f_IC, where it is needed. C are some of the keys J. Where there is
-// no softmax, f comes as the scores, of which p is made, and then f.
+// Adds f^T dO_I to sums of the keys C; and p_IC, of f_IC, where it is needed. C are some of the
+// keys J. Where there is no softmax, f comes as the scores, of which p is made, and then f.
 Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range I,
-                    const LivePairs& live, Range C, Tile& f, const Tile& v_t, Tile& dv) {
+                    const LivePairs& live, Range C, Tile& f, const Tile& v_t, Tile& to_dV) {
   const Problem& problem = live.problem();
   Tile p;
   if (sums.needs_p()) {
@@ -55,7 +63,7 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range
       }
     }
     if (sums.dV) {
-      multiply_add(transposed(f), do_i, dv.part(C));
+      multiply_add(transposed(f), do_i, to_dV.part(C));
     }
   }
   if (sums.needs_p() && problem.normalised()) {
@@ -98,6 +106,14 @@ std::vector<Passing> passing(const Units& units, Range J, Index rows) {
 
 }  // namespace
 
+KeySums key_sums(const Problem& problem) {
+  const bool shared = problem.sharing != Sharing::none;
+  return {.dQ = problem.wants("dQ"),
+          .dK = problem.wants("dK"),
+          .dV = problem.wants(shared ? "dK" : "dV"),
+          .one_of_keys = shared};
+}
+
 Range all_key_blocks(const Problem& problem, KeyBlocks by) {
   return {0, ceil_div(problem.shape.m, by.keys)};
 }
@@ -105,28 +121,35 @@ Range all_key_blocks(const Problem& problem, KeyBlocks by) {
 void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
                    Range which) {
   const Units units = Units::of_keys(problem, by.keys);
-  const KeySums sums{x.dQ != nullptr, x.dK != nullptr, x.dV != nullptr};
+  const bool shared = problem.sharing != Sharing::none;
+  const KeySums sums{.dQ = x.dQ != nullptr,
+                     .dK = x.dK != nullptr,
+                     .dV = (shared ? x.dK : x.dV) != nullptr,
+                     .one_of_keys = shared};
   for (Index unit = which.begin; unit < which.end; ++unit) {
     const Range J = units[unit];
     Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
-    if (x.scale) {
+    if (x.scale && !shared) {
       scale(k_t, *x.scale);
     }
     Tile v_t, dk, dv;
-    if (sums.needs_p()) {
+    if (values_read(sums) > 0) {
       v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
     }
-    if (x.dK != nullptr) {
+    if (sums.dK) {
       dk = machine.initialize("dK", J.size(), x.dK->cols());  // dK_J (c, d)
     }
-    if (x.dV != nullptr) {
+    if (values_written(sums) > 0) {
       dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
     }
     Tile index = units.read_index(machine, J);
     for (const auto& [I, first] : passing(units, J, by.rows)) {
       const LivePairs live = LivePairs::near(problem, I, J, kPanel);
       const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
-      const Tile q_i = machine.read(x.Q.row_block(I));                      // Q_I (r, d)
+      Tile q_i = machine.read(x.Q.row_block(I));  // Q_I (r, d)
+      if (x.scale && shared) {
+        scale(q_i, *x.scale);
+      }
       Tile f = machine.initialize("f", I.size(), C.size(), Holds::scores);  // f_IC (r, c)
       multiply_add(q_i, k_t.part({0, k_t.rows()}, C), f);
       if (problem.normalised()) {
@@ -134,23 +157,27 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
         exponentiate(f, l_i, f);
         live.set_dead<View>(f, 0);
       }
-      Tile p = score_gradient(machine, x, sums, I, live, C, f, v_t, dv);
+      Tile p =
+          score_gradient(machine, x, sums, I, live, C, f, shared ? k_t : v_t, shared ? dk : dv);
       f.reset();
-      if (x.dK != nullptr) {
+      if (sums.dK) {
         multiply_add(transposed(p), q_i, dk.part(C));
       }
-      if (x.dQ != nullptr) {
+      if (sums.dQ) {
+        if (x.scale && shared) {
+          scale(p, *x.scale);
+        }
         add_to_dQ(machine, x, I, first, k_t, C, std::move(p));
       }
     }
     index.reset();
-    if (x.dK != nullptr) {
-      if (x.scale) {
+    if (sums.dK) {
+      if (x.scale && !shared) {
         scale(dk, *x.scale);
       }
       machine.write(dk, x.dK->row_block(J));
     }
-    if (x.dV != nullptr) {
+    if (values_written(sums) > 0) {
       machine.write(dv, x.dV->row_block(J));
     }
   }
@@ -168,9 +195,9 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
                                             : Words(of.met.value() - problem.shape.n);
   return with_index(
       {.path = std::move(path),
-       .reads = of.rows * (d + (needs_p ? dv : Words(0))) +
+       .reads = of.rows * (d + dv * values_read(sums)) +
                 of.met * (d + dv + (needs_p ? 2 : 1) * problem.row_words()) + again * d,
-       .writes = of.rows * ((sums.dK ? d : Words(0)) + (sums.dV ? dv : Words(0))) +
+       .writes = of.rows * ((sums.dK ? d : Words(0)) + dv * values_written(sums)) +
                  (sums.dQ ? of.met * d : Words(0)),
        .peak = peak(problem, std::min(of.longest, by.rows), of.largest, sums),
        .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
@@ -220,46 +247,53 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
   const NestTile dQ_again =
       problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
   const NestTile K(keys, J, d), V("V", J, dv), dK("dK", J, d), dV("dV", J, dv);
+  const std::string values(sums.one_of_keys ? keys : kV.name);
   NestWriter::Tiles reads = {K}, stays = {K}, writes;
-  if (sums.needs_p()) {
+  if (values_read(sums) > 0) {
     reads.push_back(V);
     stays.push_back(V);
   }
-  for (const auto& [made, tile] : {std::pair(sums.dK, dK), std::pair(sums.dV, dV)}) {
+  for (const auto& [made, tile] :
+       {std::pair(sums.dK, dK), std::pair(values_written(sums) > 0, dV)}) {
     if (made) {
       stays.push_back(tile);
       writes.push_back(tile);
     }
   }
-  const std::string of_dV = sums.dV ? "dV_J += f^T dO_I" : "";
-  const std::string of_dK = sums.dK ? "dK_J += p^T Q_I" : "";
+  const std::string of_dV = !sums.dV           ? ""
+                            : sums.one_of_keys ? "dK_J += f^T dO_I"
+                                               : "dV_J += f^T dO_I";
+  const std::string c = scaled && sums.one_of_keys ? "c " : "";
+  const std::string of_dK = sums.dK ? "dK_J += " + c + "p^T Q_I" : "";
   nest.loop(J, [&] {
     nest.read(reads);
-    if (scaled) {
+    if (scaled && !sums.one_of_keys) {
       nest.step("K_J = c K_J");
     }
     index_nest(nest, of);
     nest.loop(I, stays, [&] {
       const bool normalised = problem.normalised();
       const std::string f_of_s = normalised || !sums.dV ? "" : "f = phi(s); ";
-      nest.step(normalised ? "f = exp(Q_I " + keys + "_J^T - L_I)" : "s = Q_I " + keys + "_J^T",
-                {Q, L});
+      const std::string s = (scaled && sums.one_of_keys ? "c Q_I " : "Q_I ") + keys + "_J^T";
+      nest.step(normalised ? "f = exp(" + s + " - L_I)" : "s = " + s, {Q, L});
       if (!sums.needs_p()) {
         nest.step(f_of_s + of_dV, {dO});
         return;
       }
       if (normalised) {
-        nest.step(of_dV + (sums.dV ? "; " : "") + "p = f (dO_I V_J^T - v_I)", {dO, v});
+        nest.step(of_dV + (sums.dV ? "; " : "") + "p = f (dO_I " + values + "_J^T - v_I)", {dO, v});
       } else {
-        nest.step("p = phi'(s) (dO_I V_J^T)" + (sums.dV ? "; " + f_of_s + of_dV : ""), {dO});
+        nest.step("p = phi'(s) (dO_I " + values + "_J^T)" + (sums.dV ? "; " + f_of_s + of_dV : ""),
+                  {dO});
       }
       if (sums.dQ) {
-        nest.step(of_dK + (sums.dK ? "; " : "") + "dQ_I += p " + keys + "_J", {dQ_again}, {dQ});
+        nest.step(of_dK + (sums.dK ? "; " : "") + "dQ_I += " + c + "p " + keys + "_J", {dQ_again},
+                  {dQ});
       } else {
         nest.step(of_dK);
       }
     });
-    if (scaled && sums.dK) {
+    if (scaled && sums.dK && !sums.one_of_keys) {
       nest.step("dK_J = c dK_J");
     }
     if (!writes.empty()) {

@@ -13,6 +13,10 @@
 //
 //   reads   (T - 1) n d more;   writes  T n d more
 //
+// Where values are keys, K_J and dK_J + dV_J, one sum, are all that stays:
+//
+//   reads   m d + T (2 n d + 2 n);   writes  m d;   peak  2 c d + 2 r d + 2 r c
+//
 // What is not wanted does not come: without dK and dQ, neither values nor v. Nor do L and v of
 // another activation than softmax, where f takes the place of s when p is made: 2 T n words less.
 
@@ -30,8 +34,9 @@ class Machine;
 struct KeyGradients {
   const SlowMatrix &Q, &K, &V, &dO;
   const SlowMatrix *L, *v;   // of a softmax; v for dK and dQ
-  SlowMatrix *dK, *dV, *dQ;  // p K is added to dQ; null: not wanted
-  // The factor c of the scores: K_J stays as c K_J, and dK is multiplied by it at last.
+  SlowMatrix *dK, *dV, *dQ;  // p K is added to dQ; null: not wanted, or no result
+  // The factor c of the scores: K_J stays as c K_J, and dK is multiplied by it at last. Where K is
+  // V, too, Q_I is multiplied by it, and p before it meets K.
   std::optional<float> scale = std::nullopt;
 };
 
@@ -39,12 +44,16 @@ struct KeyBlocks {
   Index rows, keys;
 };
 
-// Which sums are made.
+// Which sums are made. Where values are keys dK + dV are one sum, of both or neither.
 struct KeySums {
   bool dQ, dK, dV;
+  bool one_of_keys = false;
   [[nodiscard]] bool needs_p() const { return dQ || dK; }
   [[nodiscard]] bool any() const { return dQ || dK || dV; }
 };
+
+// Those that are wanted.
+KeySums key_sums(const Problem& problem);
 
 // Of some blocks of keys: all of them, where p K is added to dQ.
 void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,

@@ -72,7 +72,9 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) 
   }
   if (task.pass != Pass::product) {
     json["wanted"] =
-        wanted_json(of_activation(results_of(task.pass), task.problem.activation), task.problem);
+        wanted_json(of_sharing(of_activation(results_of(task.pass), task.problem.activation),
+                               task.problem.sharing),
+                    task.problem);
   }
   json.update(activation_json(task.problem));
   return json;

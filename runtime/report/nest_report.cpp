@@ -112,9 +112,8 @@ std::string to_json(const NestReport& report) {
   json.update(json_of(plan_cells(report.plan)));
   if (report.plan.pass != Pass::product) {
     json["mask"] = mask_json(report.plan.problem);
-    json["wanted"] =
-        wanted_json(find_kernel(report.plan.kernel).results(report.plan.problem.activation),
-                    report.plan.problem);
+    json["wanted"] = wanted_json(find_kernel(report.plan.kernel).results(report.plan.problem),
+                                 report.plan.problem);
     json.update(activation_json(report.plan.problem));
   }
   json["blocks"] = blocks_json(report.plan.blocks);

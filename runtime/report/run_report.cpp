@@ -411,8 +411,7 @@ std::string to_json(const Report& report) {
     json["pairs"] = json["mask"]["pairs"];
   }
   if (plan.pass != Pass::product) {
-    json["wanted"] =
-        wanted_json(find_kernel(plan.kernel).results(plan.problem.activation), plan.problem);
+    json["wanted"] = wanted_json(find_kernel(plan.kernel).results(plan.problem), plan.problem);
   }
   json.update(activation_json(plan.problem));
   if (plan.problem.sharing != Sharing::none) {

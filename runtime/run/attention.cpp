@@ -208,6 +208,13 @@ AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, Vie
       throw ShapeMismatch("V is given, but keys are shared, so that V is K: leave it empty");
     }
     given.erase("V");
+    if (const auto dV = results.find("dV"); dV != results.end()) {
+      if (!dV->second.empty()) {
+        throw ShapeMismatch(
+            "dV is given, but keys are shared, so that dK is dK + dV: leave it empty");
+      }
+      results.erase(dV);
+    }
   }
   check_buffers(given, results, asked);
   Report report = resolve(request, asked, given.contains("O"));

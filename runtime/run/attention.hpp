@@ -72,7 +72,8 @@ struct AttentionResults {
 struct GradientOperands {
   std::span<const float> Q, K, V, dO, O = {}, L = {};
 };
-// As Q, K and V; dK and dV are sums over the heads of queries that share them.
+// As Q, K and V; dK and dV are sums over the heads of queries that share them. Where V is K, dK is
+// dK + dV, and dV is left empty.
 struct GradientResults {
   std::span<float> dQ, dK, dV;
 };

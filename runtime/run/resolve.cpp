@@ -49,10 +49,14 @@ std::string names_of(const std::function<bool(const Kernel&)>& holds,
 
 // The kernel as it was asked for, for messages of what it is given and returns.
 std::string as_asked(const Request& request) {
-  return request.activation == Activation::softmax
-             ? request.kernel
-             : fmt::format("{} with {} {}", request.kernel, request.said("--activation"),
-                           to_string(request.activation));
+  std::string text = request.kernel;
+  if (request.activation != Activation::softmax) {
+    text += fmt::format(" with {} {}", request.said("--activation"), to_string(request.activation));
+  }
+  if (request.sharing != Sharing::none) {
+    text += fmt::format(" with {} {}", request.said("--sharing"), to_string(request.sharing));
+  }
+  return text;
 }
 
 bool splits(const Kernel& kernel) {
@@ -478,9 +482,10 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
   Problem of_wanted;
   of_wanted.wanted = wanted;
   of_wanted.activation = kernel.activation;
+  of_wanted.sharing = kernel.sharing;
   const auto returns_it = [&](const Kernel& other) {
     return other.pass == kernel.kernel->pass && other.takes(kernel.activation) &&
-           other.can_return(of_wanted);
+           (kernel.sharing == Sharing::none || other.shares_keys) && other.can_return(of_wanted);
   };
   const bool none = std::ranges::none_of(
       all_kernel_names(), [&](const KernelName& other) { return returns_it(*other.kernel); });
@@ -865,8 +870,8 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   return report;
 }
 
-void check_outputs(const Request& request, const Kernel& kernel, const Wanted& wanted) {
-  const std::vector<Signature> returns = kernel.results(request.activation);
+void check_outputs(const Request& request, const KernelName& kernel, const Wanted& wanted) {
+  const std::vector<Signature> returns = kernel.results();
   std::set<std::filesystem::path> targets;
   for (const auto& [name, path] : request.out) {
     const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
@@ -874,7 +879,7 @@ void check_outputs(const Request& request, const Kernel& kernel, const Wanted& w
       throw RequestError(
           fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
     }
-    if (is_sparse(*find_operand(kernel.returns, name)) && path.extension() != ".npz") {
+    if (is_sparse(*find_operand(returns, name)) && path.extension() != ".npz") {
       throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
                                      name, request.kernel));
     }

@@ -78,7 +78,7 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
 // Fills `out` with rows of one head of an operand, by the request's rule for it or from its seed.
 void fill_made(const Request& request, const Signature& operand, const Problem& problem, Index head,
                Index first_row, Index rows, std::span<float> out);
-void check_outputs(const Request& request, const Kernel& kernel, const Wanted& wanted);
+void check_outputs(const Request& request, const KernelName& kernel, const Wanted& wanted);
 Writers open_outputs(const Request& request, const Kernel& kernel, const RequestedProblem& asked);
 
 }  // namespace redblue

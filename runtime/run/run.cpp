@@ -54,7 +54,7 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
       request.store ? store_home(request, asked) : memory_home(request, topology);
 
   const Readers readers = open_inputs(request, asked);
-  check_outputs(request, *asked.kernel, requested_results(request, asked));
+  check_outputs(request, asked, requested_results(request, asked));
   const std::vector<FoundOperand> found = home->find(readers);
   const RequestedProblem problem = requested_problem(request, asked, readers, found);
   home->accept(problem);

@@ -23,12 +23,14 @@ Chains chains_of(const Kernel& kernel, const Plan& plan) {
     return function == nullptr ? 0.0
                                : static_cast<double>(function(plan.problem, plan.blocks).value());
   };
-  return {.g = number(kernel.numerics.chain),
-          .rescales = number(kernel.numerics.rescales),
-          .key_groups = number(kernel.numerics.key_groups),
-          .X_meets_keys = kernel.numerics.X_meets_keys,
-          .Y_meets_rows = kernel.Y_meets_rows(plan.problem),
-          .recentred_blocks = number(kernel.numerics.recentred_blocks)};
+  return {
+      .g = number(kernel.numerics.chain),
+      .rescales = number(kernel.numerics.rescales),
+      .key_groups = number(kernel.numerics.key_groups),
+      .X_meets_keys = kernel.numerics.X_meets_keys,
+      .Y_meets_rows = kernel.Y_meets_rows(plan.problem),
+      .recentred_blocks = number(kernel.numerics.recentred_blocks),
+      .joins_dK_and_dV = kernel.pass == Pass::gradients && plan.problem.sharing != Sharing::none};
 }
 
 void widen(Bounded& to, const Bounded& by) {
@@ -158,9 +160,10 @@ Verdict verify_head(const Report& report, const Problem& meant, const Views& inp
       }
     }
     if (kernel.pass == Pass::layer) {
-      LayerReference layer = evaluate_layer(problem, reference);
+      const Sharing sharing = plan.problem.sharing;
+      LayerReference layer = evaluate_layer(problem, reference, sharing);
       exact["dX"] = reference.g;
-      exact["dA2"] = reference.dK;
+      exact["dA2"] = sharing == Sharing::none ? reference.dK : std::move(layer.dA2);
       exact["dA1"] = std::move(layer.dA1);
       exact["dA3"] = std::move(layer.dA3);
       exact["dY"] = std::move(layer.dY);

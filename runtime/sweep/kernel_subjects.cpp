@@ -361,7 +361,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
       }
       const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
       const bool leaves_forward =
-          find_operand(kernel.results(activation_of(arguments)), "L") != nullptr;
+          find_operand(kernel.results(Sharing::none, activation_of(arguments)), "L") != nullptr;
       if (!mask_text(arguments).empty() &&
           (!kernel.takes(mask_of(arguments, shape)) || (on_disk(arguments) && leaves_forward))) {
         return "mask";

@@ -118,7 +118,7 @@ double largest(const Doubles& A) {
 
 class Evaluation {
  public:
-  Evaluation(const AttentionInput& input, double chain)
+  Evaluation(const AttentionInput& input, double chain, bool joins_dK_and_dV)
       : input_(input),
         n_(input.shape.n),
         m_(input.shape.m),
@@ -130,6 +130,9 @@ class Evaluation {
         depth_q_(static_cast<double>(weighted_ ? 2 * d_ : dv_)),
         depth_O_(static_cast<double>(m_ + (weighted_ ? d_ : 0) + 2)),
         depth_g_(std::max(chain, static_cast<double>(n_ + m_)) + 2),
+        depth_dK_(static_cast<double>((joins_dK_and_dV ? 2 : 1) * n_ + (weighted_ ? d_ : 0) + 3)),
+        depth_dV_(static_cast<double>((joins_dK_and_dV ? 2 : 1) * n_ + 2)),
+        joins_(joins_dK_and_dV),
         A1_(input.A1, n_, d_),
         K_(input.A2, m_, d_),
         dO_(input.dO, input.dO.empty() ? 0 : n_, dv_),
@@ -171,6 +174,9 @@ class Evaluation {
       reference.dQ = dQ_.bounded(lost);
       reference.dK = dK_.bounded(lost);
       reference.dV = dV_.bounded(lost);
+      if (joins_) {
+        join_dK_and_dV(reference);
+      }
     }
     return reference;
   }
@@ -234,10 +240,9 @@ class Evaluation {
         if (which == Roundings::all) {
           add(rounded_[0], P, K_size_[j], d_);
         }
-        const double of_dK = static_cast<double>(n_ + (weighted_ ? d_ : 0) + 3);
-        add(dK_.error(which)[j], std::abs(scale_) * (dp + rho(which, of_dK) * P), S_size_[i], d_);
-        add(dV_.error(which)[j], df + rho(which, static_cast<double>(n_ + 2)) * (std::abs(f) + df),
-            dO_size_[i], dv_);
+        add(dK_.error(which)[j], std::abs(scale_) * (dp + rho(which, depth_dK_) * P), S_size_[i],
+            d_);
+        add(dV_.error(which)[j], df + rho(which, depth_dV_) * (std::abs(f) + df), dO_size_[i], dv_);
       }
     }
   }
@@ -270,7 +275,8 @@ class Evaluation {
   Index n_, m_, d_, dv_;
   bool weighted_;
   double scale_;
-  double depth_s_, depth_q_, depth_O_, depth_g_;  // roundings of a term
+  double depth_s_, depth_q_, depth_O_, depth_g_, depth_dK_, depth_dV_;  // roundings of a term
+  bool joins_;
   Doubles A1_, K_, dO_;
   Doubles S_, V_;                                         // A1 X and A3 Y, where there are weights
   Doubles A1_size_, K_size_, dO_size_, S_size_, V_size_;  // of absolute values
@@ -282,8 +288,8 @@ class Evaluation {
 
 }  // namespace
 
-Reference evaluate_activation(const AttentionInput& input, double chain) {
-  return Evaluation(input, chain).run();
+Reference evaluate_activation(const AttentionInput& input, double chain, bool joins_dK_and_dV) {
+  return Evaluation(input, chain, joins_dK_and_dV).run();
 }
 
 }  // namespace redblue

@@ -11,6 +11,7 @@ namespace redblue {
 // of products in whatever order they are made; of a p to a word of g there are at most n + m
 // roundings, or `chain`. At s = 0 the derivative of relu is 0. Where an error of s may take it to
 // the other side of 0, the bound has all of q. O(n m d) time on one thread, O((n + m) d) memory.
-[[nodiscard]] Reference evaluate_activation(const AttentionInput& input, double chain = 0);
+[[nodiscard]] Reference evaluate_activation(const AttentionInput& input, double chain = 0,
+                                            bool joins_dK_and_dV = false);
 
 }  // namespace redblue

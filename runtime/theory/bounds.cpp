@@ -196,7 +196,9 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Products scores{.work = made * pairs * real(d), .kappa = made == 2 ? k.two : k.one};
   bounds.push_back(
       {"scores", below(scores.events(M, d) + real(results(task).value()), made * pairs)});
-  if (!wanted.contains(kdK.name) || !wanted.contains(kdV.name)) {
+  // Where keys are values, dK + dV is one result.
+  const auto of_values = task.problem.sharing == Sharing::kv ? kdK.name : kdV.name;
+  if (!wanted.contains(kdK.name) || !wanted.contains(of_values)) {
     const Real K = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
     bounds.push_back({"pairs", below(moves_of_pairs(pairs, K, M, d), 0)});
     return;

@@ -299,6 +299,12 @@ Bounded bounded(const Result& found) {
   return result;
 }
 
+void add_to(Bounded& sum, const Bounded& other) {
+  for (const auto of : {&Bounded::value, &Bounded::bound, &Bounded::expected}) {
+    std::ranges::transform(sum.*of, other.*of, (sum.*of).begin(), std::plus());
+  }
+}
+
 bool has(std::span<const float> words, Index count) {
   return static_cast<Index>(words.size()) == count;
 }
@@ -346,6 +352,7 @@ class Evaluation {
         keys_(input.shape.m),
         width_(input.shape.d),
         n_(static_cast<double>(rows_)),
+        terms_(chains.joins_dK_and_dV ? 2 * n_ + 1 : n_),
         m_(static_cast<double>(keys_)),
         d_(static_cast<double>(width_)),
         merges_(chains.key_groups > 1),
@@ -361,6 +368,7 @@ class Evaluation {
         Y_meets_rows_(chains.Y_meets_rows),
         recentred_(K_ > 0),
         plain_(input.X.empty()),
+        joins_(chains.joins_dK_and_dV),
         scale_(static_cast<double>(input.scale)),
         S_unit_(unit(input.A1) * (plain_ ? (is_power_of_two(scale_) ? scale_ : 0) : unit(input.X))),
         s_unit_(S_unit_ * unit(input.A2)),
@@ -426,6 +434,9 @@ class Evaluation {
       result.dQ = bounded(dQ_);
       result.dK = bounded(dK_);  // these two are empty if recentred
       result.dV = bounded(dV_);
+      if (joins_) {
+        join_dK_and_dV(result);
+      }
     }
     return result;
   }
@@ -906,13 +917,13 @@ class Evaluation {
     const bool forms_p = !recentred_ || plain_;
     const Index formed = forms_p ? count : 0;  // rows of p that are formed
     const double rho_2 = rho(2);
-    const double rho_n = rho(n_);
+    const double rho_n = rho(terms_);
     const double to_dQ = rho(m_ + (plain_ ? 1 : 0));
     const double once = plain_ ? rho(1) : 0;
     const double size_of_scale = std::abs(scale_);
     const double to_g = rho(chain_);
     const double twice = independent(2);
-    const double n_times = independent(n_);
+    const double n_times = independent(terms_);
     const double m_times = independent(m_);
     const Doubles dO = matrix(in_.dO, first, count, width_);
     const Product G = Y_meets_rows_ ? Product(dO, Y_T_, G_unit_) : Product();
@@ -1038,7 +1049,7 @@ class Evaluation {
   // The parts of dK and g that are known after the last row.
   void add_what_all_rows_share() {
     for (std::size_t k = 0; k < P_error_S_.words.size(); ++k) {
-      dK_.bound.words[k] += (1 + rho(n_)) * P_error_S_.words[k];
+      dK_.bound.words[k] += (1 + rho(terms_)) * P_error_S_.words[k];
       dK_.expected.words[k] += (plain_ ? kIndependent : per_depth_) * P_error_S_.words[k];
     }
     Doubles by_keys(width_, width_), by_T(width_, width_);
@@ -1086,14 +1097,15 @@ class Evaluation {
 
   AttentionInput in_;
   Index rows_, keys_, width_;
-  double n_, m_, d_;  // as the formulas have them
-  bool merges_;       // O and L of groups of keys
-  double sums_;       // m, and what a merge adds: the roundings of a term of a sum over keys
-  double K_;          // 0 if not recentred
+  double n_, terms_;  // as the formulas have them: queries; terms of a word of dK
+  double m_, d_;
+  bool merges_;  // O and L of groups of keys
+  double sums_;  // m, and what a merge adds: the roundings of a term of a sum over keys
+  double K_;     // 0 if not recentred
   double R_, chain_;
   double per_depth_;  // [x] of a sum of depth d, in units of its bound
   double per_sum_;    // [] of the sum and the rescales of a softmax, relative
-  bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_, plain_;
+  bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_, plain_, joins_;
   double scale_;
   double S_unit_, s_unit_, G_unit_ = 0, q_unit_ = 0;
   Doubles X_, A2_, abs_A2_;
@@ -1160,6 +1172,11 @@ Reference evaluate_padded(const AttentionInput& input, Chains chains) {
 
 }  // namespace
 
+void join_dK_and_dV(Reference& reference) {
+  add_to(reference.dK, reference.dV);
+  reference.dV = {};
+}
+
 Reference evaluate(const AttentionInput& input, Chains chains) {
   const auto [n, m, d] = input.shape;
   const Index dv = input.shape.dv;
@@ -1174,6 +1191,8 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
   require(input.X.empty() || input.scale == 1, "with X, the scale is 1");
   require(!input.X.empty() || !(chains.X_meets_keys || chains.Y_meets_rows),
           "without X and Y, neither meets anything");
+  require(!chains.joins_dK_and_dV || (input.X.empty() && dv == d),
+          "dK + dV are one sum without X and Y, and dv = d");
   require(input.dO.empty() || has(input.dO, n * dv), "dO is n x dv");
   require(input.O.empty() == input.L.empty(), "O and L come together");
   require(input.O.empty() || has(input.O, n * dv), "O is n x dv");
@@ -1183,7 +1202,7 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
           "the mask is of n queries and m keys");
   if (input.activation != Activation::softmax) {
     require(input.O.empty(), "O and L are of a softmax");
-    return evaluate_activation(input, chains.g);
+    return evaluate_activation(input, chains.g, chains.joins_dK_and_dV);
   }
   if (dv != d) {
     return evaluate_padded(input, chains);
@@ -1223,7 +1242,23 @@ Bounded product_of(const Bounded& made, Index rows, Index cols, double depth, co
 
 }  // namespace
 
-LayerReference evaluate_layer(const AttentionInput& input, const Reference& reference) {
+namespace {
+
+// A matrix to which a product is added: its errors, and the roundings of so many additions.
+Bounded carried_along(const Bounded& made, double additions) {
+  Bounded all = made;
+  for (std::size_t k = 0; k < all.value.size(); ++k) {
+    const double size = std::abs(made.value[k]);
+    all.bound[k] += rho(additions) * (size + made.bound[k]);
+    all.expected[k] = std::min(made.expected[k] + independent(additions) * size, all.bound[k]);
+  }
+  return all;
+}
+
+}  // namespace
+
+LayerReference evaluate_layer(const AttentionInput& input, const Reference& reference,
+                              Sharing sharing) {
   const auto [n, m, d] = input.shape;
   const auto of_size = [](const Bounded& of, Index words) {
     return std::ssize(of.value) == words && std::ssize(of.bound) == words &&
@@ -1245,9 +1280,19 @@ LayerReference evaluate_layer(const AttentionInput& input, const Reference& refe
     return C;
   };
   const auto depth = static_cast<double>(d);
-  return {.dA1 = product_of(reference.dQ, n, d, depth, times_transposed(input.X)),
-          .dA3 = product_of(reference.dV, m, d, depth, times_transposed(input.Y)),
-          .dY = product_of(reference.dV, m, d, static_cast<double>(m), A3_times)};
+  LayerReference layer{.dA1 = product_of(reference.dQ, n, d, depth, times_transposed(input.X)),
+                       .dA3 = {},
+                       .dY = product_of(reference.dV, m, d, static_cast<double>(m), A3_times),
+                       .dA2 = {}};
+  const auto with_Y = times_transposed(input.Y);
+  if (sharing == Sharing::none) {
+    layer.dA3 = product_of(reference.dV, m, d, depth, with_Y);
+    return layer;
+  }
+  require(of_size(reference.dK, m * d), "dK is known");
+  layer.dA2 = carried_along(reference.dK, depth + 1);
+  add_to(layer.dA2, product_of(reference.dV, m, d, depth + 1, with_Y));
+  return layer;
 }
 
 // Values, bounds and expected errors, their squares and transposes, as measured over thin, wide and

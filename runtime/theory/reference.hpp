@@ -62,6 +62,9 @@ struct Reference {
   Bounded g, dQ, dK, dV;  // empty if dO is not given
 };
 
+// dK of it becomes dK + dV, which is no result then.
+void join_dK_and_dV(Reference& reference);
+
 // The lengths of a kernel's chains of roundings that the shape does not determine.
 struct Chains {
   // The most roundings between one p_ij and one word of g, where these are more than the n + m of
@@ -84,6 +87,9 @@ struct Chains {
   // them with L and v of the first. `g` then counts from a word of W to one of g. `rescales` is not
   // read: it is the blocks less one.
   double recentred_blocks = 0;
+  // Values are keys, and there is one sum for dK + dV, of p^T S and f^T dO in any order: it is in
+  // `dK` of the reference, and `dV` stays empty. Without weights.
+  bool joins_dK_and_dV = false;
 };
 
 // Throws: ShapeMismatch if a span does not have its size, or if O and L are given where q is
@@ -94,10 +100,13 @@ struct Chains {
 // order.
 struct LayerReference {
   Bounded dA1, dA3, dY;  // dQ X^T, dV Y^T, A3^T dV
+  // Where A3 is A2: dK + dV Y^T, of which dK is a matrix that the product is added to. Then there
+  // is no dA3.
+  Bounded dA2;
 };
 // Throws: ShapeMismatch unless it is a reference of this input, which has X and Y, with dQ and dV.
-[[nodiscard]] LayerReference evaluate_layer(const AttentionInput& input,
-                                            const Reference& reference);
+[[nodiscard]] LayerReference evaluate_layer(const AttentionInput& input, const Reference& reference,
+                                            Sharing sharing = Sharing::none);
 
 // About the most memory, in bytes, that evaluate() takes for its matrices and the reference.
 [[nodiscard]] Words evaluation_bytes(const Shape& shape);

@@ -74,8 +74,12 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     const N size = static_cast<N>(blocks[block]);
     return (extent + size - 1) / size;
   };
-  const N key = kernel.ends_with("-shared") ? d : d + w;
-  if (kernel == "attention/rows" || kernel == "attention/rows-shared") {
+  const bool shared = kernel.ends_with("-shared");
+  const N key = shared ? d : d + w;
+  if (shared) {
+    kernel.remove_suffix(std::string_view("-shared").size());
+  }
+  if (kernel == "attention/rows") {
     return MovedWords<N>{n * d * key_groups<N>(shape, blocks) + key * m * over(n, "Br"),
                          n * w + n} +
            left_by_groups<N>(shape, blocks);
@@ -101,14 +105,16 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     return {2 * n * w + T * (2 * n * d + n * w + 2 * n) + m * key - n * d, n + T * n * d + m * key};
   }
   // 8 n d + 2 n, and what passes: 2 m d for each block of rows, 2 n d + 2 n for each block of keys.
+  // Where values are keys, m d.
   if (kernel == "gradients/rows-keys") {
     const N keys = over(m, "dKV.Bc");
-    return {n * d + 2 * n * w + n + m * key * over(n, "dQ.Br") + m * key + keys * (n * key + 2 * n),
-            n * d + n + m * key};
+    return {
+        n * d + 2 * n * w + n + m * key * over(n, "dQ.Br") + m * key + keys * (n * (d + w) + 2 * n),
+        n * d + n + m * key};
   }
   if (kernel == "gradients/rows-keys-onepass") {  // without O and L, which it leaves, as v
     const N keys = over(m, "dKV.Bc");
-    return {n * key + m * key * over(n, "dQ.Br") + m * key + keys * (n * key + 2 * n),
+    return {n * (d + w) + m * key * over(n, "dQ.Br") + m * key + keys * (n * (d + w) + 2 * n),
             n * d + 2 * n + m * key};
   }
   // The scores of all keys once for each of T blocks of rows: K passes twice, V once, dK and dV are
@@ -119,9 +125,9 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     const N G = static_cast<N>(blocks["groups"]);
     const N kept =
         blocks.contains("kept") ? static_cast<N>(std::min(blocks["kept"], shape.m)) : N{0};
-    const MovedWords<N> core{
-        n * key + G * kept * key + (m - kept) * (T * (key + d) + (T - G) * key),
-        n * d + (G * kept + T * (m - kept)) * key};
+    const N passes = T * (key + d);  // where values are keys, K twice
+    const MovedWords<N> core{n * (d + w) + G * kept * key + (m - kept) * (passes + (T - G) * key),
+                             n * d + (G * kept + T * (m - kept)) * key};
     return G > 1 ? core + MovedWords<N>{G * m * key, m * key} : core;
   }
   const auto product = [&](const std::string& name, N rows, N cols, N depth) {
@@ -142,6 +148,14 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     return MovedWords<N>{n * depth * entered(name, depth) + m * depth * over(n, name + ".rows"),
                          n * m};
   };
+  if (kernel == "gradients/tiles" && shared) {  // f and p with dO and Q, in one sum
+    const N r = over(m, "dK.rows");
+    const N c = over(d, "dK.cols");
+    return all_scores("f", d) + MovedWords<N>{n * entered("f", d), 0} +
+           MovedWords<N>{2 * n * d, n} + all_scores("p", d) +
+           MovedWords<N>{n * m + n * entered("p", d), 0} + product("dQ", n, d, m) +
+           MovedWords<N>{2 * (n * m * c + n * d * r), m * d};
+  }
   if (kernel == "gradients/tiles") {  // L for f; f and v for p
     return all_scores("f", d) + MovedWords<N>{n * entered("f", d), 0} + product("dV", m, w, n) +
            MovedWords<N>{2 * n * w, n} + all_scores("p", w) +
@@ -460,9 +474,14 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "backward/small") {
     return safe_tiles("B") + 6 * scores;
   }
-  if (kernel.ends_with("-shared")) {
+  const bool shared = kernel.ends_with("-shared");
+  if (shared) {
     kernel.remove_suffix(std::string_view("-shared").size());
   }
+  // c meets K and dK of each key that stays; or each Q that passes, where K is V, too.
+  const auto scaled_with_keys = [&](std::string_view block) {
+    return shared ? n * d * over(m, block) : 2 * m * d;
+  };
   // Sums of values have their width.
   const Shape of_values{n, m, shape.dv};
   const Index w = shape.dv;
@@ -481,11 +500,12 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel.starts_with("layer/")) {
     return elementwise_by_contract("gradients/" + std::string(kernel.substr(6)), shape, blocks);
   }
-  if (kernel == "gradients/flash") {  // and c each word of dK
-    return 2 * m * d + elementwise_by_contract("backward/flash", of_values, blocks);
+  if (kernel == "gradients/flash") {  // and p, where it meets K as it is
+    return scaled_with_keys("core.Bc") + (shared ? scores : 0) +
+           elementwise_by_contract("backward/flash", of_values, blocks);
   }
-  if (kernel == "gradients/rows-keys") {  // s and q twice; c for Q and dQ, K and dK
-    return 2 * n * d + 2 * m * d + 2 * n * w + 8 * scores;
+  if (kernel == "gradients/rows-keys") {  // s and q twice; c for Q and dQ
+    return 2 * n * d + scaled_with_keys("dKV.Bc") + 2 * n * w + 8 * scores;
   }
   if (kernel == "gradients/tiles") {  // c for each score and each p
     return 2 * n * w + 6 * scores;
@@ -493,7 +513,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   // c for Q and dQ; Q, dO, dQ and v are divided; partial sums of groups are added.
   if (kernel == "gradients/score-rows") {
     const Index G = blocks["groups"];
-    return 8 * scores + n * (4 * d + w + 1) + (G > 1 ? G * m * (d + w) : 0);
+    return 8 * scores + n * (4 * d + w + 1) + (G > 1 ? G * m * (shared ? d : d + w) : 0);
   }
   if (kernel == "forward/tiles") {
     return safe_tiles("s.cols") + 2 * scores * over(d, "O.cols");
@@ -529,8 +549,9 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   };
   // Each key block rescales two sums of d words of a row and recentres one of them.
   const auto in_one_pass = [&](Index T) { return 9 * scores + n * T * (4 * d + 5) + n * d; };
-  if (kernel == "gradients/rows-keys-onepass") {  // and L; c for Q, dQ, K, dK; then s and q again
-    return in_one_pass(key_blocks("dQ.Bc")) + 2 * n + 2 * n * d + 2 * m * d + 4 * scores;
+  if (kernel == "gradients/rows-keys-onepass") {  // and L; c for Q, dQ; then s and q again
+    return in_one_pass(key_blocks("dQ.Bc")) + 2 * n + 2 * n * d + scaled_with_keys("dKV.Bc") +
+           4 * scores;
   }
   if (kernel == "backward/rows-onepass") {
     return in_one_pass(key_blocks("Bc")) + partial_sums(n, "Br");

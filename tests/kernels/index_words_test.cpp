@@ -215,6 +215,10 @@ const std::map<std::string, std::vector<Passes>>& passes() {
       {"gradients/rows-keys", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
       {"gradients/rows-keys-onepass", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
       {"gradients/score-rows", {{"core", "Br", false, 3}}},
+      {"gradients/flash-shared", {{"core", "core.Bc", true}}},
+      {"gradients/rows-keys-shared", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
+      {"gradients/rows-keys-onepass-shared", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
+      {"gradients/score-rows-shared", {{"core", "Br", false, 2}}},
       {"layer/flash", {{"core", "core.Bc", true}}},
       {"layer/rows-keys", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
       {"layer/score-rows", {{"core", "Br", false, 3}}}};
@@ -406,6 +410,13 @@ TEST(IndexWords, OfTilesOfScores) {
          to.add_rows("s");
          to.add_rows("q");
          to.add_generated("W", of.d);
+       }},
+      {"gradients/tiles-shared",
+       [](PassesOfTiles& to, const Shape& of) {
+         to.add_rows("f");
+         to.add_rows("p");
+         to.add_product("dQ", {to.n(), of.d, to.m()}, false);
+         to.add("dK", to.block("dK.rows"), ceil_div(of.d, to.block("dK.cols")), true);
        }},
       {"gradients/tiles", [](PassesOfTiles& to, const Shape& of) {
          to.add_rows("f");

@@ -65,7 +65,7 @@ TestedKernel with(const std::string& name, const Mask& mask) {
 // Some of the results that need not be wanted are not.
 void want_some(TestedKernel& kernel, RandomMasks& random) {
   Wanted some;
-  for (const Signature& result : kernel.kernel->returns) {
+  for (const Signature& result : kernel.kernel->results(kernel.sharing)) {
     const auto& optional = kernel.kernel->optional_results;
     if (std::ranges::find(optional, result.name) == optional.end() || random.any(0, 1) == 0) {
       some.add(result.name);
@@ -74,6 +74,7 @@ void want_some(TestedKernel& kernel, RandomMasks& random) {
   Problem problem;
   problem.wanted = some;
   problem.activation = kernel.activation;
+  problem.sharing = kernel.sharing;
   if (kernel.kernel->can_return(problem)) {
     kernel.want(some);
   }

@@ -40,7 +40,8 @@ struct Called {
                    std::span(words).subspan(head * each, each));
       }
     }
-    for (const Signature& operand : backward ? std::vector{kdQ, kdK, kdV} : std::vector{kO, kL}) {
+    for (const Signature& operand :
+         of_sharing(backward ? std::vector{kdQ, kdK, kdV} : std::vector{kO, kL}, problem.sharing)) {
       std::ranges::fill(add(operand, results), kUntouched);
     }
   }

@@ -50,6 +50,9 @@ Bounded exact(std::string_view name, const Reference& reference, const LayerRefe
       {"O", reference.O},   {"L", reference.L},   {"g", reference.g},  {"dQ", reference.dQ},
       {"dK", reference.dK}, {"dV", reference.dV}, {"dX", reference.g}, {"dA2", reference.dK},
       {"dA1", layer.dA1},   {"dA3", layer.dA3},   {"dY", layer.dY}};
+  if (name == "dA2" && !layer.dA2.value.empty()) {  // dA2 + dA3
+    return layer.dA2;
+  }
   for (const auto& [operand, value] : known) {
     if (operand == name) {
       return value;
@@ -204,9 +207,12 @@ Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem&
                        .key_groups = number(kernel.kernel->numerics.key_groups),
                        .X_meets_keys = kernel.kernel->numerics.X_meets_keys,
                        .Y_meets_rows = kernel.kernel->Y_meets_rows(plan.problem),
-                       .recentred_blocks = number(kernel.kernel->numerics.recentred_blocks)});
-  const LayerReference layer =
-      kernel.kernel->pass == Pass::layer ? evaluate_layer(input, reference) : LayerReference();
+                       .recentred_blocks = number(kernel.kernel->numerics.recentred_blocks),
+                       .joins_dK_and_dV = kernel.kernel->pass == Pass::gradients &&
+                                          kernel.sharing != Sharing::none});
+  const LayerReference layer = kernel.kernel->pass == Pass::layer
+                                   ? evaluate_layer(input, reference, kernel.sharing)
+                                   : LayerReference();
   for (const Signature& operand : kernel.returns) {
     hold(std::string(operand.name), exact(operand.name, reference, layer));
   }

@@ -38,6 +38,7 @@ struct TestedKernel {
     Problem of_some;
     of_some.wanted = some;
     of_some.activation = activation;
+    of_some.sharing = sharing;
     returns = kernel->returned(of_some);
   }
 

@@ -44,7 +44,7 @@ std::string list_text(const std::optional<Shape>& shape) {
   std::string text = line("kernel", "given", "returns", "least M", "summary");
   for (const KernelName& name : all_kernel_names()) {
     const std::optional<Index> least = shape ? least_M(name, *shape) : std::nullopt;
-    text += line(name.text(), in_words(name.given()), in_words(name.kernel->returns),
+    text += line(name.text(), in_words(name.given()), in_words(name.results()),
                  least ? fmt::format("{}", *least) : "-", name.summary());
   }
   return text;
@@ -71,8 +71,8 @@ std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
         {{"", "name", "kernel"}, name.text()},
         {in_json("given"), names(name.given())},
         {in_csv("given"), in_words(name.given())},
-        {in_json("returns"), names(kernel.returns)},
-        {in_csv("returns"), in_words(kernel.returns)},
+        {in_json("returns"), names(name.results())},
+        {in_csv("returns"), in_words(name.results())},
         {in_json("axes"), axes_of(name)},
         {in_json("kernel"), kernel.name},
         {in_json("threads"), kernel.schedule.split.has_value()},

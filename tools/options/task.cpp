@@ -159,6 +159,7 @@ Task TaskOptions::task(Request& request) const {
   wanted_.fill(request);
   if (task.pass != Pass::product) {
     request.kernel = fmt::format("{}/auto", to_string(task.pass));
+    request.sharing = task.problem.sharing;
     task.problem.activation = activation(*requested_kernel(request).kernel, request);
     if (!task.problem.normalised()) {
       if (task.known == Known::O_and_L) {
@@ -229,6 +230,7 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
   }
   wanted_.fill(request);
   request.kernel = kernel.text();
+  request.sharing = sharing;
   problem.activation = activation(*kernel.kernel, request);
   if (!request.wanted.empty()) {
     problem.wanted = requested_results(request, requested_kernel(request));
