@@ -158,15 +158,15 @@ TEST_F(Command, EveryKeyOfARun) {
     if (takes_forward) {
       ASSERT_EQ(keys(run["forward"]), (Keys{"kernel", "blocks", "phases", "total", "formula"}));
       // The usual one, or where that does not fit, the one for small caches.
-      const bool shared = kernel.name.ends_with("-shared");
+      const std::string shared = kernel.name.ends_with("-shared") ? "-shared" : "";
       const bool plain = inputs_of(kernel.kernel->pass) == Inputs::plain;
-      const TestedKernel usual = tested_kernel(plain    ? "attention/rows"
-                                               : shared ? "forward/rows-shared"
-                                                        : "forward/flash");
+      const TestedKernel usual = tested_kernel(plain             ? "attention/rows" + shared
+                                               : !shared.empty() ? "forward/rows-shared"
+                                                                 : "forward/flash");
       EXPECT_EQ(run["forward"]["kernel"], run["M"] >= usual.least_M({37, 23, 11}) ? usual.name
-                                          : plain  ? "attention/tiles"
-                                          : shared ? "forward/tiles-shared"
-                                                   : "forward/small");
+                                          : plain           ? "attention/tiles" + shared
+                                          : !shared.empty() ? "forward/tiles-shared"
+                                                            : "forward/small");
       expect_part(run["forward"], true);
       from_nothing += run["forward"]["total"]["io"].get<Index>();
     }

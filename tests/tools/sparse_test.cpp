@@ -428,7 +428,7 @@ TEST_F(SparseOperands, BadValuesInASuite) {
               "--activation relu: logsumexp/auto knows softmax alone");
   EXPECT_EQ(json("run forward/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu "
                  "--verify")["kernel"],
-            "forward/sparse-tiles");
+            "forward/sparse-x");
 }
 
 TEST_F(SparseOperands, BadInput) {

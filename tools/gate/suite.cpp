@@ -253,15 +253,16 @@ class LeftOut {
       kernels.push_back(kernel);
     }
   }
-  // "backward/flash, backward/small do not take threads as given"
+  // "backward/flash, backward/small do not take threads as given". Of many the first ones.
   [[nodiscard]] std::string text() const {
+    constexpr std::size_t kMost = 800;
     std::string text;
     for (const auto& [argument, kernels] : kernels_) {
       text += fmt::format("{}{} {} not take {} as given", text.empty() ? "" : "; ",
-                          fmt::join(kernels, ", "), kernels.size() == 1 ? "does" : "do",
-                          shortened(argument));
+                          shortened(fmt::format("{}", fmt::join(kernels, ", ")), kMost / 2),
+                          kernels.size() == 1 ? "does" : "do", shortened(argument));
     }
-    return text;
+    return shortened(text, kMost);
   }
 
  private:

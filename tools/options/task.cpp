@@ -128,6 +128,16 @@ void TaskOptions::fill_heads(Task& task, Request& request) const {
   task.heads = request.heads.value_or(1) / stacked;
 }
 
+void TaskOptions::forget_sums(Task& task) const {
+  if (!task.problem.normalised()) {
+    if (task.known == Known::O_and_L) {
+      refuse(given_,
+             fmt::format("{} has no L, and needs no O", to_string(task.problem.activation)));
+    }
+    task.known = Known::nothing;
+  }
+}
+
 Task TaskOptions::task(Request& request) const {
   shape_.fill(request);
   Task task = kind();
@@ -136,7 +146,9 @@ Task TaskOptions::task(Request& request) const {
     refuse(sharing_, "sparse operands are read apart");
     request.kernel = task.pass == Pass::product ? "matmul/sparse-stay"
                                                 : fmt::format("{}/auto", to_string(task.pass));
+    activation_.fill(request);
     task.problem = sparse_problem(task.pass, request.kernel, request, &task.heads);
+    forget_sums(task);
     M_.fill(request);
     task.memory.M = request.M;
     return task;
@@ -161,12 +173,7 @@ Task TaskOptions::task(Request& request) const {
     request.kernel = fmt::format("{}/auto", to_string(task.pass));
     request.sharing = task.problem.sharing;
     task.problem.activation = activation(*requested_kernel(request).kernel, request);
-    if (!task.problem.normalised()) {
-      if (task.known == Known::O_and_L) {
-        refuse(given_, fmt::format("{} has no L, and needs no O", to_string(request.activation)));
-      }
-      task.known = Known::nothing;
-    }
+    forget_sums(task);
   } else {
     refuse(activation_.option(), "a product has no activation");
   }

@@ -36,6 +36,8 @@ class TaskOptions {
   // The heads of the request that this fills. Requires: a task of one head.
   void fill_heads(Task& task, Request& request) const;
 
+  // Of another activation than softmax there are no O and L to be given. Throws: UsageError.
+  void forget_sums(Task& task) const;
   // A task of sparse operands, whose problem is `pass`. Throws: RequestError.
   [[nodiscard]] Problem sparse_problem(Pass pass, const std::string& kernel, Request& request,
                                        Index* heads) const;
