@@ -152,14 +152,11 @@ class HyperDag {
       each_vertex();
     }
     for (Index pin = 0; pin < pins_; ++pin) {
-      next("pin");
+      lines_.next('%');
       this->pin();
     }
     if (!with_hyperedges_) {
       each_vertex();
-    }
-    if (lines_.next('%')) {
-      lines_.refuse("expected the end");
     }
     take_names();
     return edges_.take();
@@ -167,15 +164,23 @@ class HyperDag {
 
  private:
   // A file of the first version has as many lines as there are hyperedges, vertices and pins; one
-  // without the first is shorter.
+  // without the first is shorter. Memory is asked for when the lines are there.
   bool has_hyperedges(std::string_view text) {
     Lines all(text, file_);
     counts(all);
+    const Lines at_counts = all;
     Index count = 0;
     while (all.next('%')) {
       ++count;
     }
-    return count != vertices_ + pins_;
+    const Index without = vertices_ + pins_;
+    if (count != without && count != without + hyperedges_) {
+      at_counts.refuse(fmt::format(
+          "{} hyperedges, {} vertices and {} pins: expected {} lines, or {} without hyperedges, "
+          "not {}",
+          hyperedges_, vertices_, pins_, without + hyperedges_, without, count));
+    }
+    return count != without;
   }
   void counts(Lines& lines) {
     if (!lines.next('%')) {
@@ -193,11 +198,6 @@ class HyperDag {
                       hyperedges_, vertices_, pins_));
     }
   }
-  void next(const char* what) {
-    if (!lines_.next('%')) {
-      lines_.refuse(fmt::format("the line of a {} is missing", what));
-    }
-  }
   Index index(const char* what, Index count) {
     const Index found = lines_.whole_number(what);
     if (found < 0 || found >= count) {
@@ -210,7 +210,7 @@ class HyperDag {
   void each(Index count, const char* what, const Visit& visit) {
     std::vector<bool> seen(static_cast<std::size_t>(count));
     for (Index line = 0; line < count; ++line) {
-      next(what);
+      lines_.next('%');
       const Index found = index(what, count);
       if (seen[static_cast<std::size_t>(found)]) {
         lines_.refuse(fmt::format("{} {} has a line before", what, found));

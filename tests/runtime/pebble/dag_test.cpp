@@ -194,7 +194,10 @@ TEST(DagFiles, BadOnes) {
       {DagFormat::hdag, "1 2 2\n0\n0\n1\n0 0\n0 2\n", "line 6: vertex is 2: expected 0 to 1"},
       {DagFormat::hdag, "1 2 2\n0\n0\n0\n0 0\n0 1\n", "line 4: vertex 0 has a line before"},
       {DagFormat::hdag, "1 2 2\n0\n0\n1\n0 0\n", "line 2: vertex is missing"},
-      {DagFormat::hdag, "1 2 2\n0\n0\n1\n0 0\n0 1\n0 1\n", "line 7: expected the end"},
+      {DagFormat::hdag, "1 2 2\n0\n0\n1\n0 0\n0 1\n0 1\n",
+       "line 1: 1 hyperedges, 2 vertices and 2 pins: expected 5 lines, or 4 without hyperedges, "
+       "not 6"},
+      {DagFormat::hdag, "1 2000000000 1\n0\n", "expected 2000000002 lines"},
       {DagFormat::hdag, "1 3 2\n0\n0\n1\n2\n0 0\n0 1\n", "2 is neither computed nor an operand"},
       {DagFormat::dot, "graph { a -- b }", "line 1: expected digraph"},
       {DagFormat::dot, "digraph { a -> b\n subgraph c { } }", "line 2: expected a graph without"},
