@@ -698,8 +698,8 @@ std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& p
       }
     }
     const std::string_view schedule = kernel.name.substr(kernel.name.find('/'));
-    std::ranges::stable_partition(names,
-                                  [&](std::string_view name) { return name.ends_with(schedule); });
+    std::stable_partition(names.begin(), names.end(),
+                          [&](std::string_view name) { return name.ends_with(schedule); });
     return names;
   }
   Names names = forward_of(kernel.pass) == Pass::attention

@@ -96,6 +96,31 @@ Side of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& 
   return found;
 }
 
+// Where no row of X has more than one entry, no word of A1_i serves two entries of S_i: a score has
+// a product for each entry of both.
+Side of_common_entries(const BlockPattern& S, const BlockPattern& keys_of_columns, Index keys) {
+  Side found{.products = {}, .charge = std::numeric_limits<Index>::max()};
+  for (const Index l : S.columns) {
+    found.products += std::ssize(keys_of_columns.row(l));
+  }
+  std::vector<Index> entries(static_cast<std::size_t>(keys));
+  std::vector<Index> touched;
+  for (Index i = 0; i < S.rows && found.charge > 1; ++i) {
+    for (const Index l : S.row(i)) {
+      for (const Index j : keys_of_columns.row(l)) {
+        if (entries[static_cast<std::size_t>(j)]++ == 0) {
+          touched.push_back(j);
+        }
+      }
+    }
+    for (const Index j : touched) {
+      found.charge = std::min(found.charge, std::exchange(entries[static_cast<std::size_t>(j)], 0));
+    }
+    touched.clear();
+  }
+  return found;
+}
+
 Real steps_of(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& S,
               const BlockPattern& keys_of_columns) {
   Real steps = 0;
@@ -193,6 +218,9 @@ SparseWork sparse_work(const Sparsity& of) {
   // The same from the side of the keys: R^T = A2 X^T, whose rows meet those of A1.
   const Sparsity other(A2, transposed(X), A1);
   const auto side = [](const Sparsity& from) -> std::optional<Side> {
+    if (most_of_a_row(from.X()) <= 1) {
+      return of_common_entries(from.S(), from.keys_of_columns(), from.A2().rows);
+    }
     if (steps_of(from.A1(), from.X(), from.S(), from.keys_of_columns()) > kSteps) {
       return std::nullopt;
     }
