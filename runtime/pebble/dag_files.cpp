@@ -50,26 +50,27 @@ class Edges {
       std::vector<Index> sorted = vertex.operands;
       std::ranges::sort(sorted);
       if (std::ranges::binary_search(sorted, v)) {
-        refuse(fmt::format("{} is an operand of itself", vertex.name));
+        refuse(fmt::format("{} is an operand of itself", shortened(vertex.name)));
       }
       if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
-        refuse(fmt::format("{} is an operand of {} twice", dag_[*twice].name, vertex.name));
+        refuse(fmt::format("{} is an operand of {} twice", shortened(dag_[*twice].name),
+                           shortened(vertex.name)));
       }
       if (vertex.operands.empty() && uses[static_cast<std::size_t>(v)] == 0) {
-        refuse(fmt::format("{} is neither computed nor an operand", vertex.name));
+        refuse(fmt::format("{} is neither computed nor an operand", shortened(vertex.name)));
       }
     }
     if (std::vector<Index> cycle = dag_.cycle(); !cycle.empty()) {
       constexpr std::size_t kShown = 6;
       std::vector<std::string> names;
       for (const Index v : cycle) {
-        names.push_back(dag_[v].name);
+        names.push_back(shortened(dag_[v].name));
       }
       if (names.size() > kShown) {
         names.resize(kShown);
         names.emplace_back("...");
       }
-      names.push_back(dag_[cycle.front()].name);
+      names.push_back(names.front());
       refuse(fmt::format("a cycle: {}", fmt::join(names, " -> ")));
     }
     mark_terms();
@@ -112,14 +113,14 @@ Dag parse_text(std::string_view text, const std::filesystem::path& file) {
     const Index v = edges.vertex(name);
     said.resize(static_cast<std::size_t>(edges.dag().size()));
     if (said[static_cast<std::size_t>(v)]) {
-      lines.refuse(fmt::format("{} has a line before", name));
+      lines.refuse(fmt::format("{} has a line before", shortened(std::string(name))));
     }
     said[static_cast<std::size_t>(v)] = true;
     if (has_colon && lines.at_end()) {
-      lines.refuse(fmt::format("the operands of {} are missing", name));
+      lines.refuse(fmt::format("the operands of {} are missing", shortened(std::string(name))));
     }
     if (!has_colon && !lines.at_end()) {
-      lines.refuse(fmt::format("expected '{}:' before its operands", name));
+      lines.refuse(fmt::format("expected '{}:' before its operands", shortened(std::string(name))));
     }
     while (!lines.at_end()) {
       edges.edge(edges.vertex(lines.word()), v);
@@ -128,7 +129,8 @@ Dag parse_text(std::string_view text, const std::filesystem::path& file) {
   said.resize(static_cast<std::size_t>(edges.dag().size()));
   for (Index v = 0; v < edges.dag().size(); ++v) {
     if (!said[static_cast<std::size_t>(v)]) {
-      lines.refuse(fmt::format("the end: {} is an operand and has no line", edges.dag()[v].name));
+      lines.refuse(
+          fmt::format("the end: {} is an operand and has no line", shortened(edges.dag()[v].name)));
     }
   }
   if (said.empty()) {

@@ -91,7 +91,9 @@ class Tokens {
       if (text_[at] == '\\' && at + 1 < text_.size() && text_[at + 1] == '"') {
         ++at;
       }
-      line_ += text_[at] == '\n' ? 1 : 0;
+      if (text_[at] == '\n' || text_[at] == '\r') {
+        refuse("a name of several lines");
+      }
       now_.text += text_[at];
     }
     if (at == text_.size()) {
