@@ -44,6 +44,9 @@ class Edges {
   [[nodiscard]] const Dag& dag() const { return dag_; }
 
   Dag take() {
+    if (dag_.size() == 0) {
+      refuse("no vertices");
+    }
     const std::vector<Index> uses = dag_.uses();
     for (Index v = 0; v < dag_.size(); ++v) {
       const Vertex& vertex = dag_[v];
@@ -132,9 +135,6 @@ Dag parse_text(std::string_view text, const std::filesystem::path& file) {
       lines.refuse(
           fmt::format("the end: {} is an operand and has no line", shortened(edges.dag()[v].name)));
     }
-  }
-  if (said.empty()) {
-    lines.refuse("no vertices");
   }
   return edges.take();
 }

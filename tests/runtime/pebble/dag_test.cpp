@@ -178,7 +178,9 @@ TEST(DagFiles, OfOthers) {
 
 TEST(DagFiles, BadOnes) {
   const std::tuple<DagFormat, const char*, const char*> cases[] = {
-      {DagFormat::text, "", "line 0: no vertices"},
+      {DagFormat::text, "", "no vertices"},
+      {DagFormat::dot, "digraph g { /* none */ }", "no vertices"},
+      {DagFormat::dot, "digraph { \"a\nb\" }", "line 1: a name of several lines"},
       {DagFormat::text, "a\nb: a\na\n", "line 3: a has a line before"},
       {DagFormat::text, "a\nb:\n", "line 2: the operands of b are missing"},
       {DagFormat::text, "a\nb a\n", "line 2: expected 'b:' before its operands"},
