@@ -85,15 +85,16 @@ struct Constants {
   Real pairs;            // K
   Real two_step_pairs;   // K of two-step schedules
   Real one, two, three;  // kappa of scores, of two products, of three
-  Real folds;            // kappa of the products that take partial sums into g
-  Real searched;         // kappa of the three and the folds together, by search, rounded up
+  // Where keys are shared: kappa of the products that take partial sums into g; and of the three
+  // and these together, by search, rounded up.
+  Real folds, searched;
 };
 
 Constants constants(Pass pass, Sharing sharing) {
   const Real root2 = std::sqrt(2.0L);
   const Real root1_5 = std::sqrt(1.5L);
   const Real forward_two[] = {1, root2, 1 + root2};
-  const Constants of[] = {{16, 24, 1, 1, 1, 1, 1.342L},
+  const Constants of[] = {{16, 24, 1, 1, 1, 0, 1.342L},
                           {8, 12, 1, 1, root1_5, 1, 1.404L},
                           {4, 8, 2, 2, 2, root2, 2.198L}};
   const auto which = static_cast<std::size_t>(sharing);
@@ -164,10 +165,12 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   if (task.problem.mask.full()) {
     bounds.push_back({"weights", below(weights.events(M, d) + g, 2 * sums)});
   }
-  bounds.push_back(
-      {.name = "three products",
-       .words = below(three(k.three, k.three + k.folds), (2 + 3 * k.folds / k.three) * pairs),
-       .recomputation = false});
+  const bool shared = task.problem.sharing != Sharing::none;
+  bounds.push_back({.name = "three products",
+                    .words = shared ? below(three(k.three, k.three + k.folds),
+                                            (2 + 3 * k.folds / k.three) * pairs)
+                                    : below(events_beside_folds(3 * work, M, d), 2 * pairs),
+                    .recomputation = false});
   bounds.push_back({.name = "three products, two-step",
                     .words = below(three(k.three, k.three) + g, 2 * pairs + sums),
                     .order = Order::two_step});

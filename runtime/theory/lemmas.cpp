@@ -28,6 +28,11 @@ Real over_lengths(F f) {
   return best;
 }
 
+// The products of a kind with three words, of as many words at hand.
+Real most(Real words) {
+  return words / 3 * std::sqrt(words / 3);
+}
+
 }  // namespace
 
 Index rounded_down(Real words) {
@@ -42,10 +47,21 @@ Index below(Real gain, Real cost) {
 }
 
 Real Products::events(Index M, Index d) const {
-  const auto most = [](Real words) { return words / 3 * std::sqrt(words / 3); };
   return over_lengths([&](Real T) {
     const Real each = most(real(M) + T);
     return T * real(d) < per_creation * each ? 0 : T * (work / kappa - most(T)) / each;
+  });
+}
+
+Real events_beside_folds(Real work, Index M, Index d) {
+  return over_lengths([&](Real T) {
+    const Real each = most(real(M) + T);
+    const Real r = each / (T * real(d));
+    if (real(M) + T > 8.2L * real(d) * real(d) || 3 * r * r > 2) {
+      return Real{0};
+    }
+    const Real kappa = 2 * r * r <= 1 ? 1 : 1 / std::sqrt(2 * (1 - r * r));
+    return T * (work / kappa - most(T)) / each;
   });
 }
 
