@@ -103,8 +103,8 @@ const std::vector<Room>& rooms() {
                                     "runtime/observe", "runtime/patterns"});
     const Strings report = with(run, {"runtime/run"});
     const Strings sweep = with(report, {"runtime/gate", "runtime/report"});
-    const Strings command =
-        with(sweep, {"runtime/sweep", "runtime/pebble", "tools/cli", "tools/gate"});
+    const Strings command = with(
+        sweep, {"runtime/sweep", "runtime/pebble", "runtime/replay", "tools/cli", "tools/gate"});
     return std::vector<Room>{
         {"memsim", &memsim(), {}},
         {"memsim/store", &store(), {"memsim"}},
@@ -123,6 +123,7 @@ const std::vector<Room>& rooms() {
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},
         {"runtime/patterns", &runtime(), gate},
         {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns"})},
+        {"runtime/replay", &runtime(), gate},
         {"runtime/observe", &runtime(), gate},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},

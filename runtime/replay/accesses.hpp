@@ -1,0 +1,33 @@
+#pragma once
+// The words that a computation touches, in its order. Words are numbered from 0.
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+struct Access {
+  enum class Kind : std::uint8_t {
+    need,       // its value: a cache that lacks it reads it
+    overwrite,  // the word gets another value: nobody reads the one before
+    dead        // its value is of no use any more: nobody has to write it back
+  };
+  Kind kind;
+  std::uint32_t word;
+};
+
+struct Accesses {
+  std::vector<Access> in_order;
+  Index words = 0;
+};
+
+// A trace in the format "din" of the cache simulator Dinero: on each line a label, 0 for a read and
+// 1 for a write, and an address in hexadecimal; what follows on the line is not read. A word is 4
+// bytes. Throws: InputError with the line and the fault.
+Accesses parse_dinero(std::string_view text, const std::filesystem::path& file);
+
+}  // namespace redblue

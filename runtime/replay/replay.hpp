@@ -1,0 +1,25 @@
+#pragma once
+// What caches of every size move for the same accesses, where nobody says what to read and write:
+// LRU, and the ideal cache of fewest reads (OPT).
+
+#include "runtime/replay/accesses.hpp"
+
+namespace redblue {
+
+// Of a cache of M words, M from 1 to the number of words; a larger one moves what the last does.
+struct Replayed {
+  Index accesses = 0, words = 0;
+  std::vector<Index> lru_reads, lru_writes;
+  std::vector<Index> opt_reads;
+  // Write-backs where the word of farthest next use is evicted, which has fewest reads: fewer
+  // writes, and fewer words, may be possible.
+  std::vector<Index> belady_writes;
+
+  // The place in these of a cache of M words. Requires: M >= 1.
+  [[nodiscard]] std::size_t at(Index M) const;
+};
+
+// A word that is written and not dead in the end is written back.
+Replayed replay(const Accesses& accesses);
+
+}  // namespace redblue

@@ -1,0 +1,226 @@
+#include "runtime/replay/replay.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <list>
+#include <map>
+#include <random>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "runtime/system/input_error.hpp"
+#include "runtime/system/sanitized.hpp"
+
+namespace redblue {
+namespace {
+
+using Kind = Access::Kind;
+
+struct Moved {
+  Index reads = 0, writes = 0;
+};
+
+// One cache of M words, as the rules have it.
+Moved naive_lru(const Accesses& accesses, Index M) {
+  std::list<std::uint32_t> cache;  // touched last: in front
+  std::set<std::uint32_t> dirty;
+  Moved moved;
+  for (const auto& [kind, word] : accesses.in_order) {
+    const auto there = std::ranges::find(cache, word);
+    const bool hit = there != cache.end();
+    if (hit) {
+      cache.erase(there);
+    }
+    if (kind == Kind::dead) {
+      dirty.erase(word);
+      continue;
+    }
+    if (!hit && std::ssize(cache) == M) {
+      moved.writes += dirty.erase(cache.back()) > 0 ? 1 : 0;
+      cache.pop_back();
+    }
+    moved.reads += !hit && kind == Kind::need ? 1 : 0;
+    cache.push_front(word);
+    if (kind == Kind::overwrite) {
+      dirty.insert(word);
+    }
+  }
+  moved.writes += std::ssize(dirty);
+  return moved;
+}
+
+// When the value that `word` has after the access at t is needed next; the words whose values are
+// not needed come after these, of which one that was touched later is evicted first; dead words
+// have left the cache.
+std::size_t next_need(const Accesses& accesses, std::uint32_t word, std::size_t t) {
+  const std::size_t n = accesses.in_order.size();
+  std::size_t touched = t;
+  while (accesses.in_order[touched].word != word) {
+    --touched;
+  }
+  for (std::size_t at = t + 1; at < n; ++at) {
+    if (accesses.in_order[at].word == word) {
+      return accesses.in_order[at].kind == Kind::need ? at : 2 * n - touched;
+    }
+  }
+  return 2 * n - touched;
+}
+
+Moved naive_belady(const Accesses& accesses, Index M) {
+  std::set<std::uint32_t> cache, dirty;
+  Moved moved;
+  for (std::size_t t = 0; t < accesses.in_order.size(); ++t) {
+    const auto& [kind, word] = accesses.in_order[t];
+    if (kind == Kind::dead) {
+      cache.erase(word);
+      dirty.erase(word);
+      continue;
+    }
+    if (!cache.contains(word)) {
+      moved.reads += kind == Kind::need ? 1 : 0;
+      if (std::ssize(cache) == M) {
+        const std::uint32_t farthest = *std::ranges::max_element(
+            cache, {}, [&](std::uint32_t other) { return next_need(accesses, other, t - 1); });
+        moved.writes += dirty.erase(farthest) > 0 ? 1 : 0;
+        cache.erase(farthest);
+      }
+      cache.insert(word);
+    }
+    if (kind == Kind::overwrite) {
+      dirty.insert(word);
+    }
+  }
+  moved.writes += std::ssize(dirty);
+  return moved;
+}
+
+// The fewest reads of any choice of what to evict: all sets of at most M words that a cache can
+// hold, with the fewest reads that lead there.
+Index fewest_reads(const Accesses& accesses, Index M) {
+  std::map<std::uint32_t, Index> reached = {{0, 0}};  // by the bits of the words
+  for (const auto& [kind, word] : accesses.in_order) {
+    const std::uint32_t bit = std::uint32_t{1} << word;
+    std::map<std::uint32_t, Index> next;
+    const auto reach = [&](std::uint32_t words, Index reads) {
+      const auto [known, added] = next.try_emplace(words, reads);
+      known->second = std::min(known->second, reads);
+    };
+    for (const auto& [words, reads] : reached) {
+      if (kind == Kind::dead) {
+        reach(words & ~bit, reads);
+      } else if ((words & bit) != 0) {
+        reach(words, reads);
+      } else {
+        const Index now = reads + (kind == Kind::need ? 1 : 0);
+        if (std::popcount(words) < M) {
+          reach(words | bit, now);
+        }
+        for (std::uint32_t left = words; left != 0; left &= left - 1) {
+          reach((words & ~(left & -left)) | bit, now);
+        }
+      }
+    }
+    reached = std::move(next);
+  }
+  return std::ranges::min_element(reached, {}, &std::pair<const std::uint32_t, Index>::second)
+      ->second;
+}
+
+Accesses random_accesses(std::mt19937& random, Index words, Index length) {
+  const auto below = [&](Index n) {
+    return std::uniform_int_distribution<Index>(0, n - 1)(random);
+  };
+  Accesses made{.in_order = {}, .words = words};
+  for (Index i = 0; i < length; ++i) {
+    const Index kind = below(8);
+    made.in_order.push_back({kind < 4   ? Kind::need
+                             : kind < 7 ? Kind::overwrite
+                                        : Kind::dead,
+                             static_cast<std::uint32_t>(below(words))});
+  }
+  return made;
+}
+
+// Of all sizes at once: what one cache of each size moves, and of all choices the fewest reads.
+TEST(Replay, AgreesWithOneCacheOfEachSize) {
+  std::mt19937 random(1);
+  for (int trace = 0; trace < (kSanitized ? 500 : 10'000); ++trace) {
+    const Index words = 1 + static_cast<Index>(random() % 6);
+    const Accesses accesses = random_accesses(random, words, static_cast<Index>(random() % 24));
+    const Replayed all = replay(accesses);
+    for (Index M = 1; M <= words + 1; ++M) {
+      SCOPED_TRACE(fmt::format("trace {}, M = {}", trace, M));
+      const Moved lru = naive_lru(accesses, M);
+      EXPECT_EQ(all.lru_reads[all.at(M)], lru.reads);
+      EXPECT_EQ(all.lru_writes[all.at(M)], lru.writes);
+      const Moved belady = naive_belady(accesses, M);
+      EXPECT_EQ(all.opt_reads[all.at(M)], belady.reads);
+      EXPECT_EQ(all.belady_writes[all.at(M)], belady.writes);
+      ASSERT_EQ(all.opt_reads[all.at(M)], fewest_reads(accesses, M));
+    }
+  }
+}
+
+// Long traces, of many words, so that the tree of touches is made anew; without writes the reads of
+// OPT are convex in M (Michaud 2016).
+TEST(Replay, OfLongTraces) {
+  std::mt19937 random(2);
+  for (const Index words : {40, 300}) {
+    const Accesses accesses = random_accesses(random, words, 6000);
+    const Replayed all = replay(accesses);
+    for (Index M = 1; M <= words; M += 37) {
+      const Moved lru = naive_lru(accesses, M);
+      EXPECT_EQ(all.lru_reads[all.at(M)], lru.reads) << M;
+      EXPECT_EQ(all.lru_writes[all.at(M)], lru.writes) << M;
+    }
+    Accesses reads = accesses;
+    std::erase_if(reads.in_order, [](const Access& access) { return access.kind != Kind::need; });
+    const Replayed of_reads = replay(reads);
+    for (std::size_t M = 1; M + 1 < of_reads.opt_reads.size(); ++M) {
+      EXPECT_LE(2 * of_reads.opt_reads[M], of_reads.opt_reads[M - 1] + of_reads.opt_reads[M + 1]);
+    }
+    for (std::size_t M = 0; M < all.opt_reads.size(); ++M) {
+      EXPECT_LE(all.opt_reads[M], all.lru_reads[M]);
+    }
+  }
+}
+
+TEST(Dinero, WordsOfFourBytesInOrder) {
+  const Accesses found =
+      parse_dinero("0 1000\n1 0x1004 2 more\n\n0 1003\n 1 FFFFFFFFFFFFFFFF\n", "t");
+  ASSERT_EQ(found.in_order.size(), 4U);
+  EXPECT_EQ(found.words, 3);
+  const std::uint32_t words[] = {0, 1, 0, 2};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(found.in_order[i].word, words[i]);
+    EXPECT_EQ(found.in_order[i].kind, i % 2 == 0 ? Kind::need : Kind::overwrite);
+  }
+}
+
+TEST(Dinero, RefusesWhatIsNoTrace) {
+  const struct {
+    const char *text, *why;
+  } cases[] = {
+      {"", "t: no accesses: each is a line such as '0 1f40'"},
+      {"\n \n", "t: no accesses"},
+      {"0 10\n2 14\n", "t: line 2: label '2': expected 0 (read) or 1 (write); leave others out"},
+      {"0\n", "t: line 1: the address is missing"},
+      {"0 0x\n", "t: line 1: '0x' is no address of 64 bits in hexadecimal"},
+      {"0 -4\n", "t: line 1: '-4' is no address"},
+      {"1 12g\n", "t: line 1: '12g' is no address"},
+      {"1 10000000000000000\n", "t: line 1: '10000000000000000' is no address"},
+  };
+  for (const auto& [text, why] : cases) {
+    try {
+      static_cast<void>(parse_dinero(text, "t"));
+      FAIL() << text;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue
