@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -179,8 +180,9 @@ struct Fitting {
       written = nullptr;
   // A block that a caller may choose though the fitted plan may lack it; else empty.
   std::string_view optional_block = {};
-  // And the extent that it must not pass; null: what is more is cut off.
+  // And the extent, and the size, that it must not pass; null: what is more is cut off.
   Index Shape::*optional_limit = nullptr;
+  Index optional_most = std::numeric_limits<Index>::max();
   // Under a mask some queries may stay through all blocks of the others (Problem::staying).
   bool rows_stay = false;
 };

@@ -101,7 +101,7 @@ const std::vector<Room>& rooms() {
     const Strings gate = with(ground, {"runtime/text"});
     const Strings run = with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory",
                                     "runtime/observe", "runtime/patterns"});
-    const Strings report = with(run, {"runtime/run"});
+    const Strings report = with(run, {"runtime/run", "runtime/replay"});
     const Strings sweep = with(report, {"runtime/gate", "runtime/report"});
     const Strings command = with(
         sweep, {"runtime/sweep", "runtime/pebble", "runtime/replay", "tools/cli", "tools/gate"});

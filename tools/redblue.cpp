@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
       {"sweep", "count or time the points of a suite, for figures and reports", add_sweep},
       {"trace", "run a kernel and write down its moves, for other programs", add_trace},
       {"pebble", "computations as graphs, and the red-blue pebble game on them", add_pebble},
+      {"replay", "a trace in caches of every size: LRU, and the fewest reads", add_replay},
       {"plot", "pictures of what kernels do, by gnuplot", add_plot},
       {"report", "a sweep as one HTML page: figures, tables, the machine", add_report},
   };

@@ -13,6 +13,7 @@
 #include "kernels/sparse/live_products.hpp"
 #include "kernels/sparse/scores.hpp"
 #include "kernels/sparse/sums.hpp"
+#include "memsim/errors.hpp"
 #include "memsim/unchecked.hpp"
 
 namespace redblue {
@@ -24,6 +25,9 @@ class ChunkColumns {
  public:
   ChunkColumns(const BlockPattern& of, Range I)
       : words_(LiveTile::words(I.size())), rows_(static_cast<std::size_t>(of.cols * words_)) {
+    constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
+    require(stored_in(of, I) <= kMost && I.size() <= kMost / kKeysTogether,
+            "a chunk whose entries and scores with the keys of a group 31 bits count");
     const ByColumns columns(of, I);
     const Index first = entries_of(of, I).begin;
     entries_.reserve(static_cast<std::size_t>(stored_in(of, I)));

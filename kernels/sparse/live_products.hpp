@@ -54,7 +54,8 @@ void live_products(const LiveTile& pairs, const ConstView& G, const ConstView& b
 // q_ji = exp(s_ji - L_i) (q_ji - v_i).
 void exponential_gradient(const ConstView& s_t, const ConstView& L, const ConstView& v,
                           const View& q_t);
-// Row k of W_t += a p_j, for each entry (k, a) of each key j.
+// Row k of W_t += a p_j, for each entry (k, a) of each key j, which is finite: dead pairs have p =
+// 0 and are not left out.
 void add_sparse_products(const ConstView& p_t, std::span<const SparseRow> keys, const View& W_t);
 
 }  // namespace redblue

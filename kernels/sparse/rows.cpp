@@ -18,6 +18,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sparse/csr.hpp"
+#include "kernels/sparse/live_products.hpp"
 #include "kernels/sparse/sums.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -335,6 +336,8 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
     return fit_sparse_rows(problem, memory.M, objective, pass, stays);
   };
   kernel.fitting.optional_block = SparseRows::kKeys;
+  kernel.fitting.optional_limit = &Shape::m;
+  kernel.fitting.optional_most = kKeysTogether;
   kernel.numerics = {.Y_meets_rows = true, .X_meets_keys = stays == SparseStays::X};
   if (pass != Pass::backward) {
     kernel.numerics.rescales = [](const Problem& problem, const Blocks&) {

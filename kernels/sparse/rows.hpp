@@ -89,6 +89,7 @@ class SparseRows {
   // The words that a row of a chunk takes, and those beside a chunk, at most.
   [[nodiscard]] Words row_words(Index row) const;
   [[nodiscard]] Words beside() const;
+  [[nodiscard]] Words beside_gradients() const;  // in the phase g
   // Pointers to where rows go on, and X: what stays from the first chunk to the last.
   [[nodiscard]] Words throughout() const;
   template <class Visit>

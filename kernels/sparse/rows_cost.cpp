@@ -59,6 +59,10 @@ Words SparseRows::beside() const {
          (runs ? 3 : 0) + (stays == SparseStays::X ? Words(d) : Words(0));
 }
 
+Words SparseRows::beside_gradients() const {
+  return throughout() + 2 * Words(d);  // a row of g, and the sum of a chunk
+}
+
 MetKeys SparseRows::met(Range I) const {
   MetKeys met;
   met.keys = of.keys_met(I);

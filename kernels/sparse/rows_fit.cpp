@@ -15,7 +15,8 @@ Blocks fewest(const Problem& problem, Index M, Pass pass, SparseStays stays, Ind
   if (stays == SparseStays::S) {
     plan_sparse_product(problem.sparsity, M, "S", product);
   }
-  const auto candidate = [&](bool runs) {
+  // With rows that leave so much of M beside them, at least.
+  const auto candidate = [&](bool runs, bool for_gradients) {
     Blocks blocks = product;
     blocks.add("chunk", 1);
     if (runs) {
@@ -32,15 +33,20 @@ Blocks fewest(const Problem& problem, Index M, Pass pass, SparseStays stays, Ind
     for (Index row = 0; row < by.n; ++row) {
       all += by.row_words(row);
     }
-    const Words most = by.beside() < Words(M) ? Words(M - by.beside().value()) : Words(1);
+    const Words beside = for_gradients ? std::max(by.beside(), by.beside_gradients()) : by.beside();
+    const Words most = beside < Words(M) ? Words(M - beside.value()) : Words(1);
     blocks.set("chunk", std::min(all, most).value());
     return blocks;
   };
   Blocks best;
   PhaseCost least;
   for (const bool runs : {true, false}) {
-    const Blocks tried = candidate(runs);
-    const PhaseCost cost = total(sparse_rows_cost(problem, tried, pass, stays));
+    Blocks tried = candidate(runs, false);
+    PhaseCost cost = total(sparse_rows_cost(problem, tried, pass, stays));
+    if (cost.peak > Words(M) && pass == Pass::backward) {
+      tried = candidate(runs, true);
+      cost = total(sparse_rows_cost(problem, tried, pass, stays));
+    }
     const bool both_fit = cost.peak <= Words(M) && least.peak <= Words(M);
     if (runs || (both_fit ? cost.reads < least.reads : cost.peak < least.peak)) {
       best = tried;

@@ -43,9 +43,9 @@ void sparse_tiles_nest(NestWriter& nest, const Problem& problem, const Blocks& b
 // The words that intermediates take while these phases last, and after them.
 Words sparse_tiles_intermediates(const Problem& problem, Pass pass);
 
-// The blocks of fewest words, of r in each doubling with the most keys that fit beside them, and
-// with what a pass adds: of these rows of S it sets its blocks and says what they move, or nothing
-// where they do not fit. Where no r fits: the smallest.
+// The blocks of fewest words, of about six r in each doubling with the most keys that fit beside
+// them, and with what a pass adds: of these rows of S it sets its blocks and says what they move,
+// or nothing where they do not fit. Where no r fits: the smallest.
 using WordsBeside =
     std::function<std::optional<Words>(const GroupCounts& S, Index M, Blocks& blocks)>;
 void fit_sparse_tiles(const Problem& problem, Index M, Pass pass, Blocks& blocks,

@@ -55,7 +55,7 @@ Words header_words(const GroupCounts& S, const GroupCounts& A2) {
   return sum;
 }
 
-// What of the scores' tiles the pass decides apart from the stored scores.
+// Cost of the core without the stored scores.
 PhaseCost core_cost(const Problem& problem, Pass pass, const GroupCounts& S,
                     const GroupCounts& A2) {
   Words passing, products;

@@ -37,7 +37,7 @@ std::string text_of(const std::optional<double>& M) {
 std::string verdict(const Dividing& report) {
   return fmt::format(
       "rows move fewer words than tiles {}; Z_A^2 / Z_QK is {} (Remark 4.7)",
-      report.measured ? "from M = " + grouped(*report.measured) + " on" : "at no M of these",
+      report.measured ? "first at M = " + grouped(*report.measured) : "at no M of these",
       text_of(report.remark));
 }
 

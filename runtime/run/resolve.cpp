@@ -648,9 +648,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
       }
     }
     if (const auto limit = fitting.optional_limit;
-        name == fitting.optional_block && limit != nullptr && size > problem.shape.*limit) {
+        name == fitting.optional_block && limit != nullptr &&
+        size > std::min(problem.shape.*limit, fitting.optional_most)) {
       throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
-                                     request.said("--blocks"), name, size, problem.shape.*limit));
+                                     request.said("--blocks"), name, size,
+                                     std::min(problem.shape.*limit, fitting.optional_most)));
     }
     if ((clusters || stay || name == fitting.optional_block) && !blocks.contains(name)) {
       blocks.add(name, size);
@@ -882,6 +884,10 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
     if (is_sparse(*find_operand(returns, name)) && path.extension() != ".npz") {
       throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
                                      name, request.kernel));
+    }
+    if (!is_sparse(*find_operand(returns, name)) && path.extension() == ".npz") {
+      throw RequestError(
+          fmt::format("{}: {} of {} is dense, and goes to an .npy", option, name, request.kernel));
     }
     if (!wanted.contains(name)) {
       throw RequestError(

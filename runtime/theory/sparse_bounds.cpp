@@ -103,6 +103,10 @@ Side of_common_entries(const BlockPattern& S, const BlockPattern& keys_of_column
   for (const Index l : S.columns) {
     found.products += std::ssize(keys_of_columns.row(l));
   }
+  if (real(found.products.value()) > kSteps) {
+    found.charge = 1;
+    return found;
+  }
   std::vector<Index> entries(static_cast<std::size_t>(keys));
   std::vector<Index> touched;
   for (Index i = 0; i < S.rows && found.charge > 1; ++i) {

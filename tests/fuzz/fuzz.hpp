@@ -65,6 +65,7 @@ void callgrind(std::string_view input);
 void checkpoint(std::string_view input);
 void entries(std::string_view input);
 void graph(std::string_view input);
+void dinero(std::string_view input);
 void journal(std::string_view input);
 void layout(std::string_view input);
 void mask(std::string_view input);
@@ -88,6 +89,7 @@ inline constexpr Target kTargets[] = {{"calibration", calibration},
                                       {"checkpoint", checkpoint},
                                       {"entries", entries},
                                       {"graph", graph},
+                                      {"dinero", dinero},
                                       {"journal", journal},
                                       {"layout", layout},
                                       {"mask", mask},

@@ -532,6 +532,26 @@ BlockPattern identity(Index n) {
   return found;
 }
 
+// Where rows of A1 are longer than rows of S the phase g decides how many rows a chunk may have.
+TEST(SparseAttention, FitsInEveryMFromTheLeastOn) {
+  constexpr Index n = 24, d = 24;
+  BlockPattern one_key = SparseCases::empty(n, d), one_entry = SparseCases::empty(d, d);
+  one_entry.columns = {3};
+  std::fill(one_entry.offsets.begin() + 6, one_entry.offsets.end(), 1);
+  for (Index j = 0; j < n; ++j) {
+    one_key.columns.push_back(j % d);
+    one_key.offsets[static_cast<std::size_t>(j) + 1] = j + 1;
+  }
+  const Problem problem = Problem(n, n, d).with_sparsity({full_pattern(n, d), one_entry, one_key});
+  for (const char* const name : kSparseNames) {
+    const Kernel& kernel = find_kernel(name);
+    const Index least = kernel.least_M(problem);
+    for (Index M = least; M < least + 6 * d; ++M) {
+      EXPECT_LE(total(kernel.plan(problem, M).phases).peak, Words(M)) << name;
+    }
+  }
+}
+
 // Theorem 4.5 with constant 1 claims that the scores of A1 = A2 = X = I take 2 n^(3/2) / sqrt(M)
 // words: 8,192, 65,536 and 524,288 here. Given S, chunks of 11 rows take 7 words a row and 3 a
 // chunk for the run of keys that it meets; S takes 9 more a row, and one or two a chunk.

@@ -146,7 +146,7 @@ TEST_F(Plot, DividingIsATable) {
     }
   }
   EXPECT_TRUE(seen);
-  EXPECT_NE(table.find(fmt::format("rows move fewer words than tiles from M = {} on; Z_A^2 / Z_QK",
+  EXPECT_NE(table.find(fmt::format("rows move fewer words than tiles first at M = {}; Z_A^2 / Z_QK",
                                    grouped(measured))),
             std::string::npos)
       << table;

@@ -192,6 +192,8 @@ TEST_F(Schemas, OfGames) {
   directory_.write("moves", "read a\ncompute b\nwrite b\n");
   expect_keep("game", {"pebble check graph moves --M 2"});
   expect_keep("solve", {"pebble solve graph --M 2..3"});
+  directory_.write("trace", "0 10\n1 14\n0 14\n");
+  expect_keep("replay", {"replay --from trace", "replay --from trace --at 1,2"});
 }
 
 const std::string kMeasure = "measure backward/rows --n 20 --d 4 --M 900 --format json";

@@ -104,6 +104,7 @@ Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);
 Action add_trace(CLI::App& app);
 Action add_pebble(CLI::App& app);
+Action add_replay(CLI::App& app);
 Action add_plot(CLI::App& app);
 Action add_report(CLI::App& app);
 
