@@ -4,13 +4,13 @@
 
 namespace redblue {
 
-AgainSpace::AgainSpace(const Terms& terms, Index M)
+AgainSpace::AgainSpace(const Terms& terms, const Canonical& canonical, Index M)
     : terms_(terms),
+      canonical_(canonical),
       M_(M),
       operands_(terms.vertex.size()),
       users_(terms.vertex.size()),
-      ancestors_(terms.vertex.size()),
-      renamings_(symmetries(terms)) {
+      ancestors_(terms.vertex.size()) {
   for (const Term& term : terms.terms) {
     operands_[static_cast<std::size_t>(term.target)] = term.operands;
     each(term.operands,

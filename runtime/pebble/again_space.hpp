@@ -13,18 +13,17 @@
 #include <array>
 #include <vector>
 
-#include "runtime/pebble/steps.hpp"
+#include "runtime/pebble/canonical.hpp"
 
 namespace redblue {
 
 class AgainSpace {
  public:
-  AgainSpace(const Terms& terms, Index M);
+  AgainSpace(const Terms& terms, const Canonical& canonical, Index M);
 
   [[nodiscard]] static State start() { return {}; }
   [[nodiscard]] bool goal(const State& state) const { return (terms_.results & ~state.blue) == 0; }
-  [[nodiscard]] State least(const State& state) const { return canonical(state, renamings_); }
-  [[nodiscard]] const std::vector<Renaming>& renamings() const { return renamings_; }
+  [[nodiscard]] State least(const State& state) const { return canonical_.of(state); }
   [[nodiscard]] Index estimate(const State& state) const;
 
   // As OnceSpace. Requires: not narrow.
@@ -55,9 +54,9 @@ class AgainSpace {
   [[nodiscard]] bool forced(const State& state, Index word, Set useful) const;
 
   const Terms& terms_;
+  const Canonical& canonical_;
   Index M_;
   std::vector<Set> operands_, users_, ancestors_;  // of each word; ancestors with itself
-  std::vector<Renaming> renamings_;
 };
 
 }  // namespace redblue

@@ -4,8 +4,8 @@
 
 namespace redblue {
 
-OnceSpace::OnceSpace(const Terms& terms, Index M)
-    : terms_(terms), M_(M), renamings_(symmetries(terms)) {}
+OnceSpace::OnceSpace(const Terms& terms, const Canonical& canonical, Index M)
+    : terms_(terms), canonical_(canonical), M_(M) {}
 
 OnceSpace::Words OnceSpace::look(const State& state) const {
   Words words;

@@ -14,18 +14,17 @@
 
 #include <vector>
 
-#include "runtime/pebble/steps.hpp"
+#include "runtime/pebble/canonical.hpp"
 
 namespace redblue {
 
 class OnceSpace {
  public:
-  OnceSpace(const Terms& terms, Index M);
+  OnceSpace(const Terms& terms, const Canonical& canonical, Index M);
 
   [[nodiscard]] static State start() { return {}; }
   [[nodiscard]] bool goal(const State& state) const { return state.done == terms_.all; }
-  [[nodiscard]] State least(const State& state) const { return canonical(state, renamings_); }
-  [[nodiscard]] const std::vector<Renaming>& renamings() const { return renamings_; }
+  [[nodiscard]] State least(const State& state) const { return canonical_.of(state); }
   [[nodiscard]] Index estimate(const State& state) const;
   [[nodiscard]] static Index depth(const State& state) { return count(state.done); }
 
@@ -70,8 +69,8 @@ class OnceSpace {
   void add(State& state, Index t, Set slides, std::vector<WordMove>* moves) const;
 
   const Terms& terms_;
+  const Canonical& canonical_;
   Index M_;
-  std::vector<Renaming> renamings_;
 };
 
 }  // namespace redblue

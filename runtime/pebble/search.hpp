@@ -61,10 +61,10 @@ class BestFirst {
     }
     for (Index f = 0; f < limit; ++f) {
       // Of those that promise the same the newest, which is nearest to the end.
-      for (auto& open = open_[static_cast<std::size_t>(f)]; !open.empty();) {
+      std::vector<StateTable::Place>& open = open_[static_cast<std::size_t>(f)];
+      while (!open.empty()) {
         const StateTable::Place at = open.back();
         open.pop_back();
-        opened_ -= 1;
         StateTable::Entry& entry = table_[at];
         if (entry.closed || entry.words + entry.left != f) {
           continue;
@@ -81,6 +81,8 @@ class BestFirst {
           return {f, std::nullopt, table_.size()};
         }
       }
+      open_bytes_ -= open.capacity() * sizeof(StateTable::Place);
+      std::vector<StateTable::Place>().swap(open);
     }
     return {limit, std::nullopt, table_.size()};
   }
@@ -97,8 +99,8 @@ class BestFirst {
     if (full_) {
       return;
     }
-    // The open list and the table share the memory.
-    const auto at = table_.find_or_add(state, opened_ * sizeof(StateTable::Place) * 2);
+    // The open lists and the table share the memory; a list that grows is there twice for a while.
+    const auto at = table_.find_or_add(state, 2 * open_bytes_);
     if (!at) {
       full_ = true;
       return;
@@ -114,8 +116,10 @@ class BestFirst {
     entry.from = from;
     entry.closed = false;
     if (const Index f = words + entry.left; f < limit) {
-      open_[static_cast<std::size_t>(f)].push_back(*at);
-      ++opened_;
+      std::vector<StateTable::Place>& open = open_[static_cast<std::size_t>(f)];
+      const std::size_t before = open.capacity();
+      open.push_back(*at);
+      open_bytes_ += (open.capacity() - before) * sizeof(StateTable::Place);
     }
   }
   std::vector<State> way(StateTable::Place at) const {
@@ -131,7 +135,7 @@ class BestFirst {
   const Budget& budget_;
   StateTable table_;
   std::vector<std::vector<StateTable::Place>> open_;  // of each sum of words moved and left
-  std::size_t opened_ = 0, expanded_ = 0;
+  std::size_t open_bytes_ = 0, expanded_ = 0;
   bool full_ = false;
 };
 

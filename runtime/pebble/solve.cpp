@@ -45,7 +45,8 @@ class Names {
 
 // The moves of a way: from each state, a step that leads to what a renaming takes to the next.
 template <class Space>
-std::vector<WordMove> moves_of(const Space& space, const std::vector<State>& way) {
+std::vector<WordMove> moves_of(const Space& space, const Canonical& canonical,
+                               const std::vector<State>& way) {
   std::vector<WordMove> moves;
   Names names;
   for (std::size_t k = 1; k < way.size(); ++k) {
@@ -60,7 +61,7 @@ std::vector<WordMove> moves_of(const Space& space, const std::vector<State>& way
     const State next = space.play(way[k - 1], best.value().second, &own);
     std::ranges::transform(own, std::back_inserter(moves),
                            [&](const WordMove& move) { return names.of(move); });
-    names.rename(*std::ranges::find_if(space.renamings(), [&](const Renaming& renaming) {
+    names.rename(*std::ranges::find_if(canonical.renamings(), [&](const Renaming& renaming) {
       return renamed(next, renaming) == way[k];
     }));
   }
@@ -70,13 +71,13 @@ std::vector<WordMove> moves_of(const Space& space, const std::vector<State>& way
 class Solver {
  public:
   Solver(const Rules& rules, const SolveLimits& limits)
-      : rules_(rules), terms_(terms_of(rules)), limits_(limits) {}
+      : rules_(rules), terms_(terms_of(rules)), canonical_(terms_), limits_(limits) {}
 
   // Of which it is known that no game has fewer than `lower` words.
   [[nodiscard]] Solution at(Index M, Index lower) const {
-    const OnceSpace once(terms_, M);
+    const OnceSpace once(terms_, canonical_, M);
     if (rules_.game() == Game::strict || rules_.game() == Game::sliding) {
-      return search(once, AgainSpace(terms_, M), M, lower);
+      return search(once, AgainSpace(terms_, canonical_, M), M, lower);
     }
     return search(once, once, M, lower);
   }
@@ -119,7 +120,7 @@ class Solver {
   template <class Space>
   [[nodiscard]] Solution finished(Solution solution, const Found& found, const Space& space) const {
     solution.upper = found.words;
-    PlayedMoves played = played_moves(rules_, terms_, moves_of(space, found.way));
+    PlayedMoves played = played_moves(rules_, terms_, moves_of(space, canonical_, found.way));
     solution.moves = std::move(played.moves);
     solution.graph = std::move(played.graph);
     judge(solution);
@@ -137,6 +138,7 @@ class Solver {
 
   const Rules& rules_;
   Terms terms_;
+  Canonical canonical_;
   SolveLimits limits_;
 };
 

@@ -1,11 +1,7 @@
 #pragma once
 // What states of a search and its steps are made of, whichever the game.
 
-#include <cstdint>
-#include <vector>
-
 #include "runtime/pebble/game.hpp"
-#include "runtime/pebble/symmetry.hpp"
 #include "runtime/pebble/terms.hpp"
 
 namespace redblue {
@@ -32,10 +28,6 @@ struct WordMove {
   Index term = -1;
   Index slides = -1;
 };
-
-State renamed(const State& state, const Renaming& names);
-// Of the states that renamings make of one, the first.
-State canonical(const State& state, const std::vector<Renaming>& renamings);
 
 // Calls `visit` with each set of `size` of the candidates whose prices, 1 or for `dear` ones 2,
 // come to at most `most`.

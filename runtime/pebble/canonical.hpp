@@ -1,0 +1,28 @@
+#pragma once
+// Of the states that renamings make of one, the one that stands for all of them.
+
+#include <vector>
+
+#include "runtime/pebble/steps.hpp"
+#include "runtime/pebble/symmetry.hpp"
+
+namespace redblue {
+
+State renamed(const State& state, const Renaming& names);
+
+class Canonical {
+ public:
+  explicit Canonical(const Terms& terms);
+
+  [[nodiscard]] State of(const State& state) const;
+  [[nodiscard]] const std::vector<Renaming>& renamings() const { return renamings_; }
+
+ private:
+  [[nodiscard]] Set fewest_red(const State& state) const;
+
+  std::vector<Renaming> renamings_;
+  std::vector<Set> orbits_;                             // words that are renamed into each other
+  std::vector<std::vector<const Renaming*>> to_first_;  // of each word: to the first of its orbit
+};
+
+}  // namespace redblue
