@@ -736,6 +736,16 @@ Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
   return find_kernel(*fitting).plan(problem.wanting_all(), M);
 }
 
+// The same where the kernel takes O and L, which nobody gives, in the M that the request allows.
+std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
+                                   const Problem& problem) {
+  if (!kernel.needs_forward(problem.activation)) {
+    return std::nullopt;
+  }
+  const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, problem) : 0;
+  return forward_plan(kernel, problem, std::max(request.M, least));
+}
+
 // A kernel's plan, and the plan of the forward kernel that makes O and L for it.
 struct Plans {
   Plan plan;
@@ -751,12 +761,14 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                                    request.said("--blocks"), request.kernel));
   }
   Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
-  task.known = has_forward ? Known::O_and_L : Known::nothing;
+  const bool starts_from_forward = has_forward || request.forward_in_more_M;
+  task.known = starts_from_forward ? Known::O_and_L : Known::nothing;
   const Index heads = asked.kv_heads();
   const bool shared = request.threads > 1 && heads == 1;
   const bool must_split = shared || resumes(request);
   // A store has operands of one form, and of shared keys entries are none of a kernel's.
-  const bool densify = !request.store && task.problem.sharing == Sharing::none && densifies(task);
+  const bool densify =
+      request.densify && !request.store && task.problem.sharing == Sharing::none && densifies(task);
   const auto takes_operands = [&](const Kernel& kernel) {
     return kernel.takes_sparse != task.problem.sparsity.dense() || densify;
   };
@@ -798,6 +810,8 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       std::optional<Plan> forward;
       if (choice.forward) {
         forward = ahead(std::move(*choice.forward));
+      } else if (!has_forward) {
+        forward = forward_before(request, find_kernel(plan.kernel), plan.problem);
       }
       return {std::move(plan), std::move(forward), choice.densified};
     }
@@ -815,7 +829,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
         kernel.can_return(problem) && (problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
       const Index own = kernel.least_M(problem, request.prefetch);
-      const bool makes = kernel.needs_forward(problem.activation) && !has_forward;
+      const bool makes = kernel.needs_forward(problem.activation) && !starts_from_forward;
       least = std::min(
           least, {makes ? std::max(own, least_M_of_forward(kernel, problem)) : own, kernel.name});
     }
@@ -838,9 +852,8 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
                                    request.said("--resume"), request.kernel, names_of(splits)));
   }
   Plans plans{plan_of(request, kernel, asked.problem), std::nullopt};
-  if (kernel.needs_forward(asked.problem.activation) && !has_forward) {
-    const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, asked.problem) : 0;
-    plans.forward = forward_plan(kernel, asked.problem, std::max(request.M, least));
+  if (!has_forward) {
+    plans.forward = forward_before(request, kernel, asked.problem);
   }
   return plans;
 }
