@@ -8,6 +8,7 @@
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/text/cells.hpp"
+#include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
