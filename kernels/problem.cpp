@@ -82,6 +82,19 @@ Problem Problem::with_stacked(Index heads) const {
   return all;
 }
 
+Problem Problem::densified() const {
+  Problem dense = *this;
+  if (sparsity.dense()) {
+    return dense;
+  }
+  dense.shape.A1_stored = dense.shape.X_stored = dense.shape.A2_stored = dense.shape.S_stored = 0;
+  dense.sparsity = {};
+  if (!sparsity.of_product() && !sparsity.all_pairs()) {
+    dense.mask = sparsity.mask();
+  }
+  return dense;
+}
+
 Problem Problem::one_head() const {
   Problem one = *this;
   one.stacked = 1;

@@ -168,6 +168,9 @@ struct Problem {
     same.sparsity = std::move(other);
     return same;
   }
+  // The problem of dense operands that has the same results: dead pairs are dead by a mask, where
+  // there are any, and where it is no product. The mask has every live pair.
+  [[nodiscard]] Problem densified() const;
   // What a kernel asks of its mask. The keys that some queries meet, and the live pairs of some
   // queries and some keys: none of them, all, or some.
   [[nodiscard]] Ranges keys(Range queries) const {

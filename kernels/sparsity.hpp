@@ -46,6 +46,7 @@ class Sparsity {
   [[nodiscard]] const BlockPattern& A2() const { return data_->A2; }
   // The entries of A1 X, in the order of columns.
   [[nodiscard]] const BlockPattern& S() const;
+  [[nodiscard]] bool of_product() const { return data_->A2.rows == 0; }
   // Of a product there are no keys. The rows of A2 that have an entry in each column.
   [[nodiscard]] const BlockPattern& keys_of_columns() const;
   // The keys that some queries meet.
@@ -55,6 +56,7 @@ class Sparsity {
   // Of all live pairs: how many there are, and the entries that their keys have, summed up.
   [[nodiscard]] Words pairs() const { return pair_sums().pairs; }
   [[nodiscard]] Words entries_of_pairs() const { return pair_sums().entries; }
+  [[nodiscard]] bool all_pairs() const { return pairs() == Words(A1().rows) * A2().rows; }
   // The live pairs as a mask.
   [[nodiscard]] Mask mask() const;
 

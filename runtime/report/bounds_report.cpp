@@ -192,7 +192,8 @@ std::string to_words(const Task& task) {
 }
 
 std::string to_words(const Choice& choice) {
-  return spelled(choice.plan) + (choice.forward ? " after " + spelled(*choice.forward) : "");
+  return spelled(choice.plan) + (choice.forward ? " after " + spelled(*choice.forward) : "") +
+         (choice.densified ? " (densified)" : "");
 }
 
 const Bound& BoundReport::active() const {

@@ -121,23 +121,20 @@ Json mask_json(const Problem& of_heads) {
           {"live_keys", size_of(problem.live_keys())}};
 }
 
-Json sparse_json(Pass pass, const Problem& problem) {
+Json sparse_json(Pass pass, const Problem& problem,
+                 const std::map<std::string, std::string>& sources) {
   const Sparsity& sparsity = problem.sparsity;
   const auto stored = [](const BlockPattern& pattern) {
     return Json{{"stored", pattern.stored()}};
   };
-  if (pass == Pass::product) {
-    return {{"A", stored(sparsity.A1())}, {"B", stored(sparsity.X())}, {"C", stored(sparsity.S())}};
-  }
-  return {{"A1", stored(sparsity.A1())},
-          {"X", stored(sparsity.X())},
-          {"A2", stored(sparsity.A2())},
-          {"S", stored(sparsity.S())},
-          {"pairs", sparsity.pairs().value()}};
-}
-
-Json sparse_json(const Plan& plan, const std::map<std::string, std::string>& sources) {
-  Json json = sparse_json(plan.pass, plan.problem);
+  Json json = pass == Pass::product ? Json{{"A", stored(sparsity.A1())},
+                                           {"B", stored(sparsity.X())},
+                                           {"C", stored(sparsity.S())}}
+                                    : Json{{"A1", stored(sparsity.A1())},
+                                           {"X", stored(sparsity.X())},
+                                           {"A2", stored(sparsity.A2())},
+                                           {"S", stored(sparsity.S())},
+                                           {"pairs", sparsity.pairs().value()}};
   for (const auto& [name, source] : sources) {
     json[name]["from"] = source;
   }

@@ -40,8 +40,8 @@ Json blocks_json(const Blocks& blocks);
 Json mask_json(const Problem& problem);
 // Of sparse operands: {A1: {stored, from}, ..., S: {stored}, pairs}. `sources` are the
 // rules and files by name, as a report has them.
-Json sparse_json(const Plan& plan, const std::map<std::string, std::string>& sources);
-Json sparse_json(Pass pass, const Problem& problem);
+Json sparse_json(Pass pass, const Problem& problem,
+                 const std::map<std::string, std::string>& sources = {});
 // The activation, where it is not softmax.
 Json activation_json(const Problem& problem);
 // The names of the results that are wanted.

@@ -8,6 +8,7 @@
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/text/cells.hpp"
+#include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
@@ -79,8 +80,21 @@ std::optional<Regrouping> regrouping(const Choice& choice) {
   return sum;
 }
 
-// `timed`: the table has milliseconds, too.
-Cells choice_cells(const Choice& choice, bool timed) {
+// Why kernels on densified operands are not among the choices.
+std::string to_words(const LeftOut& left_out) {
+  const std::string which =
+      fmt::format("kernels of dense operands under a mask of these {} live pairs",
+                  grouped(left_out.pairs.value()));
+  return left_out.bound ? fmt::format(
+                              "{} move at least {} words (bound: {}), more than the first choice: "
+                              "they are left out",
+                              which, grouped(left_out.bound->words), left_out.bound->name)
+                        : fmt::format("{} are left out: a mask has at most {}", which,
+                                      grouped(kMostMaskedPairs));
+}
+
+// `timed`: the table has milliseconds, too. `sparse`: the task's operands are.
+Cells choice_cells(const Choice& choice, bool timed, bool sparse) {
   const std::string kernel = spelled(choice.plan);
   const Json forward = choice.forward ? Json(spelled(*choice.forward)) : Json();
   Cells cells = {{in_table("kernel"), to_words(choice)}};
@@ -90,6 +104,7 @@ Cells choice_cells(const Choice& choice, bool timed) {
   const std::optional<Regrouping> prepare = regrouping(choice);
   return joined(std::move(cells),
                 {{in_json_and_csv("kernel"), kernel},
+                 {in_json_and_csv(sparse ? "densified" : ""), choice.densified},
                  {in_csv("forward"), forward},
                  {"words", choice.words.value()},
                  {in_json("prepare"), prepare ? CellValue(regrouping_json(*prepare)) : absent()},
@@ -105,8 +120,9 @@ Cells choice_cells(const Choice& choice, bool timed) {
 }
 
 std::vector<Cells> plan_rows(const PlanReport& report) {
-  return rows_of(report.choices, [timed = report.rates.has_value()](const Choice& choice) {
-    return choice_cells(choice, timed);
+  const bool sparse = !report.task.problem.sparsity.dense();
+  return rows_of(report.choices, [&](const Choice& choice) {
+    return choice_cells(choice, report.rates.has_value(), sparse);
   });
 }
 
@@ -138,9 +154,10 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {
   PlanReport report{.task = task,
                     .M_from = std::nullopt,
-                    .choices = choices(task, {.rates = rates ? &*rates : nullptr}),
+                    .choices = {},
                     .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing}),
                     .rates = rates};
+  report.choices = choices(task, {.rates = rates ? &*rates : nullptr}, &report.left_out);
   if (report.choices.empty()) {
     throw no_kernel_fits(task);
   }
@@ -156,6 +173,7 @@ std::string to_table(const PlanReport& report) {
   rows.push_back(bound_row(report));
   const Choice& best = report.choices.front();
   text += "\n" + table_of(rows) + "\n" + reason(report) + "\n";
+  text += report.left_out ? to_words(*report.left_out) + "\n" : "";
   text += report.rates ? rates_text(report) : "";
   const Index heads = report.task.heads;
   text += to_string(best.plan, heads) + "\n";
@@ -172,6 +190,9 @@ std::string to_json(const PlanReport& report) {
   json["lower_bound"] = bound_json(report.bound);
   json["plan"] = json_of(rows.front());
   json["reason"] = reason(report);
+  if (report.left_out) {
+    json["densified_left_out"] = to_words(*report.left_out);
+  }
   json["runners_up"] = json_of(std::vector(rows.begin() + 1, rows.end()));
   return json.document();
 }

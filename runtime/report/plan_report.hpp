@@ -17,6 +17,7 @@ struct PlanReport {
   std::vector<Choice> choices;
   Bound bound;                 // of every algorithm
   std::optional<Rates> rates;  // set if the kernels are ordered by time
+  std::optional<LeftOut> left_out = std::nullopt;
 };
 
 // The exception for a task that no kernel fits.

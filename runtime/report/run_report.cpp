@@ -170,12 +170,19 @@ Json part_json(const Part& part) {
   return json;
 }
 
+// The problem as it was asked for: of sparse operands, where the kernel takes them as dense ones.
+Problem asked_problem(const Report& report) {
+  const Problem& problem = report.kernel.plan.problem;
+  return report.densified.dense() ? problem : problem.with_sparsity(report.densified);
+}
+
 std::string operands_text(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  if (plan.problem.sparsity.dense()) {
+  const Problem problem = asked_problem(report);
+  if (problem.sparsity.dense()) {
     return "";
   }
-  const Json sparse = sparse_json(plan, report.sparse_sources);
+  const Json sparse = sparse_json(plan.pass, problem, report.sparse_sources);
   std::string text;
   for (const auto& [name, of] : sparse.items()) {
     if (of.is_object()) {
@@ -185,10 +192,13 @@ std::string operands_text(const Report& report) {
     }
   }
   return fmt::format(
-      "entries: {}{}\n", text,
+      "entries: {}{}\n{}", text,
       plan.pass == Pass::product
           ? ""
-          : fmt::format("; {} live pairs", grouped(plan.problem.sparsity.pairs().value())));
+          : fmt::format("; {} live pairs", grouped(problem.sparsity.pairs().value())),
+      report.densified.dense()
+          ? ""
+          : "operands densified: the kernel takes A1, X and A2 as dense matrices\n");
 }
 
 std::string title(const Part& part) {
@@ -401,8 +411,11 @@ std::string to_json(const Report& report) {
   if (plan.problem.inputs == Inputs::plain) {
     json["softmax_scale"] = static_cast<double>(plan.problem.scale());
   }
-  if (!plan.problem.sparsity.dense()) {
-    json["sparse"] = sparse_json(plan, report.sparse_sources);
+  if (const Problem problem = asked_problem(report); !problem.sparsity.dense()) {
+    json["sparse"] = sparse_json(plan.pass, problem, report.sparse_sources);
+    if (!report.densified.dense()) {
+      json["densified"] = true;
+    }
     if (json["sparse"].contains("pairs")) {
       json["pairs"] = json["sparse"]["pairs"];
     }

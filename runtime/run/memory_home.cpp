@@ -1,6 +1,7 @@
 #include "runtime/run/memory_home.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "kernels/attention.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/sparse_operands.hpp"
 #include "runtime/run/verification.hpp"
 #include "runtime/system/input_error.hpp"
 
@@ -45,6 +47,9 @@ class MemoryHome final : public OperandHome {
   void finish(Report&) override {}
 
  private:
+  void bring_densified(const Signature& operand, const Problem& problem, Index heads,
+                       const InputFile* file);
+
   const Request& request_;
   const Topology& topology_;
   Buffers operands_, results_;
@@ -57,21 +62,53 @@ OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
   const Words matrices = all_words(given_of(plan), plan.problem.shape) +
                          all_words(kernel.returned(plan.problem), plan.problem.shape);
   Words bytes = 4 * matrices * report.kernel.team.heads + working_bytes(report);
+  if (!report.densified.dense()) {  // one head of one operand on the way, its values beside it
+    const Shape& shape = plan.problem.shape;
+    bytes += 8 * Words(std::max(shape.n, std::max(shape.m, shape.d))) * shape.d;
+  }
   if (request_.verify) {
     bytes += verification_bytes(kernel, plan.problem);
   }
   return {bytes, "take smaller n, m or d, fewer heads, or use count"};
 }
 
+// A sparse operand of the request for a kernel of dense ones: the same values as for a kernel of
+// sparse ones, and 0 elsewhere.
+void MemoryHome::bring_densified(const Signature& operand, const Problem& problem, Index heads,
+                                 const InputFile* file) {
+  const BlockPattern& pattern = pattern_of(problem.sparsity, operand);
+  const auto stored = static_cast<std::size_t>(pattern.stored());
+  std::vector<float> values(words_of(operand, problem.shape));
+  std::vector<float>& words = operands_[std::string(operand.name)];
+  for (Index head = 0; head < heads; ++head) {
+    if (file != nullptr) {
+      file->read_rows({0, file->rows()}, std::span(values).first(stored));
+    } else {
+      fill_made(request_, operand, problem, head, 0, std::ssize(values), values);
+    }
+    std::ranges::copy(densified(pattern, std::span(values).first(stored)),
+                      std::back_inserter(words));
+  }
+}
+
 void MemoryHome::bring(Report& report, const Readers& readers) {
   const Problem& problem = report.kernel.plan.problem;
   const Problem one = problem.one_head();
   const Shape& shape = one.shape;
+  const Problem sparse =
+      report.densified.dense() ? one : one.with_sparsity(report.densified).with_mask({});
   for (const Signature& operand : given_of(report.kernel.plan)) {
     const Index heads = heads_of(operand, problem, report.kernel.team.heads);
     const auto reader = readers.find(operand.name);
     if (reader == readers.end() && made_by_forward(operand.name)) {
       continue;
+    }
+    if (const Signature* stored = densified_operand(report, operand.name)) {
+      const InputFile* file = reader == readers.end() ? nullptr : &reader->second;
+      if (file == nullptr || file->pattern() != nullptr) {
+        bring_densified(*stored, sparse, heads, file);
+        continue;
+      }
     }
     std::vector<float>& buffer = operands_[std::string(operand.name)];
     buffer = buffer_for(operand, shape, heads);

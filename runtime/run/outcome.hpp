@@ -87,6 +87,8 @@ struct Report {
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
   // What a request says of sparse operands: a rule, or a file. All entries of the others are there.
   std::map<std::string, std::string> sparse_sources;
+  // The entries of sparse operands where the kernel takes these as dense ones; else dense().
+  Sparsity densified;
   Origins operands;                   // of a run; without O and L that it makes itself
   std::optional<std::uint64_t> seed;  // of the operands that come from a seed
   std::optional<Verdict> error;

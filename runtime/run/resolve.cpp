@@ -738,10 +738,21 @@ Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
   return find_kernel(*fitting).plan(problem.wanting_all(), M);
 }
 
+// The same where the kernel takes O and L, which nobody gives, in the M that the request allows.
+std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
+                                   const Problem& problem) {
+  if (!kernel.needs_forward(problem.activation)) {
+    return std::nullopt;
+  }
+  const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, problem) : 0;
+  return forward_plan(kernel, problem, std::max(request.M, least));
+}
+
 // A kernel's plan, and the plan of the forward kernel that makes O and L for it.
 struct Plans {
   Plan plan;
   std::optional<Plan> forward;
+  bool densified = false;  // of the request's sparse operands
 };
 
 // The planner's first choice among the kernels that can do what else the request asks: split, for
@@ -752,14 +763,21 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                                    request.said("--blocks"), request.kernel));
   }
   Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
-  task.known = has_forward ? Known::O_and_L : Known::nothing;
+  const bool starts_from_forward = has_forward || request.forward_in_more_M;
+  task.known = starts_from_forward ? Known::O_and_L : Known::nothing;
   const Index heads = asked.kv_heads();
   const bool shared = request.threads > 1 && heads == 1;
   const bool must_split = shared || resumes(request);
+  // A store has operands of one form, and of shared keys entries are none of a kernel's.
+  const bool densify =
+      request.densify && !request.store && task.problem.sharing == Sharing::none && densifies(task);
+  const auto takes_operands = [&](const Kernel& kernel) {
+    return kernel.takes_sparse != task.problem.sparsity.dense() || densify;
+  };
   const auto refuse_unless = [&](const char* flag, const auto& holds) {
     if (std::ranges::none_of(all_kernel_names(), [&](const KernelName& name) {
-          return name.kernel->pass == task.pass &&
-                 name.kernel->takes_sparse != task.problem.sparsity.dense() && holds(*name.kernel);
+          return name.kernel->pass == task.pass && takes_operands(*name.kernel) &&
+                 holds(*name.kernel);
         })) {
       throw RequestError(fmt::format("{}: no kernel of {} does that; {} do", request.said(flag),
                                      to_string(task.pass), names_of(holds)));
@@ -776,7 +794,9 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   }
   const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
                   .workers = shared ? request.threads : std::min(request.threads, heads),
-                  .shared_only = true};
+                  .shared_only = true,
+                  .densified = densify,
+                  .densified_in_any_case = must_split || request.prefetch > 1};
   const auto ahead = [&](Plan plan) {
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
@@ -792,26 +812,28 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       std::optional<Plan> forward;
       if (choice.forward) {
         forward = ahead(std::move(*choice.forward));
+      } else if (!has_forward) {
+        forward = forward_before(request, find_kernel(plan.kernel), plan.problem);
       }
-      return {std::move(plan), std::move(forward)};
+      return {std::move(plan), std::move(forward), choice.densified};
     }
   }
   // Of the kernels that can do it at all, the one with the least M.
   std::pair<Index, std::string_view> least{std::numeric_limits<Index>::max(), ""};
+  const Problem dense = densify ? task.problem.densified() : task.problem;
   for (const auto& [named, sharing, _] : all_kernel_names()) {
     const Kernel& kernel = *named;
+    const Problem& problem = kernel.takes_sparse ? task.problem : dense;
     const bool does =
-        kernel.pass == task.pass && sharing == Sharing::none &&
-        kernel.takes_sparse != task.problem.sparsity.dense() && (!must_split || splits(kernel)) &&
-        (request.prefetch == 1 || kernel.streams_keys()) && kernel.takes(task.problem.mask) &&
-        kernel.takes(task.problem.activation) && kernel.can_return(task.problem) &&
-        (task.problem.sharing == Sharing::none || kernel.shares_keys);
+        kernel.pass == task.pass && sharing == Sharing::none && takes_operands(kernel) &&
+        (!must_split || splits(kernel)) && (request.prefetch == 1 || kernel.streams_keys()) &&
+        kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
+        kernel.can_return(problem) && (problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
-      const Index own = kernel.least_M(task.problem, request.prefetch);
-      const bool makes = kernel.needs_forward(task.problem.activation) && !has_forward;
+      const Index own = kernel.least_M(problem, request.prefetch);
+      const bool makes = kernel.needs_forward(problem.activation) && !starts_from_forward;
       least = std::min(
-          least,
-          {makes ? std::max(own, least_M_of_forward(kernel, task.problem)) : own, kernel.name});
+          least, {makes ? std::max(own, least_M_of_forward(kernel, problem)) : own, kernel.name});
     }
   }
   throw FastMemoryTooSmall(fmt::format(
@@ -832,9 +854,8 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
                                    request.said("--resume"), request.kernel, names_of(splits)));
   }
   Plans plans{plan_of(request, kernel, asked.problem), std::nullopt};
-  if (kernel.needs_forward(asked.problem.activation) && !has_forward) {
-    const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, asked.problem) : 0;
-    plans.forward = forward_plan(kernel, asked.problem, std::max(request.M, least));
+  if (!has_forward) {
+    plans.forward = forward_before(request, kernel, asked.problem);
   }
   return plans;
 }
@@ -852,13 +873,15 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   const Team team = team_of(request, plans.plan, asked.kv_heads());
   const bool fits = total(plans.plan.phases).peak <= Words(request.M);
   if (team.workers == 1 && fits) {
-    Task task = task_of(kernel, asked.problem, request.M);
+    Task task = task_of(kernel, plans.densified ? plans.plan.problem : asked.problem, request.M);
     task.heads = team.heads;
     report.bound = largest(lower_bounds(task), schedule_of(kernel, task.problem.sharing));
   }
   report.asked = request.kernel;
   report.kernel = Part(std::move(plans.plan), team);
-  report.sparse_sources = sparse_sources(request, kernel);
+  report.densified = plans.densified ? asked.problem.sparsity : Sparsity();
+  report.sparse_sources =
+      sparse_sources(request, plans.densified ? *requested_kernel(request).kernel : kernel);
   for (const Signature& operand : kernel.given(asked.problem)) {
     report.given.emplace_back(operand.name);
   }

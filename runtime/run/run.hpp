@@ -78,9 +78,11 @@ struct Request {
     bool resume = false;  // leave checkpoints, and begin with the one that an earlier run left
   };
   std::optional<OnDisk> store;
-  // Lets the forward pass that makes O and L take more than M words where it needs more: its words
-  // are no part of the work.
+  // The work begins with O and L, which the run makes before where nobody gives them: auto chooses
+  // as if they were given, and the forward pass takes more than M words where it needs more.
   bool forward_in_more_M = false;
+  // Auto may choose a kernel of dense operands for sparse ones; never in a store.
+  bool densify = true;
   MemoryBudget* memory = nullptr;    // of all runs at the same time; null: this is the only one
   Sparsities* sparsities = nullptr;  // made before, of several requests; null: none are kept
 };

@@ -124,15 +124,6 @@ bool meets_a_key(const Problem& problem, Index query) {
                                   : size_of(problem.sparsity.keys_met({query, query + 1})) > 0;
 }
 
-Problem densified(const Problem& problem) {
-  Problem dense = problem;
-  if (!problem.sparsity.dense()) {
-    dense.mask = problem.sparsity.mask();
-    dense.sparsity = {};
-  }
-  return dense;
-}
-
 std::vector<float> densified(const BlockPattern& pattern, std::span<const float> values) {
   std::vector<float> words(static_cast<std::size_t>(pattern.rows * pattern.cols));
   auto value = values.begin();
@@ -142,6 +133,15 @@ std::vector<float> densified(const BlockPattern& pattern, std::span<const float>
     }
   }
   return words;
+}
+
+const Signature* densified_operand(const Report& report, std::string_view name) {
+  if (report.densified.dense()) {
+    return nullptr;
+  }
+  const auto kernel = std::ranges::find(sparse_kernels(), report.kernel.plan.pass, &Kernel::pass);
+  const Signature* operand = find_operand(kernel->operands, name);
+  return operand != nullptr && is_sparse(*operand) ? operand : nullptr;
 }
 
 std::map<std::string, std::string> sparse_sources(const Request& request, const Kernel& kernel) {

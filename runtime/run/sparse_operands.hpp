@@ -49,10 +49,12 @@ std::string fingerprint_of(const BlockPattern& pattern);
 
 // What dead means, of any problem: a query that meets no key.
 bool meets_a_key(const Problem& problem, Index query);
-// The problem of dense operands that has the same results: dead pairs are dead by a mask.
-Problem densified(const Problem& problem);
 // The words of a dense matrix with these entries.
 std::vector<float> densified(const BlockPattern& pattern, std::span<const float> values);
+
+// Where the kernel of a run takes sparse operands as dense ones: what a kernel of sparse operands
+// takes by this name, if these are entries; else null.
+const Signature* densified_operand(const Report& report, std::string_view name);
 
 // A line about each sparse operand: "A1 random:32", "X from x.npz"; empty of dense operands.
 std::map<std::string, std::string> sparse_sources(const Request& request, const Kernel& kernel);

@@ -243,7 +243,7 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
 
 Verdict verify(const Report& report, const Views& inputs, const Views& results) {
   const Plan& plan = report.kernel.plan;
-  const Problem meant = plan.pass == Pass::product ? plan.problem : densified(plan.problem);
+  const Problem meant = plan.problem.densified();
   Verdict all = verify_head(report, meant, inputs, results, 0);
   for (Index head = 1; head < report.kernel.team.heads; ++head) {
     const Verdict own = verify_head(report, meant, inputs, results, head);

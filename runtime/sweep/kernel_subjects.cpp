@@ -84,6 +84,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments, Sparsi
   request.threads = arguments["threads"];
   request.prefetch = arguments["prefetch"];
   request.forward_in_more_M = given_forward(arguments);
+  request.densify = !on_disk(arguments);
   if (shares_keys(arguments)) {
     request.sharing = Sharing::kv;
   }
@@ -316,9 +317,6 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
                    Sparsities* sparsities) {
   Request request = request_of(kernel, arguments, sparsities);
   request.memory = memory;
-  if (given_forward(arguments)) {  // auto is of those that take O and L, which this run makes
-    request.kernel = spelled(resolved(request, arguments).kernel.plan);
-  }
   std::optional<ScratchDirectory> scratch;
   if (on_disk(arguments)) {
     scratch.emplace(std::filesystem::temp_directory_path());

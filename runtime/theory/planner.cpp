@@ -23,60 +23,78 @@ double seconds(const Choice& choice, const Goal& goal) {
   return choice.forward ? seconds(*choice.forward, *goal.rates) + own : own;
 }
 
-}  // namespace
+// The choices among the kernels of such operands as the task has, sparse or dense ones.
+struct Found {
+  std::vector<Choice> choices;
+  bool overflowed = false;  // the words of a kernel that fits pass 63 bits
+};
 
-std::vector<Choice> choices(const Task& task, const Goal& goal) {
-  bool overflowed = false;
-  std::optional<Plan> forward;
-  if (is_backward(task.pass) && task.known == Known::nothing && task.problem.normalised()) {
-    Task before = task;
-    before.pass = forward_of(task.pass);
-    before.problem = task.problem.wanting_all();
-    try {
-      const std::vector<Choice> makers =
-          choices(before, {.rates = goal.rates, .shared_only = goal.shared_only});
-      if (!makers.empty()) {
-        forward = makers.front().plan;
-      }
-    } catch (const CountOverflow&) {  // a kernel without a forward pass may move fewer
-      overflowed = true;
+void sort(std::vector<Choice>& choices) {
+  std::ranges::stable_sort(choices, [](const Choice& a, const Choice& b) {
+    if (a.seconds != b.seconds) {
+      return a.seconds < b.seconds;
     }
+    return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
+  });
+}
+
+Found choices_of_kind(const Task& task, const Goal& goal);
+
+// The plan that makes O and L for the task's kernels that take them.
+std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflowed) {
+  if (!is_backward(task.pass) || task.known != Known::nothing || !task.problem.normalised()) {
+    return std::nullopt;
   }
-  std::vector<Choice> found;
-  for (const auto& [named, sharing, _] : all_kernel_names()) {
-    const Kernel& kernel = *named;
+  Task before = task;
+  before.pass = forward_of(task.pass);
+  before.problem = task.problem.wanting_all();
+  Found makers = choices_of_kind(before, {.rates = goal.rates, .shared_only = goal.shared_only});
+  overflowed = overflowed || (makers.choices.empty() && makers.overflowed);
+  if (makers.choices.empty()) {
+    return std::nullopt;  // a kernel without a forward pass may move fewer
+  }
+  sort(makers.choices);
+  return makers.choices.front().plan;
+}
+
+bool solves(const KernelName& name, const Task& task, const Goal& goal) {
+  const Kernel& kernel = *name.kernel;
+  const Problem& problem = task.problem;
+  return kernel.pass == task.pass && kernel.takes_sparse != problem.sparsity.dense() &&
+         (name.sharing == Sharing::none || problem.sharing != Sharing::none) &&
+         (!goal.shared_only || name.sharing == problem.sharing) && kernel.takes(problem.mask) &&
+         kernel.takes(problem.activation) && kernel.can_return(problem);
+}
+
+Found choices_of_kind(const Task& task, const Goal& goal) {
+  Found found;
+  const std::optional<Plan> forward = forward_of(task, goal, found.overflowed);
+  for (const KernelName& name : all_kernel_names()) {
+    const Kernel& kernel = *name.kernel;
     const bool needs_forward =
         kernel.needs_forward(task.problem.activation) && task.known == Known::nothing;
-    if (kernel.pass != task.pass || kernel.takes_sparse == task.problem.sparsity.dense() ||
-        (needs_forward && !forward) ||
-        (sharing != Sharing::none && task.problem.sharing == Sharing::none) ||
-        (goal.shared_only && sharing != task.problem.sharing) || !kernel.takes(task.problem.mask) ||
-        !kernel.takes(task.problem.activation) || !kernel.can_return(task.problem)) {
+    if (!solves(name, task, goal) || (needs_forward && !forward)) {
       continue;
     }
     try {
-      Choice choice{.plan = kernel.plan(with_sharing(task.problem, sharing), task.memory.M,
+      Choice choice{.plan = kernel.plan(with_sharing(task.problem, name.sharing), task.memory.M,
                                         goal.rates == nullptr ? Objective::words : Objective::time),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
       choice.words =
           (needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan)) * task.heads;
       if (choice.words.overflowed()) {  // the next kernel may move fewer
-        overflowed = true;
+        found.overflowed = true;
         continue;
       }
-      found.push_back(std::move(choice));
+      found.choices.push_back(std::move(choice));
     } catch (const FastMemoryTooSmall&) {  // the next kernel may fit
     } catch (const CountOverflow&) {       // nor does this one fit: its least M passes 63 bits
     }
   }
-  if (found.empty() && overflowed) {
-    throw CountOverflow(
-        "the words of every kernel that fits pass 63 bits: the sizes are too large");
-  }
-  if (!found.empty()) {
+  if (!found.choices.empty()) {
     const std::vector<Bound> bounds = lower_bounds(task);
-    for (Choice& choice : found) {
+    for (Choice& choice : found.choices) {
       if (goal.rates != nullptr) {
         choice.seconds = static_cast<double>(task.heads) * seconds(choice, goal);
       }
@@ -84,13 +102,68 @@ std::vector<Choice> choices(const Task& task, const Goal& goal) {
           largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.problem.sharing));
     }
   }
-  std::ranges::stable_sort(found, [](const Choice& a, const Choice& b) {
-    if (a.seconds != b.seconds) {
-      return a.seconds < b.seconds;
-    }
-    return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
-  });
   return found;
+}
+
+bool needs_mask(const Sparsity& sparsity) {
+  return !sparsity.dense() && !sparsity.of_product() && !sparsity.all_pairs();
+}
+
+bool has_too_many_pairs(const Sparsity& sparsity) {
+  return needs_mask(sparsity) && sparsity.pairs() > Words(kMostMaskedPairs);
+}
+
+// A bound by which no kernel on densified operands moves as few words as the best of these. It is
+// looked at only where plans are slow.
+std::optional<Bound> bound_above(const std::vector<Choice>& sparse, const Task& task,
+                                 const Task& dense, const Goal& goal) {
+  const Sparsity& sparsity = task.problem.sparsity;
+  if (goal.densified_in_any_case || goal.rates != nullptr || sparse.empty() ||
+      !needs_mask(sparsity) || sparsity.pairs() <= Words(kMostPlannedPairs)) {
+    return std::nullopt;
+  }
+  const Bound bound = largest(lower_bounds(dense));
+  return Words(bound.words) > std::ranges::min(sparse, {}, &Choice::words).words
+             ? std::optional(bound)
+             : std::nullopt;
+}
+
+}  // namespace
+
+bool densifies(const Task& task) {
+  const Sparsity& sparsity = task.problem.sparsity;
+  return !sparsity.dense() && task.pass != Pass::logsumexp && !has_too_many_pairs(sparsity);
+}
+
+Task densified(const Task& task) {
+  Task dense = task;
+  dense.problem = task.problem.densified();
+  return dense;
+}
+
+std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<LeftOut>* left_out) {
+  Found found = choices_of_kind(task, goal);
+  const std::optional<Task> dense =
+      goal.densified && densifies(task) ? std::optional(densified(task)) : std::nullopt;
+  const std::optional<Bound> above =
+      dense ? bound_above(found.choices, task, *dense, goal) : std::nullopt;
+  if (dense && !above) {
+    Found more = choices_of_kind(*dense, goal);
+    found.overflowed = found.overflowed || more.overflowed;
+    for (Choice& choice : more.choices) {
+      choice.densified = true;
+      found.choices.push_back(std::move(choice));
+    }
+  } else if (left_out != nullptr && goal.densified && task.pass != Pass::logsumexp &&
+             !task.problem.sparsity.dense()) {
+    *left_out = {task.problem.sparsity.pairs(), above};
+  }
+  if (found.choices.empty() && found.overflowed) {
+    throw CountOverflow(
+        "the words of every kernel that fits pass 63 bits: the sizes are too large");
+  }
+  sort(found.choices);
+  return std::move(found.choices);
 }
 
 const AutoName* find_auto(std::string_view name) {

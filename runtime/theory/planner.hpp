@@ -20,6 +20,7 @@ struct Choice {
   std::optional<Plan> forward;
   Words words;                         // of both passes and all heads
   Bound bound = {};                    // the largest proven one for algorithms of the kernel's kind
+  bool densified = false;              // both passes take the task's sparse operands as dense ones
   std::optional<double> seconds = {};  // likewise, one after the other; if there are rates
 };
 
@@ -32,7 +33,30 @@ struct Goal {
   Index workers = 1;
   // If the task shares keys: only kernels, the forward one too, that read them once.
   bool shared_only = false;
+  // Of sparse operands: kernels of dense operands, too, on densified(task).
+  bool densified = true;
+  // And those of them that cannot come first, however long their plans take.
+  bool densified_in_any_case = false;
 };
+
+// A mask of single pairs takes a planner microseconds and about a hundred bytes a pair. Of more
+// live pairs than the first none is made. Of more than the second, kernels on densified operands
+// are left out where their lower bound says that they move more words than a kernel of sparse
+// operands.
+inline constexpr Index kMostMaskedPairs = Index{1} << 24;
+inline constexpr Index kMostPlannedPairs = Index{1} << 20;
+
+// Why the kernels on densified operands are left out.
+struct LeftOut {
+  Words pairs;                 // live ones
+  std::optional<Bound> bound;  // on what they move; without: there are too many pairs
+};
+
+// Whether kernels of dense operands solve this task of sparse ones, too: not where a mask would
+// have too many pairs, nor for L alone, which none returns.
+bool densifies(const Task& task);
+// That task with dense operands, as Problem::densified() has it. Makes the mask anew.
+Task densified(const Task& task);
 
 // The choices, best first. A kernel that reads the keys for values is a choice only if the task has
 // them as one matrix, and one that takes no masks only without one. A kernel that takes O and L
@@ -40,7 +64,12 @@ struct Goal {
 // For least time plans have the blocks of least time, with which rates are measured. Empty if
 // nothing fits. No plan prefetches, whatever the task's memory says. Throws: ShapeMismatch for
 // extents below 1; CountOverflow if the words of all kernels that fit pass 63 bits.
-std::vector<Choice> choices(const Task& task, const Goal& goal = {});
+//
+// Of sparse operands a choice may be densified: a kernel of dense operands, whose words and bound
+// are those of densified(task), as are those of the kernel that makes O and L for it. Sets
+// `left_out` where these are no choices, but would be of fewer pairs.
+std::vector<Choice> choices(const Task& task, const Goal& goal = {},
+                            std::optional<LeftOut>* left_out = nullptr);
 
 // The task of a kernel with this problem: its results, what it is given, what it reads as one.
 Task task_of(const Kernel& kernel, const Problem& problem, Index M);

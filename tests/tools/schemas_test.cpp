@@ -149,7 +149,8 @@ TEST_F(Schemas, OfRunsAndCounts) {
        "run backward/auto --verify --heads 2 --threads 2 --sharing kv" + size,
        "run gradients/auto --verify --softmax-scale 0.3" + size, "run layer/auto --verify" + size,
        "run linear/auto --verify --mask causal" + size, "run linear-gradient/auto --verify" + size,
-       "count attention/tiles" + size, "run backward/rows --store file:store" + size,
+       "run forward/auto --verify --make A1=density:3/4" + size, "count attention/tiles" + size,
+       "run backward/rows --store file:store" + size,
        "run forward/flash --n 30 --d 5 --M 900 --out O=O.npy --out L=L.npy",
        "run backward/rows --n 30 --d 5 --M 900 --in O=O.npy --in L=L.npy --seed 1 --verify"});
 }
@@ -164,7 +165,10 @@ TEST_F(Schemas, OfWhatIsPlanned) {
   expect_keep("bounds",
               {"bounds --n 100 --d 8 --M 2", "bounds --n 10 --d 3 --M 200 --given nothing"});
   expect_keep("plan", {"XDG_CACHE_HOME=/none plan --n 100 --d 8 --M 500 --objective time",
-                       "plan --n 100 --d 8 --M 500 --given nothing --sharing self"});
+                       "plan --n 100 --d 8 --M 500 --given nothing --sharing self",
+                       "plan --n 30 --d 8 --M 900 --make A1=density:3/4 --make X=identity",
+                       "plan --problem forward --make X=identity --make A1=random:1 --make "
+                       "A2=random:1 --n 8192 --d 2 --M 64K"});
   expect_keep("devices", {"plan --cache 100B,4KiB,a100 --d 8"});
   expect_keep("loops", {"plan --loops backward/small --n 20 --d 4 --M 300"});
 }

@@ -243,7 +243,11 @@ TEST_F(SparseOperands, DenseKernelsTakeRules) {
 TEST_F(SparseOperands, PlansAndBounds) {
   const std::string problem = "--problem product --n 31 --m 23 --d 13 --M 3000 --make A=random:3";
   const Json plan = json("plan " + problem + "");
-  EXPECT_TRUE(plan["plan"]["kernel"].get<std::string>().starts_with("matmul/sparse-"));
+  // All entries of C are stored: as a dense matrix it has no words for its indices.
+  EXPECT_EQ(plan["plan"]["densified"], true);
+  EXPECT_TRUE(json("plan " + problem + " --make B=random:3")["plan"]["kernel"]
+                  .get<std::string>()
+                  .starts_with("matmul/sparse-"));
   EXPECT_EQ(plan["sparse"]["A"]["stored"], 93);
   const Json bounds = json("bounds " + problem + "");
   // Entries of A and B that meet, and all of C.
@@ -362,12 +366,12 @@ TEST_F(SparseOperands, ChosenInASuite) {
   EXPECT_EQ(kernels(R"("kernel": "forward/*")").find("sparse"), std::string::npos);
   EXPECT_EQ(kernels(R"("kernel": "matmul/sparse-*")"), "matmul/sparse-stay matmul/sparse-pass ");
   for (const std::string pass : {"forward", "backward", "logsumexp"}) {
-    kernels(R"("make": "A1=random:2", "kernel": ")" + pass + R"(/auto")");
+    kernels(R"("make": "A1=random:1 A2=random:1 X=identity", "kernel": ")" + pass + R"(/auto")");
     EXPECT_EQ(redblue("sweep s.json -o " + pass).code, 0);
     const Json point = Json::parse(content_of(directory_ / pass / "sweep.json"))["points"][0];
-    EXPECT_EQ(point["kernel"], json("count " + pass +
-                                    "/auto --n 31 --d 13 --M 900 --make "
-                                    "A1=random:2")["kernel"]);
+    EXPECT_EQ(point["kernel"], json("plan --problem " + pass +
+                                    " --n 31 --d 13 --M 900 --make A1=random:1 --make A2=random:1 "
+                                    "--make X=identity")["plan"]["kernel"]);
     EXPECT_NE(point["kernel"].get<std::string>().find("/sparse-"), std::string::npos);
   }
 }
@@ -426,8 +430,8 @@ TEST_F(SparseOperands, BadValuesInASuite) {
   expect_line("record s.json", 1, "forward/rows takes no 'make'");
   expect_line("run logsumexp/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu", 2,
               "--activation relu: logsumexp/auto knows softmax alone");
-  EXPECT_EQ(json("run forward/auto --n 8 --d 4 --M 900 --make A1=random:2 --activation relu "
-                 "--verify")["kernel"],
+  EXPECT_EQ(json("run forward/auto --n 32 --d 32 --M 900 --make A1=random:1 --make A2=random:1 "
+                 "--make X=identity --activation relu --verify")["kernel"],
             "forward/sparse-x");
 }
 
