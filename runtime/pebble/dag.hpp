@@ -16,6 +16,8 @@ struct Vertex {
   std::vector<Index> operands;  // each once
   // A term of a sum, which may be added where it is made, without a word (Game::fma).
   bool term = false;
+  // The sum of its operands, which may be added in any order (Sums::any).
+  bool sum = false;
 };
 
 struct Dag {

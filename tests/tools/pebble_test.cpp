@@ -47,6 +47,36 @@ TEST_F(Pebble, GamesAreJudged) {
                  "moves: line 3: c slides: no pebble does in this game");
 }
 
+// What is solved is a game, of as many words as it says.
+TEST_F(Pebble, GamesAreSolved) {
+  EXPECT_EQ(data("pebble solve forward-core --n 2 --d 1 --M 3..5 --game fma"),
+            "M  words  states\n3     11      12\n4     10      13\n5      8       0\n");
+  data("pebble dag product --n 2 --d 2 -o product.txt");
+  for (const std::string game : {"strict", "sliding", "once"}) {
+    const std::string of = " --M 4 --game " + game;
+    const Json json = this->json("pebble solve product --n 2 --d 2 --moves moves" + of);
+    const Json& solution = json["solutions"][0];
+    EXPECT_EQ(json["game"], game);
+    EXPECT_EQ(solution["exact"], true);
+    EXPECT_EQ(this->json("pebble check product.txt moves" + of)["words"], solution["upper"]);
+    EXPECT_EQ(data("pebble solve product.txt --moves -" + of),
+              content_of(directory_.path() / "moves"));
+  }
+  const Json own = json(
+      "pebble solve backward-core --n 2 --d 1 --sharing kv --M 4 --game fma --moves moves --dag "
+      "own.txt");
+  EXPECT_EQ(own["solutions"][0]["upper"], 11);
+  EXPECT_EQ(json("pebble check own.txt moves --M 4 --game fma")["words"], 11);
+  // Little memory: a bracket.
+  const Json open = json("pebble solve g-core --n 2 --d 1 --M 4..6 --game fma --memory 64KiB");
+  for (const Json& solution : open["solutions"]) {
+    const std::int64_t words = solution["M"] == 4 ? 33 : solution["M"] == 5 ? 27 : 22;
+    EXPECT_LE(solution["lower"].get<std::int64_t>(), words);
+    EXPECT_GE(solution["upper"].get<std::int64_t>(), words);
+  }
+  EXPECT_EQ(open["solutions"][0]["exact"], false);
+}
+
 TEST_F(Pebble, WhatIsBadIsNamed) {
   directory_.write("graph", "a\nb\nc: a b\n");
   directory_.write("moves", "read a\nread d\n");
@@ -65,6 +95,24 @@ TEST_F(Pebble, WhatIsBadIsNamed) {
       {"check graph moves", 2, "--M is missing"},
       {"check graph moves --M 2", 2, "--M 2: some vertex takes 3 red pebbles in the game strict"},
       {"check graph moves --M 3 --game loose", 2, "--game 'loose': expected strict, sliding, once"},
+      {"dag g-core --n 2 --d 1 --mask causal", 2, "g-core: a core is dense"},
+      {"dag backward --n 2 --d 1 --sharing kv", 2, "--sharing: backward is no core: leave it out"},
+      {"solve forward-core --n 2 --d 1 --M 3 --game fma --sums tree", 2, "--sums: in this game"},
+      {"solve cycle --M 3", 1, "cycle: a cycle: "},
+      {"solve graph", 2, "--M is missing"},
+      {"solve graph --M 2..4", 2, "--M 2: some vertex takes 3 red pebbles in the game strict"},
+      {"solve graph --M 4..3", 2, "--M '4..3': expected 3..8, from less to more"},
+      {"solve graph --M 3..200", 2, "at most 64 numbers"},
+      {"solve graph --M 3..", 2, "--M: \"\" is not a positive"},
+      {"solve product --n 2 --d 3 --M 2 --game fma", 2, "--M 2: some vertex takes 3 red"},
+      {"solve graph --M 3 --game loose", 2, "--game 'loose': expected strict, sliding, once"},
+      {"solve graph --M 3 --seconds 0", 2, "--seconds"},
+      {"solve graph --M 3 --memory 7", 2, "--memory"},
+      {"solve graph --M 3..4 --moves x", 2, "--moves: moves are of one M: say --M 5"},
+      {"solve graph --M 3 --dag x", 2, "--dag: the graph is that of --moves, which is missing"},
+      {"solve product --n 2 --d 2 --M 3 --game fma --moves x", 2, "--dag writes their graph"},
+      {"solve product --n 3 --d 3 --m 4 --M 5", 2, "product: 81 words, and at most 64 can be"},
+      {"solve product --n 4 --d 4 --m 5 --M 5 --game fma", 2, "product: 80 terms, and at most 64"},
       {"check graph moves --M 3 --format csv", 2, "--format csv: expected table or json"}};
   for (const auto& [line, code, message] : cases) {
     SCOPED_TRACE(line);

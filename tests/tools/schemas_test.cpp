@@ -191,6 +191,7 @@ TEST_F(Schemas, OfGames) {
   directory_.write("graph", "a\nb: a\n");
   directory_.write("moves", "read a\ncompute b\nwrite b\n");
   expect_keep("game", {"pebble check graph moves --M 2"});
+  expect_keep("solve", {"pebble solve graph --M 2..3"});
 }
 
 const std::string kMeasure = "measure backward/rows --n 20 --d 4 --M 900 --format json";

@@ -1,0 +1,211 @@
+#pragma once
+// Searches for a shortest way through the states of a game: the best first (A*), and a beam that
+// keeps a few at each depth. Way: states from the start to the end, each as least() has it.
+//
+// A space has start(), goal(state), least(state), estimate(state), which never is more than what is
+// left and falls by no more than a step costs; expand(state, most, narrow, visit) as once_space.hpp
+// has it; and for a beam depth(state), which rises.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "runtime/pebble/state_table.hpp"
+
+namespace redblue {
+
+// When a search stops without an answer.
+class Budget {
+ public:
+  Budget(double seconds, std::size_t bytes)
+      : end_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)),
+        bytes_(bytes) {}
+  [[nodiscard]] bool out_of_time() const { return std::chrono::steady_clock::now() >= end_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::chrono::time_point<std::chrono::steady_clock, std::chrono::duration<double>> end_;
+  std::size_t bytes_;
+};
+
+struct Found {
+  Index words = 0;
+  std::vector<State> way;
+};
+
+// What is known of the fewest words: at least `lower`; a way, where one below the limit was found.
+struct Outcome {
+  Index lower = 0;
+  std::optional<Found> found;
+  std::size_t states = 0;
+};
+
+template <class Space>
+class BestFirst {
+ public:
+  BestFirst(const Space& space, const Budget& budget)
+      : space_(space), budget_(budget), table_(budget.bytes()) {}
+
+  // A way of fewer than `limit` words, if there is one. Stops when it has met `most` states.
+  Outcome below(Index limit, std::size_t most) {
+    open_.resize(static_cast<std::size_t>(limit));
+    reach(Space::start(), StateTable::kNone, 0, limit);
+    if (full_) {
+      return {};
+    }
+    for (Index f = 0; f < limit; ++f) {
+      // Of those that promise the same the newest, which is nearest to the end.
+      for (auto& open = open_[static_cast<std::size_t>(f)]; !open.empty();) {
+        const StateTable::Place at = open.back();
+        open.pop_back();
+        opened_ -= 1;
+        StateTable::Entry& entry = table_[at];
+        if (entry.closed || entry.words + entry.left != f) {
+          continue;
+        }
+        entry.closed = true;
+        if (space_.goal(entry.state)) {
+          return {f, Found{f, way(at)}, table_.size()};
+        }
+        if (table_.size() > most || (++expanded_ % 64 == 0 && budget_.out_of_time())) {
+          return {f, std::nullopt, table_.size()};
+        }
+        expand(at, limit);
+        if (full_) {
+          return {f, std::nullopt, table_.size()};
+        }
+      }
+    }
+    return {limit, std::nullopt, table_.size()};
+  }
+
+ private:
+  void expand(StateTable::Place at, Index limit) {
+    const StateTable::Entry from = table_[at];
+    const Index most = limit - 1 - from.words - from.left;
+    space_.expand(from.state, most, false, [&](const State& next, Index moved, const Step&) {
+      reach(space_.least(next), at, from.words + moved, limit);
+    });
+  }
+  void reach(const State& state, StateTable::Place from, Index words, Index limit) {
+    if (full_) {
+      return;
+    }
+    // The open list and the table share the memory.
+    const auto at = table_.find_or_add(state, opened_ * sizeof(StateTable::Place) * 2);
+    if (!at) {
+      full_ = true;
+      return;
+    }
+    StateTable::Entry& entry = table_[*at];
+    if (entry.fresh) {
+      entry.fresh = false;
+      entry.left = static_cast<std::uint16_t>(space_.estimate(state)) & 0x3fffU;
+    } else if (words >= entry.words) {
+      return;
+    }
+    entry.words = static_cast<std::uint16_t>(words);
+    entry.from = from;
+    entry.closed = false;
+    if (const Index f = words + entry.left; f < limit) {
+      open_[static_cast<std::size_t>(f)].push_back(*at);
+      ++opened_;
+    }
+  }
+  std::vector<State> way(StateTable::Place at) const {
+    std::vector<State> states;
+    for (; at != StateTable::kNone; at = table_[at].from) {
+      states.push_back(table_[at].state);
+    }
+    std::ranges::reverse(states);
+    return states;
+  }
+
+  const Space& space_;
+  const Budget& budget_;
+  StateTable table_;
+  std::vector<std::vector<StateTable::Place>> open_;  // of each sum of words moved and left
+  std::size_t opened_ = 0, expanded_ = 0;
+  bool full_ = false;
+};
+
+// The best way of those that keep `width` states at each depth; nothing if time is out.
+template <class Space>
+class Beam {
+ public:
+  Beam(const Space& space, Index width)
+      : space_(space), width_(static_cast<std::size_t>(width)), levels_(kMostWords + 1) {}
+
+  // Of each of its width.
+  static constexpr std::size_t kBytes = (kMostWords + 1) * 5 * 64;
+
+  std::optional<Found> search(const Budget& budget) {
+    levels_[0].push_back({Space::start(), 0, space_.estimate(Space::start()), nullptr});
+    for (std::vector<Node>& nodes : levels_) {
+      cut(nodes, 4 * width_);
+      for (Node& node : nodes) {
+        node.state = space_.least(node.state);
+      }
+      cut(nodes, width_);
+      if (!nodes.empty() && space_.goal(nodes.front().state)) {
+        return Found{nodes.front().words, way(nodes.front())};
+      }
+      for (const Node& node : nodes) {
+        if (budget.out_of_time()) {
+          return std::nullopt;
+        }
+        expand(node);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Node {
+    State state;
+    Index words, left;
+    const Node* from;
+  };
+
+  static void cut(std::vector<Node>& nodes, std::size_t size) {
+    const auto rank = [](const Node& node) {
+      return std::tuple(node.words + node.left, node.left, node.state.red, node.state.blue,
+                        node.state.done);
+    };
+    std::ranges::sort(nodes, std::less<>(), rank);
+    const auto last = std::unique(nodes.begin(), nodes.end(),
+                                  [](const Node& a, const Node& b) { return a.state == b.state; });
+    nodes.erase(last, nodes.end());
+    nodes.resize(std::min(nodes.size(), size));
+  }
+  void expand(const Node& node) {
+    constexpr Index kAny = std::numeric_limits<Index>::max() / 2;
+    space_.expand(node.state, kAny, true, [&](const State& next, Index moved, const Step&) {
+      std::vector<Node>& into = levels_[static_cast<std::size_t>(Space::depth(next))];
+      if (into.size() >= 5 * width_) {
+        cut(into, 4 * width_);
+      }
+      into.push_back({next, node.words + moved, space_.estimate(next), &node});
+    });
+  }
+  static std::vector<State> way(const Node& end) {
+    std::vector<State> states;
+    for (const Node* node = &end; node != nullptr; node = node->from) {
+      states.push_back(node->state);
+    }
+    std::ranges::reverse(states);
+    return states;
+  }
+
+  const Space& space_;
+  std::size_t width_;
+  std::vector<std::vector<Node>> levels_;
+};
+
+}  // namespace redblue

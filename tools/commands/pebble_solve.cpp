@@ -1,0 +1,195 @@
+// redblue pebble solve: how few words a game on a graph takes, for each M.
+
+#include "tools/commands/pebble_solve.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "runtime/pebble/dag_files.hpp"
+#include "runtime/pebble/solve.hpp"
+#include "runtime/pebble/terms.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/json.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/options/graph.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr double kSeconds = 10;
+constexpr Index kBytes = Index{1} << 30;
+constexpr Index kMostM = 64;  // how many at a time
+
+class SolveOptions {
+ public:
+  explicit SolveOptions(CLI::App& app)
+      : problem(app, "PROBLEM", kGraphHelp),
+        graph(app),
+        M_(app, "--M", "red pebbles: 5, or 3..8 for each of these", "NUMBERS"),
+        game_(app, "--game", "strict, sliding, once or fma (sums of problems in any order); strict",
+              "GAME"),
+        seconds_(app, "--seconds", "of search, for each M; 10", "NUMBER"),
+        memory_(app, "--memory", "for states: bytes as 64MiB, GiB; 1GiB", "BYTES"),
+        moves_(app, "--moves",
+               "the moves of the game that was found; -: standard output, and nothing else", "FILE",
+               Twin::of_command),
+        dag_(app, "--dag", "with --moves: the graph that they are on", "FILE", Twin::of_command),
+        format_(app, "--format", "table or json; table", "FORMAT") {}
+
+  [[nodiscard]] Game game() const {
+    const auto given = game_.get();
+    return given ? named(given->text, given->from, kGames) : Game::strict;
+  }
+  [[nodiscard]] SolveLimits limits() const {
+    const auto seconds = seconds_.get(), memory = memory_.get();
+    return {seconds ? parse_scale(seconds->text, seconds->from) : kSeconds,
+            static_cast<std::size_t>(memory ? parse_bytes(memory->text, memory->from) : kBytes)};
+  }
+  [[nodiscard]] Format format() const {
+    const Format format = parse_format(format_);
+    if (format == Format::csv) {
+      throw UsageError(fmt::format("{} csv: expected table or json", format_.said()));
+    }
+    return format;
+  }
+  // The first M and the last, none below the least.
+  [[nodiscard]] std::pair<Index, Index> range(Index least) const {
+    const auto given = M_.get();
+    if (!given) {
+      throw UsageError(fmt::format("{} is missing", M_.flag()));
+    }
+    const std::size_t dots = given->text.find("..");
+    const Index from = parse_size(given->text.substr(0, dots), given->from);
+    const Index to =
+        dots == std::string::npos ? from : parse_size(given->text.substr(dots + 2), given->from);
+    if (to < from || to - from >= kMostM) {
+      throw UsageError(fmt::format("{} '{}': expected 3..8, from less to more, at most {} numbers",
+                                   given->from, given->text, kMostM));
+    }
+    require_enough(from, given->from, least, game());
+    return {from, to};
+  }
+  // Where moves and their graph are written to, if anywhere.
+  struct Targets {
+    std::optional<std::string> moves, dag;
+  };
+  [[nodiscard]] Targets targets(bool one_M, bool own_graph) const {
+    const auto moves = moves_.get(), dag = dag_.get();
+    if (moves && !one_M) {
+      throw UsageError(fmt::format("{}: moves are of one M: say --M 5", moves->from));
+    }
+    if (moves && own_graph && !dag) {
+      throw UsageError(fmt::format(
+          "{}: in the game fma sums are made in the order of the moves: {} writes their graph",
+          moves->from, dag_.flag()));
+    }
+    if (dag && !moves) {
+      throw UsageError(
+          fmt::format("{}: the graph is that of {}, which is missing", dag->from, moves_.flag()));
+    }
+    if (dag && is_standard_output(dag->text)) {
+      throw UsageError(fmt::format("{} -: expected a file", dag->from));
+    }
+    const auto text = [](const std::optional<Given>& given) {
+      return given ? std::optional(given->text) : std::nullopt;
+    };
+    return {text(moves), text(dag)};
+  }
+
+  Argument problem;
+  GraphOptions graph;
+
+ private:
+  TextOption M_, game_, seconds_, memory_, moves_, dag_, format_;
+};
+
+Index least_M(const std::string& name, const Rules& rules) {
+  try {
+    return terms_of(rules).least_M();
+  } catch (const TooManyWords& many) {
+    throw UsageError(fmt::format("{}: {}: take a smaller one", name, many.what()));
+  }
+}
+
+void write_file(const std::string& target, const std::string& text) {
+  WholeFile file(target);
+  file.append(text);
+  file.finish();
+  file.commit();
+}
+
+Json json_of(const Rules& rules, const std::vector<Solution>& solutions) {
+  Json list = Json::array();
+  for (const Solution& solution : solutions) {
+    Json item = {{"M", solution.M},
+                 {"lower", solution.lower},
+                 {"upper", solution.upper},
+                 {"exact", solution.exact()},
+                 {"states", solution.states}};
+    list.push_back(std::move(item));
+  }
+  return {{"schema", kSchema},
+          {"game", to_string(rules.game())},
+          {"vertices", rules.dag().size()},
+          {"solutions", std::move(list)}};
+}
+
+std::string table_of(const std::vector<Solution>& solutions) {
+  Table table;
+  table.add({"M", "words", "states"});
+  for (const Solution& solution : solutions) {
+    table.add({grouped(solution.M),
+               solution.exact()
+                   ? grouped(solution.upper)
+                   : fmt::format("{} to {}", grouped(solution.lower), grouped(solution.upper)),
+               grouped(solution.states)});
+  }
+  return table.text();
+}
+
+int run(const SolveOptions& options) {
+  const Format format = options.format();
+  const Game game = options.game();
+  const SolveLimits limits = options.limits();
+  const std::string& name = options.problem.get();
+  const bool own_graph = game == Game::fma && is_problem(name);
+  const Dag graph = options.graph.dag(name, own_graph ? std::optional(Sums::any) : std::nullopt);
+  const Rules rules(graph, game);
+  const auto M = options.range(least_M(name, rules));
+  const auto targets = options.targets(M.first == M.second, own_graph);
+  const std::vector<Solution> solutions = solve(rules, M.first, M.second, limits);
+  if (const Solution& only = solutions.front(); targets.moves) {
+    const Dag& moved = only.graph ? *only.graph : graph;
+    write_file(*targets.moves, to_text(moved, only.moves));
+    if (targets.dag) {
+      write_file(*targets.dag, to_text(moved, format_of(*targets.dag)));
+    }
+  }
+  if (targets.moves && is_standard_output(*targets.moves)) {
+    return 0;
+  }
+  if (format == Format::json) {
+    print(json_of(rules, solutions).document());
+  } else {
+    print(table_of(solutions));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Action pebble_solve(CLI::App& app) {
+  const auto options = std::make_shared<SolveOptions>(app);
+  return [options] { return run(*options); };
+}
+
+}  // namespace redblue

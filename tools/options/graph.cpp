@@ -1,0 +1,159 @@
+#include "tools/options/graph.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+#include "runtime/pebble/core_dags.hpp"
+#include "runtime/pebble/dag_files.hpp"
+#include "runtime/run/mask_spec.hpp"
+#include "runtime/run/resolve.hpp"
+#include "runtime/run/sparse_operands.hpp"
+#include "runtime/system/read_text.hpp"
+
+namespace redblue {
+namespace {
+
+using PassName = std::pair<std::string_view, Pass>;
+constexpr std::array kPasses = {
+    PassName{"product", Pass::product}, PassName{"forward", Pass::forward},
+    PassName{"backward", Pass::backward}, PassName{"attention", Pass::attention},
+    PassName{"gradients", Pass::gradients}};
+using CoreName = std::pair<std::string_view, Core>;
+constexpr std::array kCores = {
+    CoreName{"forward-core", Core::forward}, CoreName{"backward-core", Core::backward},
+    CoreName{"g-core", Core::g}, CoreName{"gradients-core", Core::gradients}};
+using SumsName = std::pair<std::string_view, Sums>;
+constexpr std::array kSums = {SumsName{"chain", Sums::chain}, SumsName{"tree", Sums::tree},
+                              SumsName{"any", Sums::any}};
+
+const CoreName* core_named(const std::string& name) {
+  const auto core = std::ranges::find(kCores, name, &CoreName::first);
+  return core == kCores.end() ? nullptr : &*core;
+}
+
+}  // namespace
+
+bool is_problem(const std::string& name) {
+  return core_named(name) != nullptr ||
+         std::ranges::find(kPasses, name, &PassName::first) != kPasses.end();
+}
+
+void require_enough(Index M, const std::string& from, Index least, Game game) {
+  if (M < least) {
+    throw UsageError(fmt::format("{} {}: some vertex takes {} red pebbles in the game {}", from, M,
+                                 least, to_string(game)));
+  }
+}
+
+GraphOptions::GraphOptions(CLI::App& app)
+    : shape_(app),
+      dv_(app),
+      mask_(app),
+      patterns_(app),
+      sharing_(app, "--sharing", "of a core: none; kv: keys are values; none", "WHICH"),
+      sums_(app, "--sums", "how a sum is made: chain (term by term), tree or any (at once); chain",
+            "HOW") {}
+
+Dag GraphOptions::dag(const std::string& name, std::optional<Sums> sums) const {
+  if (!is_problem(name)) {
+    if (name.find_first_of("./-") == std::string::npos && !std::filesystem::exists(name)) {
+      throw UsageError(fmt::format(
+          "'{}': expected product, forward, backward, attention, gradients, a core or a file",
+          name));
+    }
+    return parse_dag(read_text(name), input_name(name), format_of(name));
+  }
+  if (const auto given = sums_.get()) {
+    if (sums) {
+      throw UsageError(fmt::format(
+          "{}: in this game sums are made term by term, in any order: leave it out", given->from));
+    }
+    sums = named(given->text, given->from, kSums);
+  }
+  Request request;
+  try {
+    return dag_of_problem(name, sums.value_or(Sums::chain), request);
+  } catch (const std::length_error& many) {
+    throw UsageError(fmt::format("{}: {}: take smaller ones", request.said("--n"), many.what()));
+  }
+}
+
+Dag GraphOptions::dag_of_problem(const std::string& name, Sums sums, Request& request) const {
+  const CoreName* core = core_named(name);
+  const bool sharing = shared(name, core != nullptr);
+  if (core == nullptr) {
+    const Pass pass = std::ranges::find(kPasses, name, &PassName::first)->second;
+    return dag_of(pass, problem(pass, request), sums);
+  }
+  shape_.fill(request);
+  patterns_.fill(request);
+  mask_.fill(request);
+  dv_.fill(request);
+  if (!request.mask.empty() || asks_for_sparse(request) || !request.in.empty() || request.dv) {
+    throw UsageError(
+        fmt::format("{}: a core is dense, and of one width: leave out --mask, --make, "
+                    "--in and --dv",
+                    name));
+  }
+  require_sizes(request);
+  const Index n = *request.n, d = *request.d;
+  return core_dag(core->second, {n, request.m.value_or(n), d, d}, sharing, sums);
+}
+
+bool GraphOptions::shared(const std::string& name, bool core) const {
+  const auto sharing = sharing_.get();
+  if (!sharing) {
+    return false;
+  }
+  if (!core) {
+    throw UsageError(fmt::format("{}: {} is no core: leave it out", sharing->from, name));
+  }
+  constexpr std::array kSharing = {std::pair{std::string_view("none"), false},
+                                   std::pair{std::string_view("kv"), true}};
+  return named(sharing->text, sharing->from, kSharing);
+}
+
+void GraphOptions::require_sizes(const Request& request) {
+  if (!request.n || !request.d) {
+    throw UsageError(fmt::format("{} is missing", request.n ? "--d" : "--n"));
+  }
+}
+
+Problem GraphOptions::problem(Pass pass, Request& request) const {
+  shape_.fill(request);
+  patterns_.fill(request);
+  mask_.fill(request);
+  dv_.fill(request);
+  if (asks_for_sparse(request)) {
+    if (pass != Pass::forward && pass != Pass::backward) {
+      throw UsageError(fmt::format("{}: the graphs of forward and backward take sparse operands",
+                                   request.said(request.in.empty() ? "--make" : "--in")));
+    }
+    request.kernel = std::string(to_string(pass)) + "/sparse-rows";
+    const KernelName kernel = requested_kernel(request);
+    return requested_problem(request, kernel, open_inputs(request, kernel)).problem;
+  }
+  if (!request.in.empty()) {
+    throw UsageError(fmt::format(
+        "{}: a graph depends on operands where A1, X or A2 have entries of a file (.npz, .mtx, "
+        ".smtx): leave it out",
+        request.said("--in")));
+  }
+  require_sizes(request);
+  Problem problem;
+  problem.inputs = inputs_of(pass);
+  problem.shape = {
+      *request.n, request.m.value_or(*request.n), *request.d,
+      requested_dv(request, pass, Sharing::none, *request.d, std::string(to_string(pass)))};
+  if (!request.mask.empty()) {
+    const std::string said = fmt::format("{} '{}'", request.said("--mask"), request.mask);
+    if (pass == Pass::product) {
+      throw UsageError(said + ": a product has no mask");
+    }
+    problem.mask = parse_mask(request.mask, problem.shape, said);
+  }
+  return problem;
+}
+
+}  // namespace redblue

@@ -1,0 +1,77 @@
+#pragma once
+// The options of commands on graphs: the graph of a problem or of a file, and its game.
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/pebble/attention_dags.hpp"
+#include "runtime/pebble/game.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/problem.hpp"
+
+namespace redblue {
+
+// One of several values, by its name. Throws: UsageError.
+template <class Value, std::size_t count>
+Value named(const std::string& text, const std::string& from,
+            const std::array<std::pair<std::string_view, Value>, count>& values) {
+  for (const auto& [name, value] : values) {
+    if (text == name) {
+      return value;
+    }
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : values) {
+    names.push_back(name);
+  }
+  throw UsageError(fmt::format("{} '{}': expected {} or {}", from, text,
+                               fmt::join(names.begin(), names.end() - 1, ", "), names.back()));
+}
+
+using GameName = std::pair<std::string_view, Game>;
+inline constexpr std::array kGames = {GameName{"strict", Game::strict},
+                                      GameName{"sliding", Game::sliding},
+                                      GameName{"once", Game::once}, GameName{"fma", Game::fma}};
+
+inline constexpr const char* kGraphHelp =
+    "product, forward, backward, attention or gradients; forward-core, backward-core, g-core or "
+    "gradients-core, what is between products with weights; or a graph in a file: .hdag, .dot or "
+    ".gv, .mtx, or text";
+
+// The shape, mask and sparse operands of a problem that is no kernel's.
+class GraphOptions {
+ public:
+  explicit GraphOptions(CLI::App& app);
+
+  // Of a problem of that name, or in a file. A problem's sums are made as `sums` says, or as
+  // --sums does. Throws: UsageError, InputError.
+  [[nodiscard]] Dag dag(const std::string& name, std::optional<Sums> sums = std::nullopt) const;
+
+ private:
+  [[nodiscard]] Dag dag_of_problem(const std::string& name, Sums sums, Request& request) const;
+  [[nodiscard]] Problem problem(Pass pass, Request& request) const;
+  [[nodiscard]] bool shared(const std::string& name, bool core) const;
+  static void require_sizes(const Request& request);
+
+  ShapeOptions shape_;
+  ValueWidthOption dv_;
+  MaskOption mask_;
+  PatternOptions patterns_;
+  TextOption sharing_, sums_;
+};
+
+// Is it a problem's name, and not a file's?
+bool is_problem(const std::string& name);
+
+// Throws: UsageError where some vertex cannot be computed with so few.
+void require_enough(Index M, const std::string& from, Index least, Game game);
+
+}  // namespace redblue
