@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -12,7 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "runtime/pebble/attention_dags.hpp"
+#include "runtime/pebble/core_dags.hpp"
 #include "runtime/pebble/dag_files.hpp"
+#include "runtime/pebble/dag_writer.hpp"
 #include "runtime/system/input_error.hpp"
 
 namespace redblue {
@@ -93,6 +96,27 @@ TEST(AttentionDags, HaveTheVerticesOfTheFormulas) {
   }
   EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 2, 2, 1), Sums::chain).size(), 51);
   EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 3, 3, 2), Sums::chain).size(), 220);
+}
+
+// Before anything is made: also where rows x columns passes 63 bits.
+TEST(AttentionDags, OfTooManyVertices) {
+  constexpr Index huge = Index{1} << 32;
+  for (const auto& [n, m, d] : {std::tuple<Index, Index, Index>{huge, 1, huge},
+                                {huge, huge, 1},
+                                {1, huge, huge},
+                                {huge, 1, 1}}) {
+    for (const Pass pass : kPasses) {
+      EXPECT_THROW((void)dag_of(pass, problem_of(pass, n, m, d), Sums::any), std::length_error);
+    }
+    for (const Core core : {Core::forward, Core::backward, Core::g, Core::gradients}) {
+      EXPECT_THROW((void)core_dag(core, {n, m, d, d}, true, Sums::any), std::length_error);
+    }
+  }
+  EXPECT_THROW(WordsOf(huge, huge), std::length_error);
+  constexpr Index n = 2100;  // more pairs than there may be vertices, and few of them live
+  Problem window(n, n, 1);
+  window.mask = Mask::window(n, n, 0, 0);
+  EXPECT_EQ(dag_of(Pass::forward, window, Sums::any).size(), 3 * n + 2 + 7 * n);
 }
 
 TEST(AttentionDags, AreMadeOfWhatTheirNamesSay) {
