@@ -1,7 +1,6 @@
 #include "runtime/pebble/dag_files.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +15,20 @@
 
 namespace redblue {
 namespace {
+
+// "s" of "s*12", where the sign is a star; empty where it is not so.
+std::string_view before_number(std::string_view name, char sign) {
+  const std::size_t at = name.rfind(sign);
+  const bool numbered = at != name.npos && at + 1 < name.size() &&
+                        name.find_first_not_of("0123456789", at + 1) == name.npos;
+  return numbered ? name.substr(0, at) : std::string_view();
+}
+
+// s(0,1)*2 is a term of s(0,1), and of its partial sum s(0,1)+1.
+bool is_term_of(std::string_view name, std::string_view sum) {
+  const std::string_view of = before_number(name, '*');
+  return !of.empty() && (of == sum || of == before_number(sum, '+'));
+}
 
 // A graph that is being read: edges in any order.
 class Edges {
@@ -84,14 +97,12 @@ class Edges {
   [[noreturn]] void refuse(const std::string& why) const {
     throw InputError(fmt::format("{}: {}", file_.string(), why));
   }
-  // s(0,1)*2 is a term of s(0,1), or of its partial sum s(0,1)+1.
   void mark_terms() {
-    for (Vertex& vertex : dag_.vertices) {
-      const std::size_t star = vertex.name.rfind('*');
-      vertex.term =
-          star != std::string::npos && star + 1 < vertex.name.size() &&
-          std::all_of(vertex.name.begin() + static_cast<std::ptrdiff_t>(star) + 1,
-                      vertex.name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    const std::vector<std::vector<Index>> users = dag_.users();
+    for (Index v = 0; v < dag_.size(); ++v) {
+      const auto& its = users[static_cast<std::size_t>(v)];
+      dag_.vertices[static_cast<std::size_t>(v)].term =
+          !dag_.input(v) && its.size() == 1 && is_term_of(dag_[v].name, dag_[its.front()].name);
     }
   }
 

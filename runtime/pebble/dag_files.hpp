@@ -2,8 +2,7 @@
 // Graphs in files, and moves.
 //
 //   text   "v: a b" for each vertex v computed of a and b, and "v" for an input; # begins a
-//   comment.
-//          A vertex named as its user is, but for a "*k" behind, is a term of a sum.
+//          comment.
 //   hdag   the hyperDAG format, v1: the counts of hyperedges, vertices and pins; a line for each of
 //          them; % begins a comment. The first pin of a hyperedge is the operand of all others.
 //          Files without lines of hyperedges, and pins before vertices, are read as well. What
@@ -11,6 +10,9 @@
 //   dot    digraphs of Graphviz, without subgraphs
 //   mtx    Matrix Market: row i is computed of its columns; an entry (i, i) says nothing. Of a
 //          symmetric matrix the lower triangle, which is what the file has.
+//
+// A computed vertex s*2 is a term of a sum where it has one user alone, and that is s, or its
+// partial sum s+1.
 //
 // In the others vertices are called by their numbers, as each format has them. Throw (all):
 // InputError with the file, the line and the fault: also for an operand of itself, a cycle, a

@@ -181,6 +181,21 @@ TEST(DagFiles, RoundTrips) {
   }
 }
 
+TEST(DagFiles, MarkTermsOfTheirSums) {
+  const Dag dag = parse_dag(
+      "a\nb\nx*1\ns*0: a b\ns*1: a b\ns*2: a b\ns+1: s*0 s*1\ns: s+1 s*2 x*1\n"
+      "t*0: a b\nt: t*0 a\nu: t*0 b\nw*1: a b\nc: a w*1\nv*: a b\nv: a v*\n*3: a b\nz: a *3\n"
+      "k+1*0: a b\nk+1: a k+1*0\nk: b k+1\n",
+      "file", DagFormat::text);
+  std::set<std::string> terms;
+  for (const Vertex& vertex : dag.vertices) {
+    if (vertex.term) {
+      terms.insert(vertex.name);
+    }
+  }
+  EXPECT_THAT(terms, ::testing::ElementsAre("k+1*0", "s*0", "s*1", "s*2"));
+}
+
 // As others write them: comments between the parts, weights, pins before vertices.
 TEST(DagFiles, OfOthers) {
   const std::set<Edge> edges = {{"0", "2"}, {"1", "2"}, {"2", "3"}};

@@ -81,6 +81,22 @@ TEST(Referee, AddsTermsInPlace) {
             "2: C(0,0)*1 is a term that is added where it is made: it has no pebble");
 }
 
+// What a file calls a term and is none has a pebble; and so has a term of a term.
+TEST(Referee, OfTermsInFiles) {
+  const auto graph = [](const char* text) { return parse_dag(text, "file", DagFormat::text); };
+  const std::string moves = "read a\ncompute c slides a\nwrite c\n";
+  EXPECT_EQ(verdict(graph("w*1\na\nc: a w*1\n"), Game::fma, 3, moves),
+            "1: c is computed of w*1, which is not red");
+  EXPECT_EQ(verdict(graph("c*1\na\nc: a c*1\n"), Game::fma, 3, moves),
+            "1: c is computed of c*1, which is not red");
+  const std::string inner = "read d\nread e\ncompute y*1*0 slides d\ndelete e\nread a\nread c\n";
+  const Dag nested = graph("a\nc\nd\ne\ny*1*0: d e\ny*1: c y*1*0\ny: a y*1\n");
+  EXPECT_EQ(verdict(nested, Game::fma, 3, inner + "compute y slides a\nwrite y\n"),
+            "5 words, 3 red");
+  EXPECT_EQ(verdict(nested, Game::fma, 3, inner + "compute y*1\n"),
+            "6: y*1 is a term that is added where it is made: it has no pebble");
+}
+
 // ---- mutants ---------------------------------------------------------------------------------
 
 // A legal game: vertices in an order, operands read where they are not red; what goes is written
