@@ -17,6 +17,7 @@ namespace {
 struct Token {
   std::string text;
   bool is_id = false;
+  bool is_quoted = false;  // and no keyword
 };
 
 class Tokens {
@@ -28,9 +29,9 @@ class Tokens {
   [[nodiscard]] const Token& now() const { return now_; }
   [[nodiscard]] bool is(std::string_view sign) const { return !now_.is_id && now_.text == sign; }
   [[nodiscard]] bool is_word(std::string_view word) const {
-    return now_.is_id && std::ranges::equal(now_.text, word, [](unsigned char a, char b) {
-             return std::tolower(a) == b;
-           });
+    return now_.is_id && !now_.is_quoted &&
+           std::ranges::equal(now_.text, word,
+                              [](unsigned char a, char b) { return std::tolower(a) == b; });
   }
   bool take(std::string_view sign) {
     const bool found = is(sign);
@@ -85,7 +86,7 @@ class Tokens {
 
  private:
   void quoted() {
-    now_.is_id = true;
+    now_.is_id = now_.is_quoted = true;
     std::size_t at = 1;
     for (; at < text_.size() && text_[at] != '"'; ++at) {
       if (text_[at] == '\\' && at + 1 < text_.size() && text_[at + 1] == '"') {
