@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -140,7 +140,8 @@ class Reader {
   Reader(std::string_view text, const std::filesystem::path& file) : tokens_(text, file) {}
 
   DotGraph read() {
-    if (tokens_.is_word("strict")) {
+    strict_ = tokens_.is_word("strict");
+    if (strict_) {
       tokens_.next();
     }
     if (!tokens_.is_word("digraph")) {
@@ -178,7 +179,9 @@ class Reader {
     Index from = vertex(std::move(name));
     while (tokens_.take("->")) {
       const Index to = vertex(tokens_.id());
-      graph_.edges.emplace_back(from, to);
+      if (!strict_ || there_.emplace(from, to).second) {
+        graph_.edges.emplace_back(from, to);
+      }
       from = to;
     }
     if (tokens_.is("--")) {
@@ -210,6 +213,8 @@ class Reader {
   Tokens tokens_;
   DotGraph graph_;
   std::unordered_map<std::string, Index> number_;
+  bool strict_ = false;  // an edge that comes again says nothing
+  std::set<std::pair<Index, Index>> there_;
 };
 
 }  // namespace

@@ -209,6 +209,10 @@ TEST(DagFiles, OfOthers) {
       "# a line\n0 -> 2 -> 3 [w=-1.5]; // the rest\n1[label=\"one\"] 1 -> 2 }\n",
       "file", DagFormat::dot);
   EXPECT_EQ(edges_of(dot, false), edges);
+  const Dag merged =
+      parse_dag("strict digraph { 0 -> 2 -> 3; 1 -> 2; 0 -> 2 -> 3 }", "file", DagFormat::dot);
+  EXPECT_EQ(edges_of(merged, false), edges);
+  EXPECT_EQ(merged.edges(), 3);
   const Dag keywords = parse_dag(
       "Digraph { Node [shape=box] \"node\" -> \"graph\"; \"edge\"; \"subgraph\" -> \"edge\" }\n",
       "file", DagFormat::dot);
@@ -245,6 +249,8 @@ TEST(DagFiles, BadOnes) {
       {DagFormat::hdag, "1 2000000000 1\n0\n", "expected 2000000002 lines"},
       {DagFormat::hdag, "1 3 2\n0\n0\n1\n2\n0 0\n0 1\n", "2 is neither computed nor an operand"},
       {DagFormat::dot, "graph { a -- b }", "line 1: expected digraph"},
+      {DagFormat::dot, "digraph { a -> b; a -> b }", "a is an operand of b twice"},
+      {DagFormat::dot, "strict digraph { a -> b; a -> a }", "a is an operand of itself"},
       {DagFormat::dot, "\"digraph\" { a -> b }", "line 1: expected digraph"},
       {DagFormat::dot, "digraph { a -> b\n subgraph c { } }", "line 2: expected a graph without"},
       {DagFormat::dot, "digraph { a -> }", "line 1: expected a name, not '}'"},
