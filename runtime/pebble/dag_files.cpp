@@ -277,12 +277,12 @@ class HyperDag {
 };
 
 Dag parse_mtx_dag(std::string_view text, const std::filesystem::path& file) {
-  const BlockPattern found = parse_mtx_entries(text, file).pattern;
+  bool symmetric = false;
+  const BlockPattern found = parse_mtx_entries(text, file, &symmetric).pattern;
   if (found.rows != found.cols) {
     throw InputError(fmt::format("{}: {} rows and {} columns: expected as many of both",
                                  file.string(), found.rows, found.cols));
   }
-  const bool symmetric = text.substr(0, text.find('\n')).find("symmetric") != text.npos;
   Edges edges(file);
   edges.vertices(found.rows, 1);
   for (Index i = 0; i < found.rows; ++i) {

@@ -217,10 +217,12 @@ TEST(DagFiles, OfOthers) {
       "Digraph { Node [shape=box] \"node\" -> \"graph\"; \"edge\"; \"subgraph\" -> \"edge\" }\n",
       "file", DagFormat::dot);
   EXPECT_EQ(edges_of(keywords, false), (std::set<Edge>{{"node", "graph"}, {"subgraph", "edge"}}));
-  const Dag lower = parse_dag(
-      "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2.5\n2 1 1\n3 1 1\n3 2 1\n",
-      "file", DagFormat::mtx);
-  EXPECT_EQ(edges_of(lower, false), (std::set<Edge>{{"1", "2"}, {"1", "3"}, {"2", "3"}}));
+  for (const std::string symmetry : {"symmetric", "Symmetric"}) {
+    const Dag lower = parse_dag("%%MatrixMarket matrix coordinate real " + symmetry +
+                                    "\n3 3 4\n1 1 2.5\n2 1 1\n3 1 1\n3 2 1\n",
+                                "file", DagFormat::mtx);
+    EXPECT_EQ(edges_of(lower, false), (std::set<Edge>{{"1", "2"}, {"1", "3"}, {"2", "3"}}));
+  }
 }
 
 TEST(DagFiles, BadOnes) {
