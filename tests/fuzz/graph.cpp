@@ -51,7 +51,6 @@ void graph(std::string_view input) {
   if (!read) {
     return;
   }
-  demand(read->order().has_value(), "a cycle");
   const bool plain = std::ranges::all_of(read->vertices, [](const Vertex& vertex) {
     return vertex.name.find_first_of(" \t\r\n:#%\"\\") == std::string::npos && !vertex.name.empty();
   });

@@ -99,7 +99,7 @@ TEST(Referee, OfTermsInFiles) {
 
 // ---- mutants ---------------------------------------------------------------------------------
 
-// A legal game: vertices in an order, operands read where they are not red; what goes is written
+// A legal game: vertices as they stand, operands read where they are not red; what goes is written
 // where it is needed again.
 std::vector<Move> played(const Rules& rules, Index M) {
   const Dag& dag = rules.dag();
@@ -125,8 +125,7 @@ std::vector<Move> played(const Rules& rules, Index M) {
     moves.push_back({Act::remove, *victim});
     red.erase(victim);
   };
-  const std::vector<Index> order = dag.order().value();
-  for (const Index v : order) {
+  for (Index v = 0; v < dag.size(); ++v) {
     if (dag.input(v) || rules.without_pebble(v)) {
       continue;
     }
