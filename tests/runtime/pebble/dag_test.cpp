@@ -196,6 +196,32 @@ TEST(DagFiles, MarkTermsOfTheirSums) {
   EXPECT_THAT(terms, ::testing::ElementsAre("k+1*0", "s*0", "s*1", "s*2"));
 }
 
+// Names that a format cannot hold become numbers, of all vertices.
+TEST(DagFiles, Names) {
+  using Formats = std::set<DagFormat>;
+  const Formats all = {DagFormat::text, DagFormat::hdag, DagFormat::dot};
+  const Formats dot_alone = {DagFormat::dot}, without_text = {DagFormat::hdag, DagFormat::dot};
+  const std::tuple<const char*, Formats> cases[] = {
+      {"a\"x", all},        {"q\\", all},         {"\\\"\\n\\\\", all}, {"%x%", all},
+      {"node", all},        {"a b", dot_alone},   {"", dot_alone},      {"a\tb", dot_alone},
+      {"#x", without_text}, {"k:", without_text}, {":", without_text},  {"two\nlines", {}},
+      {"\rk", {}}};
+  for (const auto& [name, keep_it] : cases) {
+    Dag dag;
+    dag.add("b");
+    dag.add(name);
+    dag.add("c", {1, 0});
+    for (const DagFormat format :
+         {DagFormat::text, DagFormat::hdag, DagFormat::dot, DagFormat::mtx}) {
+      const Dag read = parse_dag(to_text(dag, format), "file", format);
+      const bool numbers = !keep_it.contains(format);
+      EXPECT_EQ(edges_of(read, false), edges_of(dag, numbers, format == DagFormat::mtx ? 1 : 0))
+          << name;
+      EXPECT_EQ(read.size(), 3) << name;
+    }
+  }
+}
+
 // As others write them: comments between the parts, weights, pins before vertices.
 TEST(DagFiles, OfOthers) {
   const std::set<Edge> edges = {{"0", "2"}, {"1", "2"}, {"2", "3"}};

@@ -291,6 +291,11 @@ TEST(Referee, JudgesMutantsAsASecondOneDoes) {
 TEST(Moves, RoundTripAndBadOnes) {
   const std::string text = "read a\nread b\ncompute c slides a\nwrite c\ndelete c\n";
   EXPECT_EQ(to_text(chain(), parse_moves("# by hand\n" + text + "\n", "moves", chain())), text);
+  Dag spaced;
+  spaced.add("a b");
+  spaced.add("c", {0});
+  EXPECT_EQ(to_text(spaced, parse_moves("read 0\ncompute 1 slides 0\n", "moves", spaced)),
+            "read 0\ncompute 1 slides 0\n");
   const std::pair<const char*, const char*> cases[] = {
       {"load a\n", "moves: line 1: 'load': expected read, write, compute or delete"},
       {"read a\nread\n", "moves: line 2: the vertex is missing"},
