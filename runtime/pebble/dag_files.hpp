@@ -15,8 +15,9 @@
 // partial sum s+1.
 //
 // Where a name is none that the format can hold (dag_formats.hpp), and in mtx, vertices are called
-// by their numbers, as the format has them. Throw (all): InputError with the file, the line and the fault: also for an operand of itself, a cycle, a
-// vertex that is neither computed nor an operand, or an edge that is there twice.
+// by their numbers, as the format has them. Throw (all): InputError with the file, the line and the
+// fault: also for an operand of itself, a cycle, a vertex that is neither computed nor an operand,
+// or an edge that is there twice.
 
 #include <cstdint>
 #include <filesystem>
