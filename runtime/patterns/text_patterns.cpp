@@ -59,9 +59,10 @@ PatternFrame frame_of(const std::filesystem::path& file, const Sizes& sizes,
                   : PatternFrame(file, shape);
 }
 
-// `read`, where it is not null, becomes the matrix with its values.
+// `read` and `is_symmetric`, where they are not null, become the matrix with its values, and
+// whether the file has its lower half alone.
 BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
-                      const Extents& expected, SparseMatrix* read) {
+                      const Extents& expected, SparseMatrix* read, bool* is_symmetric = nullptr) {
   Lines lines(text, file, kBetween);
   lines.next();
   one_of(lines, {"%%matrixmarket"}, "%%MatrixMarket");
@@ -72,6 +73,9 @@ BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
   const bool symmetric =
       one_of(lines, {"general", "symmetric"}, "general or symmetric") == "symmetric";
   lines.end();
+  if (is_symmetric != nullptr) {
+    *is_symmetric = symmetric;
+  }
   lines.next('%');
   const Sizes all = sizes(lines);
   const auto [height, width, stored] = all;
@@ -158,9 +162,10 @@ BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file
   return read_smtx(text, file, std::pair(queries, keys));
 }
 
-SparseMatrix parse_mtx_entries(std::string_view text, const std::filesystem::path& file) {
+SparseMatrix parse_mtx_entries(std::string_view text, const std::filesystem::path& file,
+                               bool* symmetric) {
   SparseMatrix matrix;
-  static_cast<void>(read_mtx(text, file, std::nullopt, &matrix));
+  static_cast<void>(read_mtx(text, file, std::nullopt, &matrix, symmetric));
   return matrix;
 }
 

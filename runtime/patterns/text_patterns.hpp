@@ -16,8 +16,10 @@ BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file,
 BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file, Index queries,
                         Index keys);
 
-// The same of whatever shape, with values; those of a pattern are 1.
-SparseMatrix parse_mtx_entries(std::string_view text, const std::filesystem::path& file);
+// The same of whatever shape, with values; those of a pattern are 1. `symmetric`, where it is not
+// null, becomes whether the file has the lower half alone.
+SparseMatrix parse_mtx_entries(std::string_view text, const std::filesystem::path& file,
+                               bool* symmetric = nullptr);
 SparseMatrix parse_smtx_entries(std::string_view text, const std::filesystem::path& file);
 
 }  // namespace redblue

@@ -26,7 +26,7 @@ namespace redblue {
 // How sums of more than two terms are made: term by term; in halves; at once.
 enum class Sums : std::uint8_t { chain, tree, any };
 
-// Throws: std::length_error where it has more than kMostVertices.
+// Throws: std::length_error where it has more than kMostVertices, or a matrix far more words.
 inline constexpr Index kMostVertices = 4'000'000;
 // Of a product n is the rows, m the columns, d the depth. Requires: product, forward, backward,
 // attention or gradients, and softmax.

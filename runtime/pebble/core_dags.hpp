@@ -16,7 +16,7 @@ namespace redblue {
 
 enum class Core : std::uint8_t { forward, backward, g, gradients };
 
-// Throws: std::length_error where it has more than kMostVertices.
+// Throws: std::length_error as dag_of does.
 Dag core_dag(Core core, const Shape& shape, bool shared_keys, Sums sums);
 
 }  // namespace redblue

@@ -1,8 +1,6 @@
 #include "runtime/pebble/dag.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 
 namespace redblue {
 
@@ -32,33 +30,6 @@ std::vector<std::vector<Index>> Dag::users() const {
     }
   }
   return users;
-}
-
-std::optional<std::vector<Index>> Dag::order() const {
-  std::vector<Index> left(vertices.size());  // operands that have not come
-  std::priority_queue<Index, std::vector<Index>, std::greater<>> ready;
-  for (Index v = 0; v < size(); ++v) {
-    left[static_cast<std::size_t>(v)] = std::ssize((*this)[v].operands);
-    if (input(v)) {
-      ready.push(v);
-    }
-  }
-  const std::vector<std::vector<Index>> all_users = users();
-  std::vector<Index> order;
-  while (!ready.empty()) {
-    const Index v = ready.top();
-    ready.pop();
-    order.push_back(v);
-    for (const Index user : all_users[static_cast<std::size_t>(v)]) {
-      if (--left[static_cast<std::size_t>(user)] == 0) {
-        ready.push(user);
-      }
-    }
-  }
-  if (std::ssize(order) < size()) {
-    return std::nullopt;
-  }
-  return order;
 }
 
 std::vector<Index> Dag::cycle() const {

@@ -3,7 +3,6 @@
 // without operands are inputs, those that are no operand are results.
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,9 +36,6 @@ struct Dag {
   [[nodiscard]] std::vector<Index> uses() const;
   // The vertices that each is an operand of, in their order.
   [[nodiscard]] std::vector<std::vector<Index>> users() const;
-  // An order in which operands come first: as they stand, where that is one. Of a graph with a
-  // cycle: nothing.
-  [[nodiscard]] std::optional<std::vector<Index>> order() const;
   // Those of a cycle, one after the other, where there is one.
   [[nodiscard]] std::vector<Index> cycle() const;
 };

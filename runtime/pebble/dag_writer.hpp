@@ -19,16 +19,26 @@ namespace redblue {
 
 inline constexpr Index kNoWord = -1;  // a word that is no vertex: 0
 
-// The vertices of a matrix.
+// The vertices of a matrix. Throws: std::length_error where it has more than kMostWords words,
+// which under a mask is more than there are vertices.
 class WordsOf {
  public:
-  WordsOf(Index rows, Index cols)
-      : cols_(cols), of_(static_cast<std::size_t>(rows * cols), kNoWord) {}
+  static constexpr Index kMostWords = 16 * kMostVertices;
+
+  WordsOf(Index rows, Index cols) : cols_(cols), of_(size(rows, cols), kNoWord) {}
   Index& operator()(Index i, Index k) { return of_[static_cast<std::size_t>(i * cols_ + k)]; }
   Index operator()(Index i, Index k) const { return of_[static_cast<std::size_t>(i * cols_ + k)]; }
   [[nodiscard]] const std::vector<Index>& all() const { return of_; }
 
  private:
+  static std::size_t size(Index rows, Index cols) {
+    const Words words = Words(rows) * cols;
+    if (words > Words(kMostWords)) {
+      throw std::length_error(fmt::format("a matrix of more than {} words", kMostWords));
+    }
+    return static_cast<std::size_t>(words.value());
+  }
+
   Index cols_;
   std::vector<Index> of_;
 };
@@ -39,6 +49,9 @@ class DagWriter {
 
   WordsOf inputs(std::string_view name, Index rows, Index cols,
                  const std::function<bool(Index, Index)>& stored = nullptr) {
+    if (!stored) {
+      require_room(Words(rows) * cols);
+    }
     WordsOf words(rows, cols);
     for (Index i = 0; i < rows; ++i) {
       for (Index k = 0; k < cols; ++k) {
@@ -83,9 +96,7 @@ class DagWriter {
     return sums_ == Sums::chain ? chain(name, terms) : tree(name, terms.begin(), terms.end(), true);
   }
   Index add(std::string name, std::vector<Index> operands) {
-    if (dag_.size() >= kMostVertices) {
-      throw std::length_error(fmt::format("more than {} vertices", kMostVertices));
-    }
+    require_room(1);
     return dag_.add(std::move(name), std::move(operands));
   }
   // Of those words that are vertices.
@@ -128,6 +139,11 @@ class DagWriter {
  private:
   using At = std::vector<Index>::const_iterator;
 
+  void require_room(Words vertices) const {
+    if (vertices + dag_.size() > Words(kMostVertices)) {
+      throw std::length_error(fmt::format("more than {} vertices", kMostVertices));
+    }
+  }
   static std::vector<Index> operands(const std::pair<Index, Index>& of) {
     return of.first == of.second ? std::vector<Index>{of.first}
                                  : std::vector<Index>{of.first, of.second};

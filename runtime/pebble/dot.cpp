@@ -1,12 +1,15 @@
-#include "runtime/pebble/dot.hpp"
+// Digraphs of Graphviz, as far as they say which vertices and edges there are. Attributes are read
+// over.
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
-#include <unordered_map>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "runtime/pebble/dag_builder.hpp"
+#include "runtime/pebble/dag_formats.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 
@@ -17,6 +20,7 @@ namespace {
 struct Token {
   std::string text;
   bool is_id = false;
+  bool is_quoted = false;  // and no keyword
 };
 
 class Tokens {
@@ -28,9 +32,9 @@ class Tokens {
   [[nodiscard]] const Token& now() const { return now_; }
   [[nodiscard]] bool is(std::string_view sign) const { return !now_.is_id && now_.text == sign; }
   [[nodiscard]] bool is_word(std::string_view word) const {
-    return now_.is_id && std::ranges::equal(now_.text, word, [](unsigned char a, char b) {
-             return std::tolower(a) == b;
-           });
+    return now_.is_id && !now_.is_quoted &&
+           std::ranges::equal(now_.text, word,
+                              [](unsigned char a, char b) { return std::tolower(a) == b; });
   }
   bool take(std::string_view sign) {
     const bool found = is(sign);
@@ -85,10 +89,11 @@ class Tokens {
 
  private:
   void quoted() {
-    now_.is_id = true;
+    now_.is_id = now_.is_quoted = true;
     std::size_t at = 1;
     for (; at < text_.size() && text_[at] != '"'; ++at) {
-      if (text_[at] == '\\' && at + 1 < text_.size() && text_[at + 1] == '"') {
+      if (text_[at] == '\\' && at + 1 < text_.size() &&
+          (text_[at + 1] == '"' || text_[at + 1] == '\\')) {
         ++at;
       }
       if (text_[at] == '\n' || text_[at] == '\r') {
@@ -136,10 +141,12 @@ class Tokens {
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::filesystem::path& file) : tokens_(text, file) {}
+  Reader(std::string_view text, const std::filesystem::path& file)
+      : tokens_(text, file), edges_(file) {}
 
-  DotGraph read() {
-    if (tokens_.is_word("strict")) {
+  Dag read() {
+    strict_ = tokens_.is_word("strict");
+    if (strict_) {
       tokens_.next();
     }
     if (!tokens_.is_word("digraph")) {
@@ -157,7 +164,7 @@ class Reader {
     if (!tokens_.now().text.empty() || tokens_.now().is_id) {
       tokens_.refuse("expected the end");
     }
-    return std::move(graph_);
+    return edges_.take();
   }
 
  private:
@@ -169,15 +176,17 @@ class Reader {
       tokens_.next();
       return attributes();
     }
-    std::string name = tokens_.id();
+    const std::string name = tokens_.id();
     if (tokens_.take("=")) {  // an attribute of the graph
       tokens_.id();
       return;
     }
-    Index from = vertex(std::move(name));
+    Index from = edges_.vertex(name);
     while (tokens_.take("->")) {
-      const Index to = vertex(tokens_.id());
-      graph_.edges.emplace_back(from, to);
+      const Index to = edges_.vertex(tokens_.id());
+      if (!strict_ || there_.emplace(from, to).second) {
+        edges_.edge(from, to);
+      }
       from = to;
     }
     if (tokens_.is("--")) {
@@ -197,24 +206,43 @@ class Reader {
       }
     }
   }
-  Index vertex(std::string name) {
-    const auto [found, added] =
-        number_.try_emplace(name, static_cast<Index>(graph_.vertices.size()));
-    if (added) {
-      graph_.vertices.push_back(std::move(name));
-    }
-    return found->second;
-  }
 
   Tokens tokens_;
-  DotGraph graph_;
-  std::unordered_map<std::string, Index> number_;
+  DagBuilder edges_;
+  bool strict_ = false;  // an edge that comes again says nothing
+  std::set<std::pair<Index, Index>> there_;
 };
+
+std::string quoted(const std::string& name) {
+  std::string text = "\"";
+  for (const char c : name) {
+    if (c == '"' || c == '\\') {
+      text += '\\';
+    }
+    text += c;
+  }
+  return text + '"';
+}
 
 }  // namespace
 
-DotGraph parse_dot(std::string_view text, const std::filesystem::path& file) {
+Dag parse_dot(std::string_view text, const std::filesystem::path& file) {
   return Reader(text, file).read();
+}
+
+// All vertices first: whoever reads them numbers them alike.
+std::string to_dot(const Dag& dag) {
+  const NamesInFile names(dag, DagFormat::dot);
+  std::string text = "digraph {\n";
+  for (Index v = 0; v < dag.size(); ++v) {
+    text += fmt::format("  {};\n", quoted(names[v]));
+  }
+  for (Index v = 0; v < dag.size(); ++v) {
+    for (const Index operand : dag[v].operands) {
+      text += fmt::format("  {} -> {};\n", quoted(names[operand]), quoted(names[v]));
+    }
+  }
+  return text + "}\n";
 }
 
 }  // namespace redblue

@@ -26,7 +26,8 @@ Rules::Rules(const Dag& dag, Game game) : dag_(dag), game_(game), without_(dag.v
   const std::vector<std::vector<Index>> users = dag.users();
   for (Index v = 0; v < dag.size(); ++v) {
     const auto& its = users[static_cast<std::size_t>(v)];
-    if (!dag[v].term || its.size() != 1) {
+    // A term of a term has a pebble: else needed() would name a vertex that can never be red.
+    if (!dag[v].term || dag.input(v) || its.size() != 1 || dag[its.front()].term) {
       continue;
     }
     // Of several terms that a sum begins with, the first is a word: the sum goes on from there.

@@ -12,7 +12,7 @@
 //   once      strict, and no vertex is computed twice
 //   fma       sliding; and a term of a sum (Vertex::term) that is an operand of one sum alone,
 //             beside something else, has no pebble: its sum is computed of what it is made of.
-//             Each vertex is computed once.
+//             A term of a term has one, and so has an input. Each vertex is computed once.
 
 #include <cstdint>
 #include <optional>

@@ -171,7 +171,7 @@ void check_values(const Views& given, const Plan& plan, Index kv_heads) {
   }
 }
 
-KernelRun told(Part part) {
+KernelRun told(Part&& part) {
   return {std::move(part.plan), std::move(part.formula), std::move(*part.counted)};
 }
 

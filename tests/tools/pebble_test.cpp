@@ -91,6 +91,8 @@ TEST_F(Pebble, WhatIsBadIsNamed) {
       {"dag forward --n 2 --d 2 --sums chains", 2, "--sums 'chains': expected chain, tree or any"},
       {"dag forward --n 2 --d 2 --to hyper", 2, "--to 'hyper': expected text, hdag, dot or mtx"},
       {"dag backward --n 4096 --d 64 -o x.dot", 2, "--n: more than 4000000 vertices"},
+      {"dag product --n 4294967296 --m 1 --d 4294967296", 2, "--n: more than 4000000 vertices"},
+      {"solve forward-core --n 2000000 --d 1 --sharing kv --M 3", 2, "--n: a matrix of more than"},
       {"check graph moves --M 3", 1, "moves: line 2: no vertex is called 'd'"},
       {"check graph moves", 2, "--M is missing"},
       {"check graph moves --M 2", 2, "--M 2: some vertex takes 3 red pebbles in the game strict"},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -12,7 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "runtime/pebble/attention_dags.hpp"
+#include "runtime/pebble/core_dags.hpp"
 #include "runtime/pebble/dag_files.hpp"
+#include "runtime/pebble/dag_writer.hpp"
 #include "runtime/system/input_error.hpp"
 
 namespace redblue {
@@ -81,7 +84,7 @@ TEST(AttentionDags, HaveTheVerticesOfTheFormulas) {
             const Dag dag = dag_of(pass, problem_of(pass, n, m, d), sums);
             EXPECT_EQ(dag.size(), vertices_of(pass, n, m, d, sums))
                 << to_string(pass) << " " << n << " " << m << " " << d;
-            EXPECT_TRUE(dag.order().has_value());
+            EXPECT_TRUE(dag.cycle().empty());
             std::set<std::string> names;
             for (const Vertex& vertex : dag.vertices) {
               EXPECT_TRUE(names.insert(vertex.name).second) << vertex.name;
@@ -93,6 +96,27 @@ TEST(AttentionDags, HaveTheVerticesOfTheFormulas) {
   }
   EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 2, 2, 1), Sums::chain).size(), 51);
   EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 3, 3, 2), Sums::chain).size(), 220);
+}
+
+// Before anything is made: also where rows x columns passes 63 bits.
+TEST(AttentionDags, OfTooManyVertices) {
+  constexpr Index huge = Index{1} << 32;
+  for (const auto& [n, m, d] : {std::tuple<Index, Index, Index>{huge, 1, huge},
+                                {huge, huge, 1},
+                                {1, huge, huge},
+                                {huge, 1, 1}}) {
+    for (const Pass pass : kPasses) {
+      EXPECT_THROW((void)dag_of(pass, problem_of(pass, n, m, d), Sums::any), std::length_error);
+    }
+    for (const Core core : {Core::forward, Core::backward, Core::g, Core::gradients}) {
+      EXPECT_THROW((void)core_dag(core, {n, m, d, d}, true, Sums::any), std::length_error);
+    }
+  }
+  EXPECT_THROW(WordsOf(huge, huge), std::length_error);
+  constexpr Index n = 2100;  // more pairs than there may be vertices, and few of them live
+  Problem window(n, n, 1);
+  window.mask = Mask::window(n, n, 0, 0);
+  EXPECT_EQ(dag_of(Pass::forward, window, Sums::any).size(), 3 * n + 2 + 7 * n);
 }
 
 TEST(AttentionDags, AreMadeOfWhatTheirNamesSay) {
@@ -157,6 +181,47 @@ TEST(DagFiles, RoundTrips) {
   }
 }
 
+TEST(DagFiles, MarkTermsOfTheirSums) {
+  const Dag dag = parse_dag(
+      "a\nb\nx*1\ns*0: a b\ns*1: a b\ns*2: a b\ns+1: s*0 s*1\ns: s+1 s*2 x*1\n"
+      "t*0: a b\nt: t*0 a\nu: t*0 b\nw*1: a b\nc: a w*1\nv*: a b\nv: a v*\n*3: a b\nz: a *3\n"
+      "k+1*0: a b\nk+1: a k+1*0\nk: b k+1\n",
+      "file", DagFormat::text);
+  std::set<std::string> terms;
+  for (const Vertex& vertex : dag.vertices) {
+    if (vertex.term) {
+      terms.insert(vertex.name);
+    }
+  }
+  EXPECT_THAT(terms, ::testing::ElementsAre("k+1*0", "s*0", "s*1", "s*2"));
+}
+
+// Names that a format cannot hold become numbers, of all vertices.
+TEST(DagFiles, Names) {
+  using Formats = std::set<DagFormat>;
+  const Formats all = {DagFormat::text, DagFormat::hdag, DagFormat::dot};
+  const Formats dot_alone = {DagFormat::dot}, without_text = {DagFormat::hdag, DagFormat::dot};
+  const std::tuple<const char*, Formats> cases[] = {
+      {"a\"x", all},        {"q\\", all},         {"\\\"\\n\\\\", all}, {"%x%", all},
+      {"node", all},        {"a b", dot_alone},   {"", dot_alone},      {"a\tb", dot_alone},
+      {"#x", without_text}, {"k:", without_text}, {":", without_text},  {"two\nlines", {}},
+      {"\rk", {}}};
+  for (const auto& [name, keep_it] : cases) {
+    Dag dag;
+    dag.add("b");
+    dag.add(name);
+    dag.add("c", {1, 0});
+    for (const DagFormat format :
+         {DagFormat::text, DagFormat::hdag, DagFormat::dot, DagFormat::mtx}) {
+      const Dag read = parse_dag(to_text(dag, format), "file", format);
+      const bool numbers = !keep_it.contains(format);
+      EXPECT_EQ(edges_of(read, false), edges_of(dag, numbers, format == DagFormat::mtx ? 1 : 0))
+          << name;
+      EXPECT_EQ(read.size(), 3) << name;
+    }
+  }
+}
+
 // As others write them: comments between the parts, weights, pins before vertices.
 TEST(DagFiles, OfOthers) {
   const std::set<Edge> edges = {{"0", "2"}, {"1", "2"}, {"2", "3"}};
@@ -170,10 +235,20 @@ TEST(DagFiles, OfOthers) {
       "# a line\n0 -> 2 -> 3 [w=-1.5]; // the rest\n1[label=\"one\"] 1 -> 2 }\n",
       "file", DagFormat::dot);
   EXPECT_EQ(edges_of(dot, false), edges);
-  const Dag lower = parse_dag(
-      "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2.5\n2 1 1\n3 1 1\n3 2 1\n",
-      "file", DagFormat::mtx);
-  EXPECT_EQ(edges_of(lower, false), (std::set<Edge>{{"1", "2"}, {"1", "3"}, {"2", "3"}}));
+  const Dag merged =
+      parse_dag("strict digraph { 0 -> 2 -> 3; 1 -> 2; 0 -> 2 -> 3 }", "file", DagFormat::dot);
+  EXPECT_EQ(edges_of(merged, false), edges);
+  EXPECT_EQ(merged.edges(), 3);
+  const Dag keywords = parse_dag(
+      "Digraph { Node [shape=box] \"node\" -> \"graph\"; \"edge\"; \"subgraph\" -> \"edge\" }\n",
+      "file", DagFormat::dot);
+  EXPECT_EQ(edges_of(keywords, false), (std::set<Edge>{{"node", "graph"}, {"subgraph", "edge"}}));
+  for (const std::string symmetry : {"symmetric", "Symmetric"}) {
+    const Dag lower = parse_dag("%%MatrixMarket matrix coordinate real " + symmetry +
+                                    "\n3 3 4\n1 1 2.5\n2 1 1\n3 1 1\n3 2 1\n",
+                                "file", DagFormat::mtx);
+    EXPECT_EQ(edges_of(lower, false), (std::set<Edge>{{"1", "2"}, {"1", "3"}, {"2", "3"}}));
+  }
 }
 
 TEST(DagFiles, BadOnes) {
@@ -202,6 +277,9 @@ TEST(DagFiles, BadOnes) {
       {DagFormat::hdag, "1 2000000000 1\n0\n", "expected 2000000002 lines"},
       {DagFormat::hdag, "1 3 2\n0\n0\n1\n2\n0 0\n0 1\n", "2 is neither computed nor an operand"},
       {DagFormat::dot, "graph { a -- b }", "line 1: expected digraph"},
+      {DagFormat::dot, "digraph { a -> b; a -> b }", "a is an operand of b twice"},
+      {DagFormat::dot, "strict digraph { a -> b; a -> a }", "a is an operand of itself"},
+      {DagFormat::dot, "\"digraph\" { a -> b }", "line 1: expected digraph"},
       {DagFormat::dot, "digraph { a -> b\n subgraph c { } }", "line 2: expected a graph without"},
       {DagFormat::dot, "digraph { a -> }", "line 1: expected a name, not '}'"},
       {DagFormat::dot, "digraph { \"a -> b }", "a quote is not closed"},

@@ -81,9 +81,25 @@ TEST(Referee, AddsTermsInPlace) {
             "2: C(0,0)*1 is a term that is added where it is made: it has no pebble");
 }
 
+// What a file calls a term and is none has a pebble; and so has a term of a term.
+TEST(Referee, OfTermsInFiles) {
+  const auto graph = [](const char* text) { return parse_dag(text, "file", DagFormat::text); };
+  const std::string moves = "read a\ncompute c slides a\nwrite c\n";
+  EXPECT_EQ(verdict(graph("w*1\na\nc: a w*1\n"), Game::fma, 3, moves),
+            "1: c is computed of w*1, which is not red");
+  EXPECT_EQ(verdict(graph("c*1\na\nc: a c*1\n"), Game::fma, 3, moves),
+            "1: c is computed of c*1, which is not red");
+  const std::string inner = "read d\nread e\ncompute y*1*0 slides d\ndelete e\nread a\nread c\n";
+  const Dag nested = graph("a\nc\nd\ne\ny*1*0: d e\ny*1: c y*1*0\ny: a y*1\n");
+  EXPECT_EQ(verdict(nested, Game::fma, 3, inner + "compute y slides a\nwrite y\n"),
+            "5 words, 3 red");
+  EXPECT_EQ(verdict(nested, Game::fma, 3, inner + "compute y*1\n"),
+            "6: y*1 is a term that is added where it is made: it has no pebble");
+}
+
 // ---- mutants ---------------------------------------------------------------------------------
 
-// A legal game: vertices in an order, operands read where they are not red; what goes is written
+// A legal game: vertices as they stand, operands read where they are not red; what goes is written
 // where it is needed again.
 std::vector<Move> played(const Rules& rules, Index M) {
   const Dag& dag = rules.dag();
@@ -109,8 +125,7 @@ std::vector<Move> played(const Rules& rules, Index M) {
     moves.push_back({Act::remove, *victim});
     red.erase(victim);
   };
-  const std::vector<Index> order = dag.order().value();
-  for (const Index v : order) {
+  for (Index v = 0; v < dag.size(); ++v) {
     if (dag.input(v) || rules.without_pebble(v)) {
       continue;
     }
@@ -276,6 +291,11 @@ TEST(Referee, JudgesMutantsAsASecondOneDoes) {
 TEST(Moves, RoundTripAndBadOnes) {
   const std::string text = "read a\nread b\ncompute c slides a\nwrite c\ndelete c\n";
   EXPECT_EQ(to_text(chain(), parse_moves("# by hand\n" + text + "\n", "moves", chain())), text);
+  Dag spaced;
+  spaced.add("a b");
+  spaced.add("c", {0});
+  EXPECT_EQ(to_text(spaced, parse_moves("read 0\ncompute 1 slides 0\n", "moves", spaced)),
+            "read 0\ncompute 1 slides 0\n");
   const std::pair<const char*, const char*> cases[] = {
       {"load a\n", "moves: line 1: 'load': expected read, write, compute or delete"},
       {"read a\nread\n", "moves: line 2: the vertex is missing"},
