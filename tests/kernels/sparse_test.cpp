@@ -275,13 +275,13 @@ SparseReference reference(const Problem& problem, const std::map<std::string, De
       if (!problem.normalised()) {
         const Sized& score = s[i][j];
         const double slope = live[i][j] ? of_score(problem.activation, score.value).slope : 0;
-        // Rounding may take a score to the other side of the edge of relu.
+        // Rounding may take a score to the other side of the edge of relu, and p with it to 0 or q.
         const bool at_edge =
             problem.activation == Activation::relu && std::abs(score.value) < 1e-5 * score.size;
         p[i][j].value = slope * q[i][j].value;
-        p[i][j].size = live[i][j]
-                           ? (std::abs(slope) + 2 * score.size + (at_edge ? 1e8 : 0)) * q[i][j].size
-                           : 0;
+        p[i][j].size = live[i][j] ? (std::abs(slope) + 2 * score.size) * q[i][j].size +
+                                        (at_edge ? 0x1p24 * std::abs(q[i][j].value) : 0)
+                                  : 0;
       }
       any = any || live[i][j];
     }
@@ -520,6 +520,11 @@ TEST(SparseAttention, OfARowWithoutKeysNothingIsUsed) {
   for (const char* const name : kSparseNames) {
     const Kernel& kernel = find_kernel(name);
     run.expect_right(kernel, kernel.plan(problem, 10000));
+    for (const Index keys : {1, 2, 4}) {
+      Blocks blocks = kernel.blocks(problem, 10000, Objective::words);
+      blocks.add("keys", keys);
+      run.expect_right(kernel, kernel.plan(problem, 10000, blocks));
+    }
   }
 }
 
