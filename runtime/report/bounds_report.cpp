@@ -144,6 +144,32 @@ std::vector<Cells> statement_rows(const BoundReport& report) {
   });
 }
 
+std::vector<Cells> partition_rows(const BoundReport& report) {
+  const Index compulsory = report.bounds.front().words;
+  return rows_of(report.partitions, [&](const Partition& of) -> Cells {
+    const bool below = of.words < compulsory;
+    const bool best_below = of.best_words < compulsory;
+    return {{"products", of.products},
+            {{"of them", "all"}, of.all},
+            {{"in a part", "in_a_part"}, of.in_a_part},
+            {"parts", of.parts},
+            {{"words, T = M", "words"}, of.words},
+            {{"best T", "best_length"}, of.best_length},
+            {{"words", "best_words"}, of.best_words},
+            {in_json("below_compulsory"), below},
+            {in_json("best_below_compulsory"), best_below},
+            {in_table("vacuous"), best_below ? "yes: below compulsory"
+                                  : below    ? "with T = M: below compulsory"
+                                             : "no"}};
+  });
+}
+
+std::string partition_table(const BoundReport& report) {
+  return "\npartitions: Lemma E.6, words of the strict game with M red pebbles, in parts of T "
+         "words\n" +
+         table_of(partition_rows(report));
+}
+
 bool in_the_paper(Pass pass) {
   return pass == Pass::forward || pass == Pass::backward;
 }
@@ -231,7 +257,9 @@ BoundReport report_bounds(const Task& task) {
   return report;
 }
 
-std::string to_table(const BoundReport& report) {
+namespace {
+
+std::string table_without_partitions(const BoundReport& report) {
   const Task& task = report.task;
   std::string text = to_words(task) + "   (lower bounds on reads + writes, in words)\n";
   if (report.M_from) {
@@ -267,6 +295,13 @@ std::string to_table(const BoundReport& report) {
   return text;
 }
 
+}  // namespace
+
+std::string to_table(const BoundReport& report) {
+  return table_without_partitions(report) +
+         (report.partitions.empty() ? "" : partition_table(report));
+}
+
 std::string to_json(const BoundReport& report) {
   const Task& task = report.task;
   Json json = task_json(report.task, report.M_from);
@@ -288,11 +323,25 @@ std::string to_json(const BoundReport& report) {
   if (has_statements(task)) {
     json["statements"] = json_of(statement_rows(report));
   }
+  if (!report.partitions.empty()) {
+    json["partitions"] = json_of(partition_rows(report));
+  }
   return json.document();
 }
 
 std::string to_csv(const BoundReport& report) {
   std::vector<Cells> rows = bound_rows(report);
+  for (const Partition& of : report.partitions) {
+    const auto row = [&](std::string_view lengths, Index words) -> Cells {
+      return {{in_csv("name"), always_quoted(fmt::format("Lemma E.6, {}{}", of.products, lengths))},
+              {in_csv("words"), words},
+              {in_csv("status"), "strict game"},
+              {in_csv("order"), absent()},
+              {in_csv("recomputation"), absent()}};
+    };
+    rows.push_back(row("", of.words));
+    rows.push_back(row(", best T", of.best_words));
+  }
   if (report.best) {
     const Choice& best = *report.best;
     rows.push_back({{in_csv("name"), always_quoted(spelled(best.plan))},

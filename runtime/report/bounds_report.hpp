@@ -8,6 +8,7 @@
 
 #include "runtime/observe/topology.hpp"
 #include "runtime/theory/bounds.hpp"
+#include "runtime/theory/partition.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -33,6 +34,7 @@ struct BoundReport {
   std::optional<Choice> best;
   std::string no_best;                // the reason for no best kernel, else empty
   std::vector<Statement> statements;  // of backward tasks only
+  std::vector<Partition> partitions;  // where they are asked for
 
   [[nodiscard]] const Bound& active() const;
   // The words of the best kernel over those of the active bound. Requires: a best kernel.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/text/table.hpp"
+#include "runtime/theory/partition.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
 
@@ -98,6 +99,41 @@ TEST_F(BoundsCommand, TableAndCsvSayTheSame) {
     EXPECT_EQ(rows.back().at("name"), document["best"]["kernel"]);
     EXPECT_EQ(rows.back().at("words"), document["best"]["words"].dump());
   }
+}
+
+// Partitions are told where they are asked for, the same in a table, in JSON and in CSV.
+TEST_F(BoundsCommand, Partitions) {
+  const std::string command = "bounds --n 4096 --d 64 --M 64K";
+  EXPECT_FALSE(json(command).contains("partitions"));
+  EXPECT_EQ(data(command).find("partitions"), std::string::npos);
+  const Json all = json(command + " --partition")["partitions"];
+  const std::string table = data(command + " --partition");
+  const std::vector<CsvRow> rows = parse_csv(data(command + " --partition --format csv"));
+  const std::vector<Partition> expected = partitions({Pass::backward, {4096, 4096, 64}, 65536});
+  ASSERT_EQ(all.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const Partition& of = expected[i];
+    EXPECT_EQ(all[i], (Json{{"products", of.products},
+                            {"all", of.all},
+                            {"in_a_part", of.in_a_part},
+                            {"parts", of.parts},
+                            {"words", of.words},
+                            {"best_length", of.best_length},
+                            {"best_words", of.best_words},
+                            {"below_compulsory", of.words < 1060864},
+                            {"best_below_compulsory", of.best_words < 1060864}}));
+    EXPECT_NE(table.find(grouped(of.best_words)), std::string::npos) << table;
+    const std::string name = "Lemma E.6, " + std::string(of.products);
+    const auto moved = [&](const std::string& row) {
+      const auto found =
+          std::ranges::find_if(rows, [&](const CsvRow& other) { return other.at("name") == row; });
+      return found == rows.end() ? "" : found->at("words");
+    };
+    EXPECT_EQ(moved(name), std::to_string(of.words));
+    EXPECT_EQ(moved(name + ", best T"), std::to_string(of.best_words));
+  }
+  EXPECT_NE(table.find("yes: below compulsory"), std::string::npos) << table;
+  EXPECT_NE(table.find("   no\n"), std::string::npos) << table;
 }
 
 // Where the paper's statements do not hold, the table says so.

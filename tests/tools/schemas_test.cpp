@@ -163,7 +163,8 @@ TEST_F(Schemas, OfWhatIsPlanned) {
     expect_keep("plan", {"plan" + line});
   }
   expect_keep("bounds",
-              {"bounds --n 100 --d 8 --M 2", "bounds --n 10 --d 3 --M 200 --given nothing"});
+              {"bounds --n 100 --d 8 --M 2", "bounds --n 10 --d 3 --M 200 --given nothing",
+               "bounds --n 100 --d 8 --M 20 --partition"});
   expect_keep("plan", {"XDG_CACHE_HOME=/none plan --n 100 --d 8 --M 500 --objective time",
                        "plan --n 100 --d 8 --M 500 --given nothing --sharing self",
                        "plan --n 30 --d 8 --M 900 --make A1=density:3/4 --make X=identity",

@@ -2,9 +2,12 @@
 
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "runtime/report/bounds_report.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
 #include "tools/options/task.hpp"
 
 namespace redblue {
@@ -12,8 +15,13 @@ namespace redblue {
 Action add_bounds(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : task(command), format(command, "--format", "table, json or csv", "FORMAT") {}
+        : task(command),
+          partition(command, "--partition",
+                    "also what partitions of the graph say (Lemma E.6), of product, forward and "
+                    "backward"),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
     TaskOptions task;
+    Switch partition;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -21,8 +29,15 @@ Action add_bounds(CLI::App& app) {
     Request request;
     const Task task = options->task.task(request);
     const Format format = parse_format(options->format);
+    const auto partition = options->partition.from();
+    if (const std::string why = no_partitions(task); partition && !why.empty()) {
+      throw UsageError(fmt::format("{}: a bound by partitions is proven {}", *partition, why));
+    }
     BoundReport report = report_bounds(task);
     report.M_from = request.M_from;
+    if (partition) {
+      report.partitions = partitions(task);
+    }
     print(report, format);
     return 0;
   };

@@ -386,12 +386,11 @@ TEST(Reference, GradientIsTheDerivativeOfTheLoss) {
 
 // Arithmetic of unit roundoff u = 2^-24. Besides float32 itself, arithmetics that lean as far
 // as the standard model of rounding lets them: the bound is a theorem about all of these.
-enum class Arithmetic { float32, flushing, up, down, random, opposed, chosen };
-constexpr Arithmetic kArithmetics[] = {Arithmetic::float32, Arithmetic::flushing,
-                                       Arithmetic::up,      Arithmetic::down,
-                                       Arithmetic::random,  Arithmetic::opposed};
+enum class Rounding { float32, flushing, up, down, random, opposed, chosen };
+constexpr Rounding kRoundings[] = {Rounding::float32, Rounding::flushing, Rounding::up,
+                                   Rounding::down,    Rounding::random,   Rounding::opposed};
 
-enum class Order { ascending, descending, halves, blocks };
+enum class SumOrder { ascending, descending, halves, blocks };
 enum class Softmax { quotient, from_L, online };
 enum class Mistake {
   none,
@@ -403,8 +402,8 @@ enum class Mistake {
 };
 
 struct Variant {
-  Arithmetic arithmetic = Arithmetic::float32;
-  Order order = Order::ascending;
+  Rounding arithmetic = Rounding::float32;
+  SumOrder order = SumOrder::ascending;
   Softmax softmax = Softmax::from_L;
   bool v_from_O = false;
   bool p_expanded = false;  // f o q - f o v
@@ -427,9 +426,9 @@ struct Computed {
   Floats O, L, g, dQ, dK, dV;
 };
 
-class Kernel {
+class RoundedKernel {
  public:
-  Kernel(const ReferenceProblem& in, Variant variant, unsigned seed)
+  RoundedKernel(const ReferenceProblem& in, Variant variant, unsigned seed)
       : in_(in),
         n_(in.shape.n),
         m_(in.shape.m),
@@ -482,7 +481,7 @@ class Kernel {
         recentred(i, s, q, A2, W);
       }
       return {leans(),
-              variant_.arithmetic == Arithmetic::random,
+              variant_.arithmetic == Rounding::random,
               stored(O),
               stored(L),
               stored(multiply(d_, n_, d_, A1, true, W, false)),
@@ -507,7 +506,7 @@ class Kernel {
             ? multiply(d_, m_, d_, multiply(d_, n_, m_, A1, true, p, false), false, A2, false)
             : multiply(d_, n_, d_, A1, true, dQ, false);
     return {leans(),
-            variant_.arithmetic == Arithmetic::random,
+            variant_.arithmetic == Rounding::random,
             stored(O),
             stored(L),
             stored(g),
@@ -546,8 +545,7 @@ class Kernel {
   static double at(const Values& values, Index i) { return values[static_cast<Size>(i)]; }
 
   bool leans() const {
-    return variant_.arithmetic != Arithmetic::float32 &&
-           variant_.arithmetic != Arithmetic::flushing;
+    return variant_.arithmetic != Rounding::float32 && variant_.arithmetic != Rounding::flushing;
   }
 
   bool divides_last() const {
@@ -558,19 +556,19 @@ class Kernel {
   double rounded(double exact, double roundings = 1) {
     constexpr double kHalfUlp = 0x1p-24;
     switch (variant_.arithmetic) {
-      case Arithmetic::float32:
+      case Rounding::float32:
         return static_cast<float>(exact);
-      case Arithmetic::flushing:
+      case Rounding::flushing:
         return std::abs(exact) < 0x1p-126 ? 0 : static_cast<float>(exact);
-      case Arithmetic::up:
+      case Rounding::up:
         return exact * (1 + roundings * kHalfUlp);
-      case Arithmetic::down:
+      case Rounding::down:
         return exact * (1 - roundings * kHalfUlp);
-      case Arithmetic::opposed:  // away from zero or towards it, by sign
+      case Rounding::opposed:  // away from zero or towards it, by sign
         return exact + exact * (exact > 0 ? roundings : -roundings) * kHalfUlp;
-      case Arithmetic::random:
+      case Rounding::random:
         return exact * (1 + (random_() % 2 == 0 ? roundings : -roundings) * kHalfUlp);
-      case Arithmetic::chosen:
+      case Rounding::chosen:
         return exact *
                (1 + variant_.signs[rounding_++ % variant_.signs.size()] * roundings * kHalfUlp);
     }
@@ -588,7 +586,7 @@ class Kernel {
   // One by one onto what is there, or a sum of their own that is added.
   template <class Term>
   double add_sum(double start, Index count, Term term) {
-    if (variant_.order != Order::ascending) {
+    if (variant_.order != SumOrder::ascending) {
       return add(start, sum(count, term));
     }
     for (Index k = 0; k < count; ++k) {
@@ -606,23 +604,23 @@ class Kernel {
   double sum(Index first, Index last, Term term) {
     double total = 0;
     switch (variant_.order) {
-      case Order::ascending:
+      case SumOrder::ascending:
         for (Index k = first; k < last; ++k) {
           total = add(total, term(k));
         }
         break;
-      case Order::descending:
+      case SumOrder::descending:
         for (Index k = last; k-- > first;) {
           total = add(total, term(k));
         }
         break;
-      case Order::halves:
+      case SumOrder::halves:
         if (last - first == 1) {
           return term(first);
         }
         return add(sum(first, first + (last - first) / 2, term),
                    sum(first + (last - first) / 2, last, term));
-      case Order::blocks:
+      case SumOrder::blocks:
         for (Index k = first; k < last; k += variant_.block) {
           double part = 0;
           for (Index j = k; j < std::min(k + variant_.block, last); ++j) {
@@ -748,8 +746,8 @@ class Kernel {
 
 Variant random_variant(std::mt19937& random) {
   Variant variant;
-  variant.arithmetic = kArithmetics[random() % std::size(kArithmetics)];
-  variant.order = static_cast<Order>(random() % 4);
+  variant.arithmetic = kRoundings[random() % std::size(kRoundings)];
+  variant.order = static_cast<SumOrder>(random() % 4);
   variant.softmax = static_cast<Softmax>(random() % 3);
   variant.v_from_O = random() % 2 == 0;
   variant.p_expanded = random() % 2 == 0;
@@ -842,7 +840,7 @@ Chains chains(const ReferenceProblem& problem, const Variant& variant) {
 // The same of a run with that seed.
 bool expect_within(const ReferenceProblem& problem, const Variant& variant, unsigned seed,
                    double& closest) {
-  return expect_within(Kernel(problem, variant, seed).run(),
+  return expect_within(RoundedKernel(problem, variant, seed).run(),
                        evaluate(problem.input(), chains(problem, variant)), closest);
 }
 
@@ -854,7 +852,7 @@ void expect_reached(double closest, double least, const std::string& what = "clo
 
 // Its O and L are those of a run.
 void give_forward(ReferenceProblem& problem, unsigned seed) {
-  Computed forward = Kernel(problem, {}, seed).run();
+  Computed forward = RoundedKernel(problem, {}, seed).run();
   problem.O = forward.O;
   problem.L = forward.L;
 }
@@ -910,7 +908,7 @@ TEST(Bound, HoldsForTheSoftmaxAlone) {
         problem.A3[0] *= 3;
       }
       if (trial % 5 == 0) {  // v = 0, and the chains of p A2 and A1^T p are what is left
-        problem.L = Kernel::stored(evaluate(problem.input(), {}).L.value);
+        problem.L = RoundedKernel::stored(evaluate(problem.input(), {}).L.value);
         problem.O.assign(problem.dO.size(), 0);
       }
       const Variant variant = random_variant(random);
@@ -928,7 +926,7 @@ TEST(Bound, HoldsForARowSumOfGivenO) {
   problem.X.assign(1600, 0);
   problem.L = {0};
   double closest = 0;
-  for (const Arithmetic arithmetic : kArithmetics) {
+  for (const Rounding arithmetic : kRoundings) {
     Variant variant;
     variant.arithmetic = arithmetic;
     problem.O = problem.dO;
@@ -945,7 +943,7 @@ TEST(Bound, HoldsForLargeExactScores) {
   for (unsigned trial = 0; trial < 300 && !HasFailure(); ++trial) {
     const ReferenceProblem problem = large_scores(random, random_shape(random, 20, 12));
     const Variant variant = random_variant(random);
-    if (variant.arithmetic != Arithmetic::float32 && variant.arithmetic != Arithmetic::flushing) {
+    if (variant.arithmetic != Rounding::float32 && variant.arithmetic != Rounding::flushing) {
       continue;  // the others err where float32 cannot
     }
     const Reference exact = evaluate(problem.input(), chains(problem, variant));
@@ -953,7 +951,7 @@ TEST(Bound, HoldsForLargeExactScores) {
       largest = std::max(largest, std::abs(exact.L.value[i]));
       EXPECT_LE(exact.L.bound[i], 1e-6 * (std::abs(exact.L.value[i]) + 100));
     }
-    expect_within(Kernel(problem, variant, trial).run(), exact, closest);
+    expect_within(RoundedKernel(problem, variant, trial).run(), exact, closest);
   }
   EXPECT_GT(largest, 5000);
   EXPECT_LE(largest, 20000);
@@ -977,7 +975,7 @@ TEST(Bound, HoldsWhereFloat32Underflows) {
     ReferenceProblem problem = ordinary(random, random_shape(random, 12, 6), 100);
     shrink(random, {&problem.A1, &problem.dO, &problem.A3, &problem.Y});
     Variant variant = random_variant(random);
-    variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
+    variant.arithmetic = trial % 2 == 0 ? Rounding::float32 : Rounding::flushing;
     expect_within(problem, variant, trial, closest);
   }
 }
@@ -992,7 +990,7 @@ TEST(Bound, ProductsInAnyOrder) {
     const Floats A = whole ? integers(random, n * d, 100) : centred(random, n * d, 1);
     const Floats B = whole ? integers(random, d * m, 100) : centred(random, d * m, 1);
     if (whole) {
-      variant.arithmetic = Arithmetic::float32;
+      variant.arithmetic = Rounding::float32;
     }
     Bounded exact = evaluate_product(n, m, d, A, B);
     const std::vector<Real> literal = times(n, d, m, by_rows(A, d), by_rows(B, m));
@@ -1005,8 +1003,8 @@ TEST(Bound, ProductsInAnyOrder) {
         exact.bound[i] += 0x1p-24 * std::abs(exact.value[i]);
       }
     }
-    Kernel kernel(unused, variant, trial);
-    const Floats C = Kernel::stored(
+    RoundedKernel kernel(unused, variant, trial);
+    const Floats C = RoundedKernel::stored(
         kernel.multiply(n, d, m, {A.begin(), A.end()}, false, {B.begin(), B.end()}, false));
     EXPECT_TRUE(compare(C, exact).ok);
   }
@@ -1034,7 +1032,7 @@ TEST(Bound, HoldsForEverySchedule) {
       if (variant.recentred && repeat > 0) {
         exact.O = exact.L = {};
       }
-      expect_within(Kernel(problem, variant, trial).run(), exact,
+      expect_within(RoundedKernel(problem, variant, trial).run(), exact,
                     closest[exact.O.value.empty() ? 1 : 0]);
     }
   }
@@ -1058,7 +1056,7 @@ TEST(Bound, HoldsForTheRunningMeanAlone) {
       SCOPED_TRACE(description(problem, slope, variant));
       Reference exact = evaluate(problem.input(), chains(problem, variant));
       exact.O = exact.L = {};  // g and dQ alone
-      expect_within(Kernel(problem, variant, 0).run(), exact, closest);
+      expect_within(RoundedKernel(problem, variant, 0).run(), exact, closest);
     }
   }
   expect_reached(closest, 0.1);
@@ -1083,13 +1081,15 @@ TEST(Bound, HoldsForRoundingsThatAreChosen) {
     Variant variant = random_schedule(random, m);
     variant.recentred = true;
     variant.softmax = Softmax::from_L;
-    variant.arithmetic = Arithmetic::chosen;
+    variant.arithmetic = Rounding::chosen;
     for (int k = 0; k < 400; ++k) {
       variant.signs.push_back(random() % 2 == 0 ? 1 : -1);
     }
     SCOPED_TRACE(description(problem, 0, variant));
     const Bounded dQ = evaluate(problem.input(), chains(problem, variant)).dQ;
-    const auto share = [&] { return ratio(compare(Kernel(problem, variant, 0).run().dQ, dQ)); };
+    const auto share = [&] {
+      return ratio(compare(RoundedKernel(problem, variant, 0).run().dQ, dQ));
+    };
     double most = share();
     for (int& sign : variant.signs) {
       sign = -sign;
@@ -1114,7 +1114,7 @@ TEST(Bound, HoldsForLargeExactScoresInEverySchedule) {
   for (unsigned trial = 0; trial < 400 && !HasFailure(); ++trial) {
     const ReferenceProblem problem = large_scores(random, random_shape(random, 20, 12));
     Variant variant = random_schedule(random, problem.shape.m);
-    variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
+    variant.arithmetic = trial % 2 == 0 ? Rounding::float32 : Rounding::flushing;
     SCOPED_TRACE(description(problem, 0, variant));
     expect_within(problem, variant, trial, closest);
   }
@@ -1127,7 +1127,7 @@ TEST(Bound, HoldsForSchedulesThatUnderflow) {
     ReferenceProblem problem = ordinary(random, random_shape(random, 12, 6), 100);
     shrink(random, {&problem.A1, &problem.dO, &problem.A3, &problem.Y, &problem.A2});
     Variant variant = random_schedule(random, problem.shape.m);
-    variant.arithmetic = trial % 2 == 0 ? Arithmetic::float32 : Arithmetic::flushing;
+    variant.arithmetic = trial % 2 == 0 ? Rounding::float32 : Rounding::flushing;
     SCOPED_TRACE(description(problem, 100, variant));
     expect_within(problem, variant, trial, closest);
   }
@@ -1148,12 +1148,12 @@ TEST(Bound, ExactOnlyWhereFloat32Is) {
         }
       }
       const Bounded exact = evaluate_product(1, 1, d, A, B);
-      for (const Arithmetic arithmetic : {Arithmetic::float32, Arithmetic::flushing}) {
+      for (const Rounding arithmetic : {Rounding::float32, Rounding::flushing}) {
         Variant variant;
         variant.arithmetic = arithmetic;
-        Kernel kernel(unused, variant, trial);
-        EXPECT_TRUE(compare(Kernel::stored(kernel.multiply(1, d, 1, {A.begin(), A.end()}, false,
-                                                           {B.begin(), B.end()}, false)),
+        RoundedKernel kernel(unused, variant, trial);
+        EXPECT_TRUE(compare(RoundedKernel::stored(kernel.multiply(
+                                1, d, 1, {A.begin(), A.end()}, false, {B.begin(), B.end()}, false)),
                             exact)
                         .ok);
       }
@@ -1173,8 +1173,7 @@ TEST(Expected, HoldsForIndependentRoundings) {
     if (trial % 4 == 3) {
       give_forward(problem, trial);
     }
-    for (const Arithmetic arithmetic :
-         {Arithmetic::float32, Arithmetic::flushing, Arithmetic::random}) {
+    for (const Rounding arithmetic : {Rounding::float32, Rounding::flushing, Rounding::random}) {
       Variant variant = random_variant(random);
       variant.arithmetic = arithmetic;
       SCOPED_TRACE(description(problem, scale, variant));
@@ -1192,8 +1191,7 @@ TEST(Expected, HoldsForIndependentRoundingsOfEverySchedule) {
     if (trial % 3 == 1) {
       problem = with_offset(random, problem, std::exp2(20 * uniform(random)));
     }
-    for (const Arithmetic arithmetic :
-         {Arithmetic::float32, Arithmetic::flushing, Arithmetic::random}) {
+    for (const Rounding arithmetic : {Rounding::float32, Rounding::flushing, Rounding::random}) {
       Variant variant = random_schedule(random, problem.shape.m);
       variant.arithmetic = arithmetic;
       variant.backwards = false;
@@ -1216,7 +1214,7 @@ TEST(Expected, HoldsForLongSums) {
     problem.O.assign(problem.dO.size(), 0);
     problem.L.assign(problem.dO.size(), 0);
     Variant variant;
-    variant.arithmetic = Arithmetic::random;
+    variant.arithmetic = Rounding::random;
     for (unsigned seed = 0; seed < 20; ++seed) {
       expect_within(problem, variant, seed, closest);
     }
@@ -1335,7 +1333,7 @@ class Refuses : public testing::Test {
     static const Reference instance = evaluate(problem().input(), {problem().g_chain(), 0});
     return instance;
   }
-  static Floats right() { return Kernel::stored(exact().g.value); }
+  static Floats right() { return RoundedKernel::stored(exact().g.value); }
 };
 
 // Measured: the largest bound is 0.5 percent of the largest element of g. It is nearly
@@ -1447,7 +1445,7 @@ TEST_F(Refuses, AWrongPassWithARunningMean) {
   EXPECT_LT(expected, 0.0004 * largest);
   const auto compared = [&](Mistake mistake) {
     variant.mistake = mistake;
-    return compare(Kernel(problem(), variant, 0).run().g, reference.g);
+    return compare(RoundedKernel(problem(), variant, 0).run().g, reference.g);
   };
   EXPECT_TRUE(compared(Mistake::none).ok);
   EXPECT_TRUE(compared(Mistake::none).explained);
@@ -1519,7 +1517,7 @@ TEST(Bound, IsInfiniteWhereNothingCanBeStated) {
   for (const Bounded* each : {&found.O, &found.g, &found.dQ, &found.dK, &found.dV}) {
     EXPECT_TRUE(std::none_of(each->bound.begin(), each->bound.end(),
                              [](double bound) { return std::isnan(bound); }));
-    EXPECT_FALSE(compare(Kernel::stored(each->value), *each).ok);
+    EXPECT_FALSE(compare(RoundedKernel::stored(each->value), *each).ok);
   }
 }
 

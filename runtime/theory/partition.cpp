@@ -1,0 +1,105 @@
+#include "runtime/theory/partition.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "memsim/errors.hpp"
+#include "runtime/theory/lemmas.hpp"
+
+namespace redblue {
+namespace {
+
+// Products of which a part has at most so many.
+struct Family {
+  std::string_view products;
+  Real all;
+  Real d;
+  bool results;
+
+  // At least, rounded down by more than all roundings.
+  [[nodiscard]] Real parts(Real X) const {
+    return std::ceil(all / most_in_a_part(X, d, results) * (1 - 0x1p-50L));
+  }
+};
+
+// The largest length that leaves as many parts as T does.
+Real longest(const Family& of, Real M, Real T) {
+  const Real parts = of.parts(M + T);
+  Real most = 2 * T;  // lengths of more than that are tried on their own
+  while (most - T > 1) {
+    const Real between = std::floor((T + most) / 2);
+    (of.parts(M + between) >= parts ? T : most) = between;
+  }
+  return T;
+}
+
+Partition of_family(const Family& of, Index memory) {
+  const Real M = real(memory);
+  Partition made{.products = of.products,
+                 .all = rounded_down(of.all),
+                 .in_a_part = rounded_down(most_in_a_part(2 * M, of.d, of.results)),
+                 .parts = rounded_down(of.parts(2 * M))};
+  made.words = rounded_down(M * (of.parts(2 * M) - 1));
+  made.best_length = memory;
+  made.best_words = made.words;
+  for (Real octave = 0; octave < 62 * 16; ++octave) {
+    const Real T = longest(of, M, std::floor(std::exp2(octave / 16)));
+    const Real words = T * (of.parts(M + T) - 1);
+    if (words > real(made.best_words)) {
+      made.best_length = rounded_down(T);
+      made.best_words = rounded_down(words);
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+// Sums of which the part has no word in its dominator nor minimum need whole rows and columns, X
+// words of which form X^2 / (4 d^2) sums; a result without a word in the minimum has no products
+// here. Of the others each set has a word: d products each, or by Loomis and Whitney X / 2
+// sqrt(others) of these and X words of rows and columns. Products of the dominator come on top.
+Real most_in_a_part(Real X, Real d, bool results) {
+  const Real whole = results ? 0 : X * X / (4 * d);
+  const Real others = results ? X : 2 * X;
+  return whole + std::min(X / 2 * std::sqrt(others), others * d) + X;
+}
+
+std::string no_partitions(const Task& task) {
+  const Problem& problem = task.problem;
+  if (task.pass != Pass::product && task.pass != Pass::forward && task.pass != Pass::backward) {
+    return "of product, forward and backward alone";
+  }
+  if (!problem.mask.full()) {
+    return "of all pairs, without a mask";
+  }
+  if (!problem.sparsity.dense()) {
+    return "of dense operands";
+  }
+  if (problem.sharing != Sharing::none) {
+    return "without sharing";
+  }
+  return task.heads * problem.stacked > 1 ? "of one head" : "";
+}
+
+std::vector<Partition> partitions(const Task& task) {
+  require(no_partitions(task).empty(), "a problem of whose partitions something is proven");
+  const Shape& shape = task.problem.shape;
+  const Real d = real(shape.d);
+  const Real pairs = real(shape.n) * real(shape.m);
+  const Index M = task.memory.M;
+  if (task.pass == Pass::product) {
+    return {of_family({"C", pairs * d, d, true}, M)};
+  }
+  std::vector<Partition> all;
+  if (task.pass == Pass::backward) {
+    all.push_back(of_family({"S", real(shape.n) * d * d, d, false}, M));
+  }
+  all.push_back(of_family({"s", pairs * d, d, false}, M));
+  if (task.pass == Pass::backward) {
+    all.push_back(of_family({"s and q", 2 * pairs * d, d, false}, M));
+  }
+  return all;
+}
+
+}  // namespace redblue
