@@ -36,14 +36,19 @@ bool shares(const Swept* swept) {
   return shares_keys(swept->point.arguments) || (name && name->sharing != Sharing::none);
 }
 
-// The bound for all algorithms with the same sharing.
-Index bound_of(const Swept& swept) {
+// The bounds for all algorithms with the same sharing, and for those that make no sum twice.
+struct BoundsAt {
+  Index all, once;
+};
+BoundsAt bounds_of(const Swept& swept) {
   Task task{.pass = Pass::backward,
             .problem = Problem(shape_of(swept), shares(&swept) ? Sharing::kv : Sharing::none),
             .memory = swept.size("M")};
   task.problem.mask = mask_of(swept.point.arguments, task.problem.shape);
   task.problem.activation = activation_of(swept.point.arguments);
-  return largest(lower_bounds(task)).words;
+  const std::vector<Bound> bounds = lower_bounds(task);
+  const Schedule once{.recomputes = false, .sharing = task.problem.sharing};
+  return {.all = largest(bounds).words, .once = largest(bounds, once).words};
 }
 
 // The usual arguments, which are not named: one thread, one head, memory, no sharing, a
@@ -111,7 +116,7 @@ struct Curves {
 
 Curves curves_of(const Slice& slice) {
   Curves curves;
-  std::map<Index, Index> bounds;
+  std::map<Index, BoundsAt> bounds;
   std::vector<std::string> subjects = subjects_of(slice.points);
   std::stable_partition(subjects.begin(), subjects.end(),
                         [](const std::string& name) { return name.ends_with("/auto"); });
@@ -121,7 +126,10 @@ Curves curves_of(const Slice& slice) {
         fitting({.over = slice.over, .common = {}, .points = only(slice.points, subject)});
     for (const Swept* swept : points) {
       const Index at = swept->size(slice.over);
-      const Index bound = bounds.try_emplace(at, bound_of(*swept)).first->second;
+      if (!bounds.contains(at)) {
+        bounds.emplace(at, bounds_of(*swept));
+      }
+      const Index bound = bounds.at(at).all;
       const auto words = static_cast<double>(swept->total.counts.io.io());
       const double ratio = words / static_cast<double>(bound);
       lines += fmt::format("{} {} {}\n", at, swept->total.counts.io.io(), ratio);
@@ -134,28 +142,33 @@ Curves curves_of(const Slice& slice) {
       curves.sizes.push_back(points.size());
     }
   }
-  std::string lines;
+  std::string lines, once;
   for (const auto& [at, bound] : bounds) {
-    lines += fmt::format("{} {} 1\n", at, bound);
+    lines += fmt::format("{} {} 1\n", at, bound.all);
+    once += fmt::format("{} {} {}\n", at, bound.once,
+                        static_cast<double>(bound.once) / static_cast<double>(bound.all));
   }
   if (bounds.size() >= 2) {
     curves.least = static_cast<double>(bounds.begin()->first);
     curves.most = static_cast<double>(bounds.rbegin()->first);
-    const auto words = [](const auto& bound) { return bound.second; };
+    const auto words = [](const auto& bound) { return bound.second.all; };
     curves.least_words = static_cast<double>(words(*std::ranges::min_element(bounds, {}, words)));
   }
   curves.data.emplace_back("$bound", std::move(lines));
+  curves.data.emplace_back("$once", std::move(once));
   return curves;
 }
 
-// The "plot" command of one column of all curves, the bound among them.
+// The "plot" command of one column of all curves, the bounds among them.
 std::string plot_of(const Curves& curves, int column, bool titles) {
   constexpr std::size_t kMarks = 9;  // the most on a curve, so that its dashes show between them
   const auto title = [&](const std::string& text) {
     return titles ? "title " + gnuplot_text(text) : "notitle";
   };
-  std::string plot = fmt::format("plot $bound using 1:{} with lines linecolor black linewidth 3 {}",
-                                 column, title("lower bound"));
+  std::string plot = fmt::format(
+      "plot $bound using 1:{0} with lines linecolor black linewidth 3 {1}, $once using 1:{0} with "
+      "lines linecolor black linewidth 1.5 dashtype (6,3) {2}",
+      column, title("lower bound"), title("each sum once"));
   for (std::size_t k = 0; k < curves.names.size(); ++k) {
     plot += fmt::format(
         ", {} using 1:{} with linespoints linetype {} pointsize 0.8 pointinterval {} {}",

@@ -109,18 +109,22 @@ TEST(Figures, KeysGrowWithQueries) {
 TEST(Figures, Figure1HasEveryPointThatFitsAndTheBound) {
   const Sweep sweep = example();
   const Picture picture = figure1_picture(slice_of(sweep, {{"d", "40"}}));
-  std::istringstream bounds(data(picture, "$bound"));
+  std::istringstream bounds(data(picture, "$bound")), once(data(picture, "$once"));
   std::istringstream small(data(picture, "$curve0"));
   for (const Index M : {1024, 2048, 4096}) {
     Index at = 0, words = 0;
     double ratio = 0;
     bounds >> at >> words >> ratio;
     EXPECT_EQ(at, M);
-    const Index bound =
-        largest(lower_bounds({.pass = Pass::backward, .problem = {100, 50, 40}, .memory = M}))
-            .words;
+    const std::vector<Bound> all =
+        lower_bounds({.pass = Pass::backward, .problem = {100, 50, 40}, .memory = M});
+    const Index bound = largest(all).words;
     EXPECT_EQ(words, bound);
     EXPECT_EQ(ratio, 1);
+    once >> at >> words >> ratio;
+    EXPECT_EQ(at, M);
+    EXPECT_EQ(words, largest(all, {.recomputes = false}).words);
+    EXPECT_NEAR(ratio, static_cast<double>(words) / static_cast<double>(bound), 1e-12 * ratio);
     small >> at >> words >> ratio;
     EXPECT_EQ(at, M);
     EXPECT_EQ(words, 100000 * 40 / M);
@@ -228,7 +232,7 @@ TEST(Figures, Figure1KeepsKernelsOfOneSourceApart) {
     sweep.points.push_back(swept("backward/rows", 8, M, 200000));
   }
   const Picture mixed = figure1_picture(slice_of(sweep));
-  ASSERT_EQ(mixed.data.size(), 2U) << "a curve and the bound";
+  ASSERT_EQ(mixed.data.size(), 3U) << "a curve and two bounds";
   EXPECT_TRUE(data(mixed, "$curve0").starts_with("1024 200000 "));
   std::istringstream(data(mixed, "$bound")) >> at >> words;
   EXPECT_EQ(words, largest(lower_bounds(task)).words);
