@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/sparse/csr.hpp"
 #include "runtime/theory/lemmas.hpp"
 
 namespace redblue {
@@ -21,6 +20,14 @@ struct Side {
   Words products;
   Index charge = 1;
 };
+
+Index most_of_a_row(const BlockPattern& of) {
+  Index most = 0;
+  for (Index row = 0; row < of.rows; ++row) {
+    most = std::max<Index>(most, std::ssize(of.row(row)));
+  }
+  return most;
+}
 
 // How many rows have so many entries.
 std::vector<Index> by_length(const BlockPattern& of) {
@@ -53,7 +60,7 @@ Side with_full_X(const BlockPattern& rows, const BlockPattern& keys) {
 // X has, and of one of them all that it is made of.
 Side of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& S,
              const BlockPattern& keys_of_columns, Index keys) {
-  const Index longest = std::max<Index>(longest_row(X), 1);
+  const Index longest = std::max<Index>(most_of_a_row(X), 1);
   Side found{.products = {}, .charge = std::numeric_limits<Index>::max()};
   std::vector<Index> sources(static_cast<std::size_t>(X.cols));  // of an entry of S_i, in A1_i
   struct Met {
@@ -215,7 +222,7 @@ SparseWork sparse_work(const Sparsity& of) {
   // The same from the side of the keys: R^T = A2 X^T, whose rows meet those of A1.
   const Sparsity other(A2, transposed(X), A1);
   const auto side = [](const Sparsity& from) -> std::optional<Side> {
-    if (longest_row(from.X()) <= 1) {
+    if (most_of_a_row(from.X()) <= 1) {
       return of_common_entries(from.S(), from.keys_of_columns(), from.A2().rows);
     }
     if (steps_of(from.A1(), from.X(), from.S(), from.keys_of_columns()) > kSteps) {
