@@ -89,9 +89,40 @@ BlockPattern transposed(const BlockPattern& of) {
 Index size_of(const KeyBits& keys) {
   Index size = 0;
   for (const std::uint64_t word : keys) {
-    size += std::popcount(word);
+    size += bits_in(word);
   }
   return size;
+}
+
+KeyNumbers::KeyNumbers(std::vector<Index> numbers) : numbers_(std::move(numbers)) {
+  std::uint64_t any = 0;
+  for (const Index number : numbers_) {
+    any |= static_cast<std::uint64_t>(number);
+  }
+  for (; any != 0; any &= any - 1) {
+    const int bit = std::countr_zero(any);
+    KeyBits keys((numbers_.size() + 63) / 64);
+    for (std::size_t key = 0; key < numbers_.size(); ++key) {
+      keys[key / 64] |= (static_cast<std::uint64_t>(numbers_[key]) >> bit & 1) << (key % 64);
+    }
+    bits_.emplace_back(bit, std::move(keys));
+  }
+}
+
+Index KeyNumbers::over(const KeyBits& keys, Index size) const {
+  Index sum = 0;
+  if (size <= std::ssize(bits_) * std::ssize(keys)) {
+    each_key(keys, [&](Index key) { sum += numbers_[static_cast<std::size_t>(key)]; });
+    return sum;
+  }
+  for (const auto& [bit, having] : bits_) {
+    Index found = 0;
+    for (std::size_t word = 0; word < keys.size(); ++word) {
+      found += bits_in(keys[word] & having[word]);
+    }
+    sum += found << bit;
+  }
+  return sum;
 }
 
 Sparsity::Sparsity(BlockPattern A1, BlockPattern X, BlockPattern A2) {
@@ -160,16 +191,19 @@ KeyBits Sparsity::keys_met(Range queries) const {
 
 const Sparsity::PairSums& Sparsity::pair_sums() const {
   return once(data_->pairs, [&] {
+    std::vector<Index> of_keys;
+    for (Index key = 0; key < A2().rows; ++key) {
+      of_keys.push_back(std::ssize(A2().row(key)));
+    }
+    const KeyNumbers entries(std::move(of_keys));
     PairSums sums, row;
     for (Index query = 0; query < A1().rows; ++query) {
       const auto columns = S().row(query);
       // Rows that are full, say, are many and alike.
       if (query == 0 || !std::ranges::equal(columns, S().row(query - 1))) {
-        row = {};
-        Index entries = 0;
         const KeyBits keys = keys_with(columns);
-        each_key(keys, [&](Index key) { entries += std::ssize(A2().row(key)); });
-        row = {size_of(keys), entries};
+        const Index size = size_of(keys);
+        row = {size, entries.over(keys, size)};
       }
       sums.pairs += row.pairs;
       sums.entries += row.entries;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/mask.hpp"
@@ -22,9 +23,30 @@ namespace redblue {
 // A set of keys, a bit for each.
 using KeyBits = std::vector<std::uint64_t>;
 Index size_of(const KeyBits& keys);
+// The bits of a word that are set; without a call, which std::popcount is on any x86-64.
+constexpr Index bits_in(std::uint64_t word) {
+  word -= word >> 1 & 0x5555555555555555;
+  word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+  word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f;
+  return static_cast<Index>(word * 0x0101010101010101 >> 56);
+}
 // Calls visit(key) in their order.
 template <class Visit>
 void each_key(const KeyBits& keys, const Visit& visit);
+
+// Sums over sets of keys of a number that each key has: of large sets bit by bit of the numbers, a
+// word of 64 keys at a time.
+class KeyNumbers {
+ public:
+  // Requires: none is negative.
+  explicit KeyNumbers(std::vector<Index> numbers);
+  // `size` is size_of(keys).
+  [[nodiscard]] Index over(const KeyBits& keys, Index size) const;
+
+ private:
+  std::vector<Index> numbers_;
+  std::vector<std::pair<int, KeyBits>> bits_;  // that some have, each with the keys that have it
+};
 
 // The entries (j, i) for those at (i, j), of single entries.
 BlockPattern transposed(const BlockPattern& of);

@@ -34,13 +34,14 @@ enum class SparseStays : std::uint8_t { S, X };
 struct MetKeys {
   KeyBits keys;
   Index number = 0;
-  Words entries;           // of them
-  Index longest = 0;       // the most entries of one of them
-  Index most_passing = 0;  // and of one of the others, where these pass
-  Index runs = 0;          // in which they lie
+  Words entries;           // that these keys have in all
+  Index longest = 0;       // the most entries of one key that the chunk meets
+  Index most_passing = 0;  // the most of one that it does not meet; 0 where these do not pass
+  Index runs = 0;          // the keys lie in so many runs
   bool given = false;      // runs are given
   Words index;             // the index words that pass
-  // Where some pass together: the most that do, and the most words of their entries and values.
+  // Where several keys pass together: the most that do, and the most words of their entries, and of
+  // the values and rows of A3 that belong to them.
   Index together = 0;
   Words group;
 };
@@ -105,6 +106,7 @@ class SparseRows {
 
  private:
   std::vector<Index> keys_by_length_;  // the longest first
+  KeyNumbers entries_of_keys_;
 };
 
 // The phases S, X, core, O or G and g.

@@ -9,6 +9,18 @@
 
 namespace redblue {
 
+namespace {
+
+std::vector<Index> entries_by_row(const BlockPattern& of) {
+  std::vector<Index> entries;
+  for (Index row = 0; row < of.rows; ++row) {
+    entries.push_back(stored_in(of, row));
+  }
+  return entries;
+}
+
+}  // namespace
+
 SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pass,
                        SparseStays what)
     : pass(its_pass),
@@ -26,7 +38,8 @@ SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pa
       runs(blocks.contains(kRuns)),
       width(dense ? std::min(blocks["Bw"], problem.shape.d) : 0),
       together(blocks.contains(kKeys) ? std::min({blocks[kKeys], kKeysTogether, m}) : 0),
-      keys_by_length_(static_cast<std::size_t>(m)) {
+      keys_by_length_(static_cast<std::size_t>(m)),
+      entries_of_keys_(entries_by_row(of.A2())) {
   // A part of a tile begins with a panel, or lies in one.
   width = width < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(width)))
                          : width / kPanel * kPanel;
@@ -66,9 +79,8 @@ Words SparseRows::beside_gradients() const {
 MetKeys SparseRows::met(Range I) const {
   MetKeys met;
   met.keys = of.keys_met(I);
-  Index entries = 0;
-  each_key(met.keys, [&](Index key) { entries += stored_in(of.A2(), key); });
   met.number = size_of(met.keys);
+  const Index entries = entries_of_keys_.over(met.keys, met.number);
   met.entries = entries;
   const auto is_met = [&](Index key) {
     return (met.keys[static_cast<std::size_t>(key) / 64] >> (key % 64) & 1) != 0;
@@ -79,7 +91,7 @@ MetKeys SparseRows::met(Range I) const {
   };
   std::uint64_t before = 0;  // whether the key before a word is met
   for (const std::uint64_t word : met.keys) {
-    met.runs += std::popcount(word & ~(word << 1 | before));
+    met.runs += bits_in(word & ~(word << 1 | before));
     before = word >> 63;
   }
   const Words all = Words(m) + 1 + of.A2().stored();
@@ -176,6 +188,7 @@ ChunkSums chunk_sums(const SparseRows& by, Range units, bool partials) {
       of_keys[static_cast<std::size_t>(key)] += of_X[static_cast<std::size_t>(column)];
     }
   }
+  const KeyNumbers products_of_keys(std::move(of_keys));
   const std::vector<Range> chunks = by.chunks(units);
   std::vector<bool> touched =
       columns_before(by, by.backward && !chunks.empty() ? chunks.front().begin : 0);
@@ -190,9 +203,7 @@ ChunkSums chunk_sums(const SparseRows& by, Range units, bool partials) {
     sum.values += met.entries;
     sum.keys += met.number;
     if (X_stays) {
-      Index products = 0;
-      each_key(met.keys, [&](Index key) { products += of_keys[static_cast<std::size_t>(key)]; });
-      sum.y_flops += 2 * Words(products);
+      sum.y_flops += 2 * Words(products_of_keys.over(met.keys, met.number));
     }
     Words of_key = 0;
     if (met.number > 0) {

@@ -62,12 +62,13 @@ class BlockBits {
   std::vector<KeyBits> of_columns_;
 };
 
-// Whether some blocks but the last have something, and whether the last has.
+// Which sizes live blocks have: all blocks have one size, but for the last, which may be shorter.
 struct LiveBlocks {
-  bool others = false, last = false;
+  bool others = false, last = false;  // whether one before the last is live; and the last
 
+  // The blocks that these bits say, of so many, are live.
   void add(const KeyBits& bits, Index number);
-  // Calls visit(size) for the sizes of those that have.
+  // Calls visit() with each size that a live block has.
   template <class Visit>
   void each_size(Index size, Index last_size, const Visit& visit) const {
     if (others) {

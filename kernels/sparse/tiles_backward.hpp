@@ -6,12 +6,12 @@
 //         are live in the tile, and of A3, of the keys; p = f (q - v) takes the place of f:
 //           reads   pairs + pattern + n + d (sum over blocks of |keys| + over tiles of |queries|)
 //           writes  pairs;   peak  r + r c + r h + h + 1
-//   W, g  tiles of W = p A2 stay, w columns K of a block I of queries; of keys that it meets and
-//         that have entries there, p and these entries pass. Which these are, is given, in three
-//         words for each: where its p and its entries begin, and how many these are. Then, while W
-//         stays, g_kK += A1_ik W_iK for the columns k that A1_I has, of A1 in blocks of r rows,
-//         column by column. A part of g is read where it was written before; what is never
-//         touched, is written as 0:
+//   W, g  a tile of W = p A2 stays: a block I of queries and a section K of w columns. The keys
+//         that I meets and that have entries in K pass, each with its p and these entries. Three
+//         words for each key say where its p begins, where its entries begin, and how many entries
+//         there are. Then, while W_IK stays, A1_I passes column by column, and each column k that
+//         it has adds g_kK += A1_Ik^T W_IK. A part of g is read where it was written before; parts
+//         to which nothing is added are written as 0:
 //           peak    r w + r + 5 + 3, and r w + w + 4   (a bit for each query: 2 for 3)
 //
 // A tile of W without such keys is none: it costs nothing.

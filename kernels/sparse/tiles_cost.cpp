@@ -34,7 +34,8 @@ Words core_peak(const GroupCounts& S, const GroupCounts& A2, Index of_row, bool 
   return peak;
 }
 
-// 1 + 2 (kS + kA), summed up over live tiles.
+// Of each live tile a word where it begins, and two for each column that its rows of S have and
+// for each that its keys have.
 Words header_words(const GroupCounts& S, const GroupCounts& A2) {
   const BlockBits with(A2);
   Words sum;

@@ -17,6 +17,37 @@ std::set<Index> set_of(std::span<const Index> columns) {
   return {columns.begin(), columns.end()};
 }
 
+// However many keys there are, and however large their numbers.
+TEST(Sparsity, NumbersOfKeysAreSummedUp) {
+  std::mt19937_64 random(5);
+  for (const Index keys : {1, 63, 64, 65, 300}) {
+    for (const Index most : {0, 1, 16, 1000}) {
+      std::vector<Index> numbers;
+      for (Index key = 0; key < keys; ++key) {
+        numbers.push_back(std::uniform_int_distribution<Index>(0, most)(random));
+      }
+      const KeyNumbers sums(numbers);
+      for (const double density : {0.0, 0.02, 0.5, 1.0}) {
+        KeyBits bits((static_cast<std::size_t>(keys) + 63) / 64);
+        Index size = 0, sum = 0;
+        for (std::size_t key = 0; key < numbers.size(); ++key) {
+          if (std::bernoulli_distribution(density)(random)) {
+            bits[key / 64] |= std::uint64_t{1} << (key % 64);
+            ++size;
+            sum += numbers[key];
+          }
+        }
+        EXPECT_EQ(size_of(bits), size);
+        EXPECT_EQ(sums.over(bits, size), sum) << keys << " keys, numbers up to " << most;
+      }
+    }
+  }
+  for (int bit = 0; bit < 64; ++bit) {
+    EXPECT_EQ(bits_in(std::uint64_t{1} << bit), 1);
+    EXPECT_EQ(bits_in(~std::uint64_t{0} >> bit), 64 - bit);
+  }
+}
+
 TEST(Sparsity, LivePairsAreThoseOfStoredEntries) {
   std::mt19937_64 random(3);
   for (int trial = 0; trial < 60; ++trial) {
