@@ -1,8 +1,13 @@
 #include "runtime/pebble/dag_files.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "runtime/pebble/dag_formats.hpp"
+#include "runtime/system/input_error.hpp"
+#include "runtime/text/printable.hpp"
 
 namespace redblue {
 
@@ -28,13 +33,29 @@ NamesInFile::NamesInFile(const Dag& dag, DagFormat format)
 
 DagFormat format_of(const std::filesystem::path& file) {
   const std::string kind = file.extension().string();
-  return kind == ".hdag"                   ? DagFormat::hdag
-         : kind == ".dot" || kind == ".gv" ? DagFormat::dot
-         : kind == ".mtx"                  ? DagFormat::mtx
-                                           : DagFormat::text;
+  if (kind.empty() || kind == ".txt") {
+    return DagFormat::text;
+  }
+  if (kind == ".hdag") {
+    return DagFormat::hdag;
+  }
+  if (kind == ".dot" || kind == ".gv") {
+    return DagFormat::dot;
+  }
+  if (kind == ".mtx") {
+    return DagFormat::mtx;
+  }
+  throw std::invalid_argument(fmt::format(
+      "{}: a graph is in a file of a name that ends in .hdag, .dot or .gv, .mtx, or, as text, in "
+      ".txt or has no such end",
+      printable(file.string())));
 }
 
 Dag parse_dag(std::string_view text, const std::filesystem::path& file, DagFormat format) {
+  if (text.find('\0') != std::string_view::npos) {
+    throw InputError(fmt::format("{}: not a text file, as a graph is: it has a byte 0",
+                                 printable(file.string())));
+  }
   switch (format) {
     case DagFormat::hdag:
       return parse_hdag(text, file);

@@ -32,7 +32,8 @@ namespace redblue {
 
 enum class DagFormat : std::uint8_t { text, hdag, dot, mtx };
 
-// By its name: .hdag, .dot or .gv, .mtx; else text.
+// By its name: .hdag, .dot or .gv, .mtx; .txt, or none of these ends, is text. Throws:
+// std::invalid_argument for another end.
 DagFormat format_of(const std::filesystem::path& file);
 Dag parse_dag(std::string_view text, const std::filesystem::path& file, DagFormat format);
 std::string to_text(const Dag& dag, DagFormat format);

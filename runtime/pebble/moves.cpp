@@ -29,6 +29,7 @@ std::vector<Move> parse_moves(std::string_view text, const std::filesystem::path
   };
   std::vector<Move> moves;
   while (lines.next('#')) {
+    lines.drop_comment('#');
     const std::string_view act = lines.word();
     Move move{Act::read, 0};
     if (act == "write") {

@@ -14,6 +14,7 @@ Dag parse_text_dag(std::string_view text, const std::filesystem::path& file) {
   DagBuilder edges(file);
   std::vector<bool> said;  // has its line
   while (lines.next('#')) {
+    lines.drop_comment('#');
     std::string_view name = lines.word();
     const bool has_colon = name.back() == ':';
     if (has_colon) {
@@ -29,7 +30,9 @@ Dag parse_text_dag(std::string_view text, const std::filesystem::path& file) {
     }
     said[static_cast<std::size_t>(v)] = true;
     if (has_colon && lines.at_end()) {
-      lines.refuse(fmt::format("the operands of {} are missing", shortened(std::string(name))));
+      const std::string input = shortened(std::string(name));
+      lines.refuse(fmt::format(
+          "the operands of {0} are missing; an input is a line of its name alone, {0}", input));
     }
     if (!has_colon && !lines.at_end()) {
       lines.refuse(fmt::format("expected '{}:' before its operands", shortened(std::string(name))));

@@ -144,11 +144,14 @@ double over_bound(const Choice& choice) {
 }
 
 FastMemoryTooSmall no_kernel_fits(const Task& task) {
+  const LeastMemory least = least_memory(task);
+  std::string remedy;
+  if (!least.kernel.empty()) {
+    remedy = fmt::format("; {}{} needs the least, M of at least {}", least.kernel,
+                         least.densified ? " (densified)" : "", least.M);
+  }
   return FastMemoryTooSmall(
-      fmt::format("no kernel fits in M = {} words: {} (redblue list --n {} --m {} --d {} has the "
-                  "least M of each)",
-                  task.memory.M, to_words(task), task.problem.queries(), task.problem.shape.m,
-                  task.problem.shape.d));
+      fmt::format("no kernel fits in M = {} words: {}{}", task.memory.M, to_words(task), remedy));
 }
 
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {

@@ -49,7 +49,7 @@ std::string names_of(const std::function<bool(const Kernel&)>& holds,
 
 // The kernel as it was asked for, for messages of what it is given and returns.
 std::string as_asked(const Request& request) {
-  std::string text = request.kernel;
+  std::string text = request.who();
   if (request.activation != Activation::softmax) {
     text += fmt::format(" with {} {}", request.said("--activation"), to_string(request.activation));
   }
@@ -223,18 +223,18 @@ void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
   const std::string said = fmt::format("{} '{}'", request.said("--mask"), printable(request.mask));
   if (kernel.pass == Pass::product) {
-    throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.kernel));
+    throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.who()));
   }
   Mask mask = parse_mask(request.mask, shape, said, request.mask_files);
   if (kernel.takes_sparse && !mask.full()) {
     throw RequestError(
         fmt::format("{}: {} takes no mask: which pairs are live follows from the entries of its "
                     "sparse operands; kernels of dense operands take masks",
-                    said, request.kernel));
+                    said, request.who()));
   }
   check_linear_mask(kernel.pass, mask, said);
   if (!kernel.takes(mask) && !is_auto(request)) {
-    throw RequestError(fmt::format("{}: {} takes no mask; {} do", said, request.kernel,
+    throw RequestError(fmt::format("{}: {} takes no mask; {} do", said, request.who(),
                                    names_of([&](const Kernel& other) {
                                      return other.pass == kernel.pass && other.takes_masks;
                                    })));
@@ -250,16 +250,20 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
   const std::string said =
       fmt::format("{} {}", request.said("--activation"), to_string(activation));
   if (kernel.pass == Pass::product || is_linear(kernel.pass)) {
-    throw RequestError(fmt::format("{}: {} has no activation: {}", said, request.kernel,
+    throw RequestError(fmt::format("{}: {} has no activation: {}", said, request.who(),
                                    kernel.pass == Pass::product
                                        ? "it is a product"
                                        : "linear attention takes the scores as they are"));
+  }
+  if (kernel.pass == Pass::logsumexp) {
+    throw RequestError(
+        fmt::format("{}: {} knows softmax alone: with others there is no L", said, request.who()));
   }
   const std::string takers = names_of(
       [&](const Kernel& other) { return other.pass == kernel.pass && other.takes(activation); },
       kernel.takes_sparse ? sparse_kernels() : kernels());
   if (!kernel.takes(activation) && (!is_auto(request) || takers.empty())) {
-    throw RequestError(fmt::format("{}: {} knows softmax alone{}", said, request.kernel,
+    throw RequestError(fmt::format("{}: {} knows softmax alone{}", said, request.who(),
                                    takers.empty() ? "" : "; " + takers + " take it"));
   }
   return activation;
@@ -312,7 +316,7 @@ KernelName requested_kernel(const Request& request) {
     if (!name->kernel->shares_keys) {
       throw RequestError(
           fmt::format("{} {}: {} does not share keys; {} do", request.said("--sharing"),
-                      to_string(request.sharing), request.kernel,
+                      to_string(request.sharing), request.who(),
                       names_of([](const Kernel& other) { return other.shares_keys; })));
     }
     name->sharing = request.sharing;
@@ -330,19 +334,23 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
                                      path.string(), as_asked(request), list(given)));
     }
     if (is_sparse_file(path) && !is_sparse(*find_operand(given, name))) {
-      throw RequestError(fmt::format(
-          "{} {}={}: {} takes a dense {}: give it as .npy{}", request.said("--in"), name,
-          path.string(), request.kernel, name,
-          kernel.kernel->takes_sparse ? ""
-                                      : ", or take a kernel of sparse operands (redblue list)"));
+      throw RequestError(fmt::format("{} {}={}: {} takes a dense {}: give it as .npy{}",
+                                     request.said("--in"), name, path.string(), request.who(), name,
+                                     kernel.kernel->takes_sparse
+                                         ? ""
+                                         : ", or take a kernel of sparse operands (redblue list)"));
     }
     try {
       readers.try_emplace(name, path);
     } catch (const InputError& error) {
-      if (!is_sparse_file(path)) {
+      if (is_sparse_file(path)) {
+        throw InputError(fmt::format("{} of {}", name, error.what()));
+      }
+      if (path.extension() == ".npy" || !is_sparse(*find_operand(given, name))) {
         throw;
       }
-      throw InputError(fmt::format("{} of {}", name, error.what()));
+      throw InputError(fmt::format("{}; {} is sparse, and may also be in an .npz, .mtx or .smtx",
+                                   error.what(), name));
     }
   }
   if (const auto L = readers.find("L"); L != readers.end() && has_mask(request)) {
@@ -352,7 +360,7 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
     throw RequestError(request.said("--in") +
                        ": O without L, or L without O: give both, or neither");
   }
-  check_made(request, given, request.kernel);
+  check_made(request, given, request.who());
   return readers;
 }
 
@@ -492,7 +500,7 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
   if (none || (!is_auto(request) && !kernel.kernel->can_return(of_wanted))) {
     const std::string others = names_of(returns_it);
     throw RequestError(fmt::format("{} {}: {} does not return that alone; {}",
-                                   request.said("--wanted"), wanted.text(), request.kernel,
+                                   request.said("--wanted"), wanted.text(), request.who(),
                                    others.empty() ? "nor does another kernel" : others + " do"));
   }
   return wanted;
@@ -566,11 +574,11 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   }
   const Pass pass = kernel.kernel->pass;
   if (request.heads || inputs_of(pass) == Inputs::weighted || !extents.know_heads()) {
-    static_cast<void>(stacked_heads(request, pass, request.kernel));
+    static_cast<void>(stacked_heads(request, pass, request.who()));
   }
   RequestedProblem asked = extents.problem();
   static_cast<void>(
-      requested_dv(request, pass, kernel.sharing, asked.problem.shape.d, request.kernel));
+      requested_dv(request, pass, kernel.sharing, asked.problem.shape.d, request.who()));
   asked.problem.sharing = kernel.sharing;
   asked.problem.activation = requested_activation(request, *kernel.kernel);
   asked.problem = kernel.kernel->with_inputs(asked.problem);
@@ -579,7 +587,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     throw RequestError(
         fmt::format("{} {}: {} has no softmax scale (X scales the scores of forward, "
                     "backward and layer); attention/* and gradients/* have",
-                    request.said("--softmax-scale"), *request.softmax_scale, request.kernel));
+                    request.said("--softmax-scale"), *request.softmax_scale, request.who()));
   }
   asked.problem.softmax_scale = request.softmax_scale;
   if (!request.mask.empty()) {
@@ -760,7 +768,7 @@ struct Plans {
 Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
   if (!request.blocks.empty() || request.printed_blocks) {
     throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
-                                   request.said("--blocks"), request.kernel));
+                                   request.said("--blocks"), request.who()));
   }
   Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
   const bool starts_from_forward = has_forward || request.forward_in_more_M;
@@ -838,7 +846,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   }
   throw FastMemoryTooSmall(fmt::format(
       "{} does not fit in M = {} words: no kernel {}{}does; {} needs the least, M of at least {}",
-      request.kernel, request.M,
+      request.who(), request.M,
       std::string(asked.problem.mask.full() ? "" : "that takes masks ") +
           (must_split ? "that splits by rows " : ""),
       request.prefetch > 1 ? "that prefetches " : "", least.second, least.first));
@@ -851,7 +859,7 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
   const Kernel& kernel = *requested_kernel(request).kernel;
   if (resumes(request) && !splits(kernel)) {
     throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
-                                   request.said("--resume"), request.kernel, names_of(splits)));
+                                   request.said("--resume"), request.who(), names_of(splits)));
   }
   Plans plans{plan_of(request, kernel, asked.problem), std::nullopt};
   if (!has_forward) {
@@ -906,11 +914,11 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
     }
     if (is_sparse(*find_operand(returns, name)) && path.extension() != ".npz") {
       throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
-                                     name, request.kernel));
+                                     name, request.who()));
     }
     if (!is_sparse(*find_operand(returns, name)) && path.extension() == ".npz") {
       throw RequestError(
-          fmt::format("{}: {} of {} is dense, and goes to an .npy", option, name, request.kernel));
+          fmt::format("{}: {} of {} is dense, and goes to an .npy", option, name, request.who()));
     }
     if (!wanted.contains(name)) {
       throw RequestError(

@@ -13,6 +13,7 @@
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/store_home.hpp"
 #include "runtime/system/memory.hpp"
+#include "runtime/theory/planner.hpp"
 
 namespace redblue {
 namespace {
@@ -54,6 +55,7 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
       request.store ? store_home(request, asked) : memory_home(request, topology);
 
   const Readers readers = open_inputs(request, asked);
+  static_cast<void>(requested_activation(request, *asked.kernel));
   check_outputs(request, asked, requested_results(request, asked));
   const std::vector<FoundOperand> found = home->find(readers);
   const RequestedProblem problem = requested_problem(request, asked, readers, found);
@@ -67,7 +69,12 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
   Report report = resolve(request, problem, has_forward);
   set_origins(report, request, readers, found);
   const auto [bytes, remedy] = home->memory_needed(report);
-  memory.emplace(request.memory, bytes, spelled(report.kernel.plan), remedy);
+  const std::string chosen = spelled(report.kernel.plan);
+  memory.emplace(request.memory, bytes,
+                 find_auto(request.kernel) == nullptr
+                     ? chosen
+                     : fmt::format("{} ({})", request.kernel, chosen),
+                 remedy);
   home->clear();
   // An output that cannot be written is known before the work is done.
   Writers writers = open_outputs(request, find_kernel(report.kernel.plan.kernel), problem);

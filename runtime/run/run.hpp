@@ -30,7 +30,9 @@ class RequestError : public std::invalid_argument {
 class Sparsities;  // runtime/run/sparse_operands.hpp
 
 struct Request {
-  std::string kernel;               // as spelled: backward/rows-shared shares keys
+  std::string kernel;    // as spelled: backward/rows-shared shares keys
+  std::string asked_as;  // what messages call it, where nobody spelled a kernel
+  [[nodiscard]] const std::string& who() const { return asked_as.empty() ? kernel : asked_as; }
   Sharing sharing = Sharing::none;  // none or kv; kv where the spelling says so, too
   // An extent without a value comes from the files in `in`. An m that no file gives is n.
   std::optional<Index> n, m, d;

@@ -39,6 +39,16 @@ class Lines {
     line_ = {};
     return false;
   }
+  // Ends the line where a word begins so.
+  void drop_comment(char begins) {
+    for (std::size_t at = line_.find(begins); at != std::string_view::npos;
+         at = line_.find(begins, at + 1)) {
+      if (at == 0 || between_.find(line_[at - 1]) != std::string_view::npos) {
+        line_ = line_.substr(0, at);
+        return;
+      }
+    }
+  }
   // Empty at the end of the line.
   std::string_view word() {
     const std::string_view found = line_.substr(0, line_.find_first_of(between_));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "memsim/errors.hpp"
 
 namespace redblue {
@@ -105,6 +107,33 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
   return found;
 }
 
+LeastMemory least_of_kind(const Task& task) {
+  const bool forward = is_backward(task.pass) && task.known == Known::nothing;
+  Index makes = 0;
+  if (forward && task.problem.normalised()) {
+    Task before = task;
+    before.pass = forward_of(task.pass);
+    before.problem = task.problem.wanting_all();
+    makes = least_of_kind(before).M;
+  }
+  LeastMemory least;
+  for (const KernelName& name : all_kernel_names()) {
+    if (!solves(name, task, {})) {
+      continue;
+    }
+    const Kernel& kernel = *name.kernel;
+    const bool needs = forward && kernel.needs_forward(task.problem.activation);
+    try {
+      const Index own = kernel.least_M(with_sharing(task.problem, name.sharing));
+      if (const Index M = std::max(own, needs ? makes : 0); M < least.M) {
+        least = {M, name.text()};
+      }
+    } catch (const CountOverflow&) {  // it is beyond 63 bits
+    }
+  }
+  return least;
+}
+
 bool needs_mask(const Sparsity& sparsity) {
   return !sparsity.dense() && !sparsity.of_product() && !sparsity.all_pairs();
 }
@@ -164,6 +193,30 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   }
   sort(found.choices);
   return std::move(found.choices);
+}
+
+LeastMemory least_memory(const Task& task) {
+  LeastMemory least = least_of_kind(task);
+  if (densifies(task)) {
+    LeastMemory dense = least_of_kind(densified(task));
+    if (dense.M < least.M) {
+      least = std::move(dense);
+      least.densified = true;
+    }
+  }
+  return least;
+}
+
+std::string auto_names() {
+  std::string names;
+  for (const AutoName& name : kAuto) {
+    names += fmt::format("{}{}",
+                         names.empty()                  ? ""
+                         : &name == std::end(kAuto) - 1 ? " or "
+                                                        : ", ",
+                         name.name);
+  }
+  return names;
 }
 
 const AutoName* find_auto(std::string_view name) {

@@ -3,7 +3,9 @@
 // first. Words are exact integers, so that the order is the same on every machine. Or least time
 // first, by the rates of one machine.
 
+#include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -71,6 +73,15 @@ Task densified(const Task& task);
 std::vector<Choice> choices(const Task& task, const Goal& goal = {},
                             std::optional<LeftOut>* left_out = nullptr);
 
+// The kernel that solves the task in the least M, whatever M the task has, with the kernel that
+// makes O and L for it. Without a name where none does in an M of 63 bits.
+struct LeastMemory {
+  Index M = std::numeric_limits<Index>::max();
+  std::string kernel = {};
+  bool densified = false;
+};
+LeastMemory least_memory(const Task& task);
+
 // The task of a kernel with this problem: its results, what it is given, what it reads as one.
 Task task_of(const Kernel& kernel, const Problem& problem, Index M);
 
@@ -87,6 +98,8 @@ inline constexpr AutoName kAuto[] = {
     {"attention/auto", Pass::attention}, {"gradients/auto", Pass::gradients},
     {"layer/auto", Pass::layer},         {"logsumexp/auto", Pass::logsumexp},
     {"linear/auto", Pass::linear},       {"linear-gradient/auto", Pass::linear_gradient}};
+// "forward/auto, backward/auto, ... or linear-gradient/auto", for help.
+std::string auto_names();
 // Null where it is not one of these.
 const AutoName* find_auto(std::string_view name);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <regex>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "kernels/kernel.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/system/build_info.hpp"
+#include "runtime/theory/planner.hpp"
 #include "tests/kernels/contract.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/npy_bytes.hpp"
@@ -561,6 +563,22 @@ TEST_F(Command, FastMemoryFromACache) {
         data(kSixCores + problem + "L2*0.5").find("\nM is L2*0.5: L2 has 1,310,720 bytes (hwloc"),
         std::string::npos);
   }
+}
+
+// One list of them: in the help of commands, and in the page of the command.
+TEST_F(Command, NamesOfAutoAreTheSameEverywhere) {
+  const auto words = [](const std::string& text) {
+    return std::regex_replace(text, std::regex("[`\\s]+"), " ");
+  };
+  const std::string names = auto_names();
+  for (const AutoName& name : kAuto) {
+    EXPECT_NE(names.find(name.name), std::string::npos) << name.name;
+  }
+  EXPECT_NE(words(data("run --help")).find(names), std::string::npos) << names;
+  const std::string page = words(content_of(REDBLUE_SOURCE_DIR "/docs/command.md"));
+  const std::string in_page = std::regex_replace(names, std::regex(" or "), " and ");
+  EXPECT_NE(words(std::regex_replace(page, std::regex(" ,"), ",")).find(in_page), std::string::npos)
+      << in_page;
 }
 
 TEST_F(Command, HelpAndVersionEverywhere) {

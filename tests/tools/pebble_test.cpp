@@ -77,13 +77,42 @@ TEST_F(Pebble, GamesAreSolved) {
   EXPECT_EQ(open["solutions"][0]["exact"], false);
 }
 
+TEST_F(Pebble, CommentsEndLinesOfGraphsAndMoves) {
+  directory_.write("graph.txt", "# a sum\na # an input\nb\nc: a b # of both\n");
+  directory_.write("moves", "# in turn\nread a # first\nread b\ncompute c\nwrite c # last\n");
+  EXPECT_EQ(data("pebble dag graph.txt"), "a\nb\nc: a b\n");
+  EXPECT_EQ(json("pebble check graph.txt moves --M 3")["words"], 3);
+}
+
 TEST_F(Pebble, WhatIsBadIsNamed) {
+  directory_.write("empty", "a\nb:\n");
+  directory_.write("graph.bin", "a\n");
+  for (const std::string file : {"binary", "binary.hdag", "binary.dot", "binary.mtx"}) {
+    directory_.write(file, std::string("\x7f"
+                                       "ELF\0\x02\n",
+                                       7));
+  }
   directory_.write("graph", "a\nb\nc: a b\n");
   directory_.write("moves", "read a\nread d\n");
   directory_.write("cycle", "a: b\nb: a\n");
   const std::vector<std::tuple<std::string, int, std::string>> cases = {
       {"dag backwards --n 2 --d 2", 2, "'backwards': expected product, forward"},
       {"dag ./none", 1, "./none"},
+      {"dag graph --n 3", 2, "--n: the graph is in graph, and no problem's: leave it out"},
+      {"dag graph --seed 3", 2, "--seed: the graph is in graph"},
+      {"dag graph --sums any", 2, "--sums: the graph is in graph"},
+      {"REDBLUE_MASK=causal dag graph", 2, "REDBLUE_MASK: the graph is in graph"},
+      {"solve graph --M 3 --make X=identity", 2, "--make: the graph is in graph"},
+      {"dag graph.bin", 2, "graph.bin: a graph is in a file of a name that ends in .hdag, .dot"},
+      {"dag graph -o x.svg", 2, "x.svg: a graph is in a file of a name that ends in"},
+      {"check graph.bin moves --M 3", 2, "graph.bin: a graph is in a file of a name that"},
+      {"dag empty", 1, "line 2: the operands of b are missing; an input is a line of its name"},
+      {"dag binary", 1, "binary: not a text file, as a graph is"},
+      {"dag binary.hdag", 1, "binary.hdag: not a text file"},
+      {"dag binary.dot", 1, "binary.dot: not a text file"},
+      {"check binary.mtx moves --M 3", 1, "binary.mtx: not a text file"},
+      {"dag forward --n 2 --d 2 --make A1=random:1 --make Z=random:1", 2,
+       "Z=random:1: forward is given A1, X"},
       {"dag cycle -o x.dot", 1, "cycle: a cycle: "},
       {"dag forward --n 2", 2, "--d is missing"},
       {"dag product --n 2 --d 2 --mask causal", 2, "a product has no mask"},
@@ -118,7 +147,8 @@ TEST_F(Pebble, WhatIsBadIsNamed) {
       {"check graph moves --M 3 --format csv", 2, "--format csv: expected table or json"}};
   for (const auto& [line, code, message] : cases) {
     SCOPED_TRACE(line);
-    expect_refused(process("pebble " + line), code, message);
+    const std::size_t env = line.starts_with("REDBLUE") ? line.find(' ') + 1 : 0;
+    expect_refused(process(line.substr(0, env) + "pebble " + line.substr(env)), code, message);
   }
 }
 

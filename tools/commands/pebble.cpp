@@ -98,7 +98,8 @@ Action check(CLI::App& app) {
       throw UsageError(fmt::format("{} csv: expected table or json", options->format.said()));
     }
     const std::string& file = options->graph.get();
-    const Dag graph = parse_dag(read_text(file), input_name(file), format_of(file));
+    const DagFormat kind = format_of(file);
+    const Dag graph = parse_dag(read_text(file), input_name(file), kind);
     const Rules rules(graph, game ? named(game->text, game->from, kGames) : Game::strict);
     const Index M = required_M(options->M, rules);
     const std::filesystem::path moves_name = input_name(options->moves.get());

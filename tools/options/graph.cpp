@@ -62,7 +62,9 @@ Dag GraphOptions::dag(const std::string& name, std::optional<Sums> sums) const {
           "'{}': expected product, forward, backward, attention, gradients, a core or a file",
           name));
     }
-    return parse_dag(read_text(name), input_name(name), format_of(name));
+    refuse_options_of_problems(name);
+    const DagFormat format = format_of(name);
+    return parse_dag(read_text(name), input_name(name), format);
   }
   if (const auto given = sums_.get()) {
     if (sums) {
@@ -76,6 +78,27 @@ Dag GraphOptions::dag(const std::string& name, std::optional<Sums> sums) const {
     return dag_of_problem(name, sums.value_or(Sums::chain), request);
   } catch (const std::length_error& many) {
     throw UsageError(fmt::format("{}: {}: take smaller ones", request.said("--n"), many.what()));
+  }
+}
+
+void GraphOptions::refuse_options_of_problems(const std::string& file) const {
+  Request request;
+  shape_.fill(request);
+  dv_.fill(request);
+  mask_.fill(request);
+  patterns_.fill(request);
+  std::string from = request.seed ? "--seed" : "";
+  if (!request.said_as.empty()) {
+    from = request.said_as.begin()->second;
+  }
+  for (const TextOption* option : {&sharing_, &sums_}) {
+    if (const auto given = option->get()) {
+      from = given->from;
+    }
+  }
+  if (!from.empty()) {
+    throw UsageError(
+        fmt::format("{}: the graph is in {}, and no problem's: leave it out", from, file));
   }
 }
 
@@ -130,7 +153,8 @@ Problem GraphOptions::problem(Pass pass, Request& request) const {
       throw UsageError(fmt::format("{}: the graphs of forward and backward take sparse operands",
                                    request.said(request.in.empty() ? "--make" : "--in")));
     }
-    request.kernel = std::string(to_string(pass)) + "/sparse-rows";
+    request.asked_as = to_string(pass);
+    request.kernel = request.asked_as + "/sparse-rows";
     const KernelName kernel = requested_kernel(request);
     return requested_problem(request, kernel, open_inputs(request, kernel)).problem;
   }

@@ -56,6 +56,8 @@ class GraphOptions {
   [[nodiscard]] Dag dag(const std::string& name, std::optional<Sums> sums = std::nullopt) const;
 
  private:
+  // Throws: UsageError where an option is given that says something of a problem.
+  void refuse_options_of_problems(const std::string& file) const;
   [[nodiscard]] Dag dag_of_problem(const std::string& name, Sums sums, Request& request) const;
   [[nodiscard]] Problem problem(Pass pass, Request& request) const;
   [[nodiscard]] bool shared(const std::string& name, bool core) const;

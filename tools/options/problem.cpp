@@ -330,9 +330,9 @@ Objective ObjectiveOption::get() const {
 ProblemOptions::ProblemOptions(CLI::App& app)
     : kernel_(
           app, "kernel",
-          "a kernel of `redblue list`, or forward/auto, backward/auto, attention/auto, "
-          "gradients/auto, layer/auto or logsumexp/auto: the first of `redblue plan`, of sparse "
-          "operands where --make or --in has some"),
+          fmt::format("a kernel of `redblue list`, or {}: the first of `redblue plan`, of sparse "
+                      "operands where --make or --in has some",
+                      auto_names())),
       shape_(app),
       M_(app),
       blocks_(app, "--blocks",
@@ -343,7 +343,7 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       threads_(app, "--threads", "workers, each with M words; 1", "NUMBER"),
       prefetch_(app, "--prefetch",
                 "blocks of keys in fast memory at a time, so that a disk brings the next while one "
-                "is computed with; 1",
+                "is computed with, of kernels of dense operands that stream keys; 1",
                 "NUMBER"),
       sharing_(app, "--sharing", "none; kv: A3 is A2, or V is K, and is read once; none", "WHICH"),
       softmax_scale_(app, "--softmax-scale",

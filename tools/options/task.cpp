@@ -44,6 +44,23 @@ Index required(const std::optional<Index>& size, std::string_view flag) {
   return size ? *size : throw UsageError(fmt::format("{} is missing", flag));
 }
 
+// A file of a dense operand says nothing of words.
+void refuse_dense_files(const Request& request) {
+  if (!request.in.empty()) {
+    throw UsageError(fmt::format(
+        "{}: words depend on operands where A1, X or A2, or A or B, have entries of a file (.npz, "
+        ".mtx, .smtx): leave it out",
+        request.said("--in")));
+  }
+}
+
+// Nor does a rule, as which `count` takes it.
+void check_dense_rules(const Request& request, const KernelName& kernel, const Shape& shape) {
+  const std::vector<Signature> given = kernel.given();
+  check_made(request, given, request.who());
+  check_rules(request, given, kernel.kernel->pass, shape);
+}
+
 // Requires: the task has its shape.
 void check_lengths(const Task& task, const Request& request) {
   if (task.problem.sharing == Sharing::self && task.problem.shape.m != task.problem.shape.n) {
@@ -144,6 +161,7 @@ Task TaskOptions::task(Request& request) const {
   inputs_.fill(request);
   if (task.pass == Pass::logsumexp || asks_for_sparse(request)) {
     refuse(sharing_, "sparse operands are read apart");
+    request.asked_as = fmt::format("--problem {}", to_string(task.pass));
     request.kernel = task.pass == Pass::product ? "matmul/sparse-stay"
                                                 : fmt::format("{}/auto", to_string(task.pass));
     activation_.fill(request);
@@ -153,25 +171,23 @@ Task TaskOptions::task(Request& request) const {
     task.memory.M = request.M;
     return task;
   }
-  if (!request.in.empty() || !request.make.empty()) {
-    throw UsageError(fmt::format(
-        "{}: words depend on operands where A1, X or A2, or A or B, have entries of a file (.npz, "
-        ".mtx, .smtx) or of a rule other than identity: leave it out",
-        request.said(request.in.empty() ? "--make" : "--in")));
-  }
+  refuse_dense_files(request);
   const Index n = required(request.n, "--n");
   const Index d = required(request.d, "--d");
   task.problem.shape = {n, request.m.value_or(n), d,
                         dv(task.pass, task.problem.sharing, request,
                            fmt::format("--problem {}", to_string(task.pass)))};
   check_lengths(task, request);
+  request.asked_as = fmt::format("--problem {}", to_string(task.pass));
+  request.kernel =
+      task.pass == Pass::product ? "matmul/blocked" : fmt::format("{}/auto", to_string(task.pass));
+  request.sharing = task.problem.sharing;
+  check_dense_rules(request, requested_kernel(request), task.problem.shape);
   task.problem.mask = mask(task.problem.shape, request);
   check_linear_mask(task.pass, task.problem.mask,
                     fmt::format("{} '{}'", request.said("--mask"), request.mask));
   wanted_.fill(request);
   if (task.pass != Pass::product) {
-    request.kernel = fmt::format("{}/auto", to_string(task.pass));
-    request.sharing = task.problem.sharing;
     task.problem.activation = activation(*requested_kernel(request).kernel, request);
     forget_sums(task);
   } else {
@@ -195,6 +211,7 @@ Problem TaskOptions::sparse_problem(Pass pass, const std::string& kernel, Reques
   dv_.fill(request);
   const KernelName asked = requested_kernel(request);
   if (asked.kernel->pass != pass || !asked.kernel->takes_sparse) {
+    check_made(request, asked.given(), request.who());
     throw UsageError(
         fmt::format("--problem {}: no kernel of it takes sparse operands", to_string(pass)));
   }
@@ -228,15 +245,16 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
     return problem;
   }
   const Index n = required(request.n, "--n");
+  refuse_dense_files(request);
   Problem problem(n, request.m.value_or(n), required(request.d, "--d"), sharing);
   problem.shape.dv = dv(kernel.kernel->pass, sharing, request, kernel.text());
+  request.kernel = kernel.text();
+  check_dense_rules(request, kernel, problem.shape);
   mask_.fill(request);
   if (!request.mask.empty()) {
-    request.kernel = kernel.text();
     problem.mask = requested_mask(request, *kernel.kernel, problem.shape);
   }
   wanted_.fill(request);
-  request.kernel = kernel.text();
   request.sharing = sharing;
   problem.activation = activation(*kernel.kernel, request);
   if (!request.wanted.empty()) {
