@@ -57,10 +57,11 @@ BlockPattern PatternFrame::checked(BlockPattern found) const {
       const Index column = found.columns[static_cast<std::size_t>(k)];
       check_index("column", column, keys_ / c);
       if (column <= before) {
-        refuse(
-            fmt::format("row {} has column {} {}; expected sorted columns, each once (SciPy: "
-                        "sort_indices(), sum_duplicates())",
-                        row, column, column == before ? "twice" : fmt::format("after {}", before)));
+        refuse(fmt::format("row {} has column {} {}; expected sorted columns, each once{}", row,
+                           column, column == before ? "twice" : fmt::format("after {}", before),
+                           file_.extension() == ".npz"
+                               ? " (SciPy: sort_indices(), sum_duplicates())"
+                               : ", and rows and columns count from 0"));
       }
       before = column;
     }
@@ -69,8 +70,8 @@ BlockPattern PatternFrame::checked(BlockPattern found) const {
 }
 
 BlockPattern PatternFrame::of_entries(const std::vector<Index>& rows,
-                                      const std::vector<Index>& columns,
-                                      std::vector<Index>* order) const {
+                                      const std::vector<Index>& columns, std::vector<Index>* order,
+                                      const Twice& twice) const {
   BlockPattern found{queries_, keys_, 1, 1, {}, {}};
   found.offsets.resize(static_cast<std::size_t>(queries_) + 1);
   for (const Index row : rows) {
@@ -88,8 +89,16 @@ BlockPattern PatternFrame::of_entries(const std::vector<Index>& rows,
     entries[static_cast<std::size_t>(to)] = static_cast<Index>(k);
   }
   for (std::size_t row = 0; row + 1 < found.offsets.size(); ++row) {
-    std::sort(entries.begin() + found.offsets[row], entries.begin() + found.offsets[row + 1],
-              [&](Index a, Index b) { return column_of(a) < column_of(b); });
+    const auto first = entries.begin() + found.offsets[row];
+    const auto last = entries.begin() + found.offsets[row + 1];
+    std::sort(first, last, [&](Index a, Index b) {
+      return column_of(a) != column_of(b) ? column_of(a) < column_of(b) : a < b;
+    });
+    const auto same = std::adjacent_find(
+        first, last, [&](Index a, Index b) { return column_of(a) == column_of(b); });
+    if (twice && same != last) {
+      twice(*same, *std::next(same));
+    }
   }
   found.columns.reserve(entries.size());
   std::ranges::transform(entries, std::back_inserter(found.columns), column_of);

@@ -2,6 +2,7 @@
 // Stored entries of a matrix, checked and brought into the order of rows.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,13 +25,17 @@ class PatternFrame {
   // Of whatever shape the file says.
   PatternFrame(const std::filesystem::path& file, const std::vector<Index>& shape);
 
+  using Twice = std::function<void(Index before, Index again)>;
+
   // Of rows, sorted and each column once.
   [[nodiscard]] BlockPattern checked(BlockPattern found) const;
-  // Of entries in any order, each once. `order`, where it is not null, becomes the numbers of the
-  // entries row by row. Requires: as many rows as columns.
+  // Of entries in any order, each once; calls `twice`, where there is one, with the numbers of two
+  // that are one. `order`, where it is not null, becomes the numbers of the entries row by row.
+  // Requires: as many rows as columns.
   [[nodiscard]] BlockPattern of_entries(const std::vector<Index>& rows,
                                         const std::vector<Index>& columns,
-                                        std::vector<Index>* order = nullptr) const;
+                                        std::vector<Index>* order = nullptr,
+                                        const Twice& twice = {}) const;
   // Of columns: the rows of each, in any order.
   [[nodiscard]] BlockPattern of_columns(const std::vector<Index>& offsets,
                                         const std::vector<Index>& rows,

@@ -57,7 +57,7 @@ struct NpzWriter::Pending {
     std::uint64_t at, size;
     std::uint32_t checksum;
 
-    // What is said of it twice.
+    // The fields that its local header and its entry in the directory have both.
     [[nodiscard]] std::string said() const {
       const std::uint64_t version = 20;
       return number(version, 2) + number(0, 2) + number(0, 2) + number(0, 2) + number(0x21, 2) +

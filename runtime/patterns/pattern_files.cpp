@@ -19,7 +19,14 @@ namespace {
 // A sparse matrix of SciPy.
 class Npz {
  public:
-  explicit Npz(const std::filesystem::path& file) : file_(file), zip_(read_whole(file), file) {}
+  explicit Npz(const std::filesystem::path& file) : file_(file), zip_(read_whole(file), file) {
+    if (!zip_.has_member("format.npy")) {
+      throw InputError(
+          fmt::format("{}: no member format.npy: not a sparse matrix of SciPy; write it with "
+                      "scipy.sparse.save_npz, and a whole matrix with numpy.save, as .npy",
+                      file.string()));
+    }
+  }
 
   [[nodiscard]] BlockPattern pattern(Index queries, Index keys) const {
     return stored(PatternFrame(file_, array("shape").integers(), queries, keys), nullptr);

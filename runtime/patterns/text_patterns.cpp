@@ -83,7 +83,7 @@ BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
   if (symmetric && height != width) {
     frame.refuse("a symmetric matrix that is not square");
   }
-  std::vector<Index> rows, columns;
+  std::vector<Index> rows, columns, lines_of_entries;
   std::vector<double> of_entries;
   for (Index k = 0; k < stored; ++k) {
     if (!lines.next('%')) {
@@ -114,12 +114,21 @@ BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
       columns.push_back(row);
       of_entries.push_back(value);
     }
+    lines_of_entries.resize(rows.size(), lines.at());
   }
   if (lines.next('%')) {
     lines.refuse(fmt::format("more than {} entries", stored));
   }
   std::vector<Index> order;
-  BlockPattern found = frame.of_entries(rows, columns, &order);
+  const auto refuse_twice = [&](Index before, Index again) {
+    const auto entry = static_cast<std::size_t>(again);
+    const auto [low, high] = std::minmax(rows[entry], columns[entry]);
+    frame.refuse(fmt::format("line {}: entry {}, {} is in line {}, too; expected each entry once",
+                             lines_of_entries[entry], (symmetric ? high : rows[entry]) + 1,
+                             (symmetric ? low : columns[entry]) + 1,
+                             lines_of_entries[static_cast<std::size_t>(before)]));
+  };
+  BlockPattern found = frame.of_entries(rows, columns, &order, refuse_twice);
   if (read != nullptr) {
     *read = frame.with_values(found, of_entries, order);
   }

@@ -15,6 +15,7 @@ class ZipFile {
   // Requires: content of the file of this name.
   ZipFile(std::string content, std::filesystem::path name);
 
+  [[nodiscard]] bool has_member(std::string_view name) const { return members_.contains(name); }
   // The bytes of a member, whose checksum they have.
   [[nodiscard]] std::string member(std::string_view name) const;
 

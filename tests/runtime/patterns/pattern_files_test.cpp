@@ -144,7 +144,8 @@ TEST_F(PatternFiles, NpzIsRefused) {
   refused("format.npy", npy_integers({1}), "no text");
   refused("data.npy", npy_bytes(2, 0, {1, 2}), "3 numbers; expected 2");
   refused("data.npy", npy_bytes(3, 1, {1, 2, 3}), "data.npy: 2 dimensions; expected 1");
-  expect_refused("a.npz", zip_bytes({}), "no member shape.npy");
+  expect_refused("a.npz", zip_bytes({}),
+                 "no member format.npy: not a sparse matrix of SciPy; write it with scipy.sparse");
   expect_refused("a.npz", zip_bytes(csr_members(), {.method = 12}), "is compressed by method 12");
   expect_refused("a.npz", zip_bytes(csr_members(), {.method = 8}), "is damaged");
   expect_refused("a.npz", zip_bytes(csr_members(), {.flags = 1}), "is encrypted");
@@ -176,7 +177,10 @@ TEST_F(PatternFiles, TextIsRefused) {
       "a matrix of 4 x 3; expected 3 x 4");
   mtx("%%MatrixMarket matrix coordinate real general\n3 4 4294967296\n", "fewer than 2^32");
   mtx(head + "1 2 3\n", "1 entries; expected 2");
-  mtx(head + "1 2 3\n1 2 4\n", "row 0 has column 1 twice");
+  mtx(head + "1 2 3\n1 2 4\n", "line 4: entry 1, 2 is in line 3, too; expected each entry once");
+  expect_refused("a.mtx",
+                 "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n3 1\n% \n2 1\n3 1\n",
+                 "line 6: entry 3, 1 is in line 3, too", 3, 3);
   mtx(head + "0 2 3\n", "line 3: entry 0, 2; expected 1 to 3, 1 to 4");
   mtx(head + "1 5 3\n", "line 3: entry 1, 5; expected 1 to 3, 1 to 4");
   mtx(head + "1 2\n", "line 3: the value is missing");
