@@ -65,7 +65,9 @@ struct Parameter {
   std::string same_as = {};
   std::vector<std::string> words = {};  // the values that it may have; empty: it is a size
   bool is_text = false;                 // it may have any text
-  bool is_named = false;                // the text is one of named_text()
+  bool is_named = false;                // the text is one of named_texts()
+  // The names that these texts may have; empty: any. A pattern leaves out a subject that lacks one.
+  std::vector<std::string> names = {};
 };
 
 // The counts of a machine after its work. Throws: std::logic_error where tiles are still alive, a

@@ -178,18 +178,17 @@ std::string to_table(const Table1& report) {
       Claim::kTolerance);
   text += table_of_rows(report, false);
   text +=
-      "Its sparse rows, by the words of L alone: c n^a s^b M^e, s random entries in a row of A1 "
-      "and "
-      "A2; it holds where each exponent is within a tenth of the paper's, that of M in small "
-      "caches "
-      "within a fifth\n\n";
+      "Its sparse rows, by the words of L alone: words as c n^a s^b M^e, where each row of A1 and "
+      "A2 has s random entries; it holds where each exponent is within 0.1 of the paper's, that of "
+      "M in small caches within 0.2\n\n";
   text += table_of_rows(report, true);
   for (const Grid& grid : grids(report)) {
     text += fmt::format("{}: {}\n", grid.name, to_words(grid));
   }
-  text += "each grid: ends and middles, m = n; off: by how many octaves the law misses, at most\n";
-  text += "times the law: the words over what the paper says, without its constant\n";
-  text += "peak/M: over 1, the blocks take more than M words and do not fit\n";
+  text += "each size of a grid: the least, the middle and the largest; m = n\n";
+  text += "off: the most, in octaves, by which the fitted law misses a count\n";
+  text += "times the law: the words over the paper's law with a constant of 1\n";
+  text += "peak/M: where it is over 1, the blocks take more than M words and do not fit\n";
   text += fmt::format("not as claimed: {}\n", unlike_claimed(report));
   return text;
 }

@@ -30,13 +30,25 @@ std::string_view name_of(Kind kind) {
   return std::ranges::find(kNames, kind, &std::pair<std::string_view, Kind>::second)->first;
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
+std::optional<std::uint64_t> digits_of(std::string_view text) {
   std::uint64_t value = 0;
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
   return text.empty() || end != last || error != std::errc() || value > kMost
              ? std::nullopt
              : std::optional(value);
+}
+
+// A number, also as 4K, 2M or 1G, as sizes are.
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  constexpr std::string_view kUnits = "KMG";
+  const std::size_t unit = text.empty() ? text.npos : kUnits.find(text.back());
+  if (unit == text.npos) {
+    return digits_of(text);
+  }
+  const auto value = digits_of(text.substr(0, text.size() - 1));
+  const std::size_t bits = 10 * (unit + 1);
+  return value && *value <= kMost >> bits ? std::optional(*value << bits) : std::nullopt;
 }
 
 std::uint64_t at_least_one(std::string_view text, std::string_view what) {
@@ -64,7 +76,7 @@ void parse_density(std::string_view text, Rule& rule) {
       for (std::size_t k = 0; k < digits.size(); ++k) {
         *whole *= 10;
       }
-      parts = whole_number(std::string(text.substr(0, point)) + std::string(digits));
+      parts = digits_of(std::string(text.substr(0, point)) + std::string(digits));
     }
   }
   if (!parts || !whole || *parts == 0 || *parts > *whole) {

@@ -13,6 +13,8 @@
 //                  of each row, of its own cluster
 //   density:P/Q    each entry by itself with this chance; or density:0.125
 //
+// Numbers may be 4K, as sizes may.
+//
 // A row has no more entries than columns to have them in. The choice is in whole numbers, of
 // (seed, operand's name, row) alone: the same on every platform, for any range of rows.
 

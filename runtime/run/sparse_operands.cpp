@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/patterns/pattern_files.hpp"
+#include "runtime/system/memory.hpp"
 
 namespace redblue {
 namespace {
@@ -42,6 +43,16 @@ const BlockPattern& pattern_of(const Sparsity& sparsity, const Signature& operan
          : operand.rows == &Shape::X_stored  ? sparsity.X()
          : operand.rows == &Shape::A2_stored ? sparsity.A2()
                                              : sparsity.S();
+}
+
+Place place_in(const Signature& operand, const Problem& problem, Index at) {
+  if (!is_sparse(operand)) {
+    const Index cols = operand.cols_of(problem.shape);
+    return {at / cols, at % cols};
+  }
+  const BlockPattern& pattern = pattern_of(problem.sparsity, operand);
+  const auto after = std::ranges::upper_bound(pattern.offsets, at);
+  return {after - pattern.offsets.begin() - 1, pattern.columns[static_cast<std::size_t>(at)]};
 }
 
 bool asks_for_sparse(const Request& request) {
@@ -81,18 +92,45 @@ Sparsity Sparsities::get(const std::string& key, const std::function<Sparsity()>
   return kept_.emplace_back(key, make()).second;
 }
 
+namespace {
+
+// Bytes that entries take at least, by a rule, or all entries.
+Words pattern_bytes(const Rule* rule, Index rows, Index cols) {
+  Words entries = Words(rows) * cols;
+  if (rule != nullptr && rule->kind == Rule::Kind::identity) {
+    entries = rows;
+  } else if (rule != nullptr && rule->entries > 0) {
+    const Index most = rule->clusters > 0 ? cols / static_cast<Index>(rule->clusters) : cols;
+    entries = Words(rows) * std::min(static_cast<Index>(rule->entries), most);
+  } else if (rule != nullptr) {
+    entries = Words(rows) * (cols / static_cast<Index>(rule->whole / rule->parts + 1));
+  }
+  return sizeof(Index) * (entries + rows);
+}
+
+}  // namespace
+
 Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const Readers& readers,
                             const Shape& shape) {
   const auto entries = [&](const char* name) {
     const Signature operand = whole_matrix(*find_operand(kernel.operands, name), kernel.pass);
     const Index rows = operand.rows_of(shape);
     const Index cols = operand.cols_of(shape);
+    const auto require_memory = [&](const Rule* rule) {
+      static_cast<void>(MemoryClaim(nullptr, pattern_bytes(rule, rows, cols),
+                                    fmt::format("where {} has entries", name),
+                                    "fewer entries, or smaller n, m or d"));
+    };
     if (const auto made = request.make.find(name); made != request.make.end()) {
+      require_memory(&made->second);
       return pattern_by_rule(made->second, name, request.seed.value_or(kDefaultSeed), rows, cols);
     }
     const auto file = readers.find(name);
-    return file != readers.end() && file->second.pattern() != nullptr ? *file->second.pattern()
-                                                                      : full_pattern(rows, cols);
+    if (file != readers.end() && file->second.pattern() != nullptr) {
+      return *file->second.pattern();
+    }
+    require_memory(nullptr);
+    return full_pattern(rows, cols);
   };
   const bool product = kernel.pass == Pass::product;
   const auto make = [&] {

@@ -21,6 +21,13 @@ Signature whole_matrix(const Signature& operand, Pass pass);
 // The entries of such an operand.
 const BlockPattern& pattern_of(const Sparsity& sparsity, const Signature& operand);
 
+// The row and the column of a word that a kernel has of an operand, or result: of sparse ones of
+// the entry that is stored there. Requires: there is one.
+struct Place {
+  Index row, col;
+};
+Place place_in(const Signature& operand, const Problem& problem, Index at);
+
 // Whether kernels of sparse operands are meant: some that a kernel has entries of come from a file
 // with entries, or are made by a rule other than identity.
 bool asks_for_sparse(const Request& request);

@@ -189,19 +189,20 @@ Verdict verify_head(const Report& report, const Problem& meant, const Views& inp
     const double share = share_of_bound(found.error, found.bound);
     if (share > nearest) {
       nearest = share;
-      const Index cols = operand.cols_of(shape);
       verdict.error = found.error;
       verdict.bound = found.bound;
       verdict.expected = found.expected;
       verdict.output = operand.name;
-      const Index row = found.index / cols;  // of all stacked heads
-      const Index rows = operand.rows_of(plan.problem.one_head().shape);
+      const bool none = computed.data() == kNoEntries.data();
+      const auto [row, col] = none ? Place{0, 0} : place_in(operand, plan.problem, found.index);
+      // Rows are those of all stacked heads.
+      const Index rows = whole_matrix(operand, kernel.pass).rows_of(plan.problem.one_head().shape);
       if (report.kernel.heads() > 1) {
         const Index before = heads_of(operand, plan.problem, head);  // of other heads of keys
         verdict.head = before + row / rows;
       }
       verdict.row = row % rows;
-      verdict.col = found.index % cols;
+      verdict.col = col;
     }
   }
   return verdict;
@@ -233,11 +234,11 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
   };
   const auto bad = std::ranges::find_if(words, is_bad);
   if (bad != words.end()) {
-    const Index at = bad - words.begin();
-    const Index cols = operand.cols_of(problem.shape);
+    const Index at = first_row * operand.cols_of(problem.shape) + (bad - words.begin());
+    const auto [row, col] = place_in(operand, problem, at);
     throw std::runtime_error(
         fmt::format("{} of {} is {} at {}({}, {}): the inputs are too large for float32",
-                    operand.name, kernel.name, *bad, where, first_row + at / cols, at % cols));
+                    operand.name, kernel.name, *bad, where, row, col));
   }
 }
 

@@ -29,6 +29,11 @@ constexpr std::string_view kMake = "make";
 constexpr std::string_view kIn = "in";
 constexpr std::string_view kSeed = "seed";
 
+// Of kernels that have it.
+Index prefetch_of(const Arguments& arguments) {
+  return arguments.contains(kPrefetch) ? arguments[kPrefetch] : 1;
+}
+
 // Empty where all pairs live.
 std::string mask_text(const Arguments& arguments) {
   const std::string mask =
@@ -82,7 +87,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments, Sparsi
   request.dv = dv_of(arguments);
   request.M = arguments["M"];
   request.threads = arguments["threads"];
-  request.prefetch = arguments["prefetch"];
+  request.prefetch = prefetch_of(arguments);
   request.forward_in_more_M = given_forward(arguments);
   request.densify = !on_disk(arguments);
   if (shares_keys(arguments)) {
@@ -150,15 +155,32 @@ std::vector<PhaseCost> formula_of(const Report& report, const Arguments& argumen
   return phases;
 }
 
+// What the parameters of a subject depend on.
+struct Takes {
+  Pass pass;
+  bool shares;  // keys, as `sharing` says
+  bool dense;   // operands, with masks and prefetches
+  bool sparse;
+};
+
 // The keys of operands that files and rules give.
-void add_operands(Subject& subject) {
+void add_operands(const Takes& takes, Subject& subject) {
+  std::vector<std::string> operands;
+  for (const KernelName& name : all_kernel_names()) {
+    if (name.kernel->pass == takes.pass && (takes.dense || name.kernel->takes_sparse)) {
+      for (const Signature& operand : name.kernel->given()) {
+        operands.emplace_back(operand.name);
+      }
+    }
+  }
   for (const auto& [name, help] : {std::pair(kMake, "operands that are made, as --make has them"),
                                    std::pair(kIn, "operands that files have: NAME=FILE")}) {
     subject.parameters.push_back({.name = std::string(name),
                                   .help = help,
                                   .otherwise = std::string(kNone),
                                   .is_text = true,
-                                  .is_named = true});
+                                  .is_named = true,
+                                  .names = operands});
   }
   subject.parameters.push_back({.name = std::string(kSeed),
                                 .help = "of the entries that rules choose",
@@ -181,14 +203,6 @@ std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
   return found;
 }
 
-// What the parameters of a subject depend on.
-struct Takes {
-  Pass pass;
-  bool shares;  // keys, as `sharing` says
-  bool dense;   // operands, with masks and activations
-  bool sparse;
-};
-
 Subject subject(const std::string& name, const std::string& summary, const Takes& takes,
                 MemoryBudget* memory, Sparsities* sparsities) {
   const Pass pass = takes.pass;
@@ -199,13 +213,16 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
                      {.name = "M", .help = "words of fast memory of each worker"},
                      {.name = "threads", .help = "workers", .otherwise = Index{1}},
                      {.name = "heads", .help = "problems of this shape", .otherwise = Index{1}},
-                     {.name = "prefetch",
-                      .help = "blocks of keys in fast memory at a time",
-                      .otherwise = Index{1}},
                      {.name = "store",
                       .help = "where slow words are",
                       .otherwise = "memory",
                       .words = {"memory", std::string(kDisk)}}};
+  if (takes.dense) {  // kernels of sparse operands stream no keys
+    const auto store = std::ranges::find(made.parameters, "store", &Parameter::name);
+    made.parameters.insert(store, {.name = std::string(kPrefetch),
+                                   .help = "blocks of keys in fast memory at a time",
+                                   .otherwise = Index{1}});
+  }
   if (is_backward(pass)) {
     made.parameters.push_back({.name = std::string(kGiven),
                                .help = "what a backward pass starts from",
@@ -226,7 +243,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
                                .otherwise = "none",
                                .words = {"none", "kv"}});
   }
-  if (takes.dense && pass != Pass::product && !is_linear(pass)) {
+  if (pass != Pass::product && pass != Pass::logsumexp && !is_linear(pass)) {
     made.parameters.push_back({.name = std::string(kActivation),
                                .help = "f of a score",
                                .otherwise = "softmax",
@@ -243,7 +260,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
     };
   }
   if (takes.sparse) {
-    add_operands(made);
+    add_operands(takes, made);
     if (!takes.dense) {
       made.meant_with = {std::string(kMake), std::string(kIn)};
     }
@@ -340,7 +357,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
     subjects.back().least_M = [&kernel, name, sparsities](const Arguments& arguments) {
       const Problem problem =
           problem_of(name, arguments, request_of(name.text(), arguments, sparsities));
-      const Index least = kernel.least_M(problem, arguments["prefetch"]);
+      const Index least = kernel.least_M(problem, prefetch_of(arguments));
       return kernel.needs_forward(problem.activation) && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(kernel, problem))
                  : least;
@@ -364,7 +381,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
           (!kernel.takes(mask_of(arguments, shape)) || (on_disk(arguments) && leaves_forward))) {
         return "mask";
       }
-      return arguments["prefetch"] > 1 && !kernel.streams_keys() ? "prefetch" : "";
+      return prefetch_of(arguments) > 1 && !kernel.streams_keys() ? std::string(kPrefetch) : "";
     };
   }
   for (const auto& [name, pass] : kAuto) {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -399,6 +400,44 @@ TEST_F(SparseOperands, FromFilesOfASuite) {
       << changed.out;
 }
 
+// As on the command line; and a pattern means the kernels that have the operand.
+TEST_F(SparseOperands, ActivationsAndPatternsInASuite) {
+  directory_.write("s.json",
+                   R"({"how": "count", "points": [{"kernel": "*/sparse-*", "n": 31, "d": 13,
+      "M": 900, "make": "A1=random:3", "activation": ["softmax", "relu"]}]})");
+  const Outcome recorded = redblue("record s.json");
+  EXPECT_EQ(recorded.code, 0) << recorded.err;
+  EXPECT_NE(recorded.err.find("left out: "), std::string::npos) << recorded.err;
+  const Json points = Json::parse(recorded.out)["points"];
+  ASSERT_EQ(points.size(), 12U);
+  for (const Json& point : points) {
+    const std::string kernel = point["kernel"];
+    const Json& arguments = point["arguments"];
+    const std::string activation =
+        arguments.contains("activation") ? arguments["activation"] : "softmax";
+    EXPECT_FALSE(of_product(kernel) || kernel.starts_with("logsumexp/")) << kernel;
+    if (kernel.starts_with("forward/")) {
+      const Json counted = json("count " + kernel + " --n 31 --d 13 --M 900 --make A1=random:3 " +
+                                "--activation " + activation);
+      EXPECT_EQ(counted["total"]["reads"], point["total"]["reads"]) << kernel << activation;
+    }
+  }
+  directory_.write("s.json", R"({"points": [{"kernel": "*/sparse-*", "n": 31, "d": 13, "M": 900,
+                                             "make": ["A1=random:3", "A=random:2"]}]})");
+  const Outcome all = redblue("record s.json");
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(Json::parse(all.out)["points"].size(), sparse_names().size());
+  EXPECT_NE(all.err.find("matmul/sparse-stay, matmul/sparse-pass do not take make A1 as given"),
+            std::string::npos)
+      << all.err;
+  directory_.write("s.json", R"({"points": [{"kernel": "*/sparse-*", "n": 31, "d": 13, "M": 900,
+                                             "make": "Q=random:3"}]})");
+  expect_line("record s.json", 1, "no kernel is left: .* do not take make Q as given");
+  directory_.write("s.json", R"({"points": [{"kernel": "forward/sparse-x", "n": 31, "d": 13,
+                                             "M": 900, "prefetch": 2}]})");
+  expect_line("record s.json", 1, "forward/sparse-x takes no 'prefetch'");
+}
+
 TEST_F(SparseOperands, BadValuesInASuite) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"("make": {"A1": "ones"})", "points 1: make A1=ones: expected a pattern"},
@@ -435,9 +474,81 @@ TEST_F(SparseOperands, BadValuesInASuite) {
             "forward/sparse-x");
 }
 
+// `plan` and `bounds` take what `count` takes of rules by which words are what they are without.
+TEST_F(SparseOperands, RulesThatChangeNoWords) {
+  const std::string shape = " --n 32 --d 8 --M 500";
+  const auto refusal = [&](const std::string& line) {
+    const Outcome outcome = redblue(line);
+    EXPECT_EQ(outcome.code, 2) << line << outcome.err;
+    return outcome.err.substr(0, outcome.err.find(": ", std::string("redblue: ").size()));
+  };
+  const std::vector<std::pair<std::string, std::string>> problems = {
+      {"gradients", "Q=random:4"}, {"forward", "Y=random:4K"}, {"backward", "X=identity"}};
+  for (const auto& [problem, rule] : problems) {
+    const std::string of = shape + " --make " + rule;
+    const Json best = json("plan --problem " + problem + of)["plan"];
+    EXPECT_EQ(best, json("plan --problem " + problem + shape)["plan"]);
+    EXPECT_EQ(json("bounds --problem " + problem + of),
+              json("bounds --problem " + problem + shape));
+    const std::string kernel = best["kernel"];
+    EXPECT_EQ(data("plan --loops " + kernel + of), data("plan --loops " + kernel + shape));
+  }
+  for (const std::string rule : {"A1=random:4", "Z=random:4", "L=random:2", "Q=identity"}) {
+    const std::string of = shape + " --make " + rule;
+    const std::string says = refusal("count gradients/auto" + of);
+    EXPECT_EQ(refusal("plan --problem gradients" + of), says);
+    EXPECT_EQ(refusal("bounds --problem gradients" + of), says);
+    EXPECT_EQ(refusal("plan --loops gradients/flash" + of), says);
+  }
+  expect_line("plan --problem product --make X=random:4" + shape, 2,
+              "--problem product is given A");
+}
+
+TEST_F(SparseOperands, ARefusalHasTheLeastM) {
+  const std::string of = " --n 64 --d 32 --make A1=random:4 --make A2=random:4";
+  const Outcome refused = redblue("plan --problem logsumexp --M 5" + of);
+  EXPECT_EQ(refused.code, 2);
+  std::smatch found;
+  ASSERT_TRUE(
+      std::regex_search(refused.err, found,
+                        std::regex("; (logsumexp/sparse-[a-z]+) needs the least, M of at least "
+                                   "([0-9]+)\n")))
+      << refused.err;
+  const Index least = std::stoll(found[2]);
+  const std::string with = "plan --problem logsumexp --M ";
+  EXPECT_EQ(json(with + std::to_string(least) + of)["plan"]["kernel"], found[1].str());
+  EXPECT_EQ(redblue(with + std::to_string(least - 1) + of).code, 2);
+  for (const std::string problem :
+       {"product", "forward", "backward --given nothing", "gradients"}) {
+    EXPECT_TRUE(std::regex_search(redblue("plan --n 64 --d 32 --M 1 --problem " + problem).err,
+                                  std::regex("needs the least, M of at least [0-9]+\n")))
+        << problem;
+  }
+}
+
+// A word of C is that of its row and column.
+TEST_F(SparseOperands, AWordOfCIsNamedByItsPlace) {
+  const std::string head = "%%MatrixMarket matrix coordinate real general\n";
+  directory_.write("a.mtx", head + "3 2 3\n1 1 1e30\n2 1 1\n3 2 1e30\n");
+  directory_.write("b.mtx", head + "2 5 3\n1 2 1\n2 1 1\n2 4 1e30\n");
+  for (const std::string kernel : {"matmul/sparse-stay", "matmul/sparse-pass"}) {
+    expect_line("run " + kernel + " --M 200 --in A=a.mtx --in B=b.mtx", 1, "is inf at \\(2, 3\\)");
+  }
+  // Products of ones are exact.
+  directory_.write("a.mtx", head + "3 2 3\n1 1 1\n2 1 1\n3 2 0.1\n");
+  directory_.write("b.mtx", head + "2 5 3\n1 2 1\n2 1 1\n2 4 0.1\n");
+  const Json error =
+      json("run matmul/sparse-pass --M 200 --in A=a.mtx --in B=b.mtx --verify")["error"];
+  EXPECT_EQ(error["output"], "C");
+  EXPECT_EQ(error["row"], 2);
+  EXPECT_EQ(error["column"], 3);
+}
+
 TEST_F(SparseOperands, BadInput) {
   directory_.write("a.npz", csr_of_rows(7, 4, {1, 2, 3, 4, 5, 6, 7}));
   directory_.write("nan.npz", csr_of_rows(2, 4, {1, std::numeric_limits<float>::quiet_NaN()}));
+  directory_.write("a.txt", "1 2 3");
+  directory_.write("savez.npz", zip_bytes({{"arr_0.npy", npy_bytes(2, 2, {1, 2, 3, 4})}}));
   directory_.write("half.npz", csr_of_rows(7, 4, {1, 2, 3, 4, 5, 6, 7}).substr(0, 200));
   const std::string run = "run matmul/sparse-stay --M 2000 --seed 1 ";
   expect_line(run + "--n 5 --d 4 --make A=ones", 2,
@@ -465,8 +576,24 @@ TEST_F(SparseOperands, BadInput) {
       "--in A=a.npz: matmul/blocked takes a dense A: give it as .npy, or take a kernel of sparse");
   expect_line("run backward/flash --n 8 --d 8 --M 2000 --make O=random:2", 2,
               "O and L are of the other");
-  expect_line("plan --n 8 --d 8 --M 2000 --make X=identity", 2,
-              "--make: words depend on operands where");
+  expect_line("run matmul/sparse-stay --M 2000 --seed 1 --in A=a.txt", 1,
+              "A is sparse, and may also be in an .npz, .mtx or .smtx");
+  expect_line("run matmul/sparse-stay --M 2000 --seed 1 --in A=savez.npz", 1,
+              "A of savez.npz: no member format.npy: .*scipy.sparse.save_npz");
+  expect_line("plan --n 8 --d 8 --M 2000 --in X=a.npy", 2, "--in: words depend on operands where");
+  expect_line("count forward/sparse-rows --n 2G --d 2G --M 2000 --make A1=random:2", 1,
+              "where (X|A2) has entries would need more than 8 EiB of memory");
+  expect_line(
+      "run logsumexp/sparse-x --n 8 --d 8 --M 2000 --activation relu --out L=l.npy", 2,
+      "--activation relu: logsumexp/sparse-x knows softmax alone: with others there is no L");
+  expect_line("plan --problem logsumexp --n 8 --d 8 --M 2000 --activation silu", 2,
+              "--activation silu: --problem logsumexp knows softmax alone");
+  for (const std::string& kernel : sparse_names()) {
+    if (kernel.starts_with("logsumexp/")) {
+      expect_line("count " + kernel + " --n 8 --d 8 --M 2000 --make A3=random:2", 2,
+                  "--make A3=random:2: " + kernel + " is given A1, X, A2");
+    }
+  }
   for (const std::string& kernel : sparse_names()) {
     if (!of_product(kernel)) {
       expect_line("run " + kernel + " --n 5 --d 4 --M 2000 --mask causal", 2,

@@ -38,8 +38,8 @@ Action add_run(CLI::App& app) {
           heads(command),
           inputs(command),
           out(command, "--out",
-              "a result to a .npy file; may be repeated; -: standard output, and the report goes "
-              "to standard error",
+              "a result to a .npy file, C of sparse operands to an .npz of SciPy; may be repeated; "
+              "-: standard output, and the report goes to standard error",
               "NAME=FILE"),
           verify(command, "--verify", "compare with a double-precision evaluation"),
           store(command),

@@ -243,6 +243,21 @@ std::string not_taken(const Json& entry, const Subject& subject) {
   return "";
 }
 
+// The first argument of a point that names what this kernel has not, such as an operand of others.
+std::string name_not_taken(const Arguments& arguments, const Subject& subject) {
+  for (const Parameter& parameter : subject.parameters) {
+    if (parameter.names.empty() || !arguments.contains(parameter.name)) {
+      continue;
+    }
+    for (const auto& [name, text] : parse_named_texts(to_string(arguments.value(parameter.name)))) {
+      if (std::ranges::find(parameter.names, name) == parameter.names.end()) {
+        return parameter.name + " " + name;
+      }
+    }
+  }
+  return "";
+}
+
 // Kernels that a pattern matches but that do not take what an entry gives. They are left out, so
 // that a pattern can mean all kernels that take it.
 class LeftOut {
@@ -289,6 +304,11 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
     }
     for (const Arguments& arguments : grid) {
       try {
+        if (const std::string named = name_not_taken(arguments, *subject);
+            !by_name && !named.empty()) {
+          left_out.add(named, subject->name);
+          continue;
+        }
         SuitePoint point{subject, complete(*subject, arguments)};
         const std::string argument =
             by_name || !subject->declined ? "" : subject->declined(point.arguments);

@@ -141,6 +141,12 @@ TEST(Rules, OfTextAndBack) {
                            "density:1/32", "density:1/1"}) {
     EXPECT_EQ(to_string(parse_rule(text)), text);
   }
+  EXPECT_EQ(to_string(parse_rule("random:4K")), "random:4096");
+  EXPECT_EQ(to_string(parse_rule("clusters:2M:1K")), "clusters:2097152:1024");
+  EXPECT_EQ(to_string(parse_rule("density:3/1G")), "density:3/1073741824");
+  for (const char* text : {"random:4G", "random:K", "random:4KK", "random:4k", "density:0.5K"}) {
+    EXPECT_THROW(parse_rule(text), std::invalid_argument) << text;
+  }
   EXPECT_EQ(to_string(parse_rule("density:0.125")), "density:1/8");
   EXPECT_EQ(to_string(parse_rule("density:.5")), "density:1/2");
   EXPECT_EQ(to_string(parse_rule("density:1.0")), "density:1/1");
