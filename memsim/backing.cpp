@@ -1,6 +1,7 @@
 #include "memsim/backing.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -141,6 +142,11 @@ void for_words(Index height, Index width, Range rows, Orientation orientation, c
 
 }  // namespace
 
+Backing::Backing() {
+  static std::atomic<std::uint64_t> made = 0;
+  number_ = made.fetch_add(1, std::memory_order_relaxed);
+}
+
 void Backing::read_tile(Range rows, Range columns, Orientation orientation,
                         std::span<float> to) const {
   for_windows(rows, columns, orientation, [&](Range I, Range J) {
@@ -234,6 +240,10 @@ void SelectedRows::each_part(Range rows, const Visit& visit) const {
     visit(Range{rows.begin + shift, end + shift}, rows.begin);
     rows.begin = end;
   }
+}
+
+StoredRow SelectedRows::stored_row(Index row) const {
+  return readable_.stored_row(in_one({row, row + 1}).begin);
 }
 
 Range SelectedRows::in_one(Range rows) const {

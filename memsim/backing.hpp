@@ -2,6 +2,7 @@
 // The storage of a slow matrix. A backing reads and writes windows of rows and columns and knows
 // neither tiles nor counts. A new kind of store is a new backing; kernels stay as they are.
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -25,9 +26,16 @@ class Fetch {
   virtual void finish() = 0;
 };
 
+// A row of words in the store: a number that no other backing of this process has, now or later,
+// and a row of it.
+struct StoredRow {
+  std::uint64_t backing;
+  Index row;
+};
+
 class Backing {
  public:
-  Backing() = default;
+  Backing();
   Backing(const Backing&) = delete;
   Backing& operator=(const Backing&) = delete;
   virtual ~Backing() = default;
@@ -52,6 +60,9 @@ class Backing {
     return {columns};
   }
 
+  // Where a row's words are: those of a backing that shows rows of another are there.
+  [[nodiscard]] virtual StoredRow stored_row(Index row) const { return {number_, row}; }
+
   // Begins a read_tile(). Requires: `to` is valid until the fetch has ended. Null if the backing
   // gains nothing by it; the caller then calls read_tile().
   [[nodiscard]] virtual std::unique_ptr<Fetch> fetch_tile(Range /* rows */, Range /* columns */,
@@ -59,6 +70,9 @@ class Backing {
                                                           std::span<float> /* to */) const {
     return nullptr;
   }
+
+ private:
+  std::uint64_t number_;
 };
 
 // A caller's row-major buffer, used without a copy. The buffer must outlive the backing.
@@ -122,6 +136,7 @@ class SelectedRows : public Backing {
   [[nodiscard]] std::unique_ptr<Fetch> fetch_tile(Range rows, Range columns,
                                                   Orientation orientation,
                                                   std::span<float> to) const override;
+  [[nodiscard]] StoredRow stored_row(Index row) const override;
 
  private:
   [[nodiscard]] std::size_t range_of(Index row) const;

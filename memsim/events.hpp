@@ -1,10 +1,12 @@
 #pragma once
 // The events of a machine: every move, in order, with its names. Phase clocks, counters, traces and
-// progress are listeners. Without a listener an event costs one test of an empty list.
+// progress are listeners. Without a listener an event costs one test of an empty list. A listener
+// that asks for it hears arithmetic, too.
 
 #include <cstdint>
 #include <string_view>
 
+#include "memsim/operation.hpp"
 #include "memsim/slow_matrix.hpp"
 
 namespace redblue {
@@ -18,8 +20,14 @@ struct Event {
   Index rows = 0;          // of the tile
   Index cols = 0;
   const ConstBlock* block = nullptr;  // the slow side of a read or a write
-  Index live = 0;  // words in fast memory after the move, with those of reads in flight
+  // Transposed: the tile is the block's transpose.
+  Orientation orientation = Orientation::straight;
+  bool unset = false;  // initialized without values
+  float value = 0;     // otherwise, with this one
+  Index live = 0;      // words in fast memory after the move, with those of reads in flight
 };
+
+enum class Hears { moves, moves_and_arithmetic };
 
 class Listener {
  public:
@@ -30,6 +38,8 @@ class Listener {
 
   // Called after the move is counted. Must neither move words nor add or remove listeners.
   virtual void on(const Event& event) noexcept = 0;
+  // Called after the operation, of listeners that hear arithmetic. The same holds.
+  virtual void on(const Operation& /* operation */) noexcept {}
 };
 
 }  // namespace redblue

@@ -102,6 +102,7 @@ class BasicView {
   [[nodiscard]] Machine& machine() const { return *machine_; }
 
  private:
+  friend class Machine;
   friend class Tile;
   friend class BasicView<std::remove_const_t<Word>>;
   template <class>

@@ -46,18 +46,25 @@ Machine::~Machine() {
 Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value, Holds holds) {
   Tile tile = charge(place(name, rows, cols), rows, cols, holds);
   std::fill_n(address(*tile.slot_), tile.words(), value);
-  tell(Event::Kind::initialize, tile);
+  if (!listeners_.empty()) {
+    Event begun = event(Event::Kind::initialize, tile);
+    begun.value = value;
+    tell(begun);
+  }
   return tile;
 }
 
 Tile Machine::initialize(std::string_view name, Index rows, Index cols, Unset, Holds holds) {
-#ifndef NDEBUG
-  return initialize(name, rows, cols, std::numeric_limits<float>::quiet_NaN(), holds);
-#else
   Tile tile = charge(place(name, rows, cols), rows, cols, holds);
-  tell(Event::Kind::initialize, tile);
-  return tile;
+#ifndef NDEBUG
+  std::fill_n(address(*tile.slot_), tile.words(), std::numeric_limits<float>::quiet_NaN());
 #endif
+  if (!listeners_.empty()) {
+    Event unset = event(Event::Kind::initialize, tile);
+    unset.unset = true;
+    tell(unset);
+  }
+  return tile;
 }
 
 Tile Machine::read(const ConstBlock& block) {
@@ -75,7 +82,7 @@ Tile Machine::read_indices(Index words, Index live) {
   const SlowMatrix list = list_of_indices(words);
   Tile tile = charge(place(list.name(), live, 1), live, 1, list.holds());
   std::fill_n(address(*tile.slot_), live, 0.0F);
-  count_read(tile, list.whole());
+  count_read(tile, list.whole(), Orientation::straight);
   return tile;
 }
 
@@ -85,14 +92,14 @@ void Machine::write_indices(const Tile& tile, Index words) {
   }
   require(tile.words() > 0 && &tile.machine() == this, "a tile that is written is this machine's");
   const SlowMatrix list = list_of_indices(words);
-  count_write(tile, list.whole());
+  count_write(tile, list.whole(), Orientation::straight);
 }
 
 Tile Machine::read(const ConstBlock& block, Orientation orientation) {
   Tile tile = tile_of(block, orientation, [&](std::span<float> to) {
     block.matrix().backing_->read_tile(block.row_range(), block.column_range(), orientation, to);
   });
-  count_read(tile, block);
+  count_read(tile, block, orientation);
   return tile;
 }
 
@@ -113,11 +120,11 @@ void Machine::begin_read(Stream::Held& held, Orientation orientation, bool ahead
   if (held.fetch != nullptr) {
     fetches_.push_back(held.fetch.get());
   } else {
-    count_read(held.tile, block);
+    count_read(held.tile, block, orientation);
   }
 }
 
-void Machine::end_read(Stream::Held& held) {
+void Machine::end_read(Stream::Held& held, Orientation orientation) {
   if (held.fetch == nullptr) {
     return;
   }
@@ -129,14 +136,14 @@ void Machine::end_read(Stream::Held& held) {
     forget(held.tile);
     throw;
   }
-  count_read(held.tile, held.block);
+  count_read(held.tile, held.block, orientation);
 }
 
-void Machine::count_read(const Tile& tile, const ConstBlock& block) {
+void Machine::count_read(const Tile& tile, const ConstBlock& block, Orientation orientation) {
   const Index words = block.words();
   phase_->io.reads += words;
   phase_->kinds[block.matrix().holds()].io.reads += words;
-  tell(Event::Kind::read, tile, &block);
+  tell(Event::Kind::read, tile, block, orientation);
 }
 
 template <class Fill>
@@ -172,14 +179,14 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
   block.matrix_->backing_->write_tile(
       to.row_range(), to.column_range(), orientation,
       {address(*tile.slot_), static_cast<std::size_t>(tile.words())});
-  count_write(tile, to);
+  count_write(tile, to, orientation);
 }
 
-void Machine::count_write(const Tile& tile, const ConstBlock& block) {
+void Machine::count_write(const Tile& tile, const ConstBlock& block, Orientation orientation) {
   const Index words = block.words();
   phase_->io.writes += words;
   phase_->kinds[block.matrix().holds()].io.writes += words;
-  tell(Event::Kind::write, tile, &block);
+  tell(Event::Kind::write, tile, block, orientation);
 }
 
 template <class V>
@@ -316,14 +323,32 @@ std::string Machine::contents() const {
   return all;
 }
 
-std::string Machine::name_at(const float* word) const {
+const Arena::Slot* Machine::slot_at(const float* word) const {
   for (const Arena::Slot* slot : arena_.living()) {
     const float* const first = address(*slot);
     if (first <= word && word < first + slot->words) {
-      return slot->name;
+      return slot;
     }
   }
-  return "a tile that is gone";
+  return nullptr;
+}
+
+std::string Machine::name_at(const float* word) const {
+  const Arena::Slot* const slot = slot_at(word);
+  return slot != nullptr ? slot->name : "a tile that is gone";
+}
+
+TilePart Machine::part_of(const ConstView& view) const {
+  const Arena::Slot* const slot = slot_at(view.panels_);
+  require(slot != nullptr, "an operand is of a tile that lives");
+  // Panels before the view's, each of kPanel words a row; and columns of its own before the view.
+  const Index before = view.panels_ - address(*slot);
+  const Index panel = before / (kPanel * view.height_) * kPanel;
+  return {.tile = slot->id,
+          .row = view.row_,
+          .column = panel + before - panel * view.height_,
+          .rows = view.rows_,
+          .columns = view.cols_};
 }
 
 std::string Machine::refusal(std::string_view name, Index words, Index missing) const {

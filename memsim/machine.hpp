@@ -13,7 +13,6 @@
 // own nothing: such a tile is 0 x 0.
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,13 +32,6 @@ namespace redblue {
 // A tag for tiles of which every word is computed before it is read.
 struct Unset {};
 inline constexpr Unset kUnset;
-
-// A step of arithmetic: how many operations, which parts of tiles they changed, and which they
-// read.
-struct Arithmetic {
-  Operations operations;
-  std::initializer_list<ConstView> results, operands;
-};
 
 class Machine {
  public:
@@ -78,9 +70,19 @@ class Machine {
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
   [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
-  // Adds the operations to the innermost open phase. All arithmetic of kernels/ ends here.
-  void computed(const Arithmetic& done) { phase_->operations += done.operations; }
-  void computed(Operations operations) { computed({operations, {}, {}}); }
+  // Adds the operations to the innermost open phase.
+  void computed(Operations operations) { phase_->operations += operations; }
+
+  // Whether anybody hears arithmetic. If so it is told, operation after operation; what nobody
+  // hears need not be found out.
+  [[nodiscard]] bool is_heard() const { return !hearing_.empty(); }
+  void tell(const Operation& operation) {
+    for (Listener* listener : hearing_) {
+      listener->on(operation);
+    }
+  }
+  // The rectangle that a view shows. Requires: a view of a living tile of this machine.
+  [[nodiscard]] TilePart part_of(const ConstView& view) const;
 
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return live_; }
@@ -93,8 +95,16 @@ class Machine {
   [[nodiscard]] const PhaseNode& phases() const { return root_; }
 
   // `listener` is told every event until silence(), and must live until then.
-  void listen(Listener& listener) { listeners_.push_back(&listener); }
-  void silence(Listener& listener) { std::erase(listeners_, &listener); }
+  void listen(Listener& listener, Hears hears = Hears::moves) {
+    listeners_.push_back(&listener);
+    if (hears == Hears::moves_and_arithmetic) {
+      hearing_.push_back(&listener);
+    }
+  }
+  void silence(Listener& listener) {
+    std::erase(listeners_, &listener);
+    std::erase(hearing_, &listener);
+  }
 
  private:
   friend class Phase;
@@ -109,9 +119,9 @@ class Machine {
   // until end_read(), which counts it. Throw (both): what read() throws; the tile is then given
   // back.
   void begin_read(Stream::Held& held, Orientation orientation, bool ahead);
-  void end_read(Stream::Held& held);
-  void count_read(const Tile& tile, const ConstBlock& block);
-  void count_write(const Tile& tile, const ConstBlock& block);
+  void end_read(Stream::Held& held, Orientation orientation);
+  void count_read(const Tile& tile, const ConstBlock& block, Orientation orientation);
+  void count_write(const Tile& tile, const ConstBlock& block, Orientation orientation);
   void write(const Tile& tile, const Block& block, Orientation orientation);
   // A tile for the block, filled by fill(words), which may also return before it has filled them.
   template <class Fill>
@@ -125,11 +135,28 @@ class Machine {
   void forget(Tile& tile) noexcept;  // removes one that no listener was told of
   [[nodiscard]] std::string refusal(std::string_view name, Index words, Index missing) const;
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
-  [[nodiscard]] std::string name_at(const float* word) const;  // of the tile that holds it
-  void tell(Event::Kind kind, const Tile& tile, const ConstBlock* block = nullptr) {
+  [[nodiscard]] const Arena::Slot* slot_at(const float* word) const;  // of the tile that holds it
+  [[nodiscard]] std::string name_at(const float* word) const;         // likewise
+  void tell(Event::Kind kind, const Tile& tile) {
     if (!listeners_.empty()) {
-      tell({kind, tile.slot_->name, tile.slot_->id, tile.rows(), tile.cols(), block, live_});
+      tell(event(kind, tile));
     }
+  }
+  void tell(Event::Kind kind, const Tile& tile, const ConstBlock& block, Orientation orientation) {
+    if (!listeners_.empty()) {
+      Event moved = event(kind, tile);
+      moved.block = &block;
+      moved.orientation = orientation;
+      tell(moved);
+    }
+  }
+  [[nodiscard]] Event event(Event::Kind kind, const Tile& tile) const {
+    return {.kind = kind,
+            .name = tile.slot_->name,
+            .tile = tile.slot_->id,
+            .rows = tile.rows(),
+            .cols = tile.cols(),
+            .live = live_};
   }
   void tell(const Event& event) {
     for (Listener* listener : listeners_) {
@@ -147,6 +174,7 @@ class Machine {
   std::vector<Stream*> streams_;
   std::vector<Fetch*> fetches_;  // reads in flight: until they end, no tile may slide
   std::vector<Listener*> listeners_;
+  std::vector<Listener*> hearing_;  // those that hear arithmetic
 };
 
 inline void Tile::reset() noexcept {

@@ -126,6 +126,7 @@ class OnlyRows final : public ByRows {
     each_part({row, row + 1}, [&](Range) { ranges = whole_.stored(row, columns); });
     return ranges;
   }
+  [[nodiscard]] StoredRow stored_row(Index row) const override { return whole_.stored_row(row); }
 
  private:
   // Calls visit(rows) for each range that these rows touch.

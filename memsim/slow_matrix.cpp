@@ -23,6 +23,10 @@ std::vector<Range> ConstBlock::stored(Index row) const {
   return matrix_->backing_->stored(row, columns_);
 }
 
+StoredRow ConstBlock::stored_row(Index row) const {
+  return matrix_->backing_->stored_row(row);
+}
+
 Block::operator ConstBlock() const {
   return {*matrix_, rows_, columns_};
 }

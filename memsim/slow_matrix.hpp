@@ -32,6 +32,8 @@ class ConstBlock {
   // the columns of those of one row.
   [[nodiscard]] Index words() const;
   [[nodiscard]] std::vector<Range> stored(Index row) const;
+  // Which row of which words that row of the matrix is.
+  [[nodiscard]] StoredRow stored_row(Index row) const;
 
  private:
   friend class SlowMatrix;

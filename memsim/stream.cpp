@@ -19,7 +19,7 @@ Stream::~Stream() {
   std::erase(machine_->streams_, this);
   for (Held& held : held_) {
     try {
-      machine_->end_read(held);
+      machine_->end_read(held, orientation_);
     } catch (...) {  // NOLINT(bugprone-empty-catch): the tile of a failed read is not needed
     }
   }
@@ -38,7 +38,7 @@ bool Stream::begin_read() {
 
 void Stream::await() {
   if (!over()) {
-    machine().end_read(held_.front());
+    machine().end_read(held_.front(), orientation_);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/arithmetic/telling.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
 
@@ -804,10 +805,34 @@ void check_product(const ConstView& c, Index rows, Index depth, const ConstView&
   require(depth == b.rows() && c.rows() == rows && c.cols() == b.cols(), what);
 }
 
-// Where every function of this file ends: how many operations made what of what.
-void account(Operations operations, std::initializer_list<ConstView> results,
-             std::initializer_list<ConstView> operands) {
-  results.begin()->machine().computed({operations, results, operands});
+// Where every function of this file ends: how many operations changed c; and in which steps, which
+// are put together only where somebody hears them.
+template <class Tell>
+void account(Operations operations, const View& c, const Tell& tell_steps) {
+  c.machine().computed(operations);
+  if (c.machine().is_heard()) [[unlikely]] {
+    tell_steps();
+  }
+}
+
+void tell_all(std::initializer_list<ToldStep> steps) {
+  for (const ToldStep& step : steps) {
+    tell(step);
+  }
+}
+
+// Steps, whose operands live as long as the expression that names them.
+constexpr Old kTaken = Old::taken;
+constexpr Old kOverwritten = Old::overwritten;
+ToldStep products(const ToldPart& c, Old old, std::initializer_list<ToldPart> factors) {
+  return {Operation::Form::product, "product", c, old, factors};
+}
+ToldStep maps(std::string_view name, const ToldPart& c, Old old,
+              std::initializer_list<ToldPart> operands, float constant = 0) {
+  return {Operation::Form::map, name, c, old, operands, constant};
+}
+ToldStep folds(std::string_view name, const ToldPart& c, std::initializer_list<ToldPart> operands) {
+  return {Operation::Form::fold, name, c, kTaken, operands};
 }
 
 Operations product(const View& c, Index depth, Index elementwise = 0) {
@@ -823,25 +848,25 @@ Operations elementwise(Index operations) {
 void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
   check_product(c, a.rows(), a.cols(), b, "c += a b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_add)(a, b, c);
-  account(product(c, a.cols()), {c}, {a, b, c});
+  account(product(c, a.cols()), c, [&] { tell_all({products(c, kTaken, {a, b})}); });
 }
 
 void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
   check_product(c, a.of.cols(), a.of.rows(), b, "c += a^T b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_add_transposed)(a.of, b, c);
-  account(product(c, a.of.rows()), {c}, {a.of, b, c});
+  account(product(c, a.of.rows()), c, [&] { tell_all({products(c, kTaken, {a, b})}); });
 }
 
 void multiply(const ConstView& a, const ConstView& b, const View& c) {
   check_product(c, a.rows(), a.cols(), b, "c = a b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply)(a, b, c);
-  account(product(c, a.cols()), {c}, {a, b});
+  account(product(c, a.cols()), c, [&] { tell_all({products(c, kOverwritten, {a, b})}); });
 }
 
 void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
   check_product(c, a.of.cols(), a.of.rows(), b, "c = a^T b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_transposed)(a.of, b, c);
-  account(product(c, a.of.rows()), {c}, {a.of, b});
+  account(product(c, a.of.rows()), c, [&] { tell_all({products(c, kOverwritten, {a, b})}); });
 }
 
 void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
@@ -849,7 +874,10 @@ void exponentiated_product(const ConstView& a, const ConstView& b, const ConstVi
   check_product(f_t, a.rows(), a.cols(), b, "f^T = exp(a b - L): the tiles conform");
   require(is_column_of(L, f_t.cols()), "f^T = exp(a b - L): one L a column");
   HWY_DYNAMIC_DISPATCH(exponentiated_product)(a, b, L, f_t);
-  account(product(f_t, a.cols(), 2), {f_t}, {a, b, L});
+  account(product(f_t, a.cols(), 2), f_t, [&] {
+    tell_all({products(f_t, kOverwritten, {a, b}),
+              maps("exp_difference", f_t, kTaken, {of_columns(L)})});
+  });
 }
 
 void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
@@ -857,7 +885,9 @@ void shifted_product(const ConstView& a, const ConstView& b, const ConstView& sh
   check_product(c, a.rows(), a.cols(), b, "c = a b - shift: the tiles conform");
   require(is_column_of(shift, c.cols()), "c = a b - shift: one shift a column");
   HWY_DYNAMIC_DISPATCH(shifted_product)(a, b, shift, c);
-  account(product(c, a.cols(), 1), {c}, {a, b, shift});
+  account(product(c, a.cols(), 1), c, [&] {
+    tell_all({products(c, kOverwritten, {a, b}), maps("subtract", c, kTaken, {of_columns(shift)})});
+  });
 }
 
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
@@ -867,19 +897,22 @@ void softmax_gradient_product(const ConstView& a, const ConstView& b, const Cons
   require(registers.words() >= std::min(kRegisterCharge, f_t.words()),
           "p^T = f^T (a b - v): the sums in registers are charged");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
-  account(product(f_t, a.cols(), 2), {f_t, registers}, {a, b, v, f_t});
+  account(product(f_t, a.cols(), 2), f_t, [&] {
+    tell(Homefuls{"softmax_gradient", a, b, f_t, registers, &v});
+  });
 }
 
 void raise_maximum(const ConstView& s, const View& maximum) {
   require(is_column_of(maximum, s.rows()), "one maximum a row");
   HWY_DYNAMIC_DISPATCH(raise_maximum)(s, maximum);
-  account(elementwise(s.words()), {maximum}, {s, maximum});
+  account(elementwise(s.words()), maximum, [&] { tell_all({folds("maximum", maximum, {s})}); });
 }
 
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum) {
   require(is_column_of(maximum, s_t.of.cols()), "one maximum a row");
   HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum);
-  account(elementwise(s_t.of.words()), {maximum}, {s_t.of, maximum});
+  account(elementwise(s_t.of.words()), maximum,
+          [&] { tell_all({folds("maximum", maximum, {s_t})}); });
 }
 
 void raise_maximum(const ConstView& s, const View& maximum, const View& rescale) {
@@ -888,7 +921,10 @@ void raise_maximum(const ConstView& s, const View& maximum, const View& rescale)
   std::copy_n(Unchecked(maximum).at(0, 0), maximum.rows(), Unchecked(rescale).at(0, 0));
   HWY_DYNAMIC_DISPATCH(raise_maximum)(s, maximum);
   HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
-  account(elementwise(s.words() + 2 * rescale.words()), {maximum, rescale}, {s, maximum});
+  account(elementwise(s.words() + 2 * rescale.words()), maximum, [&] {
+    tell_all({maps("copy", rescale, kOverwritten, {maximum}), folds("maximum", maximum, {s}),
+              maps("exp_difference", rescale, kTaken, {maximum})});
+  });
 }
 
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale) {
@@ -897,20 +933,27 @@ void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const 
   std::copy_n(Unchecked(maximum).at(0, 0), maximum.rows(), Unchecked(rescale).at(0, 0));
   HWY_DYNAMIC_DISPATCH(raise_maximum_transposed)(s_t.of, maximum);
   HWY_DYNAMIC_DISPATCH(exponentiate_differences)(rescale, maximum);
-  account(elementwise(s_t.of.words() + 2 * rescale.words()), {maximum, rescale}, {s_t.of, maximum});
+  account(elementwise(s_t.of.words() + 2 * rescale.words()), maximum, [&] {
+    tell_all({maps("copy", rescale, kOverwritten, {maximum}), folds("maximum", maximum, {s_t}),
+              maps("exp_difference", rescale, kTaken, {maximum})});
+  });
 }
 
 void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   require(is_column_of(row, s.rows()) && same_shape(f, s), "f = exp(s - row): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponentiate)(s, row, f);
-  account(elementwise(2 * f.words()), {f}, {s, row});
+  account(elementwise(2 * f.words()), f, [&] {
+    tell_all({maps("exp_difference", f, kOverwritten, {s, of_rows(row)})});
+  });
 }
 
 void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum) {
   require(is_column_of(row, s_t.of.cols()) && is_column_of(sum, s_t.of.cols()),
           "f = exp(s - row), sum += rowsum(f): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponentiate_transposed)(s_t.of, row, sum);
-  account(elementwise(3 * s_t.of.words()), {s_t.of, sum}, {s_t.of, row, sum});
+  account(elementwise(3 * s_t.of.words()), sum, [&] {
+    tell_all({maps("exp_difference", s_t.of, kTaken, {of_columns(row)}), folds("sum", sum, {s_t})});
+  });
 }
 
 void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum,
@@ -919,20 +962,23 @@ void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View&
               is_column_of(dots, s_t.of.cols()) && same_shape(q_t.of, s_t.of),
           "f = exp(s - row), dots += rowsum(f * q): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponentiate_and_dot)(s_t.of, row, sum, q_t.of, dots);
-  account(elementwise(5 * s_t.of.words()), {s_t.of, sum, dots}, {s_t.of, row, sum, q_t.of, dots});
+  account(elementwise(5 * s_t.of.words()), sum, [&] {
+    tell_all({maps("exp_difference", s_t.of, kTaken, {of_columns(row)}), folds("sum", sum, {s_t}),
+              folds("dot", dots, {s_t, q_t})});
+  });
 }
 
 void add_row_sums(const ConstView& a, const View& sum) {
   require(is_column_of(sum, a.rows()), "one sum a row");
   HWY_DYNAMIC_DISPATCH(add_row_sums)(a, sum);
-  account(elementwise(a.words()), {sum}, {a, sum});
+  account(elementwise(a.words()), sum, [&] { tell_all({folds("sum", sum, {a})}); });
 }
 
 void add_row_dots(const ConstView& a, const ConstView& b, const View& sum) {
   require(same_shape(a, b) && is_column_of(sum, a.rows()),
           "sum += rowsum(a * b): the tiles conform");
   HWY_DYNAMIC_DISPATCH(add_row_dots)(a, b, sum);
-  account(elementwise(2 * a.words()), {sum}, {a, b, sum});
+  account(elementwise(2 * a.words()), sum, [&] { tell_all({folds("dot", sum, {a, b})}); });
 }
 
 void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,
@@ -940,49 +986,56 @@ void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>&
   require(same_shape(a_t.of, b_t.of) && is_column_of(sum, a_t.of.cols()),
           "sum += rowsum(a * b): the tiles conform");
   HWY_DYNAMIC_DISPATCH(add_row_dots_transposed)(a_t.of, b_t.of, sum);
-  account(elementwise(2 * a_t.of.words()), {sum}, {a_t.of, b_t.of, sum});
+  account(elementwise(2 * a_t.of.words()), sum, [&] { tell_all({folds("dot", sum, {a_t, b_t})}); });
 }
 
 void scale_rows(const View& a, const ConstView& factor) {
   require(is_column_of(factor, a.rows()), "one factor a row");
   HWY_DYNAMIC_DISPATCH(scale_rows)(a, factor);
-  account(elementwise(a.words()), {a}, {a, factor});
+  account(elementwise(a.words()), a,
+          [&] { tell_all({maps("multiply", a, kTaken, {of_rows(factor)})}); });
 }
 
 void scale(const View& a, float factor) {
   HWY_DYNAMIC_DISPATCH(scale)(a, factor);
-  account(elementwise(a.words()), {a}, {a});
+  account(elementwise(a.words()), a, [&] { tell_all({maps("scale", a, kTaken, {}, factor)}); });
 }
 
 void multiply_words(const View& a, const ConstView& b) {
   require(same_shape(a, b), "a *= b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(multiply_words)(a, b);
-  account(elementwise(a.words()), {a}, {a, b});
+  account(elementwise(a.words()), a, [&] { tell_all({maps("multiply", a, kTaken, {b})}); });
 }
 
 void subtract_rows(const View& a, const ConstView& row) {
   require(is_column_of(row, a.rows()), "a -= row: one word a row");
   HWY_DYNAMIC_DISPATCH(subtract_rows)(a, row);
-  account(elementwise(a.words()), {a}, {a, row});
+  account(elementwise(a.words()), a,
+          [&] { tell_all({maps("subtract", a, kTaken, {of_rows(row)})}); });
 }
 
 void subtract_rows(const Transposed<View>& a_t, const ConstView& row) {
   require(is_column_of(row, a_t.of.cols()), "a -= row: one word a row");
   HWY_DYNAMIC_DISPATCH(subtract_rows_transposed)(a_t.of, row);
-  account(elementwise(a_t.of.words()), {a_t.of}, {a_t.of, row});
+  account(elementwise(a_t.of.words()), a_t.of,
+          [&] { tell_all({maps("subtract", a_t.of, kTaken, {of_columns(row)})}); });
 }
 
 void subtract_scaled_rows(const View& a, const ConstView& factor, const ConstView& b) {
   require(is_column_of(factor, a.rows()) && same_shape(a, b), "a -= factor b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(subtract_scaled_rows)(a, factor, b);
-  account(elementwise(2 * a.words()), {a}, {a, factor, b});
+  account(elementwise(2 * a.words()), a, [&] {
+    tell_all({maps("subtract_scaled", a, kTaken, {of_rows(factor), b})});
+  });
 }
 
 void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
   require(is_column_of(divisor, a.rows()) && same_shape(f, a),
           "f = a / divisor: the tiles conform");
   HWY_DYNAMIC_DISPATCH(divide_rows)(a, divisor, f);
-  account(elementwise(f.words()), {f}, {a, divisor});
+  account(elementwise(f.words()), f, [&] {
+    tell_all({maps("divide", f, kOverwritten, {a, of_rows(divisor)})});
+  });
 }
 
 void divide_unless_0(const View& a, const ConstView& divisor) {
@@ -994,7 +1047,8 @@ void divide_unless_0(const View& a, const ConstView& divisor) {
       std::transform(words, words + a.panel_cols(p), words, [by](float x) { return x / by; });
     }
   }
-  account(elementwise(a.words()), {a}, {a, divisor});
+  account(elementwise(a.words()), a,
+          [&] { tell_all({maps("divide_unless_0", a, kTaken, {of_rows(divisor)})}); });
 }
 
 void copy(const ConstView& a, const View& b) {
@@ -1004,27 +1058,31 @@ void copy(const ConstView& a, const View& b) {
       std::copy_n(a.at(i, p), a.panel_cols(p), b.at(i, p));
     }
   }
-  account({}, {b}, {a});
+  account(Operations{}, b, [&] { tell_all({maps("copy", b, kOverwritten, {a})}); });
 }
 
 void fill_in_row(const View& a, Index row, Range columns, float value) {
   for (Index j = columns.begin; j < columns.end; ++j) {
     a(row, j) = value;
   }
-  account({}, {a}, {});
+  account(Operations{}, a, [&] {
+    tell_all({maps("fill", ToldPart(a, {row, row + 1}, columns), kOverwritten, {}, value)});
+  });
 }
 
 void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float value) {
   for (Index j = columns.begin; j < columns.end; ++j) {
     a_t.of(j, row) = value;
   }
-  account({}, {a_t.of}, {});
+  account(Operations{}, a_t.of, [&] {
+    tell_all({maps("fill", ToldPart(a_t.of, columns, {row, row + 1}), kOverwritten, {}, value)});
+  });
 }
 
 void add(const View& a, const ConstView& b) {
   require(same_shape(a, b), "a += b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(add)(a, b);
-  account(elementwise(a.words()), {a}, {a, b});
+  account(elementwise(a.words()), a, [&] { tell_all({maps("add", a, kTaken, {b})}); });
 }
 
 void add_logarithm(const View& maximum, const ConstView& sum) {
@@ -1032,14 +1090,17 @@ void add_logarithm(const View& maximum, const ConstView& sum) {
   for (Index i = 0; i < sum.rows(); ++i) {
     *Unchecked(maximum).at(i, 0) += std::log(*Unchecked(sum).at(i, 0));
   }
-  account(elementwise(2 * maximum.words()), {maximum}, {maximum, sum});
+  account(elementwise(2 * maximum.words()), maximum,
+          [&] { tell_all({maps("add_logarithm", maximum, kTaken, {sum})}); });
 }
 
 void softmax_gradient(const ConstView& f, const ConstView& q, const ConstView& v, const View& p) {
   require(same_shape(f, q) && same_shape(p, q) && is_column_of(v, q.rows()),
           "p = f (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(softmax_gradient)(f, q, v, p);
-  account(elementwise(2 * p.words()), {p}, {f, q, v});
+  account(elementwise(2 * p.words()), p, [&] {
+    tell_all({maps("softmax_gradient", p, kOverwritten, {f, q, of_rows(v)})});
+  });
 }
 
 void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
@@ -1047,7 +1108,9 @@ void softmax_gradient(const Transposed<ConstView>& f_t, const ConstView& v,
   require(same_shape(f_t.of, q_t.of) && is_column_of(v, q_t.of.cols()),
           "p = f (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(softmax_gradient_transposed)(f_t.of, v, q_t.of);
-  account(elementwise(2 * q_t.of.words()), {q_t.of}, {f_t.of, v, q_t.of});
+  account(elementwise(2 * q_t.of.words()), q_t.of, [&] {
+    tell_all({maps("softmax_gradient", q_t.of, kOverwritten, {f_t.of, q_t.of, of_columns(v)})});
+  });
 }
 
 namespace {
@@ -1055,35 +1118,41 @@ namespace {
 // An exponential and a division count as one operation each, as elsewhere.
 struct ActivationOperations {
   Index value, slope;
+  std::string_view value_name, slope_name, gradient_name;
 };
 ActivationOperations operations_of(Activation phi) {
   require(phi != Activation::softmax, "phi: a function of each score alone");
-  return phi == Activation::relu      ? ActivationOperations{1, 1}
-         : phi == Activation::sigmoid ? ActivationOperations{4, 5}
-                                      : ActivationOperations{5, 7};
+  return phi == Activation::relu ? ActivationOperations{1, 1, "relu", "relu_slope", "relu_gradient"}
+         : phi == Activation::sigmoid
+             ? ActivationOperations{4, 5, "sigmoid", "sigmoid_slope", "sigmoid_gradient"}
+             : ActivationOperations{5, 7, "silu", "silu_slope", "silu_gradient"};
 }
 
 }  // namespace
 
 void activate(Activation phi, const ConstView& s, const View& f) {
   require(same_shape(s, f), "f = phi(s): the tiles conform");
-  const Index each = operations_of(phi).value;
+  const ActivationOperations of = operations_of(phi);
   HWY_DYNAMIC_DISPATCH(activate)(phi, s, f);
-  account(elementwise(each * f.words()), {f}, {s});
+  account(elementwise(of.value * f.words()), f,
+          [&] { tell_all({maps(of.value_name, f, kOverwritten, {s})}); });
 }
 
 void activation_slope(Activation phi, const ConstView& s, const View& slope) {
   require(same_shape(s, slope), "slope = phi'(s): the tiles conform");
-  const Index each = operations_of(phi).slope;
+  const ActivationOperations of = operations_of(phi);
   HWY_DYNAMIC_DISPATCH(activation_slope)(phi, s, slope);
-  account(elementwise(each * slope.words()), {slope}, {s});
+  account(elementwise(of.slope * slope.words()), slope,
+          [&] { tell_all({maps(of.slope_name, slope, kOverwritten, {s})}); });
 }
 
 void activation_gradient(Activation phi, const ConstView& s, const ConstView& q, const View& p) {
   require(same_shape(s, q) && same_shape(s, p), "p = phi'(s) q: the tiles conform");
-  const Index each = operations_of(phi).slope + 1;
+  const ActivationOperations of = operations_of(phi);
   HWY_DYNAMIC_DISPATCH(activation_gradient)(phi, s, q, p);
-  account(elementwise(each * p.words()), {p}, {s, q});
+  account(elementwise((of.slope + 1) * p.words()), p, [&] {
+    tell_all({maps(of.gradient_name, p, kOverwritten, {s, q})});
+  });
 }
 
 void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t,
@@ -1092,7 +1161,9 @@ void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t,
   require(registers.words() >= std::min(kRegisterCharge, p_t.words()),
           "p^T *= a b: the sums in registers are charged");
   HWY_DYNAMIC_DISPATCH(multiplied_product)(a, b, p_t);
-  account(product(p_t, a.cols(), 1), {p_t, registers}, {a, b, p_t});
+  account(product(p_t, a.cols(), 1), p_t, [&] {
+    tell(Homefuls{"multiply", a, b, p_t, registers});
+  });
 }
 
 void transpose(const ConstView& a, const View& t) {
@@ -1104,7 +1175,7 @@ void transpose(const ConstView& a, const View& t) {
       }
     }
   }
-  account({}, {t}, {a});
+  account(Operations{}, t, [&] { tell_all({maps("copy", t, kOverwritten, {transposed(a)})}); });
 }
 
 }  // namespace redblue

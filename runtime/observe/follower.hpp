@@ -13,15 +13,8 @@ class Follower : public Listener {
   ~Follower() override { machine_.silence(*this); }
 
   // A failure ends the following.
-  void on(const Event& event) noexcept final {
-    try {
-      if (failure_ == nullptr) {
-        follow(event);
-      }
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-  }
+  void on(const Event& event) noexcept final { try_to_follow(event); }
+  void on(const Operation& operation) noexcept final { try_to_follow(operation); }
   // Throws: the failure of follow().
   void check() const {
     if (failure_ != nullptr) {
@@ -30,10 +23,23 @@ class Follower : public Listener {
   }
 
  protected:
-  explicit Follower(Machine& machine) : machine_(machine) { machine_.listen(*this); }
+  explicit Follower(Machine& machine, Hears hears = Hears::moves) : machine_(machine) {
+    machine_.listen(*this, hears);
+  }
 
  private:
   virtual void follow(const Event& event) = 0;
+  virtual void follow(const Operation& /* operation */) {}
+  template <class Told>
+  void try_to_follow(const Told& told) noexcept {
+    try {
+      if (failure_ == nullptr) {
+        follow(told);
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
 
   Machine& machine_;
   std::exception_ptr failure_;
