@@ -36,8 +36,10 @@ TEST(Accounting, EveryFunctionOnTilesEndsInIt) {
   Index found = 0;
   for (std::sregex_iterator at(defined.begin(), defined.end(), definition), end; at != end; ++at) {
     const std::string body = (*at)[2];
-    const std::size_t last = body.rfind(";", body.size() - 2) + 1;
-    EXPECT_NE(body.find("  account(", last), std::string::npos) << (*at)[1] << ": " << body;
+    // The last line that a statement begins on.
+    std::smatch last;
+    ASSERT_TRUE(std::regex_search(body, last, std::regex("[^]*\n  (\\w[^\n]*)"))) << body;
+    EXPECT_TRUE(last[1].str().starts_with("account(")) << (*at)[1] << ": " << body;
     ++found;
   }
   EXPECT_EQ(found, declarations) << "functions of arithmetic.hpp, and of arithmetic.cpp";

@@ -630,7 +630,7 @@ TEST_F(BadInput, Heads) {
       {"count backward/small @ --heads 9000000000000000000", 2, "63 bits"},
       {"count backward/large @ --heads 9000000000000000000", 2, "63 bits"},
       {"run backward/small @ --heads 1000000000000 --out g=out/g.npy", 1,
-       "need .*TiB of memory.*fewer heads"},
+       "need .*[TP]iB of memory.*fewer heads"},
       {"run backward/small @ --heads 9000000000000000", 1, "need .*EiB of memory.*fewer heads"},
       {"measure backward/small @ --heads 2", 2, "--heads"},
       {"calibrate --heads 2", 2, "--heads"},
@@ -729,7 +729,7 @@ TEST_F(BadInput, KvHeads) {
       {"bounds --heads 9000000000000000000 @", 2, "63 bits"},
       {"plan --heads 9000000000000000000 @", 2, "63 bits"},
       {"run attention/rows @ --heads 1000000000000 --kv-heads 1 --out O=out/O.npy", 1,
-       "need .*TiB of memory.*fewer heads"},
+       "need .*[TP]iB of memory.*fewer heads"},
       {"measure attention/rows @ --kv-heads 1", 2, "--kv-heads"},
       // What files say.
       {"run attention/rows --M 200 --in Q=Q_2x4x3.npy --in K=a2_3x5x3.npy --seed 1", 1,
