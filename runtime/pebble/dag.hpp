@@ -10,6 +10,11 @@
 
 namespace redblue {
 
+// Where a list by vertex has v.
+constexpr std::size_t slot(Index v) {
+  return static_cast<std::size_t>(v);
+}
+
 struct Vertex {
   std::string name;
   std::vector<Index> operands;  // each once

@@ -287,4 +287,11 @@ void WholeFile::commit() {
   temporary_.clear();
 }
 
+void write_whole(const std::string& target, const std::string& text) {
+  WholeFile file(target);
+  file.append(text);
+  file.finish();
+  file.commit();
+}
+
 }  // namespace redblue

@@ -71,4 +71,7 @@ class WholeFile {
   bool complete_ = false;  // on disk and closed
 };
 
+// Writes a file of this text. Throws: as WholeFile.
+void write_whole(const std::string& target, const std::string& text);
+
 }  // namespace redblue

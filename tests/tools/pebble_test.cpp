@@ -1,6 +1,7 @@
 // redblue pebble, from the outside: graphs are written whole in each format and read again, a game
 // is judged, and what is bad is named.
 
+#include <cstdint>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -45,6 +46,30 @@ TEST_F(Pebble, GamesAreJudged) {
   EXPECT_EQ(json("pebble check graph moves --M 2 --game fma")["words"], 3);
   expect_refused(process("pebble check graph moves --M 3"), 1,
                  "moves: line 3: c slides: no pebble does in this game");
+}
+
+// The moves of a run are a game on its graph of as many words as are counted, whatever the game;
+// strict games take a pebble more than the peak, and products that are vertices one more again.
+TEST_F(Pebble, RunsAreGames) {
+  const std::string kernel = "pebble run backward/rows-xg --n 6 --m 5 --d 3 --M 40 ";
+  const Json run = json(kernel);
+  EXPECT_EQ(run["words"], run["counted"]);
+  EXPECT_EQ(run["kind"]["two_step"], false);
+  const std::int64_t peak = run["peak"].get<std::int64_t>();
+  for (const auto& [more, game, M] :
+       std::vector<std::tuple<std::string, std::string, std::int64_t>>{
+           {"", "sliding", peak},
+           {"", "strict", peak + 1},
+           {"--products", "sliding", peak + 1},
+           {"--products", "strict", peak + 2}}) {
+    const std::string of = " --game " + game;
+    data(kernel + more + of + " --moves moves --dag run.hdag");
+    const Json checked = json("pebble check run.hdag moves --M " + std::to_string(M) + of);
+    EXPECT_EQ(checked["words"], run["words"]) << more << of;
+  }
+  EXPECT_EQ(data("pebble run matmul/stationary-c --n 1 --d 1 --M 3 --moves -"),
+            "read B(0,0)\nread A(0,0)\ncompute C(0,0)*0\ndelete A(0,0)\ndelete B(0,0)\n"
+            "write C(0,0)*0\ndelete C(0,0)*0\n");
 }
 
 // What is solved is a game, of as many words as it says.
@@ -144,6 +169,17 @@ TEST_F(Pebble, WhatIsBadIsNamed) {
       {"solve product --n 2 --d 2 --M 3 --game fma --moves x", 2, "--dag writes their graph"},
       {"solve product --n 3 --d 3 --m 4 --M 5", 2, "product: 81 words, and at most 64 can be"},
       {"solve product --n 4 --d 4 --m 5 --M 5 --game fma", 2, "product: 80 terms, and at most 64"},
+      {"run backward/row --n 4 --d 2 --M 40", 2, "backward/rows"},
+      {"run backward/rows --n 4 --d 2", 2, "--M is missing"},
+      {"run backward/rows --n 4 --d 2 --M 40 --T 0", 2, "--T"},
+      {"run backward/rows --n 4 --d 2 --M 40 --game loose", 2, "--game 'loose': expected strict"},
+      {"run backward/rows --n 4 --d 2 --M 40 --threads 2", 2, "--threads: a game is of one thread"},
+      {"run backward/rows --n 4 --d 2 --M 40 --dag x.svg", 2, "x.svg: a graph is in a file of a"},
+      {"run backward/rows --n 4 --d 2 --M 40 --dag -", 2, "--dag -: expected a file"},
+      {"run backward/rows-xg --n 9 --d 2 --M 40 --game once", 2, "once: move"},
+      {"run backward/rows --n 300 --d 64 --M 4000", 1, "more than 1048576 vertices"},
+      {"run forward/sparse-rows --n 6 --d 3 --M 400 --make A1=random:2", 2,
+       "forward/sparse-rows: multiplies entry by entry, which is not told"},
       {"check graph moves --M 3 --format csv", 2, "--format csv: expected table or json"}};
   for (const auto& [line, code, message] : cases) {
     SCOPED_TRACE(line);

@@ -19,6 +19,7 @@
 #include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/print.hpp"
+#include "tools/commands/pebble_run.hpp"
 #include "tools/commands/pebble_solve.hpp"
 #include "tools/options/graph.hpp"
 
@@ -147,6 +148,7 @@ Action add_pebble(CLI::App& app) {
   add("check", "whether moves on a graph keep the rules of a game, and how many words they move",
       check);
   add("solve", "the fewest words with which a game on a graph can be played", pebble_solve);
+  add("run", "a run of a kernel as a game on its own graph, its kind, and its pieces", pebble_run);
   return [chosen] { return (*chosen)(); };
 }
 

@@ -120,13 +120,6 @@ Index least_M(const std::string& name, const Rules& rules) {
   }
 }
 
-void write_file(const std::string& target, const std::string& text) {
-  WholeFile file(target);
-  file.append(text);
-  file.finish();
-  file.commit();
-}
-
 Json json_of(const Rules& rules, const std::vector<Solution>& solutions) {
   Json list = Json::array();
   for (const Solution& solution : solutions) {
@@ -169,9 +162,9 @@ int run(const SolveOptions& options) {
   const std::vector<Solution> solutions = solve(rules, M.first, M.second, limits);
   if (const Solution& only = solutions.front(); targets.moves) {
     const Dag& moved = only.graph ? *only.graph : graph;
-    write_file(*targets.moves, to_text(moved, only.moves));
+    write_whole(*targets.moves, to_text(moved, only.moves));
     if (targets.dag) {
-      write_file(*targets.dag, to_text(moved, format_of(*targets.dag)));
+      write_whole(*targets.dag, to_text(moved, format_of(*targets.dag)));
     }
   }
   if (targets.moves && is_standard_output(*targets.moves)) {

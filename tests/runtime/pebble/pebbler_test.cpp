@@ -1,0 +1,157 @@
+// A run of peak M is a pebbling of its own graph that moves as many words: sliding with M red
+// pebbles, strict with one more for the word that changes, and with one more again where products
+// have pebbles of their own.
+
+#include "runtime/pebble/pebbler.hpp"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/kernel_requests.hpp"
+#include "tests/support/pebbled.hpp"
+#include "tests/support/run_kernel.hpp"
+#include "tests/support/traced_runs.hpp"
+
+namespace redblue {
+namespace {
+
+// The game sliding again, from its definition and nothing else.
+bool keeps_the_rules(const Dag& dag, Index M, const std::vector<Move>& moves) {
+  std::set<Index> red, blue, used;
+  for (Index v = 0; v < dag.size(); ++v) {
+    if (dag.input(v)) {
+      blue.insert(v);
+    }
+    used.insert(dag[v].operands.begin(), dag[v].operands.end());
+  }
+  const auto is_red = [&](Index v) { return red.contains(v); };
+  for (const auto& [act, v, slides] : moves) {
+    if ((act == Act::read && !blue.contains(v)) || (act == Act::write && !is_red(v)) ||
+        (act == Act::remove && red.erase(v) == 0)) {
+      return false;
+    }
+    if (act == Act::write) {
+      blue.insert(v);
+    }
+    if (act == Act::compute) {
+      const std::vector<Index>& operands = dag[v].operands;
+      if (operands.empty() || !std::ranges::all_of(operands, is_red) ||
+          (slides && std::ranges::find(operands, *slides) == operands.end())) {
+        return false;
+      }
+      if (slides) {
+        red.erase(*slides);
+      }
+    }
+    if (act == Act::read || act == Act::compute) {
+      red.insert(v);
+    }
+    if (std::ssize(red) > M) {
+      return false;
+    }
+  }
+  for (Index v = 0; v < dag.size(); ++v) {
+    if (!used.contains(v) && !blue.contains(v)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+class PebblingOf : public testing::TestWithParam<TestedKernel> {
+ protected:
+  static std::vector<Request> requests() {
+    std::vector<Request> all;
+    for (const Shape& shape : {Shape{7, 5, 3}, Shape{4, 6, 2}, Shape{3, 3, 4}}) {
+      std::ranges::copy(requests_of(GetParam(), shape), std::back_inserter(all));
+    }
+    return all;
+  }
+};
+
+TEST_P(PebblingOf, KeepsTheRulesAndMovesTheWordsThatAreCounted) {
+  bool reached = false;  // the peak
+  for (const Request& request : requests()) {
+    SCOPED_TRACE(said(request));
+    const Pebbled run = pebbled(request, Products::fused);
+    const auto& [dag, moves, made, stored, beside, by_hand, unused] = run.pebbling;
+    const Index M = run.counted.peak;
+    EXPECT_EQ(by_hand, 0);
+    const Judged sliding = judge(dag, Game::sliding, M, moves);
+    EXPECT_EQ(sliding.broken, "");
+    EXPECT_EQ(sliding.played.words() + beside, run.counted.io.reads + run.counted.io.writes);
+    EXPECT_THAT(judge(dag, Game::sliding, sliding.played.red - 1, moves).broken,
+                testing::HasSubstr("one red pebble more than M"));
+    reached = reached || sliding.played.red == M;
+    EXPECT_EQ(judge(dag, Game::strict, M + 1, without_slides(moves)).broken, "");
+  }
+  EXPECT_TRUE(reached);
+}
+
+TEST_P(PebblingOf, OfProductsAsVerticesTakesOnePebbleMore) {
+  for (const Request& request : requests()) {
+    SCOPED_TRACE(said(request));
+    const Pebbled run = pebbled(request, Products::vertices);
+    const auto& [dag, moves, made, stored, beside, by_hand, unused] = run.pebbling;
+    const Index M = run.counted.peak;
+    EXPECT_EQ(judge(dag, Game::sliding, M + 1, moves).broken, "");
+    EXPECT_EQ(judge(dag, Game::strict, M + 2, without_slides(moves)).broken, "");
+    if (run.pebbling.made_twice() == 0) {
+      EXPECT_EQ(judge(dag, Game::fma, M, without_terms(Rules(dag, Game::fma), moves)).broken, "");
+    }
+  }
+}
+
+TEST_P(PebblingOf, PlaysOnceWhereNothingIsMadeTwice) {
+  for (const Request& request : requests()) {
+    SCOPED_TRACE(said(request));
+    const Pebbled run = pebbled(request, Products::fused);
+    const Judged once = judge(run.pebbling.dag, Game::once, run.counted.peak + 1,
+                              without_slides(run.pebbling.moves));
+    EXPECT_EQ(once.broken.empty(), run.pebbling.made_twice() == 0) << once.broken;
+  }
+}
+
+// A move dropped, doubled, swapped with the next or of another vertex: the referee says what the
+// definition says.
+TEST_P(PebblingOf, WithAMoveChangedIsJudgedAsByTheDefinition) {
+  const Pebbled run = pebbled(requests().front(), Products::fused);
+  const Dag& dag = run.pebbling.dag;
+  std::mt19937_64 random(1);
+  const auto below = [&](Index end) {
+    return static_cast<Index>(random() % static_cast<std::uint64_t>(end));
+  };
+  Index refused = 0;
+  for (Index mutant = 0; mutant < 16; ++mutant) {
+    std::vector<Move> moves = run.pebbling.moves;
+    const auto at = moves.begin() + below(std::ssize(moves) - 1);
+    switch (mutant % 4) {
+      case 0:
+        moves.erase(at);
+        break;
+      case 1:
+        moves.insert(at, Move(*at));
+        break;
+      case 2:
+        std::swap(*at, *(at + 1));
+        break;
+      default:
+        at->vertex = below(dag.size());
+    }
+    const std::string broken = judge(dag, Game::sliding, run.counted.peak, moves).broken;
+    EXPECT_EQ(broken.empty(), keeps_the_rules(dag, run.counted.peak, moves)) << broken;
+    refused += broken.empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, PebblingOf, testing::ValuesIn(tested_kernels()),
+                         [](const auto& of) { return test_name(of.param.name); });
+
+}  // namespace
+}  // namespace redblue

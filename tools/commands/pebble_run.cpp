@@ -1,0 +1,244 @@
+// redblue pebble run: a run of a kernel as a game of pebbles on the graph of its own operations.
+
+#include "tools/commands/pebble_run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "kernels/registry.hpp"
+#include "runtime/observe/referee.hpp"
+#include "runtime/pebble/dag_files.hpp"
+#include "runtime/pebble/kind.hpp"
+#include "runtime/pebble/pebbler.hpp"
+#include "runtime/pebble/pieces.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/run/mask_spec.hpp"
+#include "runtime/run/run.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/cells.hpp"
+#include "runtime/text/json.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/options/graph.hpp"
+#include "tools/options/problem.hpp"
+
+namespace redblue {
+namespace {
+
+class RunOptions {
+ public:
+  explicit RunOptions(CLI::App& app)
+      : problem_(app),
+        inputs_(app),
+        game_(app, "--game",
+              "strict, sliding, once or fma; of M + 1 pebbles, but sliding and fma of M; sliding",
+              "GAME"),
+        products_(app, "--products",
+                  "products are vertices, beside their sums, which takes a pebble more; as in fma"),
+        T_(app, "--T", "words between cuts into pieces; as many as there are red pebbles",
+           "NUMBER"),
+        dag_(app, "--dag", "the graph of the run", "FILE", Twin::of_command),
+        moves_(app, "--moves", "the moves of the game; -: standard output, and nothing else",
+               "FILE", Twin::of_command),
+        format_(app, "--format", "table, json or csv; table", "FORMAT") {}
+
+  [[nodiscard]] Request request() const {
+    Request request;
+    problem_.fill(request);
+    inputs_.fill(request);
+    if (request.threads > 1) {
+      throw UsageError(request.said("--threads") + ": a game is of one thread");
+    }
+    if (request.heads.value_or(1) > 1) {
+      throw UsageError(request.said("--heads") + ": a game is of one head");
+    }
+    return request;
+  }
+  [[nodiscard]] Game game() const {
+    const auto given = game_.get();
+    return given ? named(given->text, given->from, kGames) : Game::sliding;
+  }
+  [[nodiscard]] Products products() const {
+    return products_.get() || game() == Game::fma ? Products::vertices : Products::fused;
+  }
+  [[nodiscard]] std::optional<Index> T() const {
+    const auto given = T_.get();
+    return given ? std::optional(parse_size(given->text, given->from)) : std::nullopt;
+  }
+  [[nodiscard]] Format format() const { return parse_format(format_); }
+  [[nodiscard]] std::optional<std::string> dag() const { return file(dag_); }
+  [[nodiscard]] std::optional<std::string> moves() const { return file(moves_); }
+
+ private:
+  static std::optional<std::string> file(const TextOption& option) {
+    const auto given = option.get();
+    return given ? std::optional(given->text) : std::nullopt;
+  }
+
+  ProblemOptions problem_;
+  InputOptions inputs_;
+  TextOption game_;
+  Switch products_;
+  TextOption T_, dag_, moves_, format_;
+};
+
+struct Followed {
+  Pebbling pebbling;
+  std::string kernel;
+  Shape shape;
+  PhaseCounts counted;
+  Index untold = 0, flops = 0;
+  bool backward = false;
+};
+
+Followed follow(const Request& request, Products products) {
+  Followed all;
+  const RunHook followed = [&](Machine& machine, const Plan& plan, const auto& work) {
+    Pebbler pebbler(machine, products);
+    const Referee referee(machine);
+    work();
+    referee.check();
+    all.pebbling = pebbler.take();
+    all.kernel = plan.kernel;
+    all.shape = plan.problem.shape;
+    all.backward = find_kernel(plan.kernel).pass == Pass::backward;
+    all.counted = total(machine.phases());
+    all.flops = all.counted.operations.flops;
+    all.untold = all.flops - referee.flops();
+  };
+  run(request, Topology(), {.kernel = followed, .peak_gflops = false});
+  if (all.untold > 0 || all.pebbling.by_hand > 0) {
+    throw UsageError(fmt::format(
+        "{}: multiplies entry by entry, which is not told: a graph would lack {} of {} operations; "
+        "kernels of dense operands have graphs",
+        all.kernel, grouped(all.untold), grouped(all.flops)));
+  }
+  return all;
+}
+
+// Whether g is made in two steps, of a backward pass.
+Json kind_of(const Followed& run, const Request& request) {
+  if (!run.backward) {
+    return {};
+  }
+  const Mask mask = has_mask(request) ? parse_mask(request.mask, run.shape, request.said("--mask"),
+                                                   request.mask_files)
+                                      : Mask();
+  return is_two_step(run.pebbling, run.shape, mask);
+}
+
+std::vector<Cells> rows_of(const std::vector<Piece>& pieces) {
+  Index number = 0;
+  return redblue::rows_of(pieces, [&](const Piece& piece) -> Cells {
+    return {{"piece", ++number},
+            {"vertices", piece.vertices},
+            {"products", piece.products},
+            {"D", piece.dominator},
+            {{"least D", "least_D"}, piece.least_dominator ? Json(*piece.least_dominator) : Json()},
+            {"Min", piece.minimum},
+            {"reads", piece.reads},
+            {"writes", piece.writes}};
+  });
+}
+
+// What was played, with the fewest pebbles that the rules of the game leave it.
+Played played(const Rules& rules, const std::vector<Move>& moves) {
+  try {
+    return referee(rules, rules.dag().size(), moves);
+  } catch (const IllegalMove& illegal) {
+    throw UsageError(fmt::format("{}: move {}: {}: the run is none of this game",
+                                 to_string(rules.game()), illegal.at + 1, illegal.what()));
+  }
+}
+
+int run(const RunOptions& options) {
+  const Format format = options.format();
+  const Game game = options.game();
+  const Request request = options.request();
+  const std::optional<Index> asked_T = options.T();
+  const std::optional<std::string> dag_file = options.dag(), moves_file = options.moves();
+  if (dag_file && is_standard_output(*dag_file)) {
+    throw UsageError("--dag -: expected a file");
+  }
+  const DagFormat dag_format = dag_file ? format_of(*dag_file) : DagFormat::text;
+
+  const Followed all = follow(request, options.products());
+  const Pebbling& pebbling = all.pebbling;
+  const Rules rules(pebbling.dag, game);
+  const bool slides = game == Game::sliding || game == Game::fma;
+  const std::vector<Move> moves =
+      slides ? without_terms(rules, pebbling.moves) : without_slides(pebbling.moves);
+  const Played of = played(rules, moves);
+
+  if (dag_file) {
+    write_whole(*dag_file, to_text(pebbling.dag, dag_format));
+  }
+  if (moves_file) {
+    write_whole(*moves_file, to_text(pebbling.dag, moves));
+    if (is_standard_output(*moves_file)) {
+      return 0;
+    }
+  }
+  const std::vector<Move> strict = without_useless(pebbling.dag, without_slides(pebbling.moves));
+  const Index red = referee(Rules(pebbling.dag, Game::strict), pebbling.dag.size(), strict).red;
+  const Index T = asked_T.value_or(red);
+  const std::vector<Cells> pieces = rows_of(pieces_of(pebbling, strict, T));
+  const Json two_step = kind_of(all, request);
+  switch (format) {
+    case Format::csv:
+      print(csv_of(pieces));
+      return 0;
+    case Format::json: {
+      const Json json = {{"schema", kSchema},
+                         {"kernel", all.kernel},
+                         {"game", to_string(game)},
+                         {"words", of.words()},
+                         {"counted", all.counted.io.reads + all.counted.io.writes},
+                         {"peak", all.counted.peak},
+                         {"red", of.red},
+                         {"vertices", pebbling.dag.size()},
+                         {"by_hand", pebbling.by_hand},
+                         {"unused", pebbling.unused},
+                         {"kind", {{"two_step", two_step}, {"made_twice", pebbling.made_twice()}}},
+                         {"T", T},
+                         {"pieces", json_of(pieces)}};
+      print(json.document());
+      return 0;
+    }
+    default:
+      break;
+  }
+  const Index count = std::ssize(pieces);
+  print(fmt::format(
+      "{} as a game ({}): {} words ({} read, {} written), at most {} red; the machine's peak is "
+      "{}\n"
+      "{} vertices, {} made twice{}\n"
+      "{} by cuts after {} words; Hong and Kung: at least {} x {} = {} words\n\n",
+      all.kernel, to_string(game), grouped(of.words()), grouped(of.reads), grouped(of.writes),
+      grouped(of.red), grouped(all.counted.peak), grouped(pebbling.dag.size()),
+      grouped(pebbling.made_twice()),
+      !all.backward          ? ""
+      : two_step.get<bool>() ? "; two-step"
+                             : "; not two-step: sums over some keys or queries go into g",
+      counted(count, "piece"), grouped(T), grouped(T), grouped(count - 1),
+      grouped(T * (count - 1))));
+  print(table_of(pieces));
+  return 0;
+}
+
+}  // namespace
+
+Action pebble_run(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>(app);
+  return [options] { return run(*options); };
+}
+
+}  // namespace redblue
