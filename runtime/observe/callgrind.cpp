@@ -15,8 +15,26 @@
 #ifdef REDBLUE_WITH_VALGRIND
 #include <valgrind/callgrind.h>
 #endif
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 namespace redblue {
+namespace {
+
+// Highway's library looks at its clock by this instruction when it is loaded, whatever the
+// processor says of itself. Valgrind knows only instructions of which it says that it has them.
+bool hides_rdtscp() {
+#ifdef __x86_64__
+  constexpr unsigned kExtended = 0x80000001, kRdtscp = 1U << 27U;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(kExtended, &eax, &ebx, &ecx, &edx) == 0 || (edx & kRdtscp) == 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
 
 #ifdef REDBLUE_WITH_VALGRIND
 namespace {
@@ -59,7 +77,13 @@ std::string callgrind_unavailable() {
   if (kSanitized) {
     return "valgrind cannot run a binary with a sanitizer";
   }
-  return valgrind_version() ? "" : "built without valgrind";
+  if (!valgrind_version()) {
+    return "built without valgrind";
+  }
+  return hides_rdtscp()
+             ? "valgrind cannot load Highway's library on a processor that hides RDTSCP, "
+               "as that of this virtual machine does"
+             : "";
 }
 
 CallgrindPhases::CallgrindPhases(Machine& machine, std::string kernel, std::uint64_t cache_bytes)

@@ -22,7 +22,7 @@
 namespace redblue {
 
 // The version of the header that this was built with, or nothing. The reason why this binary cannot
-// be simulated, or an empty string.
+// be simulated here, or an empty string.
 std::optional<std::string> valgrind_version();
 std::string callgrind_unavailable();
 

@@ -1,6 +1,8 @@
 #include "tests/support/cli.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <regex>
 
 namespace redblue {
@@ -42,6 +44,15 @@ Process Cli::process(const std::string& line) const {
     }
   }
   return process;
+}
+
+double Cli::seconds_after_start(const std::string& line, double enough) const {
+  double least = std::numeric_limits<double>::infinity(), start = least;
+  for (int i = 0; i < 10 && !(least - start < enough); ++i) {
+    start = std::min(start, redblue("--version").seconds);
+    least = std::min(least, redblue(line).seconds);
+  }
+  return least - start;
 }
 
 std::string Cli::data(const std::string& line) const {

@@ -28,6 +28,10 @@ class Cli : public ::testing::Test {
   [[nodiscard]] Process process(const std::string& line) const;
   [[nodiscard]] Outcome redblue(const std::string& line) const { return process(line).run(); }
 
+  // The seconds that the command takes beyond those of starting it, which are the machine's. The
+  // rest of that may be in the way of one try, not of ten: the first below `enough`, or the least.
+  [[nodiscard]] double seconds_after_start(const std::string& line, double enough) const;
+
   // Standard output of a command that succeeds with an empty standard error.
   std::string data(const std::string& line) const;
   // The same, parsed.

@@ -3,8 +3,10 @@
 
 #include "runtime/observe/callgrind.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/system/read_text.hpp"
 #include "runtime/system/sanitized.hpp"
 
 namespace redblue {
@@ -110,11 +112,15 @@ TEST(CallgrindProfile, WhatIsNoneIsRefused) {
   EXPECT_THROW(traffic({{"Ir", 3}}, 64), std::runtime_error) << "without a simulated cache";
 }
 
-TEST(Callgrind, IsThereOrTheBuildIsToBlame) {
+TEST(Callgrind, IsThereOrTheBuildOrTheProcessorIsToBlame) {
   if (kSanitized) {
     EXPECT_EQ(callgrind_unavailable(), "valgrind cannot run a binary with a sanitizer");
-  } else {
-    EXPECT_EQ(callgrind_unavailable(), valgrind_version() ? "" : "built without valgrind");
+  } else if (!valgrind_version()) {
+    EXPECT_EQ(callgrind_unavailable(), "built without valgrind");
+  } else if (!callgrind_unavailable().empty()) {
+    const std::string flags = read_text("/proc/cpuinfo");
+    EXPECT_EQ(flags.find(" rdtscp"), std::string::npos);
+    EXPECT_THAT(callgrind_unavailable(), testing::HasSubstr("hides RDTSCP"));
   }
 }
 

@@ -11,6 +11,9 @@ namespace {
 class KnownTraffic : public ::testing::Test {
  protected:
   void SetUp() override {
+    if (!callgrind_unavailable().empty()) {
+      GTEST_SKIP() << callgrind_unavailable();
+    }
     const char* search = std::getenv("PATH");
     valgrind_ = find_program("valgrind", search == nullptr ? "/usr/bin" : search);
     ASSERT_TRUE(valgrind_) << "valgrind is not installed";
