@@ -85,8 +85,8 @@ struct Constants {
   Real pairs;            // K
   Real two_step_pairs;   // K of two-step schedules
   Real one, two, three;  // kappa of scores, of two products, of three
-  // Where keys are shared: kappa of the products that take partial sums into g; and of the three
-  // and these together, by search, rounded up.
+  // Where A1 = A2: kappa of the products that take partial sums into g. And of the three and these
+  // together, by search, rounded up.
   Real folds, searched;
 };
 
@@ -95,7 +95,7 @@ Constants constants(Pass pass, Sharing sharing) {
   const Real root1_5 = std::sqrt(1.5L);
   const Real forward_two[] = {1, root2, 1 + root2};
   const Constants of[] = {{16, 24, 1, 1, 1, 0, 1.342L},
-                          {8, 12, 1, 1, root1_5, 1, 1.404L},
+                          {8, 12, 1, 1, root1_5, 0, 1.404L},
                           {4, 8, 2, 2, 2, root2, 2.198L}};
   const auto which = static_cast<std::size_t>(sharing);
   Constants chosen = of[which];
@@ -165,12 +165,12 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   if (task.problem.mask.full()) {
     bounds.push_back({"weights", below(weights.events(M, d) + g, 2 * sums)});
   }
-  const bool shared = task.problem.sharing != Sharing::none;
-  bounds.push_back({.name = "three products",
-                    .words = shared ? below(three(k.three, k.three + k.folds),
-                                            (2 + 3 * k.folds / k.three) * pairs)
-                                    : below(events_beside_folds(3 * work, M, d), 2 * pairs),
-                    .recomputation = false});
+  const bool self = task.problem.sharing == Sharing::self;
+  bounds.push_back(
+      {.name = "three products",
+       .words = self ? below(three(k.three, k.three + k.folds), (2 + 3 * k.folds / k.three) * pairs)
+                     : below(events_beside_folds(3 * work, k.three, M, d), 2 * pairs),
+       .recomputation = false});
   bounds.push_back({.name = "three products, two-step",
                     .words = below(three(k.three, k.three) + g, 2 * pairs + sums),
                     .order = Order::two_step});

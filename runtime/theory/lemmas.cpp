@@ -53,15 +53,15 @@ Real Products::events(Index M, Index d) const {
   });
 }
 
-Real events_beside_folds(Real work, Index M, Index d) {
+Real events_beside_folds(Real work, Real kappa, Index M, Index d) {
   return over_lengths([&](Real T) {
     const Real each = most(real(M) + T);
     const Real r = each / (T * real(d));
-    if (real(M) + T > 8.2L * real(d) * real(d) || 3 * r * r > 2) {
+    if (real(M) + T > 8.2L * real(d) * real(d) || 3 * r * r > 2 || (kappa > 1 && 2 * r * r > 1)) {
       return Real{0};
     }
-    const Real kappa = 2 * r * r <= 1 ? 1 : 1 / std::sqrt(2 * (1 - r * r));
-    return T * (work / kappa - most(T)) / each;
+    const Real with_folds = 2 * r * r <= 1 ? kappa : 1 / std::sqrt(2 * (1 - r * r));
+    return T * (work / with_folds - most(T)) / each;
   });
 }
 

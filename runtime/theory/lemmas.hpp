@@ -27,11 +27,12 @@ struct Products {
   [[nodiscard]] Real events(Index M, Index d) const;
 };
 
-// Lemma 1 of the backward pass without shared keys, in any order, sums of W and T made once: s, q,
-// and p A2 or A1^T p, `work` products, beside which folds into g pay for the W and T that they use
-// up. A word of S or R that is made within a phase takes d words of X there, which are few, so that
-// A1 and A2 do not serve scores and folds at once. For phases of M + T <= 8.2 d^2.
-Real events_beside_folds(Real work, Index M, Index d);
+// Lemma 1 of the backward pass in any order, sums of W and T made once: s, q, and p A2 or A1^T p,
+// `work` products, of which kappa is 1, and sqrt(3/2) where keys are shared; beside which folds
+// into g pay for the W and T that they use up. A word of S or R that is made within a phase takes d
+// words of X there, which are few, so that A1 and A2 do not serve scores and folds at once. For
+// phases of M + T <= 8.2 d^2.
+Real events_beside_folds(Real work, Real kappa, Index M, Index d);
 
 // Lemma 2: the moves of a run with `pairs` pairs, of which B words at hand form B^2 / share; and
 // the same where that is B^2 / (K d^2).
