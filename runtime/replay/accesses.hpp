@@ -48,4 +48,8 @@ struct Accesses {
 // bytes. Throws: InputError with the line and the fault.
 Accesses parse_dinero(std::string_view text, const std::filesystem::path& file);
 
+// In the format "txt" of the cache simulator libCacheSim: a line an access, the number of its word,
+// from 1 on. It knows neither writes nor deaths, so that deaths are left out.
+std::string to_cachesim(const Accesses& accesses);
+
 }  // namespace redblue

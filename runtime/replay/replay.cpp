@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+
 #include "runtime/replay/stacks.hpp"
 
 namespace redblue {
@@ -103,15 +104,16 @@ class Phases {
 };
 
 // When the value that a word has after each access is needed next. What is not needed comes after
-// all that is, and what is dead after that; which of these is first is decided by the last access.
+// all that is; of these, what was touched last is evicted first, which makes no difference to
+// reads, and is near the top of the stack.
 std::vector<OptStack::Time> next_uses(const Accesses& accesses) {
   const std::size_t n = accesses.in_order.size();
   std::vector<OptStack::Time> next(n);
   std::vector<OptStack::Time> needed(static_cast<std::size_t>(accesses.words), 0);  // 0: is not
   for (std::size_t t = n; t-- > 0;) {
     const auto& [kind, word] = accesses.in_order[t];
-    next[t] = kind == Kind::dead ? 3 * n - t : needed[word] > 0 ? needed[word] : 2 * n - t;
-    needed[word] = reads(kind) ? t + 1 : 0;
+    next[t] = static_cast<OptStack::Time>(needed[word] > 0 ? needed[word] : n + t + 1);
+    needed[word] = reads(kind) ? static_cast<OptStack::Time>(t + 1) : 0;
   }
   return next;
 }
@@ -137,8 +139,8 @@ Moves by_opt(const Accesses& accesses) {
   OptStack stack(accesses.words);
   for (std::size_t t = 0; t < accesses.in_order.size(); ++t) {
     const Access& access = accesses.in_order[t];
-    const Index depth = access.kind == Kind::dead ? stack.die(access.word, next[t])
-                                                  : stack.touch(access.word, next[t]);
+    const Index depth =
+        access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word, next[t]);
     moves.found(access, depth, phases.of(t));
   }
   moves.end();

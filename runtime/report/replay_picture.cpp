@@ -44,10 +44,11 @@ Picture replay_picture(const ReplayReport& report) {
   Picture picture{.title = fmt::format("{} and caches: {}", spelled(run.report.kernel.plan),
                                        sizes_of(run.report.kernel.plan)),
                   .x_label = "M, words of fast memory or of the cache",
-                  .y_label = "words moved",
+                  .y_label = "words moved, read and written",
                   .caption = {},
                   .data = {},
-                  .commands = {}};
+                  .commands = {},
+                  .words_above = true};
   double fewest = static_cast<double>(run.moved.io.reads);
   double largest = static_cast<double>(run.moved.io.io());
   std::string plot;
@@ -93,7 +94,7 @@ Picture replay_picture(const ReplayReport& report) {
           ", $kernel using 1:2 with points pointtype 7 pointsize 1.6 linecolor black "
           "title {}, $kernel using 1:3 with points pointtype 6 pointsize 1.6 linewidth 2 "
           "linecolor black title {}\n",
-          gnuplot_text("the kernel, M = " + grouped(peak)), gnuplot_text("its reads alone"));
+          gnuplot_text("the kernel"), gnuplot_text("its reads alone"));
   return picture;
 }
 

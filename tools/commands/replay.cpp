@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "runtime/report/replay_report.hpp"
 #include "runtime/system/read_text.hpp"
+#include "runtime/system/whole_file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -50,12 +54,20 @@ class ReplayOptions {
               "(write) and an address in hexadecimal; -: standard input",
               "FILE"),
         at_(app, "--at", "sizes of the cache in words: 1K,2K; powers of two", "M,..."),
+        cachesim_(app, "--cachesim",
+                  "what the run touches, for libCacheSim (txt): a line an access, the number of its "
+                  "word; -: standard output, and nothing else",
+                  "FILE", Twin::of_command),
         per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
         format_(app, "--format", "table, json or csv; table", "FORMAT") {
     app.get_option("kernel")->required(false);
   }
 
   [[nodiscard]] Format format() const { return parse_format(format_); }
+  [[nodiscard]] std::optional<std::string> cachesim() const {
+    const auto given = cachesim_.get();
+    return given ? std::optional(given->text) : std::nullopt;
+  }
   [[nodiscard]] ReplayReport report() const {
     const auto at = at_.get();
     const std::vector<Index> sizes = at ? parse_sizes(at->text, at->from) : std::vector<Index>();
@@ -88,7 +100,7 @@ class ReplayOptions {
   CLI::App& app_;
   ProblemOptions problem_;
   InputOptions inputs_;
-  TextOption from_, at_;
+  TextOption from_, at_, cachesim_;
   Switch per_phase_;
   TextOption format_;
 };
@@ -99,7 +111,15 @@ Action add_replay(CLI::App& app) {
   const auto options = std::make_shared<ReplayOptions>(app);
   return [options] {
     const Format format = options->format();
-    print(options->report(), format);
+    const auto cachesim = options->cachesim();
+    const ReplayReport report = options->report();
+    if (cachesim) {
+      write_whole(*cachesim, to_cachesim(report.kernel->accesses));
+      if (is_standard_output(*cachesim)) {
+        return 0;
+      }
+    }
+    print(report, format);
     return 0;
   };
 }

@@ -62,10 +62,10 @@ std::size_t next_need(const Accesses& accesses, std::uint32_t word, std::size_t 
   }
   for (std::size_t at = t + 1; at < n; ++at) {
     if (accesses.in_order[at].word == word) {
-      return reads(accesses.in_order[at].kind) ? at : 2 * n - touched;
+      return reads(accesses.in_order[at].kind) ? at : n + touched;
     }
   }
-  return 2 * n - touched;
+  return n + touched;
 }
 
 Moved naive_belady(const Accesses& accesses, Index M) {
