@@ -124,7 +124,7 @@ const std::vector<Room>& rooms() {
         {"runtime/patterns", &runtime(), gate},
         {"runtime/observe", &runtime(), gate},
         {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns", "runtime/observe"})},
-        {"runtime/replay", &runtime(), gate},
+        {"runtime/replay", &runtime(), with(gate, {"runtime/observe"})},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},
         {"runtime/report", &runtime(), report},

@@ -61,4 +61,15 @@ Accesses parse_dinero(std::string_view text, const std::filesystem::path& file) 
   return found;
 }
 
+std::string to_cachesim(const Accesses& accesses) {
+  std::string text;
+  for (const auto& [kind, word] : accesses.in_order) {
+    if (kind != Access::Kind::dead) {
+      text += std::to_string(Index{word} + 1);
+      text += '\n';
+    }
+  }
+  return text;
+}
+
 }  // namespace redblue

@@ -1,8 +1,10 @@
 #pragma once
 // The words that a computation touches, in its order. Words are numbered from 0.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace redblue {
 struct Access {
   enum class Kind : std::uint8_t {
     need,       // its value: a cache that lacks it reads it
+    change,     // its value, which another replaces
     overwrite,  // the word gets another value: nobody reads the one before
     dead        // its value is of no use any more: nobody has to write it back
   };
@@ -20,14 +23,33 @@ struct Access {
   std::uint32_t word;
 };
 
+// Whether the value that the word has before is read.
+inline bool reads(Access::Kind kind) {
+  return kind == Access::Kind::need || kind == Access::Kind::change;
+}
+// Whether the word has a value after it that is in no slow store.
+inline bool writes(Access::Kind kind) {
+  return kind == Access::Kind::change || kind == Access::Kind::overwrite;
+}
+
 struct Accesses {
+  // From the access `begin` on, up to the next stretch; nothing before the first.
+  struct Stretch {
+    std::size_t begin;
+    std::string phase;
+  };
   std::vector<Access> in_order;
   Index words = 0;
+  std::vector<Stretch> stretches = {};
 };
 
 // A trace in the format "din" of the cache simulator Dinero: on each line a label, 0 for a read and
 // 1 for a write, and an address in hexadecimal; what follows on the line is not read. A word is 4
 // bytes. Throws: InputError with the line and the fault.
 Accesses parse_dinero(std::string_view text, const std::filesystem::path& file);
+
+// In the format "txt" of the cache simulator libCacheSim: a line an access, the number of its word,
+// from 1 on. It knows neither writes nor deaths, so that deaths are left out.
+std::string to_cachesim(const Accesses& accesses);
 
 }  // namespace redblue

@@ -1,6 +1,8 @@
 #include "runtime/replay/replay.hpp"
 
 #include <algorithm>
+#include <functional>
+
 
 #include "runtime/replay/stacks.hpp"
 
@@ -30,13 +32,15 @@ class Tally {
 // Reads and write-backs by the depths at which words are found.
 class Moves {
  public:
-  explicit Moves(Index words)
-      : reads_(words), writes_(words), since_(static_cast<std::size_t>(words), kClean) {}
+  Moves(Index words, std::size_t phases)
+      : reads_(std::max<std::size_t>(phases, 1), Tally(words)),
+        writes_(words),
+        since_(static_cast<std::size_t>(words), kClean) {}
 
-  void found(const Access& access, Index depth) {
+  void found(const Access& access, Index depth, std::size_t phase) {
     Index& deepest = since_[access.word];
-    if (access.kind == Kind::need) {
-      reads_.add(depth);
+    if (redblue::reads(access.kind)) {
+      reads_[phase].add(depth);
     }
     if (deepest != kClean) {
       deepest = std::max(deepest, depth);
@@ -45,7 +49,7 @@ class Moves {
       if (deepest != kClean) {
         writes_.add(deepest);
       }
-      deepest = access.kind == Kind::overwrite ? kFresh : kClean;
+      deepest = redblue::writes(access.kind) ? kFresh : kClean;
     }
   }
   void end() {
@@ -55,27 +59,92 @@ class Moves {
       }
     }
   }
-  [[nodiscard]] std::vector<Index> reads() const { return reads_.counts(); }
+  [[nodiscard]] std::vector<Index> reads(std::size_t phase) const { return reads_[phase].counts(); }
+  [[nodiscard]] std::vector<Index> reads() const {
+    std::vector<Index> all = reads(0);
+    for (std::size_t phase = 1; phase < reads_.size(); ++phase) {
+      std::ranges::transform(all, reads(phase), all.begin(), std::plus());
+    }
+    return all;
+  }
   [[nodiscard]] std::vector<Index> writes() const { return writes_.counts(); }
 
  private:
   static constexpr Index kClean = -1, kFresh = 1;
-  Tally reads_, writes_;
+  std::vector<Tally> reads_;  // by phase
+  Tally writes_;
   std::vector<Index> since_;  // the deepest since a word was written
 };
 
+// Which phase an access is in. Asked in the order of accesses.
+class Phases {
+ public:
+  explicit Phases(const Accesses& accesses) : stretches_(accesses.stretches) {
+    for (const auto& [begin, phase] : stretches_) {
+      const auto known = std::ranges::find(names_, phase);
+      number_.push_back(static_cast<std::size_t>(known - names_.begin()));
+      if (known == names_.end()) {
+        names_.push_back(phase);
+      }
+    }
+  }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  std::size_t of(std::size_t access) {
+    while (next_ < stretches_.size() && stretches_[next_].begin <= access) {
+      now_ = number_[next_++];
+    }
+    return now_;
+  }
+
+ private:
+  const std::vector<Accesses::Stretch>& stretches_;
+  std::vector<std::string> names_ = {""};
+  std::vector<std::size_t> number_;
+  std::size_t now_ = 0, next_ = 0;
+};
+
 // When the value that a word has after each access is needed next. What is not needed comes after
-// all that is, and what is dead after that; which of these is first is decided by the last access.
+// all that is; of these, what was touched last is evicted first, which makes no difference to
+// reads, and is near the top of the stack.
 std::vector<OptStack::Time> next_uses(const Accesses& accesses) {
   const std::size_t n = accesses.in_order.size();
   std::vector<OptStack::Time> next(n);
   std::vector<OptStack::Time> needed(static_cast<std::size_t>(accesses.words), 0);  // 0: is not
   for (std::size_t t = n; t-- > 0;) {
     const auto& [kind, word] = accesses.in_order[t];
-    next[t] = kind == Kind::dead ? 3 * n - t : needed[word] > 0 ? needed[word] : 2 * n - t;
-    needed[word] = kind == Kind::need ? t + 1 : 0;
+    next[t] = static_cast<OptStack::Time>(needed[word] > 0 ? needed[word] : n + t + 1);
+    needed[word] = reads(kind) ? static_cast<OptStack::Time>(t + 1) : 0;
   }
   return next;
+}
+
+Moves by_lru(const Accesses& accesses) {
+  Phases phases(accesses);
+  Moves moves(accesses.words, phases.names().size());
+  LruStack stack(accesses.words);
+  for (std::size_t t = 0; t < accesses.in_order.size(); ++t) {
+    const Access& access = accesses.in_order[t];
+    const Index depth =
+        access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word);
+    moves.found(access, depth, phases.of(t));
+  }
+  moves.end();
+  return moves;
+}
+
+Moves by_opt(const Accesses& accesses) {
+  const std::vector<OptStack::Time> next = next_uses(accesses);
+  Phases phases(accesses);
+  Moves moves(accesses.words, phases.names().size());
+  OptStack stack(accesses.words);
+  for (std::size_t t = 0; t < accesses.in_order.size(); ++t) {
+    const Access& access = accesses.in_order[t];
+    const Index depth =
+        access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word, next[t]);
+    moves.found(access, depth, phases.of(t));
+  }
+  moves.end();
+  return moves;
 }
 
 }  // namespace
@@ -85,28 +154,20 @@ std::size_t Replayed::at(Index M) const {
 }
 
 Replayed replay(const Accesses& accesses) {
-  const std::vector<OptStack::Time> next = next_uses(accesses);
-  LruStack lru(accesses.words);
-  OptStack opt(accesses.words);
-  Moves by_lru(accesses.words), by_opt(accesses.words);
-  for (std::size_t t = 0; t < next.size(); ++t) {
-    const Access& access = accesses.in_order[t];
-    if (access.kind == Kind::dead) {
-      by_lru.found(access, lru.die(access.word));
-      by_opt.found(access, opt.die(access.word, next[t]));
-    } else {
-      by_lru.found(access, lru.touch(access.word));
-      by_opt.found(access, opt.touch(access.word, next[t]));
-    }
+  const Moves lru = by_lru(accesses), opt = by_opt(accesses);
+  Replayed all = {.accesses = std::ssize(accesses.in_order),
+                  .words = accesses.words,
+                  .lru_reads = lru.reads(),
+                  .lru_writes = lru.writes(),
+                  .opt_reads = opt.reads(),
+                  .belady_writes = opt.writes()};
+  const std::vector<std::string> names = Phases(accesses).names();
+  for (std::size_t phase = 0; phase < names.size(); ++phase) {
+    all.phases.push_back({names[phase], lru.reads(phase), opt.reads(phase)});
   }
-  by_lru.end();
-  by_opt.end();
-  return {.accesses = std::ssize(accesses.in_order),
-          .words = accesses.words,
-          .lru_reads = by_lru.reads(),
-          .lru_writes = by_lru.writes(),
-          .opt_reads = by_opt.reads(),
-          .belady_writes = by_opt.writes()};
+  // A cache of one word reads what a phase needs; without that it touches nothing that was there.
+  std::erase_if(all.phases, [](const PhaseReads& of) { return of.lru.front() == 0; });
+  return all;
 }
 
 }  // namespace redblue

@@ -2,9 +2,18 @@
 // What caches of every size move for the same accesses, where nobody says what to read and write:
 // LRU, and the ideal cache of fewest reads (OPT).
 
+#include <string>
+#include <vector>
+
 #include "runtime/replay/accesses.hpp"
 
 namespace redblue {
+
+// The reads of one phase, by the same cache as the others.
+struct PhaseReads {
+  std::string phase;
+  std::vector<Index> lru, opt;  // as of Replayed
+};
 
 // Of a cache of M words, M from 1 to the number of words; a larger one moves what the last does.
 struct Replayed {
@@ -14,6 +23,8 @@ struct Replayed {
   // Write-backs where the word of farthest next use is evicted, which has fewest reads: fewer
   // writes, and fewer words, may be possible.
   std::vector<Index> belady_writes;
+  // In the order in which phases begin, without those that touch nothing.
+  std::vector<PhaseReads> phases = {};
 
   // The place in these of a cache of M words. Requires: M >= 1.
   [[nodiscard]] std::size_t at(Index M) const;

@@ -93,45 +93,81 @@ Index LruStack::die(std::uint32_t word) {
   return depth(slot);
 }
 
-OptStack::OptStack(Index words)
-    : next_(static_cast<std::size_t>(words)),
-      there_(static_cast<std::size_t>(words)),
-      alive_(static_cast<std::size_t>(words)) {}
+OptStack::OptStack(Index words) : next_(static_cast<std::size_t>(words)) {}
 
-Index OptStack::touch(std::uint32_t word, Time next) {
-  // What the cache of the words so far has to give up; it is kept by a larger one that has a word
-  // with a farther use.
-  std::uint32_t carried = word;
-  std::size_t at = 0;
-  if (there_[word]) {
-    for (; stack_[at] != word; ++at) {
-      if (at == 0 || next_[stack_[at]] > next_[carried]) {
-        std::swap(stack_[at], carried);
-      }
-    }
-    stack_[at] = carried;
-  } else {
-    for (; at < stack_.size(); ++at) {
-      if (at == 0 || next_[stack_[at]] > next_[carried]) {
-        std::swap(stack_[at], carried);
-      }
-    }
-    stack_.push_back(carried);
-    there_[word] = true;
-  }
-  next_[word] = next;
-  const bool hit = alive_[word];
-  alive_[word] = true;
-  return hit ? static_cast<Index>(at) + 1 : kNotThere;
+std::size_t OptStack::end_of(std::size_t block) const {
+  return std::min((block + 1) * kBlock, stack_.size());
 }
 
-Index OptStack::die(std::uint32_t word, Time never) {
-  if (!alive_[word]) {
+void OptStack::sum_up(std::size_t block) {
+  Block sum = {std::numeric_limits<Time>::max(), 0};
+  for (std::size_t at = block * kBlock; at < end_of(block); ++at) {
+    sum = {std::min(sum.least, stack_[at]), std::max(sum.most, stack_[at])};
+  }
+  blocks_[block] = sum;
+}
+
+bool OptStack::pass(std::size_t block, Time& carried, Time old, std::size_t& at) {
+  const std::size_t end = end_of(block);
+  for (at = std::max<std::size_t>(block * kBlock, 1); at < end; ++at) {
+    if (stack_[at] == old) {
+      stack_[at] = carried;
+      break;
+    }
+    const Time here = stack_[at];
+    stack_[at] = std::min(here, carried);
+    carried = std::max(here, carried);
+  }
+  sum_up(block);
+  return at < end;
+}
+
+Index OptStack::touch(std::uint32_t word, Time next) {
+  const Time old = std::exchange(next_[word], next);
+  if (stack_.empty()) {
+    stack_.push_back(next);
+    blocks_.push_back({next, next});
     return kNotThere;
   }
-  alive_[word] = false;
-  next_[word] = never;
-  return std::ranges::find(stack_, word) - stack_.begin() + 1;
+  // What the cache of the words so far has to give up; it is kept by a larger one that has a word
+  // with a farther use. A word that was not there fills the first hole.
+  Time carried = std::exchange(stack_.front(), next);
+  if (carried == old) {
+    sum_up(0);
+    return 1;
+  }
+  for (std::size_t block = 0; block < blocks_.size() && (old != 0 || carried != kHole); ++block) {
+    std::size_t at = 0;
+    if ((block == 0 || blocks_[block].most > carried || blocks_[block].may_have(old)) &&
+        pass(block, carried, old, at)) {
+      return static_cast<Index>(at) + 1;
+    }
+  }
+  sum_up(0);
+  if (carried != kHole) {
+    stack_.push_back(carried);
+    blocks_.resize((stack_.size() - 1) / kBlock + 1);
+    sum_up(blocks_.size() - 1);
+  }
+  return kNotThere;
+}
+
+Index OptStack::die(std::uint32_t word) {
+  const Time old = std::exchange(next_[word], 0);
+  if (old == 0) {
+    return kNotThere;
+  }
+  for (std::size_t block = 0;; ++block) {
+    if (blocks_[block].may_have(old)) {
+      const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(block * kBlock);
+      const auto end = stack_.begin() + static_cast<std::ptrdiff_t>(end_of(block));
+      if (const auto found = std::find(begin, end, old); found != end) {
+        *found = kHole;
+        sum_up(block);
+        return found - stack_.begin() + 1;
+      }
+    }
+  }
 }
 
 }  // namespace redblue

@@ -42,23 +42,36 @@ class LruStack {
   Index size_ = 0;
 };
 
-// Of caches that evict the word whose next use is farthest (Belady). A step for each word above
-// the one that is touched.
+// Of caches that evict the word whose next use is farthest (Belady). Words stand for the times of
+// these uses. A touch moves the farthest time so far down: a block of the stack in which no time is
+// farther stays as it is, so that a touch takes a step for most blocks above the word.
 class OptStack {
  public:
-  using Time = std::uint64_t;
+  using Time = std::uint32_t;
 
   explicit OptStack(Index words);
 
   // As of LruStack; `next` is when the value that the word has from now on is needed next. No two
-  // words have the same.
+  // words have the same; more than 0, and less than kHole.
   Index touch(std::uint32_t word, Time next);
-  Index die(std::uint32_t word, Time never);
+  Index die(std::uint32_t word);
 
  private:
-  std::vector<std::uint32_t> stack_;
-  std::vector<Time> next_;
-  std::vector<bool> there_, alive_;
+  static constexpr Time kHole = std::numeric_limits<Time>::max();
+  static constexpr std::size_t kBlock = 32;
+  struct Block {
+    Time least, most;
+    [[nodiscard]] bool may_have(Time time) const { return least <= time && time <= most; }
+  };
+  void sum_up(std::size_t block);
+  [[nodiscard]] std::size_t end_of(std::size_t block) const;
+  // Puts `carried` into the block, and what is farthest then takes its place; up to the time `old`,
+  // in whose place goes what is left. Whether that was met; `at` is then where.
+  bool pass(std::size_t block, Time& carried, Time old, std::size_t& at);
+
+  std::vector<Time> stack_;
+  std::vector<Block> blocks_;
+  std::vector<Time> next_;  // of a word; 0: it is not there
 };
 
 }  // namespace redblue

@@ -1,5 +1,7 @@
 #include "runtime/report/replay_report.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "runtime/report/context.hpp"
@@ -9,45 +11,101 @@
 namespace redblue {
 namespace {
 
+Cells size_cells(const ReplayReport& report, Index M) {
+  const Replayed& all = report.replayed;
+  const std::size_t at = all.at(M);
+  Cells cells = {{"M", M},
+                 {{"LRU reads", "lru.reads", "lru_reads"}, all.lru_reads[at]},
+                 {{"writes", "lru.writes", "lru_writes"}, all.lru_writes[at]},
+                 {{"OPT reads", "opt.reads", "opt_reads"}, all.opt_reads[at]},
+                 {{"Belady's writes", "belady.writes", "belady_writes"}, all.belady_writes[at]}};
+  if (report.kernel && report.kernel->report.bound) {
+    cells.push_back({{"lower bound", "lower_bound"}, report.kernel->bound(M)});
+  }
+  return cells;
+}
+
 std::vector<Cells> rows_of(const ReplayReport& report) {
-  return redblue::rows_of(report.at, [&](Index M) -> Cells {
-    const Replayed& all = report.replayed;
-    const std::size_t at = all.at(M);
-    return {{"M", M},
-            {{"LRU reads", "lru.reads", "lru_reads"}, all.lru_reads[at]},
-            {{"writes", "lru.writes", "lru_writes"}, all.lru_writes[at]},
-            {{"OPT reads", "opt.reads", "opt_reads"}, all.opt_reads[at]},
-            {{"Belady's writes", "belady.writes", "belady_writes"}, all.belady_writes[at]}};
-  });
+  return redblue::rows_of(report.at, [&](Index M) { return size_cells(report, M); });
+}
+
+// What the kernel reads in a phase itself.
+Index reads_of(const ReplayReport& report, const std::string& phase) {
+  const std::vector<PhaseCounts>& phases = report.kernel->phases;
+  const auto found = std::ranges::find(phases, phase, &PhaseCounts::path);
+  return found == phases.end() ? 0 : found->io.reads;
+}
+
+std::vector<Cells> phase_rows(const ReplayReport& report) {
+  std::vector<Cells> rows;
+  for (const PhaseReads& of : report.replayed.phases) {
+    for (const Index M : report.at) {
+      const std::size_t at = report.replayed.at(M);
+      rows.push_back({{"phase", always_quoted(of.phase)},
+                      {{"kernel's reads", "kernel_reads"}, reads_of(report, of.phase)},
+                      {"M", M},
+                      {{"LRU reads", "lru.reads", "lru_reads"}, of.lru[at]},
+                      {{"OPT reads", "opt.reads", "opt_reads"}, of.opt[at]}});
+    }
+  }
+  return rows;
 }
 
 }  // namespace
 
-std::vector<Index> sizes_shown(Index words) {
+std::vector<Index> sizes_shown(const ReplayReport& report) {
   std::vector<Index> sizes;
-  for (Index M = 1; M < words; M *= 2) {
+  for (Index M = 1; M < report.replayed.words; M *= 2) {
     sizes.push_back(M);
   }
-  sizes.push_back(words);
+  sizes.push_back(report.replayed.words);
+  if (report.kernel) {
+    sizes.push_back(report.kernel->moved.peak);
+  }
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
 }
 
 std::string to_table(const ReplayReport& report) {
-  return fmt::format("{} accesses to {} words   (in words)\n\n", grouped(report.replayed.accesses),
-                     grouped(report.replayed.words)) +
-         table_of(rows_of(report));
+  std::string text = fmt::format("{} accesses to {} words   (in words)\n",
+                                 grouped(report.replayed.accesses), grouped(report.replayed.words));
+  if (report.kernel) {
+    const PhaseCounts& moved = report.kernel->moved;
+    text = fmt::format("{} reads {} and writes {} words itself, with at most {} of M = {} in use\n",
+                       spelled(report.kernel->report.kernel.plan), grouped(moved.io.reads),
+                       grouped(moved.io.writes), grouped(moved.peak),
+                       grouped(report.kernel->report.kernel.plan.M)) +
+           text;
+  }
+  text += "\n" + table_of(rows_of(report));
+  return report.per_phase ? text + "\n" + table_of(phase_rows(report)) : text;
 }
 
 std::string to_json(const ReplayReport& report) {
-  const Json json = {{"schema", kSchema},
-                     {"accesses", report.replayed.accesses},
-                     {"addresses", report.replayed.words},
-                     {"curve", json_of(rows_of(report))}};
+  Json json = {{"schema", kSchema}};
+  if (report.kernel) {
+    const Plan& plan = report.kernel->report.kernel.plan;
+    const PhaseCounts& moved = report.kernel->moved;
+    json.update(json_of(kernel_cells(plan.kernel, plan.problem.shape, plan.M)));
+    json["blocks"] = blocks_json(plan.blocks);
+    if (plan.pass != Pass::product) {
+      json["mask"] = mask_json(plan.problem);
+    }
+    json["schedule"] = {
+        {"peak", moved.peak}, {"reads", moved.io.reads}, {"writes", moved.io.writes}};
+  }
+  json["accesses"] = report.replayed.accesses;
+  json["addresses"] = report.replayed.words;
+  json["curve"] = json_of(rows_of(report));
+  if (report.per_phase) {
+    json["phases"] = json_of(phase_rows(report));
+  }
   return json.document();
 }
 
 std::string to_csv(const ReplayReport& report) {
-  return csv_of(rows_of(report));
+  return csv_of(report.per_phase ? phase_rows(report) : rows_of(report));
 }
 
 }  // namespace redblue

@@ -17,6 +17,7 @@
 
 #include "runtime/report/dividing.hpp"
 #include "runtime/report/occupancy_picture.hpp"
+#include "runtime/report/replay_report.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/run/sparse_operands.hpp"
@@ -266,6 +267,41 @@ Action dividing(CLI::App& app) {
   };
 }
 
+// Likewise.
+Action replayed(CLI::App& app) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : problem(command),
+          inputs(command),
+          format(command, "--format", "of the table: table, json or csv", "FORMAT"),
+          picture(command) {}
+    ProblemOptions problem;
+    InputOptions inputs;
+    TextOption format;
+    PictureOptions picture;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, &app] {
+    const Format format = parse_format(options->format);
+    const auto out = options->picture.out.get();
+    std::optional<PictureFile> file;
+    if (out) {
+      file.emplace(options->picture);
+    }
+    Request request;
+    options->problem.fill(request);
+    options->inputs.fill(request);
+    ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request)};
+    report.replayed = replay(report.kernel->accesses);
+    report.at = sizes_shown(report);
+    if (file) {
+      file->draw(replay_picture(report), app);
+    }
+    print(report, format, beside(out && out->text == "-"));
+    return 0;
+  };
+}
+
 }  // namespace
 
 Action add_plot(CLI::App& app) {
@@ -282,6 +318,8 @@ Action add_plot(CLI::App& app) {
   add("dividing",
       "words of sparse operands against M where tiles stay, and where rows do; where they cross",
       dividing);
+  add("replay", "words of a kernel against those of caches of every size: LRU, Belady's, OPT",
+      replayed);
   add("occupancy", "what is in fast memory in the course of a run, by tile", occupancy);
   return [chosen] { return (*chosen)(); };
 }

@@ -1,15 +1,21 @@
-// redblue replay: a trace of accesses in caches of every size.
+// redblue replay: a trace of accesses, or those of a kernel's run, in caches of every size.
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "runtime/report/replay_report.hpp"
 #include "runtime/system/read_text.hpp"
+#include "runtime/system/whole_file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/options/problem.hpp"
 
 namespace redblue {
 namespace {
@@ -27,33 +33,91 @@ std::vector<Index> parse_sizes(std::string_view text, const std::string& from) {
   return sizes;
 }
 
+// Throws: UsageError where an option is given that says something of a kernel's run.
+void refuse_beside_trace(const CLI::App& app, const std::string& from) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() > 0 && name != "--from" && name != "--at" && name != "--format") {
+      throw UsageError(fmt::format("{} beside {}: a trace is of no kernel", name, from));
+    }
+  }
+}
+
+class ReplayOptions {
+ public:
+  explicit ReplayOptions(CLI::App& app)
+      : app_(app),
+        problem_(app),
+        inputs_(app),
+        from_(app, "--from",
+              "in place of a kernel a trace in the format din: a line an access, 0 (read) or 1 "
+              "(write) and an address in hexadecimal; -: standard input",
+              "FILE"),
+        at_(app, "--at", "sizes of the cache in words: 1K,2K; powers of two", "M,..."),
+        cachesim_(app, "--cachesim",
+                  "what the run touches, for libCacheSim (txt): a line an access, the number of its "
+                  "word; -: standard output, and nothing else",
+                  "FILE", Twin::of_command),
+        per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
+        format_(app, "--format", "table, json or csv; table", "FORMAT") {
+    app.get_option("kernel")->required(false);
+  }
+
+  [[nodiscard]] Format format() const { return parse_format(format_); }
+  [[nodiscard]] std::optional<std::string> cachesim() const {
+    const auto given = cachesim_.get();
+    return given ? std::optional(given->text) : std::nullopt;
+  }
+  [[nodiscard]] ReplayReport report() const {
+    const auto at = at_.get();
+    const std::vector<Index> sizes = at ? parse_sizes(at->text, at->from) : std::vector<Index>();
+    ReplayReport report = replayed();
+    report.at = sizes.empty() ? sizes_shown(report) : sizes;
+    return report;
+  }
+
+ private:
+  [[nodiscard]] ReplayReport replayed() const {
+    if (const auto from = from_.get()) {
+      refuse_beside_trace(app_, from->from);
+      return {.replayed = replay(parse_dinero(read_text(from->text), input_name(from->text))),
+              .at = {}};
+    }
+    if (app_.get_option("kernel")->count() == 0) {
+      throw UsageError(
+          "name a kernel of `redblue list`, or --from FILE, a trace such as redblue trace --din "
+          "writes");
+    }
+    Request request;
+    problem_.fill(request);
+    inputs_.fill(request);
+    ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request)};
+    report.per_phase = per_phase_.get();
+    report.replayed = replay(report.kernel->accesses);
+    return report;
+  }
+
+  CLI::App& app_;
+  ProblemOptions problem_;
+  InputOptions inputs_;
+  TextOption from_, at_, cachesim_;
+  Switch per_phase_;
+  TextOption format_;
+};
+
 }  // namespace
 
 Action add_replay(CLI::App& app) {
-  struct Options {
-    explicit Options(CLI::App& command)
-        : from(command, "--from",
-               "a trace in the format din: a line an access, 0 (read) or 1 (write) and an address "
-               "in hexadecimal; -: standard input",
-               "FILE"),
-          at(command, "--at", "sizes of the cache in words: 1K,2K; powers of two", "M,..."),
-          format(command, "--format", "table, json or csv; table", "FORMAT") {}
-    TextOption from, at, format;
-  };
-  const auto options = std::make_shared<Options>(app);
+  const auto options = std::make_shared<ReplayOptions>(app);
   return [options] {
-    const Format format = parse_format(options->format);
-    const auto from = options->from.get();
-    if (!from) {
-      throw UsageError("--from is missing: name a trace, such as redblue trace --din writes");
-    }
-    const auto at = options->at.get();
-    const std::vector<Index> sizes = at ? parse_sizes(at->text, at->from) : std::vector<Index>();
-    ReplayReport report{
-        .replayed = replay(parse_dinero(read_text(from->text), input_name(from->text))),
-        .at = sizes};
-    if (sizes.empty()) {
-      report.at = sizes_shown(report.replayed.words);
+    const Format format = options->format();
+    const auto cachesim = options->cachesim();
+    const ReplayReport report = options->report();
+    if (cachesim) {
+      write_whole(*cachesim, to_cachesim(report.kernel->accesses));
+      if (is_standard_output(*cachesim)) {
+        return 0;
+      }
     }
     print(report, format);
     return 0;

@@ -41,9 +41,9 @@ Moved naive_lru(const Accesses& accesses, Index M) {
       moved.writes += dirty.erase(cache.back()) > 0 ? 1 : 0;
       cache.pop_back();
     }
-    moved.reads += !hit && kind == Kind::need ? 1 : 0;
+    moved.reads += !hit && reads(kind) ? 1 : 0;
     cache.push_front(word);
-    if (kind == Kind::overwrite) {
+    if (writes(kind)) {
       dirty.insert(word);
     }
   }
@@ -62,10 +62,10 @@ std::size_t next_need(const Accesses& accesses, std::uint32_t word, std::size_t 
   }
   for (std::size_t at = t + 1; at < n; ++at) {
     if (accesses.in_order[at].word == word) {
-      return accesses.in_order[at].kind == Kind::need ? at : 2 * n - touched;
+      return reads(accesses.in_order[at].kind) ? at : n + touched;
     }
   }
-  return 2 * n - touched;
+  return n + touched;
 }
 
 Moved naive_belady(const Accesses& accesses, Index M) {
@@ -79,7 +79,7 @@ Moved naive_belady(const Accesses& accesses, Index M) {
       continue;
     }
     if (!cache.contains(word)) {
-      moved.reads += kind == Kind::need ? 1 : 0;
+      moved.reads += reads(kind) ? 1 : 0;
       if (std::ssize(cache) == M) {
         const std::uint32_t farthest = *std::ranges::max_element(
             cache, {}, [&](std::uint32_t other) { return next_need(accesses, other, t - 1); });
@@ -88,7 +88,7 @@ Moved naive_belady(const Accesses& accesses, Index M) {
       }
       cache.insert(word);
     }
-    if (kind == Kind::overwrite) {
+    if (writes(kind)) {
       dirty.insert(word);
     }
   }
@@ -107,13 +107,13 @@ Index fewest_reads(const Accesses& accesses, Index M) {
       const auto [known, added] = next.try_emplace(words, reads);
       known->second = std::min(known->second, reads);
     };
-    for (const auto& [words, reads] : reached) {
+    for (const auto& [words, moved] : reached) {
       if (kind == Kind::dead) {
-        reach(words & ~bit, reads);
+        reach(words & ~bit, moved);
       } else if ((words & bit) != 0) {
-        reach(words, reads);
+        reach(words, moved);
       } else {
-        const Index now = reads + (kind == Kind::need ? 1 : 0);
+        const Index now = moved + (redblue::reads(kind) ? 1 : 0);
         if (std::popcount(words) < M) {
           reach(words | bit, now);
         }
@@ -135,7 +135,8 @@ Accesses random_accesses(std::mt19937& random, Index words, Index length) {
   Accesses made{.in_order = {}, .words = words};
   for (Index i = 0; i < length; ++i) {
     const Index kind = below(8);
-    made.in_order.push_back({kind < 4   ? Kind::need
+    made.in_order.push_back({kind < 3   ? Kind::need
+                             : kind < 5 ? Kind::change
                              : kind < 7 ? Kind::overwrite
                                         : Kind::dead,
                              static_cast<std::uint32_t>(below(words))});

@@ -1,0 +1,71 @@
+#include "runtime/report/kernel_replay.hpp"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/registry.hpp"
+#include "runtime/observe/referee.hpp"
+#include "runtime/replay/run_accesses.hpp"
+#include "runtime/run/resolve.hpp"
+#include "runtime/text/table.hpp"
+#include "runtime/theory/planner.hpp"
+
+namespace redblue {
+namespace {
+
+// The names of operands and results: all else is a kernel's own.
+std::set<std::string, std::less<>> kept_by(const Plan& plan) {
+  const Kernel& kernel = find_kernel(plan.kernel);
+  std::set<std::string, std::less<>> names;
+  for (const std::vector<Signature>& matrices :
+       {kernel.given(plan.problem), kernel.results(plan.problem)}) {
+    for (const Signature& matrix : matrices) {
+      names.emplace(matrix.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Index KernelAccesses::bound(Index M) const {
+  if (!report.bound) {
+    return 0;
+  }
+  const Plan& plan = report.kernel.plan;
+  const Kernel& kernel = find_kernel(plan.kernel);
+  const Task task = task_of(kernel, plan.problem, M);
+  return largest(lower_bounds(task), schedule_of(kernel, task.problem.sharing)).words;
+}
+
+KernelAccesses accesses_of(const Request& request) {
+  if (request.threads > 1) {
+    throw RequestError(request.said("--threads") + ": one fast memory is replayed");
+  }
+  if (request.heads.value_or(1) > 1) {
+    throw RequestError(request.said("--heads") + ": one head is replayed");
+  }
+  KernelAccesses found;
+  const RunHook followed = [&](Machine& machine, const Plan& plan, const auto& work) {
+    RunAccesses accesses(machine, kept_by(plan));
+    const Referee referee(machine);
+    work();
+    referee.check();
+    found.phases = leaves(machine.phases());
+    found.moved = total(machine.phases());
+    const Index untold = found.moved.operations.flops - referee.flops();
+    if (untold > 0 || referee.by_hand() > 0) {
+      throw RequestError(fmt::format(
+          "{}: multiplies entry by entry, which is not told: {} of {} operations; kernels of dense "
+          "operands can be replayed",
+          plan.kernel, grouped(untold), grouped(found.moved.operations.flops)));
+    }
+    found.accesses = accesses.take();
+  };
+  found.report = run(request, Topology(), {.kernel = followed, .peak_gflops = false});
+  return found;
+}
+
+}  // namespace redblue

@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "runtime/report/replay_report.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+// M from the least on, each this much larger than the one before, and all below 32.
+std::vector<Index> sizes_drawn(Index least, Index most, Index peak) {
+  constexpr double kStep = 1.03;
+  std::vector<Index> sizes = {peak};
+  for (Index M = least; M < most;
+       M = std::max(M + 1, static_cast<Index>(std::lround(static_cast<double>(M) * kStep)))) {
+    sizes.push_back(M);
+  }
+  sizes.push_back(most);
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+std::string sizes_of(const Plan& plan) {
+  const auto [n, m, d] = plan.problem.shape;
+  return n == m ? fmt::format("n = m = {}, d = {}", grouped(n), grouped(d))
+                : fmt::format("n = {}, m = {}, d = {}", grouped(n), grouped(m), grouped(d));
+}
+
+}  // namespace
+
+Picture replay_picture(const ReplayReport& report) {
+  const Replayed& all = report.replayed;
+  const KernelAccesses& run = *report.kernel;
+  const Index peak = run.moved.peak;
+  // From an eighth of the peak to where caches hold everything, or four times the peak.
+  const Index least = std::max<Index>(1, peak / 8);
+  const Index most = std::max(4 * peak, std::min(all.words, 64 * peak));
+  const std::vector<Index> sizes = sizes_drawn(least, most, peak);
+
+  Picture picture{.title = fmt::format("{} and caches: {}", spelled(run.report.kernel.plan),
+                                       sizes_of(run.report.kernel.plan)),
+                  .x_label = "M, words of fast memory or of the cache",
+                  .y_label = "words moved, read and written",
+                  .caption = {},
+                  .data = {},
+                  .commands = {},
+                  .words_above = true};
+  double fewest = static_cast<double>(run.moved.io.reads);
+  double largest = static_cast<double>(run.moved.io.io());
+  std::string plot;
+  int type = 0;
+  const auto draw = [&](const std::string& title, const std::function<Index(Index)>& words) {
+    std::string lines;
+    for (const Index M : sizes) {
+      if (const Index moved = words(M); moved > 0) {
+        lines += fmt::format("{} {}\n", M, moved);
+        fewest = std::min(fewest, static_cast<double>(moved));
+        largest = std::max(largest, static_cast<double>(moved));
+      }
+    }
+    ++type;
+    if (lines.empty()) {
+      return;
+    }
+    const std::string name = fmt::format("$curve{}", type);
+    picture.data.emplace_back(name, std::move(lines));
+    plot += fmt::format("{}{} with lines linetype {} title {}", plot.empty() ? "plot " : ", ", name,
+                        type, gnuplot_text(title));
+  };
+  draw("LRU, reads and writes",
+       [&](Index M) { return all.lru_reads[all.at(M)] + all.lru_writes[all.at(M)]; });
+  draw("Belady, likewise",
+       [&](Index M) { return all.opt_reads[all.at(M)] + all.belady_writes[all.at(M)]; });
+  draw("OPT, fewest reads", [&](Index M) { return all.opt_reads[all.at(M)]; });
+  draw("lower bound", [&](Index M) { return run.bound(M); });
+  picture.data.emplace_back("$kernel",
+                            fmt::format("{} {} {}\n", peak, run.moved.io.io(), run.moved.io.reads));
+  const double low = fewest / 1.2, high = largest * 1.2;
+  const auto from = static_cast<double>(least), to = static_cast<double>(most);
+  picture.commands =
+      fmt::format("set logscale x 2\nset logscale y\nset xrange [{}:{}]\nset yrange [{}:{}]\n",
+                  from / 1.05, to * 1.05, low, high) +
+      gnuplot_size_tics('x', from, to, 10) + gnuplot_log_tics('y', low, high) +
+      fmt::format(
+          "set arrow from {0}, graph 0 to {0}, graph 1 nohead back linecolor rgb '#555555' "
+          "linewidth 1.5 dashtype (2,3)\n",
+          peak) +
+      plot +
+      fmt::format(
+          ", $kernel using 1:2 with points pointtype 7 pointsize 1.6 linecolor black "
+          "title {}, $kernel using 1:3 with points pointtype 6 pointsize 1.6 linewidth 2 "
+          "linecolor black title {}\n",
+          gnuplot_text("the kernel"), gnuplot_text("its reads alone"));
+  return picture;
+}
+
+}  // namespace redblue

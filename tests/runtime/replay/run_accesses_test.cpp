@@ -1,0 +1,158 @@
+// What a run touches: by hand, and of every kernel, whose own schedule is one way to page that.
+
+#include "runtime/replay/run_accesses.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "runtime/replay/replay.hpp"
+#include "runtime/report/kernel_replay.hpp"
+#include "runtime/system/input_error.hpp"
+#include "tests/support/kernel_requests.hpp"
+#include "tests/support/run_kernel.hpp"
+#include "tests/support/traced_runs.hpp"
+
+namespace redblue {
+namespace {
+
+// "n0 n1 o2 c2 d0": kinds by their letters.
+std::string text_of(const Accesses& accesses) {
+  std::string text;
+  for (const auto& [kind, word] : accesses.in_order) {
+    text += text.empty() ? "" : " ";
+    text += "ncod"[static_cast<int>(kind)];
+    text += std::to_string(word);
+  }
+  return text;
+}
+
+TEST(RunAccesses, ProductsWithDepthOutermost) {
+  const KernelAccesses run = accesses_of(request("matmul/blocked", {1, 2, 2}, 12));
+  // For k = 0, then 1: a, b and c of j = 0, then 1. C begins with 0, and is not read.
+  EXPECT_EQ(text_of(run.accesses), "n0 n1 o2 n0 n3 o4 n5 n6 c2 n5 n7 c4");
+  EXPECT_EQ(run.moved.io.reads, 6);
+}
+
+class TwoWords : public testing::Test {
+ protected:
+  TwoWords() { machine_.write(machine_.initialize("first", 1, 1, 0.F), A_.whole()); }
+  Machine machine_{8};
+  SlowMatrix A_{"A", 1, 1}, B_{"B", 1, 1};
+};
+
+// A word that changes is the slow word that it is written to, from there on.
+TEST_F(TwoWords, TheAddressIsWhereTheValueWillBe) {
+  RunAccesses accesses(machine_, {"A", "B"});
+  {
+    Tile a = machine_.read(A_.whole());
+    scale(a, 2);
+    scale(a, 2);
+    machine_.write(a, B_.whole());
+  }
+  EXPECT_EQ(text_of(accesses.take()), "n0 o1 c1");
+}
+
+// Never written: the place is scratch, and dies with the tile; the next tile of the name has it.
+TEST_F(TwoWords, WhatIsNotWrittenIsScratch) {
+  RunAccesses accesses(machine_, {"A", "B"});
+  for (int time = 0; time < 2; ++time) {
+    Tile a = machine_.read(A_.whole());
+    scale(a, 2);
+  }
+  EXPECT_EQ(text_of(accesses.take()), "n0 o1 d1 n0 o1 d1");
+}
+
+// Somebody takes the old value meanwhile: the new one has another place until it is written.
+TEST_F(TwoWords, AnOldValueThatIsWantedStays) {
+  RunAccesses accesses(machine_, {"A", "B"});
+  {
+    Tile a = machine_.read(A_.whole());
+    scale(a, 2);
+    {
+      Tile old = machine_.read(A_.whole());
+      scale(old, 2);
+    }
+    machine_.write(a, A_.whole());
+  }
+  EXPECT_EQ(text_of(accesses.take()), "n0 o1 n0 o2 d2 n1 o0 d1");
+}
+
+// Slow words that are neither operands nor results die in the end.
+TEST_F(TwoWords, WorkspaceDiesInTheEnd) {
+  RunAccesses accesses(machine_, {"A"});
+  {
+    Tile a = machine_.read(A_.whole());
+    scale(a, 2);
+    machine_.write(a, B_.whole());
+  }
+  EXPECT_EQ(text_of(accesses.take()), "n0 o1 d1");
+}
+
+TEST_F(TwoWords, RefusesAValueThatHasNoPlaceAnyMore) {
+  RunAccesses accesses(machine_, {"A", "B"});
+  {
+    Tile stale = machine_.read(A_.whole());
+    Tile next = machine_.read(A_.whole());
+    scale(next, 2);
+    machine_.write(next, A_.whole());
+    scale(stale, 2);
+  }
+  EXPECT_THROW(static_cast<void>(accesses.take()), InputError);
+}
+
+class AccessesOf : public testing::TestWithParam<TestedKernel> {};
+
+TEST_P(AccessesOf, ArePagedByTheScheduleItself) {
+  for (const Shape& shape : {Shape{7, 5, 3}, Shape{12, 9, 4}, Shape{3, 3, 4}}) {
+    for (const Request& request : requests_of(GetParam(), shape)) {
+      SCOPED_TRACE(said(request));
+      const KernelAccesses run = accesses_of(request);
+      const Replayed all = replay(run.accesses);
+      EXPECT_LE(all.opt_reads[all.at(run.moved.peak)], run.moved.io.reads);
+      EXPECT_LE(all.lru_reads.back(), run.moved.io.reads);
+      EXPECT_LE(all.lru_writes.back(), run.moved.io.writes);
+      EXPECT_LE(run.bound(run.moved.peak), run.moved.io.io());
+      // The reads of phases are all reads.
+      for (const Index M : {Index{1}, run.moved.peak}) {
+        Index lru = 0, opt = 0;
+        for (const PhaseReads& phase : all.phases) {
+          lru += phase.lru[all.at(M)];
+          opt += phase.opt[all.at(M)];
+        }
+        EXPECT_EQ(lru, all.lru_reads[all.at(M)]);
+        EXPECT_EQ(opt, all.opt_reads[all.at(M)]);
+      }
+      // Without a mask each word of a result is written; a cache of all words writes no other.
+      if (request.mask.empty()) {
+        const Plan& plan = run.report.kernel.plan;
+        Index results = 0;
+        for (const Signature& result : find_kernel(plan.kernel).returned(plan.problem)) {
+          results += result.rows_of(shape) * result.cols_of(shape);
+        }
+        EXPECT_EQ(all.lru_writes.back(), results);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, AccessesOf, testing::ValuesIn(tested_kernels()),
+                         [](const auto& of) { return test_name(of.param.name); });
+
+TEST(AccessesOf, RefusesWhatIsNotToldOrNotOne) {
+  for (const Request& sparse : sparse_requests()) {
+    try {
+      static_cast<void>(accesses_of(sparse));
+      FAIL() << sparse.kernel;
+    } catch (const RequestError& error) {
+      EXPECT_NE(std::string(error.what()).find("entry by entry"), std::string::npos);
+    }
+  }
+  Request two = request("forward/rows", {20, 20, 4}, 300);
+  two.threads = 2;
+  EXPECT_THROW(static_cast<void>(accesses_of(two)), RequestError);
+}
+
+}  // namespace
+}  // namespace redblue
