@@ -133,10 +133,13 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Real written = real(results(task).value());
   const Products scores{.work = work, .kappa = k.one};
   const Products both{.work = 2 * work, .kappa = k.two, .per_creation = k.two};
+  const SharedKeys both_of_shared{.pairs = pairs, .kinds = 2, .share = 1};
+  const bool shared = task.problem.sharing == Sharing::kv;
   const Products weights{.work = real(std::min(n, m)) * real(d) * real(d)};
   bounds.push_back({"scores", below(scores.events(M, d) + written, pairs)});
   if (makes_O) {
-    bounds.push_back({"two products", below(both.events(M, d) + L, pairs)});
+    const Real events = shared ? both_of_shared.events(M, d) : both.events(M, d);
+    bounds.push_back({"two products", below(events + L, pairs)});
   }
   const Real K = makes_O ? k.pairs : pairs_of_scores(task.problem.sharing);
   bounds.push_back({"pairs", below(moves_of_pairs(pairs, K, M, d) + L, 0)});
@@ -166,13 +169,19 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
     bounds.push_back({"weights", below(weights.events(M, d) + g, 2 * sums)});
   }
   const bool self = task.problem.sharing == Sharing::self;
-  bounds.push_back(
-      {.name = "three products",
-       .words = self ? below(three(k.three, k.three + k.folds), (2 + 3 * k.folds / k.three) * pairs)
-                     : below(events_beside_folds(3 * work, k.three, M, d), 2 * pairs),
-       .recomputation = false});
+  const bool shared = task.problem.sharing == Sharing::kv;
+  SharedKeys of_shared{.pairs = pairs, .kinds = 3, .share = 0.5L};
+  const Real two_step = shared ? of_shared.events(M, d) : three(k.three, k.three);
+  of_shared.folds = true;
+  const Real any_order = std::max(self ? 0 : events_beside_folds(3 * work, k.three, M, d),
+                                  shared ? of_shared.events(M, d) : 0);
+  bounds.push_back({.name = "three products",
+                    .words = self ? below(three(k.three, k.three + k.folds),
+                                          (2 + 3 * k.folds / k.three) * pairs)
+                                  : below(any_order, 2 * pairs),
+                    .recomputation = false});
   bounds.push_back({.name = "three products, two-step",
-                    .words = below(three(k.three, k.three) + g, 2 * pairs + sums),
+                    .words = below(two_step + g, 2 * pairs + sums),
                     .order = Order::two_step});
   bounds.push_back({.name = "pairs, two-step",
                     .words = below(moves_of_pairs(pairs, k.two_step_pairs, M, d) + g, sums),

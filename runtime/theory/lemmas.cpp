@@ -65,6 +65,31 @@ Real events_beside_folds(Real work, Real kappa, Index M, Index d) {
   });
 }
 
+Real SharedKeys::events(Index M, Index d) const {
+  // From here on kappa is 1.
+  const Real last = share < 1 ? 0.2976L : 0.3029L;
+  constexpr int kSteps = 12;
+  Real best = 0;
+  for (int step = 0; step <= kSteps; ++step) {
+    const Real l = last * step / kSteps;
+    // sqrt((1 + share) C) (1 - C) / 2 - l share C is largest, in C = q^2, at this q.
+    const Real root = std::sqrt(1 + share), b = 2 * l * share / root;
+    const Real q = (std::sqrt(3 + b * b) - b) / 3;
+    const Real meeting = std::sqrt(27.0L) * (root * q * (1 - q * q) / 2 - l * share * q * q);
+    const Real kappa = std::max<Real>(1, meeting);
+    best = std::max(best, over_lengths([&](Real T) {
+                      const Real B = real(M) + T, each = most(B), charge = l * std::sqrt(B);
+                      const bool too_long = folds && (B > 7.1L * real(d) * real(d) ||
+                                                      T * real(d) < std::sqrt(2.0L) * kappa * each);
+                      if (too_long || T * real(d) < kappa * each + share * charge * T) {
+                        return Real{0};
+                      }
+                      return T * ((kinds * real(d) - charge) * pairs / kappa - most(T)) / each;
+                    }));
+  }
+  return best;
+}
+
 Real moves_of_pairs(Real pairs, Real share, Index M) {
   const Real M_ = real(M);
   const auto formed = [&](Real words) { return words * words / share; };
