@@ -87,7 +87,7 @@ Picture replay_picture(const ReplayReport& report) {
           "set arrow from {0}, graph 0 to {0}, graph 1 nohead back linecolor rgb '#555555' "
           "linewidth 1.5 dashtype (2,3)\n"
           "set label {1} at {0}, graph 1 center offset 0, char 0.5 font ',{2}'\n",
-          peak, gnuplot_text("the kernel's M = " + grouped(peak)), kSmallFont) +
+          peak, gnuplot_text("the kernel's peak, " + grouped(peak)), kSmallFont) +
       plot +
       fmt::format(
           ", $kernel using 1:2 with points pointtype 7 pointsize 1.6 linecolor black "

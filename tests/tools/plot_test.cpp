@@ -172,7 +172,7 @@ TEST_F(PlotPictures, ReplayHasAllItsWords) {
   EXPECT_NE(data("plot replay backward/rows --n 20 --d 4 --M 200 -o p.svg").find("OPT reads"),
             std::string::npos);
   expect_words("p.svg", {"backward/rows and caches: n = m = 20, d = 4", ">LRU<", ">Belady<",
-                         ">OPT, fewest reads<", ">lower bound<", ">the kernel<", "M = "});
+                         ">OPT, fewest reads<", ">lower bound<", ">the kernel<", "peak, "});
 }
 
 // A gnuplot that fails says why, in its words.
