@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-
 #include "runtime/replay/stacks.hpp"
 
 namespace redblue {

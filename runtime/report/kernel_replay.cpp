@@ -49,6 +49,11 @@ KernelAccesses accesses_of(const Request& request) {
   }
   KernelAccesses found;
   const RunHook followed = [&](Machine& machine, const Plan& plan, const auto& work) {
+    // A product touches three words for its two operations.
+    if (total(plan.phases).flops * Words(3) > Words(2 * kMostAccesses)) {
+      throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents",
+                                     plan.kernel, grouped(kMostAccesses)));
+    }
     RunAccesses accesses(machine, kept_by(plan));
     const Referee referee(machine);
     work();

@@ -71,10 +71,8 @@ Picture replay_picture(const ReplayReport& report) {
     plot += fmt::format("{}{} with lines linetype {} title {}", plot.empty() ? "plot " : ", ", name,
                         type, gnuplot_text(title));
   };
-  draw("LRU, reads and writes",
-       [&](Index M) { return all.lru_reads[all.at(M)] + all.lru_writes[all.at(M)]; });
-  draw("Belady, likewise",
-       [&](Index M) { return all.opt_reads[all.at(M)] + all.belady_writes[all.at(M)]; });
+  draw("LRU", [&](Index M) { return all.lru_reads[all.at(M)] + all.lru_writes[all.at(M)]; });
+  draw("Belady", [&](Index M) { return all.opt_reads[all.at(M)] + all.belady_writes[all.at(M)]; });
   draw("OPT, fewest reads", [&](Index M) { return all.opt_reads[all.at(M)]; });
   draw("lower bound", [&](Index M) { return run.bound(M); });
   picture.data.emplace_back("$kernel",
@@ -87,8 +85,9 @@ Picture replay_picture(const ReplayReport& report) {
       gnuplot_size_tics('x', from, to, 10) + gnuplot_log_tics('y', low, high) +
       fmt::format(
           "set arrow from {0}, graph 0 to {0}, graph 1 nohead back linecolor rgb '#555555' "
-          "linewidth 1.5 dashtype (2,3)\n",
-          peak) +
+          "linewidth 1.5 dashtype (2,3)\n"
+          "set label {1} at {0}, graph 1 center offset 0, char 0.5 font ',{2}'\n",
+          peak, gnuplot_text("the kernel's peak, " + grouped(peak)), kSmallFont) +
       plot +
       fmt::format(
           ", $kernel using 1:2 with points pointtype 7 pointsize 1.6 linecolor black "

@@ -168,6 +168,13 @@ TEST_F(PlotPictures, DividingHasAllItsWords) {
   EXPECT_NE(both.err.find("rows / tiles"), std::string::npos);
 }
 
+TEST_F(PlotPictures, ReplayHasAllItsWords) {
+  EXPECT_NE(data("plot replay backward/rows --n 20 --d 4 --M 200 -o p.svg").find("OPT reads"),
+            std::string::npos);
+  expect_words("p.svg", {"backward/rows and caches: n = m = 20, d = 4", ">LRU<", ">Belady<",
+                         ">OPT, fewest reads<", ">lower bound<", ">the kernel<", "peak, "});
+}
+
 // A gnuplot that fails says why, in its words.
 TEST_F(Plot, SaysWhatGnuplotSays) {
   const auto gnuplot =

@@ -1,5 +1,10 @@
 // redblue replay from outside.
 
+#include <algorithm>
+#include <filesystem>
+#include <list>
+#include <set>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -51,11 +56,60 @@ TEST_F(ReplayCommand, RefusesWhatIsNoTrace) {
   const auto refused = [&](const std::string& line, int status, const std::string& why) {
     expect_refused(process(line), status, why);
   };
-  refused("replay", 2, "--from is missing");
+  refused("replay", 2, "name a kernel of `redblue list`, or --from FILE");
+  refused("replay --from bad --n 3", 2, "--n beside --from: a trace is of no kernel");
+  refused("replay matmul/blocked --from bad", 2, "kernel beside --from");
   refused("replay --from bad", 1, "bad: line 2: label '3': expected 0 .read. or 1 .write.");
   refused("replay --from none", 1, "none");
   refused("replay --from bad --at 0", 2, "--at");
   refused("replay --from bad --at 4,", 2, "--at");
+}
+
+// Each line of the trace for libCacheSim is a touch. A cache of 60 words, by hand, misses as often
+// as the report says that LRU reads, and where a sum begins, which is no read.
+TEST_F(ReplayCommand, WritesWhatLibCacheSimReads) {
+  const Json all =
+      json("replay matmul/blocked --n 12 --m 9 --d 7 --M 60 --at 60 --cachesim touched.txt");
+  std::istringstream lines(content_of(directory_ / "touched.txt"));
+  std::list<Index> cache;
+  std::set<Index> words;
+  Index missed = 0, accesses = 0;
+  for (Index word = 0; lines >> word; ++accesses) {
+    words.insert(word);
+    missed += std::erase(cache, word) > 0 ? 0 : 1;
+    cache.push_front(word);
+    cache.resize(std::min<std::size_t>(cache.size(), 60));
+  }
+  EXPECT_EQ(std::ssize(words), all["addresses"]);
+  EXPECT_EQ(accesses, all["accesses"]);  // no scratch dies
+  EXPECT_EQ(missed, all["curve"][0]["lru"]["reads"].get<Index>() + 12 * 9);
+}
+
+TEST_F(ReplayCommand, OfAKernelBesideItsOwnWords) {
+  const std::string kernel = "backward/rows --n 32 --d 8 --M 240";
+  const Json all = json("replay " + kernel + " --per-phase --at 240,480");
+  const Json count = json("count " + kernel);
+  EXPECT_EQ(all["schedule"]["reads"], count["total"]["reads"]);
+  EXPECT_EQ(all["schedule"]["peak"], count["total"]["peak"]);
+  EXPECT_EQ(all["curve"][0]["lower_bound"], count["lower_bound"]["words"]);
+  Index opt = 0;
+  for (const Json& phase : all["phases"]) {
+    opt += phase["M"] == 480 ? phase["opt"]["reads"].get<Index>() : 0;
+  }
+  EXPECT_EQ(opt, all["curve"][1]["opt"]["reads"]);
+}
+
+TEST_F(ReplayCommand, RefusesRunsThatItCannotFollow) {
+  const auto refused = [&](const std::string& line, int status, const std::string& why) {
+    expect_refused(process(line), status, why);
+  };
+  refused("replay matmul/sparse-stay --n 9 --m 9 --d 9 --M 3000 --make A=random:3", 2,
+          "multiplies entry by entry");
+  refused("replay backward/rows --n 40 --d 8 --M 400 --threads 2", 2, "--threads");
+  refused("replay backward/rows --n 40 --d 8", 2, "--M");
+  refused("replay backward/rows --n 300 --d 128 --M 90000 --cachesim all.txt", 2,
+          "more than 67,108,864 accesses: take smaller extents");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "all.txt"));
 }
 
 }  // namespace

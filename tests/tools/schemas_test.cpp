@@ -200,7 +200,9 @@ TEST_F(Schemas, OfGames) {
   expect_keep("pebbling", {"pebble run backward/rows --n 7 --d 3 --M 60",
                            "pebble run matmul/blocked --n 5 --d 3 --M 20 --products --T 9"});
   directory_.write("trace", "0 10\n1 14\n0 14\n");
-  expect_keep("replay", {"replay --from trace", "replay --from trace --at 1,2"});
+  expect_keep("replay", {"replay --from trace", "replay --from trace --at 1,2",
+                         "replay backward/rows --n 7 --d 3 --M 60 --per-phase",
+                         "plot replay matmul/blocked --n 5 --m 4 --d 3 --M 20"});
 }
 
 const std::string kMeasure = "measure backward/rows --n 20 --d 4 --M 900 --format json";

@@ -54,10 +54,11 @@ class ReplayOptions {
               "(write) and an address in hexadecimal; -: standard input",
               "FILE"),
         at_(app, "--at", "sizes of the cache in words: 1K,2K; powers of two", "M,..."),
-        cachesim_(app, "--cachesim",
-                  "what the run touches, for libCacheSim (txt): a line an access, the number of its "
-                  "word; -: standard output, and nothing else",
-                  "FILE", Twin::of_command),
+        cachesim_(
+            app, "--cachesim",
+            "what the run touches, for libCacheSim (txt): a line an access, the number of its "
+            "word; -: standard output, and nothing else",
+            "FILE", Twin::of_command),
         per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
         format_(app, "--format", "table, json or csv; table", "FORMAT") {
     app.get_option("kernel")->required(false);

@@ -188,6 +188,20 @@ TEST(Replay, OfLongTraces) {
   }
 }
 
+// More words than OPT's stack has in a block.
+TEST(Replay, OfManyWordsAgreesWithOneCacheOfEachSize) {
+  std::mt19937 random(3);
+  for (int trace = 0; trace < 8; ++trace) {
+    const Accesses accesses = random_accesses(random, 100, 700);
+    const Replayed all = replay(accesses);
+    for (const Index M : {1, 2, 31, 32, 33, 64, 65, 90}) {
+      const Moved belady = naive_belady(accesses, M);
+      EXPECT_EQ(all.opt_reads[all.at(M)], belady.reads) << M;
+      EXPECT_EQ(all.belady_writes[all.at(M)], belady.writes) << M;
+    }
+  }
+}
+
 TEST(Dinero, WordsOfFourBytesInOrder) {
   const Accesses found =
       parse_dinero("0 1000\n1 0x1004 2 more\n\n0 1003\n 1 FFFFFFFFFFFFFFFF\n", "t");
