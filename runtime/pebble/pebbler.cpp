@@ -1,6 +1,7 @@
 #include "runtime/pebble/pebbler.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include <fmt/format.h>
@@ -10,6 +11,9 @@
 
 namespace redblue {
 namespace {
+
+// Apart from vertices, which are odd in a key, and from no operand, which is 0.
+constexpr std::uint64_t kNumber = 2;
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
@@ -166,6 +170,10 @@ void Pebbler::map(const Operation& operation) {
       const bool adds = operation.name == "add";
       if (operation.name == "copy" || (adds && is_zero(operands[0]))) {
         copy(c, i, j, operands.back());
+        continue;
+      }
+      if (operation.name == "softmax_gradient" && is_zero(operands[0])) {  // of a dead pair
+        copy(c, i, j, operands[0]);
         continue;
       }
       if (operation.old && leaves(operation.name, operands)) {
@@ -365,14 +373,16 @@ Pebbler::Home& Pebbler::home_of(const Part& part, Index i, Index j) {
 
 Index Pebbler::vertex_of(std::string_view function, const std::vector<Word>& operands, float number,
                          Home& home, char kind, const Pebbling::Made& made) {
-  std::string key = fmt::format("{} {}", function, number);
+  require(operands.size() <= kMostOperands, "an operation has few operands");
+  Key key = {.function = id_of(function), .number = std::bit_cast<std::uint32_t>(number)};
   std::vector<Index> vertices;
-  for (const Word& operand : operands) {
-    if (operand.vertex >= 0) {
-      vertices.push_back(operand.vertex);
-      key += fmt::format(" {}", operand.vertex);
+  for (std::size_t at = 0; at < operands.size(); ++at) {
+    const auto& [vertex, value, set, named] = operands[at];
+    if (vertex >= 0) {
+      vertices.push_back(vertex);
+      key.operands[at] = static_cast<std::uint64_t>(vertex) << 1 | 1;
     } else {
-      key += fmt::format(" ={}", operand.number);
+      key.operands[at] = (std::uint64_t{std::bit_cast<std::uint32_t>(value)} << 1) + kNumber;
     }
   }
   if (const auto known = known_.find(key); known != known_.end()) {
@@ -392,8 +402,25 @@ Index Pebbler::vertex_of(std::string_view function, const std::vector<Word>& ope
     home.steps = 1;
   }
   const Index vertex = add(std::move(name), std::move(once), made);
-  known_.emplace(std::move(key), vertex);
+  known_.emplace(key, vertex);
   return vertex;
+}
+
+std::uint32_t Pebbler::id_of(std::string_view function) {
+  const auto known = functions_.find(function);
+  return known != functions_.end()
+             ? known->second
+             : functions_.emplace(function, static_cast<std::uint32_t>(functions_.size()))
+                   .first->second;
+}
+
+std::size_t Pebbler::HashOfKey::operator()(const Key& key) const {
+  std::uint64_t hash = std::uint64_t{key.function} << 32 | key.number;
+  for (const std::uint64_t operand : key.operands) {
+    hash = (hash ^ operand) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 Index Pebbler::add(std::string name, std::vector<Index> operands, const Pebbling::Made& made) {

@@ -8,6 +8,7 @@
 // A word has no vertex while it holds a number that no word was needed for: what a tile begins
 // with, and what becomes of that alone. Sums that begin with 0 begin with their first term.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -51,6 +52,17 @@ class Pebbler final : public Follower {
     std::string name;
     Index steps = 0;
   };
+  // By which a vertex is known: the function, the number that it takes, and its operands, each a
+  // vertex or a number.
+  static constexpr std::size_t kMostOperands = 6;
+  struct Key {
+    std::uint32_t function, number;
+    std::array<std::uint64_t, kMostOperands> operands = {};
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct HashOfKey {
+    std::size_t operator()(const Key& key) const;
+  };
   struct Part {
     Held* tile;
     const TilePart* part;
@@ -84,6 +96,7 @@ class Pebbler final : public Follower {
   Home& home_of(const Part& part, Index i, Index j);
   Index vertex_of(std::string_view function, const std::vector<Word>& operands, float number,
                   Home& home, char kind, const Pebbling::Made& made);
+  std::uint32_t id_of(std::string_view function);
   Index add(std::string name, std::vector<Index> operands, const Pebbling::Made& made);
   Word& stored(const ConstBlock& block, Index row, Index column);
   template <class Visit>
@@ -96,8 +109,9 @@ class Pebbler final : public Follower {
   std::map<std::uint64_t, std::string> matrices_;                      // by backing
   std::map<std::string, Index, std::less<>> named_;  // how often homes and matrices are so named
   std::vector<Home> homes_;
-  std::vector<Index> holders_;                    // words in fast memory, by vertex
-  std::unordered_map<std::string, Index> known_;  // vertices, by function and operands
+  std::vector<Index> holders_;                                   // words in fast memory, by vertex
+  std::map<std::string, std::uint32_t, std::less<>> functions_;  // numbered
+  std::unordered_map<Key, Index, HashOfKey> known_;              // vertices
 };
 
 }  // namespace redblue

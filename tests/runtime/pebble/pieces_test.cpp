@@ -152,6 +152,24 @@ TEST_P(KindOf, IsWhatTheKernelSays) {
   }
 }
 
+// A dead pair adds no term, where each query has a live one.
+// In backward/naive some does.
+TEST_P(KindOf, IsTheSameUnderACausalMask) {
+  const TestedKernel& kernel = GetParam();
+  const Shape shape = {4, 6, 2};
+  const Mask causal = Mask::causal(shape.n, shape.m);
+  if (kernel.kernel->numerics.folds_partial_sums ||
+      std::string_view(kernel.name).ends_with("naive")) {
+    return;
+  }
+  for (const Request& request : requests_of(kernel, shape)) {
+    if (request.mask == "causal") {
+      SCOPED_TRACE(said(request));
+      EXPECT_TRUE(is_two_step(pebbled(request, Products::fused).pebbling, shape, causal));
+    }
+  }
+}
+
 std::vector<TestedKernel> backward_kernels() {
   std::vector<TestedKernel> all = tested_kernels();
   std::erase_if(all, [](const TestedKernel& kernel) {
