@@ -296,12 +296,25 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
   }
 }
 
+namespace {
+
+void refuse_sharing_of_entries(const Request& request) {
+  if (request.sharing != Sharing::none) {
+    throw RequestError(fmt::format(
+        "{} {}: sparse operands are read apart: A2 has entries, and A3 is a whole matrix",
+        request.said("--sharing"), to_string(request.sharing)));
+  }
+}
+
+}  // namespace
+
 KernelName requested_kernel(const Request& request) {
   if (const AutoName* name = find_auto(request.kernel)) {
     const std::string problem(to_string(name->pass));
     if (has_sparse_kernels(name->pass) &&
         (name->pass == Pass::logsumexp || asks_for_sparse(request))) {
-      return {&find_kernel(problem + "/sparse-rows"), request.sharing};
+      refuse_sharing_of_entries(request);
+      return {&find_kernel(problem + "/sparse-rows")};
     }
     return {&find_kernel(problem + (name->pass == Pass::gradients || name->pass == Pass::layer
                                         ? "/flash"
@@ -313,6 +326,9 @@ KernelName requested_kernel(const Request& request) {
     throw RequestError(fmt::format("no kernel is called {}", request.kernel));
   }
   if (request.sharing != Sharing::none) {
+    if (name->kernel->takes_sparse) {
+      refuse_sharing_of_entries(request);
+    }
     if (!name->kernel->shares_keys) {
       throw RequestError(
           fmt::format("{} {}: {} does not share keys; {} do", request.said("--sharing"),

@@ -114,9 +114,9 @@ class Row {
         choose(0, cols_);
         break;
       case Kind::banded: {
-        const std::uint64_t middle = row_ * cols_ / rows_;
-        const std::uint64_t left = (rule_.entries - 1) / 2;
-        add(middle - std::min(middle, left), std::min(cols_, middle + (rule_.entries - left)));
+        const std::uint64_t count = std::min(rule_.entries, cols_);
+        const std::uint64_t first = rows_ == 1 ? 0 : row_ * (cols_ - count) / (rows_ - 1);
+        add(first, first + count);
         break;
       }
       case Kind::powerlaw:

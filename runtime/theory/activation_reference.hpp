@@ -7,11 +7,11 @@
 
 namespace redblue {
 
-// O; and g where there are weights, dQ, dK and dV where dO is given. Scores, q and results are sums
-// of products in whatever order they are made; of a p to a word of g there are at most n + m
-// roundings, or `chain`. At s = 0 the derivative of relu is 0. Where an error of s may take it to
-// the other side of 0, the bound has all of q. O(n m d) time on one thread, O((n + m) d) memory.
-[[nodiscard]] Reference evaluate_activation(const AttentionInput& input, double chain = 0,
-                                            bool joins_dK_and_dV = false);
+// O; and g where there are weights, dQ, dK and dV where dO is given. Of Chains `g`, `X_meets_keys`,
+// `Y_meets_rows` and `joins_dK_and_dV` count. Sums are made in any order. At s = 0 the derivative
+// of relu is 0. Where an error of s may take it to the other side of 0, the bound has all of q.
+// What is expected assumes that kernels pass through rows and keys in order. O(n m d) time on one
+// thread, O((n + m) d) memory.
+[[nodiscard]] Reference evaluate_activation(const AttentionInput& input, const Chains& chains = {});
 
 }  // namespace redblue

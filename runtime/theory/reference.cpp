@@ -1202,7 +1202,7 @@ Reference evaluate(const AttentionInput& input, Chains chains) {
           "the mask is of n queries and m keys");
   if (input.activation != Activation::softmax) {
     require(input.O.empty(), "O and L are of a softmax");
-    return evaluate_activation(input, chains.g, chains.joins_dK_and_dV);
+    return evaluate_activation(input, chains);
   }
   if (dv != d) {
     return evaluate_padded(input, chains);

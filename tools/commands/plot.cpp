@@ -22,6 +22,8 @@
 #include "runtime/run/run.hpp"
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/sweep/figures.hpp"
+#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/system/input_error.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -199,7 +201,16 @@ Action drawn(CLI::App& app, Make picture) {
 
 Action figure1(CLI::App& app) {
   return drawn<SliceOptions>(app, [](const SliceOptions& options, const Sweep& sweep) {
-    return figure1_picture(options.slice(backward_of(options.points(sweep))));
+    const Points points = options.points(sweep);
+    const Points backward = backward_of(points);
+    if (backward.empty() && std::ranges::any_of(points, [](const Swept* swept) {
+          return swept->point.subject.starts_with("backward/") && has_sparse_operands(swept->point);
+        })) {
+      throw InputError(
+          "figure1 is of dense operands: of others the bound is of their entries, which a sweep "
+          "does not keep; `redblue plot phases` draws these points");
+    }
+    return figure1_picture(options.slice(backward));
   });
 }
 

@@ -33,7 +33,7 @@ TEST(Dividing, RemarkIsRightWhereSupportsMix) {
                                                {"random:32", 1035, 1024},
                                                {"random:64", 4096, 4096},
                                                {"powerlaw:32", 1024, 1024},
-                                               {"banded:32", 4161, 2048},
+                                               {"banded:32", 3920, 2048},
                                                {"clusters:24:8", 4608, 512}}) {
     SCOPED_TRACE(rule);
     const Dividing report = report_dividing(family(rule, 1024, 256), {});
