@@ -4,7 +4,8 @@
 //
 //   identity       the entries (i, i), of as many rows as columns
 //   random:S       S columns of each row, every set of them as likely as another
-//   banded:S       S columns side by side, from i (cols - S) / (rows - 1) on, rounded down: the band
+//   banded:S       S columns side by side, from i (cols - S) / (rows - 1) on, rounded down: the
+//   band
 //                  goes from corner to corner, and borders have as many as other rows
 //   powerlaw:S     S columns of each row, small ones more often: the columns are cut into
 //                  [0, 1), [1, 3), [3, 7), ... of which each is as likely as another, and in one of

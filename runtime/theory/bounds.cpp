@@ -175,11 +175,11 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   of_shared.folds = true;
   const Real any_order = std::max(self ? 0 : events_beside_folds(3 * work, k.three, M, d),
                                   shared ? of_shared.events(M, d) : 0);
-  bounds.push_back({.name = "three products",
-                    .words = self ? below(three(k.three, k.three + k.folds),
-                                          (2 + 3 * k.folds / k.three) * pairs)
-                                  : below(any_order, 2 * pairs),
-                    .recomputation = false});
+  bounds.push_back(
+      {.name = "three products",
+       .words = self ? below(three(k.three, k.three + k.folds), (2 + 3 * k.folds / k.three) * pairs)
+                     : below(any_order, 2 * pairs),
+       .recomputation = false});
   bounds.push_back({.name = "three products, two-step",
                     .words = below(two_step + g, 2 * pairs + sums),
                     .order = Order::two_step});

@@ -34,10 +34,10 @@ struct Products {
 // phases of M + T <= 8.2 d^2.
 Real events_beside_folds(Real work, Real kappa, Index M, Index d);
 
-// Lemma 1 where keys are shared, so that a word of them serves two kinds of products. In a phase that
-// makes all kinds of a pair, a meeting, the words of the pair, too, serve one kind more. Each making
-// of a score meets once at most: with a charge of l sqrt(M + T) products a meeting, kappa falls from
-// sqrt(1 + share) to 1 as l grows; the best l is taken.
+// Lemma 1 where keys are shared, so that a word of them serves two kinds of products. In a phase
+// that makes all kinds of a pair, a meeting, the words of the pair, too, serve one kind more. Each
+// making of a score meets once at most: with a charge of l sqrt(M + T) products a meeting, kappa
+// falls from sqrt(1 + share) to 1 as l grows; the best l is taken.
 struct SharedKeys {
   Real pairs;
   Real kinds;          // of products: s, q, and p A2 or A1^T p; or s and e h
