@@ -16,7 +16,8 @@ struct Dividing {
   // Of a plan of fewest words; nothing where M is below the least M.
   struct Moved {
     Index words = 0;
-    Index index = 0;  // of these, those that are no values
+    Index index = 0;    // of these, those that are no values
+    Index prepare = 0;  // those that regroup operands, which may serve many calls
   };
   struct Point {
     Index M = 1;
@@ -25,8 +26,9 @@ struct Dividing {
   Problem problem;
   std::map<std::string, std::string> sources;  // the rules and files of operands, by name
   std::vector<Point> points;                   // from M = 2^7 by the square root of 2
-  // The least M of a point at which rows move fewer words than tiles.
-  std::optional<Index> measured;
+  // The least M of a point at which rows move fewer words than tiles; and where no word that
+  // regroups counts.
+  std::optional<Index> measured, measured_without_prepare;
   // Z_A^2 / Z_QK (Remark 4.7), Z_A the fewer of the entries of A1 and A2; nothing without a pair.
   std::optional<double> remark;
 };

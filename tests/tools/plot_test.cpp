@@ -146,9 +146,11 @@ TEST_F(Plot, DividingIsATable) {
     }
   }
   EXPECT_TRUE(seen);
-  EXPECT_NE(table.find(fmt::format("rows move fewer words than tiles first at M = {}; Z_A^2 / Z_QK",
-                                   grouped(measured))),
-            std::string::npos)
+  EXPECT_NE(
+      table.find(fmt::format(
+          "rows move fewer words than tiles first at M = {}, and where regrouping is not counted",
+          grouped(measured))),
+      std::string::npos)
       << table;
   expect_refused(process("plot dividing --d 24"), 2, "--n is missing");
   expect_refused(process("plot dividing --n 9 --d 4 --make A3=random:2"), 2, "is given A1");
