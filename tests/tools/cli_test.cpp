@@ -126,7 +126,7 @@ TEST_F(Command, EveryKeyOfARun) {
         (kernel.kernel->pass == Pass::product ? Keys{} : Keys{"mask", "pairs", "wanted"}) +
         (inputs_of(kernel.kernel->pass) == Inputs::plain ? Keys{"softmax_scale", "kv_heads", "dv"}
                                                          : Keys{}) +
-        (takes_forward ? Keys{"forward"} : Keys{}) +
+        (takes_forward ? Keys{"forward", "ratio_given_OL"} : Keys{}) +
         (kernel.sharing == Sharing::kv ? Keys{"sharing"} : Keys{});
     ASSERT_EQ(keys(run), expected);
     EXPECT_EQ(run["schema"], 1);

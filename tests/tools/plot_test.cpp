@@ -120,7 +120,7 @@ const std::string kDividing =
 TEST_F(Plot, DividingIsATable) {
   const Json report = json("PATH= " + kDividing);
   EXPECT_EQ(keys(report), (Keys{"schema", "context", "n", "m", "d", "sparse", "measured",
-                                "remark_4_7", "points"}));
+                                "measured_without_prepare", "remark_4_7", "points"}));
   EXPECT_EQ(report["sparse"]["A1"], (Json{{"stored", 540}, {"from", "random:6"}}));
   const Index measured = report["measured"];
   const std::string table = data(kDividing);
