@@ -289,7 +289,7 @@ class ActivationEvaluation {
     }
   }
 
-  // What a row of W adds to g, and the roundings of its own sum.
+  // What a row of W adds to g, and the roundings of the sum of that row.
   void end_row(Index i) {
     const double to_W = static_cast<double>(m_);
     for (Index b = 0; weighted_ && b < d_; ++b) {

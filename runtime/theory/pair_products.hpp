@@ -51,7 +51,7 @@ Doubles matrix_product(const Doubles& A, const Doubles& B, Of of) {
 }
 
 // A matrix that is given, without errors; or a product, whose words are off by no more than
-// rho(depth) times `size`, the same of absolute values, each by roundings of its own.
+// rho(depth) times `size`, the same of absolute values, each with separate roundings.
 struct Factor {
   Factor() = default;
   explicit Factor(Doubles given) : value(std::move(given)) {}

@@ -241,76 +241,74 @@ Action roofline(CLI::App& app) {
   });
 }
 
-// A table as well, which needs no gnuplot.
-Action dividing(CLI::App& app) {
+// A table, which needs no gnuplot, and a picture of the same report where a file for it is named.
+template <class Asked, class Report>
+Action tabled(CLI::App& app, Report (*report_of)(const Asked&),
+              Picture (*picture_of)(const Report&)) {
   struct Options {
     explicit Options(CLI::App& command)
-        : shape(command),
-          inputs(command),
+        : asked(command),
           format(command, "--format", "of the table: table, json or csv", "FORMAT"),
           picture(command) {}
-    ShapeOptions shape;
-    PatternOptions inputs;
+    Asked asked;
     TextOption format;
     PictureOptions picture;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options, &app] {
+  return [options, &app, report_of, picture_of] {
     const Format format = parse_format(options->format);
     const auto out = options->picture.out.get();
     std::optional<PictureFile> file;
     if (out) {
       file.emplace(options->picture);
     }
-    Request request;
-    request.kernel = kDividingRows;
-    options->shape.fill(request);
-    options->inputs.fill(request);
-    const KernelName kernel = requested_kernel(request);
-    const Problem problem =
-        requested_problem(request, kernel, open_inputs(request, kernel)).problem;
-    const Dividing report = report_dividing(problem, sparse_sources(request, *kernel.kernel));
+    const Report report = report_of(options->asked);
     if (file) {
-      file->draw(dividing_picture(report), app);
+      file->draw(picture_of(report), app);
     }
     print(report, format, beside(out && out->text == "-"));
     return 0;
   };
 }
 
-// Likewise.
+struct DividingAsked {
+  explicit DividingAsked(CLI::App& command) : shape(command), inputs(command) {}
+  ShapeOptions shape;
+  PatternOptions inputs;
+};
+
+Dividing dividing_of(const DividingAsked& asked) {
+  Request request;
+  request.kernel = kDividingRows;
+  asked.shape.fill(request);
+  asked.inputs.fill(request);
+  const KernelName kernel = requested_kernel(request);
+  const Problem problem = requested_problem(request, kernel, open_inputs(request, kernel)).problem;
+  return report_dividing(problem, sparse_sources(request, *kernel.kernel));
+}
+
+Action dividing(CLI::App& app) {
+  return tabled(app, dividing_of, dividing_picture);
+}
+
+struct ReplayAsked {
+  explicit ReplayAsked(CLI::App& command) : problem(command), inputs(command) {}
+  ProblemOptions problem;
+  InputOptions inputs;
+};
+
+ReplayReport replay_of(const ReplayAsked& asked) {
+  Request request;
+  asked.problem.fill(request);
+  asked.inputs.fill(request);
+  ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request)};
+  report.replayed = replay(report.kernel->accesses);
+  report.at = sizes_shown(report);
+  return report;
+}
+
 Action replayed(CLI::App& app) {
-  struct Options {
-    explicit Options(CLI::App& command)
-        : problem(command),
-          inputs(command),
-          format(command, "--format", "of the table: table, json or csv", "FORMAT"),
-          picture(command) {}
-    ProblemOptions problem;
-    InputOptions inputs;
-    TextOption format;
-    PictureOptions picture;
-  };
-  const auto options = std::make_shared<Options>(app);
-  return [options, &app] {
-    const Format format = parse_format(options->format);
-    const auto out = options->picture.out.get();
-    std::optional<PictureFile> file;
-    if (out) {
-      file.emplace(options->picture);
-    }
-    Request request;
-    options->problem.fill(request);
-    options->inputs.fill(request);
-    ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request)};
-    report.replayed = replay(report.kernel->accesses);
-    report.at = sizes_shown(report);
-    if (file) {
-      file->draw(replay_picture(report), app);
-    }
-    print(report, format, beside(out && out->text == "-"));
-    return 0;
-  };
+  return tabled(app, replay_of, replay_picture);
 }
 
 }  // namespace
