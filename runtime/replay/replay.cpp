@@ -117,33 +117,31 @@ std::vector<OptStack::Time> next_uses(const Accesses& accesses) {
   return next;
 }
 
-Moves by_lru(const Accesses& accesses) {
+// Of caches with this stack; depth_of(stack, access, t) is the depth of the access at t.
+template <class Stack, class Depth>
+Moves by(const Accesses& accesses, const Depth& depth_of) {
   Phases phases(accesses);
   Moves moves(accesses.words, phases.names().size());
-  LruStack stack(accesses.words);
+  Stack stack(accesses.words);
   for (std::size_t t = 0; t < accesses.in_order.size(); ++t) {
     const Access& access = accesses.in_order[t];
-    const Index depth =
-        access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word);
-    moves.found(access, depth, phases.of(t));
+    moves.found(access, depth_of(stack, access, t), phases.of(t));
   }
   moves.end();
   return moves;
 }
 
+Moves by_lru(const Accesses& accesses) {
+  return by<LruStack>(accesses, [](LruStack& stack, const Access& access, std::size_t) {
+    return access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word);
+  });
+}
+
 Moves by_opt(const Accesses& accesses) {
   const std::vector<OptStack::Time> next = next_uses(accesses);
-  Phases phases(accesses);
-  Moves moves(accesses.words, phases.names().size());
-  OptStack stack(accesses.words);
-  for (std::size_t t = 0; t < accesses.in_order.size(); ++t) {
-    const Access& access = accesses.in_order[t];
-    const Index depth =
-        access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word, next[t]);
-    moves.found(access, depth, phases.of(t));
-  }
-  moves.end();
-  return moves;
+  return by<OptStack>(accesses, [&](OptStack& stack, const Access& access, std::size_t t) {
+    return access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word, next[t]);
+  });
 }
 
 }  // namespace
