@@ -351,6 +351,19 @@ TilePart Machine::part_of(const ConstView& view) const {
           .columns = view.cols_};
 }
 
+TilePart Machine::part_of(const float* word) const {
+  const Arena::Slot* const slot = slot_at(word);
+  require(slot != nullptr, "a word is of a tile that lives");
+  const Index rows = slot->tile->rows(), of_panel = kPanel * rows;
+  const Index at = word - address(*slot), panel = at / of_panel * kPanel;
+  const Index width = std::min(kPanel, slot->tile->cols() - panel);
+  return {.tile = slot->id,
+          .row = at % of_panel / width,
+          .column = panel + at % of_panel % width,
+          .rows = 1,
+          .columns = 1};
+}
+
 std::string Machine::refusal(std::string_view name, Index words, Index missing) const {
   const std::string live = contents();
   const std::string phase = phase_->path();

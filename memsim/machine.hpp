@@ -83,6 +83,8 @@ class Machine {
   }
   // The rectangle that a view shows. Requires: a view of a living tile of this machine.
   [[nodiscard]] TilePart part_of(const ConstView& view) const;
+  // The rectangle of one word. Requires: it is of a living tile of this machine.
+  [[nodiscard]] TilePart part_of(const float* word) const;
 
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return live_; }

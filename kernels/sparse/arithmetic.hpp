@@ -1,12 +1,14 @@
 #pragma once
 // Arithmetic on sparse rows in fast memory: their words with the columns that these stand in, in
 // their order; and with rows of tiles. These may be in fast memory for one computation alone: a
-// caller takes their addresses when the last tile is made, and reports the operations.
+// caller takes their addresses when the last tile is made, and reports the operations. Whoever
+// hears arithmetic is told by these functions, word by word.
 
 #include <algorithm>
 #include <span>
 #include <type_traits>
 
+#include "kernels/sparse/telling.hpp"
 #include "kernels/sparsity.hpp"
 #include "memsim/layout.hpp"
 #include "memsim/unchecked.hpp"
@@ -22,30 +24,39 @@ struct SparseRow {
 };
 
 // to_l += factor a_l.
-inline void add_scaled(const SparseRow& a, float factor, float* to) {
+inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor, float* to) {
   for (Index k = 0; k < a.size(); ++k) {
-    to[a.columns[static_cast<std::size_t>(k)]] += factor * a.words[k];
+    to[a.columns[static_cast<std::size_t>(k)]] += *factor * a.words[k];
+  }
+  if (machine.is_heard()) [[unlikely]] {
+    for (Index k = 0; k < a.size(); ++k) {
+      tell_term(machine, factor, a.words + k, to + a.columns[static_cast<std::size_t>(k)]);
+    }
   }
 }
 
 // The same into words of these columns alone. Requires: those of a among them.
-inline void add_scaled(const SparseRow& a, float factor, std::span<const Index> columns,
-                       float* to) {
+inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor,
+                       std::span<const Index> columns, float* to) {
   auto at = columns.begin();
   for (Index k = 0; k < a.size(); ++k) {
     at = std::lower_bound(at, columns.end(), a.columns[static_cast<std::size_t>(k)]);
-    to[at - columns.begin()] += factor * a.words[k];
+    to[at - columns.begin()] += *factor * a.words[k];
+    if (machine.is_heard()) [[unlikely]] {
+      tell_term(machine, factor, a.words + k, to + (at - columns.begin()));
+    }
   }
 }
 
-// The sum over l of a_l b_l, where both have an entry. `width` columns in all.
-inline float dot(const SparseRow& a, const SparseRow& b, Index width) {
-  float sum = 0;
+// Calls visit(a_l, b_l) with the words of all columns in which both have an entry. `width` columns
+// in all.
+template <class Visit>
+void each_common(const SparseRow& a, const SparseRow& b, Index width, const Visit& visit) {
   if (a.size() == width) {
     for (Index k = 0; k < b.size(); ++k) {
-      sum += b.words[k] * a.words[b.columns[static_cast<std::size_t>(k)]];
+      visit(a.words + b.columns[static_cast<std::size_t>(k)], b.words + k);
     }
-    return sum;
+    return;
   }
   constexpr Index kMany = 16;  // times as many entries: it is quicker to look for a few
   const bool looks = a.size() > kMany * b.size();
@@ -63,10 +74,21 @@ inline float dot(const SparseRow& a, const SparseRow& b, Index width) {
       break;
     }
     if (*at == column) {
-      sum += b.words[k] * a.words[at - a.columns.begin()];
+      visit(a.words + (at - a.columns.begin()), b.words + k);
     }
   }
-  return sum;
+}
+
+// to = the sum over l of a_l b_l, where both have an entry.
+inline void dot(Machine& machine, const SparseRow& a, const SparseRow& b, Index width, float* to) {
+  float sum = 0;
+  each_common(a, b, width, [&](const float* of_a, const float* of_b) { sum += *of_b * *of_a; });
+  *to = sum;
+  if (machine.is_heard()) [[unlikely]] {
+    tell_fill(machine, to, 0);
+    each_common(a, b, width,
+                [&](const float* of_a, const float* of_b) { tell_term(machine, of_a, of_b, to); });
+  }
 }
 
 // Row i of a tile, panel by panel: calls visit(its words there, those of the only row of `other`,
@@ -85,26 +107,47 @@ void with_row(const BasicView<Word>& a, Index i, const ConstView& other, const V
   }
 }
 
-// a_i += factor b.
-inline void add_scaled_row(const View& a, Index i, float factor, const ConstView& b) {
+inline ToldPart row_of(const ConstView& a, Index i) {
+  return {a, {i, i + 1}, {0, a.cols()}};
+}
+inline ToldPart word_of(const ConstView& a, Index i, Index j) {
+  return {a, {i, i + 1}, {j, j + 1}};
+}
+
+// a_i += factor b, of the factor in word (k, 0) of a tile.
+inline void add_scaled_row(const View& a, Index i, const ConstView& factors, Index k,
+                           const ConstView& b) {
+  const float factor = factors(k, 0);
   with_row(a, i, b, [&](float* to, const float* from, auto cols) {
     for (Index l = 0; l < cols; ++l) {
       to[l] += factor * from[l];
     }
   });
+  if (a.machine().is_heard()) [[unlikely]] {
+    tell(ToldStep{Operation::Form::product,
+                  "product",
+                  row_of(a, i),
+                  Old::taken,
+                  {word_of(factors, k, 0), b}});
+  }
 }
 
-// a_i *= factor.
-inline void scale_row(const View& a, Index i, float factor) {
+// a_i *= factor, a tile of one word.
+inline void scale_row(const View& a, Index i, const ConstView& factor) {
+  const float by = factor(0, 0);
   with_row(a, i, a, [&](float* to, const float*, auto cols) {
     for (Index l = 0; l < cols; ++l) {
-      to[l] *= factor;
+      to[l] *= by;
     }
   });
+  if (a.machine().is_heard()) [[unlikely]] {
+    tell(ToldStep{Operation::Form::map, "multiply", row_of(a, i), Old::taken, {of_rows(factor)}});
+  }
 }
 
-// a_i . b.
-inline float dot_row(const ConstView& a, Index i, const ConstView& b) {
+// Word (j, k) of a tile += a_i . b.
+inline void add_dot_row(const ConstView& a, Index i, const ConstView& b, const View& to, Index j,
+                        Index k) {
   float lanes[kPanel] = {};
   with_row(a, i, b, [&](const float* of_a, const float* of_b, auto cols) {
     for (Index l = 0; l < cols; ++l) {
@@ -115,7 +158,14 @@ inline float dot_row(const ConstView& a, Index i, const ConstView& b) {
   for (const float lane : lanes) {
     sum += lane;
   }
-  return sum;
+  to(j, k) += sum;
+  if (to.machine().is_heard()) [[unlikely]] {
+    tell(ToldStep{Operation::Form::product,
+                  "product",
+                  word_of(to, j, k),
+                  Old::taken,
+                  {row_of(a, i), transposed(b)}});
+  }
 }
 
 }  // namespace redblue

@@ -1,5 +1,7 @@
 #include "kernels/sparse/csr.hpp"
 
+#include "kernels/sparse/telling.hpp"
+
 namespace redblue {
 
 ByColumns::ByColumns(const BlockPattern& of, Range rows)
@@ -71,8 +73,12 @@ void CsrWriter::row(const Tile& words, Index first_word, bool packed) {
     const float* const from = ConstView(words).at(0, 0) + first_word;
     float* const to = View(values).at(0, 0);
     for (Index entry = some.begin; entry < some.end; ++entry) {
-      to[entry - some.begin] =
-          from[packed ? entry - all.begin : pattern_->columns[static_cast<std::size_t>(entry)]];
+      const float* const word =
+          from + (packed ? entry - all.begin : pattern_->columns[static_cast<std::size_t>(entry)]);
+      to[entry - some.begin] = *word;
+      if (machine_->is_heard()) [[unlikely]] {
+        tell_map(*machine_, "copy", to + (entry - some.begin), Old::overwritten, {word});
+      }
     }
     machine_->write_indices(index, some.size());
     machine_->write(values, values_->row_block(some));

@@ -93,13 +93,18 @@ class GroupScores {
       if (y.words() > 0) {
         add_key_times_X(machine, keys.begin + j, a2, y);
         for (const Index column : columns_of(j)) {
-          add(machine, j, column, std::exchange(*(View(y).at(0, 0) + column), 0.0F));
+          float* const word = View(y).at(0, 0) + column;
+          add(machine, j, column, word);
+          *word = 0;
+          if (machine.is_heard()) [[unlikely]] {
+            tell_fill(machine, word, 0);
+          }
         }
         continue;
       }
       const float* word = a2.word(entries_of(by.of.A2(), keys.begin + j).begin);
       for (const Index column : columns_of(j)) {
-        add(machine, j, column, *word++);
+        add(machine, j, column, word++);
       }
     }
   }
@@ -139,8 +144,12 @@ class GroupScores {
     Index products = 0;
     for (Index entry = entries.begin; entry < entries.end; ++entry) {
       const auto& column = (*X.columns)[chunk_.by.of.A2().columns[static_cast<std::size_t>(entry)]];
+      const float* const factor = a2.word(entry);
       for (const ByColumns::Entry& at : column) {
-        sums[at.row] += x[at.entry] * *a2.word(entry);
+        sums[at.row] += x[at.entry] * *factor;
+        if (machine.is_heard()) [[unlikely]] {
+          tell_term(machine, x + at.entry, factor, sums + at.row);
+        }
       }
       products += std::ssize(column);
     }
@@ -165,11 +174,18 @@ class GroupScores {
   }
 
   // s_ij += factor times the entry of row i in the column.
-  void add(Machine& machine, Index j, Index column, float factor) {
+  void add(Machine& machine, Index j, Index column, const float* factor) {
     const auto key = static_cast<std::int32_t>(j);
+    const float by = *factor;
     for (const ChunkColumns::Entry& entry : columns_[column]) {
       const Place& place = places_[static_cast<std::size_t>(entry.row)];
-      begin_[place.first + key * place.step] += factor * values_[entry.at];
+      begin_[place.first + key * place.step] += by * values_[entry.at];
+    }
+    if (machine.is_heard()) [[unlikely]] {
+      for (const ChunkColumns::Entry& entry : columns_[column]) {
+        const Place& place = places_[static_cast<std::size_t>(entry.row)];
+        tell_term(machine, factor, values_ + entry.at, begin_ + place.first + key * place.step);
+      }
     }
     machine.computed(Operations{.flops = 2 * std::ssize(columns_[column])});
   }
@@ -297,6 +313,16 @@ void add_groups(Machine& machine, const SparseChunk& chunk, SparseGradients& sum
       for (Index i = 0; i < from.panel_cols(p); ++i) {
         to[(p * kPanel + i) * from.rows() + k] = Unchecked(from).at(k, p)[i];
       }
+    }
+  }
+  if (machine.is_heard()) [[unlikely]] {
+    for (Index i = 0; i < from.cols(); ++i) {
+      const Range row = {i * from.rows(), (i + 1) * from.rows()};
+      tell(ToldStep{Operation::Form::map,
+                    "copy",
+                    {ConstView(sums.W), row, {0, 1}},
+                    Old::overwritten,
+                    {{from, {0, from.rows()}, {i, i + 1}}}});
     }
   }
 }

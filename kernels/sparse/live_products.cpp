@@ -1,8 +1,10 @@
 #include "kernels/sparse/live_products.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
+#include "kernels/arithmetic/telling.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
 
@@ -240,6 +242,33 @@ bool is_of(const LiveTile& pairs, const ConstView& s_t) {
   return s_t.rows() == pairs.keys() && s_t.cols() == pairs.rows();
 }
 
+ToldPart column_of(const ConstView& a, Index i) {
+  ToldPart part = row_of(a, i);
+  part.transposed = true;
+  return part;
+}
+
+TilePart part_of_row(const ConstView& a, Index i) {
+  TilePart row = a.machine().part_of(a);
+  row.row += i;
+  row.rows = 1;
+  return row;
+}
+
+// Calls visit(key, row) for each live pair.
+template <class Visit>
+void each_live(const LiveTile& pairs, const Visit& visit) {
+  for (Index i = 0; i < pairs.rows(); ++i) {
+    for (std::uint64_t keys = pairs.of_row(i); keys != 0; keys &= keys - 1) {
+      visit(std::countr_zero(keys), i);
+    }
+  }
+}
+
+void tell_product(const ToldPart& a, const ToldPart& b, const ToldPart& sum) {
+  tell(ToldStep{Operation::Form::product, "product", sum, Old::taken, {a, b}});
+}
+
 }  // namespace
 
 LiveTile::LiveTile(Index rows)
@@ -277,6 +306,19 @@ void LiveTile::end() {
 void fill_pairs(const LiveTile& pairs, float live, float dead, const View& s_t) {
   require(is_of(pairs, s_t), "scores of these pairs: the tile conforms");
   HWY_DYNAMIC_DISPATCH(fill_pairs)(pairs, live, dead, s_t);
+  if (s_t.machine().is_heard()) [[unlikely]] {
+    for (Index j = 0; j < s_t.rows(); ++j) {
+      for (Index i = 0; i < s_t.cols(); ++i) {
+        const bool is_live = (pairs.of_row(i) >> j & 1) != 0;
+        tell(ToldStep{Operation::Form::map,
+                      "fill",
+                      word_of(s_t, j, i),
+                      Old::overwritten,
+                      {},
+                      is_live ? live : dead});
+      }
+    }
+  }
 }
 
 void add_live_rows(const LiveTile& pairs, const ConstView& e_t, const ConstView& b, const View& Z) {
@@ -284,6 +326,11 @@ void add_live_rows(const LiveTile& pairs, const ConstView& e_t, const ConstView&
               Z.cols() == b.cols(),
           "Z += e b: the tiles conform");
   HWY_DYNAMIC_DISPATCH(add_live_rows)(pairs, e_t, b, Z);
+  if (Z.machine().is_heard()) [[unlikely]] {
+    each_live(pairs, [&](Index j, Index i) {
+      tell_product(word_of(e_t, j, i), row_of(b, j), row_of(Z, i));
+    });
+  }
 }
 
 void live_products(const LiveTile& pairs, const ConstView& G, const ConstView& b, const View& q_t) {
@@ -292,20 +339,48 @@ void live_products(const LiveTile& pairs, const ConstView& G, const ConstView& b
           "q = G b^T: the tiles conform");
   fill_pairs(pairs, 0, 0, q_t);
   HWY_DYNAMIC_DISPATCH(live_products)(pairs, G, b, q_t);
+  if (q_t.machine().is_heard()) [[unlikely]] {
+    each_live(pairs, [&](Index j, Index i) {
+      tell_product(row_of(G, i), column_of(b, j), word_of(q_t, j, i));
+    });
+  }
 }
 
-void exponential_gradient(const ConstView& s_t, const ConstView& L, const ConstView& v,
+void exponential_gradient(const View& s_t, const ConstView& L, const ConstView& v,
                           const View& q_t) {
   require(s_t.rows() == q_t.rows() && s_t.cols() == q_t.cols() && L.rows() == q_t.cols() &&
               v.rows() == q_t.cols(),
           "p = exp(s - L) (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponential_gradient)(s_t, L, v, q_t);
+  if (q_t.machine().is_heard()) [[unlikely]] {
+    tell(ToldStep{
+        Operation::Form::map, "exp_difference", s_t, Old::taken, {of_columns(ConstView(L))}});
+    tell(ToldStep{Operation::Form::map,
+                  "softmax_gradient",
+                  q_t,
+                  Old::overwritten,
+                  {s_t, q_t, of_columns(ConstView(v))}});
+  }
 }
 
 void add_sparse_products(const ConstView& p_t, std::span<const SparseRow> keys, const View& W_t) {
   require(p_t.cols() == W_t.cols() && std::ssize(keys) == p_t.rows(),
           "W += p A2: the tiles conform");
   HWY_DYNAMIC_DISPATCH(add_sparse_products)(p_t, keys, W_t);
+  if (Machine& machine = W_t.machine(); machine.is_heard()) [[unlikely]] {
+    for (Index j = 0; j < p_t.rows(); ++j) {
+      const SparseRow& key = keys[static_cast<std::size_t>(j)];
+      for (Index entry = 0; entry < key.size(); ++entry) {
+        const Index k = key.columns[static_cast<std::size_t>(entry)];
+        const std::array operands = {machine.part_of(key.words + entry), part_of_row(p_t, j)};
+        machine.tell(Operation{.form = Operation::Form::product,
+                               .name = "product",
+                               .result = part_of_row(W_t, k),
+                               .old = true,
+                               .operands = operands});
+      }
+    }
+  }
 }
 
 }  // namespace redblue

@@ -2,7 +2,7 @@
 // Arithmetic on tiles of scores of which some pairs are live, key by key: word (j, i) is that of
 // row i of a chunk and the j-th of at most kKeysTogether keys. What is dead is not computed, and
 // nothing is multiplied by it. In the vector instructions of this machine, as
-// kernels/arithmetic/arithmetic.hpp, but for the operations: the caller reports these.
+// kernels/arithmetic/arithmetic.hpp, but for the operations: the caller reports their number.
 
 #include <cstdint>
 #include <span>
@@ -51,9 +51,9 @@ void fill_pairs(const LiveTile& pairs, float live, float dead, const View& s_t);
 void add_live_rows(const LiveTile& pairs, const ConstView& e_t, const ConstView& b, const View& Z);
 // q_ji = G_i . b_j of live pairs, else 0.
 void live_products(const LiveTile& pairs, const ConstView& G, const ConstView& b, const View& q_t);
-// q_ji = exp(s_ji - L_i) (q_ji - v_i).
-void exponential_gradient(const ConstView& s_t, const ConstView& L, const ConstView& v,
-                          const View& q_t);
+// q_ji = exp(s_ji - L_i) (q_ji - v_i). The exponentials are told to take the place of s, which is
+// given up.
+void exponential_gradient(const View& s_t, const ConstView& L, const ConstView& v, const View& q_t);
 // Row k of W_t += a p_j, for each entry (k, a) of each key j, which is finite: dead pairs have p =
 // 0 and are not left out.
 void add_sparse_products(const ConstView& p_t, std::span<const SparseRow> keys, const View& W_t);

@@ -18,42 +18,48 @@ struct PresentKey {
   std::optional<ConstView> a3;
 };
 
-// phi, or its slope, of one score: `pair` is the tile that holds it.
-float of_score(Activation phi, float s, const View& pair, bool slope) {
-  pair(0, 0) = s;
-  slope ? activation_slope(phi, pair, pair) : activate(phi, pair, pair);
-  return pair(0, 0);
-}
+// A score, or what is made of it, and a factor or a gradient: the words of a tile of kPairWords.
+struct Pair {
+  explicit Pair(Tile& tile) : score(tile.part({0, 1})), other(tile.part({1, 2})) {}
+  View score, other;
+};
 
 class PairSums {
  public:
   PairSums(const SparseRows& by, SparseSums& sums) : by_(by), sums_(sums) {}
 
-  // Calls pairs(use), which calls use(i, s) for live pairs of the key.
+  // Calls pairs(use), which calls use(i) for live pairs of the key when their score is there.
   template <class Pairs>
-  void key(const PresentKey& key, const View& pair, const Pairs& pairs) {
+  void key(Machine& machine, const PresentKey& key, const Pair& pair, const Pairs& pairs) {
     const std::optional<View> z = key.a3 ? std::optional<View>(sums_.Z) : std::nullopt;
     if (!by_.softmax) {
-      pairs([&](Index i, float s) {
-        add_scaled_row(*z, i, of_score(by_.activation, s, pair, false), *key.a3);
+      pairs([&](Index i) {
+        activate(by_.activation, pair.score, pair.score);
+        add_scaled_row(*z, i, pair.score, 0, *key.a3);
       });
       return;
     }
+    float& score = pair.score(0, 0);
+    float& rescale = pair.other(0, 0);
     float* const largest = View(sums_.maximum).at(0, 0);
     float* const of_rows = View(sums_.sum).at(0, 0);
-    pairs([&](Index i, float s) {
-      if (s > largest[i]) {
-        const float rescale = std::exp(largest[i] - s);
-        largest[i] = s;
+    pairs([&](Index i) {
+      const bool raises = score > largest[i];
+      if (machine.is_heard()) [[unlikely]] {
+        tell_sums(machine, &score, &rescale, largest + i, of_rows + i, raises);
+      }
+      if (raises) {
+        rescale = std::exp(largest[i] - score);
+        largest[i] = score;
         of_rows[i] *= rescale;
         if (z) {
-          scale_row(*z, i, rescale);
+          scale_row(*z, i, pair.other);
         }
       }
-      const float e = std::exp(s - largest[i]);
-      of_rows[i] += e;
+      score = std::exp(score - largest[i]);
+      of_rows[i] += score;
       if (z) {
-        add_scaled_row(*z, i, e, *key.a3);
+        add_scaled_row(*z, i, pair.score, 0, *key.a3);
       }
     });
   }
@@ -62,6 +68,20 @@ class PairSums {
   }
 
  private:
+  static void tell_sums(Machine& machine, const float* score, const float* rescale,
+                        const float* largest, const float* sum, bool raises) {
+    if (raises) {
+      tell_map(machine, "copy", rescale, Old::overwritten, {largest});
+    }
+    tell_fold(machine, "maximum", largest, score);
+    if (raises) {
+      tell_map(machine, "exp_difference", rescale, Old::taken, {largest});
+      tell_map(machine, "multiply", sum, Old::taken, {rescale});
+    }
+    tell_map(machine, "exp_difference", score, Old::taken, {largest});
+    tell_fold(machine, "sum", sum, score);
+  }
+
   const SparseRows& by_;
   SparseSums& sums_;
 };
@@ -71,26 +91,33 @@ class PairGradients {
   PairGradients(const SparseRows& by, SparseGradients& sums) : by_(by), sums_(sums) {}
 
   template <class Pairs>
-  void key(const PresentKey& key, const View& pair, const Pairs& pairs) {
+  void key(Machine& machine, const PresentKey& key, const Pair& pair, const Pairs& pairs) {
     const ConstView g(std::as_const(sums_.G));
     float* const w = View(sums_.W).at(0, 0);
-    if (!by_.softmax) {
-      pairs([&](Index i, float s) {
-        const float slope = of_score(by_.activation, s, pair, true);
-        add_scaled(key.a2, slope * dot_row(g, i, *key.a3), w + i * g.cols());
-      });
-      return;
-    }
-    const float* const l = ConstView(std::as_const(sums_.L)).at(0, 0);
-    const float* const v = ConstView(std::as_const(sums_.v)).at(0, 0);
-    pairs([&](Index i, float s) {
-      const float f = std::exp(s - l[i]);
-      const float p = f * (dot_row(g, i, *key.a3) - v[i]);
-      add_scaled(key.a2, p, w + i * g.cols());
+    float& p = pair.score(0, 0);
+    float& q = pair.other(0, 0);
+    const float* const l = by_.softmax ? ConstView(std::as_const(sums_.L)).at(0, 0) : nullptr;
+    const float* const v = by_.softmax ? ConstView(std::as_const(sums_.v)).at(0, 0) : nullptr;
+    pairs([&](Index i) {
+      q = 0;
+      if (machine.is_heard()) [[unlikely]] {
+        tell_fill(machine, &q, 0);
+      }
+      add_dot_row(g, i, *key.a3, pair.other, 0, 0);
+      if (by_.softmax) {
+        p = std::exp(p - l[i]) * (q - v[i]);
+        if (machine.is_heard()) [[unlikely]] {
+          tell_map(machine, "exp_difference", &p, Old::taken, {l + i});
+          tell_map(machine, "softmax_gradient", &p, Old::taken, {&q, v + i});
+        }
+      } else {
+        activation_gradient(by_.activation, pair.score, pair.other, pair.score);
+      }
+      add_scaled(machine, key.a2, &p, w + i * g.cols());
     });
   }
   [[nodiscard]] Operations of_pair(const PresentKey& key) const {
-    return {.flops = 2 * (key.a3->cols() + key.a2.size()), .elementwise = by_.softmax ? 4 : 1};
+    return {.flops = 2 * (key.a3->cols() + key.a2.size()), .elementwise = by_.softmax ? 4 : 0};
   }
 
  private:
@@ -111,9 +138,10 @@ void over_met_keys(Machine& machine, const SparseChunk& chunk, Scores scores, Su
                              by.dense ? std::optional<ConstView>(a3) : std::nullopt};
     Index pairs = 0;
     Operations done;
-    sums.key(present, pair.part({0, 1}), [&](const auto& use) {
-      done = scores.each(key, a2, beside, [&](Index i, float s) {
-        use(i, s);
+    const Pair words(pair);
+    sums.key(machine, present, words, [&](const auto& use) {
+      done = scores.each(machine, key, a2, beside, words.score.at(0, 0), [&](Index i) {
+        use(i);
         ++pairs;
       });
     });

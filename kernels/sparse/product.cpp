@@ -65,6 +65,9 @@ void stays(Machine& machine, const ProductPlan& by, const SlowCsr& A, const Slow
     pass.row();
     for (const Index column : by.C.row(row)) {
       sums(column, 0) = 0;
+      if (machine.is_heard()) [[unlikely]] {
+        tell_fill(machine, &View(sums)(column, 0), 0);
+      }
     }
     const Range all = entries_of(by.A, row);
     for (Index begin = all.begin; begin < all.end; begin += by.piece) {
@@ -73,7 +76,7 @@ void stays(Machine& machine, const ProductPlan& by, const SlowCsr& A, const Slow
       for (Index entry = some.begin; entry < some.end; ++entry) {
         const Index k = by.A.columns[static_cast<std::size_t>(entry)];
         if (stored_in(by.B, k) > 0) {
-          add_scaled({by.B.row(k), b.word(entries_of(by.B, k).begin)}, *a.word(entry),
+          add_scaled(machine, {by.B.row(k), b.word(entries_of(by.B, k).begin)}, a.word(entry),
                      View(sums).at(0, 0));
           machine.computed(Operations{.flops = 2 * stored_in(by.B, k)});
         }
@@ -115,9 +118,9 @@ void passes(Machine& machine, const ProductPlan& by, const SlowCsr& A, const Slo
             float* const to =
                 View(sums).at(0, 0) + first[static_cast<std::size_t>(at.row - I.begin)];
             if (by.packed(at.row)) {
-              add_scaled(piece, *a.word(at.entry), by.C.row(at.row), to);
+              add_scaled(machine, piece, a.word(at.entry), by.C.row(at.row), to);
             } else {
-              add_scaled(piece, *a.word(at.entry), to);
+              add_scaled(machine, piece, a.word(at.entry), to);
             }
           }
           machine.computed(Operations{.flops = 2 * some.size() * std::ssize(a_of[k])});

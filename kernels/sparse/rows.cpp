@@ -17,6 +17,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/registry.hpp"
+#include "kernels/sparse/arithmetic.hpp"
 #include "kernels/sparse/csr.hpp"
 #include "kernels/sparse/live_products.hpp"
 #include "kernels/sparse/sums.hpp"
@@ -81,11 +82,20 @@ Tile gradient_row(Machine& machine, const SparseRows& by, Range I,
   for (const ByColumns::Entry& at : column) {
     if (by.live(at.row)) {
       const float factor = *a1.word(at.entry);
-      const float* const w = ConstView(W).at(0, 0) + (at.row - I.begin) * by.d;
+      const Index first = (at.row - I.begin) * by.d;
+      const float* const w = ConstView(W).at(0, 0) + first;
       for (Index l = 0; l < by.d; ++l) {
         sums[l] += factor * w[l];
       }
       machine.computed(Operations{.flops = 2 * by.d});
+      if (machine.is_heard()) [[unlikely]] {
+        const ConstView W_i = W.part({first, first + by.d});
+        tell(ToldStep{Operation::Form::product,
+                      "product",
+                      View(g_k),
+                      Old::taken,
+                      {word_of(a1.values, at.entry - a1.entries.begin, 0), transposed(W_i)}});
+      }
     }
   }
   return g_k;

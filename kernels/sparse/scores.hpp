@@ -58,14 +58,17 @@ class StayingS {
 
   [[nodiscard]] Tile beside(Machine&, Index, const CsrEntries&) { return {}; }
 
+  // Of live pair after live pair the score, in `score`, and then visit(row in the chunk).
   template <class Visit>
-  Operations each(Index key, const CsrEntries& a2, const Tile&, const Visit& visit) {
+  Operations each(Machine& machine, Index key, const CsrEntries& a2, const Tile&, float* score,
+                  const Visit& visit) {
     const BlockPattern& S = by_.rows;
     const SparseRow of_key{by_.of.A2().row(key), a2.word(a2.entries.begin)};
     Operations done;
     const auto pair = [&](Index i) {
       const Index row = I_.begin + i;
-      visit(i, dot({S.row(row), s_.word(entries_of(S, row).begin)}, of_key, S.cols));
+      dot(machine, {S.row(row), s_.word(entries_of(S, row).begin)}, of_key, S.cols, score);
+      visit(i);
     };
     for (const Index column : of_key.columns) {
       done.flops += 2 * std::ssize(columns_[column]);
@@ -117,10 +120,13 @@ class StayingX {
     Index products = 0;
     for (Index entry = a2.entries.begin; entry < a2.entries.end; ++entry) {
       const Index l = by_.of.A2().columns[static_cast<std::size_t>(entry)];
-      const float factor = *a2.word(entry);
+      const float* const factor = a2.word(entry);
       for (const ByColumns::Entry& at : x_columns_[l]) {
-        sums[at.row] += x[at.entry] * factor;
+        sums[at.row] += x[at.entry] * *factor;
         stored_[static_cast<std::size_t>(at.row)] = key;
+        if (machine.is_heard()) [[unlikely]] {
+          tell_term(machine, x + at.entry, factor, sums + at.row);
+        }
       }
       products += std::ssize(x_columns_[l]);
     }
@@ -129,7 +135,8 @@ class StayingX {
   }
 
   template <class Visit>
-  Operations each(Index key, const CsrEntries&, const Tile& y, const Visit& visit) {
+  Operations each(Machine& machine, Index key, const CsrEntries&, const Tile& y, float* score,
+                  const Visit& visit) {
     const BlockPattern& A1 = by_.rows;
     const float* const of_key = ConstView(y).at(0, 0);
     Operations done;
@@ -148,7 +155,16 @@ class StayingX {
         }
       }
       if (products > 0) {
-        visit(i, s);
+        *score = s;
+        if (machine.is_heard()) [[unlikely]] {
+          tell_fill(machine, score, 0);
+          for (std::size_t k = 0; k < columns.size(); ++k) {
+            if (stored_[static_cast<std::size_t>(columns[k])] == key) {
+              tell_term(machine, words + k, of_key + columns[k], score);
+            }
+          }
+        }
+        visit(i);
         done.flops += 2 * products;
       }
     }

@@ -11,6 +11,7 @@
 #include "kernels/parts/activations.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sparse/product.hpp"
+#include "kernels/sparse/telling.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
 
@@ -65,7 +66,12 @@ void add_products(Machine& machine, const SlowGroup& few, const SlowGroup& many,
     const Index of_many = many.row(entry);
     for (Index k = 0; k < few.entries.size(); ++k) {
       float& score = to[offset(few.row(few.entries.begin + k), of_many)];
-      score = is_absent(score) ? factor * words[k] : score + factor * words[k];
+      const bool begins = is_absent(score);
+      score = begins ? factor * words[k] : score + factor * words[k];
+      if (machine.is_heard()) [[unlikely]] {
+        tell_term(machine, ConstView(value).at(0, 0), words + k, &score,
+                  begins ? Old::overwritten : Old::taken);
+      }
     }
   }
   machine.computed(Operations{.flops = 2 * few.entries.size() * many.entries.size()});
@@ -107,27 +113,46 @@ Tile tile_of_scores(Machine& machine, const SlowTiles& x, const RowGroups& s, co
   return scores;
 }
 
-// The maximum and the sum of each row take in its scores of a tile.
+// The maximum and the sum of each row take in its scores of a tile. Between them one word holds a
+// factor for the sum, and then exponential after exponential.
 void add_exponentials(Machine& machine, const Tile& scores, Tile& maximum, Tile& sum) {
+  Tile between = machine.initialize("exponential", 1, 1, kUnset, Holds::scores);
+  float& e = between(0, 0);
   float* const largest = View(maximum).at(0, 0);
   float* const sums = View(sum).at(0, 0);
   const float* const words = ConstView(scores).at(0, 0);
   const TileOffsets at(scores.rows(), scores.cols());
+  const bool heard = machine.is_heard();
   Index pairs = 0;
   for (Index i = 0; i < scores.rows(); ++i) {
-    const float before = largest[i];
-    for (Index j = 0; j < scores.cols(); ++j) {
-      if (const float score = words[at.at(i, j)]; !is_absent(score)) {
-        largest[i] = std::max(largest[i], score);
-        ++pairs;
+    const auto each = [&](const auto& visit) {
+      for (Index j = 0; j < scores.cols(); ++j) {
+        if (const float* const score = words + at.at(i, j); !is_absent(*score)) {
+          visit(score);
+        }
       }
+    };
+    e = largest[i];
+    each([&](const float* score) {
+      largest[i] = std::max(largest[i], *score);
+      ++pairs;
+    });
+    e = std::exp(e - largest[i]);
+    sums[i] *= e;
+    if (heard) [[unlikely]] {
+      tell_map(machine, "copy", &e, Old::overwritten, {largest + i});
+      each([&](const float* score) { tell_fold(machine, "maximum", largest + i, score); });
+      tell_map(machine, "exp_difference", &e, Old::taken, {largest + i});
+      tell_map(machine, "multiply", sums + i, Old::taken, {&e});
     }
-    sums[i] *= std::exp(before - largest[i]);
-    for (Index j = 0; j < scores.cols(); ++j) {
-      if (const float score = words[at.at(i, j)]; !is_absent(score)) {
-        sums[i] += std::exp(score - largest[i]);
+    each([&](const float* score) {
+      e = std::exp(*score - largest[i]);
+      sums[i] += e;
+      if (heard) [[unlikely]] {
+        tell_map(machine, "exp_difference", &e, Old::overwritten, {score, largest + i});
+        tell_fold(machine, "sum", sums + i, &e);
       }
-    }
+    });
   }
   machine.computed(Operations{.elementwise = 3 * pairs});
 }

@@ -59,7 +59,7 @@ Tile tile_of_q(Machine& machine, const StoredScores& stored, const SlowGradients
     const Tile pattern = machine.read_indices(stored.pattern(pairs, J), stored.live_pattern());
     for (const Index key : live.keys) {
       for (const ByColumns::Entry& of : pairs[key]) {
-        q(of.row, key - J.begin) = 0;
+        fill_in_row(q, of.row, {key - J.begin, key - J.begin + 1}, 0);
       }
     }
   }
@@ -74,7 +74,7 @@ Tile tile_of_q(Machine& machine, const StoredScores& stored, const SlowGradients
       const Tile a3 = machine.read(x.A3.block({key, key + 1}, H));  // A3_jH (1, h)
       const View sums = q;
       for (const ByColumns::Entry& of : pairs[key]) {
-        sums(of.row, key - J.begin) += dot_row(g, of.row, a3);
+        add_dot_row(g, of.row, a3, sums, of.row, key - J.begin);
       }
       machine.computed(Operations{.flops = 2 * std::ssize(pairs[key]) * H.size()});
     }
@@ -137,11 +137,15 @@ void add_key(Machine& machine, const StoredScores& stored, const BlockPattern& o
     const Tile column = machine.read_indices(1);
     const Tile a2 = machine.read(x.A2.row_block({entry, entry + 1}));
     const Index k = of_A2.columns[static_cast<std::size_t>(entry)] - K.begin;
-    const float factor = a2(0, 0);
+    const float* const factor = ConstView(a2).at(0, 0);
     const float* const of_p = ConstView(p).at(0, 0);
     const View sums = W;
     for (const ByColumns::Entry& of : queries) {
-      sums(of.row, k) += factor * of_p[of.row];
+      float& sum = sums(of.row, k);
+      sum += *factor * of_p[of.row];
+      if (machine.is_heard()) [[unlikely]] {
+        tell_term(machine, factor, of_p + of.row, &sum);
+      }
     }
   }
   machine.computed(Operations{.flops = 2 * entries.size() * std::ssize(queries)});
@@ -170,7 +174,7 @@ class PartsOfG {
         const Tile a1 = machine_.read(A1.row_block({entry, entry + 1}));
         const Index i = rows.row_of[static_cast<std::size_t>(entry - rows.entries.begin)];
         if (live[static_cast<std::size_t>(rows.rows.begin + i)]) {
-          add_scaled_row(g, 0, a1(0, 0), W.part({i, i + 1}));
+          add_scaled_row(g, 0, a1, 0, W.part({i, i + 1}));
           machine_.computed(Operations{.flops = 2 * K.size()});
         }
       }

@@ -74,7 +74,7 @@ void sum_values(Machine& machine, const Plan& plan, const SlowMatrix* s, const S
           exponentiate(f, l, f);
         }
         for (const ByColumns::Entry& of : queries) {
-          add_scaled_row(z, of.row, f(of.row, 0), a3);
+          add_scaled_row(z, of.row, f, of.row, a3);
         }
         machine.computed(Operations{.flops = 2 * std::ssize(queries) * K.size()});
       }

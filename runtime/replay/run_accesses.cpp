@@ -114,17 +114,27 @@ void RunAccesses::each_stored(const Event& event, const Visit& visit) {
 }
 
 void RunAccesses::read(const Event& event) {
-  const bool at_once = event.block->matrix().holds() == Holds::indices;
-  each_stored(event, [&](Word& word, Code from) {
-    word = {from, places_[from].version};
-    if (at_once) {
-      need(word);
-    }
-  });
+  if (event.block->matrix().holds() == Holds::indices) {
+    return pass_indices(Kind::need, *event.block);
+  }
+  each_stored(event, [&](Word& word, Code from) { word = {from, places_[from].version}; });
 }
 
 void RunAccesses::write(const Event& event) {
+  if (event.block->matrix().holds() == Holds::indices) {
+    return pass_indices(Kind::overwrite, *event.block);
+  }
   each_stored(event, [&](Word& word, Code to) { write(word, to); });
+}
+
+// Words that are nowhere in a tile.
+void RunAccesses::pass_indices(Kind kind, const ConstBlock& block) {
+  const Range rows = block.row_range(), columns = block.column_range();
+  for (Index row = rows.begin; row < rows.end; ++row) {
+    for (Index column = columns.begin; column < columns.end; ++column) {
+      touch(kind, stored(block, row, column));
+    }
+  }
 }
 
 void RunAccesses::write(Word& word, Code to) {
@@ -306,7 +316,8 @@ RunAccesses::Code RunAccesses::stored(const ConstBlock& block, Index row, Index 
   }
   Code& code = codes[at_index(column)];
   if (code == kUnknown) {
-    code = new_address(!kept_.contains(block.matrix().name()));
+    const SlowMatrix& matrix = block.matrix();
+    code = new_address(matrix.holds() != Holds::indices && !kept_.contains(matrix.name()));
   }
   return code;
 }

@@ -8,7 +8,8 @@
 // scratch, which dies with the tile. Tiles of one name share scratch if they do not live together.
 //
 //   read     touches nothing; words of indices are needed at once, and no more
-//   write    nothing, where the word has that address; else needs it, and overwrites the slow word
+//   write    nothing, where the word has that address; else needs it, and overwrites the slow word;
+//            words of indices are overwritten, and stay
 //   product  for each k, of each i, of each j: needs a_ik and b_kj, changes c_ij
 //   map, fold  of each i, of each j: needs the operands, changes the result
 //
@@ -77,6 +78,7 @@ class RunAccesses final : public Follower {
   void begin(const Event& event);
   void read(const Event& event);
   void write(const Event& event);
+  void pass_indices(Access::Kind kind, const ConstBlock& block);
   void remove(std::uint64_t number);
   void multiply(const Operation& operation);
   void map(const Operation& operation);

@@ -62,10 +62,9 @@ KernelAccesses accesses_of(const Request& request) {
     found.moved = total(machine.phases());
     const Index untold = found.moved.operations.flops - referee.flops();
     if (untold > 0 || referee.by_hand() > 0) {
-      throw RequestError(fmt::format(
-          "{}: multiplies entry by entry, which is not told: {} of {} operations; kernels of dense "
-          "operands can be replayed",
-          plan.kernel, grouped(untold), grouped(found.moved.operations.flops)));
+      throw RequestError(
+          fmt::format("{}: does not tell all of its arithmetic: {} of {} operations are missing",
+                      plan.kernel, grouped(untold), grouped(found.moved.operations.flops)));
     }
     found.accesses = accesses.take();
   };

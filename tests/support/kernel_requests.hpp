@@ -1,10 +1,14 @@
 #pragma once
 // Runs of every kernel, for tests of what follows them.
 
+#include <functional>
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "kernels/sparse/rows.hpp"
+#include "runtime/run/resolve.hpp"
 #include "runtime/run/run.hpp"
 #include "tests/support/tested_kernel.hpp"
 #include "tests/support/traced_runs.hpp"
@@ -44,19 +48,58 @@ inline std::string said(const Request& request) {
          " activation=" + std::string(to_string(request.activation));
 }
 
-// Of kernels of sparse operands, with entries by the same rule in all of these.
-inline std::vector<Request> sparse_requests() {
+// Of a kernel of sparse operands, with entries by the same rule in all of these: from its least M
+// on, with keys that pass together, and with other activations.
+inline std::vector<Request> sparse_requests(const Kernel& kernel, const Shape& shape) {
   std::vector<Request> all;
-  for (const Kernel& kernel : sparse_kernels()) {
-    for (const char* const rule : {"random:3", "banded:4", "density:1/5"}) {
-      Request asked = request(std::string(kernel.name), {31, 23, 13}, 3000);
-      for (const char* const operand : {"A", "B", "A1", "A2", "X"}) {
-        if (find_operand(kernel.operands, operand) != nullptr) {
-          asked.make[operand] = parse_rule(rule);
-        }
+  for (const char* const rule : {"random:2", "banded:3", "density:1/4"}) {
+    Request asked = request(std::string(kernel.name), shape, 1 << 20);
+    for (const char* const operand : {"A", "B", "A1", "A2", "X"}) {
+      if (find_operand(kernel.operands, operand) != nullptr) {
+        asked.make[operand] = parse_rule(rule);
       }
-      all.push_back(asked);
     }
+    asked.forward_in_more_M = true;
+    const Problem problem = requested_problem(asked, requested_kernel(asked), {}).problem;
+    const Index least = kernel.least_M(problem);
+    const auto ask = [&](Index M) -> Request& {
+      all.push_back(asked);
+      all.back().M = M;
+      return all.back();
+    };
+    ask(least);
+    ask(least + 37);
+    ask(4 * least);
+    if (kernel.fitting.optional_block == SparseRows::kKeys) {
+      ask(4 * least + 200).blocks[SparseRows::kKeys] = 3;
+    }
+    for (const Activation phi : {Activation::relu, Activation::sigmoid, Activation::silu}) {
+      if (kernel.takes(phi)) {
+        ask(least + 40).activation = phi;
+      }
+    }
+  }
+  return all;
+}
+
+// A kernel and what is asked of it, of a shape.
+struct FollowedKernel {
+  std::string name;
+  Kernel kernel;
+  std::function<std::vector<Request>(const Shape&)> requests;
+
+  friend void PrintTo(const FollowedKernel& kernel, std::ostream* out) { *out << kernel.name; }
+};
+
+inline std::vector<FollowedKernel> followed_kernels() {
+  std::vector<FollowedKernel> all;
+  for (const TestedKernel& kernel : tested_kernels()) {
+    all.push_back({std::string(kernel.name), *kernel.kernel,
+                   [=](const Shape& shape) { return requests_of(kernel, shape); }});
+  }
+  for (const Kernel& kernel : sparse_kernels()) {
+    all.push_back({std::string(kernel.name), kernel,
+                   [=](const Shape& shape) { return sparse_requests(kernel, shape); }});
   }
   return all;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Runs of kernels as games of pebbles, and judgements of games.
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -14,14 +15,36 @@ namespace redblue {
 struct Pebbled {
   Pebbling pebbling;
   PhaseCounts counted;
+  Index peak = 0;  // the most words but indices, which have no pebbles
+};
+
+// The most words that live at a time, but indices.
+class PeakBesideIndices final : public Listener {
+ public:
+  void on(const Event& event) noexcept override {
+    if (event.name == "index") {
+      const Index words = event.rows * event.cols;
+      indices_ += event.kind == Event::Kind::remove  ? -words
+                  : event.kind == Event::Kind::write ? 0
+                                                     : words;
+    }
+    peak_ = std::max(peak_, event.live - indices_);
+  }
+  [[nodiscard]] Index peak() const { return peak_; }
+
+ private:
+  Index indices_ = 0, peak_ = 0;
 };
 
 inline Pebbled pebbled(const Request& request, Products products) {
   Pebbled all;
   const auto followed = [&](Machine& machine, const Plan&, const std::function<void()>& go) {
     Pebbler pebbler(machine, products);
+    PeakBesideIndices beside;
+    machine.listen(beside);
     go();
-    all = {pebbler.take(), total(machine.phases())};
+    machine.silence(beside);
+    all = {pebbler.take(), total(machine.phases()), beside.peak()};
   };
   run(request, Topology(), {.kernel = followed, .peak_gflops = false});
   return all;

@@ -178,8 +178,6 @@ TEST_F(Pebble, WhatIsBadIsNamed) {
       {"run backward/rows --n 4 --d 2 --M 40 --dag -", 2, "--dag -: expected a file"},
       {"run backward/rows-xg --n 9 --d 2 --M 40 --game once", 2, "once: move"},
       {"run backward/rows --n 300 --d 64 --M 4000", 1, "more than 1048576 vertices"},
-      {"run forward/sparse-rows --n 6 --d 3 --M 400 --make A1=random:2", 2,
-       "forward/sparse-rows: multiplies entry by entry, which is not told"},
       {"check graph moves --M 3 --format csv", 2, "--format csv: expected table or json"}};
   for (const auto& [line, code, message] : cases) {
     SCOPED_TRACE(line);

@@ -103,8 +103,6 @@ TEST_F(ReplayCommand, RefusesRunsThatItCannotFollow) {
   const auto refused = [&](const std::string& line, int status, const std::string& why) {
     expect_refused(process(line), status, why);
   };
-  refused("replay matmul/sparse-stay --n 9 --m 9 --d 9 --M 3000 --make A=random:3", 2,
-          "multiplies entry by entry");
   refused("replay backward/rows --n 40 --d 8 --M 400 --threads 2", 2, "--threads");
   refused("replay backward/rows --n 40 --d 8", 2, "--M");
   refused("replay backward/rows --n 300 --d 128 --M 90000 --cachesim all.txt", 2,

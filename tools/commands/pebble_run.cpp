@@ -20,7 +20,6 @@
 #include "runtime/pebble/pebbler.hpp"
 #include "runtime/pebble/pieces.hpp"
 #include "runtime/report/context.hpp"
-#include "runtime/run/mask_spec.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/cells.hpp"
@@ -93,7 +92,6 @@ class RunOptions {
 struct Followed {
   Pebbling pebbling;
   std::string kernel;
-  Shape shape;
   PhaseCounts counted;
   Index untold = 0, flops = 0;
   bool backward = false;
@@ -108,7 +106,6 @@ Followed follow(const Request& request, Products products) {
     referee.check();
     all.pebbling = pebbler.take();
     all.kernel = plan.kernel;
-    all.shape = plan.problem.shape;
     all.backward = find_kernel(plan.kernel).pass == Pass::backward;
     all.counted = total(machine.phases());
     all.flops = all.counted.operations.flops;
@@ -117,22 +114,10 @@ Followed follow(const Request& request, Products products) {
   run(request, Topology(), {.kernel = followed, .peak_gflops = false});
   if (all.untold > 0 || all.pebbling.by_hand > 0) {
     throw UsageError(fmt::format(
-        "{}: multiplies entry by entry, which is not told: a graph would lack {} of {} operations; "
-        "kernels of dense operands have graphs",
+        "{}: does not tell all of its arithmetic: a graph would lack {} of {} operations",
         all.kernel, grouped(all.untold), grouped(all.flops)));
   }
   return all;
-}
-
-// Whether g is made in two steps, of a backward pass.
-Json kind_of(const Followed& run, const Request& request) {
-  if (!run.backward) {
-    return {};
-  }
-  const Mask mask = has_mask(request) ? parse_mask(request.mask, run.shape, request.said("--mask"),
-                                                   request.mask_files)
-                                      : Mask();
-  return is_two_step(run.pebbling, run.shape, mask);
 }
 
 std::vector<Cells> rows_of(const std::vector<Piece>& pieces) {
@@ -191,7 +176,7 @@ int run(const RunOptions& options) {
   const Index red = referee(Rules(pebbling.dag, Game::strict), pebbling.dag.size(), strict).red;
   const Index T = asked_T.value_or(red);
   const std::vector<Cells> pieces = rows_of(pieces_of(pebbling, strict, T));
-  const Json two_step = kind_of(all, request);
+  const Json two_step = all.backward ? Json(is_two_step(pebbling)) : Json();
   switch (format) {
     case Format::csv:
       print(csv_of(pieces));

@@ -1,6 +1,5 @@
-// Runs use only what they have: every operation of every kernel of dense operands takes words of
-// living tiles that somebody set, and no product goes untold; kernels of sparse operands compute
-// some words by hand, which is counted.
+// Runs use only what they have: every operation of every kernel takes words of living tiles that
+// somebody set, and no product goes untold.
 
 #include "runtime/observe/referee.hpp"
 
@@ -38,10 +37,10 @@ Seen seen_in(const Request& request) {
   return seen;
 }
 
-class RefereeOf : public testing::TestWithParam<TestedKernel> {};
+class RefereeOf : public testing::TestWithParam<FollowedKernel> {};
 
 TEST_P(RefereeOf, EveryOperationTakesWordsThatItHas) {
-  for (const Request& request : requests_of(GetParam(), {13, 11, 5})) {
+  for (const Request& request : GetParam().requests({13, 11, 5})) {
     SCOPED_TRACE(said(request));
     const Seen seen = seen_in(request);
     EXPECT_EQ(seen.verdict, "legal");
@@ -50,19 +49,8 @@ TEST_P(RefereeOf, EveryOperationTakesWordsThatItHas) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, RefereeOf, testing::ValuesIn(tested_kernels()),
+INSTANTIATE_TEST_SUITE_P(Kernels, RefereeOf, testing::ValuesIn(followed_kernels()),
                          [](const auto& of) { return test_name(of.param.name); });
-
-// What sparse kernels compute entry by entry they do not tell: it is by hand where it makes words
-// that had none, and else among the products that were counted and not told.
-TEST(RefereeOf, SparseKernelsThatComputeByHand) {
-  for (const Request& request : sparse_requests()) {
-    SCOPED_TRACE(said(request));
-    const Seen seen = seen_in(request);
-    EXPECT_EQ(seen.illegal, 0) << seen.verdict;
-    EXPECT_GT(seen.untold, 0);
-  }
-}
 
 class RefereeTest : public testing::Test {
  protected:

@@ -1,6 +1,6 @@
-// A run of peak M is a pebbling of its own graph that moves as many words: sliding with M red
-// pebbles, strict with one more for the word that changes, and with one more again where products
-// have pebbles of their own.
+// A run of peak M, indices apart, is a pebbling of its own graph that moves as many words: sliding
+// with M red pebbles, strict with one more for the word that changes, and with one more again where
+// products have pebbles of their own.
 
 #include "runtime/pebble/pebbler.hpp"
 
@@ -63,12 +63,12 @@ bool keeps_the_rules(const Dag& dag, Index M, const std::vector<Move>& moves) {
   return true;
 }
 
-class PebblingOf : public testing::TestWithParam<TestedKernel> {
+class PebblingOf : public testing::TestWithParam<FollowedKernel> {
  protected:
   static std::vector<Request> requests() {
     std::vector<Request> all;
     for (const Shape& shape : {Shape{7, 5, 3}, Shape{4, 6, 2}, Shape{3, 3, 4}}) {
-      std::ranges::copy(requests_of(GetParam(), shape), std::back_inserter(all));
+      std::ranges::copy(GetParam().requests(shape), std::back_inserter(all));
     }
     return all;
   }
@@ -80,13 +80,15 @@ TEST_P(PebblingOf, KeepsTheRulesAndMovesTheWordsThatAreCounted) {
     SCOPED_TRACE(said(request));
     const Pebbled run = pebbled(request, Products::fused);
     const auto& [dag, moves, made, stored, beside, by_hand, unused] = run.pebbling;
-    const Index M = run.counted.peak;
+    const Index M = run.peak;
     EXPECT_EQ(by_hand, 0);
     const Judged sliding = judge(dag, Game::sliding, M, moves);
     EXPECT_EQ(sliding.broken, "");
     EXPECT_EQ(sliding.played.words() + beside, run.counted.io.reads + run.counted.io.writes);
-    EXPECT_THAT(judge(dag, Game::sliding, sliding.played.red - 1, moves).broken,
-                testing::HasSubstr("one red pebble more than M"));
+    if (dag.size() > 0) {
+      EXPECT_THAT(judge(dag, Game::sliding, sliding.played.red - 1, moves).broken,
+                  testing::HasSubstr("one red pebble more than M"));
+    }
     reached = reached || sliding.played.red == M;
     EXPECT_EQ(judge(dag, Game::strict, M + 1, without_slides(moves)).broken, "");
   }
@@ -98,7 +100,7 @@ TEST_P(PebblingOf, OfProductsAsVerticesTakesOnePebbleMore) {
     SCOPED_TRACE(said(request));
     const Pebbled run = pebbled(request, Products::vertices);
     const auto& [dag, moves, made, stored, beside, by_hand, unused] = run.pebbling;
-    const Index M = run.counted.peak;
+    const Index M = run.peak;
     EXPECT_EQ(judge(dag, Game::sliding, M + 1, moves).broken, "");
     EXPECT_EQ(judge(dag, Game::strict, M + 2, without_slides(moves)).broken, "");
     if (run.pebbling.made_twice() == 0) {
@@ -111,8 +113,8 @@ TEST_P(PebblingOf, PlaysOnceWhereNothingIsMadeTwice) {
   for (const Request& request : requests()) {
     SCOPED_TRACE(said(request));
     const Pebbled run = pebbled(request, Products::fused);
-    const Judged once = judge(run.pebbling.dag, Game::once, run.counted.peak + 1,
-                              without_slides(run.pebbling.moves));
+    const Judged once =
+        judge(run.pebbling.dag, Game::once, run.peak + 1, without_slides(run.pebbling.moves));
     EXPECT_EQ(once.broken.empty(), run.pebbling.made_twice() == 0) << once.broken;
   }
 }
@@ -143,14 +145,14 @@ TEST_P(PebblingOf, WithAMoveChangedIsJudgedAsByTheDefinition) {
       default:
         at->vertex = below(dag.size());
     }
-    const std::string broken = judge(dag, Game::sliding, run.counted.peak, moves).broken;
-    EXPECT_EQ(broken.empty(), keeps_the_rules(dag, run.counted.peak, moves)) << broken;
+    const std::string broken = judge(dag, Game::sliding, run.peak, moves).broken;
+    EXPECT_EQ(broken.empty(), keeps_the_rules(dag, run.peak, moves)) << broken;
     refused += broken.empty() ? 0 : 1;
   }
   EXPECT_GT(refused, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, PebblingOf, testing::ValuesIn(tested_kernels()),
+INSTANTIATE_TEST_SUITE_P(Kernels, PebblingOf, testing::ValuesIn(followed_kernels()),
                          [](const auto& of) { return test_name(of.param.name); });
 
 }  // namespace

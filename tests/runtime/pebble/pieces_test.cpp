@@ -129,52 +129,30 @@ TEST(Pieces, OfAProductByBlocks) {
   EXPECT_EQ(at_most.minimum, 34);
 }
 
-class KindOf : public testing::TestWithParam<TestedKernel> {};
+class KindOf : public testing::TestWithParam<FollowedKernel> {};
 
 // A backward pass that folds no partial sums into g is two-step in every run; one that does is not
 // where M is the least.
 TEST_P(KindOf, IsWhatTheKernelSays) {
-  const TestedKernel& kernel = GetParam();
-  for (const Shape& shape : {Shape{7, 5, 3}, Shape{4, 6, 2}}) {
-    for (const Request& request : requests_of(kernel, shape)) {
-      if (!request.mask.empty()) {
-        continue;
-      }
+  const bool folds = GetParam().kernel.numerics.folds_partial_sums;
+  for (const Shape& shape : {Shape{7, 5, 3}, Shape{4, 6, 2}, Shape{5, 5, 2}}) {
+    const std::vector<Request> requests = GetParam().requests(shape);
+    for (const Request& request : requests) {
       SCOPED_TRACE(said(request));
-      const Pebbled run = pebbled(request, Products::fused);
-      const bool two_step = is_two_step(run.pebbling, shape, {});
-      if (!kernel.kernel->numerics.folds_partial_sums) {
+      const bool two_step = is_two_step(pebbled(request, Products::fused).pebbling);
+      if (!folds) {
         EXPECT_TRUE(two_step);
-      } else if (request.M == kernel.least_M(shape)) {
+      } else if (&request == requests.data()) {
         EXPECT_FALSE(two_step);
       }
     }
   }
 }
 
-// A dead pair adds no term, where each query has a live one.
-// In backward/naive some does.
-TEST_P(KindOf, IsTheSameUnderACausalMask) {
-  const TestedKernel& kernel = GetParam();
-  const Shape shape = {4, 6, 2};
-  const Mask causal = Mask::causal(shape.n, shape.m);
-  if (kernel.kernel->numerics.folds_partial_sums ||
-      std::string_view(kernel.name).ends_with("naive")) {
-    return;
-  }
-  for (const Request& request : requests_of(kernel, shape)) {
-    if (request.mask == "causal") {
-      SCOPED_TRACE(said(request));
-      EXPECT_TRUE(is_two_step(pebbled(request, Products::fused).pebbling, shape, causal));
-    }
-  }
-}
-
-std::vector<TestedKernel> backward_kernels() {
-  std::vector<TestedKernel> all = tested_kernels();
-  std::erase_if(all, [](const TestedKernel& kernel) {
-    return !std::string_view(kernel.name).starts_with("backward/");
-  });
+std::vector<FollowedKernel> backward_kernels() {
+  std::vector<FollowedKernel> all = followed_kernels();
+  std::erase_if(all,
+                [](const FollowedKernel& kernel) { return !kernel.name.starts_with("backward/"); });
   return all;
 }
 

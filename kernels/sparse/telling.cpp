@@ -1,0 +1,57 @@
+#include "kernels/sparse/telling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace redblue {
+namespace {
+
+constexpr std::size_t kMostOperands = 3;
+
+void tell_words(Machine& machine, const Operation& operation,
+                std::initializer_list<const float*> operands) {
+  require(operands.size() <= kMostOperands, "a step of words has few operands");
+  std::array<TilePart, kMostOperands> parts;
+  std::ranges::transform(operands, parts.begin(),
+                         [&](const float* word) { return machine.part_of(word); });
+  Operation told = operation;
+  told.operands = std::span(parts).first(operands.size());
+  machine.tell(told);
+}
+
+}  // namespace
+
+void tell_term(Machine& machine, const float* a, const float* b, const float* sum, Old old) {
+  tell_words(machine,
+             {.form = Operation::Form::product,
+              .name = "product",
+              .result = machine.part_of(sum),
+              .old = old == Old::taken,
+              .operands = {}},
+             {a, b});
+}
+
+void tell_map(Machine& machine, std::string_view name, const float* word, Old old,
+              std::initializer_list<const float*> operands, float constant) {
+  tell_words(machine,
+             {.form = Operation::Form::map,
+              .name = name,
+              .result = machine.part_of(word),
+              .old = old == Old::taken,
+              .operands = {},
+              .constant = constant},
+             operands);
+}
+
+void tell_fold(Machine& machine, std::string_view name, const float* word, const float* term) {
+  tell_words(machine,
+             {.form = Operation::Form::fold,
+              .name = name,
+              .result = machine.part_of(word),
+              .old = true,
+              .operands = {}},
+             {term});
+}
+
+}  // namespace redblue

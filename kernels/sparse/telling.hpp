@@ -1,0 +1,28 @@
+#pragma once
+// What listeners hear of arithmetic that goes word by word: each word by its address in fast
+// memory.
+
+#include <initializer_list>
+#include <string_view>
+
+#include "kernels/arithmetic/telling.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+
+// All require: somebody hears it.
+
+// sum += a b, or sum = a b.
+void tell_term(Machine& machine, const float* a, const float* b, const float* sum,
+               Old old = Old::taken);
+// word = name(word, operands), where it is taken; else name(operands).
+void tell_map(Machine& machine, std::string_view name, const float* word, Old old,
+              std::initializer_list<const float*> operands, float constant = 0);
+// word = name(word, term).
+void tell_fold(Machine& machine, std::string_view name, const float* word, const float* term);
+// word = value.
+inline void tell_fill(Machine& machine, const float* word, float value) {
+  tell_map(machine, "fill", word, Old::overwritten, {}, value);
+}
+
+}  // namespace redblue
