@@ -38,7 +38,8 @@ class Listener {
 
   // Called after the move is counted. Must neither move words nor add or remove listeners.
   virtual void on(const Event& event) noexcept = 0;
-  // Called after the operation, of listeners that hear arithmetic. The same holds.
+  // Called with the operation, before its words change or after, of listeners that hear arithmetic.
+  // The same holds.
   virtual void on(const Operation& /* operation */) noexcept {}
 };
 

@@ -107,13 +107,6 @@ void with_row(const BasicView<Word>& a, Index i, const ConstView& other, const V
   }
 }
 
-inline ToldPart row_of(const ConstView& a, Index i) {
-  return {a, {i, i + 1}, {0, a.cols()}};
-}
-inline ToldPart word_of(const ConstView& a, Index i, Index j) {
-  return {a, {i, i + 1}, {j, j + 1}};
-}
-
 // a_i += factor b, of the factor in word (k, 0) of a tile.
 inline void add_scaled_row(const View& a, Index i, const ConstView& factors, Index k,
                            const ConstView& b) {
@@ -124,11 +117,7 @@ inline void add_scaled_row(const View& a, Index i, const ConstView& factors, Ind
     }
   });
   if (a.machine().is_heard()) [[unlikely]] {
-    tell(ToldStep{Operation::Form::product,
-                  "product",
-                  row_of(a, i),
-                  Old::taken,
-                  {word_of(factors, k, 0), b}});
+    tell_scaled_row(a, i, factors, k, b);
   }
 }
 
@@ -141,7 +130,7 @@ inline void scale_row(const View& a, Index i, const ConstView& factor) {
     }
   });
   if (a.machine().is_heard()) [[unlikely]] {
-    tell(ToldStep{Operation::Form::map, "multiply", row_of(a, i), Old::taken, {of_rows(factor)}});
+    tell_scale_row(a, i, factor);
   }
 }
 
@@ -160,11 +149,7 @@ inline void add_dot_row(const ConstView& a, Index i, const ConstView& b, const V
   }
   to(j, k) += sum;
   if (to.machine().is_heard()) [[unlikely]] {
-    tell(ToldStep{Operation::Form::product,
-                  "product",
-                  word_of(to, j, k),
-                  Old::taken,
-                  {row_of(a, i), transposed(b)}});
+    tell_dot_row(a, i, b, to, j, k);
   }
 }
 

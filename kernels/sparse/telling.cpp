@@ -54,4 +54,23 @@ void tell_fold(Machine& machine, std::string_view name, const float* word, const
              {term});
 }
 
+void tell_scaled_row(const View& a, Index i, const ConstView& factors, Index k,
+                     const ConstView& b) {
+  tell(ToldStep{
+      Operation::Form::product, "product", row_of(a, i), Old::taken, {word_of(factors, k, 0), b}});
+}
+
+void tell_scale_row(const View& a, Index i, const ConstView& factor) {
+  tell(ToldStep{Operation::Form::map, "multiply", row_of(a, i), Old::taken, {of_rows(factor)}});
+}
+
+void tell_dot_row(const ConstView& a, Index i, const ConstView& b, const View& to, Index j,
+                  Index k) {
+  tell(ToldStep{Operation::Form::product,
+                "product",
+                word_of(to, j, k),
+                Old::taken,
+                {row_of(a, i), transposed(b)}});
+}
+
 }  // namespace redblue

@@ -64,14 +64,16 @@ void add_products(Machine& machine, const SlowGroup& few, const SlowGroup& many,
     const float* const words = ConstView(staying).at(0, 0);
     float* const to = View(scores).at(0, 0);
     const Index of_many = many.row(entry);
+    if (machine.is_heard()) [[unlikely]] {
+      for (Index k = 0; k < few.entries.size(); ++k) {
+        const float* const score = to + offset(few.row(few.entries.begin + k), of_many);
+        tell_term(machine, ConstView(value).at(0, 0), words + k, score,
+                  is_absent(*score) ? Old::overwritten : Old::taken);
+      }
+    }
     for (Index k = 0; k < few.entries.size(); ++k) {
       float& score = to[offset(few.row(few.entries.begin + k), of_many)];
-      const bool begins = is_absent(score);
-      score = begins ? factor * words[k] : score + factor * words[k];
-      if (machine.is_heard()) [[unlikely]] {
-        tell_term(machine, ConstView(value).at(0, 0), words + k, &score,
-                  begins ? Old::overwritten : Old::taken);
-      }
+      score = is_absent(score) ? factor * words[k] : score + factor * words[k];
     }
   }
   machine.computed(Operations{.flops = 2 * few.entries.size() * many.entries.size()});

@@ -137,14 +137,15 @@ void add_key(Machine& machine, const StoredScores& stored, const BlockPattern& o
     const Tile column = machine.read_indices(1);
     const Tile a2 = machine.read(x.A2.row_block({entry, entry + 1}));
     const Index k = of_A2.columns[static_cast<std::size_t>(entry)] - K.begin;
-    const float* const factor = ConstView(a2).at(0, 0);
+    const float factor = a2(0, 0);
     const float* const of_p = ConstView(p).at(0, 0);
     const View sums = W;
     for (const ByColumns::Entry& of : queries) {
-      float& sum = sums(of.row, k);
-      sum += *factor * of_p[of.row];
-      if (machine.is_heard()) [[unlikely]] {
-        tell_term(machine, factor, of_p + of.row, &sum);
+      sums(of.row, k) += factor * of_p[of.row];
+    }
+    if (machine.is_heard()) [[unlikely]] {
+      for (const ByColumns::Entry& of : queries) {
+        tell_term(machine, ConstView(a2).at(0, 0), of_p + of.row, &sums(of.row, k));
       }
     }
   }
