@@ -59,7 +59,10 @@ Tile tile_of_q(Machine& machine, const StoredScores& stored, const SlowGradients
     const Tile pattern = machine.read_indices(stored.pattern(pairs, J), stored.live_pattern());
     for (const Index key : live.keys) {
       for (const ByColumns::Entry& of : pairs[key]) {
-        fill_in_row(q, of.row, {key - J.begin, key - J.begin + 1}, 0);
+        q(of.row, key - J.begin) = 0;
+        if (machine.is_heard()) [[unlikely]] {
+          tell_fill(machine, &View(q)(of.row, key - J.begin), 0);
+        }
       }
     }
   }

@@ -131,7 +131,7 @@ TEST_P(AccessesOf, ArePagedByTheScheduleItself) {
         Index results = run.moved.indices.writes;
         for (const Signature& result : find_kernel(plan.kernel).returned(plan.problem)) {
           if (find_kernel(plan.kernel).takes_sparse && result.name == "C" &&
-              plan.problem.shape.S_stored == 0) {
+              plan.problem.sparsity.S().stored() == 0) {
             continue;  // a sparse product without entries
           }
           results += result.rows_of(plan.problem.shape) * result.cols_of(plan.problem.shape);
