@@ -2,7 +2,7 @@
 // Arithmetic on sparse rows in fast memory: their words with the columns that these stand in, in
 // their order; and with rows of tiles. These may be in fast memory for one computation alone: a
 // caller takes their addresses when the last tile is made, and reports the operations. Whoever
-// hears arithmetic is told by these functions, word by word.
+// hears arithmetic is told by these functions.
 
 #include <algorithm>
 #include <span>
@@ -25,8 +25,9 @@ struct SparseRow {
 
 // to_l += factor a_l.
 inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor, float* to) {
+  const float by = *factor;
   for (Index k = 0; k < a.size(); ++k) {
-    to[a.columns[static_cast<std::size_t>(k)]] += *factor * a.words[k];
+    to[a.columns[static_cast<std::size_t>(k)]] += by * a.words[k];
   }
   if (machine.is_heard()) [[unlikely]] {
     for (Index k = 0; k < a.size(); ++k) {
@@ -38,10 +39,11 @@ inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor
 // The same into words of these columns alone. Requires: those of a among them.
 inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor,
                        std::span<const Index> columns, float* to) {
+  const float by = *factor;
   auto at = columns.begin();
   for (Index k = 0; k < a.size(); ++k) {
     at = std::lower_bound(at, columns.end(), a.columns[static_cast<std::size_t>(k)]);
-    to[at - columns.begin()] += *factor * a.words[k];
+    to[at - columns.begin()] += by * a.words[k];
     if (machine.is_heard()) [[unlikely]] {
       tell_term(machine, factor, a.words + k, to + (at - columns.begin()));
     }

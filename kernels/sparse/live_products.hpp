@@ -51,7 +51,7 @@ void fill_pairs(const LiveTile& pairs, float live, float dead, const View& s_t);
 void add_live_rows(const LiveTile& pairs, const ConstView& e_t, const ConstView& b, const View& Z);
 // q_ji = G_i . b_j of live pairs, else 0.
 void live_products(const LiveTile& pairs, const ConstView& G, const ConstView& b, const View& q_t);
-// q_ji = exp(s_ji - L_i) (q_ji - v_i). The exponentials are told to take the place of s, which is
+// q_ji = exp(s_ji - L_i) (q_ji - v_i). Listeners hear the exponentials in the place of s, which is
 // given up.
 void exponential_gradient(const View& s_t, const ConstView& L, const ConstView& v, const View& q_t);
 // Row k of W_t += a p_j, for each entry (k, a) of each key j, which is finite: dead pairs have p =
