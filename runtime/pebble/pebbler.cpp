@@ -103,8 +103,9 @@ void Pebbler::each_stored(const Event& event, const Visit& visit) {
 void Pebbler::read(const Event& event) {
   each_stored(event, [&](const Part& part, Index i, Index j, Word& there, Index row, Index column) {
     if (!there.set) {  // an input
-      const std::string& matrix = matrices_.at(event.block->stored_row(row).backing);
-      there = {add(fmt::format("{}({},{})", matrix, row, column), {}, {}), 0, true, -1};
+      const StoredRow place = event.block->stored_row(row);
+      const std::string& matrix = matrices_.at(place.backing);
+      there = {add(fmt::format("{}({},{})", matrix, place.row, column), {}, {}), 0, true, -1};
     }
     Word& here = word(part, i, j);
     here = {-1, there.number, true, -1};

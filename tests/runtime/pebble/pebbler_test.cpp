@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,6 +95,24 @@ TEST_P(PebblingOf, KeepsTheRulesAndMovesTheWordsThatAreCounted) {
     EXPECT_EQ(judge(dag, Game::strict, M + 1, without_slides(moves)).broken, "");
   }
   EXPECT_TRUE(reached);
+}
+
+// An input is named by its place in a matrix that is stored, of which a mask may leave rows out.
+TEST_P(PebblingOf, NamesInputsByTheirPlace) {
+  for (const Request& request : requests()) {
+    SCOPED_TRACE(said(request));
+    const Pebbling run = pebbled(request, Products::fused).pebbling;
+    std::set<Index> inputs, named;
+    for (const auto& [matrix, row, column, vertex] : run.stored) {
+      if (run.dag.input(vertex)) {
+        inputs.insert(vertex);
+        if (run.dag[vertex].name == fmt::format("{}({},{})", matrix, row, column)) {
+          named.insert(vertex);
+        }
+      }
+    }
+    EXPECT_EQ(named, inputs);
+  }
 }
 
 // Where reads alone reach the peak, M pebbles are enough for the strict game. In some run of these
