@@ -173,8 +173,8 @@ void Pebbler::map(const Operation& operation) {
         copy(c, i, j, operands.back());
         continue;
       }
-      if (operation.name == "softmax_gradient" && is_zero(operands[0])) {  // of a dead pair
-        copy(c, i, j, operands[0]);
+      if (is_zero_of(operation.name, operands)) {  // of a dead pair
+        copy(c, i, j, Word{-1, 0, true, -1});
         continue;
       }
       if (operation.old && leaves(operation.name, operands)) {
@@ -193,6 +193,17 @@ void Pebbler::map(const Operation& operation) {
 
 bool Pebbler::is_zero(const Word& word) {
   return word.vertex < 0 && word.number == 0;
+}
+
+// Whether a map of these words is 0: f (q - v) and f / l with f = 0, phi'(s) q with q = 0.
+bool Pebbler::is_zero_of(std::string_view map, const std::vector<Word>& words) {
+  if (map == "softmax_gradient") {
+    return is_zero(words[0]);
+  }
+  if (map == "divide") {
+    return is_zero(words[0]) && words[1].vertex >= 0;
+  }
+  return map.ends_with("_gradient") && is_zero(words[1]);
 }
 
 // Whether a map leaves the first of these words as it is: 0 times a number, or nothing taken away.

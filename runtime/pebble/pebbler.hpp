@@ -77,6 +77,7 @@ class Pebbler final : public Follower {
   void fold(const Operation& operation);
 
   static bool is_zero(const Word& word);
+  static bool is_zero_of(std::string_view map, const std::vector<Word>& words);
   static bool leaves(std::string_view map, const std::vector<Word>& words);
   Part part_of(const TilePart& part);
   static std::pair<Index, Index> place(const TilePart& part, Index i, Index j);

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/pebble/kind.hpp"
 #include "tests/support/kernel_requests.hpp"
 #include "tests/support/pebbled.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -128,36 +127,6 @@ TEST(Pieces, OfAProductByBlocks) {
   EXPECT_EQ(at_most.least_dominator, 64);
   EXPECT_EQ(at_most.minimum, 34);
 }
-
-class KindOf : public testing::TestWithParam<FollowedKernel> {};
-
-// A backward pass that folds no partial sums into g is two-step in every run; one that does is not
-// where M is the least.
-TEST_P(KindOf, IsWhatTheKernelSays) {
-  const bool folds = GetParam().kernel.numerics.folds_partial_sums;
-  for (const Shape& shape : {Shape{7, 5, 3}, Shape{4, 6, 2}, Shape{5, 5, 2}}) {
-    const std::vector<Request> requests = GetParam().requests(shape);
-    for (const Request& request : requests) {
-      SCOPED_TRACE(said(request));
-      const bool two_step = is_two_step(pebbled(request, Products::fused).pebbling);
-      if (!folds) {
-        EXPECT_TRUE(two_step);
-      } else if (&request == requests.data()) {
-        EXPECT_FALSE(two_step);
-      }
-    }
-  }
-}
-
-std::vector<FollowedKernel> backward_kernels() {
-  std::vector<FollowedKernel> all = followed_kernels();
-  std::erase_if(all,
-                [](const FollowedKernel& kernel) { return !kernel.name.starts_with("backward/"); });
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, KindOf, testing::ValuesIn(backward_kernels()),
-                         [](const auto& of) { return test_name(of.param.name); });
 
 }  // namespace
 }  // namespace redblue
