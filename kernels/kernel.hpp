@@ -204,7 +204,8 @@ struct Numerics {
   bool X_meets_keys = false;
   // Sums over some keys, or queries, go into g before they are whole.
   bool folds_partial_sums = false;
-  // A score gradient p is made more than once, and meets some of its factors each time.
+  // Bounds of algorithms that make them once are none of it: a backward pass makes sums of W, or T,
+  // more than once; gradients and layer p, which meets some of its factors each time.
   bool recomputes = false;
 };
 

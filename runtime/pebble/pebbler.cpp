@@ -397,6 +397,10 @@ Index Pebbler::vertex_of(std::string_view function, const std::vector<Word>& ope
       key.operands[at] = (std::uint64_t{std::bit_cast<std::uint32_t>(value)} << 1) + kNumber;
     }
   }
+  if (function == "term" || function == "sum") {  // factors are in no order
+    std::ranges::sort(key.operands.begin() + (function == "sum" ? 1 : 0),
+                      key.operands.begin() + std::ssize(operands));
+  }
   if (const auto known = known_.find(key); known != known_.end()) {
     return known->second;
   }

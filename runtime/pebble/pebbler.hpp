@@ -3,7 +3,7 @@
 // it changes is an operand; a read is a red pebble on a blue vertex, a write a blue one on a red.
 // A word that is freed, or gets another value, gives up the pebble of its vertex if no other word
 // holds it. Where the same operation is done on the same operands again, its vertex is computed
-// again.
+// again; the factors of a product are in no order, its sums are.
 //
 // A word has no vertex while it holds a number that no word was needed for: what a tile begins
 // with, and what becomes of that alone. Sums that begin with 0 begin with their first term.

@@ -1,0 +1,147 @@
+// What runs make more than once, by the tiles that it is made in; and that a kernel says that it
+// recomputes exactly where bounds of algorithms that make their sums once are none of it.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/kernel_requests.hpp"
+#include "tests/support/pebbled.hpp"
+#include "tests/support/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+using Names = std::set<std::string>;
+
+// Of all kernels of dense operands, those that make something twice in some run of the shape below.
+const std::map<std::string, Names>& known() {
+  static const std::map<std::string, Names> all = {
+      // In little M the weight exp(s - L) is made for each piece of its factors.
+      {"forward/tiles", {"s"}},
+      {"forward/tiles-shared", {"s"}},
+      {"attention/tiles", {"s"}},
+      {"attention/tiles-shared", {"s"}},
+      // The weight again, for v and for p; and p, in little M, for each piece of its factors.
+      {"backward/tiles-sqp", {"s"}},
+      {"backward/tiles-sq", {"s", "q"}},
+      // For each block of queries.
+      {"backward/rows-xg", {"X A2^T"}},
+      {"backward/rows-xg-shared", {"X A2^T"}},
+      // c Q, for each block of keys.
+      {"gradients/flash-shared", {"Q"}},
+      // Scores in both passes. Where c is on the side of the keys in one, s has other factors
+      // there.
+      {"gradients/rows-keys", {"q"}},
+      {"gradients/rows-keys-onepass", {"q"}},
+      {"gradients/rows-keys-shared", {"Q", "p", "q"}},
+      {"gradients/rows-keys-onepass-shared", {"Q", "e", "p", "q"}},
+      {"layer/rows-keys", {"q"}}};
+  return all;
+}
+
+std::set<Index> made_twice(const Pebbling& run) {
+  std::set<Index> once, again;
+  for (const Move& move : run.moves) {
+    if (move.act == Act::compute && !once.insert(move.vertex).second) {
+      again.insert(move.vertex);
+    }
+  }
+  return again;
+}
+
+// The tile that a vertex is made in: "q" of "q(0,0)+1".
+std::string tile_of(const Pebbling& run, Index vertex) {
+  return run.dag[vertex].name.substr(0, run.dag[vertex].name.find('('));
+}
+
+// exp(m - m), the weight of a largest score: so is the factor of its row where all keys of the next
+// block are dead.
+bool is_one(const Pebbling& run, const Request& request, Index vertex) {
+  const std::string tile = tile_of(run, vertex);
+  return !request.mask.empty() && request.activation == Activation::softmax &&
+         run.dag[vertex].operands.size() == 1 && (tile == "e" || tile == "rescale");
+}
+
+// Visits the sum, what it was before each term, and factors of terms that are sums, likewise.
+template <class Visit>
+void each_sum(const Pebbling& run, Index sum, const Visit& visit) {
+  for (; sum >= 0; sum = run.made[slot(sum)].sum) {
+    visit(sum);
+    if (const Index joined = run.made[slot(sum)].joined; joined >= 0) {
+      each_sum(run, joined, visit);
+    }
+  }
+}
+
+// The sums W, or T, of a backward pass, which A1, or A2, meets in g; and g.
+Index sums_made_twice(const Pebbling& run, const std::set<Index>& again) {
+  std::set<Index> sums;
+  for (const Pebbling::Stored& word : run.stored) {
+    if (word.matrix != "g") {
+      continue;
+    }
+    each_sum(run, word.vertex, [&](Index g) {
+      sums.insert(g);
+      for (const Index factor : {run.made[slot(g)].a, run.made[slot(g)].b}) {
+        if (factor >= 0 && !run.dag.input(factor)) {
+          each_sum(run, factor, [&](Index sum) { sums.insert(sum); });
+        }
+      }
+    });
+  }
+  EXPECT_GE(std::ssize(sums), 1);
+  return std::ranges::count_if(sums, [&](Index sum) { return again.contains(sum); });
+}
+
+class MadeTwiceIn : public testing::TestWithParam<TestedKernel> {};
+
+TEST_P(MadeTwiceIn, IsWhatTheKernelSays) {
+  const TestedKernel& kernel = GetParam();
+  Names names;
+  Index sums = 0;
+  for (const Request& request : requests_of(kernel, {7, 5, 3})) {
+    SCOPED_TRACE(said(request));
+    const Pebbling run = pebbled(request, Products::fused).pebbling;
+    const std::set<Index> again = made_twice(run);
+    EXPECT_EQ(std::ssize(again), run.made_twice());
+    for (const Index vertex : again) {
+      if (!is_one(run, request, vertex)) {
+        names.insert(tile_of(run, vertex));
+      }
+    }
+    if (kernel.kernel->pass == Pass::backward) {
+      sums += sums_made_twice(run, again);
+    }
+  }
+  const auto found = known().find(kernel.name);
+  EXPECT_EQ(names, found == known().end() ? Names() : found->second);
+  // Of a backward pass sums count, of gradients p and what it is made of.
+  const bool scores =
+      (kernel.kernel->pass == Pass::gradients || kernel.kernel->pass == Pass::layer) &&
+      (names.contains("q") || names.contains("p"));
+  EXPECT_EQ(kernel.kernel->numerics.recomputes, scores || sums > 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, MadeTwiceIn, testing::ValuesIn(tested_kernels()),
+                         [](const auto& of) { return test_name(of.param.name); });
+
+// No kernel makes a sum of W twice; a run that did would be found.
+TEST(MadeTwice, SeesASumOfW) {
+  const Pebbling run = pebbled(request("backward/rows", {7, 5, 3}, 200), Products::fused).pebbling;
+  Index found = 0;
+  for (Index v = 0; v < run.dag.size(); ++v) {
+    if (tile_of(run, v) == "W") {
+      EXPECT_EQ(sums_made_twice(run, {v}), 1) << run.dag[v].name;
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, 7 * 5 * 3);  // each word has a sum for each key
+}
+
+}  // namespace
+}  // namespace redblue
