@@ -207,67 +207,69 @@ std::size_t stage_of_dead(const Split& split, const Problem& problem, const Bloc
   return static_cast<std::size_t>(stages.rend() - last) - 1;
 }
 
-SplitStage with_masks(const Split& split, std::size_t which, const Kernel& kernel) {
-  const SplitStage of = split.stages[which];
+SplitStage with_masks(const std::shared_ptr<const Kernel>& kernel, std::size_t which) {
+  const std::shared_ptr<const Split> split(kernel, &*kernel->schedule.split);
+  const std::shared_ptr<const SplitStage> of(kernel, &split->stages[which]);
   const auto writes_dead = [split, which](const Problem& problem, const Blocks& blocks,
                                           Range units) {
-    return units.begin == 0 && which == stage_of_dead(split, problem, blocks);
+    return units.begin == 0 && which == stage_of_dead(*split, problem, blocks);
   };
   SplitStage stage;
-  stage.at_once = of.at_once;
+  stage.at_once = of->at_once;
   stage.units = [of, which](const Problem& problem, const Blocks& blocks) -> Index {
     return none_live(problem) ? (which == 0 ? 1 : 0)
-                              : of.units(kernel_problem(problem, blocks), blocks);
+                              : of->units(kernel_problem(problem, blocks), blocks);
   };
   stage.part = [of, writes_dead, split, kernel](Machine& machine, const Plan& plan,
                                                 const Operands& io, Range units,
                                                 SlowMatrix* partials) {
     if (!none_live(plan.problem)) {
-      const LiveOperands live(kernel, plan, io);
+      const LiveOperands live(*kernel, plan, io);
       const Plan of_live = kernel_plan(plan);
-      of.part(machine, of_live, with_left(live, split, of_live, io), units, partials);
+      of->part(machine, of_live, with_left(live, *split, of_live, io), units, partials);
     }
     if (writes_dead(plan.problem, plan.blocks, units)) {
-      write_dead(machine, kernel, plan.problem, io, partials == nullptr);
+      write_dead(machine, *kernel, plan.problem, io, partials == nullptr);
     }
   };
   stage.part_cost = [of, writes_dead, kernel](const Problem& problem, const Blocks& blocks,
                                               Range units, bool partials) {
     std::vector<PhaseCost> phases;
     if (!none_live(problem)) {
-      phases = of.part_cost(kernel_problem(problem, blocks), blocks, units, partials);
+      phases = of->part_cost(kernel_problem(problem, blocks), blocks, units, partials);
     }
     if (writes_dead(problem, blocks, units)) {
-      add_dead_cost(phases, kernel, problem, !partials);
+      add_dead_cost(phases, *kernel, problem, !partials);
     }
     return phases;
   };
   return stage;
 }
 
-Split with_masks(const Split& of, const Kernel& kernel) {
-  Split split = of;
+Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
+  const std::shared_ptr<const Split> of(kernel, &*kernel->schedule.split);
+  Split split = *of;
   split.stages.clear();
-  for (std::size_t which = 0; which < of.stages.size(); ++which) {
-    split.stages.push_back(with_masks(of, which, kernel));
+  for (std::size_t which = 0; which < of->stages.size(); ++which) {
+    split.stages.push_back(with_masks(kernel, which));
   }
-  if (of.left_rows) {
+  if (of->left_rows) {
     split.left_rows = [of](const Problem& problem, const Blocks& blocks, Index units) {
-      return none_live(problem) ? 0 : of.left_rows(kernel_problem(problem, blocks), blocks, units);
+      return none_live(problem) ? 0 : of->left_rows(kernel_problem(problem, blocks), blocks, units);
     };
   }
-  if (of.left_copies) {
+  if (of->left_copies) {
     split.left_copies = [of](const Problem& problem, const Blocks& blocks) {
-      return none_live(problem) ? 0 : of.left_copies(kernel_problem(problem, blocks), blocks);
+      return none_live(problem) ? 0 : of->left_copies(kernel_problem(problem, blocks), blocks);
     };
   }
-  if (of.reduce == nullptr) {
+  if (of->reduce == nullptr) {
     return split;
   }
   split.reduce = [of](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                       SlowMatrix& g) {
     if (!none_live(plan.problem)) {
-      return of.reduce(machine, kernel_plan(plan), rows, partials, g);
+      return of->reduce(machine, kernel_plan(plan), rows, partials, g);
     }
     const Phase phase(machine, "dead");
     write_rows(machine, g, rows, 0);
@@ -275,7 +277,7 @@ Split with_masks(const Split& of, const Kernel& kernel) {
   split.reduce_cost = [of](const Problem& problem, const Blocks& blocks,
                            Range rows) -> std::vector<PhaseCost> {
     if (!none_live(problem)) {
-      return of.reduce_cost(kernel_problem(problem, blocks), blocks, rows);
+      return of->reduce_cost(kernel_problem(problem, blocks), blocks, rows);
     }
     const Words d = problem.shape.d;
     return {{.path = "dead", .reads = 0, .writes = d * rows.size(), .peak = d, .flops = 0}};
@@ -398,38 +400,41 @@ bool has_row_block(const Blocks& blocks) {
 // Without a mask everything is as it was: a problem is its own live part.
 Kernel with_masks(Kernel kernel) {
   kernel.takes_masks = true;
-  const Kernel of = kernel;  // what all of these are made of
+  // What all of these are made of: shared, for a copy in each, and in each copy of each, is
+  // megabytes.
+  const auto of = std::make_shared<const Kernel>(kernel);
   kernel.schedule.code = [of](Machine& machine, const Plan& plan, const Operands& io,
                               Workspace& workspace) {
     if (!none_live(plan.problem)) {
-      const LiveOperands live(of, plan, io);
-      of.schedule.code(machine, kernel_plan(plan), live.io(), workspace);
+      const LiveOperands live(*of, plan, io);
+      of->schedule.code(machine, kernel_plan(plan), live.io(), workspace);
     }
-    write_dead(machine, of, plan.problem, io);
+    write_dead(machine, *of, plan.problem, io);
   };
-  if (of.schedule.split) {
-    kernel.schedule.split = with_masks(*of.schedule.split, of);
+  if (of->schedule.split) {
+    kernel.schedule.split = with_masks(of);
   }
   kernel.formula.cost = [of](const Problem& problem, const Blocks& blocks) {
     std::vector<PhaseCost> phases;
     if (!none_live(problem)) {
-      phases = of.formula.cost(kernel_problem(problem, blocks), blocks);
+      phases = of->formula.cost(kernel_problem(problem, blocks), blocks);
     }
-    add_dead_cost(phases, of, problem);
+    add_dead_cost(phases, *of, problem);
     return phases;
   };
-  if (of.formula.intermediates) {
+  if (of->formula.intermediates) {
     kernel.formula.intermediates = [of](const Problem& problem, const Blocks& blocks) {
-      return none_live(problem) ? Words(0)
-                                : of.formula.intermediates(kernel_problem(problem, blocks), blocks);
+      return none_live(problem)
+                 ? Words(0)
+                 : of->formula.intermediates(kernel_problem(problem, blocks), blocks);
     };
   }
   kernel.formula.nest = [of](const Problem& problem, const Blocks& blocks) {
     Nest lines;
     if (!none_live(problem)) {
-      lines = of.formula.nest(kernel_problem(problem, blocks), blocks);
+      lines = of->formula.nest(kernel_problem(problem, blocks), blocks);
     }
-    const Nest dead = dead_nest(of, problem);
+    const Nest dead = dead_nest(*of, problem);
     lines.insert(lines.end(), dead.begin(), dead.end());
     return lines;
   };
@@ -439,15 +444,15 @@ Kernel with_masks(Kernel kernel) {
       live.shape.n = live.shape.m = 1;
       live.mask = {};
     }
-    const Blocks blocks = fitted(of, live, memory, objective);
-    return objective == Objective::words ? fewest_ordered(of, live, memory, blocks) : blocks;
+    const Blocks blocks = fitted(*of, live, memory, objective);
+    return objective == Objective::words ? fewest_ordered(*of, live, memory, blocks) : blocks;
   };
   for (auto Numerics::*words :
        {&Numerics::rescales, &Numerics::chain, &Numerics::recentred_blocks}) {
-    if (of.numerics.*words) {
+    if (of->numerics.*words) {
       kernel.numerics.*words = [of, words](const Problem& problem, const Blocks& blocks) {
         const bool in_order = is_in_order(blocks) || none_live(problem);
-        return (of.numerics.*words)(in_order ? problem : kernel_problem(problem, blocks), blocks);
+        return (of->numerics.*words)(in_order ? problem : kernel_problem(problem, blocks), blocks);
       };
     }
   }
