@@ -13,7 +13,6 @@ int main(int argc, char** argv) {
   using namespace redblue;
   MemoryBudget memory;  // of the points that a gate runs at the same time
   Sparsities sparsities;
-  const std::vector<Subject> kernels = kernel_subjects(&memory, &sparsities);
   std::vector<Subcommand> subcommands = {
       {"list", "the kernels; with --n and --d also the least M of each", add_list},
       {"info", "what this binary is, and what the machine offers it", add_info},
@@ -33,7 +32,8 @@ int main(int argc, char** argv) {
       {"plot", "pictures of what kernels do, by gnuplot", add_plot},
       {"report", "a sweep as one HTML page: figures, tables, the machine", add_report},
   };
-  const std::vector<Subcommand> gate = gate_subcommands(kernels);
+  const std::vector<Subcommand> gate =
+      gate_subcommands([&memory, &sparsities] { return kernel_subjects(&memory, &sparsities); });
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());
   return run_command(
       argc, argv, "redblue",

@@ -1,5 +1,6 @@
 #include "tools/cli/frame.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <filesystem>
@@ -39,26 +40,35 @@ void check_subcommands(const CLI::App& app, std::span<char* const> words) {
                                fmt::join(nearest(word, names), " or ")));
 }
 
+// Whether a command line may mean this subcommand: its name is in a word, anywhere, so that nothing
+// need be known here of how words are parsed.
+bool is_meant(const Subcommand& subcommand, std::span<char* const> words) {
+  return std::ranges::any_of(words, [&](const std::string_view word) {
+    return word.find(subcommand.name) != std::string_view::npos;
+  });
+}
+
 int execute(int argc, char** argv, const std::string& name, const std::string& description,
             const std::vector<Subcommand>& subcommands) {
   CLI::App app(description, name);
   app.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
   app.require_subcommand(1);
+  const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
   Action action;
   for (const Subcommand& subcommand : subcommands) {
     CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
-    command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
+    if (is_meant(subcommand, words)) {  // making the options of all costs each start milliseconds
+      command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
+    }
   }
 
   try {
-    if (argc > 1) {
-      check_subcommands(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
-    }
+    check_subcommands(app, words);
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_words) {  // --help, --version
-    std::ostringstream words;
-    app.exit(asked_for_words, words, words);
-    print(words.str());
+    std::ostringstream text;
+    app.exit(asked_for_words, text, text);
+    print(text.str());
     return 0;
   } catch (const CLI::ExtrasError&) {  // its text has the arguments in reverse order
     constexpr bool kOfSubcommandsToo = true;

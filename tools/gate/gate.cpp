@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -215,7 +216,7 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
   return compared;
 }
 
-Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
+Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
   struct Options {
     explicit Options(CLI::App& command)
         : suite(
@@ -230,9 +231,10 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
     JobsOption jobs;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options, &subjects] {
+  return [options, subjects_of] {
     const auto out = options->out.get();
     const unsigned jobs = options->jobs.get();
+    const std::vector<Subject> subjects = subjects_of();
     const Suite suite =
         read_suite(options->suite.get(), subjects,
                    {std::string(to_string(How::run)), std::string(to_string(How::count))});
@@ -259,7 +261,7 @@ Action add_record(CLI::App& app, const std::vector<Subject>& subjects) {
   };
 }
 
-Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
+Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
   struct Options {
     explicit Options(CLI::App& command)
         : baseline(command, "baseline", "a recording; -: standard input"),
@@ -270,7 +272,7 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
     JobsOption jobs;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options, &subjects] {
+  return [options, subjects_of] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
     const unsigned jobs = options->jobs.get();
     const std::string path = options->baseline.get();
@@ -279,6 +281,7 @@ Action add_check(CLI::App& app, const std::vector<Subject>& subjects) {
     const Recording baseline = parse_recording(read_text(path), name);
     Comparison comparison{.before = name, .now = "this program", .how = baseline.how, .points = {}};
     comparison.points.resize(baseline.points.size());
+    const std::vector<Subject> subjects = subjects_of();
     each_point(baseline.points.size(), jobs, "checked", [&](std::size_t k) {
       comparison.points[k] =
           check_point(baseline.points[k], directory_of(path), baseline.how, subjects, tolerances);
@@ -318,11 +321,11 @@ Action add_diff(CLI::App& app) {
 
 }  // namespace
 
-std::vector<Subcommand> gate_subcommands(const std::vector<Subject>& subjects) {
+std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects) {
   return {{"record", "write down what the kernels of a suite move, as a baseline",
-           [&subjects](CLI::App& app) { return add_record(app, subjects); }},
+           [subjects](CLI::App& app) { return add_record(app, subjects); }},
           {"check", "hold the kernels to a baseline: exit 3 where one moves a word more or fewer",
-           [&subjects](CLI::App& app) { return add_check(app, subjects); }},
+           [subjects](CLI::App& app) { return add_check(app, subjects); }},
           {"diff", "what changed most between two recordings", add_diff}};
 }
 

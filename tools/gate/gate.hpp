@@ -1,6 +1,7 @@
 #pragma once
 // The subcommands of a gate, for any subjects: record, check and diff.
 
+#include <functional>
 #include <vector>
 
 #include "runtime/gate/subject.hpp"
@@ -8,7 +9,7 @@
 
 namespace redblue {
 
-// Requires: the subjects outlive the command.
-std::vector<Subcommand> gate_subcommands(const std::vector<Subject>& subjects);
+// Subjects take a while to make: they are asked for only when a subcommand runs that needs them.
+std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects);
 
 }  // namespace redblue

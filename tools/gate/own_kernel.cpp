@@ -325,7 +325,7 @@ int own_kernels_command(int argc, char** argv) {
       {"list", "the kernels, their sizes, and which have a formula", add_own_list},
       {"run", "run a kernel, counted", add_own_run},
       {"count", "the words that a kernel will move, from its formula", add_own_count}};
-  const std::vector<Subcommand> gate = gate_subcommands(own_kernels());
+  const std::vector<Subcommand> gate = gate_subcommands(own_kernels);
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());
   return run_command(argc, argv, std::filesystem::path(argv[0]).filename().string(),
                      "Counts the words that kernels move between a fast memory of M words and a "
