@@ -93,81 +93,139 @@ Index LruStack::die(std::uint32_t word) {
   return depth(slot);
 }
 
-OptStack::OptStack(Index words) : next_(static_cast<std::size_t>(words)) {}
+OptStack::OptStack(Index words) : block_(static_cast<std::size_t>(words), kNowhere) {}
 
-std::size_t OptStack::end_of(std::size_t block) const {
-  return std::min((block + 1) * kBlock, stack_.size());
+std::size_t OptStack::place_of(std::uint32_t word) const {
+  std::size_t place = block_[word] * kBlock;
+  while (static_cast<std::uint32_t>(uses_[place]) != word) {
+    ++place;
+  }
+  return place;
+}
+
+void OptStack::is_in(std::size_t block, Use use) {
+  if (use != kHole) {
+    block_[static_cast<std::uint32_t>(use)] = static_cast<std::uint32_t>(block);
+  }
 }
 
 void OptStack::sum_up(std::size_t block) {
-  Block sum = {std::numeric_limits<Time>::max(), 0};
-  for (std::size_t at = block * kBlock; at < end_of(block); ++at) {
-    sum = {std::min(sum.least, stack_[at]), std::max(sum.most, stack_[at])};
+  if (block == 0) {
+    return;
   }
-  blocks_[block] = sum;
+  const auto begin = uses_.begin() + static_cast<std::ptrdiff_t>(block * kBlock);
+  rising_[block] = std::is_sorted(begin, begin + kBlock) ? 1 : 0;
+  const Use farthest =
+      rising_[block] != 0 ? begin[kBlock - 1] : *std::max_element(begin, begin + kBlock);
+  if (std::exchange(farthest_[block], farthest) != farthest) {
+    sum_up_blocks(block / kBlock);
+  }
 }
 
-bool OptStack::pass(std::size_t block, Time& carried, Time old, std::size_t& at) {
-  const std::size_t end = end_of(block);
-  for (at = std::max<std::size_t>(block * kBlock, 1); at < end; ++at) {
-    if (stack_[at] == old) {
-      stack_[at] = carried;
-      break;
+void OptStack::sum_up_blocks(std::size_t blocks) {
+  const auto begin = farthest_.begin() + static_cast<std::ptrdiff_t>(blocks * kBlock);
+  farthest_of_blocks_[blocks] = *std::max_element(begin, begin + kBlock);
+}
+
+OptStack::Use OptStack::pass(Use& carried, std::size_t begin, std::size_t end) {
+  is_in(begin / kBlock, carried);
+  Use out = carried, farthest = 0;
+  for (std::size_t at = begin; at < end; ++at) {
+    const Use here = uses_[at];
+    if (here > out) {
+      uses_[at] = farthest = out;  // nothing before is farther than that
+      out = here;
+    } else if (here > farthest) {
+      farthest = here;
     }
-    const Time here = stack_[at];
-    stack_[at] = std::min(here, carried);
-    carried = std::max(here, carried);
   }
-  sum_up(block);
-  return at < end;
+  carried = out;
+  return farthest;
+}
+
+OptStack::Use OptStack::shift(Use& carried, std::size_t begin) {
+  is_in(begin / kBlock, carried);
+  const auto first = uses_.begin() + static_cast<std::ptrdiff_t>(begin), last = first + kBlock - 1;
+  const Use out = *last;
+  std::copy_backward(first, last, last + 1);
+  *first = std::exchange(carried, out);
+  return *last;
+}
+
+void OptStack::pass_blocks(Use& carried, std::size_t end) {
+  for (std::size_t blocks = 0; blocks * kBlock < end; ++blocks) {
+    if (farthest_of_blocks_[blocks] <= carried) {
+      continue;
+    }
+    const std::size_t last = std::min(end, (blocks + 1) * kBlock);
+    for (std::size_t block = std::max<std::size_t>(blocks * kBlock, 1); block < last; ++block) {
+      if (farthest_[block] > carried) {
+        farthest_[block] = rising_[block] != 0 && uses_[block * kBlock] > carried
+                               ? shift(carried, block * kBlock)
+                               : pass(carried, block * kBlock, (block + 1) * kBlock);
+      }
+    }
+    sum_up_blocks(blocks);
+  }
+}
+
+void OptStack::put(Use use, std::size_t place) {
+  uses_[place] = use;
+  is_in(place / kBlock, use);
+  sum_up(place / kBlock);
+}
+
+void OptStack::append(Use use) {
+  if (size_ == uses_.size()) {
+    uses_.resize(size_ + kBlock * kBlock);
+    rising_.resize(uses_.size() / kBlock);
+    farthest_.resize(uses_.size() / kBlock);
+    farthest_of_blocks_.resize(farthest_.size() / kBlock);
+  }
+  put(use, size_++);
 }
 
 Index OptStack::touch(std::uint32_t word, Time next) {
-  const Time old = std::exchange(next_[word], next);
-  if (stack_.empty()) {
-    stack_.push_back(next);
-    blocks_.push_back({next, next});
+  const Use use = (Use{next} << 32) | word;
+  if (size_ == 0) {
+    append(use);
     return kNotThere;
   }
+  const bool there = block_[word] != kNowhere;
+  const std::size_t place = there ? place_of(word) : size_;
   // What the cache of the words so far has to give up; it is kept by a larger one that has a word
   // with a farther use. A word that was not there fills the first hole.
-  Time carried = std::exchange(stack_.front(), next);
-  if (carried == old) {
-    sum_up(0);
+  Use carried = uses_.front();
+  put(use, 0);
+  if (place == 0) {
     return 1;
   }
-  for (std::size_t block = 0; block < blocks_.size() && (old != 0 || carried != kHole); ++block) {
-    std::size_t at = 0;
-    if ((block == 0 || blocks_[block].most > carried || blocks_[block].may_have(old)) &&
-        pass(block, carried, old, at)) {
-      return static_cast<Index>(at) + 1;
-    }
+  const std::size_t last = place / kBlock;
+  pass(carried, 1, std::min(place, kBlock));
+  if (last > 0) {
+    pass_blocks(carried, last);
+    pass(carried, last * kBlock, place);
   }
-  sum_up(0);
+  if (there) {
+    put(carried, place);
+    return static_cast<Index>(place) + 1;
+  }
   if (carried != kHole) {
-    stack_.push_back(carried);
-    blocks_.resize((stack_.size() - 1) / kBlock + 1);
-    sum_up(blocks_.size() - 1);
+    append(carried);
+  } else if (place < uses_.size()) {
+    sum_up(last);
   }
   return kNotThere;
 }
 
 Index OptStack::die(std::uint32_t word) {
-  const Time old = std::exchange(next_[word], 0);
-  if (old == 0) {
+  if (block_[word] == kNowhere) {
     return kNotThere;
   }
-  for (std::size_t block = 0;; ++block) {
-    if (blocks_[block].may_have(old)) {
-      const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(block * kBlock);
-      const auto end = stack_.begin() + static_cast<std::ptrdiff_t>(end_of(block));
-      if (const auto found = std::find(begin, end, old); found != end) {
-        *found = kHole;
-        sum_up(block);
-        return found - stack_.begin() + 1;
-      }
-    }
-  }
+  const std::size_t place = place_of(word);
+  block_[word] = kNowhere;
+  put(kHole, place);
+  return static_cast<Index>(place) + 1;
 }
 
 }  // namespace redblue

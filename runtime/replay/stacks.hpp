@@ -42,9 +42,9 @@ class LruStack {
   Index size_ = 0;
 };
 
-// Of caches that evict the word whose next use is farthest (Belady). Words stand for the times of
-// these uses. A touch moves the farthest time so far down: a block of the stack in which no time is
-// farther stays as it is, so that a touch takes a step for most blocks above the word.
+// Of caches that evict the word whose next use is farthest (Belady). A touch moves the farthest use
+// so far down, up to the place of the word. Blocks of the stack, and blocks of these, in which no
+// use is farther stay as they are. In others most words move, as uses lie in rising order for long.
 class OptStack {
  public:
   using Time = std::uint32_t;
@@ -52,26 +52,40 @@ class OptStack {
   explicit OptStack(Index words);
 
   // As of LruStack; `next` is when the value that the word has from now on is needed next. No two
-  // words have the same; more than 0, and less than kHole.
+  // words have the same; more than 0, and less than 2^32 - 1.
   Index touch(std::uint32_t word, Time next);
   Index die(std::uint32_t word);
 
  private:
-  static constexpr Time kHole = std::numeric_limits<Time>::max();
+  // A time, and below it the word that is needed then. A hole is farther than all words, and room
+  // beyond the stack is nearer.
+  using Use = std::uint64_t;
+  static constexpr Use kHole = std::numeric_limits<Use>::max();
+  static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t kBlock = 32;
-  struct Block {
-    Time least, most;
-    [[nodiscard]] bool may_have(Time time) const { return least <= time && time <= most; }
-  };
-  void sum_up(std::size_t block);
-  [[nodiscard]] std::size_t end_of(std::size_t block) const;
-  // Puts `carried` into the block, and what is farthest then takes its place; up to the time `old`,
-  // in whose place goes what is left. Whether that was met; `at` is then where.
-  bool pass(std::size_t block, Time& carried, Time old, std::size_t& at);
 
-  std::vector<Time> stack_;
-  std::vector<Block> blocks_;
-  std::vector<Time> next_;  // of a word; 0: it is not there
+  [[nodiscard]] std::size_t place_of(std::uint32_t word) const;
+  void put(Use use, std::size_t place);
+  void append(Use use);
+  // From `begin` to before `end`, in one block: puts `carried` into the place of the first farther
+  // use, that into the place of the next farther one, and so on; what is left is carried. Returns
+  // the farthest that stays.
+  Use pass(Use& carried, std::size_t begin, std::size_t end);
+  // The same of a whole block in rising order, in which all are farther than `carried`.
+  Use shift(Use& carried, std::size_t begin);
+  // Through all blocks from the second to before `end`.
+  void pass_blocks(Use& carried, std::size_t end);
+  void is_in(std::size_t block, Use use);
+  void sum_up(std::size_t block);
+  void sum_up_blocks(std::size_t blocks);
+
+  std::vector<Use> uses_;  // by place; whole blocks of blocks
+  // Of blocks, but not of the first, in which most touches end; and of blocks of them.
+  std::vector<Use> farthest_, farthest_of_blocks_;
+  // Whether a block is known to be in rising order, which it keeps when something is passed down.
+  std::vector<char> rising_;
+  std::vector<std::uint32_t> block_;  // of a word
+  std::size_t size_ = 0;
 };
 
 }  // namespace redblue

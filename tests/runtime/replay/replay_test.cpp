@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <list>
 #include <map>
 #include <random>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "runtime/replay/stacks.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/sanitized.hpp"
 
@@ -199,6 +201,65 @@ TEST(Replay, OfManyWordsAgreesWithOneCacheOfEachSize) {
       EXPECT_EQ(all.opt_reads[all.at(M)], belady.reads) << M;
       EXPECT_EQ(all.belady_writes[all.at(M)], belady.writes) << M;
     }
+  }
+}
+
+// OPT's stack as its rule has it, place by place.
+class PlainOptStack {
+ public:
+  using Time = OptStack::Time;
+  Index touch(std::uint32_t word, Time next) {
+    const std::size_t old = place_of(word);
+    std::pair<Time, std::uint32_t> carried = {next, word};
+    for (std::size_t at = 0; at < places_.size(); ++at) {
+      if (at == 0 || at == old || places_[at].first > carried.first) {
+        std::swap(places_[at], carried);
+      }
+      if (at == old) {
+        return static_cast<Index>(at) + 1;
+      }
+    }
+    if (carried.first != kHole) {
+      places_.push_back(carried);
+    }
+    return kNotThere;
+  }
+  Index die(std::uint32_t word) {
+    const std::size_t old = place_of(word);
+    if (old == places_.size()) {
+      return kNotThere;
+    }
+    places_[old].first = kHole;
+    return static_cast<Index>(old) + 1;
+  }
+
+ private:
+  static constexpr Time kHole = std::numeric_limits<Time>::max();
+  [[nodiscard]] std::size_t place_of(std::uint32_t word) const {
+    const auto found = std::ranges::find_if(
+        places_, [&](const auto& of) { return of.first != kHole && of.second == word; });
+    return static_cast<std::size_t>(found - places_.begin());
+  }
+  std::vector<std::pair<Time, std::uint32_t>> places_;  // next use, word
+};
+
+// A stack of more than 1,024 words has blocks of blocks. Words come in turn, with next uses in
+// rising order, and by chance.
+TEST(OptStack, OfBlocksOfBlocksIsThatOfPlaces) {
+  constexpr std::uint32_t kWords = 2500;
+  std::mt19937 random(5);
+  OptStack stack(kWords);
+  PlainOptStack plain;
+  for (OptStack::Time t = 1; t <= 12'000; ++t) {
+    const bool in_turn = t % 5000 < 3000;
+    const auto word = static_cast<std::uint32_t>((in_turn ? t : random()) % kWords);
+    if (random() % 10 == 0) {
+      ASSERT_EQ(stack.die(word), plain.die(word)) << t;
+      continue;
+    }
+    const auto later = static_cast<OptStack::Time>(in_turn ? kWords : random() % (2 * kWords));
+    const OptStack::Time next = ((t + later) << 14) + t;  // no two are the same
+    ASSERT_EQ(stack.touch(word, next), plain.touch(word, next)) << t;
   }
 }
 
