@@ -23,6 +23,14 @@ struct SparseRow {
   [[nodiscard]] Index size() const { return std::ssize(columns); }
 };
 
+// word = value.
+inline void fill_word(Machine& machine, float* word, float value) {
+  *word = value;
+  if (machine.is_heard()) [[unlikely]] {
+    tell_map(machine, "fill", word, Old::overwritten, {}, value);
+  }
+}
+
 // to_l += factor a_l.
 inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor, float* to) {
   const float by = *factor;
@@ -87,7 +95,7 @@ inline void dot(Machine& machine, const SparseRow& a, const SparseRow& b, Index 
   each_common(a, b, width, [&](const float* of_a, const float* of_b) { sum += *of_b * *of_a; });
   *to = sum;
   if (machine.is_heard()) [[unlikely]] {
-    tell_fill(machine, to, 0);
+    tell_map(machine, "fill", to, Old::overwritten, {});
     each_common(a, b, width,
                 [&](const float* of_a, const float* of_b) { tell_term(machine, of_a, of_b, to); });
   }

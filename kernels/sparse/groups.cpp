@@ -91,14 +91,12 @@ class GroupScores {
     place_rows();
     for (Index j = 0; j < keys.size(); ++j) {
       if (y.words() > 0) {
-        add_key_times_X(machine, keys.begin + j, a2, y);
+        add_key_times_X(machine, {by.of.A2(), *chunk_.beside.columns, chunk_.beside.x}, a2,
+                        keys.begin + j, y, [](Index) {});
         for (const Index column : columns_of(j)) {
           float* const word = View(y).at(0, 0) + column;
           add(machine, j, column, word);
-          *word = 0;
-          if (machine.is_heard()) [[unlikely]] {
-            tell_fill(machine, word, 0);
-          }
+          fill_word(machine, word, 0);
         }
         continue;
       }
@@ -133,27 +131,6 @@ class GroupScores {
   [[nodiscard]] std::span<const Index> columns_of(Index j) const {
     const auto at = static_cast<std::size_t>(j);
     return std::span(of_keys_).subspan(ends_[at], ends_[at + 1] - ends_[at]);
-  }
-
-  // y += X A2_j^T.
-  void add_key_times_X(Machine& machine, Index key, const CsrEntries& a2, Tile& y) {
-    const Range entries = entries_of(chunk_.by.of.A2(), key);
-    float* const sums = View(y).at(0, 0);
-    const StayingMatrix& X = chunk_.beside;
-    const float* const x = X.x.values.words() > 0 ? X.x.word(0) : nullptr;
-    Index products = 0;
-    for (Index entry = entries.begin; entry < entries.end; ++entry) {
-      const auto& column = (*X.columns)[chunk_.by.of.A2().columns[static_cast<std::size_t>(entry)]];
-      const float* const factor = a2.word(entry);
-      for (const ByColumns::Entry& at : column) {
-        sums[at.row] += x[at.entry] * *factor;
-        if (machine.is_heard()) [[unlikely]] {
-          tell_term(machine, x + at.entry, factor, sums + at.row);
-        }
-      }
-      products += std::ssize(column);
-    }
-    machine.computed(Operations{.flops = 2 * products});
   }
 
   // Where in the tile of scores the words of each row begin, and how far apart these are.

@@ -1,10 +1,8 @@
 #include "kernels/sparse/live_products.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
-#include "kernels/arithmetic/telling.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
 
@@ -248,13 +246,6 @@ ToldPart column_of(const ConstView& a, Index i) {
   return part;
 }
 
-TilePart part_of_row(const ConstView& a, Index i) {
-  TilePart row = a.machine().part_of(a);
-  row.row += i;
-  row.rows = 1;
-  return row;
-}
-
 // Calls visit(key, row) for each live pair.
 template <class Visit>
 void each_live(const LiveTile& pairs, const Visit& visit) {
@@ -263,10 +254,6 @@ void each_live(const LiveTile& pairs, const Visit& visit) {
       visit(std::countr_zero(keys), i);
     }
   }
-}
-
-void tell_product(const ToldPart& a, const ToldPart& b, const ToldPart& sum) {
-  tell(ToldStep{Operation::Form::product, "product", sum, Old::taken, {a, b}});
 }
 
 }  // namespace
@@ -310,12 +297,7 @@ void fill_pairs(const LiveTile& pairs, float live, float dead, const View& s_t) 
     for (Index j = 0; j < s_t.rows(); ++j) {
       for (Index i = 0; i < s_t.cols(); ++i) {
         const bool is_live = (pairs.of_row(i) >> j & 1) != 0;
-        tell(ToldStep{Operation::Form::map,
-                      "fill",
-                      word_of(s_t, j, i),
-                      Old::overwritten,
-                      {},
-                      is_live ? live : dead});
+        tell_map(s_t.machine(), "fill", &s_t(j, i), Old::overwritten, {}, is_live ? live : dead);
       }
     }
   }
@@ -353,13 +335,12 @@ void exponential_gradient(const View& s_t, const ConstView& L, const ConstView& 
           "p = exp(s - L) (q - v): the tiles conform");
   HWY_DYNAMIC_DISPATCH(exponential_gradient)(s_t, L, v, q_t);
   if (q_t.machine().is_heard()) [[unlikely]] {
-    tell(ToldStep{
-        Operation::Form::map, "exp_difference", s_t, Old::taken, {of_columns(ConstView(L))}});
+    tell(ToldStep{Operation::Form::map, "exp_difference", s_t, Old::taken, {of_columns(L)}});
     tell(ToldStep{Operation::Form::map,
                   "softmax_gradient",
                   q_t,
                   Old::overwritten,
-                  {s_t, q_t, of_columns(ConstView(v))}});
+                  {s_t, q_t, of_columns(v)}});
   }
 }
 
@@ -372,12 +353,9 @@ void add_sparse_products(const ConstView& p_t, std::span<const SparseRow> keys, 
       const SparseRow& key = keys[static_cast<std::size_t>(j)];
       for (Index entry = 0; entry < key.size(); ++entry) {
         const Index k = key.columns[static_cast<std::size_t>(entry)];
-        const std::array operands = {machine.part_of(key.words + entry), part_of_row(p_t, j)};
-        machine.tell(Operation{.form = Operation::Form::product,
-                               .name = "product",
-                               .result = part_of_row(W_t, k),
-                               .old = true,
-                               .operands = operands});
+        for (Index i = 0; i < p_t.cols(); ++i) {
+          tell_term(machine, key.words + entry, &p_t(j, i), &W_t(k, i));
+        }
       }
     }
   }

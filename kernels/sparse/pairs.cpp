@@ -99,10 +99,7 @@ class PairGradients {
     const float* const l = by_.softmax ? ConstView(std::as_const(sums_.L)).at(0, 0) : nullptr;
     const float* const v = by_.softmax ? ConstView(std::as_const(sums_.v)).at(0, 0) : nullptr;
     pairs([&](Index i) {
-      q = 0;
-      if (machine.is_heard()) [[unlikely]] {
-        tell_fill(machine, &q, 0);
-      }
+      fill_word(machine, &q, 0);
       add_dot_row(g, i, *key.a3, pair.other, 0, 0);
       if (by_.softmax) {
         p = std::exp(p - l[i]) * (q - v[i]);

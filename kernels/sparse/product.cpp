@@ -64,10 +64,7 @@ void stays(Machine& machine, const ProductPlan& by, const SlowCsr& A, const Slow
   for (Index row = 0; row < by.A.rows; ++row) {
     pass.row();
     for (const Index column : by.C.row(row)) {
-      sums(column, 0) = 0;
-      if (machine.is_heard()) [[unlikely]] {
-        tell_fill(machine, &View(sums)(column, 0), 0);
-      }
+      fill_word(machine, &sums(column, 0), 0);
     }
     const Range all = entries_of(by.A, row);
     for (Index begin = all.begin; begin < all.end; begin += by.piece) {

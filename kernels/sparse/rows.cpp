@@ -90,11 +90,8 @@ Tile gradient_row(Machine& machine, const SparseRows& by, Range I,
       machine.computed(Operations{.flops = 2 * by.d});
       if (machine.is_heard()) [[unlikely]] {
         const ConstView W_i = W.part({first, first + by.d});
-        tell(ToldStep{Operation::Form::product,
-                      "product",
-                      View(g_k),
-                      Old::taken,
-                      {word_of(a1.values, at.entry - a1.entries.begin, 0), transposed(W_i)}});
+        tell_product(word_of(a1.values, at.entry - a1.entries.begin, 0), transposed(W_i),
+                     View(g_k));
       }
     }
   }

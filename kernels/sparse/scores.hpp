@@ -100,6 +100,39 @@ class StayingS {
   std::vector<Index> met_;  // the last key of each row
 };
 
+// X column by column, and where A2 has entries.
+struct KeysTimesX {
+  const BlockPattern& of_A2;
+  const ByColumns& columns;
+  const CsrEntries& x;
+};
+
+// y += X A2_j^T. Calls visit(row of y) for each product.
+template <class Visit>
+void add_key_times_X(Machine& machine, const KeysTimesX& of, const CsrEntries& a2, Index key,
+                     Tile& y, const Visit& visit) {
+  float* const sums = View(y).at(0, 0);
+  const float* const x = of.x.entries.size() > 0 ? of.x.word(0) : nullptr;
+  const Range entries = entries_of(of.of_A2, key);
+  Index products = 0;
+  for (Index entry = entries.begin; entry < entries.end; ++entry) {
+    const auto column = of.columns[of.of_A2.columns[static_cast<std::size_t>(entry)]];
+    const float* const a = a2.word(entry);
+    const float factor = *a;
+    for (const ByColumns::Entry& at : column) {
+      sums[at.row] += x[at.entry] * factor;
+      visit(at.row);
+    }
+    if (machine.is_heard()) [[unlikely]] {
+      for (const ByColumns::Entry& at : column) {
+        tell_term(machine, x + at.entry, a, sums + at.row);
+      }
+    }
+    products += std::ssize(column);
+  }
+  machine.computed(Operations{.flops = 2 * products});
+}
+
 // The scores of a chunk of rows of A1 beside X.
 class StayingX {
  public:
@@ -115,22 +148,8 @@ class StayingX {
   // y = X A2_j^T.
   [[nodiscard]] Tile beside(Machine& machine, Index key, const CsrEntries& a2) {
     Tile y = machine.initialize("y", by_.d);
-    float* const sums = View(y).at(0, 0);
-    const float* const x = by_.of.X().stored() > 0 ? x_.word(0) : nullptr;
-    Index products = 0;
-    for (Index entry = a2.entries.begin; entry < a2.entries.end; ++entry) {
-      const Index l = by_.of.A2().columns[static_cast<std::size_t>(entry)];
-      const float* const factor = a2.word(entry);
-      for (const ByColumns::Entry& at : x_columns_[l]) {
-        sums[at.row] += x[at.entry] * *factor;
-        stored_[static_cast<std::size_t>(at.row)] = key;
-        if (machine.is_heard()) [[unlikely]] {
-          tell_term(machine, x + at.entry, factor, sums + at.row);
-        }
-      }
-      products += std::ssize(x_columns_[l]);
-    }
-    machine.computed(Operations{.flops = 2 * products});
+    add_key_times_X(machine, {by_.of.A2(), x_columns_, x_}, a2, key, y,
+                    [&](Index row) { stored_[static_cast<std::size_t>(row)] = key; });
     return y;
   }
 
@@ -157,7 +176,7 @@ class StayingX {
       if (products > 0) {
         *score = s;
         if (machine.is_heard()) [[unlikely]] {
-          tell_fill(machine, score, 0);
+          tell_map(machine, "fill", score, Old::overwritten, {});
           for (std::size_t k = 0; k < columns.size(); ++k) {
             if (stored_[static_cast<std::size_t>(columns[k])] == key) {
               tell_term(machine, words + k, of_key + columns[k], score);

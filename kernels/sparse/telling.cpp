@@ -54,10 +54,13 @@ void tell_fold(Machine& machine, std::string_view name, const float* word, const
              {term});
 }
 
+void tell_product(const ToldPart& a, const ToldPart& b, const ToldPart& sum) {
+  tell(ToldStep{Operation::Form::product, "product", sum, Old::taken, {a, b}});
+}
+
 void tell_scaled_row(const View& a, Index i, const ConstView& factors, Index k,
                      const ConstView& b) {
-  tell(ToldStep{
-      Operation::Form::product, "product", row_of(a, i), Old::taken, {word_of(factors, k, 0), b}});
+  tell_product(word_of(factors, k, 0), b, row_of(a, i));
 }
 
 void tell_scale_row(const View& a, Index i, const ConstView& factor) {
@@ -66,11 +69,7 @@ void tell_scale_row(const View& a, Index i, const ConstView& factor) {
 
 void tell_dot_row(const ConstView& a, Index i, const ConstView& b, const View& to, Index j,
                   Index k) {
-  tell(ToldStep{Operation::Form::product,
-                "product",
-                word_of(to, j, k),
-                Old::taken,
-                {row_of(a, i), transposed(b)}});
+  tell_product(row_of(a, i), transposed(b), word_of(to, j, k));
 }
 
 }  // namespace redblue

@@ -20,6 +20,8 @@ void tell_map(Machine& machine, std::string_view name, const float* word, Old ol
               std::initializer_list<const float*> operands, float constant = 0);
 // word = name(word, term).
 void tell_fold(Machine& machine, std::string_view name, const float* word, const float* term);
+// sum += a b.
+void tell_product(const ToldPart& a, const ToldPart& b, const ToldPart& sum);
 // a_i += factor_k b, of a tile of one row.
 void tell_scaled_row(const View& a, Index i, const ConstView& factors, Index k, const ConstView& b);
 // a_i *= factor.
@@ -27,10 +29,6 @@ void tell_scale_row(const View& a, Index i, const ConstView& factor);
 // to_jk += a_i . b.
 void tell_dot_row(const ConstView& a, Index i, const ConstView& b, const View& to, Index j,
                   Index k);
-// word = value.
-inline void tell_fill(Machine& machine, const float* word, float value) {
-  tell_map(machine, "fill", word, Old::overwritten, {}, value);
-}
 
 // A row, or a word, of a tile.
 inline ToldPart row_of(const ConstView& a, Index i) {

@@ -59,10 +59,7 @@ Tile tile_of_q(Machine& machine, const StoredScores& stored, const SlowGradients
     const Tile pattern = machine.read_indices(stored.pattern(pairs, J), stored.live_pattern());
     for (const Index key : live.keys) {
       for (const ByColumns::Entry& of : pairs[key]) {
-        q(of.row, key - J.begin) = 0;
-        if (machine.is_heard()) [[unlikely]] {
-          tell_fill(machine, &View(q)(of.row, key - J.begin), 0);
-        }
+        fill_word(machine, &q(of.row, key - J.begin), 0);
       }
     }
   }

@@ -85,7 +85,7 @@ inline std::vector<Request> sparse_requests(const Kernel& kernel, const Shape& s
 // A kernel and what is asked of it, of a shape.
 struct FollowedKernel {
   std::string name;
-  Kernel kernel;
+  const Kernel* kernel;
   std::function<std::vector<Request>(const Shape&)> requests;
 
   friend void PrintTo(const FollowedKernel& kernel, std::ostream* out) { *out << kernel.name; }
@@ -94,12 +94,12 @@ struct FollowedKernel {
 inline std::vector<FollowedKernel> followed_kernels() {
   std::vector<FollowedKernel> all;
   for (const TestedKernel& kernel : tested_kernels()) {
-    all.push_back({std::string(kernel.name), *kernel.kernel,
+    all.push_back({std::string(kernel.name), kernel.kernel,
                    [=](const Shape& shape) { return requests_of(kernel, shape); }});
   }
   for (const Kernel& kernel : sparse_kernels()) {
-    all.push_back({std::string(kernel.name), kernel,
-                   [=](const Shape& shape) { return sparse_requests(kernel, shape); }});
+    all.push_back({std::string(kernel.name), &kernel,
+                   [at = &kernel](const Shape& shape) { return sparse_requests(*at, shape); }});
   }
   return all;
 }

@@ -25,7 +25,7 @@ class KindOf : public testing::TestWithParam<FollowedKernel> {};
 // A backward pass that folds no partial sums into g is two-step in every run; one that does is not
 // where M is the least.
 TEST_P(KindOf, IsWhatTheKernelSays) {
-  const bool folds = GetParam().kernel.numerics.folds_partial_sums;
+  const bool folds = GetParam().kernel->numerics.folds_partial_sums;
   for (const Shape& shape : kKindShapes) {
     const std::vector<Request> requests = GetParam().requests(shape);
     for (const Request& request : requests) {
