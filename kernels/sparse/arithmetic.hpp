@@ -2,7 +2,7 @@
 // Arithmetic on sparse rows in fast memory: their words with the columns that these stand in, in
 // their order; and with rows of tiles. These may be in fast memory for one computation alone: a
 // caller takes their addresses when the last tile is made, and reports the operations. Whoever
-// hears arithmetic is told by these functions.
+// hears arithmetic is told by these functions, but for dot_row().
 
 #include <algorithm>
 #include <span>
@@ -144,9 +144,8 @@ inline void scale_row(const View& a, Index i, const ConstView& factor) {
   }
 }
 
-// Word (j, k) of a tile += a_i . b.
-inline void add_dot_row(const ConstView& a, Index i, const ConstView& b, const View& to, Index j,
-                        Index k) {
+// a_i . b. The caller tells it, once for many: this is the inner loop of tiles.
+inline float dot_row(const ConstView& a, Index i, const ConstView& b) {
   float lanes[kPanel] = {};
   with_row(a, i, b, [&](const float* of_a, const float* of_b, auto cols) {
     for (Index l = 0; l < cols; ++l) {
@@ -157,10 +156,7 @@ inline void add_dot_row(const ConstView& a, Index i, const ConstView& b, const V
   for (const float lane : lanes) {
     sum += lane;
   }
-  to(j, k) += sum;
-  if (to.machine().is_heard()) [[unlikely]] {
-    tell_dot_row(a, i, b, to, j, k);
-  }
+  return sum;
 }
 
 }  // namespace redblue

@@ -100,7 +100,10 @@ class PairGradients {
     const float* const v = by_.softmax ? ConstView(std::as_const(sums_.v)).at(0, 0) : nullptr;
     pairs([&](Index i) {
       fill_word(machine, &q, 0);
-      add_dot_row(g, i, *key.a3, pair.other, 0, 0);
+      q += dot_row(g, i, *key.a3);
+      if (machine.is_heard()) [[unlikely]] {
+        tell_dot_row(g, i, *key.a3, pair.other, 0, 0);
+      }
       if (by_.softmax) {
         p = std::exp(p - l[i]) * (q - v[i]);
         if (machine.is_heard()) [[unlikely]] {

@@ -74,7 +74,12 @@ Tile tile_of_q(Machine& machine, const StoredScores& stored, const SlowGradients
       const Tile a3 = machine.read(x.A3.block({key, key + 1}, H));  // A3_jH (1, h)
       const View sums = q;
       for (const ByColumns::Entry& of : pairs[key]) {
-        add_dot_row(g, of.row, a3, sums, of.row, key - J.begin);
+        sums(of.row, key - J.begin) += dot_row(g, of.row, a3);
+      }
+      if (machine.is_heard()) [[unlikely]] {
+        for (const ByColumns::Entry& of : pairs[key]) {
+          tell_dot_row(g, of.row, a3, sums, of.row, key - J.begin);
+        }
       }
       machine.computed(Operations{.flops = 2 * std::ssize(pairs[key]) * H.size()});
     }
