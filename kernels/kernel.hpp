@@ -204,8 +204,8 @@ struct Numerics {
   bool X_meets_keys = false;
   // Sums over some keys, or queries, go into g before they are whole.
   bool folds_partial_sums = false;
-  // Bounds of algorithms that make them once are none of it: a backward pass makes sums of W, or T,
-  // more than once; gradients and layer p, which meets some of its factors each time.
+  // A backward pass makes sums of W, or of T, more than once; gradients and layer make p, which
+  // meets some of its factors each time. Bounds of algorithms that make these once do not hold.
   bool recomputes = false;
 };
 
