@@ -104,6 +104,11 @@ struct SplitStage {
   // The matrices that it writes, where the units of a part share what stays in fast memory: a run
   // in steps then does all units in one, which writes these anew. Else empty.
   std::vector<std::string_view> at_once = {};
+  // Of ranks in a grid (Split::on_grid): works on rows of queries alone, each rank on its own ones;
+  // else on row blocks and groups of keys, for which a rank brings rows of these matrices where
+  // other ranks have groups, too.
+  bool of_own_rows = false;
+  std::vector<std::string_view> brings = {};
 };
 
 // For kernels that several machines may work on. One stage begins when the one before it is over.
@@ -134,6 +139,17 @@ struct Split {
       reduce = nullptr;
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range rows)>
       reduce_cost = nullptr;
+  // For ranks that have row blocks and groups of keys each (runtime/ranks): a rank works on the
+  // problem of its queries and keys with the blocks of the whole.
+  bool on_grid = false;
+  // Of such a kernel that sums into g: adds the partials of some units, in their order, to g; to
+  // what g holds where that is `begun`.
+  std::function<void(Machine& machine, const Plan& plan, Range units, bool begun,
+                     const SlowMatrix& partials, SlowMatrix& g)>
+      add_partials = nullptr;
+  std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Index units,
+                                       bool begun)>
+      add_partials_cost = nullptr;
 };
 
 // What runs.
@@ -162,6 +178,13 @@ struct Formula {
   NestOfBlocks nest = nullptr;
 };
 
+struct OptionalBlock {
+  std::string_view name;
+  // The extent, and the size, that it must not pass; null: what is more is cut off.
+  Index Shape::*limit = nullptr;
+  Index most = std::numeric_limits<Index>::max();
+};
+
 // Which blocks.
 struct Fitting {
   // The fitting blocks that move the fewest words, or run fastest where they are others. Where
@@ -178,11 +201,8 @@ struct Fitting {
   // Of a kernel without: the rows of a result that are written at a time.
   std::function<Index(const Signature& result, const Problem& problem, const Blocks& blocks)>
       written = nullptr;
-  // A block that a caller may choose though the fitted plan may lack it; else empty.
-  std::string_view optional_block = {};
-  // And the extent, and the size, that it must not pass; null: what is more is cut off.
-  Index Shape::*optional_limit = nullptr;
-  Index optional_most = std::numeric_limits<Index>::max();
+  // Blocks that a caller may choose though the fitted plan may lack them.
+  std::vector<OptionalBlock> optional_blocks = {};
   // Under a mask some queries may stay through all blocks of the others (Problem::staying).
   bool rows_stay = false;
 };
@@ -202,8 +222,10 @@ struct Numerics {
   bool Y_meets_rows = false;
   bool Y_meets_rows_if_shared = false;
   bool X_meets_keys = false;
-  // Sums over some keys, or queries, go into g before they are whole.
+  // Sums over some keys, or queries, go into g before they are whole: always, or where the plan has
+  // several groups of keys.
   bool folds_partial_sums = false;
+  bool groups_fold = false;
   // A backward pass makes sums of W, or of T, more than once; gradients and layer make p, which
   // meets some of its factors each time. Bounds of algorithms that make these once do not hold.
   bool recomputes = false;

@@ -216,6 +216,8 @@ SplitStage with_masks(const std::shared_ptr<const Kernel>& kernel, std::size_t w
   };
   SplitStage stage;
   stage.at_once = of->at_once;
+  stage.of_own_rows = of->of_own_rows;
+  stage.brings = of->brings;
   stage.units = [of, which](const Problem& problem, const Blocks& blocks) -> Index {
     return none_live(problem) ? (which == 0 ? 1 : 0)
                               : of->units(kernel_problem(problem, blocks), blocks);

@@ -34,6 +34,15 @@ Index prefetch_of(const Blocks& blocks) {
   return blocks.contains(kPrefetch) ? blocks[kPrefetch] : 1;
 }
 
+Index key_groups_of(const Blocks& blocks) {
+  return blocks.contains(kKeyGroups) ? blocks[kKeyGroups] : 1;
+}
+
+Range keys_of_group(Index keys, Index groups, Index group) {
+  const auto first = [&](Index of) { return keys / groups * of + std::min(of, keys % groups); };
+  return {first(group), first(group + 1)};
+}
+
 PhaseCost total(const std::vector<PhaseCost>& phases) {
   PhaseCost sum;
   for (const PhaseCost& phase : phases) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/problem.hpp"
+#include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -42,6 +43,14 @@ class Blocks {
 // so that a store may bring the next while one is computed with. A plan without it has one.
 inline constexpr std::string_view kPrefetch = "prefetch";
 Index prefetch_of(const Blocks& blocks);
+
+// In the plan of a kernel that takes keys in groups: so many. A plan without it has one.
+inline constexpr std::string_view kKeyGroups = "groups";
+Index key_groups_of(const Blocks& blocks);
+// The keys of one of so many groups, of which the first ones may have one more than the others.
+Range keys_of_group(Index keys, Index groups, Index group);
+// In the plan of a rank that has some groups of a larger plan, perhaps one.
+inline constexpr std::string_view kSomeGroups = "some groups";
 
 // Groups in which queries, or keys, ask what they meet.
 struct Grouping {

@@ -52,6 +52,15 @@ const Storey& store() {
   return storey;
 }
 
+const Storey& ranks() {
+  static const Storey storey{.standard_only = true,
+                             .platform = {"<xxhash.h>"},
+                             .forbidden_headers = {"<iostream>"},
+                             .forbidden_words = kWriting,
+                             .forbidden_snippets = {}};
+  return storey;
+}
+
 const Storey& kernels() {
   static const Storey storey{
       .standard_only = true,
@@ -99,8 +108,9 @@ const std::vector<Room>& rooms() {
       return sees;
     };
     const Strings gate = with(ground, {"runtime/text"});
-    const Strings run = with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory",
-                                    "runtime/observe", "runtime/patterns"});
+    const Strings run =
+        with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory", "runtime/observe",
+                    "runtime/patterns", "memsim/ranks", "runtime/ranks"});
     const Strings report = with(run, {"runtime/run", "runtime/replay"});
     const Strings sweep = with(report, {"runtime/gate", "runtime/report"});
     const Strings command = with(
@@ -108,6 +118,7 @@ const std::vector<Room>& rooms() {
     return std::vector<Room>{
         {"memsim", &memsim(), {}},
         {"memsim/store", &store(), {"memsim"}},
+        {"memsim/ranks", &ranks(), {"memsim"}},
         {"kernels", &kernels(), {"memsim"}},
         {"kernels/arithmetic", &kernels(), {"memsim", "kernels"}},
         {"kernels/parts", &kernels(), {"memsim", "kernels", "kernels/arithmetic"}},
@@ -125,6 +136,7 @@ const std::vector<Room>& rooms() {
         {"runtime/observe", &runtime(), gate},
         {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns", "runtime/observe"})},
         {"runtime/replay", &runtime(), with(gate, {"runtime/observe"})},
+        {"runtime/ranks", &runtime(), with(gate, {"memsim/ranks", "runtime/observe"})},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},
         {"runtime/report", &runtime(), report},
@@ -133,7 +145,11 @@ const std::vector<Room>& rooms() {
         {"tools/gate", &tools(), with(gate, {"runtime/gate", "tools/cli"})},
         {"tools/options", &tools(), command},
         {"tools/commands", &tools(), with(command, {"tools/options"})},
-        {"tools/redblue.cpp", &tools(), with(command, {"tools/options"})}};
+        {"runtime/mpi", &runtime(), {"memsim", "memsim/ranks"}},
+        {"tools/redblue.cpp", &tools(), {"memsim", "memsim/ranks", "tools/cli", "tools/commands"}},
+        {"tools/redblue_mpi.cpp",
+         &tools(),
+         {"memsim", "memsim/ranks", "runtime/mpi", "tools/cli", "tools/commands"}}};
   }();
   return all;
 }

@@ -15,16 +15,22 @@
 //
 // `kept` columns of A1_I stay until they meet W_I. Under a mask each row block brings the keys that
 // it meets.
-
-#include "kernels/parts/rows.hpp"
+//
+// Where O and L are given, keys may come in G groups, so that several machines may work on one row
+// block. A phase v comes first. Each group then makes S_I and G_I again, and a sum W_I of its keys
+// alone, which meets A1_I. The keys pass as often as before:
+//
+//   rows, G > 1      2 m d T + 4 d^2 T G - d^2 + (3 d - kept + 2) n G + 2 d n + n
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/activations.hpp"
 #include "kernels/parts/projected_rows.hpp"
+#include "kernels/parts/row_gradient.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/parts/scores.hpp"
 #include "kernels/registry.hpp"
@@ -34,122 +40,229 @@
 namespace redblue {
 namespace {
 
+// v = rowsum(dO * O), which all groups of keys read.
+constexpr Signature kOfRows{"v", &Shape::n, nullptr, Holds::sums, true};
+
+bool makes_v_first(const GroupedRows& by, Start start) {
+  return by.merges() && start == Start::given && by.by.problem.normalised();
+}
+
 // The loops over row blocks and keys, up to W_I, with `first` as the phases S and G, and `last` as
 // what becomes of W_I.
 template <class First, class Last>
-void rows_nest(NestWriter& nest, const RowPlan& by, Start start, const First& first,
+void rows_nest(NestWriter& nest, const GroupedRows& grouped, Start start, const First& first,
                const Last& last) {
+  const RowPlan& by = grouped.by;
   const Problem& problem = by.problem;
   const Index d = problem.shape.d;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop J = key_loop(by, I);
   const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
   const NestTile L("L", I, problem.row_words()), v("v", I, problem.row_words());
-  nest.loop(I, [&] {
-    first(I, kept, S);
-    nest.phase("core", [&] {
-      if (start == Start::given) {
-        nest.read({L});
-      }
-      index_nest(nest, by.units().sum());
-      if (start == Start::given) {
-        nest.loop(J, {kept, S, G, L, v, W}, [&] {
-          nest.step(p_text(problem, "S_I A2_J^T", "G_I " + values_text(problem) + "^T") +
-                        "; W_I += p A2_J",
-                    key_tiles(problem, J));
-        });
-      } else {
-        const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
-            mean("mean", I);
-        nest.loop(J, {kept, S, G, U, Z, maximum, sum, mean}, [&] {
-          nest.step("e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
-                        "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
-                    key_tiles(problem, J));
-        });
-        nest.step("W_I = U_I / sum_I");
-      }
+  const Units::Sum met = grouped.sum({0, grouped.units()}).of;
+  const auto row_blocks = [&](const NestLoop& J, const NestWriter::Tiles& keys) {
+    nest.loop(I, [&] {
+      first(I, kept, S);
+      nest.phase("core", [&] {
+        if (start == Start::given) {
+          nest.read(makes_v_first(grouped, start) ? NestWriter::Tiles{L, v} : NestWriter::Tiles{L});
+        }
+        index_nest(nest, met);
+        if (start == Start::given) {
+          nest.loop(J, {kept, S, G, L, v, W}, [&] {
+            nest.step(p_text(problem, "S_I A2_J^T", "G_I " + values_text(problem) + "^T") +
+                          "; W_I += p A2_J",
+                      keys);
+          });
+        } else {
+          const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
+              mean("mean", I);
+          nest.loop(J, {kept, S, G, U, Z, maximum, sum, mean}, [&] {
+            nest.step("e = exp(S_I A2_J^T - max_I); q = G_I " + values_text(problem) +
+                          "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
+                      keys);
+          });
+          nest.step("W_I = U_I / sum_I");
+        }
+      });
+      last(I, W);
     });
-    last(I, W);
-  });
+  };
+  if (!grouped.merges()) {
+    const NestLoop J = key_loop(by, I);
+    row_blocks(J, key_tiles(problem, J));
+    return;
+  }
+  if (makes_v_first(grouped, start)) {
+    nest.phase("v", [&] {
+      nest.loop(I, [&] {
+        nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", I, d}, {"O", I, d}}, {v});
+      });
+    });
+  }
+  const NestLoop groups("P", "groups of keys", grouped.groups, 1);
+  const NestLoop J = groups.met("J", problem.mask.full() ? "keys of P" : "live keys of P",
+                                met.met.value(), met.longest, by.keys);
+  NestWriter::Tiles keys = key_tiles(problem, J);
+  for (NestTile& tile : keys) {
+    tile = tile.of_words(tile.moved({}));
+  }
+  nest.loop(groups, [&] { row_blocks(J, keys); });
 }
 
-void gradients_nest(NestWriter& nest, const RowPlan& by, Start start, const NestLoop& I,
+void gradients_nest(NestWriter& nest, const GroupedRows& by, Start start, const NestLoop& I,
                     const NestWriter::Tiles& stays) {
-  if (start == Start::given) {
-    row_gradients_nest(nest, by, I, stays);
+  if (start == Start::given && !by.merges()) {
+    row_gradients_nest(nest, by.by, I, stays);
   } else {
-    rows_times_nest(nest, by, I, {"G", "dO", "Y", true}, stays);
+    rows_times_nest(nest, by.by, I, {"G", "dO", "Y", true}, stays);
   }
 }
 
-// G_I^T, and v where O and L are given.
-RowGradients gradients(Machine& machine, const RowPlan& by, const Operands& io, Start start,
+// G_I^T; and v where O and L are given, if it was not made first.
+RowGradients gradients(Machine& machine, const GroupedRows& by, const Operands& io, Start start,
                        Range I) {
-  if (start == Start::given) {
-    return row_gradients(machine, by, io, I);
+  if (start == Start::given && !by.merges()) {
+    return row_gradients(machine, by.by, io, I);
   }
-  return {rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y")), {}};
+  return {rows_times_transposed(machine, by.by, "G", io.in("dO"), I, io.in("Y")), {}};
 }
 
 template <class Sums>
-Tile over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I, Sums sums,
-               const Tile& s_t, const Tile& g_t) {
-  for (const KeyTiles& keys : KeyStream(machine, by, io, I)) {
+Tile over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
+               const Ranges& keys_met, Sums sums, const Tile& s_t, const Tile& g_t) {
+  for (const KeyTiles& keys : KeyStream(machine, by, io, I, keys_met)) {
     sums.add(keys, I, s_t, g_t);
   }
   return sums.take();
 }
 
-// W_I = p_I A2. S_I and G_I are taken by value: they are given back when W_I is there.
-Tile core(Machine& machine, const RowPlan& by, const Operands& io, Start start, Range I, Tile s_t,
-          RowGradients of_rows) {
+// W_I = p_I A2 over the keys of a group. S_I and G_I are taken by value: they are given back when
+// W_I is there.
+Tile core(Machine& machine, const GroupedRows& grouped, Index group, const Operands& io,
+          Start start, Range I, Tile s_t, RowGradients of_rows) {
   const Phase phase(machine, "core");
+  const RowPlan by = grouped.of_group(group);
+  const Ranges keys = common(by.problem.keys(I), {grouped.keys(group)});
   auto& [g_t, v] = of_rows;
   if (start == Start::given) {
     Tile l = read_of_rows(machine, by.problem, io, "L", I);
-    return over_keys(machine, by, io, I,
+    if (makes_v_first(grouped, start)) {
+      v = machine.read(std::as_const(io.out("v")).row_block(I));
+    }
+    return over_keys(machine, by, io, I, keys,
                      KnownGradientSums(machine, by, I.size(), std::move(l), std::move(v)), s_t,
                      g_t);
   }
-  return over_keys(machine, by, io, I, GradientSums(machine, by, I.size()), s_t, g_t);
+  return over_keys(machine, by, io, I, keys, GradientSums(machine, by, I.size()), s_t, g_t);
 }
 
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Start start,
                                  Range units, bool partials) {
   const Index d = problem.shape.d;
-  const RowPlan by(problem, blocks);
+  const GroupedRows grouped(problem, blocks);
+  const RowPlan& by = grouped.by;
   const bool given = start == Start::given;
-  const Units::Sum of = by.units().sum(units);
+  const GroupedRows::Sum sum = grouped.sum(units);
+  const Units::Sum& of = sum.of;
   const Words r = of.largest;
-  PhaseCost G = given ? row_gradients_cost(by, of) : rows_times_cost("G", by, of);
+  PhaseCost G =
+      given && !grouped.merges() ? row_gradients_cost(by, of) : rows_times_cost("G", by, of);
   const Words kept = r * by.kept;  // of A1
   G.peak += r * d + kept;          // S
   const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
+  const Index columns =  // L, and v where it was made first
+      given ? problem.row_words() + (makes_v_first(grouped, start) ? 1 : 0) : 0;
   return {
       rows_times_cost("S", by, of),
       G,
       // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
       with_index(
           {.path = "core",
-           .reads = (given ? of.rows * problem.row_words() : 0) + of.met * problem.key_words(),
+           .reads = of.rows * columns + of.met * problem.key_words(),
            .writes = 0,
-           .peak = 2 * r * d + kept + sums + by.key_words(of.longest) + of.index_live,
+           .peak = 2 * r * d + kept + sums + by.key_words(of.longest, sum.keys) + of.index_live,
            .flops = 2 * products * of.pairs * d},
           of),
-      add_gradient_cost(by, units, partials),
+      add_gradient_cost(grouped, units, partials),
+  };
+}
+
+// ---- v, where keys come in groups ----------------------------------------------------------
+
+Index v_units(const Problem& problem, const Blocks& blocks, Start start) {
+  const GroupedRows by(problem, blocks);
+  return makes_v_first(by, start) ? by.row_blocks.size() : 0;
+}
+
+void v_part(Machine& machine, const Plan& plan, const Operands& io, Range units) {
+  const Phase phase(machine, "v");
+  const Units all = RowPlan(plan.problem, plan.blocks).units();
+  for (Index unit = units.begin; unit < units.end; ++unit) {
+    const Range I = all[unit];
+    Tile v = machine.initialize("v", I.size());
+    const Tile dO = machine.read(transposed(io.in("dO").row_block(I)));
+    const Tile O = machine.read(transposed(io.in("O").row_block(I)));
+    add_row_dots(transposed(dO), transposed(O), v);
+    machine.write(v, io.out("v").row_block(I));
+  }
+}
+
+PhaseCost v_cost(const Problem& problem, const Blocks& blocks, Range units) {
+  const Words d = problem.shape.d;
+  const Units::Sum of = RowPlan(problem, blocks).units().sum(units);
+  return {.path = "v",
+          .reads = 2 * d * of.rows,
+          .writes = of.rows,
+          .peak = (2 * d + 1) * of.largest,
+          .flops = 0};
+}
+
+void add_v_stage(Kernel& kernel, Start start) {
+  const auto units = [start](const Problem& problem, const Blocks& blocks) {
+    return v_units(problem, blocks, start_of(problem, start));
+  };
+  Split split = *kernel.schedule.split;
+  split.on_grid = true;
+  split.stages.front().brings = {kA1.name, kdO.name, kL.name, kOfRows.name};
+  split.stages.insert(
+      split.stages.begin(),
+      {.units = units,
+       .part = [](Machine& machine, const Plan& plan, const Operands& io, Range of,
+                  SlowMatrix*) { v_part(machine, plan, io, of); },
+       .part_cost = [](const Problem& problem, const Blocks& blocks, Range of,
+                       bool) { return std::vector<PhaseCost>{v_cost(problem, blocks, of)}; },
+       .of_own_rows = true});
+  split.left = {kOfRows};
+  split.left_rows = [](const Problem& problem, const Blocks& blocks, Index done) {
+    return std::min(problem.shape.n, done * blocks["Br"]);
+  };
+  split.left_copies = [units](const Problem& problem, const Blocks& blocks) -> Index {
+    return units(problem, blocks) > 0 ? 1 : 0;
+  };
+  kernel.schedule = in_stages(std::move(split));
+  kernel.formula.cost = [units, cost = kernel.formula.cost](const Problem& problem,
+                                                            const Blocks& blocks) {
+    std::vector<PhaseCost> phases = cost(problem, blocks);
+    if (const Index all = units(problem, blocks); all > 0) {
+      phases.insert(phases.begin(), v_cost(problem, blocks, {0, all}));
+    }
+    return phases;
+  };
+  kernel.formula.intermediates = [units](const Problem& problem, const Blocks& blocks) {
+    return Words(units(problem, blocks) > 0 ? problem.shape.n : 0);
   };
 }
 
 // ---- g at once ---------------------------------------------------------------------------
 
 Nest adding_nest(const Problem& problem, const Blocks& blocks, Start start) {
-  const RowPlan by(problem, blocks);
+  const GroupedRows by(problem, blocks);
   NestWriter nest;
   rows_nest(
       nest, by, start,
       [&](const NestLoop& I, const NestTile& kept, const NestTile& S) {
-        rows_times_nest(nest, by, I, {"S", "A1", "X"}, {});
+        rows_times_nest(nest, by.by, I, {"S", "A1", "X"}, {});
         gradients_nest(nest, by, start, I, {kept, S});
       },
       [&](const NestLoop& I, const NestTile& W) { add_gradient_nest(nest, by, I, W); });
@@ -157,15 +270,21 @@ Nest adding_nest(const Problem& problem, const Blocks& blocks, Start start) {
   return nest.lines();
 }
 
+Words chain(const Problem& problem, const Blocks& blocks) {
+  const GroupedRows by(problem, blocks);
+  return Words(by.keys(0).size()) + by.by.rows + by.units();
+}
+
 Kernel adding_to_g(Start start) {
   Kernel kernel = row_kernel(
-      [start](Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+      [start](Machine& machine, const GroupedRows& by, const Operands& io, Index unit,
               SlowMatrix* partials) {
-        const Range I = by.units()[unit];
-        const Start from = start_of(by.problem, start);
-        auto [s_t, a1_t] = row_scores(machine, by, io, I);
+        const Range I = by.rows(unit);
+        const Start from = start_of(by.by.problem, start);
+        auto [s_t, a1_t] = row_scores(machine, by.by, io, I);
         RowGradients of_rows = gradients(machine, by, io, from, I);
-        const Tile W = core(machine, by, io, from, I, std::move(s_t), std::move(of_rows));
+        const Tile W =
+            core(machine, by, by.group(unit), io, from, I, std::move(s_t), std::move(of_rows));
         add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
       },
       [start](const Problem& problem, const Blocks& blocks, Range units, bool partials) {
@@ -174,6 +293,12 @@ Kernel adding_to_g(Start start) {
   kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
     return adding_nest(problem, blocks, start_of(problem, start));
   };
+  if (start == Start::given) {
+    add_v_stage(kernel, start);
+    kernel.fitting.optional_blocks.push_back({kKeyGroups, &Shape::m});
+    kernel.numerics.chain = chain;
+    kernel.numerics.groups_fold = true;
+  }
   return kernel;
 }
 
@@ -193,13 +318,13 @@ Nest storing_nest(const Problem& problem, const Blocks& blocks, Start start) {
     nest.phase("v", [&] { row_dots_nest(nest, problem, blocks); });
   }
   rows_nest(
-      nest, by, start,
+      nest, {problem, blocks}, start,
       [&](const NestLoop& I, const NestTile&, const NestTile& S) {
         read_projected_rows_nest(nest, by, blocks, I, {"S", "A1", "X"}, {});
         if (made_before("G", blocks)) {
           read_projected_rows_nest(nest, by, blocks, I, {"G", "dO", "Y", true}, {S});
         } else {
-          gradients_nest(nest, by, start, I, {S});
+          gradients_nest(nest, {problem, blocks}, start, I, {S});
         }
         if (stores_v) {
           nest.phase("v", [&] { nest.read({{"v", I}}); });
@@ -214,7 +339,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
           Start start) {
   const Index n = plan.problem.shape.n;
   const Blocks& blocks = plan.blocks;
-  const RowPlan by(plan.problem, blocks);
+  const GroupedRows rows(plan.problem, blocks);
+  const RowPlan& by = rows.by;
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& dO = io.in("dO");
   const bool stores_G = made_before("G", blocks);
@@ -229,7 +355,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     }
     const auto gradients_of = [&](Range I) -> RowGradients {
       if (!stores_G) {
-        return gradients(machine, by, io, start, I);
+        return gradients(machine, rows, io, start, I);
       }
       Tile g_t = G.read(machine, I);
       if (!v) {
@@ -240,7 +366,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
     };
     for (const Range I : by.units()) {
       Tile s_t = S.read(machine, I);
-      const Tile w = core(machine, by, io, start, I, std::move(s_t), gradients_of(I));
+      const Tile w = core(machine, rows, 0, io, start, I, std::move(s_t), gradients_of(I));
       const Phase phase(machine, "W");
       machine.write(w, W.row_block(I));
     }

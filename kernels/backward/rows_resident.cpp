@@ -261,7 +261,7 @@ Kernel backward_rows_resident() {
           .kin = "backward/rows-onepass",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
-          .fitting = {.fit = fit, .optional_block = kAgain, .rows_stay = true},
+          .fitting = {.fit = fit, .optional_blocks = {{kAgain}}, .rows_stay = true},
           .numerics = {.recentred_blocks =
                            [](const Problem& problem, const Blocks& blocks) {
                              return Words(ResidentPlan(problem, blocks).key_blocks());

@@ -281,7 +281,7 @@ Kernel backward_rows_xg() {
                                                             : fit(problem, memory.M, cost);
                       },
                   .window = window,
-                  .optional_block = kResident},
+                  .optional_blocks = {{kResident}}},
       .numerics = {
           .chain = chain, .Y_meets_rows = true, .X_meets_keys = true, .folds_partial_sums = true}};
 }

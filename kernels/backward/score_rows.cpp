@@ -16,7 +16,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/live_pairs.hpp"
-#include "kernels/parts/rows.hpp"
+#include "kernels/parts/row_gradient.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
@@ -57,7 +57,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       });
       nest.step("W_I = W_I / sum_I");
     });
-    add_gradient_nest(nest, by, I, W);
+    add_gradient_nest(nest, {problem, blocks}, I, W);
   });
   return nest.lines();
 }
@@ -145,13 +145,14 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile
   return W;
 }
 
-void unit(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
+void unit(Machine& machine, const GroupedRows& rows, const Operands& io, Index unit,
           SlowMatrix* partials) {
-  const Range I = by.units()[unit];
+  const RowPlan& by = rows.by;
+  const Range I = rows.rows(unit);
   auto [s_t, a1_t] = row_scores(machine, by, io, I);
   Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
   const Tile W = core(machine, by, io, I, std::move(s_t), std::move(g_t));
-  add_gradient(machine, by, io, unit, W, std::move(a1_t), partials);
+  add_gradient(machine, rows, io, unit, W, std::move(a1_t), partials);
 }
 
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Range units,
@@ -178,7 +179,7 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
                                    2 * r * m + r * d + 3 * r + Words(2) * c * d),
                   .flops = 6 * d * of.pairs},
                  of, kPasses),
-      add_gradient_cost(by, units, partials),
+      add_gradient_cost({problem, blocks}, units, partials),
   };
 }
 

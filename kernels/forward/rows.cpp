@@ -204,33 +204,38 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 }
 
 Split split() {
-  return {
-      .stages = {{.units = [](const Problem& problem,
-                              const Blocks& of) { return GroupedRows(problem, of).units(); },
-                  .part = [](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                             SlowMatrix*) { rows_part(machine, plan, io, units); },
-                  .part_cost = [](const Problem& problem, const Blocks& of, Range units,
-                                  bool) { return rows_cost(problem, of, units); }},
-                 {.units = merge_units,
-                  .part = [](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                             SlowMatrix*) { merge_part(machine, plan, io, units); },
-                  .part_cost = [](const Problem& problem, const Blocks& of, Range units,
-                                  bool) { return merge_cost(problem, of, units); }}},
-      .left = {kPartOfO, kPartOfL},
-      .left_rows =
-          [](const Problem& problem, const Blocks& of, Index units) {
-            const GroupedRows grouped(problem, of);
-            const Index done = std::min(units, grouped.units());
-            const Index group = grouped.group(done);
-            return group * problem.shape.n +
-                   std::min((done - group * grouped.row_blocks.size()) * grouped.by.rows,
-                            problem.shape.n);
-          },
-      .left_copies =
-          [](const Problem& problem, const Blocks& of) {
-            const GroupedRows grouped(problem, of);
-            return grouped.merges() ? grouped.groups : 0;
-          }};
+  const SplitStage of_rows{
+      .units = [](const Problem& problem,
+                  const Blocks& of) { return GroupedRows(problem, of).units(); },
+      .part = [](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                 SlowMatrix*) { rows_part(machine, plan, io, units); },
+      .part_cost = [](const Problem& problem, const Blocks& of, Range units,
+                      bool) { return rows_cost(problem, of, units); },
+      .brings = {kA1.name, kQ.name}};
+  const SplitStage of_merges{
+      .units = merge_units,
+      .part = [](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                 SlowMatrix*) { merge_part(machine, plan, io, units); },
+      .part_cost = [](const Problem& problem, const Blocks& of, Range units,
+                      bool) { return merge_cost(problem, of, units); },
+      .of_own_rows = true};
+  return {.stages = {of_rows, of_merges},
+          .left = {kPartOfO, kPartOfL},
+          .left_rows =
+              [](const Problem& problem, const Blocks& of, Index units) {
+                const GroupedRows grouped(problem, of);
+                const Index done = std::min(units, grouped.units());
+                const Index group = grouped.group(done);
+                return group * problem.shape.n +
+                       std::min((done - group * grouped.row_blocks.size()) * grouped.by.rows,
+                                problem.shape.n);
+              },
+          .left_copies =
+              [](const Problem& problem, const Blocks& of) {
+                const GroupedRows grouped(problem, of);
+                return grouped.merges() ? grouped.groups : 0;
+              },
+          .on_grid = true};
 }
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
@@ -377,8 +382,7 @@ Kernel forward_rows() {
                           },
                       .ahead = true,
                       .window = forward_row_window,
-                      .optional_block = kKeyGroups,
-                      .optional_limit = &Shape::m},
+                      .optional_blocks = {{kKeyGroups, &Shape::m}}},
           .numerics = {.rescales = rescales,
                        .key_groups = [](const Problem& problem, const Blocks& blocks) -> Words {
                          return GroupedRows(problem, blocks).groups;

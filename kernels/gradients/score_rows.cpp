@@ -408,7 +408,7 @@ Kernel gradients_score_rows() {
                             return score_rows_blocks(problem, memory.M, objective);
                           },
                       .written = written,
-                      .optional_block = kKept}};
+                      .optional_blocks = {{kKept}}}};
 }
 
 }  // namespace redblue

@@ -39,7 +39,7 @@ void GroupedRows::add(Range of_groups, Range of_rows, Units::Sum& sum) const {
   };
   if (by.problem.mask.full() && of_groups.size() > 0) {  // all at once: only their keys differ
     Units::Sum all = row_blocks.sum(of_rows);
-    const Index keys_of_all = first_key(of_groups.end) - first_key(of_groups.begin);
+    const Index keys_of_all = keys(of_groups.end - 1).end - keys(of_groups.begin).begin;
     all.met = Words(all.units) * keys_of_all;
     all.pairs = Words(all.rows) * keys_of_all;
     all.longest = all.most = keys(of_groups.begin).size();

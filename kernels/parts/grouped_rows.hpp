@@ -9,24 +9,24 @@
 
 namespace redblue {
 
-// Of a plan: so many groups of keys. A plan without it has one.
-inline constexpr std::string_view kKeyGroups = "groups";
-
 // The units of several groups: all row blocks with the first group, then with the next, ...
 struct GroupedRows {
   GroupedRows(const Problem& problem, const Blocks& blocks)
       : by(problem, blocks),
         row_blocks(by.units()),
-        groups(blocks.contains(kKeyGroups) ? std::min(blocks[kKeyGroups], problem.shape.m) : 1) {}
+        groups(std::min(key_groups_of(blocks), problem.shape.m)),
+        some(blocks.contains(kSomeGroups)) {}
 
   RowPlan by;
   Units row_blocks;
   Index groups;
+  bool some;  // there are others elsewhere
 
-  [[nodiscard]] bool merges() const { return groups > 1; }
+  [[nodiscard]] bool merges() const { return groups > 1 || some; }
   [[nodiscard]] Index units() const { return (Words(row_blocks.size()) * groups).value(); }
-  // The keys of a group, of which the first ones may have one more than the others.
-  [[nodiscard]] Range keys(Index group) const { return {first_key(group), first_key(group + 1)}; }
+  [[nodiscard]] Range keys(Index group) const {
+    return keys_of_group(by.problem.shape.m, groups, group);
+  }
   [[nodiscard]] Range rows(Index unit) const { return row_blocks[unit % row_blocks.size()]; }
   [[nodiscard]] Index group(Index unit) const { return unit / row_blocks.size(); }
   // Of the rows I in what the groups leave.
@@ -50,10 +50,6 @@ struct GroupedRows {
   [[nodiscard]] Sum sum(Range units) const;
 
  private:
-  [[nodiscard]] Index first_key(Index group) const {
-    const Index m = by.problem.shape.m;
-    return m / groups * group + std::min(group, m % groups);
-  }
   void add(Range of_groups, Range of_rows, Units::Sum& sum) const;
 };
 

@@ -223,22 +223,6 @@ std::string weights_text(const Problem& problem) {
                               : "f = phi(" + scores_text(problem) + "); Z_I += f ";
 }
 
-void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W) {
-  const Index d = by.problem.shape.d;
-  const auto add = [&](const NestLoop& K, const NestWriter::Tiles& stays, bool reads_A1) {
-    const NestTile g("g", K, d);
-    NestWriter::Tiles reads = {g.but_once(I)};
-    if (reads_A1) {
-      reads.insert(reads.begin(), {"A1", I, K});
-    }
-    nest.loop(K, stays, [&] { nest.step("g_K += A1_IK^T " + W.text(), reads, {g}); });
-  };
-  nest.phase("g", [&] {
-    add({"K", "columns kept", by.kept, by.weights}, {{"A1", I, by.kept}, W}, false);
-    add({"K", "columns", d - by.kept, by.weights}, {W}, true);
-  });
-}
-
 // S^T = X^T A1^T, with A1_I^T in two tiles: what is kept, and the rest.
 RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
   const SlowMatrix& A1 = io.in("A1");
@@ -263,109 +247,6 @@ RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Ra
     }
   }
   return {std::move(s_t), std::move(kept_t)};
-}
-
-namespace {
-
-// g_K of one unit: its own d rows of `partials`; or added to g, where there are none.
-void put_gradient(Machine& machine, const RowPlan& by, Index unit, Tile g_k, Range K, SlowMatrix& g,
-                  SlowMatrix* partials) {
-  if (partials != nullptr) {
-    const Index first = unit * by.problem.shape.d;
-    machine.write(g_k, partials->row_block({first + K.begin, first + K.end}));
-    return;
-  }
-  if (unit > 0) {
-    const Tile sum = machine.read(g.row_block(K));
-    add(g_k, sum);
-  }
-  machine.write(g_k, g.row_block(K));
-}
-
-}  // namespace
-
-void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-                  const Tile& W, Tile a1_t, SlowMatrix* partials) {
-  const Phase phase(machine, "g");
-  const Range I = by.units()[unit];
-  SlowMatrix& g = io.out("g");
-  const Index d = g.rows();
-  for (const Range K : blocks(by.kept, by.weights)) {
-    Tile g_k = machine.initialize("g", K.size(), d);
-    multiply(std::as_const(a1_t).part(K), W, g_k);
-    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
-  }
-  a1_t.reset();
-  const Range rest{by.kept, d};
-  for (const Range part : blocks(rest.size(), by.weights)) {
-    const Range K = part_of(rest, part);
-    Tile g_k = machine.initialize("g", K.size(), d);
-    {
-      const Tile a1 = machine.read(io.in("A1").block(I, K));
-      multiply(transposed(a1), W, g_k);
-    }
-    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
-  }
-}
-
-PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials) {
-  const Index d = by.problem.shape.d;
-  const Words dd = Words(d) * d;
-  const Units all = by.units();
-  const Units::Sum of = all.sum(units);
-  const Words rows = of.rows;
-  const Words r = of.largest;
-  // The first row block of all finds nothing to add to.
-  const Units::Sum adding =
-      all.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end});
-  const bool adds = adding.units > 0;
-  const Words r_adding = adding.largest;
-  // W with what is kept of A1 and some of g, then without it but with as much of A1; or with what
-  // is there to add to.
-  const Words k = by.kept;
-  const Words w_kept = std::min(by.weights, by.kept);
-  const Words w = std::min(by.weights, d - by.kept);
-  Words peak = std::max(r * (d + k) + w_kept * d, r * d + w * d + r * w);
-  if (adds) {
-    peak = std::max({peak, r_adding * (d + k) + 2 * w_kept * d, r_adding * d + 2 * w * d});
-  }
-  return {.path = "g",
-          .reads = rows * (d - by.kept) + dd * adding.units,
-          .writes = dd * of.units,
-          .peak = peak,
-          .flops = 2 * rows * dd};
-}
-
-void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
-                     SlowMatrix& g) {
-  const RowPlan by(plan.problem, plan.blocks);
-  const Index d = plan.problem.shape.d;
-  const Phase phase(machine, "reduce");
-  for (const Range K : blocks(rows.size(), by.weights)) {
-    const auto of_unit = [&](Index unit) {
-      const Index first = unit * d + rows.begin;
-      return partials.row_block({first + K.begin, first + K.end});
-    };
-    Tile sum = machine.read(of_unit(0));
-    for (Index unit = 1; unit < by.units().size(); ++unit) {
-      const Tile partial = machine.read(of_unit(unit));
-      add(sum, partial);
-    }
-    machine.write(sum, g.row_block({rows.begin + K.begin, rows.begin + K.end}));
-  }
-}
-
-std::vector<PhaseCost> reduce_gradient_cost(const Problem& problem, const Blocks& blocks,
-                                            Range rows) {
-  const RowPlan by(problem, blocks);
-  const Index T = by.units().size();
-  const Words words = Words(rows.size()) * problem.shape.d;
-  return {
-      {.path = "reduce",
-       .reads = words * T,
-       .writes = words,
-       .peak = Words(std::min(by.weights, rows.size())) * problem.shape.d * std::min<Index>(T, 2),
-       .flops = 0}};
 }
 
 namespace {
@@ -551,52 +432,6 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const Index w =
       even(d, largest(std::min(d, M), [&](Index tried) { return fits(best_r, best_c, tried); }));
   return RowPlan(problem, best_r, best_c, w).blocks();
-}
-
-CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost) {
-  return [part_cost](const Problem& problem, const Blocks& blocks) {
-    return part_cost(problem, blocks, {0, RowPlan(problem, blocks).units().size()}, false);
-  };
-}
-
-Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost) {
-  const CostOfBlocks cost = whole_cost(part_cost);
-  const auto part = [unit](Machine& machine, const Plan& plan, const Operands& io, Range units,
-                           SlowMatrix* partials) {
-    const RowPlan by(plan.problem, plan.blocks);
-    for (Index which = units.begin; which < units.end; ++which) {
-      unit(machine, by, io, which, partials);
-    }
-  };
-  const auto units = [](const Problem& problem, const Blocks& blocks) {
-    return RowPlan(problem, blocks).units().size();
-  };
-  Kernel kernel;
-  kernel.pass = Pass::backward;
-  kernel.shares_keys = true;
-  kernel.schedule = {
-      .code =
-          [part, units](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
-            part(machine, plan, io, {0, units(plan.problem, plan.blocks)}, nullptr);
-          },
-      .split = Split{.stages = {{.units = units, .part = part, .part_cost = part_cost}},
-                     .reduce = reduce_gradient,
-                     .reduce_cost = reduce_gradient_cost}};
-  kernel.formula = {.cost = cost};
-  kernel.fitting = {.fit =
-                        [cost](const Problem& problem, const Memory& memory, Objective objective) {
-                          const Index M = memory.M;
-                          return memory.prefetch > 1
-                                     ? fewest_words_ahead(problem, M, memory.prefetch, cost)
-                                 : objective == Objective::time
-                                     ? fastest(problem, M, cost)
-                                     : fewest_words_keeping(problem, M, cost);
-                        },
-                    .ahead = true,
-                    .window = row_window,
-                    .optional_block = kKept};
-  kernel.numerics = {.Y_meets_rows = true};
-  return kernel;
 }
 
 }  // namespace redblue

@@ -7,9 +7,7 @@
 // A1_I stay from the one to the other, and are read once. With a prefetch, so many key blocks are
 // in fast memory at a time, and a store that can brings the next ones meanwhile.
 //
-// Row blocks know nothing of each other: several machines may work on different ones. Where
-// they sum into g, each then writes a partial g, and the partials are added in the
-// order of the blocks, which is also the order of a single machine, which adds as it goes.
+// Row blocks know nothing of each other: several machines may work on different ones.
 
 #include <algorithm>
 #include <functional>
@@ -168,19 +166,6 @@ struct RowScores {
 };
 RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I);
 
-// In a phase g: A1_I^T W, for the row block `unit`: its own d rows of `partials`; or added to g,
-// where there are none. `a1_t` is what row_scores() kept.
-void add_gradient(Machine& machine, const RowPlan& by, const Operands& io, Index unit,
-                  const Tile& W, Tile a1_t, SlowMatrix* partials);
-PhaseCost add_gradient_cost(const RowPlan& by, Range units, bool partials);
-void add_gradient_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I, const NestTile& W);
-
-// Some rows of g: the sum of all partials, in the order of the row blocks.
-void reduce_gradient(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
-                     SlowMatrix& g);
-std::vector<PhaseCost> reduce_gradient_cost(const Problem& problem, const Blocks& blocks,
-                                            Range rows);
-
 // The blocks for which the peak stays within M. Words depend on the number of row blocks
 // alone: `fewest_words` has the largest Br that fits beside one key; `fastest` gives up some
 // of it for strips that keep the registers busy.
@@ -204,15 +189,5 @@ Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
 // The windows of a kernel that adds A1^T W to g; and of one that returns O.
 Window row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 Window forward_row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
-
-// What a kernel does with one row block.
-using RowUnit = std::function<void(Machine& machine, const RowPlan& by, const Operands& io,
-                                   Index unit, SlowMatrix* partials)>;
-
-// A kernel that sums into g, from what it does with one row block and what some of them cost. The
-// caller names it and what it is given.
-Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost);
-// The cost of all row blocks on one machine.
-CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost);
 
 }  // namespace redblue

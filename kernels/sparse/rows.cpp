@@ -342,9 +342,7 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
   kernel.fitting.fit = [=](const Problem& problem, const Memory& memory, Objective objective) {
     return fit_sparse_rows(problem, memory.M, objective, pass, stays);
   };
-  kernel.fitting.optional_block = SparseRows::kKeys;
-  kernel.fitting.optional_limit = &Shape::m;
-  kernel.fitting.optional_most = kKeysTogether;
+  kernel.fitting.optional_blocks = {{SparseRows::kKeys, &Shape::m, kKeysTogether}};
   kernel.numerics = {.Y_meets_rows = true, .X_meets_keys = stays == SparseStays::X};
   if (pass != Pass::backward) {
     kernel.numerics.rescales = [](const Problem& problem, const Blocks&) {

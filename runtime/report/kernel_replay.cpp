@@ -35,9 +35,8 @@ Index KernelAccesses::bound(Index M) const {
     return 0;
   }
   const Plan& plan = report.kernel.plan;
-  const Kernel& kernel = find_kernel(plan.kernel);
-  const Task task = task_of(kernel, plan.problem, M);
-  return largest(lower_bounds(task), schedule_of(kernel, task.problem.sharing)).words;
+  const Task task = task_of(find_kernel(plan.kernel), plan.problem, M);
+  return largest(lower_bounds(task), schedule_of(plan)).words;
 }
 
 KernelAccesses accesses_of(const Request& request) {

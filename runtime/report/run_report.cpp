@@ -148,6 +148,98 @@ PhaseCost preparation(const std::vector<PhaseCost>& phases) {
   return sum;
 }
 
+Json links_json(const Links& links) {
+  const auto rank = [](Index of) { return of == kOthers ? Json() : Json(of); };
+  Json json = Json::array();
+  for (const auto& [link, count] : links) {
+    json.push_back({{"phase", link.phase},
+                    {"from", rank(link.from)},
+                    {"to", rank(link.to)},
+                    {"words", count.words},
+                    {"messages", count.messages}});
+  }
+  return json;
+}
+
+Json words_json(const PhaseCost& cost) {
+  return {{"reads", cost.reads.value()},
+          {"writes", cost.writes.value()},
+          {"io", (cost.reads + cost.writes).value()},
+          {"peak", cost.peak.value()}};
+}
+
+// One rank: counted where it ran, and the formulas of the same.
+Json rank_json(const Ranks& ranks, Index rank) {
+  const auto at = static_cast<std::size_t>(rank);
+  const RankCost& formula = ranks.formula[at];
+  const bool ran = !ranks.counted.empty();
+  const Links links = ranks.links(rank);
+  Json json = {{"rank", rank},
+               {"row", rank / ranks.grid.columns},
+               {"column", rank % ranks.grid.columns},
+               {"arena", words_json(total(formula.arena))},
+               {"links", links_json(links)},
+               {"received", received(links, rank).value()},
+               {"sent", sent(links, rank).value()},
+               {"home", ranks.home(rank).value()}};
+  if (ran) {
+    const RankCounts& counts = ranks.counted[at];
+    const PhaseCounts& all = counts.arena.total;
+    json["arena"] = {{"reads", all.io.reads},
+                     {"writes", all.io.writes},
+                     {"io", all.io.io()},
+                     {"peak", all.peak},
+                     {"seconds", counts.arena.seconds->total},
+                     {"seconds_in_links", counts.seconds_in_links}};
+    json["formula"] = {{"arena", words_json(total(formula.arena))},
+                       {"received", received(formula.links, rank).value()},
+                       {"sent", sent(formula.links, rank).value()},
+                       {"home", formula.home.value()}};
+  }
+  return json;
+}
+
+Json ranks_json(const Part& part) {
+  const Ranks& ranks = *part.ranks;
+  Json all = Json::array();
+  for (Index rank = 0; rank < ranks.grid.ranks(); ++rank) {
+    all.push_back(rank_json(ranks, rank));
+  }
+  return {{"grid",
+           {{"rows", ranks.grid.rows},
+            {"columns", ranks.grid.columns},
+            {"groups", key_groups_of(part.plan)}}},
+          {"ranks", std::move(all)},
+          {"largest", rank_json(ranks, ranks.largest())},
+          {"path", ranks.path().value()}};
+}
+
+// What ranks received, sent and moved, and where that is not what the formulas say.
+std::string to_words_of_ranks(const Part& part) {
+  if (!part.ranks) {
+    return "";
+  }
+  const Ranks& ranks = *part.ranks;
+  const Index largest = ranks.largest();
+  const Links links = ranks.links(largest);
+  const PhaseCost arena = total(ranks.formula[static_cast<std::size_t>(largest)].arena);
+  std::string text = fmt::format(
+      "{} ranks, {} by {}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
+      "has a home of {}\n{} words one after the other on the longest path\n",
+      ranks.grid.ranks(), ranks.grid.rows, ranks.grid.columns, largest,
+      grouped(received(links, largest).value()), grouped(sent(links, largest).value()),
+      grouped((arena.reads + arena.writes).value()), grouped(ranks.home(largest).value()),
+      grouped(ranks.path().value()));
+  for (Index rank = 0; rank < std::ssize(ranks.counted); ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    if (ranks.counted[at].links != ranks.formula[at].links ||
+        Words(ranks.counted[at].home) != ranks.formula[at].home) {
+      text += fmt::format("rank {}: other links or another home than by the formulas\n", rank);
+    }
+  }
+  return text;
+}
+
 Json part_json(const Part& part) {
   std::vector<Cells> rows = part_rows(part);
   Json sum = json_of(rows.back());
@@ -161,6 +253,9 @@ Json part_json(const Part& part) {
                  {"writes", formula.writes.value()},
                  {"io", (formula.reads + formula.writes).value()},
                  {"peak", formula.peak.value()}}}};
+  if (part.ranks) {
+    json.update(ranks_json(part));
+  }
   if (const auto prepare = regrouping(part.plan)) {
     json["prepare"] = regrouping_json(*prepare);
   }
@@ -228,7 +323,8 @@ std::string speed(const Part& part) {
 // The rows, what a pattern takes before, and the speed.
 std::string part_table(const Part& part) {
   const auto prepare = regrouping(part.plan);
-  return table_of(part_rows(part)) + (prepare ? to_words(*prepare) : "") + speed(part);
+  return table_of(part_rows(part)) + (prepare ? to_words(*prepare) : "") + speed(part) +
+         to_words_of_ranks(part);
 }
 
 // The items of bytes with their titles for people and keys for programs.

@@ -26,24 +26,25 @@ namespace {
 // As far out as 63 bits of words allow. Large caches need d^2 << M << nd: else the words of X, and
 // words that are read once, show beside n^2 d^2 / M. Small caches need sqrt(M) << d << n: else n^2
 // and n d^2 / sqrt(M) show.
-constexpr Grid kLarge{"large", {26, 30}, {6, 8}, {6, 10}};
-constexpr Grid kSmall{"small", {21, 25}, {12, 14}, {-16, -12}};
+constexpr FitPoints kLarge{"large", {26, 30}, {6, 8}, {6, 10}};
+constexpr FitPoints kSmall{"small", {21, 25}, {12, 14}, {-16, -12}};
 // The edge at which the paper's cap on Br does not bind yet.
-constexpr Grid kEdge{"large, M <= 4 d^2", {24, 28}, {6, 8}, {0, 2}};
+constexpr FitPoints kEdge{"large, M <= 4 d^2", {24, 28}, {6, 8}, {0, 2}};
 // The region in which the second term of small caches is the larger one: sqrt(M) << n << d. For
 // large caches it never is: nd >= M >= d^2 excludes d > n.
-constexpr Grid kWide{"small, d >> n", {12, 14}, {20, 22}, {8, 12}, false};
+constexpr FitPoints kWide{"small, d >> n", {12, 14}, {20, 22}, {8, 12}, false};
 
 // Supports mix: s^2 >= 2 d, so that nearly all pairs are live.
 constexpr Family kMixed{"U", 512};
 constexpr std::array<Index, 3> kMixedEntries = {32, 64, 128};
-constexpr Grid kSparseLarge{"U, large", {10, 12}, {}, {1, 3}, true, kMixed, kMixedEntries};
+constexpr FitPoints kSparseLarge{"U, large", {10, 12}, {}, {1, 3}, true, kMixed, kMixedEntries};
 // Further from M = n s, beyond which S stays as a whole.
-constexpr Grid kSparseFar{"U, large, far", {12, 14}, {}, {1, 3}, true, kMixed, kMixedEntries};
+constexpr FitPoints kSparseFar{"U, large, far", {12, 14}, {}, {1, 3}, true, kMixed, kMixedEntries};
 // Of s = 32 the product S = A1 X needs more than s^2 / 8 words.
-constexpr Grid kSparseSmall{"U, small", {10, 12}, {}, {-3, -1}, true, kMixed, {40, 64, 128}};
+constexpr FitPoints kSparseSmall{"U, small", {10, 12}, {}, {-3, -1}, true, kMixed, {40, 64, 128}};
 // S = A1 X has all entries, and is not made.
-constexpr Grid kFullX{"D, large", {13, 15}, {}, {12, 14}, false, Family{"D", 16, true}, {4, 8, 12}};
+constexpr FitPoints kFullX{"D, large", {13, 15}, {}, {12, 14}, false, Family{"D", 16, true},
+                           {4, 8, 12}};
 
 struct Measured {
   std::string by;
@@ -110,7 +111,7 @@ Measured bound(const Task& task) {
 class Tasks {
  public:
   explicit Tasks(Task of) : of_(std::move(of)) {}
-  [[nodiscard]] Task at(const Grid& grid, const Sample& sample) {
+  [[nodiscard]] Task at(const FitPoints& grid, const Sample& sample) {
     Task task = of_;
     task.memory.M = sample.M;
     task.problem.shape = {sample.n, sample.n, sample.d};
@@ -145,7 +146,7 @@ double power(const Exponents& exponents, const Sample& at) {
 }
 
 // The law of the words that are counted so.
-Fit fit_of(const Grid& grid, const Claim& claim, const std::vector<Measured>& found,
+Fit fit_of(const FitPoints& grid, const Claim& claim, const std::vector<Measured>& found,
            const Counted& counted) {
   std::vector<Sample> samples = grid.points();
   Fit fit{.grid = grid, .law = {}};
@@ -167,7 +168,7 @@ Fit fit_of(const Grid& grid, const Claim& claim, const std::vector<Measured>& fo
 }
 
 // Where S = A1 X is made before, once more without that: it takes words that the law is not about.
-std::vector<Counted> ways_of(const Grid& grid) {
+std::vector<Counted> ways_of(const FitPoints& grid) {
   if (grid.family->full_X) {
     return {{}, {.index = false}};
   }
@@ -175,8 +176,8 @@ std::vector<Counted> ways_of(const Grid& grid) {
 }
 
 // A row for each way to count.
-std::vector<Row> fitted(const Claim& claim, const Grid& grid, Tasks& tasks, const Source& source,
-                        const std::vector<Counted>& ways = {{}}) {
+std::vector<Row> fitted(const Claim& claim, const FitPoints& grid, Tasks& tasks,
+                        const Source& source, const std::vector<Counted>& ways = {{}}) {
   std::vector<Measured> found;
   std::set<std::string> by;
   for (const Sample& sample : grid.points()) {
@@ -217,7 +218,7 @@ Claim sparse(const char* which, const char* cache, const char* says, const Expon
 
 }  // namespace
 
-std::vector<Sample> Grid::points() const {
+std::vector<Sample> FitPoints::points() const {
   const auto along = [](Octaves range) {
     return std::array{range.from, (range.from + range.to) / 2, range.to};
   };
@@ -266,7 +267,7 @@ std::vector<Row> sparse_rows(const std::vector<SparseLaw>& laws) {
 Table1 report_table1(const std::vector<SparseLaw>& laws) {
   Table1 report;
   // A row for each source of words that should follow the claim.
-  const auto add = [&](const Claim& claim, const Grid& grid, const Task& task,
+  const auto add = [&](const Claim& claim, const FitPoints& grid, const Task& task,
                        std::initializer_list<Source> sources) {
     Tasks tasks(task);
     for (const Source& source : sources) {

@@ -22,7 +22,7 @@ struct Family {
 
 // The points of a fit: all combinations of the ends and middles of three ranges. m = n. Of sparse
 // operands it is s that varies, and d is the family's.
-struct Grid {
+struct FitPoints {
   struct Octaves {
     int from = 0;
     int to = 0;
@@ -59,7 +59,7 @@ struct Counted {
 };
 
 struct Fit {
-  Grid grid;
+  FitPoints grid;
   PowerLaw law;
   // Of all points: the words over what the claim says without its constant.
   double least_over_claim = 0, most_over_claim = 0;
@@ -85,7 +85,7 @@ struct Table1 {
 // A kernel of sparse operands and the claim that its words should follow.
 struct SparseLaw {
   Claim claim;
-  Grid grid;
+  FitPoints grid;
   std::string_view kernel;  // empty: the largest proven bound
 };
 // Those of the table; they take seconds, for entries are made and met one by one.
@@ -95,7 +95,7 @@ std::vector<Row> sparse_rows(const std::vector<SparseLaw>& laws);
 Table1 report_table1(const std::vector<SparseLaw>& laws = sparse_laws());
 
 // "n = 2^26..2^30, d = 2^4..2^6, M = 2^8..2^12 d^2"; "n = 2^13..2^15, s = 4, 8, 12 of d = 16, ..."
-std::string to_words(const Grid& grid);
+std::string to_words(const FitPoints& grid);
 std::string to_table(const Table1& report);
 std::string to_json(const Table1& report);
 std::string to_csv(const Table1& report);

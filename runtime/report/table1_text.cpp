@@ -19,7 +19,7 @@ std::string two_digits(double value) {
   return fmt::format("{:.2f}", std::round(100 * value) / 100 + 0.0);
 }
 
-std::string to_words(const Grid::Octaves& octaves) {
+std::string to_words(const FitPoints::Octaves& octaves) {
   return fmt::format("2^{}..2^{}", octaves.from, octaves.to);
 }
 
@@ -64,17 +64,17 @@ std::string unlike_claimed(const Table1& report) {
 }
 
 // The grids of all fits, without repetition.
-std::vector<Grid> grids(const Table1& report) {
-  std::vector<Grid> found;
+std::vector<FitPoints> grids(const Table1& report) {
+  std::vector<FitPoints> found;
   for (const Row& row : report.rows) {
-    if (std::ranges::find(found, row.fit.grid.name, &Grid::name) == found.end()) {
+    if (std::ranges::find(found, row.fit.grid.name, &FitPoints::name) == found.end()) {
       found.push_back(row.fit.grid);
     }
   }
   return found;
 }
 
-Json to_json(const Grid& grid) {
+Json to_json(const FitPoints& grid) {
   Json json = {{"name", grid.name}};
   const std::vector<Sample> points = grid.points();
   for (const auto& [name, of] : {std::pair{std::string("n"), &Sample::n},
@@ -162,7 +162,7 @@ std::string Row::verdict() const {
   return holds() ? "holds" : fmt::format("no: exponent {}", fmt::join(off(*this), ", "));
 }
 
-std::string to_words(const Grid& grid) {
+std::string to_words(const FitPoints& grid) {
   const std::string sizes =
       grid.family ? fmt::format("s = {} of d = {}, X {}", fmt::join(grid.s, ", "), grid.family->d,
                                 grid.family->full_X ? "full" : "the identity")
@@ -182,7 +182,7 @@ std::string to_table(const Table1& report) {
       "A2 has s random entries; it holds where each exponent is within 0.1 of the paper's, that of "
       "M in small caches within 0.2\n\n";
   text += table_of_rows(report, true);
-  for (const Grid& grid : grids(report)) {
+  for (const FitPoints& grid : grids(report)) {
     text += fmt::format("{}: {}\n", grid.name, to_words(grid));
   }
   text += "each size of a grid: the least, the middle and the largest; m = n\n";
@@ -195,7 +195,7 @@ std::string to_table(const Table1& report) {
 
 std::string to_json(const Table1& report) {
   Json grids_json = Json::array();
-  for (const Grid& grid : grids(report)) {
+  for (const FitPoints& grid : grids(report)) {
     grids_json.push_back(to_json(grid));
   }
   return Json{{"schema", kSchema},

@@ -14,6 +14,14 @@ Part::Part(Plan of, Team by)
       formula(cost_of_team(find_kernel(plan.kernel), plan, team)),
       largest(largest_io(find_kernel(plan.kernel), plan, team)) {}
 
+Part::Part(Plan of, const Grid& grid, const Plan* forward)
+    : plan(std::move(of)), ranks(Ranks(plan, grid, forward)), formula(sum_of(ranks->formula)) {
+  for (const RankCost& rank : ranks->formula) {
+    const PhaseCost all = redblue::total(rank.arena);
+    largest = std::max(largest, all.reads + all.writes);
+  }
+}
+
 Index Part::io() const {
   if (counted) {
     return counted->total.io.io();

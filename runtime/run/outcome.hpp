@@ -13,6 +13,7 @@
 #include "memsim/phase.hpp"
 #include "memsim/store/ledger.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/ranks/ranks.hpp"
 #include "runtime/run/workers.hpp"
 #include "runtime/theory/bounds.hpp"
 
@@ -23,9 +24,12 @@ namespace redblue {
 struct Part {
   Part() = default;
   Part(Plan of, Team by);
+  // Of ranks in a grid; `forward` makes O and L for it on the same.
+  Part(Plan of, const Grid& grid, const Plan* forward);
 
   Plan plan;
   Team team;
+  std::optional<Ranks> ranks;  // of a run on these
   std::vector<PhaseCost> formula;
   Words largest;                     // the most words that one worker moves
   std::optional<RunCounts> counted;  // all members known

@@ -12,6 +12,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
 #include "runtime/patterns/pattern_files.hpp"
+#include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/sparse_operands.hpp"
@@ -636,6 +637,68 @@ void check_staying(const Request& request, const Problem& problem, Index queries
   }
 }
 
+// The grid of the request for a kernel, and its groups of keys.
+struct OnGrid {
+  Grid grid;
+  Index groups;
+};
+OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& problem) {
+  const Request::OnRanks& on = *request.on_ranks;
+  const Memory memory{request.M, request.prefetch};
+  const Grid grid =
+      on.grid ? *on.grid : best_grid(kernel, problem, memory, request.objective, on.ranks);
+  return {grid, std::max(on.groups, grid.columns)};
+}
+
+// Throws: RequestError for what ranks do not do.
+void check_ranks(const Request& request, const Kernel& kernel, const RequestedProblem& asked) {
+  const Request::OnRanks& on = *request.on_ranks;
+  const std::string said = request.said(on.grid ? "--grid" : "--ranks");
+  if (!runs_on_grid(kernel)) {
+    throw RequestError(fmt::format("{}: {} does not run on ranks; {} do", said, request.who(),
+                                   names_of(runs_on_grid)));
+  }
+  if (!asked.problem.mask.full()) {
+    throw RequestError(
+        fmt::format("{}: ranks take no mask: leave {} out", said, request.said("--mask")));
+  }
+  if (request.threads > 1 || request.store) {
+    throw RequestError(fmt::format("{}: each rank is one worker in memory: leave {} out", said,
+                                   request.said(request.store ? "--store" : "--threads")));
+  }
+  if (asked.heads.value_or(1) > 1) {
+    throw RequestError(
+        fmt::format("{}: ranks work on one head: leave {} out", said, request.said("--heads")));
+  }
+  const Index columns = on.grid ? std::max(on.grid->columns, on.groups) : 1;
+  if (columns > asked.problem.shape.m) {
+    throw RequestError(fmt::format("{}: {} groups of keys, but there are {} keys", said, columns,
+                                   asked.problem.shape.m));
+  }
+  if (on.grid && on.groups > 0 && on.groups < on.grid->columns) {
+    throw RequestError(fmt::format("{} {}:{}: at least as many groups of keys as columns", said,
+                                   to_string(*on.grid), on.groups));
+  }
+}
+
+// The blocks of the planner, before those that a request names replace some.
+Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem& problem) {
+  const Memory memory{request.M, request.prefetch};
+  if (!request.on_ranks) {
+    return kernel.blocks(problem, memory, request.objective);
+  }
+  const auto [grid, groups] = grid_of(request, kernel, problem);
+  const Blocks blocks = blocks_on_grid(kernel, problem, memory, request.objective, grid, groups);
+  const Index peak = total(kernel.plan(problem, request.M, blocks).phases).peak.value();
+  if (request.blocks.empty() && peak > request.M) {
+    throw FastMemoryTooSmall(
+        fmt::format("{} on a grid of {} does not fit in M = {} words: it "
+                    "needs M of at least {}",
+                    spelled(kernel.name, problem.sharing), to_string(grid), request.M, peak));
+  }
+  return blocks;
+}
+
 Plan plan_of(const Request& request, const Kernel& kernel, const Problem& problem) {
   if (request.prefetch > 1 && !kernel.streams_keys()) {
     throw RequestError(
@@ -651,10 +714,10 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     return kernel.plan(problem, request.M, kernel.fitting.printed(problem, request.M));
   }
-  if (request.blocks.empty()) {
+  if (request.blocks.empty() && !request.on_ranks) {
     return kernel.plan(problem, {request.M, request.prefetch}, request.objective);
   }
-  Blocks blocks = kernel.blocks(problem, {request.M, request.prefetch}, request.objective);
+  Blocks blocks = fitted_blocks(request, kernel, problem);
   const Fitting& fitting = kernel.fitting;
   for (const auto& [name, size] : request.blocks) {
     const bool clusters = name == kClustered && kernel.takes_masks && has_row_block(blocks);
@@ -671,14 +734,15 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
         continue;
       }
     }
-    if (const auto limit = fitting.optional_limit;
-        name == fitting.optional_block && limit != nullptr &&
-        size > std::min(problem.shape.*limit, fitting.optional_most)) {
+    const auto optional = std::ranges::find(fitting.optional_blocks, name, &OptionalBlock::name);
+    const bool is_optional = optional != fitting.optional_blocks.end();
+    if (is_optional && optional->limit != nullptr &&
+        size > std::min(problem.shape.*optional->limit, optional->most)) {
       throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
                                      request.said("--blocks"), name, size,
-                                     std::min(problem.shape.*limit, fitting.optional_most)));
+                                     std::min(problem.shape.*optional->limit, optional->most)));
     }
-    if ((clusters || stay || name == fitting.optional_block) && !blocks.contains(name)) {
+    if ((clusters || stay || is_optional) && !blocks.contains(name)) {
       blocks.add(name, size);
     }
     if (!blocks.contains(name)) {
@@ -768,6 +832,14 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
   if (!kernel.needs_forward(problem.activation)) {
     return std::nullopt;
   }
+  if (request.on_ranks) {
+    const Kernel& forward =
+        find_kernel(inputs_of(kernel.pass) == Inputs::plain ? "attention/rows" : "forward/rows");
+    Request same = request;
+    same.blocks.clear();
+    same.on_ranks->grid = grid_of(request, kernel, problem).grid;
+    return plan_of(same, forward, problem.wanting_all());
+  }
   const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, problem) : 0;
   return forward_plan(kernel, problem, std::max(request.M, least));
 }
@@ -830,8 +902,15 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   };
   for (Choice& choice : choices(task, goal)) {
     Plan plan = ahead(std::move(choice.plan));
-    const bool does = (!must_split || splits(find_kernel(plan.kernel))) &&
-                      (request.prefetch == 1 || plan.blocks.contains(kPrefetch));
+    const Kernel& kernel = find_kernel(plan.kernel);
+    const bool does = (!must_split || splits(kernel)) &&
+                      (request.prefetch == 1 || plan.blocks.contains(kPrefetch)) &&
+                      (!request.on_ranks || runs_on_grid(kernel));
+    if (does && request.on_ranks) {
+      Plan on_grid = plan_of(request, kernel, plan.problem);
+      return {std::move(on_grid),
+              has_forward ? std::nullopt : forward_before(request, kernel, plan.problem)};
+    }
     if (does) {
       std::optional<Plan> forward;
       if (choice.forward) {
@@ -877,6 +956,9 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
     throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
                                    request.said("--resume"), request.who(), names_of(splits)));
   }
+  if (request.on_ranks) {
+    check_ranks(request, kernel, asked);
+  }
   Plans plans{plan_of(request, kernel, asked.problem), std::nullopt};
   if (!has_forward) {
     plans.forward = forward_before(request, kernel, asked.problem);
@@ -894,15 +976,25 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   Report report;
   Plans plans = plans_of(request, asked, has_forward);
   const Kernel& kernel = find_kernel(plans.plan.kernel);
+  if (request.on_ranks) {
+    check_ranks(request, kernel, asked);
+  }
   const Team team = team_of(request, plans.plan, asked.kv_heads());
   const bool fits = total(plans.plan.phases).peak <= Words(request.M);
   if (team.workers == 1 && fits) {
     Task task = task_of(kernel, plans.densified ? plans.plan.problem : asked.problem, request.M);
     task.heads = team.heads;
-    report.bound = largest(lower_bounds(task), schedule_of(kernel, task.problem.sharing));
+    report.bound = largest(lower_bounds(task), schedule_of(plans.plan));
   }
   report.asked = request.kernel;
-  report.kernel = Part(std::move(plans.plan), team);
+  const Plan* const forward = plans.forward ? &*plans.forward : nullptr;
+  std::optional<Grid> grid;
+  if (request.on_ranks) {
+    grid = grid_of(request, kernel, plans.plan.problem).grid;
+    report.bound.reset();  // of one machine
+  }
+  report.kernel =
+      grid ? Part(std::move(plans.plan), *grid, forward) : Part(std::move(plans.plan), team);
   report.densified = plans.densified ? asked.problem.sparsity : Sparsity();
   report.sparse_sources =
       sparse_sources(request, plans.densified ? *requested_kernel(request).kernel : kernel);
@@ -913,7 +1005,8 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   report.from_nothing = !(kernel.needs_forward(asked.problem.activation) && has_forward);
   if (plans.forward) {
     // The forward part runs on one thread.
-    report.forward = Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
+    report.forward = grid ? Part(std::move(*plans.forward), *grid, nullptr)
+                          : Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
   }
   static_cast<void>(report.kernel.io());  // throws for counts beyond 63 bits
   return report;

@@ -10,6 +10,7 @@
 #include "runtime/observe/fma_peak.hpp"
 #include "runtime/run/memory_home.hpp"
 #include "runtime/run/operand_home.hpp"
+#include "runtime/run/ranks_home.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/store_home.hpp"
 #include "runtime/system/memory.hpp"
@@ -51,8 +52,9 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
     throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
   }
   std::optional<MemoryClaim> memory;  // outlives the matrices, which are in `home`
-  const std::unique_ptr<OperandHome> home =
-      request.store ? store_home(request, asked) : memory_home(request, topology);
+  const std::unique_ptr<OperandHome> home = request.on_ranks ? ranks_home(request)
+                                            : request.store  ? store_home(request, asked)
+                                                             : memory_home(request, topology);
 
   const Readers readers = open_inputs(request, asked);
   static_cast<void>(requested_activation(request, *asked.kernel));

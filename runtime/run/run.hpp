@@ -2,6 +2,7 @@
 // One run of one kernel from the outside: the sources of its inputs, the targets of its outputs,
 // and the verification of its results.
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -10,7 +11,9 @@
 #include <string>
 
 #include "kernels/kernel.hpp"
+#include "memsim/ranks/transport.hpp"
 #include "memsim/store/store.hpp"
+#include "runtime/ranks/grid.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/run/outcome.hpp"
 #include "runtime/run/progress.hpp"
@@ -83,6 +86,17 @@ struct Request {
   // The work begins with O and L, which the run makes before where nobody gives them: auto chooses
   // as if they were given, and the forward pass takes more than M words where it needs more.
   bool forward_in_more_M = false;
+  // Ranks that each have a home of their rows, and a fast memory of M words: a grid that is asked
+  // for, with so many groups of keys (0: as many as columns); or the best of so many ranks.
+  struct OnRanks {
+    std::optional<Grid> grid;
+    Index groups = 0;
+    Index ranks = 1;
+    Transport* transport = nullptr;  // of which this process is one; null: they are threads here
+    std::chrono::milliseconds patience = std::chrono::minutes(10);
+    bool collect = false;  // results come to the first rank
+  };
+  std::optional<OnRanks> on_ranks;
   // Auto may choose a kernel of dense operands for sparse ones; never in a store.
   bool densify = true;
   MemoryBudget* memory = nullptr;    // of all runs at the same time; null: this is the only one

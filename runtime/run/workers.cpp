@@ -11,6 +11,7 @@
 #include "memsim/host_access.hpp"
 #include "memsim/workspace.hpp"
 #include "runtime/observe/phase_clock.hpp"
+#include "runtime/observe/run_counts.hpp"
 
 namespace redblue {
 namespace {
@@ -42,54 +43,15 @@ Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index wo
   return {worker == 0 ? 0 : first(worker), first(worker + 1)};
 }
 
-void add_to(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) {
-  for (const PhaseCost& phase : phases) {
-    const auto known = std::ranges::find(sums, phase.path, &PhaseCost::path);
-    if (known == sums.end()) {
-      sums.push_back(phase);
-      continue;
-    }
-    known->reads += phase.reads;
-    known->writes += phase.writes;
-    known->flops += phase.flops;
-    known->index_reads += phase.index_reads;
-    known->index_writes += phase.index_writes;
-    known->peak = std::max(known->peak, phase.peak);
-  }
+// Of a kernel that sums into g: the units of the last stage, which write partial sums.
+Index units_that_sum(const Kernel& kernel, const Plan& plan) {
+  return kernel.schedule.split->stages.back().units(plan.problem, plan.blocks);
 }
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Counts of 0 for each phase of the formulas.
-RunCounts nothing(const std::vector<PhaseCost>& phases) {
-  RunCounts counts{.phases = {}, .total = {}, .largest = 0, .span = 0};
-  for (const PhaseCost& phase : phases) {
-    counts.phases.push_back({.path = phase.path, .io = {}, .operations = {}});
-  }
-  counts.seconds = RunCounts::Seconds{.phases = std::vector<double>(phases.size())};
-  return counts;
-}
-
-// Adds the counts of one of `workers` machines that worked at the same time.
-void add(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,
-         RunCounts& counts) {
-  const PhaseCounts all = total(machine.phases());
-  counts.total += all;
-  counts.largest = std::max(*counts.largest, all.io.io());
-  counts.span = std::max(*counts.span, machine.span());
-  for (const PhaseCounts& phase : leaves(machine.phases())) {
-    const auto sum = std::ranges::find(counts.phases, phase.path, &PhaseCounts::path);
-    if (sum == counts.phases.end()) {
-      throw std::logic_error(spelled(plan) + " has other phases than its formulas: " + phase.path);
-    }
-    *sum += phase;
-    counts.seconds->phases[static_cast<std::size_t>(sum - counts.phases.begin())] +=
-        clock.seconds(phase.path) / static_cast<double>(workers);
-  }
 }
 
 // Adds what one machine counted before. Requires: the same phases, and all of `before` known.
@@ -166,12 +128,12 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
   const bool sums = split.reduce != nullptr;
   for (const SplitStage& stage : split.stages) {
     if (const Range units = units_of(stage, plan, worker, team.workers); units.size() > 0) {
-      add_to(phases, stage.part_cost(plan.problem, plan.blocks, units, sums));
+      add_costs(phases, stage.part_cost(plan.problem, plan.blocks, units, sums));
     }
   }
   const Range rows = share_of(plan.problem.shape.d, worker, team.workers);
   if (sums && rows.size() > 0) {
-    add_to(phases, split.reduce_cost(plan.problem, plan.blocks, rows));
+    add_costs(phases, split.reduce_cost(plan.problem, plan.blocks, rows));
   }
   return phases;
 }
@@ -182,7 +144,7 @@ std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, cons
     sums.push_back({.path = phase.path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
   }
   for (Index worker = 0; worker < team.workers; ++worker) {
-    add_to(sums, cost_of_worker(kernel, plan, team, worker));
+    add_costs(sums, cost_of_worker(kernel, plan, team, worker));
   }
   return sums;
 }
@@ -200,7 +162,7 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
   if (!splits(kernel, team) || kernel.schedule.split->reduce == nullptr) {
     return 0;
   }
-  return Words(kernel.units(plan)) * plan.problem.shape.d * plan.problem.shape.d;
+  return Words(units_that_sum(kernel, plan)) * plan.problem.shape.d * plan.problem.shape.d;
 }
 
 TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
@@ -221,17 +183,17 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
     }
   };
 
-  TeamRun run{.counts = nothing(cost_of_team(kernel, plan, team)), .unpinned = {}};
+  TeamRun run{.counts = no_counts(cost_of_team(kernel, plan, team)), .unpinned = {}};
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const Split& split = *kernel.schedule.split;
     RamWorkspace workspace(team.unwritten);
     std::optional<SlowMatrix> partials;
     if (split.reduce != nullptr) {
-      partials =
-          workspace
-              .matrix("partial g", kernel.units(plan) * plan.problem.shape.d, plan.problem.shape.d)
-              .holding(Holds::sums);
+      partials = workspace
+                     .matrix("partial g", units_that_sum(kernel, plan) * plan.problem.shape.d,
+                             plan.problem.shape.d)
+                     .holding(Holds::sums);
     }
     const auto in_parts = [&](const auto& part_of_worker, const auto& code) {
       run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
@@ -268,7 +230,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   run.counts.seconds->total = seconds_since(start);
   for (const auto& worker : workers) {
     if (worker != nullptr) {  // null: the worker had no part
-      add(worker->machine, worker->clock, plan, team.workers, run.counts);
+      add_counts(worker->machine, worker->clock, plan, team.workers, run.counts);
     }
   }
   return run;
@@ -281,8 +243,8 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
   const PhaseClock clock(machine);
   // The counts so far, `before` included.
   const auto so_far = [&] {
-    RunCounts counts = nothing(cost_of_team(kernel, plan, {}));
-    add(machine, clock, plan, 1, counts);
+    RunCounts counts = no_counts(cost_of_team(kernel, plan, {}));
+    add_counts(machine, clock, plan, 1, counts);
     counts.seconds->total = seconds_since(start);
     if (steps.before) {
       add(*steps.before, counts);

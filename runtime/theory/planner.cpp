@@ -100,8 +100,7 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
       if (goal.rates != nullptr) {
         choice.seconds = static_cast<double>(task.heads) * seconds(choice, goal);
       }
-      choice.bound =
-          largest(bounds, schedule_of(find_kernel(choice.plan.kernel), task.problem.sharing));
+      choice.bound = largest(bounds, schedule_of(choice.plan));
     }
   }
   return found;
@@ -229,10 +228,12 @@ Words flops(const Choice& choice) {
   return choice.forward ? own + total(choice.forward->phases).flops : own;
 }
 
-Schedule schedule_of(const Kernel& kernel, Sharing sharing) {
-  return {.order = kernel.numerics.folds_partial_sums ? Order::any : Order::two_step,
-          .recomputes = kernel.numerics.recomputes,
-          .sharing = sharing};
+Schedule schedule_of(const Kernel& kernel, Sharing sharing, const Blocks& blocks) {
+  const bool folds_groups = kernel.numerics.groups_fold && key_groups_of(blocks) > 1;
+  return {
+      .order = kernel.numerics.folds_partial_sums || folds_groups ? Order::any : Order::two_step,
+      .recomputes = kernel.numerics.recomputes,
+      .sharing = sharing};
 }
 
 Task task_of(const Kernel& kernel, const Problem& problem, Index M) {

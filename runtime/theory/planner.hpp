@@ -86,7 +86,10 @@ LeastMemory least_memory(const Task& task);
 Task task_of(const Kernel& kernel, const Problem& problem, Index M);
 
 // The properties of a kernel that lower bounds may assume.
-Schedule schedule_of(const Kernel& kernel, Sharing sharing);
+Schedule schedule_of(const Kernel& kernel, Sharing sharing, const Blocks& blocks = {});
+inline Schedule schedule_of(const Plan& plan) {
+  return schedule_of(find_kernel(plan.kernel), plan.problem.sharing, plan.blocks);
+}
 
 // Names of the first choice.
 struct AutoName {

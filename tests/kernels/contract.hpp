@@ -236,8 +236,13 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   // Row-stationary: 2md T for the keys; X and Y for each row block, and g read and written.
   if (kernel == "backward/rows" || kernel == "backward/rows-onepass") {
     const N T = over(n, "Br");
+    const N G = key_groups<N>(shape, blocks);
+    const N of_keys = 2 * m * d * T + 2 * d * d * T * G + d * d * (T * G - 1);
+    if (G > 1) {  // v first; then A1 twice, dO, L and v for each group
+      return {2 * n * d + (3 * n * d - n * kept + 2 * n) * G + of_keys, n + d * d * T * G};
+    }
     const N queries = kernel == "backward/rows" ? 4 * n * d + n : 3 * n * d;
-    return {queries - n * kept + 2 * m * d * T + 2 * d * d * T + d * d * (T - 1), d * d * T};
+    return {queries - n * kept + of_keys, d * d * T};
   }
   // Products with a block that stays: C, or with the whole depth in a block A or B, whichever
   // moves fewer words.
@@ -568,7 +573,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   // Given O and L: v = rowsum(dO * O), p = exp(s - L) * (q - v).
   const Index given = 4 * scores + 2 * n * d;
   if (kernel == "backward/rows") {
-    return given + partial_sums(n, "Br");
+    return given + d * d * (over(n, "Br") * key_groups<Index>(shape, blocks) - 1);
   }
   if (kernel == "backward/columns") {
     return given + partial_sums(m, "Bc");

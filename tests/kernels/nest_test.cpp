@@ -126,9 +126,10 @@ TEST_P(NestOf, MovesWhatTheFormulaSaysWithAnyBlocks) {
     const Index M = up_to(4 * kernel.least_M(shape));
     const Objective objective = k % 5 == 0 ? Objective::time : Objective::words;
     Blocks blocks = kernel.blocks(shape, M, objective, kernel.streams_keys() ? up_to(3) : 1);
-    if (const std::string optional(kernel.kernel->fitting.optional_block);
-        !optional.empty() && !blocks.contains(optional) && k % 2 == 0) {
-      blocks.add(optional, 1);
+    for (const OptionalBlock& optional : kernel.kernel->fitting.optional_blocks) {
+      if (!blocks.contains(optional.name) && k % 2 == 0) {
+        blocks.add(std::string(optional.name), 1);
+      }
     }
     for (const auto& [name, size] : Blocks(blocks)) {
       blocks.set(name, up_to(k % 3 == 0 ? 4 : most));

@@ -321,9 +321,10 @@ Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
       return kernel.plan(shape, M(), Objective::time, prefetch);
     case 1: {
       Blocks blocks = kernel.blocks(shape, M(), Objective::words, prefetch);
-      if (const std::string optional(kernel.kernel->fitting.optional_block);
-          !optional.empty() && !blocks.contains(optional) && below(random, 2) == 0) {
-        blocks.add(optional, 1);
+      for (const OptionalBlock& optional : kernel.kernel->fitting.optional_blocks) {
+        if (!blocks.contains(optional.name) && below(random, 2) == 0) {
+          blocks.add(std::string(optional.name), 1);
+        }
       }
       for (const auto& [name, size] : Blocks(blocks)) {
         blocks.set(name, 1 + below(random, 2 * std::max({shape.n, shape.m, shape.d})));

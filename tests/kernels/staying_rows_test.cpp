@@ -138,8 +138,10 @@ Plan staying_plan(const TestedKernel& kernel, const Shape& shape, RandomMasks& r
   Blocks blocks{{"Br", random.any(1, shape.n + 2)},
                 {"Bc", random.any(1, 9)},
                 {"resident", random.any(1, shape.m)}};
-  if (random.any(0, 1) == 1 && !kernel.kernel->fitting.optional_block.empty()) {
-    blocks.add(std::string(kernel.kernel->fitting.optional_block), random.any(1, shape.d));
+  for (const OptionalBlock& optional : kernel.kernel->fitting.optional_blocks) {
+    if (random.any(0, 1) == 1) {
+      blocks.add(std::string(optional.name), random.any(1, shape.d));
+    }
   }
   blocks.add(std::string(kStaying), random.any(1, shape.n + 2));
   if (random.any(0, 1) == 1) {

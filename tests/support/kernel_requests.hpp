@@ -70,7 +70,8 @@ inline std::vector<Request> sparse_requests(const Kernel& kernel, const Shape& s
     ask(least);
     ask(least + 37);
     ask(4 * least);
-    if (kernel.fitting.optional_block == SparseRows::kKeys) {
+    if (std::ranges::find(kernel.fitting.optional_blocks, SparseRows::kKeys,
+                          &OptionalBlock::name) != kernel.fitting.optional_blocks.end()) {
       ask(4 * least + 200).blocks[SparseRows::kKeys] = 3;
     }
     for (const Activation phi : {Activation::relu, Activation::sigmoid, Activation::silu}) {

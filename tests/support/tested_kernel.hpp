@@ -74,7 +74,11 @@ struct TestedKernel {
   }
   // Whether rows may pass their keys in groups; and the plan with so many of these, and the M that
   // this takes.
-  [[nodiscard]] bool groups_keys() const { return kernel->numerics.key_groups != nullptr; }
+  // Takes keys in groups, as forward/rows and backward/rows do.
+  [[nodiscard]] bool groups_keys() const {
+    return std::ranges::find(kernel->fitting.optional_blocks, kKeyGroups, &OptionalBlock::name) !=
+           kernel->fitting.optional_blocks.end();
+  }
   [[nodiscard]] Plan in_groups(const Plan& plan, Index groups) const {
     Blocks blocks = plan.blocks;
     if (!blocks.contains("groups")) {

@@ -14,6 +14,8 @@ class Option;
 
 namespace redblue {
 
+class Transport;
+
 // Adds a subcommand with the --help and --version of all commands.
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& help);
 
@@ -96,7 +98,8 @@ Action add_info(CLI::App& app);
 Action add_bounds(CLI::App& app);
 Action add_plan(CLI::App& app);
 Action add_count(CLI::App& app);
-Action add_run(CLI::App& app);
+// `transport`: of the job of which this process is a rank; null: of none.
+Action add_run(CLI::App& app, Transport* transport);
 Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app);

@@ -95,15 +95,18 @@ std::string said_of(const std::filesystem::filesystem_error& error) {
   return line + ": " + reason;
 }
 
-int complain(const std::string& what, int code) {
-  say(what);
-  return code;
-}
-
 }  // namespace
 
+void say_it(const std::string& what) {
+  say(what);
+}
+
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
-                const std::vector<Subcommand>& subcommands) {
+                const std::vector<Subcommand>& subcommands, const Complaint& told) {
+  const auto complain = [&](const std::string& what, int code) {
+    told(what);
+    return code;
+  };
   // A closed pipe is reported, as a full disk is, and does not end the process without a word.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long fails

@@ -16,9 +16,13 @@ struct Subcommand {
   std::function<Action(CLI::App&)> make;
 };
 
+// Says what went wrong: on standard error, but where ranks agree on who does.
+using Complaint = std::function<void(const std::string& what)>;
+void say_it(const std::string& what);
+
 // Exit codes: 0 done; 1 failed: an input's content, a file, the memory, a verification; 2 usage:
 // the command line asks for something that does not exist; 3 a difference from a baseline.
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
-                const std::vector<Subcommand>& subcommands);
+                const std::vector<Subcommand>& subcommands, const Complaint& complain = say_it);
 
 }  // namespace redblue

@@ -6,7 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
 
 if(REDBLUE_ONLY_MEMSIM)
   set(rooms memsim)
-  set(no_store PATTERN "store" EXCLUDE)
+  set(no_store PATTERN "store" EXCLUDE PATTERN "ranks" EXCLUDE)
 else()
   set(rooms memsim kernels)
   set(find_dependencies "find_dependency(hwy)\nfind_dependency(Threads)")

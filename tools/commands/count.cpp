@@ -9,6 +9,7 @@
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/options/problem.hpp"
+#include "tools/options/ranks.hpp"
 
 namespace redblue {
 
@@ -18,10 +19,12 @@ Action add_count(CLI::App& app) {
         : problem(command),
           heads(command),
           inputs(command),
+          ranks(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
     HeadsOption heads;
     PatternOptions inputs;
+    RanksOptions ranks;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -30,6 +33,7 @@ Action add_count(CLI::App& app) {
     options->problem.fill(request);
     options->heads.fill(request);
     options->inputs.fill(request);
+    options->ranks.fill(request);
     const Format format = parse_format(options->format);
     print(count(request), format);
     return 0;

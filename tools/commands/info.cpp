@@ -28,10 +28,16 @@ struct BuildPart {
   const char* option;
   std::optional<std::string> version;
 };
+// The version of the standard that redblue-mpi is built for.
+std::optional<std::string> mpi_version() {
+  const std::string version(build_info::kMpi);
+  return version.empty() ? std::nullopt : std::optional(version);
+}
 std::vector<BuildPart> parts() {
   return {{"hwloc", "REDBLUE_WITH_HWLOC", hwloc_version()},
           {"papi", "REDBLUE_WITH_PAPI", papi_version()},
-          {"valgrind", "REDBLUE_WITH_VALGRIND", valgrind_version()}};
+          {"valgrind", "REDBLUE_WITH_VALGRIND", valgrind_version()},
+          {"mpi", "REDBLUE_WITH_MPI", mpi_version()}};
 }
 
 Json topology_json(const Topology& topology) {

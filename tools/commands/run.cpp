@@ -14,6 +14,7 @@
 #include "tools/cli/print.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
+#include "tools/options/ranks.hpp"
 #include "tools/options/simd.hpp"
 
 namespace redblue {
@@ -22,7 +23,7 @@ namespace {
 // On a terminal a line shows the progress.
 Report run_shown(const Request& request, const Topology& topology) {
   StatusLine status;
-  if (!status.visible()) {
+  if (!status.visible() || request.on_ranks) {
     return run(request, topology);
   }
   const Progress progress([&](std::string_view line) { status.show(line); });
@@ -31,7 +32,7 @@ Report run_shown(const Request& request, const Topology& topology) {
 
 }  // namespace
 
-Action add_run(CLI::App& app) {
+Action add_run(CLI::App& app, Transport* transport) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
@@ -43,6 +44,8 @@ Action add_run(CLI::App& app) {
               "NAME=FILE"),
           verify(command, "--verify", "compare with a double-precision evaluation"),
           store(command),
+          ranks(command),
+          patience(command),
           simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
@@ -51,11 +54,13 @@ Action add_run(CLI::App& app) {
     TextOption out;
     Switch verify;
     StoreOptionGroup store;
+    RanksOptions ranks;
+    PatienceOption patience;
     SimdOption simd;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options] {
+  return [options, transport] {
     Request request;
     options->problem.fill(request);
     options->heads.fill(request);
@@ -66,12 +71,24 @@ Action add_run(CLI::App& app) {
     if (request.store) {
       request.store->options.before_each = stop_if_asked();
     }
+    options->ranks.fill(request, transport);
+    options->patience.fill(request);
     const Format format = parse_format(options->format);
     options->simd.apply();
+    const bool first = transport == nullptr || transport->rank() == 0;
+    if (request.on_ranks) {
+      request.on_ranks->collect = request.verify || !request.out.empty();
+      if (!first) {
+        request.out.clear();
+      }
+    }
 
     // A single thread is not pinned and needs no topology.
     const Topology topology = request.threads > 1 ? machine_topology() : Topology();
-    const Report report = run_shown(request, topology);
+    const Report report = first ? run_shown(request, topology) : run(request, topology);
+    if (!first) {  // the first rank says what all did
+      return 0;
+    }
     print(report, format, beside(std::ranges::any_of(request.out, [](const auto& out) {
             return is_standard_output(out.second);
           })));

@@ -105,14 +105,14 @@ const std::map<std::string, Form>& forms() {
 }
 
 // Of the form between the ends of the grid.
-Exponents slopes(const Form& form, const Grid& grid) {
+Exponents slopes(const Form& form, const FitPoints& grid) {
   const auto words = [&](int log2_n, int log2_d, int log2_M) {
     const double d = std::exp2(log2_d);
     return std::log2(
         form(std::exp2(log2_n), d, std::exp2(log2_M) * (grid.M_in_squares ? d * d : 1)));
   };
-  const auto octaves = [](Grid::Octaves range) { return range.to - range.from; };
-  const Grid::Octaves n = grid.n, d = grid.d, M = grid.M;
+  const auto octaves = [](FitPoints::Octaves range) { return range.to - range.from; };
+  const FitPoints::Octaves n = grid.n, d = grid.d, M = grid.M;
   const double from = words(n.from, d.from, M.from);
   const double of_M = (words(n.from, d.from, M.to) - from) / octaves(M);
   return {
@@ -138,7 +138,7 @@ TEST(Table1, EveryVerdictOnceMore) {
     EXPECT_EQ(row.fit.peak_over_M.has_value(), row.claim.bound == "upper");
     ASSERT_TRUE(forms().contains(row.by));
     const Form& form = forms().at(row.by);
-    const Grid& grid = row.fit.grid;
+    const FitPoints& grid = row.fit.grid;
     const PowerLaw& law = row.fit.law;
 
     // The law is that of the words: at every point of the grid.

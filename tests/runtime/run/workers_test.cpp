@@ -204,6 +204,9 @@ class Teams : public testing::TestWithParam<std::string> {
                : plan;
   }
   [[nodiscard]] Index units_of(const Plan& plan) const { return kernel_.kernel->units(plan); }
+  [[nodiscard]] Index units_that_sum(const Plan& plan) const {
+    return kernel_.split()->stages.back().units(plan.problem, plan.blocks);
+  }
 };
 
 // For any number of workers: the bits of one worker's results; the counts of the formulas, phase
@@ -499,8 +502,9 @@ TEST_P(Teams, CostsAddUp) {
     for (const Index workers : {Index{2}, Index{7}, Index{100}}) {
       const Team team{.workers = workers, .heads = 1, .unwritten = Unwritten::nan};
       const Index d = plan.problem.shape.d;
-      EXPECT_EQ(partials_of(kernel_, plan, team),
-                kernel_.split()->reduce == nullptr ? Words(0) : Words(units_of(plan)) * d * d);
+      EXPECT_EQ(partials_of(kernel_, plan, team), kernel_.split()->reduce == nullptr
+                                                      ? Words(0)
+                                                      : Words(units_that_sum(plan)) * d * d);
       Words sum;
       Words most;
       for (Index worker = 0; worker < workers; ++worker) {

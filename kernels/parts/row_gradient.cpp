@@ -1,0 +1,197 @@
+#include "kernels/parts/row_gradient.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/arithmetic/arithmetic.hpp"
+#include "memsim/machine.hpp"
+
+namespace redblue {
+namespace {
+
+// g_K of one unit: its own d rows of `partials`; or added to g, where there are none.
+void put_gradient(Machine& machine, Index unit, Tile g_k, Range K, SlowMatrix& g,
+                  SlowMatrix* partials) {
+  if (partials != nullptr) {
+    const Index first = unit * g.rows();
+    machine.write(g_k, partials->row_block({first + K.begin, first + K.end}));
+    return;
+  }
+  if (unit > 0) {
+    const Tile sum = machine.read(g.row_block(K));
+    add(g_k, sum);
+  }
+  machine.write(g_k, g.row_block(K));
+}
+
+}  // namespace
+
+void add_gradient(Machine& machine, const GroupedRows& grouped, const Operands& io, Index unit,
+                  const Tile& W, Tile a1_t, SlowMatrix* partials) {
+  const Phase phase(machine, "g");
+  const RowPlan& by = grouped.by;
+  const Range I = grouped.rows(unit);
+  SlowMatrix& g = io.out("g");
+  const Index d = g.rows();
+  for (const Range K : blocks(by.kept, by.weights)) {
+    Tile g_k = machine.initialize("g", K.size(), d);
+    multiply(std::as_const(a1_t).part(K), W, g_k);
+    put_gradient(machine, unit, std::move(g_k), K, g, partials);
+  }
+  a1_t.reset();
+  const Range rest{by.kept, d};
+  for (const Range part : blocks(rest.size(), by.weights)) {
+    const Range K = part_of(rest, part);
+    Tile g_k = machine.initialize("g", K.size(), d);
+    {
+      const Tile a1 = machine.read(io.in("A1").block(I, K));
+      multiply(transposed(a1), W, g_k);
+    }
+    put_gradient(machine, unit, std::move(g_k), K, g, partials);
+  }
+}
+
+PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partials) {
+  const RowPlan& by = grouped.by;
+  const Index d = by.problem.shape.d;
+  const Words dd = Words(d) * d;
+  const Units::Sum of = grouped.sum(units).of;
+  const Words rows = of.rows;
+  const Words r = of.largest;
+  // The first unit of all finds nothing to add to.
+  const Units::Sum adding =
+      grouped.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end}).of;
+  const bool adds = adding.units > 0;
+  const Words r_adding = adding.largest;
+  // W with what is kept of A1 and some of g, then without it but with as much of A1; or with what
+  // is there to add to.
+  const Words k = by.kept;
+  const Words w_kept = std::min(by.weights, by.kept);
+  const Words w = std::min(by.weights, d - by.kept);
+  Words peak = std::max(r * (d + k) + w_kept * d, r * d + w * d + r * w);
+  if (adds) {
+    peak = std::max({peak, r_adding * (d + k) + 2 * w_kept * d, r_adding * d + 2 * w * d});
+  }
+  return {.path = "g",
+          .reads = rows * (d - by.kept) + dd * adding.units,
+          .writes = dd * of.units,
+          .peak = peak,
+          .flops = 2 * rows * dd};
+}
+
+void add_gradient_nest(NestWriter& nest, const GroupedRows& by, const NestLoop& I,
+                       const NestTile& W) {
+  const Index d = by.by.problem.shape.d;
+  const auto add = [&](const NestLoop& K, const NestWriter::Tiles& stays, bool reads_A1) {
+    const NestTile g("g", K, d);
+    // All units but the first of all find something to add to.
+    NestWriter::Tiles reads = {g.of_words(Words(by.units() - 1) * K.extent * d)};
+    if (reads_A1) {
+      reads.insert(reads.begin(), {"A1", I, K});
+    }
+    nest.loop(K, stays, [&] { nest.step("g_K += A1_IK^T " + W.text(), reads, {g}); });
+  };
+  nest.phase("g", [&] {
+    add({"K", "columns kept", by.by.kept, by.by.weights}, {{"A1", I, by.by.kept}, W}, false);
+    add({"K", "columns", d - by.by.kept, by.by.weights}, {W}, true);
+  });
+}
+
+namespace {
+
+// Some rows of g: the sum of the partials of some units, in their order; onto what g holds where
+// that is `begun`.
+void sum_partials(Machine& machine, const Plan& plan, Range rows, Range units, bool begun,
+                  const SlowMatrix& partials, SlowMatrix& g) {
+  const Phase phase(machine, "reduce");
+  for (const Range part : blocks(rows.size(), RowPlan(plan.problem, plan.blocks).weights)) {
+    const Range K = part_of(rows, part);
+    const auto of_unit = [&](Index unit) {
+      const Index first = unit * g.rows();
+      return partials.row_block({first + K.begin, first + K.end});
+    };
+    Tile sum = machine.read(begun ? ConstBlock(g.row_block(K)) : of_unit(units.begin));
+    for (Index unit = units.begin + (begun ? 0 : 1); unit < units.end; ++unit) {
+      const Tile partial = machine.read(of_unit(unit));
+      add(sum, partial);
+    }
+    machine.write(sum, g.row_block(K));
+  }
+}
+
+std::vector<PhaseCost> sum_partials_cost(const Problem& problem, const Blocks& blocks, Index rows,
+                                         Index units, bool begun) {
+  const Index terms = units + (begun ? 1 : 0);
+  const Words words = Words(rows) * problem.shape.d;
+  const Index weights = RowPlan(problem, blocks).weights;
+  return {{.path = "reduce",
+           .reads = words * terms,
+           .writes = words,
+           .peak = Words(std::min(weights, rows)) * problem.shape.d * std::min<Index>(terms, 2),
+           .flops = 0}};
+}
+
+Index all_units(const Problem& problem, const Blocks& blocks) {
+  return GroupedRows(problem, blocks).units();
+}
+
+}  // namespace
+
+CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost) {
+  return [part_cost](const Problem& problem, const Blocks& blocks) {
+    return part_cost(problem, blocks, {0, all_units(problem, blocks)}, false);
+  };
+}
+
+Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost) {
+  const CostOfBlocks cost = whole_cost(part_cost);
+  const auto part = [unit](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                           SlowMatrix* partials) {
+    const GroupedRows by(plan.problem, plan.blocks);
+    for (Index which = units.begin; which < units.end; ++which) {
+      unit(machine, by, io, which, partials);
+    }
+  };
+  Kernel kernel;
+  kernel.pass = Pass::backward;
+  kernel.shares_keys = true;
+  kernel.schedule =
+      in_stages({.stages = {{.units = all_units, .part = part, .part_cost = part_cost}},
+                 .reduce =
+                     [](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+                        SlowMatrix& g) {
+                       sum_partials(machine, plan, rows, {0, all_units(plan.problem, plan.blocks)},
+                                    false, partials, g);
+                     },
+                 .reduce_cost =
+                     [](const Problem& problem, const Blocks& blocks, Range rows) {
+                       return sum_partials_cost(problem, blocks, rows.size(),
+                                                all_units(problem, blocks), false);
+                     },
+                 .add_partials =
+                     [](Machine& machine, const Plan& plan, Range units, bool begun,
+                        const SlowMatrix& partials, SlowMatrix& g) {
+                       sum_partials(machine, plan, {0, g.rows()}, units, begun, partials, g);
+                     },
+                 .add_partials_cost =
+                     [](const Problem& problem, const Blocks& blocks, Index units, bool begun) {
+                       return sum_partials_cost(problem, blocks, problem.shape.d, units, begun);
+                     }});
+  kernel.formula = {.cost = cost};
+  kernel.fitting = {.fit =
+                        [cost](const Problem& problem, const Memory& memory, Objective objective) {
+                          const Index M = memory.M;
+                          return memory.prefetch > 1
+                                     ? fewest_words_ahead(problem, M, memory.prefetch, cost)
+                                 : objective == Objective::time
+                                     ? fastest(problem, M, cost)
+                                     : fewest_words_keeping(problem, M, cost);
+                        },
+                    .ahead = true,
+                    .window = row_window,
+                    .optional_blocks = {{kKept}}};
+  kernel.numerics = {.Y_meets_rows = true};
+  return kernel;
+}
+
+}  // namespace redblue

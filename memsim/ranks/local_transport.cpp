@@ -1,0 +1,275 @@
+#include "memsim/ranks/local_transport.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace redblue {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Fate = LocalOptions::Fate;
+
+// What was posted and not yet taken. The words are the sender's, who waits for `taken`.
+struct Posted {
+  MessageHeader header;
+  std::span<const float> words;
+  Clock::time_point arrives;
+  Fate fate;
+  bool taken = false;
+};
+
+// What a rank waits for, and how long.
+struct Waiting {
+  std::string text;
+  std::chrono::milliseconds patience;
+};
+
+// The links between all ranks, and what has gone wrong.
+class Exchange {
+ public:
+  Exchange(Index ranks, const LocalOptions& options)
+      : options_(options), ranks_(ranks), facts_(static_cast<std::size_t>(ranks)) {}
+
+  [[nodiscard]] Index ranks() const { return ranks_; }
+
+  std::shared_ptr<Posted> post(Index from, Index to, const MessageHeader& header,
+                               std::span<const float> words) {
+    const std::lock_guard lock(mutex_);
+    // One message after the other is on a link.
+    Clock::time_point& free = links_free_[{from, to}];
+    const auto takes = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+        options_.seconds_a_message + options_.seconds_a_word * static_cast<double>(words.size())));
+    free = std::max(free, Clock::now()) + takes;
+    const Fate fate = options_.fate ? options_.fate(from, to, header.number) : Fate::arrives;
+    auto posted = std::make_shared<Posted>(Posted{header, words, free, fate});
+    if (fate == Fate::is_lost) {
+      posted->taken = true;
+    } else {
+      waiting_[{from, to}].push_back(posted);
+    }
+    if (fate == Fate::is_doubled) {
+      waiting_[{from, to}].push_back(posted);
+    }
+    changed_.notify_all();
+    return posted;
+  }
+
+  // Requires: calls for one link in the order of its messages.
+  void take(Index from, Index to, const Waiting& waiting, MessageHeader& header,
+            std::span<float> words) {
+    std::unique_lock lock(mutex_);
+    auto& queue = waiting_[{from, to}];
+    await(lock, waiting, [&] { return !queue.empty(); });
+    const std::shared_ptr<Posted> posted = queue.front();
+    queue.pop_front();
+    if (posted->arrives > Clock::now()) {
+      lock.unlock();
+      std::this_thread::sleep_until(posted->arrives);
+      lock.lock();
+    }
+    header = posted->header;
+    const std::span<const float> sent = posted->fate == Fate::is_cut
+                                            ? posted->words.first(posted->words.size() / 2)
+                                            : posted->words;
+    header.words = sent.size();
+    std::copy_n(sent.begin(), std::min(sent.size(), words.size()), words.begin());
+    if (posted->fate == Fate::is_changed) {
+      words[words.size() / 2] += 1;
+    }
+    posted->taken = true;
+    changed_.notify_all();
+  }
+
+  void await_taken(const Posted& posted, const Waiting& waiting) {
+    std::unique_lock lock(mutex_);
+    await(lock, waiting, [&] { return posted.taken; });
+  }
+
+  // Of a sender that ends before its message is taken: the words go with it.
+  void withdraw(const std::shared_ptr<Posted>& posted, Index from, Index to) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!posted->taken) {
+      std::erase(waiting_[{from, to}], posted);
+    }
+  }
+
+  std::vector<std::string> gather(Index rank, const std::string& fact, const Waiting& waiting) {
+    std::unique_lock lock(mutex_);
+    facts_[static_cast<std::size_t>(rank)].push_back(fact);
+    const std::size_t round = facts_[static_cast<std::size_t>(rank)].size();
+    changed_.notify_all();
+    await(lock, waiting, [&] {
+      return std::ranges::all_of(facts_,
+                                 [&](const auto& of_one) { return of_one.size() >= round; });
+    });
+    std::vector<std::string> all;
+    for (const auto& of_one : facts_) {
+      all.push_back(of_one[round - 1]);
+    }
+    return all;
+  }
+
+  void abandon(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (!failed_) {
+      failed_ = why;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  template <class Holds>
+  void await(std::unique_lock<std::mutex>& lock, const Waiting& waiting, const Holds& holds) {
+    const bool in_time =
+        changed_.wait_for(lock, waiting.patience, [&] { return failed_ || holds(); });
+    if (holds()) {
+      return;
+    }
+    if (!in_time) {
+      throw TransportError(nothing_came(waiting.text, waiting.patience));
+    }
+    throw TransportError(waiting.text + ": " + *failed_);
+  }
+
+  const LocalOptions& options_;
+  Index ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::pair<Index, Index>, std::deque<std::shared_ptr<Posted>>> waiting_;
+  std::map<std::pair<Index, Index>, Clock::time_point> links_free_;
+  std::vector<std::vector<std::string>> facts_;
+  std::optional<std::string> failed_;
+};
+
+class LocalTransport final : public Transport {
+ public:
+  LocalTransport(Exchange& exchange, Index rank) : exchange_(exchange), rank_(rank) {}
+  [[nodiscard]] Index rank() const override { return rank_; }
+  [[nodiscard]] Index size() const override { return exchange_.ranks(); }
+  std::vector<std::string> gather(const std::string& fact) override {
+    return exchange_.gather(
+        rank_, fact, {"rank " + std::to_string(rank_) + " waits for what all say", patience()});
+  }
+  void abandon(const std::string& why) noexcept override { exchange_.abandon(why); }
+
+ protected:
+  std::unique_ptr<Fetch> put(Index to, const MessageHeader& header,
+                             std::span<const float> words) override {
+    return std::make_unique<Sending>(*this, to, exchange_.post(rank_, to, header, words),
+                                     message_text("sent to", rank_, to, {}, header.number));
+  }
+  std::unique_ptr<Fetch> get(Index from, MessageHeader& header, std::span<float> words) override {
+    auto& pending = pending_[from];
+    pending.push_back({&header, words, false});
+    return std::make_unique<Receiving>(*this, from, taken_[from] + std::ssize(pending) - 1);
+  }
+
+ private:
+  class Sending final : public Fetch {
+   public:
+    Sending(LocalTransport& transport, Index to, std::shared_ptr<Posted> posted, std::string text)
+        : transport_(transport), to_(to), posted_(std::move(posted)), text_(std::move(text)) {}
+    Sending(const Sending&) = delete;
+    Sending& operator=(const Sending&) = delete;
+    ~Sending() override { transport_.exchange_.withdraw(posted_, transport_.rank_, to_); }
+    void wait() noexcept override {
+      try {
+        finish();
+      } catch (const std::exception&) {  // the caller's finish() says so
+      }
+    }
+    void finish() override {
+      transport_.exchange_.await_taken(*posted_, {text_, transport_.patience()});
+    }
+
+   private:
+    LocalTransport& transport_;
+    Index to_;
+    std::shared_ptr<Posted> posted_;
+    std::string text_;
+  };
+
+  class Receiving final : public Fetch {
+   public:
+    Receiving(LocalTransport& transport, Index from, Index number)
+        : transport_(transport), from_(from), number_(number) {}
+    void wait() noexcept override {
+      try {
+        finish();
+      } catch (const std::exception&) {
+      }
+    }
+    void finish() override { transport_.take_up_to(from_, number_); }
+
+   private:
+    LocalTransport& transport_;
+    Index from_, number_;
+  };
+
+  struct Pending {
+    MessageHeader* header;
+    std::span<float> words;
+    bool taken;
+  };
+
+  // Takes what comes on a link up to the message of that number, in their order.
+  void take_up_to(Index from, Index number) {
+    auto& pending = pending_[from];
+    for (Index& next = taken_[from]; next <= number; ++next) {
+      const Pending& first = pending.front();
+      exchange_.take(
+          from, rank_,
+          {message_text("received from", rank_, from, {}, static_cast<std::uint64_t>(next)),
+           patience()},
+          *first.header, first.words);
+      pending.pop_front();
+    }
+  }
+
+  Exchange& exchange_;
+  Index rank_;
+  std::map<Index, std::deque<Pending>> pending_;  // by the sender
+  std::map<Index, Index> taken_;                  // messages
+};
+
+}  // namespace
+
+void run_ranks(Index ranks, const std::function<void(Transport& transport)>& work,
+               const LocalOptions& options) {
+  Exchange exchange(ranks, options);
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&](Index rank) {
+    LocalTransport transport(exchange, rank);
+    try {
+      work(transport);
+    } catch (const std::exception& error) {
+      {
+        const std::lock_guard lock(mutex);
+        if (!first) {
+          first = std::current_exception();
+        }
+      }
+      transport.abandon(error.what());
+    }
+  };
+  std::vector<std::thread> others;
+  for (Index rank = 1; rank < ranks; ++rank) {
+    others.emplace_back(run, rank);
+  }
+  run(0);
+  for (std::thread& other : others) {
+    other.join();
+  }
+  if (first) {
+    std::rethrow_exception(first);
+  }
+}
+
+}  // namespace redblue

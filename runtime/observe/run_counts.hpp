@@ -1,0 +1,22 @@
+#pragma once
+// What machines counted, held against the phases of formulas.
+
+#include <vector>
+
+#include "kernels/plan.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/phase.hpp"
+#include "runtime/observe/phase_clock.hpp"
+
+namespace redblue {
+
+// Counts of 0 for each phase of the formulas.
+RunCounts no_counts(const std::vector<PhaseCost>& formula);
+// Adds the counts of one of `workers` machines that worked at the same time. Throws:
+// std::logic_error where it entered a phase that the formulas of the plan do not name.
+void add_counts(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,
+                RunCounts& counts);
+// Adds sums of words and flops, and takes the larger peak, phase by phase.
+void add_costs(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases);
+
+}  // namespace redblue

@@ -1,0 +1,124 @@
+#include "runtime/ranks/ranks.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "kernels/attention.hpp"
+#include "runtime/observe/run_counts.hpp"
+#include "runtime/text/counts_json.hpp"
+#include "runtime/text/parse_json.hpp"
+
+namespace redblue {
+namespace {
+
+Links by_phase(const Links& links, Index rank) {
+  Links sums;
+  for (const auto& [link, count] : links) {
+    sums[{link.phase, link.from == rank ? rank : kOthers, link.to == rank ? rank : kOthers}] +=
+        count;
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::string to_text(const RankCounts& counts) {
+  Json links = Json::array();
+  for (const auto& [link, count] : counts.links) {
+    links.push_back(Json::array({link.phase, link.from, link.to, count.words, count.messages}));
+  }
+  const Json json = {{"arena", counts_json(counts.arena)},
+                     {"links", std::move(links)},
+                     {"home", counts.home},
+                     {"seconds_in_links", counts.seconds_in_links}};
+  return json.dump();
+}
+
+RankCounts parse_rank_counts(const std::string& text) {
+  const Json json = parse_json(text, "counts of a rank");
+  RankCounts counts{.arena = parse_run_counts(json.at("arena")),
+                    .links = {},
+                    .home = json.at("home").get<Index>(),
+                    .seconds_in_links = json.at("seconds_in_links").get<double>()};
+  for (const Json& link : json.at("links")) {
+    const auto number = [&](std::size_t k) { return link.at(k).get<Index>(); };
+    counts.links[{link.at(0).get<std::string>(), number(1), number(2)}] = {number(3), number(4)};
+  }
+  return counts;
+}
+
+Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward) : grid(on) {
+  const Kernel& kernel = find_kernel(plan.kernel);
+  check_grid(kernel, plan, grid);
+  const std::vector<Segment> segments = segments_of(kernel, plan, grid);
+  for (Index rank = 0; rank < grid.ranks(); ++rank) {
+    const RankPart part(kernel, plan, grid, rank);
+    RankCost& cost = formula.emplace_back(cost_of_rank(part, segments));
+    if (forward != nullptr) {
+      RankCost dealing = cost_of_dealing(part, *forward, grid);
+      cost.links.merge(dealing.links);
+      cost.home += dealing.home;
+    }
+    if (grid.ranks() > kLinksApart) {
+      formula.back().links = by_phase(formula.back().links, rank);
+    }
+  }
+}
+
+Links Ranks::links(Index rank) const {
+  const auto at = static_cast<std::size_t>(rank);
+  return counted.empty() ? formula[at].links : counted[at].links;
+}
+
+Words Ranks::home(Index rank) const {
+  const auto at = static_cast<std::size_t>(rank);
+  return counted.empty() ? formula[at].home : Words(counted[at].home);
+}
+
+Index Ranks::largest() const {
+  Index largest = 0;
+  std::pair<Words, Words> most;
+  for (Index rank = 0; rank < grid.ranks(); ++rank) {
+    const PhaseCost arena = total(formula[static_cast<std::size_t>(rank)].arena);
+    const std::pair its{received(links(rank), rank), arena.reads + arena.writes};
+    if (rank == 0 || its > most) {
+      largest = rank;
+      most = its;
+    }
+  }
+  return largest;
+}
+
+Words Ranks::path() const {
+  std::map<std::string, Words> most;
+  Words relay;
+  for (Index rank = 0; rank < grid.ranks(); ++rank) {
+    std::map<std::string, Words> its;
+    for (const auto& [link, count] : links(rank)) {
+      if (link.to == rank) {
+        its[link.phase] += count.words;
+      }
+    }
+    for (const auto& [phase, words] : its) {
+      if (phase == kg.name) {
+        relay += words;
+      } else {
+        most[phase] = std::max(most[phase], words);
+      }
+    }
+  }
+  for (const auto& [_, words] : most) {
+    relay += words;
+  }
+  return relay;
+}
+
+std::vector<PhaseCost> sum_of(const std::vector<RankCost>& ranks) {
+  std::vector<PhaseCost> sums;
+  for (const RankCost& rank : ranks) {
+    add_costs(sums, rank.arena);
+  }
+  return sums;
+}
+
+}  // namespace redblue

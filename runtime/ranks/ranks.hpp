@@ -1,0 +1,50 @@
+#pragma once
+// A run on a grid as values: what each rank moved, and what the formulas say.
+
+#include <string>
+#include <vector>
+
+#include "memsim/phase.hpp"
+#include "memsim/ranks/transport.hpp"
+#include "runtime/ranks/grid.hpp"
+#include "runtime/ranks/rank_cost.hpp"
+
+namespace redblue {
+
+struct RankCounts {
+  RunCounts arena;
+  Links links;
+  Index home = 0;
+  double seconds_in_links = 0;
+  friend bool operator==(const RankCounts&, const RankCounts&) = default;
+};
+// As one rank tells another of them.
+std::string to_text(const RankCounts& counts);
+// Throws: std::exception for a text of something else.
+RankCounts parse_rank_counts(const std::string& text);
+
+struct Ranks {
+  // `forward`: the plan on the same grid that makes O and L before; null: none does.
+  Ranks(const Plan& plan, const Grid& on, const Plan* forward = nullptr);
+
+  Grid grid;
+  std::vector<RankCost> formula;
+  std::vector<RankCounts> counted;  // of all ranks, or empty
+
+  [[nodiscard]] Links links(Index rank) const;
+  [[nodiscard]] Words home(Index rank) const;
+  // The rank that receives most, and of these the one that moves most in its arena.
+  [[nodiscard]] Index largest() const;
+  // The sum over phases of the most words that one rank receives in them; the sum of g passes from
+  // rank to rank, and all its hops count.
+  [[nodiscard]] Words path() const;
+};
+
+// Of all ranks: sums of words and flops, and the largest peak.
+std::vector<PhaseCost> sum_of(const std::vector<RankCost>& ranks);
+
+// The ranks beyond which the links of a rank are told by phase alone, with kOthers at their end.
+inline constexpr Index kLinksApart = 256;
+inline constexpr Index kOthers = -1;
+
+}  // namespace redblue

@@ -1,0 +1,401 @@
+#include "runtime/run/ranks_home.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/arithmetic/simd.hpp"
+#include "kernels/attention.hpp"
+#include "memsim/ranks/local_transport.hpp"
+#include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/rank_run.hpp"
+#include "runtime/ranks/ranks.hpp"
+#include "runtime/run/buffers.hpp"
+#include "runtime/run/verification.hpp"
+#include "runtime/system/build_info.hpp"
+
+namespace redblue {
+namespace {
+
+// What all ranks of a run must have in common.
+std::string facts(const Part& part, const Request& request) {
+  return fmt::format("redblue {} ({}, {}), {} on {}, seed {}", build_info::kVersion,
+                     build_info::kCompiler, build_info::kBuildType, to_string(part.plan),
+                     to_string(part.ranks->grid), request.seed.value_or(kDefaultSeed));
+}
+
+// Throws: RequestError where ranks are of other versions, builds or plans.
+void check_facts(Transport& transport, const std::string& own) {
+  const std::vector<std::string> all = transport.gather(own);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] != all[0]) {
+      throw RequestError(
+          fmt::format("rank {} runs {}, but rank 0 runs {}: start all ranks with one "
+                      "build and one command line",
+                      rank, all[rank], all[0]));
+    }
+  }
+}
+
+// Vector instructions that all ranks have: the first of rank 0's that no rank lacks.
+void use_common_simd(Transport& transport) {
+  std::string own;
+  for (const std::string& target : simd_targets()) {
+    own += target + "\n";
+  }
+  const std::vector<std::string> all = transport.gather(simd_target() + "\n" + own);
+  std::vector<std::string> chosen;
+  for (const std::string& of_rank : all) {
+    chosen.push_back(of_rank.substr(0, of_rank.find('\n')));
+  }
+  if (std::ranges::all_of(chosen, [&](const std::string& its) { return its == chosen[0]; })) {
+    return;
+  }
+  for (const std::string& target : simd_targets()) {
+    const bool common = std::ranges::all_of(all, [&](const std::string& of_rank) {
+      return of_rank.find("\n" + target + "\n") != std::string::npos;
+    });
+    const bool no_better =
+        std::ranges::any_of(chosen, [&](const std::string& its) { return its == target; });
+    if (common && no_better) {
+      use_simd_target(target);
+      return;
+    }
+  }
+}
+
+class RanksHome final : public OperandHome {
+ public:
+  explicit RanksHome(const Request& request) : request_(request), on_(*request.on_ranks) {}
+
+  std::vector<FoundOperand> find(const Readers&) override { return {}; }
+  void accept(const RequestedProblem&) const override {}
+  [[nodiscard]] MemoryNeed memory_needed(const Report& report) const override;
+  void clear() override {}
+  void bring(Report& report, const Readers& readers) override {
+    report_ = &report;
+    readers_ = &readers;
+  }
+  void run(Part& part, const RunHook& hook) override;
+  void check(const Part& part) override;
+  void take(const Part& forward) override;
+  [[nodiscard]] Verdict verify(const Report& report) const override;
+  void hand_over(Writers& writers) override;
+  void finish(Report&) override {}
+
+ private:
+  using Homes = std::map<Index, RankHome>;  // of ranks in this process
+
+  [[nodiscard]] bool is_first() const {
+    return on_.transport == nullptr || on_.transport->rank() == 0;
+  }
+  void run_rank_of(const Part& part, Transport& transport);
+  void fill(const Part& part, RankHome& home, const RankPart& rank) const;
+  void fill_rows(const Signature& operand, const Problem& problem, Range rows,
+                 std::span<float> words) const;
+  void deal_out(const Part& part, const RankPart& rank, RankHome& home, Transport& transport);
+  [[nodiscard]] Index words_of_forward(Index rank) const;
+  void collect(const Part& part, const RankPart& rank, RankHome& home, Transport& transport);
+
+  const Request& request_;
+  const Request::OnRanks& on_;
+  const Report* report_ = nullptr;
+  const Readers* readers_ = nullptr;
+  std::mutex mutex_;  // of what ranks of this process share
+  Homes homes_;
+  // The forward part, and what it made: rows of O and L by ranks, and all of them at the first
+  // rank.
+  std::optional<Part> forward_;
+  std::map<Index, Buffers> forward_rows_;
+  Buffers forward_results_;
+  std::vector<RankCounts> counts_;
+  Buffers results_;  // at the first rank
+};
+
+// The homes of ranks that are threads are in this process, all of them; and results, and what is
+// verified.
+OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
+  const Plan& plan = report.kernel.plan;
+  const Kernel& kernel = find_kernel(plan.kernel);
+  Words words;
+  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
+    if (part != nullptr) {
+      for (Index rank = 0; rank < part->ranks->grid.ranks(); ++rank) {
+        if (on_.transport == nullptr || on_.transport->rank() == rank) {
+          words += part->ranks->home(rank) + plan.M;
+        }
+      }
+    }
+  }
+  for (const Signature& result : kernel.returned(plan.problem)) {
+    words += Words(result.rows_of(plan.problem.shape)) * result.cols_of(plan.problem.shape);
+  }
+  Words bytes = 4 * words;
+  if (request_.verify) {
+    bytes += verification_bytes(kernel, plan.problem);
+  }
+  return {bytes, "take smaller n, m or d, or more machines, or use count"};
+}
+
+void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Range rows,
+                          std::span<float> words) const {
+  if (rows.size() == 0) {
+    return;
+  }
+  const auto reader = readers_->find(operand.name);
+  if (reader != readers_->end()) {
+    reader->second.read_rows(rows, words);
+  } else {
+    fill_made(request_, operand, problem, 0, rows.begin, rows.size(), words);
+  }
+}
+
+void RanksHome::fill(const Part& part, RankHome& home, const RankPart& rank) const {
+  for (const Signature& operand : given_of(part.plan)) {
+    if (readers_->contains(operand.name) || !made_by_forward(operand.name)) {
+      fill_rows(operand, part.plan.problem, rank.own_rows(operand), home.own(operand.name));
+    }
+  }
+}
+
+// O and L go from the ranks that made them to those that begin with their rows.
+void RanksHome::deal_out(const Part& part, const RankPart& rank, RankHome& home,
+                         Transport& transport) {
+  const Kernel& forward = find_kernel(forward_->plan.kernel);
+  Buffers& from = forward_rows_.at(rank.rank());
+  const Range own = rank.own_queries();
+  const Range made =
+      RankPart(forward, forward_->plan, forward_->ranks->grid, rank.rank()).own_queries();
+  std::vector<std::unique_ptr<Fetch>> messages;
+  for (const Signature& result : forward.returned(forward_->plan.problem)) {
+    const Index cols = result.cols_of(part.plan.problem.shape);
+    const auto rows_at = [&](std::span<float> words, Range all, Range rows) {
+      return words.subspan(static_cast<std::size_t>((rows.begin - all.begin) * cols),
+                           static_cast<std::size_t>(rows.size() * cols));
+    };
+    const std::span<float> to = home.own(result.name);
+    const std::span<float> these = from.find(result.name)->second;
+    for (Index other = 0; other < transport.size(); ++other) {
+      const RankPart there(rank.kernel(), part.plan, rank.grid(), other);
+      const Range theirs =
+          RankPart(forward, forward_->plan, forward_->ranks->grid, other).own_queries();
+      const Range in = common(own, theirs);
+      const Range out = common(made, there.own_queries());
+      if (other == rank.rank()) {
+        if (in.size() > 0) {
+          std::ranges::copy(rows_at(these, made, in), rows_at(to, own, in).begin());
+        }
+        continue;
+      }
+      if (in.size() > 0) {
+        messages.push_back(transport.begin_receive(result.name, other, rows_at(to, own, in)));
+      }
+      if (out.size() > 0) {
+        messages.push_back(transport.begin_send(result.name, other, rows_at(these, made, out)));
+      }
+    }
+  }
+  for (const auto& message : messages) {
+    message->finish();
+  }
+}
+
+// Results to the first rank, in messages that are not counted, as those of a host program.
+void RanksHome::collect(const Part& part, const RankPart& rank, RankHome& home,
+                        Transport& transport) {
+  const Kernel& kernel = rank.kernel();
+  const Index last = segments_of(kernel, part.plan, rank.grid()).back().rank;
+  const bool first = transport.rank() == 0;
+  std::vector<std::unique_ptr<Fetch>> messages;
+  for (const Signature& result : kernel.returned(part.plan.problem)) {
+    const Index cols = result.cols_of(part.plan.problem.shape);
+    const bool sum = !of_queries(result);
+    const auto words_of = [&](Range rows) {
+      return std::span(results_.find(result.name)->second)
+          .subspan(static_cast<std::size_t>(rows.begin * cols),
+                   static_cast<std::size_t>(rows.size() * cols));
+    };
+    const auto here = [&] {
+      return sum ? home.rows(result.name, rank.own_rows(result)) : home.own(result.name);
+    };
+    for (Index other = 0; other < transport.size(); ++other) {
+      if (sum && other != last) {
+        continue;
+      }
+      const RankPart there(kernel, part.plan, rank.grid(), other);
+      const Range rows = there.own_rows(result);
+      if (first && other == 0) {
+        std::ranges::copy(here(), words_of(rows).begin());
+      } else if (first) {
+        messages.push_back(transport.begin_receive("", other, words_of(rows)));
+      } else if (other == transport.rank()) {
+        messages.push_back(transport.begin_send("", 0, here()));
+      }
+    }
+  }
+  for (const auto& message : messages) {
+    message->finish();
+  }
+}
+
+void RanksHome::run_rank_of(const Part& part, Transport& transport) {
+  transport.wait_at_most(on_.patience);
+  check_facts(transport, facts(part, request_));
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  const RankPart rank(kernel, part.plan, part.ranks->grid, transport.rank());
+  RankHome home(rank);
+  fill(part, home, rank);
+  const Links before = transport.links();
+  if (forward_) {
+    deal_out(part, rank, home, transport);
+  }
+  RankRun ran = run_rank(rank, home, transport);
+  RankCounts counts{.arena = std::move(ran.arena),
+                    .links = transport.links(),
+                    .home = home.words().value() + words_of_forward(transport.rank()),
+                    .seconds_in_links = ran.seconds_in_links};
+  for (const auto& [link, count] : before) {  // of the forward part
+    LinkCount& now = counts.links.at(link);
+    now.words -= count.words;
+    now.messages -= count.messages;
+    if (now == LinkCount()) {
+      counts.links.erase(link);
+    }
+  }
+  const std::vector<std::string> all = transport.gather(to_text(counts));
+  if (on_.collect) {
+    collect(part, rank, home, transport);
+  }
+  const std::lock_guard lock(mutex_);
+  homes_.emplace(transport.rank(), std::move(home));
+  counts_.clear();
+  for (const std::string& of_rank : all) {
+    counts_.push_back(parse_rank_counts(of_rank));
+  }
+}
+
+void RanksHome::run(Part& part, const RunHook& hook) {
+  if (hook) {
+    throw RequestError(
+        fmt::format("{}: a run is measured on one machine", request_.said("--grid")));
+  }
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  homes_.clear();
+  if (is_first() && on_.collect) {
+    results_ = result_buffers(kernel, part.plan.problem, 1);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  if (on_.transport != nullptr) {
+    use_common_simd(*on_.transport);
+    run_rank_of(part, *on_.transport);
+  } else {
+    run_ranks(part.ranks->grid.ranks(),
+              [&](Transport& transport) { run_rank_of(part, transport); });
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  part.counted = no_counts(part.formula);
+  for (const RankCounts& counts : counts_) {
+    for (std::size_t k = 0; k < counts.arena.phases.size(); ++k) {
+      const PhaseCounts& phase = counts.arena.phases[k];
+      const auto at = std::ranges::find(part.counted->phases, phase.path, &PhaseCounts::path);
+      *at += phase;
+      part.counted->seconds->phases[static_cast<std::size_t>(at - part.counted->phases.begin())] +=
+          counts.arena.seconds->phases[k] / static_cast<double>(counts_.size());
+    }
+    part.counted->total += counts.arena.total;
+    part.counted->largest = std::max(*part.counted->largest, *counts.arena.largest);
+    part.counted->span = std::max(*part.counted->span, *counts.arena.span);
+  }
+  part.counted->seconds->total = took.count();
+  part.ranks->counted = std::move(counts_);
+  counts_.clear();
+}
+
+void RanksHome::check(const Part& part) {
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  const Index last = segments_of(kernel, part.plan, part.ranks->grid).back().rank;
+  for (auto& [rank, home] : homes_) {
+    const RankPart its(kernel, part.plan, part.ranks->grid, rank);
+    for (const Signature& result : kernel.returned(part.plan.problem)) {
+      if (of_queries(result)) {
+        check_finite(kernel, result, part.plan.problem, its.own_queries().begin,
+                     home.own(result.name));
+      } else if (rank == last) {
+        check_finite(kernel, result, part.plan.problem, 0,
+                     home.rows(result.name, its.own_rows(result)));
+      }
+    }
+  }
+}
+
+void RanksHome::take(const Part& forward) {
+  forward_ = forward;
+  for (auto& [rank, home] : homes_) {
+    for (const Signature& result :
+         find_kernel(forward.plan.kernel).returned(forward.plan.problem)) {
+      const std::span<const float> own = home.own(result.name);
+      forward_rows_[rank].emplace(result.name, std::vector<float>(own.begin(), own.end()));
+    }
+  }
+  homes_.clear();
+  forward_results_ = std::move(results_);
+}
+
+Index RanksHome::words_of_forward(Index rank) const {
+  const auto found = forward_rows_.find(rank);
+  Index words = 0;
+  if (found != forward_rows_.end()) {
+    for (const auto& [_, rows] : found->second) {
+      words += std::ssize(rows);
+    }
+  }
+  return words;
+}
+
+// All operands, made or read again, and O and L as the forward part made them.
+Verdict RanksHome::verify(const Report& report) const {
+  if (!is_first()) {
+    return {};
+  }
+  const Plan& plan = report.kernel.plan;
+  Buffers operands;
+  for (const Signature& operand : given_of(plan)) {
+    std::vector<float>& words = operands[std::string(operand.name)];
+    if (const auto made = forward_results_.find(operand.name); made != forward_results_.end()) {
+      words = made->second;
+      continue;
+    }
+    words = buffer_for(operand, plan.problem.shape, 1);
+    fill_rows(operand, plan.problem, {0, operand.rows_of(plan.problem.shape)}, words);
+  }
+  return redblue::verify(report, views_of(operands), views_of(results_));
+}
+
+void RanksHome::hand_over(Writers& writers) {
+  if (!is_first()) {
+    return;
+  }
+  for (auto& [name, writer] : writers) {
+    writer.append(results_.find(name)->second);
+  }
+  for (auto& [name, writer] : writers) {
+    writer.commit();
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<OperandHome> ranks_home(const Request& request) {
+  return std::make_unique<RanksHome>(request);
+}
+
+}  // namespace redblue

@@ -1,0 +1,191 @@
+// redblue count and run on ranks: threads of one process, and processes of an MPI job.
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/system/subprocess.hpp"
+#include "tests/support/cli.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr const char* kKernels[] = {"forward/rows", "backward/rows", "attention/rows",
+                                    "backward/rows-shared", "attention/rows-shared"};
+
+class Ranks : public Cli {
+ protected:
+  // The words of all ranks, without the times of a run.
+  static Json words(const Json& report) {
+    Json all = {{"grid", report["grid"]}, {"path", report["path"]}};
+    for (Json rank : report["ranks"]) {
+      if (rank.contains("formula")) {
+        rank.erase("formula");
+        rank["arena"].erase("seconds");
+        rank["arena"].erase("seconds_in_links");
+      }
+      all["ranks"].push_back(rank);
+    }
+    return all;
+  }
+  static std::string blocks_of(const Json& report) {
+    std::string blocks;
+    for (const auto& [name, size] : report["blocks"].items()) {
+      blocks += fmt::format("{}{}={}", blocks.empty() ? "" : ",", name, size.get<Index>());
+    }
+    return blocks;
+  }
+};
+
+// Counted words are those of the formulas, rank by rank and link by link; all results have the bits
+// of one machine with the same plan.
+TEST_F(Ranks, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
+  for (const std::string kernel : kKernels) {
+    const std::string result = kernel.starts_with("backward") ? "g" : "O";
+    for (const char* const grid : {"1x1", "3x1", "1x3", "2x2", "2x3:4", "5x1"}) {
+      const std::string problem = fmt::format("{} --n 61 --m 43 --d 7 --M 900", kernel);
+      const std::string on = fmt::format("{} --grid {}", problem, grid);
+      SCOPED_TRACE(on);
+      const Json counted = json("count " + on);
+      const Json ran = json(fmt::format("run {} --verify --out {}=a.npy", on, result));
+      EXPECT_EQ(words(ran), words(counted));
+      EXPECT_TRUE(ran["error"]["ok"].get<bool>());
+      for (const Json& rank : ran["ranks"]) {
+        EXPECT_EQ(rank["received"], rank["formula"]["received"]);
+        EXPECT_EQ(rank["home"], rank["formula"]["home"]);
+        EXPECT_LE(rank["arena"]["peak"], 900);
+      }
+      if (ran.contains("forward")) {
+        EXPECT_EQ(words(ran["forward"]), words(counted["forward"]));
+        continue;  // one machine has another forward kernel
+      }
+      static_cast<void>(
+          data(fmt::format("run {} --blocks {} --out {}=b.npy", problem, blocks_of(ran), result)));
+      EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
+    }
+  }
+}
+
+// O and L made on the same grid: the bits of g do not depend on the grid, for the same groups.
+TEST_F(Ranks, ReturnTheSameGradientFromNothingOnEveryGrid) {
+  std::string first;
+  for (const char* const grid : {"1x1:4", "4x1:4", "1x4:4", "2x2:4", "3x4:4", "2x1:4"}) {
+    static_cast<void>(
+        data(fmt::format("run backward/rows --n 61 --m 43 --d 7 --M 900 --blocks Br=8,Bc=3,Bw=2 "
+                         "--grid {} --out g=g.npy",
+                         grid)));
+    const std::string g = content_of(directory_.path() / "g.npy");
+    first = first.empty() ? g : first;
+    EXPECT_EQ(g, first) << grid;
+  }
+}
+
+// Of P ranks, the grid whose rank that receives most receives the fewest words.
+TEST_F(Ranks, TakeTheGridThatSendsTheFewestWords) {
+  const std::string problem = "count backward/rows --n 4096 --d 32 --M 16K";
+  const auto largest = [](const Json& report) {
+    Index most = 0;
+    for (const Json& rank : report["ranks"]) {
+      most = std::max(most, rank["received"].get<Index>());
+    }
+    return most;
+  };
+  const Json chosen = json(problem + " --ranks 12");
+  for (const char* const grid : {"12x1", "6x2", "4x3", "3x4", "2x6", "1x12"}) {
+    EXPECT_LE(largest(chosen), largest(json(fmt::format("{} --grid {}", problem, grid))))
+        << grid;
+  }
+  EXPECT_EQ(chosen["largest"]["received"], largest(chosen));
+}
+
+TEST_F(Ranks, CountThousands) {
+  const Json report = json("count backward/rows --n 1M --d 128 --M 256K --grid 64x64");
+  EXPECT_EQ(report["ranks"].size(), 4096);
+}
+
+TEST_F(Ranks, RefuseWhatTheyDoNotDo) {
+  const std::string problem = "--n 20 --m 10 --d 4 --M 900";
+  const std::pair<std::string, const char*> refused[] = {
+      {"run backward/small " + problem + " --grid 2x2", "does not run on ranks; .*backward/rows"},
+      {"count backward/rows " + problem + " --grid 2y2", "--grid '2y2': expected ROWSxCOLUMNS"},
+      {"count backward/rows " + problem + " --grid 0x2", "--grid 0"},
+      {"count backward/rows " + problem + " --grid 2x2:", "--grid '2x2:': expected"},
+      {"count backward/rows " + problem + " --grid 2x3:2",
+       "--grid 2x3:2: at least as many groups of keys as columns"},
+      {"count backward/rows " + problem + " --grid 1x11", "11 groups of keys, but there are 10"},
+      {"count backward/rows " + problem + " --grid 2x2 --ranks 4", "--grid and --ranks"},
+      {"count backward/rows " + problem + " --ranks 0", "--ranks 0"},
+      {"run backward/rows " + problem + " --ranks 2 --threads 2", "leave --threads out"},
+      {"run backward/rows " + problem + " --ranks 2 --store file:s", "leave --store out"},
+      {"run backward/rows " + problem + " --ranks 2 --mask causal", "ranks take no mask"},
+      {"run attention/rows " + problem + " --ranks 2 --heads 2", "ranks work on one head"},
+      {"run backward/rows " + problem + " --patience 3", "--patience: only of runs on ranks"},
+      {"count backward/rows --n 20 --d 4 --M 20 --grid 2x2", "does not fit in M = 20"},
+  };
+  for (const auto& [line, message] : refused) {
+    SCOPED_TRACE(line);
+    expect_refused(process(line), 2, message);
+  }
+  expect_refused(process("REDBLUE_GRID=2 count backward/rows " + problem), 2, "REDBLUE_GRID '2'");
+}
+
+// ---- an MPI job ----------------------------------------------------------------------------
+
+class MpiJobs : public Ranks {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path with_mpi =
+        std::filesystem::path(REDBLUE_COMMAND).parent_path() / "redblue-mpi";
+    if (!std::filesystem::exists(with_mpi) || !find_program("mpirun", "/usr/bin:/bin")) {
+      GTEST_SKIP() << "built without MPI, or there is no mpirun";
+    }
+  }
+  [[nodiscard]] Outcome mpirun(Index ranks, const std::string& line) const {
+    const CommandLine command = split(line);
+    Process job{
+        .words = {"/usr/bin/mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none",
+                  "-q", "-n", std::to_string(ranks), REDBLUE_COMMAND},
+        .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory_.path().string(),
+                        "OMPI_MCA_plm_rsh_agent=", "OMPI_MCA_btl_vader_single_copy_mechanism=none",
+                        "OMPI_MCA_rmaps_base_oversubscribe=1"}};
+    job.words.insert(job.words.end(), command.words.begin(), command.words.end());
+    job.directory = directory_.path();
+    return job.run();
+  }
+};
+
+// The words, links and bits of ranks that are threads.
+TEST_F(MpiJobs, DoWhatRanksOfOneProcessDo) {
+  for (const std::string kernel : {"forward/rows", "backward/rows", "attention/rows"}) {
+    const std::string result = kernel.starts_with("backward") ? "g" : "O";
+    const std::string problem = fmt::format("run {} --n 61 --m 43 --d 7 --M 900", kernel);
+    for (const Index ranks : {1, 2, 3, 4, 7}) {
+      SCOPED_TRACE(fmt::format("{} on {}", kernel, ranks));
+      const Outcome job =
+          mpirun(ranks, fmt::format("{} --verify --out {}=a.npy --format json", problem, result));
+      ASSERT_EQ(job.code, 0) << job.err;
+      EXPECT_EQ(job.err, "");
+      const Json of_job = Json::parse(job.out);
+      const Json of_threads =
+          json(fmt::format("{} --ranks {} --verify --out {}=b.npy", problem, ranks, result));
+      EXPECT_EQ(words(of_job), words(of_threads));
+      EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
+    }
+  }
+}
+
+// What all ranks find wrong is said once, at once, with its exit code, and no output is left.
+TEST_F(MpiJobs, SayOnceWhatIsWrong) {
+  const Outcome job = mpirun(3, "run backward/rows --n 20 --d 4 --M 900 --grid 2x2 --out g=g.npy");
+  EXPECT_EQ(job.code, 2);
+  EXPECT_EQ(job.out, "");
+  EXPECT_EQ(job.err.find("redblue: --grid 2x2: 4 ranks, but mpirun started 3\n"), 0U) << job.err;
+  EXPECT_LT(job.seconds, 20);
+  EXPECT_TRUE(files().empty() || !files().contains("g.npy"));
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,46 @@
+#include "tools/commands/redblue.hpp"
+
+#include <vector>
+
+#include "runtime/run/sparse_operands.hpp"
+#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/system/memory.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/gate/gate.hpp"
+
+namespace redblue {
+
+int run_redblue(int argc, char** argv, Transport* transport, const Complaint& complain) {
+  MemoryBudget memory;  // of the points that a gate runs at the same time
+  Sparsities sparsities;
+  std::vector<Subcommand> subcommands = {
+      {"list", "the kernels; with --n and --d also the least M of each", add_list},
+      {"info", "what this binary is, and what the machine offers it", add_info},
+      {"count", "the words that a kernel will move, from its formulas", add_count},
+      {"run", "run a kernel, counted",
+       [transport](CLI::App& app) { return add_run(app, transport); }},
+      {"store", "matrices in a store on disk: see them, verify them, in and out", add_store},
+      {"bounds", "how few words a problem can move, and how near our kernels come", add_bounds},
+      {"plan", "the kernel that moves the fewest words, and the others", add_plan},
+      {"measure", "run a kernel and measure a cache meanwhile", add_measure},
+      {"calibrate", "find the M for this machine's caches, for --M auto", add_calibrate},
+      {"table1", "the paper's Table 1, each cell beside the power law of the words counted",
+       add_table1},
+      {"sweep", "count or time the points of a suite, for figures and reports", add_sweep},
+      {"trace", "run a kernel and write down its moves, for other programs", add_trace},
+      {"pebble", "computations as graphs, and the red-blue pebble game on them", add_pebble},
+      {"replay", "a trace in caches of every size: LRU, and the fewest reads", add_replay},
+      {"plot", "pictures of what kernels do, by gnuplot", add_plot},
+      {"report", "a sweep as one HTML page: figures, tables, the machine", add_report},
+  };
+  const std::vector<Subcommand> gate =
+      gate_subcommands([&memory, &sparsities] { return kernel_subjects(&memory, &sparsities); });
+  subcommands.insert(subcommands.end(), gate.begin(), gate.end());
+  return run_command(
+      argc, argv, "redblue",
+      "Counts every word that an attention kernel moves between a fast memory of M words and a "
+      "slow store, and computes its results.",
+      subcommands, complain);
+}
+
+}  // namespace redblue
