@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-__extension__ using Wide = unsigned __int128;  // NOLINT(modernize-use-using)
+__extension__ using Unsigned128 = unsigned __int128;  // NOLINT(modernize-use-using)
 constexpr Index kMost = std::numeric_limits<Index>::max();
 
 TEST(Words, AreExactUpToTheLastOf63Bits) {
@@ -73,9 +73,9 @@ TEST(Words, AgreeWith128BitArithmetic) {
     const Index a = draw();
     const Index b = draw();
     const Index c = draw();
-    const Wide expected = static_cast<Wide>(a) * static_cast<Wide>(b) + static_cast<Wide>(c);
+    const Unsigned128 expected = static_cast<Unsigned128>(a) * static_cast<Unsigned128>(b) + static_cast<Unsigned128>(c);
     const Words computed = Words(a) * b + c;
-    ASSERT_EQ(computed.overflowed(), expected > static_cast<Wide>(kMost)) << a << ' ' << b;
+    ASSERT_EQ(computed.overflowed(), expected > static_cast<Unsigned128>(kMost)) << a << ' ' << b;
     if (!computed.overflowed()) {
       ++exact;
       ASSERT_EQ(computed.value(), static_cast<Index>(expected));
@@ -91,9 +91,9 @@ TEST(CeilDiv, IsTheCeilingUpToTheLargestIndex) {
   for (const Index b : values) {
     EXPECT_EQ(ceil_div(0, b), 0);
     for (const Index a : values) {
-      const auto q = static_cast<Wide>(ceil_div(a, b));
-      EXPECT_LT((q - 1) * static_cast<Wide>(b), static_cast<Wide>(a)) << a << " / " << b;
-      EXPECT_GE(q * static_cast<Wide>(b), static_cast<Wide>(a)) << a << " / " << b;
+      const auto q = static_cast<Unsigned128>(ceil_div(a, b));
+      EXPECT_LT((q - 1) * static_cast<Unsigned128>(b), static_cast<Unsigned128>(a)) << a << " / " << b;
+      EXPECT_GE(q * static_cast<Unsigned128>(b), static_cast<Unsigned128>(a)) << a << " / " << b;
     }
   }
 }
