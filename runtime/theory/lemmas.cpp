@@ -9,25 +9,6 @@
 namespace redblue {
 namespace {
 
-// The largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16 to the
-// octave, are the same for all M, so that a maximum over bounds that fall with M falls with M. Next
-// to the best length a bound is flat.
-template <class F>
-Real over_lengths(F f) {
-  static const auto lengths = [] {
-    std::array<Real, std::size_t{62} * 16> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] = std::floor(std::exp2(static_cast<Real>(i) / 16));
-    }
-    return made;
-  }();
-  Real best = 0;
-  for (const Real T : lengths) {
-    best = std::max(best, f(T));
-  }
-  return best;
-}
-
 // The products of a kind with three words, of as many words at hand.
 Real most(Real words) {
   return words / 3 * std::sqrt(words / 3);
@@ -44,6 +25,21 @@ Index rounded_down(Real words) {
 
 Index below(Real gain, Real cost) {
   return rounded_down(gain * (1 - 0x1p-50L) - cost);
+}
+
+Real over_lengths(const std::function<Real(Real T)>& f) {
+  static const auto lengths = [] {
+    std::array<Real, std::size_t{62} * 16> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = std::floor(std::exp2(static_cast<Real>(i) / 16));
+    }
+    return made;
+  }();
+  Real best = 0;
+  for (const Real T : lengths) {
+    best = std::max(best, f(T));
+  }
+  return best;
 }
 
 Real Products::events(Index M, Index d) const {

@@ -1,6 +1,8 @@
 #pragma once
 // The two lemmas of docs/theory/bounds.md on which lower bounds rest, in numbers.
 
+#include <functional>
+
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -15,6 +17,11 @@ inline Real real(Index words) {
 Index rounded_down(Real words);
 // gain - cost, rounded down. The gain is lowered by more than all its roundings.
 Index below(Real gain, Real cost);
+
+// The largest f(T) over lengths T of a phase, or 0. Any length gives a bound. The lengths, 16 to
+// the octave, are the same for all M, so that a maximum over bounds that fall with M falls with M.
+// Next to the best length a bound is flat.
+Real over_lengths(const std::function<Real(Real T)>& f);
 
 // Lemma 1: the events of a run with `work` products, of which B words at hand allow kappa
 // (B/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
