@@ -101,15 +101,21 @@ Real events(const Rectangles& rectangles, Real pairs, Real first, Real words) {
   });
 }
 
+// gain - cost, rounded up, as words are whole. The gain is lowered by more than all its roundings.
+Index at_least(Real gain, Real cost) {
+  return rounded_down(std::ceil(gain * (1 - 0x1p-50L) - cost));
+}
+
 }  // namespace
 
 Held equal_shares(const RankTask& task) {
   check(task);
   const auto [row_sources, row_sums, column_sources, column_sums] = charges(task);
-  const auto [n, m, d] = task.problem.shape;
-  const Words wide = width(task.problem);
+  const Shape& shape = task.problem.shape;
+  const Words d = width(task.problem);
   const auto share = [&](Index of_row, Index of_column) {
-    return ceil_div(((Words(n) * of_row + Words(m) * of_column) * wide).value(), task.ranks);
+    return ceil_div(((Words(shape.n) * of_row + Words(shape.m) * of_column) * d).value(),
+                    task.ranks);
   };
   return {share(row_sources, column_sources), share(row_sums, column_sums)};
 }
@@ -121,7 +127,7 @@ Index link_bound(const RankTask& task, const Held& held) {
   const Real kept = real(held.sources) + real(held.results);
   // Of f whole pairs and pairs - f words of others: concave in f from where held words are all
   // used, so that the fewest are there or where all pairs are whole.
-  return std::min(below(pairs, rectangles.pairs(kept)), below(rectangles.words(pairs), kept));
+  return std::min(at_least(pairs, rectangles.pairs(kept)), at_least(rectangles.words(pairs), kept));
 }
 
 Index small_home_bound(const RankTask& task, const Held& held, Index words) {
@@ -129,13 +135,13 @@ Index small_home_bound(const RankTask& task, const Held& held, Index words) {
   require(words > 0, "home and arena have at least one word");
   const Real moved =
       events(Rectangles(task), pairs_of_a_rank(task), real(held.sources), real(words));
-  return below(moved, real(held.results));
+  return at_least(moved, real(held.results));
 }
 
 Index arena_bound(const RankTask& task, Index M) {
   check(task);
   require(M > 0, "M is at least 1");
-  return below(events(Rectangles(task), pairs_of_a_rank(task), 0, real(M)), 0);
+  return at_least(events(Rectangles(task), pairs_of_a_rank(task), 0, real(M)), 0);
 }
 
 }  // namespace redblue

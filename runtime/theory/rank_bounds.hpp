@@ -7,8 +7,9 @@
 //   small_home_bound(task, equal_shares(task), H + M);  // where it can keep so many words
 //   arena_bound(task, M);                            // reads + writes of the arena
 //
-// Words of links are the words of sources and of pairs that a rank receives, and the words of
-// partial sums of results that it sends. A pair is a query and a key that meet.
+// Bounds are rounded up: words are whole. Words of links are the words of sources and of pairs that
+// a rank receives, and the words of partial sums of results that it sends. A pair is a query and a
+// key that meet.
 //
 // Functions of values: safe to use from any thread. All throw ShapeMismatch for extents or ranks
 // below 1, and for what has no bound here: other passes, `self`, sparse operands, some of the
