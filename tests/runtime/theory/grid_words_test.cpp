@@ -37,10 +37,10 @@ class RandomTasks {
 
   // Sizes are often small: there are rows and keys that nobody owns, and ranks that do not work.
   GridTask operator()(Index most_rows, Index most_d, Index most_side) {
-    constexpr Pass kPasses[] = {Pass::forward, Pass::attention, Pass::backward, Pass::backward,
-                                Pass::gradients};
+    constexpr Pass kOfGrids[] = {Pass::forward, Pass::attention, Pass::backward, Pass::backward,
+                                 Pass::gradients};
     const Index which = below(5);
-    GridTask task{.pass = kPasses[which],
+    GridTask task{.pass = kOfGrids[which],
                   .problem = {up_to(most_rows), up_to(most_rows), up_to(most_d)},
                   .known = which == 3 ? Known::nothing : Known::O_and_L,
                   .unit_rows = up_to(most_rows)};
@@ -61,7 +61,6 @@ class RandomTasks {
 
 struct Ends {
   Index received = 0, sent = 0;
-  friend bool operator==(const Ends&, const Ends&) = default;
 };
 // By phase and rank.
 using Walked = std::map<std::string_view, std::vector<Ends>>;
@@ -69,8 +68,8 @@ using Walked = std::map<std::string_view, std::vector<Ends>>;
 // Each row of each unit, and each key of each group, is sent by its owner; each part is sent back;
 // the sum is carried through key groups and units.
 Walked walk(const GridTask& task) {
-  const auto [rows, columns, groups] = task.grid;
-  const auto [n, m, d] = task.problem.shape;
+  const Index rows = task.grid.rows, columns = task.grid.columns, groups = task.grid.groups;
+  const Index n = task.problem.shape.n, m = task.problem.shape.m;
   const PassWords words = pass_words(task);
   const Index units = ceil_div(n, task.unit_rows);
   Walked walked;

@@ -22,7 +22,7 @@
 namespace redblue {
 namespace {
 
-constexpr Pass kPasses[] = {Pass::forward, Pass::attention, Pass::backward, Pass::gradients};
+constexpr Pass kRankPasses[] = {Pass::forward, Pass::attention, Pass::backward, Pass::gradients};
 
 std::string text(const RankTask& task) {
   const auto [n, m, d] = task.problem.shape;
@@ -67,7 +67,7 @@ TEST(RankBounds, AreTheFewestWordsOverAllRectangles) {
         1, std::llround(std::exp2(std::uniform_real_distribution<>(0, std::log2(most))(random))));
   };
   for (int trial = 0; trial < 400; ++trial) {
-    RankTask task{.pass = kPasses[trial % 4],
+    RankTask task{.pass = kRankPasses[trial % 4],
                   .problem = {size(3000), size(3000), size(30)},
                   .ranks = size(100)};
     task.problem.sharing = trial % 3 == 0 ? Sharing::kv : Sharing::none;
@@ -110,7 +110,7 @@ TEST(RankBounds, FallWithRanksAndWithWhatTheyHold) {
     return std::uniform_int_distribution<Index>(1, most)(random);
   };
   for (int trial = 0; trial < 300; ++trial) {
-    RankTask task{kPasses[trial % 4], {size(4000), size(4000), size(64)}, size(50)};
+    RankTask task{kRankPasses[trial % 4], {size(4000), size(4000), size(64)}, size(50)};
     const Held held{size(20000), size(1000)};
     const Index words = held.sources + size(100000);
     RankTask more = task;
@@ -138,7 +138,7 @@ struct Part {
 
 struct Parts {
   explicit Parts(const RankTask& task) {
-    const auto [n, m, d] = task.problem.shape;
+    const Index n = task.problem.shape.n, m = task.problem.shape.m, d = task.problem.shape.d;
     const bool kv = task.problem.sharing == Sharing::kv;
     const auto bits = [&] {  // d new words
       const std::uint64_t made = ((std::uint64_t{1} << d) - 1) << words;
@@ -384,8 +384,8 @@ TEST(RankBounds, AreBelowTheKernelsOfARank) {
   Index near = 0;
   for (const TestedKernel& kernel : tested_kernels()) {
     const Pass pass = kernel.kernel->pass;
-    if (std::ranges::find(kPasses, pass) == std::end(kPasses) || kernel.kernel->takes_sparse ||
-        kernel.sharing == Sharing::self) {
+    if (std::ranges::find(kRankPasses, pass) == std::end(kRankPasses) ||
+        kernel.kernel->takes_sparse || kernel.sharing == Sharing::self) {
       continue;
     }
     for (int trial = 0; trial < 20; ++trial) {
