@@ -238,6 +238,27 @@ TEST(GridWords, RingsAreGridsOfOneRowOrColumn) {
   EXPECT_EQ(staged.home.value() - staged.staged_home.value(), 2 * d * (m - m / P - 2 * m / 16));
 }
 
+// d = 2; each rank of 2 x 2 owns 2 rows and 2 keys, and works on 4 of each.
+TEST(GridWords, HomesHoldWhatIsOwnedCopiedAndMade) {
+  const auto home = [](Pass pass, Known known) {
+    return rank_words({pass, {8, 8, 2}, known, 4, {2, 2, 2}}, 2).home.value();
+  };
+  const Index rows = 2, keys = 2;
+  const Index parts = 2 + 2 * 2;  // made of others' rows (keys), and all of the own ones
+  // A1, O, L; A2, A3; X, Y; copies of A1, and of A2 and A3; parts O and L.
+  EXPECT_EQ(home(Pass::forward, Known::nothing),
+            5 * rows + 4 * keys + 8 + 2 * rows + 4 * keys + 3 * parts);
+  // A1, dO, O, L, v; a copy of all but O; one g.
+  EXPECT_EQ(home(Pass::backward, Known::O_and_L),
+            8 * rows + 4 * keys + 8 + 6 * rows + 4 * keys + 4);
+  // A1, dO, L, the mean of q; copies of these; one g; maxima and sums; sums that become W.
+  EXPECT_EQ(home(Pass::backward, Known::nothing),
+            6 * rows + 4 * keys + 8 + 6 * rows + 4 * keys + 4 + 3 * parts + 4 * 4);
+  // Q, dO, O, L, v, dQ; K, V, dK, dV; copies; parts of dQ, and of dK and dV.
+  EXPECT_EQ(home(Pass::gradients, Known::O_and_L),
+            10 * rows + 8 * keys + 6 * rows + 4 * keys + 2 * parts + 4 * parts);
+}
+
 TEST(GridWords, RefuseWhatIsNoGrid) {
   const auto message = [](Grid grid, Pass pass = Pass::backward) {
     return thrown<ShapeMismatch>([&] {
