@@ -9,9 +9,38 @@
 namespace redblue {
 namespace {
 
+// The largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16 to the
+// octave, are the same for all M, so that a maximum over bounds that fall with M falls with M. Next
+// to the best length a bound is flat.
+template <class F>
+Real over_lengths(F f) {
+  static const auto lengths = [] {
+    std::array<Real, std::size_t{62} * 16> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = std::floor(std::exp2(static_cast<Real>(i) / 16));
+    }
+    return made;
+  }();
+  Real best = 0;
+  for (const Real T : lengths) {
+    best = std::max(best, f(T));
+  }
+  return best;
+}
+
 // The products of a kind with three words, of as many words at hand.
 Real most(Real words) {
   return words / 3 * std::sqrt(words / 3);
+}
+
+// The side of growing rectangles that ends first.
+struct Side {
+  Real most;         // rows, or columns
+  Real each, other;  // words of one of these, and of one of the other side
+};
+Side side_that_ends(const Rectangles& of) {
+  return of.row * of.rows <= of.column * of.columns ? Side{of.rows, of.row, of.column}
+                                                    : Side{of.columns, of.column, of.row};
 }
 
 }  // namespace
@@ -25,21 +54,6 @@ Index rounded_down(Real words) {
 
 Index below(Real gain, Real cost) {
   return rounded_down(gain * (1 - 0x1p-50L) - cost);
-}
-
-Real over_lengths(const std::function<Real(Real T)>& f) {
-  static const auto lengths = [] {
-    std::array<Real, std::size_t{62} * 16> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] = std::floor(std::exp2(static_cast<Real>(i) / 16));
-    }
-    return made;
-  }();
-  Real best = 0;
-  for (const Real T : lengths) {
-    best = std::max(best, f(T));
-  }
-  return best;
 }
 
 Real Products::events(Index M, Index d) const {
@@ -93,6 +107,27 @@ Real moves_of_pairs(Real pairs, Real share, Index M) {
     const Real most = std::max(
         {formed(M_ + T) / T, (formed(T) + M_) / T, (formed(M_) + T) / (2 * T), (M_ + T) / (2 * T)});
     return (pairs - formed(T)) / most;
+  });
+}
+
+Real Rectangles::words(Real pairs) const {
+  const auto [most, each, other] = side_that_ends(*this);
+  return pairs * other <= each * most * most ? 2 * std::sqrt(each * other * pairs)
+                                             : each * most + other * pairs / most;
+}
+
+Real Rectangles::pairs(Real words) const {
+  const auto [most, each, other] = side_that_ends(*this);
+  return words <= 2 * each * most ? words * words / (4 * each * other)
+                                  : most * (words - each * most) / other;
+}
+
+Real Rectangles::events(Real pairs, Real first, Real most) const {
+  const auto whole = [&](Real words) { return this->pairs(words); };
+  return over_lengths([&](Real T) {
+    const Real of_first = std::max(whole(first + T), whole(first) + T);
+    const Real of_phase = std::max({whole(most + T), whole(T) + most, whole(most) + T, most + T});
+    return T * (pairs - of_first) / of_phase;
   });
 }
 

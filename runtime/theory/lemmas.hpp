@@ -1,7 +1,5 @@
 #pragma once
-// The two lemmas of docs/theory/bounds.md on which lower bounds rest, in numbers.
-
-#include <functional>
+// The lemmas of docs/theory/bounds.md, and of ranks.md, on which lower bounds rest, in numbers.
 
 #include "memsim/words.hpp"
 
@@ -17,11 +15,6 @@ inline Real real(Index words) {
 Index rounded_down(Real words);
 // gain - cost, rounded down. The gain is lowered by more than all its roundings.
 Index below(Real gain, Real cost);
-
-// The largest f(T) over lengths T of a phase, or 0. Any length gives a bound. The lengths, 16 to
-// the octave, are the same for all M, so that a maximum over bounds that fall with M falls with M.
-// Next to the best length a bound is flat.
-Real over_lengths(const std::function<Real(Real T)>& f);
 
 // Lemma 1: the events of a run with `work` products, of which B words at hand allow kappa
 // (B/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
@@ -60,5 +53,22 @@ Real moves_of_pairs(Real pairs, Real share, Index M);
 inline Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
   return moves_of_pairs(pairs, K * real(d) * real(d), M);
 }
+
+// Lemma 3 of docs/theory/ranks.md: R rows and C columns, of so many words each, make R C pairs
+// whole.
+struct Rectangles {
+  Real rows, columns;  // the most there are
+  Real row, column;    // words of each
+
+  // The fewest words for so many pairs. Concave: a square root while both sides may grow, then
+  // linear, all rows being there, or all columns.
+  [[nodiscard]] Real words(Real pairs) const;
+  // The most pairs of so many words. Convex.
+  [[nodiscard]] Real pairs(Real words) const;
+  // The events of a rank that is charged with so many pairs, has `first` words of rows and columns
+  // at the start, and at most `most` words at a time. Of a pair that crosses into a phase one word
+  // is there at its start, or is an event.
+  [[nodiscard]] Real events(Real pairs, Real first, Real most) const;
+};
 
 }  // namespace redblue
