@@ -192,9 +192,9 @@ GridWords grid_words(const GridTask& task) {
   return words;
 }
 
-Grid best_grid(GridTask task, Index ranks, Words home, std::optional<Index> groups) {
+GroupedGrid best_grid(GridTask task, Index ranks, Words home, std::optional<Index> groups) {
   require(ranks > 0, "there is at least one rank");
-  std::optional<Grid> best;
+  std::optional<GroupedGrid> best;
   std::optional<Words> fewest, least_home;
   for (Index rows = 1; rows <= ranks; ++rows) {
     const Index columns = ranks / rows;

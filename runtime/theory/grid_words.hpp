@@ -5,7 +5,7 @@
 //   const GridTask task{.problem = {n, m, d}, .unit_rows = Br, .grid = {8, 4, 4}};
 //   rank_words(task, 5).received();
 //   grid_words(task).largest;                      // of the rank whose links move the most
-//   const Grid grid = best_grid(task, 32, home);   // the fewest of these
+//   const GroupedGrid grid = best_grid(task, 32, home);   // the fewest of these
 //
 // Rank r of a grid is in row i = r / columns and column j = r % columns.
 //   Work: row i has units share_of(T, i, rows) of the T = ceil(n / unit_rows) units of unit_rows
@@ -32,11 +32,11 @@
 
 namespace redblue {
 
-struct Grid {
+struct GroupedGrid {
   Index rows = 1, columns = 1;
   Index groups = 1;  // of keys: columns <= groups <= m
 
-  friend bool operator==(const Grid&, const Grid&) = default;
+  friend bool operator==(const GroupedGrid&, const GroupedGrid&) = default;
 };
 
 struct GridTask {
@@ -44,7 +44,7 @@ struct GridTask {
   Problem problem = {};        // with a full mask
   Known known = Known::O_and_L;
   Index unit_rows = 1;
-  Grid grid = {};
+  GroupedGrid grid = {};
 };
 
 // The words of a row, and of a key, that pass between ranks and that are at home: a problem is a
@@ -99,6 +99,6 @@ GridWords grid_words(const GridTask& task);
 // The grid of so many ranks whose largest rank moves the fewest words, of those that fit `home`
 // words with all keys of a column; of equals the one with the fewest rows. It has `groups` key
 // groups, or one for each column. Throws: ShapeMismatch where none fits, with the least that does.
-Grid best_grid(GridTask task, Index ranks, Words home, std::optional<Index> groups = {});
+GroupedGrid best_grid(GridTask task, Index ranks, Words home, std::optional<Index> groups = {});
 
 }  // namespace redblue

@@ -205,7 +205,8 @@ TEST(GridWords, TotalsAreTheTableOfProblems) {
       {Pass::gradients, Known::O_and_L, Sharing::kv, 2 * 7 + 2 + 7, 2 * 7, 0},
   };
   for (const auto& [pass, known, sharing, row, key, running] : table) {
-    for (const Grid grid : {Grid{1, 1, 1}, {4, 1, 1}, {1, 5, 5}, {3, 4, 4}, {6, 2, 2}}) {
+    for (const GroupedGrid grid :
+         {GroupedGrid{1, 1, 1}, {4, 1, 1}, {1, 5, 5}, {3, 4, 4}, {6, 2, 2}}) {
       const GridTask task{pass, {50, 31, 7, sharing}, known, 8, grid};
       EXPECT_EQ(grid_words(task).total.value(), row * 50 * (grid.columns - 1) +
                                                     key * 31 * (grid.rows - 1) +
@@ -260,7 +261,7 @@ TEST(GridWords, HomesHoldWhatIsOwnedCopiedAndMade) {
 }
 
 TEST(GridWords, RefuseWhatIsNoGrid) {
-  const auto message = [](Grid grid, Pass pass = Pass::backward) {
+  const auto message = [](GroupedGrid grid, Pass pass = Pass::backward) {
     return thrown<ShapeMismatch>([&] {
       grid_words({.pass = pass, .problem = {9, 5, 2}, .grid = grid});
     });
@@ -305,11 +306,11 @@ TEST(GridWords, TheBestGridIsTheBestOfAll) {
   }
   // Heads apart, as square as words of rows and keys say; a ring where there are few keys' words.
   EXPECT_EQ(best_grid({.problem = {1 << 16, 1 << 16, 128}, .unit_rows = 64}, 64, kUnlimited),
-            (Grid{8, 8, 8}));
+            (GroupedGrid{8, 8, 8}));
   EXPECT_EQ(best_grid({.problem = {1 << 16, 64, 128}, .unit_rows = 64}, 64, kUnlimited),
-            (Grid{64, 1, 1}));
+            (GroupedGrid{64, 1, 1}));
   EXPECT_EQ(best_grid({.problem = {64, 1 << 16, 128}, .unit_rows = 1}, 64, kUnlimited),
-            (Grid{1, 64, 64}));
+            (GroupedGrid{1, 64, 64}));
 }
 
 // --- Beside the lower bounds ---------------------------------------------------------------------
@@ -390,7 +391,7 @@ TEST(GridWords, ASquareGridIsWithinAFewPercentOfTheBound) {
       EXPECT_NEAR(double(words) / 1e6, millions, millions < 10 ? 0.005 : 0.05);
     };
     const Index side = std::llround(std::sqrt(line.ranks));
-    const auto words = [&](Pass pass, Grid grid) {
+    const auto words = [&](Pass pass, GroupedGrid grid) {
       return charged(
           rank_words({.pass = pass, .problem = {n, n, d}, .unit_rows = 64, .grid = grid}, 0));
     };
@@ -398,7 +399,8 @@ TEST(GridWords, ASquareGridIsWithinAFewPercentOfTheBound) {
       const RankTask task{pass, {n, n, d}, line.ranks};
       return link_bound(task, equal_shares(task));
     };
-    const Grid square{side, side, side}, ring{line.ranks, 1, 1}, reverse{1, line.ranks, line.ranks};
+    const GroupedGrid square{side, side, side}, ring{line.ranks, 1, 1},
+        reverse{1, line.ranks, line.ranks};
     const auto over = [&](Pass pass) { return double(words(pass, square)) / double(bound(pass)); };
     near(words(Pass::backward, ring), line.g_ring);
     near(words(Pass::backward, square), line.g_grid);
