@@ -7,12 +7,6 @@
 
 namespace redblue {
 
-Range share_of(Index total, Index worker, Index workers) {
-  // The whole part and the rest are computed apart, so that nothing overflows.
-  const auto bound = [&](Index w) { return total / workers * w + total % workers * w / workers; };
-  return {bound(worker), bound(worker + 1)};
-}
-
 std::string in_parallel(Index workers, const Topology& topology,
                         const std::function<void(Index worker)>& work) {
   if (workers == 1) {

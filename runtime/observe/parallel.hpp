@@ -1,19 +1,17 @@
 #pragma once
-// Runs work on several threads, each pinned to one core. Worker w of p has the part
-// [total w / p, total (w + 1) / p).
+// Runs work on several threads, each pinned to one core. Each has an equal share of it
+// (memsim/share.hpp).
 
 #include <functional>
 #include <string>
 
-#include "memsim/range.hpp"
+#include "memsim/share.hpp"
 #include "runtime/observe/topology.hpp"
 
 namespace redblue {
 
 // More than any machine has; a typing error is refused.
 inline constexpr Index kMostWorkers = 4096;
-
-Range share_of(Index total, Index worker, Index workers);
 
 // Calls work(w) for each worker, at the same time. The first worker runs on the calling thread; its
 // CPU affinity is restored afterwards. One worker alone is not pinned. Returns the reason why

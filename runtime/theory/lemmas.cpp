@@ -33,6 +33,16 @@ Real most(Real words) {
   return words / 3 * std::sqrt(words / 3);
 }
 
+// The side of growing rectangles that ends first.
+struct Side {
+  Real most;         // rows, or columns
+  Real each, other;  // words of one of these, and of one of the other side
+};
+Side side_that_ends(const Rectangles& of) {
+  return of.row * of.rows <= of.column * of.columns ? Side{of.rows, of.row, of.column}
+                                                    : Side{of.columns, of.column, of.row};
+}
+
 }  // namespace
 
 Index rounded_down(Real words) {
@@ -97,6 +107,27 @@ Real moves_of_pairs(Real pairs, Real share, Index M) {
     const Real most = std::max(
         {formed(M_ + T) / T, (formed(T) + M_) / T, (formed(M_) + T) / (2 * T), (M_ + T) / (2 * T)});
     return (pairs - formed(T)) / most;
+  });
+}
+
+Real Rectangles::words(Real pairs) const {
+  const auto [most, each, other] = side_that_ends(*this);
+  return pairs * other <= each * most * most ? 2 * std::sqrt(each * other * pairs)
+                                             : each * most + other * pairs / most;
+}
+
+Real Rectangles::pairs(Real words) const {
+  const auto [most, each, other] = side_that_ends(*this);
+  return words <= 2 * each * most ? words * words / (4 * each * other)
+                                  : most * (words - each * most) / other;
+}
+
+Real Rectangles::events(Real pairs, Real first, Real most) const {
+  const auto whole = [&](Real words) { return this->pairs(words); };
+  return over_lengths([&](Real T) {
+    const Real of_first = std::max(whole(first + T), whole(first) + T);
+    const Real of_phase = std::max({whole(most + T), whole(T) + most, whole(most) + T, most + T});
+    return T * (pairs - of_first) / of_phase;
   });
 }
 

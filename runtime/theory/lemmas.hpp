@@ -1,5 +1,5 @@
 #pragma once
-// The two lemmas of docs/theory/bounds.md on which lower bounds rest, in numbers.
+// The lemmas of docs/theory/bounds.md, and of ranks.md, on which lower bounds rest, in numbers.
 
 #include "memsim/words.hpp"
 
@@ -53,5 +53,22 @@ Real moves_of_pairs(Real pairs, Real share, Index M);
 inline Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
   return moves_of_pairs(pairs, K * real(d) * real(d), M);
 }
+
+// Lemma 3 of docs/theory/ranks.md: R rows and C columns, of so many words each, make R C pairs
+// whole.
+struct Rectangles {
+  Real rows, columns;  // the most there are
+  Real row, column;    // words of each
+
+  // The fewest words for so many pairs. Concave: a square root while both sides may grow, then
+  // linear, all rows being there, or all columns.
+  [[nodiscard]] Real words(Real pairs) const;
+  // The most pairs of so many words. Convex.
+  [[nodiscard]] Real pairs(Real words) const;
+  // The events of a rank that is charged with so many pairs, has `first` words of rows and columns
+  // at the start, and at most `most` words at a time. Of a pair that crosses into a phase one word
+  // is there at its start, or is an event.
+  [[nodiscard]] Real events(Real pairs, Real first, Real most) const;
+};
 
 }  // namespace redblue

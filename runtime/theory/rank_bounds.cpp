@@ -1,0 +1,110 @@
+#include "runtime/theory/rank_bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "memsim/errors.hpp"
+#include "runtime/theory/lemmas.hpp"
+
+namespace redblue {
+namespace {
+
+// What a rank that makes whole pairs of a row, and of a column, has of them, in times d: words of
+// sources, and of sums.
+struct Charges {
+  Index row_sources, row_sums, column_sources, column_sums;
+};
+
+Charges charges(const RankTask& task) {
+  const Index keys = task.problem.sharing == Sharing::kv ? 1 : 2;
+  switch (task.pass) {
+    case Pass::forward:
+    case Pass::attention:
+      return {1, 1, keys, 0};
+    case Pass::backward:
+      return {2, 0, keys, 0};
+    case Pass::gradients:
+      return {2, 1, keys, keys};
+    default:
+      throw ShapeMismatch("there is no bound for ranks of " + std::string(to_string(task.pass)) +
+                          ": ask for forward, attention, backward or gradients");
+  }
+}
+
+void check(const RankTask& task) {
+  const Problem& problem = task.problem;
+  const auto [n, m, d] = problem.shape;
+  require(n > 0 && m > 0 && d > 0 && problem.shape.dv > 0, "n, m, d and dv are at least 1");
+  require(task.ranks > 0, "there is at least one rank");
+  require(problem.sharing != Sharing::self, "a bound for ranks where A1 = A2: none is proven");
+  require(problem.sparsity.dense(), "a bound for ranks of sparse operands: none is proven");
+  require(problem.wanted.all(), "a bound for ranks of some results alone: none is proven");
+}
+
+// Columns that values, or keys, have more of than the others have are left out (bounds.md, Widths).
+Index width(const Problem& problem) {
+  return std::min(problem.shape.d, problem.shape.dv);
+}
+
+Rectangles rectangles(const RankTask& task) {
+  const auto [row_sources, row_sums, column_sources, column_sums] = charges(task);
+  const Real d = real(width(task.problem));
+  return {.rows = real(size_of(task.problem.live_queries())),
+          .columns = real(size_of(task.problem.live_keys())),
+          .row = real(row_sources + row_sums) * d,
+          .column = real(column_sources + column_sums) * d};
+}
+
+// The pairs of the rank that is charged with the most.
+Real pairs_of_a_rank(const RankTask& task) {
+  const Problem& problem = task.problem;
+  const Real pairs = problem.mask.full() ? real(problem.shape.n) * real(problem.shape.m)
+                                         : real(problem.pairs().value());
+  return pairs / real(task.ranks);
+}
+
+// gain - cost, rounded up, as words are whole. The gain is lowered by more than all its roundings.
+Index at_least(Real gain, Real cost) {
+  return rounded_down(std::ceil(gain * (1 - 0x1p-50L) - cost));
+}
+
+}  // namespace
+
+Held equal_shares(const RankTask& task) {
+  check(task);
+  const auto [row_sources, row_sums, column_sources, column_sums] = charges(task);
+  const Shape& shape = task.problem.shape;
+  const Words d = width(task.problem);
+  const auto share = [&](Index of_row, Index of_column) {
+    return ceil_div(((Words(shape.n) * of_row + Words(shape.m) * of_column) * d).value(),
+                    task.ranks);
+  };
+  return {share(row_sources, column_sources), share(row_sums, column_sums)};
+}
+
+Index link_bound(const RankTask& task, const Held& held) {
+  check(task);
+  const Real pairs = pairs_of_a_rank(task);
+  const Rectangles of = rectangles(task);
+  const Real kept = real(held.sources) + real(held.results);
+  // Of f whole pairs and pairs - f words of others: concave in f from where held words are all
+  // used, so that the fewest are there or where all pairs are whole.
+  return std::min(at_least(pairs, of.pairs(kept)), at_least(of.words(pairs), kept));
+}
+
+Index small_home_bound(const RankTask& task, const Held& held, Index words) {
+  check(task);
+  require(words > 0, "home and arena have at least one word");
+  const Real moved =
+      rectangles(task).events(pairs_of_a_rank(task), real(held.sources), real(words));
+  return at_least(moved, real(held.results));
+}
+
+Index arena_bound(const RankTask& task, Index M) {
+  check(task);
+  require(M > 0, "M is at least 1");
+  return at_least(rectangles(task).events(pairs_of_a_rank(task), 0, real(M)), 0);
+}
+
+}  // namespace redblue
