@@ -1,5 +1,8 @@
 #include "runtime/replay/run_accesses.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "runtime/system/input_error.hpp"
@@ -15,26 +18,61 @@ std::size_t at_index(Index at) {
 
 }  // namespace
 
+// Which units the rows of a part of a tile are in, or its columns; at first, all in one.
+class RunAccesses::Axis {
+ public:
+  Axis() = default;
+  // Of rows from `first` on, of `all` in the tile; a unit has `length` of them, and the next one is
+  // `step` further on.
+  Axis(Index first, Index length, Index all, Index step)
+      : first_(first), length_(length), all_(all), step_(step) {}
+
+  [[nodiscard]] Index place(Index i) const {
+    return (length_ == 1 ? first_ + i : (first_ + i) / length_) * step_;
+  }
+  // The first row after i in another unit.
+  [[nodiscard]] Index next(Index i) const {
+    return length_ == 1 ? i + 1 : ((first_ + i) / length_ + 1) * length_ - first_;
+  }
+  // Whether i is the first row of its unit, and the last one is before `end`.
+  [[nodiscard]] bool begins(Index i, Index end) const {
+    return length_ == 1 || ((first_ + i) % length_ == 0 && std::min(next(i), all_ - first_) <= end);
+  }
+
+ private:
+  static constexpr Index kAll = Index{1} << 48;
+  Index first_ = 0, length_ = kAll, all_ = 0, step_ = 0;
+};
+
 // A part of a tile, by row and column as the operation takes them.
 class RunAccesses::Part {
  public:
   Part(const TilePart& part, Tile& tile)
       : rows(part.transposed ? part.columns : part.rows),
         columns(part.transposed ? part.rows : part.columns),
-        first_(&tile.words.at(at_index(part.row * tile.columns + part.column))) {
+        down(part.row, tile.unit_rows, tile.rows, tile.across()),
+        right(part.column, tile.unit_columns, tile.columns, 1),
+        units_(tile.units.data()) {
     const bool column = part.of != TilePart::Of::words;
-    const Index down = tile.columns, right = column ? 0 : 1;
-    const bool turned = column ? part.of == TilePart::Of::columns : part.transposed;
-    by_row_ = turned ? right : down;
-    by_column_ = turned ? down : right;
+    if (column) {
+      units_ += right.place(0);
+      right = Axis();
+    }
+    if (column ? part.of == TilePart::Of::columns : part.transposed) {
+      std::swap(down, right);
+    }
   }
-  Word& operator()(Index i, Index j) const { return first_[i * by_row_ + j * by_column_]; }
+  Unit& operator()(Index i, Index j) const { return units_[down.place(i) + right.place(j)]; }
+  // Whether the word ij is the first of its unit, and the part has all of that.
+  [[nodiscard]] bool begins(Index i, Index j) const {
+    return down.begins(i, rows) && right.begins(j, columns);
+  }
 
   Index rows, columns;
+  Axis down, right;
 
  private:
-  Word* first_;
-  Index by_row_, by_column_;
+  Unit* units_;
 };
 
 Accesses RunAccesses::take() {
@@ -47,16 +85,18 @@ Accesses RunAccesses::take() {
       touch(Kind::dead, code);
     }
   }
-  // Numbers in the order of first touches: the words of the run.
+  // Numbers in the order of first touches: the units of the run.
   std::vector<Code> number(places_.size(), kUnknown);
-  Accesses found{.in_order = std::move(in_order_), .words = 0, .stretches = std::move(stretches_)};
+  Accesses found{
+      .in_order = std::move(in_order_), .widths = {}, .stretches = std::move(stretches_)};
   for (Access& access : found.in_order) {
-    const bool waited = (access.word & kPending) != 0;
-    Code& known = number[waited ? pending(access.word).address : access.word];
-    if (known == kUnknown) {
-      known = static_cast<Code>(found.words++);
+    const bool waited = (access.unit & kPending) != 0;
+    const Code address = waited ? pending(access.unit).address : access.unit;
+    if (number[address] == kUnknown) {
+      number[address] = static_cast<Code>(found.units());
+      found.widths.push_back(places_[address].words);
     }
-    access.word = known;
+    access.unit = number[address];
   }
   return found;
 }
@@ -90,81 +130,132 @@ void RunAccesses::begin(const Event& event) {
     free.push_back(frames_.size());
     frames_.emplace_back();
   }
-  tiles_[event.tile] = {std::string(event.name), event.cols, free.back(),
-                        std::vector<Word>(at_index(event.rows * event.cols))};
+  const bool down = event.kind == Event::Kind::read
+                        ? event.orientation == Orientation::transposed
+                        : event.rows == longest_ && event.cols != longest_;
+  Tile tile{.name = std::string(event.name),
+            .rows = event.rows,
+            .columns = event.cols,
+            .unit_rows = down ? longest_ : 1,
+            .unit_columns = down ? 1 : longest_,
+            .frame = free.back(),
+            .units = {}};
+  tile.units.resize(at_index(units_in(tile.rows, tile.unit_rows) * tile.across()));
+  tiles_[event.tile] = std::move(tile);
   free.pop_back();
 }
 
 template <class Visit>
-void RunAccesses::each_stored(const Event& event, const Visit& visit) {
-  const ConstBlock& block = *event.block;
-  Tile& tile = tiles_.at(event.tile);
-  const bool straight = event.orientation == Orientation::straight;
-  const Range rows = block.row_range();
-  const Index first = block.column_range().begin;
+void RunAccesses::each_unit(const ConstBlock& block, const Visit& visit) {
+  const Range rows = block.row_range(), all = block.column_range();
   for (Index row = rows.begin; row < rows.end; ++row) {
+    const StoredRow place = block.stored_row(row);
+    std::vector<Code>& codes = slow_[{place.backing, place.row}];
+    if (std::ssize(codes) < all.end) {
+      codes.resize(at_index(all.end), kUnknown);
+    }
+    Index piece = -1;
+    std::uint32_t words = 0;  // of the piece, so far
+    Code code = kUnknown;
+    const auto end_piece = [&] {
+      std::uint32_t& known = places_[code].words;
+      if (known != 0 && known != words) {
+        refuse_cut(block);
+      }
+      known = words;
+      visit(row - rows.begin, piece, code);
+    };
     for (const Range columns : block.stored(row)) {
-      for (Index column = columns.begin; column < columns.end; ++column) {
-        const Index i = row - rows.begin, j = column - first;
-        visit(tile.words.at(at_index(straight ? i * tile.columns + j : j * tile.columns + i)),
-              stored(block, row, column));
+      for (Index column = columns.begin; column < columns.end; ++column, ++words) {
+        Code& known = codes[at_index(column)];
+        if (const Index in = (column - all.begin) / longest_; in != piece) {
+          if (piece >= 0) {
+            end_piece();
+          }
+          piece = in;
+          words = 0;
+          code = known != kUnknown ? known : stored_address(block.matrix());
+        }
+        if (known != (places_[code].words == 0 ? kUnknown : code)) {
+          refuse_cut(block);
+        }
+        known = code;
       }
     }
+    if (piece >= 0) {
+      end_piece();
+    }
   }
+}
+
+void RunAccesses::refuse_cut(const ConstBlock& block) {
+  throw InputError(
+      fmt::format("blocks cut rows of {} at different columns: its rows are no units, words are",
+                  block.matrix().name()));
 }
 
 void RunAccesses::read(const Event& event) {
-  if (event.block->matrix().holds() == Holds::indices) {
-    return pass_indices(Kind::need, *event.block);
-  }
-  each_stored(event, [&](Word& word, Code from) { word = {from, places_[from].version}; });
+  Tile& tile = tiles_.at(event.tile);
+  const bool straight = event.orientation == Orientation::straight;
+  each_unit(*event.block, [&](Index row, Index piece, Code from) {
+    if (event.block->matrix().holds() == Holds::indices) {
+      touch(Kind::need, from);  // words that are nowhere in a tile
+    } else {
+      tile.unit(straight ? row : piece, straight ? piece : row) = {from, places_[from].version};
+    }
+  });
 }
 
 void RunAccesses::write(const Event& event) {
-  if (event.block->matrix().holds() == Holds::indices) {
-    return pass_indices(Kind::overwrite, *event.block);
-  }
-  each_stored(event, [&](Word& word, Code to) { write(word, to); });
-}
-
-// Words that are nowhere in a tile.
-void RunAccesses::pass_indices(Kind kind, const ConstBlock& block) {
-  const Range rows = block.row_range(), columns = block.column_range();
-  for (Index row = rows.begin; row < rows.end; ++row) {
-    for (Index column = columns.begin; column < columns.end; ++column) {
-      touch(kind, stored(block, row, column));
+  Tile& tile = tiles_.at(event.tile);
+  const bool straight = event.orientation == Orientation::straight;
+  const bool indices = event.block->matrix().holds() == Holds::indices;
+  const bool alike = (straight ? tile.unit_rows : tile.unit_columns) == 1;
+  if (!indices && !alike) {
+    for (Unit& unit : tile.units) {
+      need(unit);
     }
   }
+  each_unit(*event.block, [&](Index row, Index piece, Code to) {
+    if (!indices && alike) {
+      write(tile.unit(straight ? row : piece, straight ? piece : row), to);
+    } else {
+      touch(Kind::overwrite, to);
+      ++places_[to].version;
+    }
+  });
 }
 
-void RunAccesses::write(Word& word, Code to) {
-  if (word.code == to) {
-    return check_version(word);
+void RunAccesses::write(Unit& unit, Code to) {
+  if (unit.code == to) {
+    return check_version(unit);
   }
-  if (word.code == kNumber) {
+  if (unit.code == kNumber) {
     touch(Kind::overwrite, to);
-  } else if ((word.code & kPending) != 0 && places_[to].touched <= pending(word.code).since) {
-    Pending& known = pending(word.code);
+  } else if ((unit.code & kPending) != 0 && places_[to].touched <= pending(unit.code).since) {
+    Pending& known = pending(unit.code);
     known.address = to;
     places_[to].touched = known.touched;
   } else {
-    need(word);
+    need(unit);
     touch(Kind::overwrite, to);
-    if ((word.code & kPending) != 0) {
-      touch(Kind::dead, word.code);
-      pending(word.code).address = new_address(false);
+    if ((unit.code & kPending) != 0) {
+      touch(Kind::dead, unit.code);
+      pending(unit.code).address = new_address(false, places_[to].words);
     }
   }
-  word = {to, ++places_[to].version};
+  unit = {to, ++places_[to].version};
 }
 
 void RunAccesses::remove(std::uint64_t number) {
-  const Tile& tile = tiles_.at(number);
-  for (std::size_t at = 0; at < tile.words.size(); ++at) {
-    const Code code = tile.words[at].code;
-    if (code != kNumber && (code & kPending) != 0) {
-      touch(Kind::dead, code);
-      pending(code).address = scratch(tile, at);
+  Tile& tile = tiles_.at(number);
+  for (Index row = 0; row < tile.rows; row += tile.unit_rows) {
+    for (Index column = 0; column < tile.columns; column += tile.unit_columns) {
+      const Code code = tile.unit(row / tile.unit_rows, column / tile.unit_columns).code;
+      if (code != kNumber && (code & kPending) != 0) {
+        touch(Kind::dead, code);
+        pending(code).address = scratch(tile, row, column);
+      }
     }
   }
   free_frames_[tile.name].push_back(tile.frame);
@@ -197,12 +288,12 @@ std::vector<RunAccesses::Part> RunAccesses::parts(std::span<const TilePart> part
 void RunAccesses::multiply(const Operation& operation) {
   const Part a = part(operation.operands[0]), b = part(operation.operands[1]);
   const Part c = part(operation.result);
-  for (Index k = 0; k < a.columns; ++k) {
-    for (Index i = 0; i < c.rows; ++i) {
-      for (Index j = 0; j < c.columns; ++j) {
+  for (Index k = 0; k < a.columns; k = std::min(a.right.next(k), b.down.next(k))) {
+    for (Index i = 0; i < c.rows; i = std::min(a.down.next(i), c.down.next(i))) {
+      for (Index j = 0; j < c.columns; j = std::min(b.right.next(j), c.right.next(j))) {
         need(a(i, k));
         need(b(k, j));
-        if (k == 0 && !operation.old) {
+        if (k == 0 && !operation.old && c.begins(i, j)) {
           overwrite(c(i, j));
         } else {
           change(c(i, j));
@@ -215,15 +306,20 @@ void RunAccesses::multiply(const Operation& operation) {
 void RunAccesses::map(const Operation& operation) {
   const std::vector<Part> operands = parts(operation.operands);
   const Part c = part(operation.result);
-  for (Index i = 0; i < c.rows; ++i) {
-    for (Index j = 0; j < c.columns; ++j) {
+  Index next_i = 0, next_j = 0;
+  for (Index i = 0; i < c.rows; i = next_i) {
+    next_i = c.down.next(i);
+    for (Index j = 0; j < c.columns; j = next_j) {
+      next_j = c.right.next(j);
       for (const Part& operand : operands) {
+        next_i = std::min(next_i, operand.down.next(i));
+        next_j = std::min(next_j, operand.right.next(j));
         need(operand(i, j));
       }
-      if (operation.old) {
-        change(c(i, j));
-      } else {
+      if (!operation.old && c.begins(i, j)) {
         overwrite(c(i, j));
+      } else {
+        change(c(i, j));
       }
     }
   }
@@ -232,12 +328,17 @@ void RunAccesses::map(const Operation& operation) {
 void RunAccesses::fold(const Operation& operation) {
   const std::vector<Part> operands = parts(operation.operands);
   const Part c = part(operation.result);
-  for (Index i = 0; i < c.rows; ++i) {
-    for (Index j = 0; j < operands.front().columns; ++j) {
+  Index next_i = 0, next_j = 0;
+  for (Index i = 0; i < c.rows; i = next_i) {
+    next_i = c.down.next(i);
+    for (Index j = 0; j < operands.front().columns; j = next_j) {
+      next_j = operands.front().right.next(j);
       for (const Part& operand : operands) {
+        next_i = std::min(next_i, operand.down.next(i));
+        next_j = std::min(next_j, operand.right.next(j));
         need(operand(i, j));
       }
-      if (j == 0 && !operation.old) {
+      if (j == 0 && !operation.old && c.begins(i, 0)) {
         overwrite(c(i, 0));
       } else {
         change(c(i, 0));
@@ -247,45 +348,45 @@ void RunAccesses::fold(const Operation& operation) {
 }
 
 void RunAccesses::touch(Kind kind, Code code) {
-  if (std::ssize(in_order_) == kMostAccesses) {
-    throw InputError(
-        fmt::format("a run of more than {} accesses: take smaller extents", kMostAccesses));
+  if (std::ssize(in_order_) == most_accesses(longest_)) {
+    throw InputError(fmt::format("a run of more than {} accesses: take smaller extents",
+                                 most_accesses(longest_)));
   }
   in_order_.push_back({kind, code});
   const auto touched = static_cast<std::uint32_t>(in_order_.size());
   ((code & kPending) != 0 ? pending(code).touched : places_[code].touched) = touched;
 }
 
-void RunAccesses::need(Word& word) {
-  if (word.code == kNumber) {
-    return overwrite(word);
+void RunAccesses::need(Unit& unit) {
+  if (unit.code == kNumber) {
+    return overwrite(unit);
   }
-  check_version(word);
-  touch(Kind::need, word.code);
+  check_version(unit);
+  touch(Kind::need, unit.code);
 }
 
-void RunAccesses::change(Word& word) {
-  if (word.code == kNumber) {
-    return overwrite(word);
+void RunAccesses::change(Unit& unit) {
+  if (unit.code == kNumber) {
+    return overwrite(unit);
   }
-  if ((word.code & kPending) != 0) {
-    return touch(Kind::change, word.code);
+  if ((unit.code & kPending) != 0) {
+    return touch(Kind::change, unit.code);
   }
-  need(word);
-  overwrite(word);
+  need(unit);
+  overwrite(unit);
 }
 
-void RunAccesses::overwrite(Word& word) {
-  if (word.code == kNumber || (word.code & kPending) == 0) {
-    word.code = pending();
+void RunAccesses::overwrite(Unit& unit) {
+  if (unit.code == kNumber || (unit.code & kPending) == 0) {
+    unit.code = pending();
   }
-  touch(Kind::overwrite, word.code);
+  touch(Kind::overwrite, unit.code);
 }
 
-void RunAccesses::check_version(const Word& word) const {
-  if ((word.code & kPending) == 0 && word.version != places_[word.code].version) {
+void RunAccesses::check_version(const Unit& unit) const {
+  if ((unit.code & kPending) == 0 && unit.version != places_[unit.code].version) {
     throw InputError(
-        "the run uses a word after another has taken its place in the slow store: its "
+        "the run uses words after others have taken their place in the slow store: its "
         "accesses are not known");
   }
 }
@@ -295,31 +396,24 @@ RunAccesses::Code RunAccesses::pending() {
   return kPending | static_cast<Code>(pending_.size() - 1);
 }
 
-RunAccesses::Code RunAccesses::new_address(bool dies) {
-  places_.push_back({.touched = 0, .version = 0, .dies = dies});
+RunAccesses::Code RunAccesses::new_address(bool dies, std::uint32_t words) {
+  places_.push_back({.touched = 0, .version = 0, .words = words, .dies = dies});
   return static_cast<Code>(places_.size() - 1);
 }
 
-RunAccesses::Code RunAccesses::scratch(const Tile& tile, std::size_t at) {
-  std::vector<Code>& frame = frames_[tile.frame];
-  while (frame.size() <= at) {
-    frame.push_back(new_address(false));
+RunAccesses::Code RunAccesses::scratch(const Tile& tile, Index row, Index column) {
+  const Index words = std::min(tile.unit_rows, tile.rows - row) *
+                      std::min(tile.unit_columns, tile.columns - column);
+  const auto [known, added] =
+      frames_[tile.frame].try_emplace({row * tile.columns + column, words}, kUnknown);
+  if (added) {
+    known->second = new_address(false, static_cast<std::uint32_t>(words));
   }
-  return frame[at];
+  return known->second;
 }
 
-RunAccesses::Code RunAccesses::stored(const ConstBlock& block, Index row, Index column) {
-  const StoredRow place = block.stored_row(row);
-  std::vector<Code>& codes = slow_[{place.backing, place.row}];
-  if (std::ssize(codes) <= column) {
-    codes.resize(at_index(column) + 1, kUnknown);
-  }
-  Code& code = codes[at_index(column)];
-  if (code == kUnknown) {
-    const SlowMatrix& matrix = block.matrix();
-    code = new_address(matrix.holds() != Holds::indices && !kept_.contains(matrix.name()));
-  }
-  return code;
+RunAccesses::Code RunAccesses::stored_address(const SlowMatrix& matrix) {
+  return new_address(matrix.holds() != Holds::indices && !kept_.contains(matrix.name()), 0);
 }
 
 }  // namespace redblue

@@ -30,6 +30,10 @@ std::set<std::string, std::less<>> kept_by(const Plan& plan) {
 
 }  // namespace
 
+std::string_view to_string(ReplayUnit unit) {
+  return unit == ReplayUnit::word ? "word" : "row";
+}
+
 Index KernelAccesses::bound(Index M) const {
   if (!report.bound) {
     return 0;
@@ -40,7 +44,7 @@ Index KernelAccesses::bound(Index M) const {
   return largest(lower_bounds(task), schedule_of(kernel, task.problem.sharing)).words;
 }
 
-KernelAccesses accesses_of(const Request& request) {
+KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
   if (request.threads > 1) {
     throw RequestError(request.said("--threads") + ": one fast memory is replayed");
   }
@@ -49,12 +53,16 @@ KernelAccesses accesses_of(const Request& request) {
   }
   KernelAccesses found;
   const RunHook followed = [&](Machine& machine, const Plan& plan, const auto& work) {
-    // A product touches three words for its two operations.
-    if (total(plan.phases).flops * Words(3) > Words(2 * kMostAccesses)) {
-      throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents",
-                                     plan.kernel, grouped(kMostAccesses)));
+    const Index longest = unit == ReplayUnit::word ? 1 : plan.problem.shape.d;
+    const Index most = most_accesses(longest);
+    // A product touches three words for its two operations; or three rows for those of the words of
+    // one, as of two of its three indices both rows that begin there are one word wide.
+    if (total(plan.phases).flops * Words(3) > Words(2 * most) * longest) {
+      throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
+                                     plan.kernel, grouped(most),
+                                     unit == ReplayUnit::word ? ", or rows as units" : ""));
     }
-    RunAccesses accesses(machine, kept_by(plan));
+    RunAccesses accesses(machine, kept_by(plan), longest);
     const Referee referee(machine);
     work();
     referee.check();
