@@ -1,6 +1,7 @@
 #include "runtime/replay/run_accesses.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,26 +23,27 @@ std::size_t at_index(Index at) {
 class RunAccesses::Axis {
  public:
   Axis() = default;
-  // Of rows from `first` on, of `all` in the tile; a unit has `length` of them, and the next one is
-  // `step` further on.
-  Axis(Index first, Index length, Index all, Index step)
-      : first_(first), length_(length), all_(all), step_(step) {}
+  // Of rows from `first` on; the next unit is `step` further on.
+  Axis(const CutRow& pieces, Index first, Index step)
+      : pieces_(&pieces), first_(first), step_(step) {}
 
   [[nodiscard]] Index place(Index i) const {
-    return (length_ == 1 ? first_ + i : (first_ + i) / length_) * step_;
+    return pieces_ == nullptr ? 0 : pieces_->of(first_ + i) * step_;
   }
   // The first row after i in another unit.
   [[nodiscard]] Index next(Index i) const {
-    return length_ == 1 ? i + 1 : ((first_ + i) / length_ + 1) * length_ - first_;
+    return pieces_ == nullptr ? std::numeric_limits<Index>::max()
+                              : pieces_->begin(pieces_->of(first_ + i) + 1) - first_;
   }
   // Whether i is the first row of its unit, and the last one is before `end`.
   [[nodiscard]] bool begins(Index i, Index end) const {
-    return length_ == 1 || ((first_ + i) % length_ == 0 && std::min(next(i), all_ - first_) <= end);
+    return pieces_ != nullptr && pieces_->begin(pieces_->of(first_ + i)) == first_ + i &&
+           next(i) <= end;
   }
 
  private:
-  static constexpr Index kAll = Index{1} << 48;
-  Index first_ = 0, length_ = kAll, all_ = 0, step_ = 0;
+  const CutRow* pieces_ = nullptr;
+  Index first_ = 0, step_ = 0;
 };
 
 // A part of a tile, by row and column as the operation takes them.
@@ -50,8 +52,8 @@ class RunAccesses::Part {
   Part(const TilePart& part, Tile& tile)
       : rows(part.transposed ? part.columns : part.rows),
         columns(part.transposed ? part.rows : part.columns),
-        down(part.row, tile.unit_rows, tile.rows, tile.across()),
-        right(part.column, tile.unit_columns, tile.columns, 1),
+        down(tile.rows, part.row, tile.columns.count()),
+        right(tile.columns, part.column, 1),
         units_(tile.units.data()) {
     const bool column = part.of != TilePart::Of::words;
     if (column) {
@@ -130,87 +132,85 @@ void RunAccesses::begin(const Event& event) {
     free.push_back(frames_.size());
     frames_.emplace_back();
   }
-  const bool down = event.kind == Event::Kind::read
-                        ? event.orientation == Orientation::transposed
-                        : event.rows == longest_ && event.cols != longest_;
-  Tile tile{.name = std::string(event.name),
-            .rows = event.rows,
-            .columns = event.cols,
-            .unit_rows = down ? longest_ : 1,
-            .unit_columns = down ? 1 : longest_,
-            .frame = free.back(),
-            .units = {}};
-  tile.units.resize(at_index(units_in(tile.rows, tile.unit_rows) * tile.across()));
-  tiles_[event.tile] = std::move(tile);
+  tiles_[event.tile] = tile_of(event, free.back());
   free.pop_back();
+}
+
+RunAccesses::Tile RunAccesses::tile_of(const Event& event, std::size_t frame) const {
+  const auto written = cuts_.tiles.find(event.tile);
+  // The rows of the tile are in pieces, and not its columns.
+  bool down = event.rows == cuts_.longest && event.cols != cuts_.longest;
+  CutRow pieces = cuts_.pieces(down ? event.rows : event.cols);
+  if (event.block != nullptr) {
+    down = event.orientation == Orientation::transposed;
+    pieces = pieces_of(*event.block);
+  } else if (written != cuts_.tiles.end()) {
+    const auto& [matrix, column, orientation] = written->second;
+    down = orientation == Orientation::transposed;
+    pieces = cuts_.pieces(matrix, column, down ? event.rows : event.cols);
+  }
+  Tile tile{.name = std::string(event.name),
+            .rows = down ? pieces : CutRow(event.rows),
+            .columns = down ? CutRow(event.cols) : pieces,
+            .frame = frame,
+            .units = {}};
+  tile.units.resize(at_index(tile.rows.count() * tile.columns.count()));
+  return tile;
+}
+
+CutRow RunAccesses::pieces_of(const ConstBlock& block) const {
+  return cuts_.pieces(block.matrix().name(), block.column_range().begin, block.cols());
 }
 
 template <class Visit>
 void RunAccesses::each_unit(const ConstBlock& block, const Visit& visit) {
   const Range rows = block.row_range(), all = block.column_range();
+  const CutRow pieces = pieces_of(block);
   for (Index row = rows.begin; row < rows.end; ++row) {
+    std::vector<std::uint32_t> words(at_index(pieces.count()));
+    for (const Range columns : block.stored(row)) {
+      for (Index column = columns.begin; column < columns.end; ++column) {
+        ++words[at_index(pieces.of(column - all.begin))];
+      }
+    }
     const StoredRow place = block.stored_row(row);
-    std::vector<Code>& codes = slow_[{place.backing, place.row}];
+    std::vector<Code>& codes = slow_[{place.backing, place.row}];  // where a piece begins
     if (std::ssize(codes) < all.end) {
       codes.resize(at_index(all.end), kUnknown);
     }
-    Index piece = -1;
-    std::uint32_t words = 0;  // of the piece, so far
-    Code code = kUnknown;
-    const auto end_piece = [&] {
-      std::uint32_t& known = places_[code].words;
-      if (known != 0 && known != words) {
-        refuse_cut(block);
+    for (Index piece = 0; piece < pieces.count(); ++piece) {
+      if (words[at_index(piece)] == 0) {
+        continue;
       }
-      known = words;
+      Code& code = codes[at_index(all.begin + pieces.begin(piece))];
+      if (code == kUnknown) {
+        const SlowMatrix& matrix = block.matrix();
+        code = new_address(matrix.holds() != Holds::indices && !kept_.contains(matrix.name()),
+                           words[at_index(piece)]);
+      }
       visit(row - rows.begin, piece, code);
-    };
-    for (const Range columns : block.stored(row)) {
-      for (Index column = columns.begin; column < columns.end; ++column, ++words) {
-        Code& known = codes[at_index(column)];
-        if (const Index in = (column - all.begin) / longest_; in != piece) {
-          if (piece >= 0) {
-            end_piece();
-          }
-          piece = in;
-          words = 0;
-          code = known != kUnknown ? known : stored_address(block.matrix());
-        }
-        if (known != (places_[code].words == 0 ? kUnknown : code)) {
-          refuse_cut(block);
-        }
-        known = code;
-      }
-    }
-    if (piece >= 0) {
-      end_piece();
     }
   }
 }
 
-void RunAccesses::refuse_cut(const ConstBlock& block) {
-  throw InputError(
-      fmt::format("blocks cut rows of {} at different columns: its rows are no units, words are",
-                  block.matrix().name()));
-}
-
 void RunAccesses::read(const Event& event) {
   Tile& tile = tiles_.at(event.tile);
-  const bool straight = event.orientation == Orientation::straight;
+  const bool down = event.orientation == Orientation::transposed;
   each_unit(*event.block, [&](Index row, Index piece, Code from) {
     if (event.block->matrix().holds() == Holds::indices) {
       touch(Kind::need, from);  // words that are nowhere in a tile
     } else {
-      tile.unit(straight ? row : piece, straight ? piece : row) = {from, places_[from].version};
+      (down ? tile.unit(piece, row) : tile.unit(row, piece)) = {from, places_[from].version};
     }
   });
 }
 
 void RunAccesses::write(const Event& event) {
   Tile& tile = tiles_.at(event.tile);
-  const bool straight = event.orientation == Orientation::straight;
   const bool indices = event.block->matrix().holds() == Holds::indices;
-  const bool alike = (straight ? tile.unit_rows : tile.unit_columns) == 1;
+  const bool down = event.orientation == Orientation::transposed;
+  const bool alike = (down ? tile.rows : tile.columns) == pieces_of(*event.block) &&
+                     (down ? tile.columns : tile.rows).by_word();
   if (!indices && !alike) {
     for (Unit& unit : tile.units) {
       need(unit);
@@ -218,7 +218,7 @@ void RunAccesses::write(const Event& event) {
   }
   each_unit(*event.block, [&](Index row, Index piece, Code to) {
     if (!indices && alike) {
-      write(tile.unit(straight ? row : piece, straight ? piece : row), to);
+      write(down ? tile.unit(piece, row) : tile.unit(row, piece), to);
     } else {
       touch(Kind::overwrite, to);
       ++places_[to].version;
@@ -249,9 +249,9 @@ void RunAccesses::write(Unit& unit, Code to) {
 
 void RunAccesses::remove(std::uint64_t number) {
   Tile& tile = tiles_.at(number);
-  for (Index row = 0; row < tile.rows; row += tile.unit_rows) {
-    for (Index column = 0; column < tile.columns; column += tile.unit_columns) {
-      const Code code = tile.unit(row / tile.unit_rows, column / tile.unit_columns).code;
+  for (Index row = 0; row < tile.rows.count(); ++row) {
+    for (Index column = 0; column < tile.columns.count(); ++column) {
+      const Code code = tile.unit(row, column).code;
       if (code != kNumber && (code & kPending) != 0) {
         touch(Kind::dead, code);
         pending(code).address = scratch(tile, row, column);
@@ -348,9 +348,9 @@ void RunAccesses::fold(const Operation& operation) {
 }
 
 void RunAccesses::touch(Kind kind, Code code) {
-  if (std::ssize(in_order_) == most_accesses(longest_)) {
+  if (std::ssize(in_order_) == most_accesses(cuts_.longest)) {
     throw InputError(fmt::format("a run of more than {} accesses: take smaller extents",
-                                 most_accesses(longest_)));
+                                 most_accesses(cuts_.longest)));
   }
   in_order_.push_back({kind, code});
   const auto touched = static_cast<std::uint32_t>(in_order_.size());
@@ -402,18 +402,15 @@ RunAccesses::Code RunAccesses::new_address(bool dies, std::uint32_t words) {
 }
 
 RunAccesses::Code RunAccesses::scratch(const Tile& tile, Index row, Index column) {
-  const Index words = std::min(tile.unit_rows, tile.rows - row) *
-                      std::min(tile.unit_columns, tile.columns - column);
-  const auto [known, added] =
-      frames_[tile.frame].try_emplace({row * tile.columns + column, words}, kUnknown);
+  const CutRow &rows = tile.rows, &columns = tile.columns;
+  const Index first = rows.begin(row) * columns.begin(columns.count()) + columns.begin(column);
+  const Index words =
+      (rows.begin(row + 1) - rows.begin(row)) * (columns.begin(column + 1) - columns.begin(column));
+  const auto [known, added] = frames_[tile.frame].try_emplace({first, words}, kUnknown);
   if (added) {
     known->second = new_address(false, static_cast<std::uint32_t>(words));
   }
   return known->second;
-}
-
-RunAccesses::Code RunAccesses::stored_address(const SlowMatrix& matrix) {
-  return new_address(matrix.holds() != Holds::indices && !kept_.contains(matrix.name()), 0);
 }
 
 }  // namespace redblue

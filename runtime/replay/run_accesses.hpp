@@ -2,9 +2,10 @@
 // The units that a run touches, where a cache, and not the kernel, says what is read and written:
 // its operations, without its moves.
 //
-// A unit is a piece of a row of a tile, of at most `longest` words, from the tile's first column
-// on; of a column, where the tile is the transpose of a block, or, never read, has as many rows as
-// that. With longest = 1 it is a word.
+// A unit is a word; or a piece of a row of a slow matrix, as all blocks of the run cut it, and no
+// longer than a cut says. In a tile it is in a row, or, where the tile is the transpose of its
+// block, in a column. A tile that is neither read nor written is cut from its first column on;
+// from its first row, where it has as many rows as a unit may have words, and other columns.
 //
 // A unit of a tile has an address. It is that of the slow words that it was read from, as long as
 // it does not change. From where it changes, or begins, it is that of the slow words that it will
@@ -34,6 +35,7 @@
 #include "runtime/observe/follower.hpp"
 #include "runtime/observe/phase_path.hpp"
 #include "runtime/replay/accesses.hpp"
+#include "runtime/replay/row_cuts.hpp"
 
 namespace redblue {
 
@@ -45,12 +47,14 @@ constexpr Index most_accesses(Index longest) {
 class RunAccesses final : public Follower {
  public:
   // Listens while it lives. `kept`: the names of operands and results.
-  RunAccesses(Machine& machine, std::set<std::string, std::less<>> kept, Index longest = 1)
-      : Follower(machine, Hears::moves_and_arithmetic), kept_(std::move(kept)), longest_(longest) {}
+  // Requires: cuts of an equal run, where units are not words.
+  RunAccesses(Machine& machine, std::set<std::string, std::less<>> kept, RowCuts cuts = {})
+      : Follower(machine, Hears::moves_and_arithmetic),
+        kept_(std::move(kept)),
+        cuts_(std::move(cuts)) {}
 
-  // Once, after the run. Throws: what check() throws; InputError beyond the most accesses, where a
-  // tile is used after its slow words have got other values from elsewhere, and where two blocks
-  // cut a row of a matrix at different columns.
+  // Once, after the run. Throws: what check() throws; InputError beyond the most accesses, and
+  // where a tile is used after its slow words have got other values from elsewhere.
   [[nodiscard]] Accesses take();
 
  private:
@@ -64,17 +68,14 @@ class RunAccesses final : public Follower {
     Code code = kNumber;
     std::uint32_t version = 0;  // of the address
   };
-  static Index units_in(Index words, Index longest) { return (words + longest - 1) / longest; }
   struct Tile {
     std::string name;
-    Index rows = 0, columns = 0;
-    Index unit_rows = 1, unit_columns = 1;  // of a unit; one of them is 1
+    CutRow rows, columns;  // those of one of them are words
     std::size_t frame = 0;
     std::vector<Unit> units;  // by row and column of units
 
-    [[nodiscard]] Index across() const { return units_in(columns, unit_columns); }
     Unit& unit(Index row, Index column) {
-      return units.at(static_cast<std::size_t>(row * across() + column));
+      return units.at(static_cast<std::size_t>(row * columns.count() + column));
     }
   };
   // Of an address.
@@ -116,15 +117,14 @@ class RunAccesses final : public Follower {
   Pending& pending(Code code) { return pending_[code & ~kPending]; }
   Code new_address(bool dies, std::uint32_t words);
   Code scratch(const Tile& tile, Index row, Index column);
-  Code stored_address(const SlowMatrix& matrix);
-  // Visits the units of a block that has stored words in them: their row, the place in that, and
-  // the code.
+  Tile tile_of(const Event& event, std::size_t frame) const;
+  [[nodiscard]] CutRow pieces_of(const ConstBlock& block) const;
+  // Visits the units of a block that have stored words: their row, the piece of it, and the code.
   template <class Visit>
   void each_unit(const ConstBlock& block, const Visit& visit);
-  [[noreturn]] static void refuse_cut(const ConstBlock& block);
 
   std::set<std::string, std::less<>> kept_;
-  Index longest_;
+  RowCuts cuts_;
   std::vector<Access> in_order_;  // of codes
   PhasePath path_;
   std::vector<Accesses::Stretch> stretches_;

@@ -7,6 +7,7 @@
 
 #include "kernels/registry.hpp"
 #include "runtime/observe/referee.hpp"
+#include "runtime/replay/row_cuts.hpp"
 #include "runtime/replay/run_accesses.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/text/table.hpp"
@@ -26,6 +27,34 @@ std::set<std::string, std::less<>> kept_by(const Plan& plan) {
     }
   }
   return names;
+}
+
+Index longest_unit(const Plan& plan, ReplayUnit unit) {
+  return unit == ReplayUnit::word ? 1 : plan.problem.shape.d;
+}
+
+// A product touches three words for its two operations; three rows for those of at most d words, as
+// two of its three indices step word by word.
+void refuse_too_many(const Plan& plan, ReplayUnit unit) {
+  const Index longest = longest_unit(plan, unit), most = most_accesses(longest);
+  if (total(plan.phases).flops * Words(3) > Words(2 * most) * longest) {
+    throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
+                                   plan.kernel, grouped(most),
+                                   unit == ReplayUnit::word ? ", or rows as units" : ""));
+  }
+}
+
+// How the kernel's blocks cut rows, in a run for that alone.
+RowCuts cuts_of(const Request& request) {
+  RowCuts cuts;
+  const RunHook cut = [&](Machine& machine, const Plan& plan, const auto& work) {
+    refuse_too_many(plan, ReplayUnit::row);
+    RowCutter cutter(machine, longest_unit(plan, ReplayUnit::row));
+    work();
+    cuts = cutter.take();
+  };
+  run(request, Topology(), {.kernel = cut, .peak_gflops = false});
+  return cuts;
 }
 
 }  // namespace
@@ -52,17 +81,13 @@ KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
     throw RequestError(request.said("--heads") + ": one head is replayed");
   }
   KernelAccesses found;
+  RowCuts cuts;
+  if (unit == ReplayUnit::row) {
+    cuts = cuts_of(request);
+  }
   const RunHook followed = [&](Machine& machine, const Plan& plan, const auto& work) {
-    const Index longest = unit == ReplayUnit::word ? 1 : plan.problem.shape.d;
-    const Index most = most_accesses(longest);
-    // A product touches three words for its two operations; or three rows for those of the words of
-    // one, as of two of its three indices both rows that begin there are one word wide.
-    if (total(plan.phases).flops * Words(3) > Words(2 * most) * longest) {
-      throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
-                                     plan.kernel, grouped(most),
-                                     unit == ReplayUnit::word ? ", or rows as units" : ""));
-    }
-    RunAccesses accesses(machine, kept_by(plan), longest);
+    refuse_too_many(plan, unit);
+    RunAccesses accesses(machine, kept_by(plan), cuts);
     const Referee referee(machine);
     work();
     referee.check();

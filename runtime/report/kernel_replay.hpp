@@ -25,8 +25,7 @@ struct KernelAccesses {
 };
 
 // Runs the kernel, on inputs from a seed, for what it touches. Throws: as run(); RequestError for
-// several threads or heads, and where operations are not told; InputError for too many accesses,
-// and where a row has no pieces that all blocks agree on.
+// several threads or heads, and where operations are not told; InputError for too many accesses.
 KernelAccesses accesses_of(const Request& request, ReplayUnit unit = ReplayUnit::word);
 
 }  // namespace redblue
