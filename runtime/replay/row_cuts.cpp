@@ -9,7 +9,7 @@ CutRow::CutRow(std::vector<Index> begins, Index words)
     : count_(std::ssize(begins)), begins_(std::move(begins)) {
   begins_.push_back(words);
   for (Index piece = 0; piece < count_; ++piece) {
-    pieces_.resize(at(begin(piece + 1)), piece);
+    pieces_.resize(at(begins_[at(piece + 1)]), piece);
   }
 }
 

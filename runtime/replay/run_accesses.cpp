@@ -35,6 +35,10 @@ class RunAccesses::Axis {
     return pieces_ == nullptr ? std::numeric_limits<Index>::max()
                               : pieces_->begin(pieces_->of(first_ + i) + 1) - first_;
   }
+  // Whether i is the first row of its unit, from the first on.
+  [[nodiscard]] bool enters(Index i) const {
+    return i == 0 || pieces_ == nullptr || pieces_->begin(pieces_->of(first_ + i)) == first_ + i;
+  }
   // Whether i is the first row of its unit, and the last one is before `end`.
   [[nodiscard]] bool begins(Index i, Index end) const {
     return pieces_ != nullptr && pieces_->begin(pieces_->of(first_ + i)) == first_ + i &&
@@ -65,6 +69,8 @@ class RunAccesses::Part {
     }
   }
   Unit& operator()(Index i, Index j) const { return units_[down.place(i) + right.place(j)]; }
+  // Whether the word ij is the first of its unit in the part.
+  [[nodiscard]] bool enters(Index i, Index j) const { return down.enters(i) && right.enters(j); }
   // Whether the word ij is the first of its unit, and the part has all of that.
   [[nodiscard]] bool begins(Index i, Index j) const {
     return down.begins(i, rows) && right.begins(j, columns);
@@ -291,13 +297,9 @@ void RunAccesses::multiply(const Operation& operation) {
   for (Index k = 0; k < a.columns; k = std::min(a.right.next(k), b.down.next(k))) {
     for (Index i = 0; i < c.rows; i = std::min(a.down.next(i), c.down.next(i))) {
       for (Index j = 0; j < c.columns; j = std::min(b.right.next(j), c.right.next(j))) {
-        need(a(i, k));
-        need(b(k, j));
-        if (k == 0 && !operation.old && c.begins(i, j)) {
-          overwrite(c(i, j));
-        } else {
-          change(c(i, j));
-        }
+        need(a, i, k);
+        need(b, k, j);
+        change(c, i, j, k > 0 || operation.old);
       }
     }
   }
@@ -314,13 +316,9 @@ void RunAccesses::map(const Operation& operation) {
       for (const Part& operand : operands) {
         next_i = std::min(next_i, operand.down.next(i));
         next_j = std::min(next_j, operand.right.next(j));
-        need(operand(i, j));
+        need(operand, i, j);
       }
-      if (!operation.old && c.begins(i, j)) {
-        overwrite(c(i, j));
-      } else {
-        change(c(i, j));
-      }
+      change(c, i, j, operation.old);
     }
   }
 }
@@ -336,13 +334,9 @@ void RunAccesses::fold(const Operation& operation) {
       for (const Part& operand : operands) {
         next_i = std::min(next_i, operand.down.next(i));
         next_j = std::min(next_j, operand.right.next(j));
-        need(operand(i, j));
+        need(operand, i, j);
       }
-      if (j == 0 && !operation.old && c.begins(i, 0)) {
-        overwrite(c(i, 0));
-      } else {
-        change(c(i, 0));
-      }
+      change(c, i, 0, j > 0 || operation.old);
     }
   }
 }
@@ -355,6 +349,23 @@ void RunAccesses::touch(Kind kind, Code code) {
   in_order_.push_back({kind, code});
   const auto touched = static_cast<std::uint32_t>(in_order_.size());
   ((code & kPending) != 0 ? pending(code).touched : places_[code].touched) = touched;
+}
+
+void RunAccesses::need(const Part& part, Index i, Index j) {
+  if (part.enters(i, j)) {
+    need(part(i, j));
+  }
+}
+
+void RunAccesses::change(const Part& part, Index i, Index j, bool old) {
+  if (!part.enters(i, j)) {
+    return;
+  }
+  if (old || !part.begins(i, j)) {
+    change(part(i, j));
+  } else {
+    overwrite(part(i, j));
+  }
 }
 
 void RunAccesses::need(Unit& unit) {

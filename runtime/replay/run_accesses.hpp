@@ -19,9 +19,9 @@
 //   product  for each k, of each i, of each j: needs a_ik and b_kj, changes c_ij
 //   map, fold  of each i, of each j: needs the operands, changes the result
 //
-// i, j and k step from where one of the operation's units begins to where the next one does. A unit
-// that begins with a number is overwritten where it is first touched. Slow words that are neither
-// operands nor results die in the end.
+// A word touches all of its unit, where it is the first of that in the operation's part of the
+// tile; others touch nothing. A unit that begins with a number is overwritten where it is first
+// touched. Slow words that are neither operands nor results die in the end.
 
 #include <cstdint>
 #include <map>
@@ -108,6 +108,9 @@ class RunAccesses final : public Follower {
   std::vector<Part> parts(std::span<const TilePart> parts);
 
   void touch(Access::Kind kind, Code code);
+  // Of the word ij, with its whole unit: where it is the first of that in the part.
+  void need(const Part& part, Index i, Index j);
+  void change(const Part& part, Index i, Index j, bool old);
   void need(Unit& unit);
   void change(Unit& unit);
   void overwrite(Unit& unit);
