@@ -40,7 +40,7 @@ void refuse_too_many(const Plan& plan, ReplayUnit unit) {
   if (total(plan.phases).flops * Words(3) > Words(2 * most) * longest) {
     throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
                                    plan.kernel, grouped(most),
-                                   unit == ReplayUnit::word ? ", or rows as units" : ""));
+                                   unit == ReplayUnit::word ? ", or --unit row" : ""));
   }
 }
 

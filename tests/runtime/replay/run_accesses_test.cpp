@@ -35,13 +35,13 @@ TEST(RunAccesses, ProductsWithDepthOutermost) {
   EXPECT_EQ(run.moved.io.reads, 6);
 }
 
-// C = A B, of rows of two words: A (2 x 2), B (2 x 4), C in two pieces a row.
+// C = A B, A (2 x 2), B and C (2 x 4): each row of A is a unit, those of B and C are two.
 TEST(RunAccesses, ProductsOfRows) {
   const KernelAccesses run = accesses_of(request("matmul/blocked", {2, 4, 2}, 60), ReplayUnit::row);
-  EXPECT_EQ(run.accesses.widths, std::vector<std::uint32_t>(8, 2));
-  // For k = 0, of i = 0, of j = 0 and 2: row i of A, which begins here, the piece of row k of B,
-  // and that of row i of C. For k = 1 those of B and C: rows of A were touched where they begin.
-  EXPECT_EQ(text_of(run.accesses), "n0 n1 o2 n0 n3 o4 n5 n1 o6 n5 n3 o7 n8 c2");
+  EXPECT_EQ(run.accesses.widths, std::vector<std::uint32_t>(10, 2));
+  // For k = 0, of i = 0, then 1, for each piece of B's row: row i of A, this piece, and that of row
+  // i of C. For k = 1 rows of A are not touched: they began at k = 0.
+  EXPECT_EQ(text_of(run.accesses), "n0 n1 o2 n0 n3 o4 n5 n1 o6 n5 n3 o7 n8 c2 n9 c4 n8 c6 n9 c7");
 }
 
 class TwoWords : public testing::Test {
