@@ -36,6 +36,8 @@ class CutRow {
   std::vector<Index> begins_, pieces_;
 };
 
+// Blocks of one matrix are cut at the same columns, so that two have a piece in common, or none of
+// its words.
 struct RowCuts {
   Index longest = 1;                                    // words of a piece
   std::map<std::string, std::set<Index>> columns = {};  // where pieces begin, by matrix
@@ -49,7 +51,7 @@ struct RowCuts {
 
   // Of words from a column on of a matrix.
   [[nodiscard]] CutRow pieces(const std::string& matrix, Index column, Index words) const;
-  // Of words that are of no row.
+  // Of words of a tile that is neither read nor written.
   [[nodiscard]] CutRow pieces(Index words) const;
 };
 

@@ -2,10 +2,11 @@
 // The units that a run touches, where a cache, and not the kernel, says what is read and written:
 // its operations, without its moves.
 //
-// A unit is a word; or a piece of a row of a slow matrix, as all blocks of the run cut it, and no
-// longer than a cut says. In a tile it is in a row, or, where the tile is the transpose of its
-// block, in a column. A tile that is neither read nor written is cut from its first column on;
-// from its first row, where it has as many rows as a unit may have words, and other columns.
+// A unit is a word; or a piece of a row of a slow matrix, cut where any block of the run begins or
+// ends, and into pieces of RowCuts::longest words. In a tile it is in a row, or, where the tile is
+// the transpose of its block, in a column. A tile that is neither read nor written is cut from its
+// first column on; or from its first row, where it has as many rows as a unit has words at most,
+// and other columns.
 //
 // A unit of a tile has an address. It is that of the slow words that it was read from, as long as
 // it does not change. From where it changes, or begins, it is that of the slow words that it will

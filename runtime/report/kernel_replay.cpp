@@ -33,11 +33,12 @@ Index longest_unit(const Plan& plan, ReplayUnit unit) {
   return unit == ReplayUnit::word ? 1 : plan.problem.shape.d;
 }
 
-// A product touches three words for its two operations; three rows for those of at most d words, as
-// two of its three indices step word by word.
+// A product touches three words for its two operations. Of rows of d words two of three are along
+// the same index, and are touched for each pair of the others; or all three are touched for d each.
 void refuse_too_many(const Plan& plan, ReplayUnit unit) {
   const Index longest = longest_unit(plan, unit), most = most_accesses(longest);
-  if (total(plan.phases).flops * Words(3) > Words(2 * most) * longest) {
+  const Index touches = unit == ReplayUnit::word ? 3 : 2;
+  if (total(plan.phases).flops * Words(touches) > Words(2 * most) * longest) {
     throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
                                    plan.kernel, grouped(most),
                                    unit == ReplayUnit::word ? ", or --unit row" : ""));

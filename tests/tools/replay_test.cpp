@@ -126,7 +126,7 @@ TEST_F(ReplayCommand, RefusesRowsWhereThereAreNone) {
           "--cachesim beside --unit row: the format has no sizes; take words");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "all.txt"));
   refused("replay " + kernel + "--unit row --at 7,8", "--at 7: the widest row has 8 words");
-  refused("replay backward/rows --n 6000 --d 8 --M 4K --unit row",
+  refused("replay backward/rows --n 8K --d 8 --M 4K --unit row",
           "more than 268,435,456 accesses: take smaller extents");
 }
 
