@@ -332,7 +332,8 @@ TEST(Rows, OfOneWidthAreAsWordsInCachesOfWholeRows) {
 Index fewest_reads_of_rows(const Accesses& rows, Index M) {
   using Kept = std::vector<Index>;  // words, of each row
   std::map<Kept, Index> reached = {{Kept(rows.widths.size()), 0}};
-  for (const auto& [kind, unit] : rows.in_order) {
+  for (const Access& access : rows.in_order) {
+    const std::uint32_t unit = access.unit;
     std::map<Kept, Index> next;
     const auto keep = [&](const auto& self, Kept kept, std::size_t row, Index reads) -> void {
       if (row == kept.size()) {
@@ -350,8 +351,8 @@ Index fewest_reads_of_rows(const Accesses& rows, Index M) {
     for (const auto& [before, moved] : reached) {
       Kept kept = before;
       const Index missed = static_cast<Index>(rows.widths[unit]) - kept[unit];
-      kept[unit] += kind == Kind::dead ? -kept[unit] : missed;
-      keep(keep, kept, 0, moved + (reads(kind) ? missed : 0));
+      kept[unit] += access.kind == Kind::dead ? -kept[unit] : missed;
+      keep(keep, kept, 0, moved + (reads(access.kind) ? missed : 0));
     }
     reached = std::move(next);
   }
