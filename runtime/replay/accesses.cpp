@@ -53,8 +53,8 @@ Accesses parse_dinero(std::string_view text, const std::filesystem::path& file) 
             .first->second;
     found.in_order.push_back({label == "0" ? Access::Kind::need : Access::Kind::overwrite, word});
   }
-  found.words = std::ssize(number);
-  if (found.words == 0) {
+  found.widths.assign(number.size(), 1);
+  if (number.empty()) {
     throw InputError(
         fmt::format("{}: no accesses: each is a line such as '0 1f40'", file.string()));
   }
@@ -63,9 +63,9 @@ Accesses parse_dinero(std::string_view text, const std::filesystem::path& file) 
 
 std::string to_cachesim(const Accesses& accesses) {
   std::string text;
-  for (const auto& [kind, word] : accesses.in_order) {
+  for (const auto& [kind, unit] : accesses.in_order) {
     if (kind != Access::Kind::dead) {
-      text += std::to_string(Index{word} + 1);
+      text += std::to_string(Index{unit} + 1);
       text += '\n';
     }
   }

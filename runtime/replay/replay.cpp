@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
+#include <span>
 
 #include "runtime/replay/stacks.hpp"
 
@@ -10,14 +12,28 @@ namespace {
 
 using Kind = Access::Kind;
 
-// What happens in caches of fewer words than some depth.
+// How many words caches miss: those of fewer words than some depth.
 class Tally {
  public:
-  explicit Tally(Index words) : below_(static_cast<std::size_t>(words) + 1) {}
-  void add(Index depth) { ++below_[std::min(static_cast<std::size_t>(depth), below_.size()) - 1]; }
+  explicit Tally(Index words)
+      : below_(static_cast<std::size_t>(words) + 1), one_each_(below_.size() + 1) {}
+  void add(const Depths& found) {
+    if (found.first == found.last) {
+      below_[at(found.last)] += found.words;
+    } else {
+      ++one_each_[at(found.first)];
+      --one_each_[at(found.last) + 1];
+    }
+  }
   // For each M from 1 on.
   [[nodiscard]] std::vector<Index> counts() const {
-    std::vector<Index> all(below_.begin() + 1, below_.end());
+    std::vector<Index> all = below_;
+    Index each = 0;
+    for (std::size_t depth = 0; depth < all.size(); ++depth) {
+      each += one_each_[depth];
+      all[depth] += each;
+    }
+    all.erase(all.begin());
     for (std::size_t M = all.size() - 1; M-- > 0;) {
       all[M] += all[M + 1];
     }
@@ -25,36 +41,47 @@ class Tally {
   }
 
  private:
+  [[nodiscard]] std::size_t at(Index depth) const {
+    return std::min(static_cast<std::size_t>(depth), below_.size()) - 1;
+  }
   std::vector<Index> below_;  // [depth - 1]; the last: in all caches
+  // Of words at depths one after the other: +1 at the first one, -1 after the last.
+  std::vector<Index> one_each_;
 };
 
 // Reads and write-backs by the depths at which words are found.
 class Moves {
  public:
-  Moves(Index words, std::size_t phases)
-      : reads_(std::max<std::size_t>(phases, 1), Tally(words)),
-        writes_(words),
-        since_(static_cast<std::size_t>(words), kClean) {}
+  Moves(const Accesses& accesses, std::size_t phases)
+      : reads_(std::max<std::size_t>(phases, 1), Tally(accesses.words())),
+        writes_(accesses.words()),
+        first_word_(accesses.widths.size()),
+        since_(static_cast<std::size_t>(accesses.words()), kClean) {
+    std::exclusive_scan(accesses.widths.begin(), accesses.widths.end(), first_word_.begin(),
+                        std::size_t{0});
+  }
 
-  void found(const Access& access, Index depth, std::size_t phase) {
-    Index& deepest = since_[access.word];
+  void found(const Access& access, std::span<const Depths> depths, std::size_t phase) {
     if (redblue::reads(access.kind)) {
-      reads_[phase].add(depth);
-    }
-    if (deepest != kClean) {
-      deepest = std::max(deepest, depth);
-    }
-    if (access.kind != Kind::need) {
-      if (deepest != kClean) {
-        writes_.add(deepest);
+      for (const Depths& of : depths) {
+        reads_[phase].add(of);
       }
-      deepest = redblue::writes(access.kind) ? kFresh : kClean;
+    }
+    std::size_t word = first_word_[access.unit];
+    if (access.kind == Kind::need && since_[word] == kClean) {
+      return;  // as all words of the unit
+    }
+    for (const auto& [first, last, words] : depths) {
+      const Index step = first == last ? 0 : 1;
+      for (Index i = 0; i < words; ++i) {
+        found(access.kind, since_[word++], first + i * step);
+      }
     }
   }
   void end() {
     for (const Index deepest : since_) {
       if (deepest != kClean) {
-        writes_.add(kNotThere);
+        write_back(kNotThere);
       }
     }
   }
@@ -70,9 +97,24 @@ class Moves {
 
  private:
   static constexpr Index kClean = -1, kFresh = 1;
+
+  void found(Kind kind, Index& deepest, Index depth) {
+    if (deepest != kClean) {
+      deepest = std::max(deepest, depth);
+    }
+    if (kind != Kind::need) {
+      if (deepest != kClean) {
+        write_back(deepest);
+      }
+      deepest = redblue::writes(kind) ? kFresh : kClean;
+    }
+  }
+  void write_back(Index deepest) { writes_.add({deepest, deepest, 1}); }
+
   std::vector<Tally> reads_;  // by phase
   Tally writes_;
-  std::vector<Index> since_;  // the deepest since a word was written
+  std::vector<std::size_t> first_word_;  // of a unit
+  std::vector<Index> since_;             // the deepest since a word was written
 };
 
 // Which phase an access is in. Asked in the order of accesses.
@@ -102,45 +144,55 @@ class Phases {
   std::size_t now_ = 0, next_ = 0;
 };
 
-// When the value that a word has after each access is needed next. What is not needed comes after
+// When the value that a unit has after each access is needed next. What is not needed comes after
 // all that is; of these, what was touched last is evicted first, which makes no difference to
 // reads, and is near the top of the stack.
 std::vector<OptStack::Time> next_uses(const Accesses& accesses) {
   const std::size_t n = accesses.in_order.size();
   std::vector<OptStack::Time> next(n);
-  std::vector<OptStack::Time> needed(static_cast<std::size_t>(accesses.words), 0);  // 0: is not
+  std::vector<OptStack::Time> needed(accesses.widths.size(), 0);  // 0: is not
   for (std::size_t t = n; t-- > 0;) {
-    const auto& [kind, word] = accesses.in_order[t];
-    next[t] = static_cast<OptStack::Time>(needed[word] > 0 ? needed[word] : n + t + 1);
-    needed[word] = reads(kind) ? static_cast<OptStack::Time>(t + 1) : 0;
+    const auto& [kind, unit] = accesses.in_order[t];
+    next[t] = static_cast<OptStack::Time>(needed[unit] > 0 ? needed[unit] : n + t + 1);
+    needed[unit] = reads(kind) ? static_cast<OptStack::Time>(t + 1) : 0;
   }
   return next;
 }
 
-// Of caches with this stack; depth_of(stack, access, t) is the depth of the access at t.
-template <class Stack, class Depth>
-Moves by(const Accesses& accesses, const Depth& depth_of) {
+// Of caches in which found(access, t) are the depths of the access at t.
+template <class Found>
+Moves by(const Accesses& accesses, const Found& found) {
   Phases phases(accesses);
-  Moves moves(accesses.words, phases.names().size());
-  Stack stack(accesses.words);
+  Moves moves(accesses, phases.names().size());
   for (std::size_t t = 0; t < accesses.in_order.size(); ++t) {
     const Access& access = accesses.in_order[t];
-    moves.found(access, depth_of(stack, access, t), phases.of(t));
+    moves.found(access, found(access, t), phases.of(t));
   }
   moves.end();
   return moves;
 }
 
 Moves by_lru(const Accesses& accesses) {
-  return by<LruStack>(accesses, [](LruStack& stack, const Access& access, std::size_t) {
-    return access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word);
+  LruStack stack(accesses.widths);
+  return by(accesses, [&](const Access& access, std::size_t) {
+    return access.kind == Kind::dead ? stack.die(access.unit) : stack.touch(access.unit);
   });
 }
 
 Moves by_opt(const Accesses& accesses) {
   const std::vector<OptStack::Time> next = next_uses(accesses);
-  return by<OptStack>(accesses, [&](OptStack& stack, const Access& access, std::size_t t) {
-    return access.kind == Kind::dead ? stack.die(access.word) : stack.touch(access.word, next[t]);
+  if (std::ranges::any_of(accesses.widths, [](std::uint32_t width) { return width > 1; })) {
+    OptRowStack stack(accesses.widths);
+    return by(accesses, [&](const Access& access, std::size_t t) {
+      return access.kind == Kind::dead ? stack.die(access.unit) : stack.touch(access.unit, next[t]);
+    });
+  }
+  OptStack stack(accesses.units());
+  Depths found{.first = 0, .last = 0, .words = 1};
+  return by(accesses, [&](const Access& access, std::size_t t) {
+    found.first = found.last =
+        access.kind == Kind::dead ? stack.die(access.unit) : stack.touch(access.unit, next[t]);
+    return std::span<const Depths>(&found, 1);
   });
 }
 
@@ -153,7 +205,9 @@ std::size_t Replayed::at(Index M) const {
 Replayed replay(const Accesses& accesses) {
   const Moves lru = by_lru(accesses), opt = by_opt(accesses);
   Replayed all = {.accesses = std::ssize(accesses.in_order),
-                  .words = accesses.words,
+                  .units = accesses.units(),
+                  .widest = static_cast<Index>(*std::ranges::max_element(accesses.widths)),
+                  .words = accesses.words(),
                   .lru_reads = lru.reads(),
                   .lru_writes = lru.writes(),
                   .opt_reads = opt.reads(),

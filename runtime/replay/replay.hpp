@@ -16,8 +16,12 @@ struct PhaseReads {
 };
 
 // Of a cache of M words, M from 1 to the number of words; a larger one moves what the last does.
+// A unit of several words is touched as a whole: caches of fewer words than the widest unit are
+// none. Others may hold a part of a unit, and then read the rest.
 struct Replayed {
-  Index accesses = 0, words = 0;
+  Index accesses = 0, units = 0;
+  Index widest = 1;  // words of a unit
+  Index words = 0;   // of all units
   std::vector<Index> lru_reads, lru_writes;
   std::vector<Index> opt_reads;
   // Write-backs where the word of farthest next use is evicted, which has fewest reads: fewer
@@ -30,7 +34,7 @@ struct Replayed {
   [[nodiscard]] std::size_t at(Index M) const;
 };
 
-// A word that is written and not dead in the end is written back.
+// A unit that is written and not dead in the end is written back. Requires: accesses.
 Replayed replay(const Accesses& accesses);
 
 }  // namespace redblue

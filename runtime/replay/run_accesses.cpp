@@ -1,5 +1,9 @@
 #include "runtime/replay/run_accesses.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "runtime/system/input_error.hpp"
@@ -15,26 +19,68 @@ std::size_t at_index(Index at) {
 
 }  // namespace
 
+// Which units the rows of a part of a tile are in, or its columns; at first, all in one.
+class RunAccesses::Axis {
+ public:
+  Axis() = default;
+  // Of rows from `first` on; the next unit is `step` further on.
+  Axis(const CutRow& pieces, Index first, Index step)
+      : pieces_(&pieces), first_(first), step_(step) {}
+
+  [[nodiscard]] Index place(Index i) const {
+    return pieces_ == nullptr ? 0 : pieces_->of(first_ + i) * step_;
+  }
+  // The first row after i in another unit.
+  [[nodiscard]] Index next(Index i) const {
+    return pieces_ == nullptr ? std::numeric_limits<Index>::max()
+                              : pieces_->begin(pieces_->of(first_ + i) + 1) - first_;
+  }
+  // Whether i is the first row of its unit, from the first on.
+  [[nodiscard]] bool enters(Index i) const {
+    return i == 0 || pieces_ == nullptr || pieces_->begin(pieces_->of(first_ + i)) == first_ + i;
+  }
+  // Whether i is the first row of its unit, and the last one is before `end`.
+  [[nodiscard]] bool begins(Index i, Index end) const {
+    return pieces_ != nullptr && pieces_->begin(pieces_->of(first_ + i)) == first_ + i &&
+           next(i) <= end;
+  }
+
+ private:
+  const CutRow* pieces_ = nullptr;
+  Index first_ = 0, step_ = 0;
+};
+
 // A part of a tile, by row and column as the operation takes them.
 class RunAccesses::Part {
  public:
   Part(const TilePart& part, Tile& tile)
       : rows(part.transposed ? part.columns : part.rows),
         columns(part.transposed ? part.rows : part.columns),
-        first_(&tile.words.at(at_index(part.row * tile.columns + part.column))) {
+        down(tile.rows, part.row, tile.columns.count()),
+        right(tile.columns, part.column, 1),
+        units_(tile.units.data()) {
     const bool column = part.of != TilePart::Of::words;
-    const Index down = tile.columns, right = column ? 0 : 1;
-    const bool turned = column ? part.of == TilePart::Of::columns : part.transposed;
-    by_row_ = turned ? right : down;
-    by_column_ = turned ? down : right;
+    if (column) {
+      units_ += right.place(0);
+      right = Axis();
+    }
+    if (column ? part.of == TilePart::Of::columns : part.transposed) {
+      std::swap(down, right);
+    }
   }
-  Word& operator()(Index i, Index j) const { return first_[i * by_row_ + j * by_column_]; }
+  Unit& operator()(Index i, Index j) const { return units_[down.place(i) + right.place(j)]; }
+  // Whether the word ij is the first of its unit in the part.
+  [[nodiscard]] bool enters(Index i, Index j) const { return down.enters(i) && right.enters(j); }
+  // Whether the word ij is the first of its unit, and the part has all of that.
+  [[nodiscard]] bool begins(Index i, Index j) const {
+    return down.begins(i, rows) && right.begins(j, columns);
+  }
 
   Index rows, columns;
+  Axis down, right;
 
  private:
-  Word* first_;
-  Index by_row_, by_column_;
+  Unit* units_;
 };
 
 Accesses RunAccesses::take() {
@@ -47,16 +93,18 @@ Accesses RunAccesses::take() {
       touch(Kind::dead, code);
     }
   }
-  // Numbers in the order of first touches: the words of the run.
+  // Numbers in the order of first touches: the units of the run.
   std::vector<Code> number(places_.size(), kUnknown);
-  Accesses found{.in_order = std::move(in_order_), .words = 0, .stretches = std::move(stretches_)};
+  Accesses found{
+      .in_order = std::move(in_order_), .widths = {}, .stretches = std::move(stretches_)};
   for (Access& access : found.in_order) {
-    const bool waited = (access.word & kPending) != 0;
-    Code& known = number[waited ? pending(access.word).address : access.word];
-    if (known == kUnknown) {
-      known = static_cast<Code>(found.words++);
+    const bool waited = (access.unit & kPending) != 0;
+    const Code address = waited ? pending(access.unit).address : access.unit;
+    if (number[address] == kUnknown) {
+      number[address] = static_cast<Code>(found.units());
+      found.widths.push_back(places_[address].words);
     }
-    access.word = known;
+    access.unit = number[address];
   }
   return found;
 }
@@ -90,81 +138,130 @@ void RunAccesses::begin(const Event& event) {
     free.push_back(frames_.size());
     frames_.emplace_back();
   }
-  tiles_[event.tile] = {std::string(event.name), event.cols, free.back(),
-                        std::vector<Word>(at_index(event.rows * event.cols))};
+  tiles_[event.tile] = tile_of(event, free.back());
   free.pop_back();
 }
 
+RunAccesses::Tile RunAccesses::tile_of(const Event& event, std::size_t frame) const {
+  const auto written = cuts_.tiles.find(event.tile);
+  // The rows of the tile are in pieces, and not its columns.
+  bool down = event.rows == cuts_.longest && event.cols != cuts_.longest;
+  CutRow pieces = cuts_.pieces(down ? event.rows : event.cols);
+  if (event.block != nullptr) {
+    down = event.orientation == Orientation::transposed;
+    pieces = pieces_of(*event.block);
+  } else if (written != cuts_.tiles.end()) {
+    const auto& [matrix, column, orientation] = written->second;
+    down = orientation == Orientation::transposed;
+    pieces = cuts_.pieces(matrix, column, down ? event.rows : event.cols);
+  }
+  Tile tile{.name = std::string(event.name),
+            .rows = down ? pieces : CutRow(event.rows),
+            .columns = down ? CutRow(event.cols) : pieces,
+            .frame = frame,
+            .units = {}};
+  tile.units.resize(at_index(tile.rows.count() * tile.columns.count()));
+  return tile;
+}
+
+CutRow RunAccesses::pieces_of(const ConstBlock& block) const {
+  return cuts_.pieces(block.matrix().name(), block.column_range().begin, block.cols());
+}
+
 template <class Visit>
-void RunAccesses::each_stored(const Event& event, const Visit& visit) {
-  const ConstBlock& block = *event.block;
-  Tile& tile = tiles_.at(event.tile);
-  const bool straight = event.orientation == Orientation::straight;
-  const Range rows = block.row_range();
-  const Index first = block.column_range().begin;
+void RunAccesses::each_unit(const ConstBlock& block, const Visit& visit) {
+  const Range rows = block.row_range(), all = block.column_range();
+  const CutRow pieces = pieces_of(block);
   for (Index row = rows.begin; row < rows.end; ++row) {
+    std::vector<std::uint32_t> words(at_index(pieces.count()));
     for (const Range columns : block.stored(row)) {
       for (Index column = columns.begin; column < columns.end; ++column) {
-        const Index i = row - rows.begin, j = column - first;
-        visit(tile.words.at(at_index(straight ? i * tile.columns + j : j * tile.columns + i)),
-              stored(block, row, column));
+        ++words[at_index(pieces.of(column - all.begin))];
       }
+    }
+    const StoredRow place = block.stored_row(row);
+    std::vector<Code>& codes = slow_[{place.backing, place.row}];  // where a piece begins
+    if (std::ssize(codes) < all.end) {
+      codes.resize(at_index(all.end), kUnknown);
+    }
+    for (Index piece = 0; piece < pieces.count(); ++piece) {
+      if (words[at_index(piece)] == 0) {
+        continue;
+      }
+      Code& code = codes[at_index(all.begin + pieces.begin(piece))];
+      if (code == kUnknown) {
+        const SlowMatrix& matrix = block.matrix();
+        code = new_address(matrix.holds() != Holds::indices && !kept_.contains(matrix.name()),
+                           words[at_index(piece)]);
+      }
+      visit(row - rows.begin, piece, code);
     }
   }
 }
 
 void RunAccesses::read(const Event& event) {
-  if (event.block->matrix().holds() == Holds::indices) {
-    return pass_indices(Kind::need, *event.block);
-  }
-  each_stored(event, [&](Word& word, Code from) { word = {from, places_[from].version}; });
+  Tile& tile = tiles_.at(event.tile);
+  const bool down = event.orientation == Orientation::transposed;
+  each_unit(*event.block, [&](Index row, Index piece, Code from) {
+    if (event.block->matrix().holds() == Holds::indices) {
+      touch(Kind::need, from);  // words that are nowhere in a tile
+    } else {
+      (down ? tile.unit(piece, row) : tile.unit(row, piece)) = {from, places_[from].version};
+    }
+  });
 }
 
 void RunAccesses::write(const Event& event) {
-  if (event.block->matrix().holds() == Holds::indices) {
-    return pass_indices(Kind::overwrite, *event.block);
-  }
-  each_stored(event, [&](Word& word, Code to) { write(word, to); });
-}
-
-// Words that are nowhere in a tile.
-void RunAccesses::pass_indices(Kind kind, const ConstBlock& block) {
-  const Range rows = block.row_range(), columns = block.column_range();
-  for (Index row = rows.begin; row < rows.end; ++row) {
-    for (Index column = columns.begin; column < columns.end; ++column) {
-      touch(kind, stored(block, row, column));
+  Tile& tile = tiles_.at(event.tile);
+  const bool indices = event.block->matrix().holds() == Holds::indices;
+  const bool down = event.orientation == Orientation::transposed;
+  const bool alike = (down ? tile.rows : tile.columns) == pieces_of(*event.block) &&
+                     (down ? tile.columns : tile.rows).by_word();
+  if (!indices && !alike) {
+    for (Unit& unit : tile.units) {
+      need(unit);
     }
   }
+  each_unit(*event.block, [&](Index row, Index piece, Code to) {
+    if (!indices && alike) {
+      write(down ? tile.unit(piece, row) : tile.unit(row, piece), to);
+    } else {
+      touch(Kind::overwrite, to);
+      ++places_[to].version;
+    }
+  });
 }
 
-void RunAccesses::write(Word& word, Code to) {
-  if (word.code == to) {
-    return check_version(word);
+void RunAccesses::write(Unit& unit, Code to) {
+  if (unit.code == to) {
+    return check_version(unit);
   }
-  if (word.code == kNumber) {
+  if (unit.code == kNumber) {
     touch(Kind::overwrite, to);
-  } else if ((word.code & kPending) != 0 && places_[to].touched <= pending(word.code).since) {
-    Pending& known = pending(word.code);
+  } else if ((unit.code & kPending) != 0 && places_[to].touched <= pending(unit.code).since) {
+    Pending& known = pending(unit.code);
     known.address = to;
     places_[to].touched = known.touched;
   } else {
-    need(word);
+    need(unit);
     touch(Kind::overwrite, to);
-    if ((word.code & kPending) != 0) {
-      touch(Kind::dead, word.code);
-      pending(word.code).address = new_address(false);
+    if ((unit.code & kPending) != 0) {
+      touch(Kind::dead, unit.code);
+      pending(unit.code).address = new_address(false, places_[to].words);
     }
   }
-  word = {to, ++places_[to].version};
+  unit = {to, ++places_[to].version};
 }
 
 void RunAccesses::remove(std::uint64_t number) {
-  const Tile& tile = tiles_.at(number);
-  for (std::size_t at = 0; at < tile.words.size(); ++at) {
-    const Code code = tile.words[at].code;
-    if (code != kNumber && (code & kPending) != 0) {
-      touch(Kind::dead, code);
-      pending(code).address = scratch(tile, at);
+  Tile& tile = tiles_.at(number);
+  for (Index row = 0; row < tile.rows.count(); ++row) {
+    for (Index column = 0; column < tile.columns.count(); ++column) {
+      const Code code = tile.unit(row, column).code;
+      if (code != kNumber && (code & kPending) != 0) {
+        touch(Kind::dead, code);
+        pending(code).address = scratch(tile, row, column);
+      }
     }
   }
   free_frames_[tile.name].push_back(tile.frame);
@@ -197,16 +294,12 @@ std::vector<RunAccesses::Part> RunAccesses::parts(std::span<const TilePart> part
 void RunAccesses::multiply(const Operation& operation) {
   const Part a = part(operation.operands[0]), b = part(operation.operands[1]);
   const Part c = part(operation.result);
-  for (Index k = 0; k < a.columns; ++k) {
-    for (Index i = 0; i < c.rows; ++i) {
-      for (Index j = 0; j < c.columns; ++j) {
-        need(a(i, k));
-        need(b(k, j));
-        if (k == 0 && !operation.old) {
-          overwrite(c(i, j));
-        } else {
-          change(c(i, j));
-        }
+  for (Index k = 0; k < a.columns; k = std::min(a.right.next(k), b.down.next(k))) {
+    for (Index i = 0; i < c.rows; i = std::min(a.down.next(i), c.down.next(i))) {
+      for (Index j = 0; j < c.columns; j = std::min(b.right.next(j), c.right.next(j))) {
+        need(a, i, k);
+        need(b, k, j);
+        change(c, i, j, k > 0 || operation.old);
       }
     }
   }
@@ -215,16 +308,17 @@ void RunAccesses::multiply(const Operation& operation) {
 void RunAccesses::map(const Operation& operation) {
   const std::vector<Part> operands = parts(operation.operands);
   const Part c = part(operation.result);
-  for (Index i = 0; i < c.rows; ++i) {
-    for (Index j = 0; j < c.columns; ++j) {
+  Index next_i = 0, next_j = 0;
+  for (Index i = 0; i < c.rows; i = next_i) {
+    next_i = c.down.next(i);
+    for (Index j = 0; j < c.columns; j = next_j) {
+      next_j = c.right.next(j);
       for (const Part& operand : operands) {
-        need(operand(i, j));
+        next_i = std::min(next_i, operand.down.next(i));
+        next_j = std::min(next_j, operand.right.next(j));
+        need(operand, i, j);
       }
-      if (operation.old) {
-        change(c(i, j));
-      } else {
-        overwrite(c(i, j));
-      }
+      change(c, i, j, operation.old);
     }
   }
 }
@@ -232,60 +326,78 @@ void RunAccesses::map(const Operation& operation) {
 void RunAccesses::fold(const Operation& operation) {
   const std::vector<Part> operands = parts(operation.operands);
   const Part c = part(operation.result);
-  for (Index i = 0; i < c.rows; ++i) {
-    for (Index j = 0; j < operands.front().columns; ++j) {
+  Index next_i = 0, next_j = 0;
+  for (Index i = 0; i < c.rows; i = next_i) {
+    next_i = c.down.next(i);
+    for (Index j = 0; j < operands.front().columns; j = next_j) {
+      next_j = operands.front().right.next(j);
       for (const Part& operand : operands) {
-        need(operand(i, j));
+        next_i = std::min(next_i, operand.down.next(i));
+        next_j = std::min(next_j, operand.right.next(j));
+        need(operand, i, j);
       }
-      if (j == 0 && !operation.old) {
-        overwrite(c(i, 0));
-      } else {
-        change(c(i, 0));
-      }
+      change(c, i, 0, j > 0 || operation.old);
     }
   }
 }
 
 void RunAccesses::touch(Kind kind, Code code) {
-  if (std::ssize(in_order_) == kMostAccesses) {
-    throw InputError(
-        fmt::format("a run of more than {} accesses: take smaller extents", kMostAccesses));
+  if (std::ssize(in_order_) == most_accesses(cuts_.longest)) {
+    throw InputError(fmt::format("a run of more than {} accesses: take smaller extents",
+                                 most_accesses(cuts_.longest)));
   }
   in_order_.push_back({kind, code});
   const auto touched = static_cast<std::uint32_t>(in_order_.size());
   ((code & kPending) != 0 ? pending(code).touched : places_[code].touched) = touched;
 }
 
-void RunAccesses::need(Word& word) {
-  if (word.code == kNumber) {
-    return overwrite(word);
+void RunAccesses::need(const Part& part, Index i, Index j) {
+  if (part.enters(i, j)) {
+    need(part(i, j));
   }
-  check_version(word);
-  touch(Kind::need, word.code);
 }
 
-void RunAccesses::change(Word& word) {
-  if (word.code == kNumber) {
-    return overwrite(word);
+void RunAccesses::change(const Part& part, Index i, Index j, bool old) {
+  if (!part.enters(i, j)) {
+    return;
   }
-  if ((word.code & kPending) != 0) {
-    return touch(Kind::change, word.code);
+  if (old || !part.begins(i, j)) {
+    change(part(i, j));
+  } else {
+    overwrite(part(i, j));
   }
-  need(word);
-  overwrite(word);
 }
 
-void RunAccesses::overwrite(Word& word) {
-  if (word.code == kNumber || (word.code & kPending) == 0) {
-    word.code = pending();
+void RunAccesses::need(Unit& unit) {
+  if (unit.code == kNumber) {
+    return overwrite(unit);
   }
-  touch(Kind::overwrite, word.code);
+  check_version(unit);
+  touch(Kind::need, unit.code);
 }
 
-void RunAccesses::check_version(const Word& word) const {
-  if ((word.code & kPending) == 0 && word.version != places_[word.code].version) {
+void RunAccesses::change(Unit& unit) {
+  if (unit.code == kNumber) {
+    return overwrite(unit);
+  }
+  if ((unit.code & kPending) != 0) {
+    return touch(Kind::change, unit.code);
+  }
+  need(unit);
+  overwrite(unit);
+}
+
+void RunAccesses::overwrite(Unit& unit) {
+  if (unit.code == kNumber || (unit.code & kPending) == 0) {
+    unit.code = pending();
+  }
+  touch(Kind::overwrite, unit.code);
+}
+
+void RunAccesses::check_version(const Unit& unit) const {
+  if ((unit.code & kPending) == 0 && unit.version != places_[unit.code].version) {
     throw InputError(
-        "the run uses a word after another has taken its place in the slow store: its "
+        "the run uses words after others have taken their place in the slow store: its "
         "accesses are not known");
   }
 }
@@ -295,31 +407,21 @@ RunAccesses::Code RunAccesses::pending() {
   return kPending | static_cast<Code>(pending_.size() - 1);
 }
 
-RunAccesses::Code RunAccesses::new_address(bool dies) {
-  places_.push_back({.touched = 0, .version = 0, .dies = dies});
+RunAccesses::Code RunAccesses::new_address(bool dies, std::uint32_t words) {
+  places_.push_back({.touched = 0, .version = 0, .words = words, .dies = dies});
   return static_cast<Code>(places_.size() - 1);
 }
 
-RunAccesses::Code RunAccesses::scratch(const Tile& tile, std::size_t at) {
-  std::vector<Code>& frame = frames_[tile.frame];
-  while (frame.size() <= at) {
-    frame.push_back(new_address(false));
+RunAccesses::Code RunAccesses::scratch(const Tile& tile, Index row, Index column) {
+  const CutRow &rows = tile.rows, &columns = tile.columns;
+  const Index first = rows.begin(row) * columns.begin(columns.count()) + columns.begin(column);
+  const Index words =
+      (rows.begin(row + 1) - rows.begin(row)) * (columns.begin(column + 1) - columns.begin(column));
+  const auto [known, added] = frames_[tile.frame].try_emplace({first, words}, kUnknown);
+  if (added) {
+    known->second = new_address(false, static_cast<std::uint32_t>(words));
   }
-  return frame[at];
-}
-
-RunAccesses::Code RunAccesses::stored(const ConstBlock& block, Index row, Index column) {
-  const StoredRow place = block.stored_row(row);
-  std::vector<Code>& codes = slow_[{place.backing, place.row}];
-  if (std::ssize(codes) <= column) {
-    codes.resize(at_index(column) + 1, kUnknown);
-  }
-  Code& code = codes[at_index(column)];
-  if (code == kUnknown) {
-    const SlowMatrix& matrix = block.matrix();
-    code = new_address(matrix.holds() != Holds::indices && !kept_.contains(matrix.name()));
-  }
-  return code;
+  return known->second;
 }
 
 }  // namespace redblue

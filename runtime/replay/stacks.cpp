@@ -1,96 +1,122 @@
 #include "runtime/replay/stacks.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace redblue {
 namespace {
 
-constexpr std::uint32_t kNoWord = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNoUnit = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-LruStack::LruStack(Index words)
-    : taken_(static_cast<std::size_t>(2 * words + 64)),
-      slot_of_(static_cast<std::size_t>(words)),
-      word_in_(taken_.size(), kNoWord) {}
+LruStack::LruStack(const std::vector<std::uint32_t>& widths)
+    : widths_(widths),
+      words_in_(2 * widths.size() + 64),
+      sums_(words_in_.size()),
+      slot_of_(widths.size()),
+      unit_in_(words_in_.size(), kNoUnit) {}
 
+// Of the last word in the slot.
 Index LruStack::depth(std::uint32_t slot) const {
   Index older = 0;
   for (std::uint32_t at = slot - 1; at > 0; at &= at - 1) {
-    older += taken_[at];
+    older += sums_[at];
   }
   return size_ - older;
 }
 
 void LruStack::count(std::uint32_t slot, std::int32_t change) {
   size_ += change;
-  for (std::size_t at = slot; at < taken_.size(); at += at & -at) {
-    taken_[at] += change;
+  words_in_[slot] += change;
+  for (std::size_t at = slot; at < sums_.size(); at += at & -at) {
+    sums_[at] += change;
   }
 }
 
-void LruStack::put_on_top(std::uint32_t word) {
-  if (last_ + 1 == taken_.size()) {
-    renumber();
+// A hole, where there is no unit.
+void LruStack::put(std::uint32_t slot, std::uint32_t unit, std::int32_t words) {
+  unit_in_[slot] = unit;
+  if (unit != kNoUnit) {
+    slot_of_[unit] = slot;
+  } else {
+    holes_.push(slot);
   }
-  slot_of_[word] = ++last_;
-  word_in_[last_] = word;
-  count(last_, 1);
+  count(slot, words - words_in_[slot]);
 }
 
-// Slots that are taken, by words and by holes, are the first ones again.
+// The words of holes above the slot, from the top on.
+std::int32_t LruStack::take_holes_above(std::uint32_t slot, std::int32_t most) {
+  std::int32_t taken = 0;
+  while (taken < most && !holes_.empty() && holes_.top() > slot) {
+    const std::uint32_t hole = holes_.top();
+    const std::int32_t words = std::min(most - taken, words_in_[hole]);
+    count(hole, -words);
+    if (words_in_[hole] == 0) {
+      holes_.pop();
+    }
+    taken += words;
+  }
+  return taken;
+}
+
+// Slots that are taken, by units and by holes, are the first ones again.
 void LruStack::renumber() {
-  std::priority_queue<std::uint32_t> before = std::exchange(holes_, {});
-  std::vector<bool> hole(taken_.size());
-  for (; !before.empty(); before.pop()) {
-    hole[before.top()] = true;
-  }
-  std::ranges::fill(taken_, 0);
+  holes_ = {};
+  std::ranges::fill(sums_, 0);
   size_ = 0;
   std::uint32_t next = 0;
   for (std::uint32_t slot = 1; slot <= last_; ++slot) {
-    const std::uint32_t word = std::exchange(word_in_[slot], kNoWord);
-    if (hole[slot]) {
-      holes_.push(++next);
-      count(next, 1);
-    } else if (word != kNoWord) {
-      slot_of_[word] = ++next;
-      word_in_[next] = word;
-      count(next, 1);
+    const std::int32_t words = std::exchange(words_in_[slot], 0);
+    const std::uint32_t unit = std::exchange(unit_in_[slot], kNoUnit);
+    if (words > 0) {
+      put(++next, unit, words);
     }
   }
   last_ = next;
 }
 
-Index LruStack::touch(std::uint32_t word) {
-  const std::uint32_t slot = slot_of_[word];
-  const Index found = slot == 0 ? kNotThere : depth(slot);
-  if (slot != 0) {
-    word_in_[slot] = kNoWord;
-  }
-  // Words above the word's place move down, up to the first hole; and the hole is at that place.
-  if (!holes_.empty() && holes_.top() > slot) {
-    count(holes_.top(), -1);
-    holes_.pop();
-    if (slot != 0) {
-      holes_.push(slot);
+std::span<const Depths> LruStack::touch(std::uint32_t unit) {
+  const auto width = static_cast<std::int32_t>(widths_[unit]);
+  const std::uint32_t slot = slot_of_[unit];
+  std::size_t runs = 0;
+  if (slot == 0) {
+    take_holes_above(0, width);
+    found_[runs++] = {kNotThere, kNotThere, width};
+  } else {
+    // Words above the unit's place move down, a word at a time, up to the first hole; and that is
+    // at the place of the word, with the words of the unit that are not yet touched above it.
+    const Index last = depth(slot);
+    const std::int32_t holes = take_holes_above(slot, width);
+    if (holes < width) {
+      found_[runs++] = {last - holes, last - holes, width - holes};
     }
-  } else if (slot != 0) {
-    count(slot, -1);
+    if (holes > 0) {
+      found_[runs++] = {last - holes + 1, last, holes};
+      put(slot, kNoUnit, holes);
+    } else {
+      unit_in_[slot] = kNoUnit;
+      count(slot, -width);
+    }
   }
-  put_on_top(word);
-  return found;
+  if (last_ + 1 == words_in_.size()) {
+    renumber();
+  }
+  put(++last_, unit, width);
+  return std::span(found_).first(runs);
 }
 
-Index LruStack::die(std::uint32_t word) {
-  const std::uint32_t slot = std::exchange(slot_of_[word], 0);
+std::span<const Depths> LruStack::die(std::uint32_t unit) {
+  const Index width = widths_[unit];
+  const std::uint32_t slot = std::exchange(slot_of_[unit], 0);
   if (slot == 0) {
-    return kNotThere;
+    found_[0] = {kNotThere, kNotThere, width};
+  } else {
+    put(slot, kNoUnit, words_in_[slot]);
+    found_[0] = {depth(slot) - width + 1, depth(slot), width};
   }
-  word_in_[slot] = kNoWord;
-  holes_.push(slot);
-  return depth(slot);
+  return std::span(found_).first(1);
 }
 
 OptStack::OptStack(Index words) : block_(static_cast<std::size_t>(words), kNowhere) {}
@@ -226,6 +252,118 @@ Index OptStack::die(std::uint32_t word) {
   block_[word] = kNowhere;
   put(kHole, place);
   return static_cast<Index>(place) + 1;
+}
+
+OptRowStack::OptRowStack(const std::vector<std::uint32_t>& widths)
+    : widths_(widths), there_(widths.size()) {}
+
+void OptRowStack::carry(Piece piece) {
+  const auto at =
+      std::ranges::lower_bound(carried_, piece.next, std::ranges::greater(), &Piece::next);
+  if (at != carried_.end() && at->next == piece.next) {
+    at->words += piece.words;
+  } else {
+    carried_.insert(at, piece);
+  }
+}
+
+void OptRowStack::leave(Piece piece) {
+  if (!left_.empty() && left_.back().next == piece.next) {
+    left_.back().words += piece.words;
+  } else {
+    left_.push_back(piece);
+  }
+}
+
+void OptRowStack::leave_nearest(Index words) {
+  while (words > 0) {
+    Piece& nearest = carried_.back();
+    const Index some = std::min(words, nearest.words);
+    leave({nearest.next, nearest.unit, some});
+    words -= some;
+    nearest.words -= some;
+    if (nearest.words == 0) {
+      carried_.pop_back();
+    }
+  }
+}
+
+void OptRowStack::put_back() {
+  pieces_.insert(pieces_.end(), left_.rbegin(), left_.rend());
+  left_.clear();
+}
+
+// What caches have to give up for the unit is carried down: of a cache of w words all that it has,
+// of each larger one the farthest. Where a word of the unit was, there is room for the nearest.
+std::span<const Depths> OptRowStack::touch(std::uint32_t unit, Time next) {
+  const Index width = widths_[unit];
+  const bool there = there_[unit];
+  there_[unit] = true;
+  found_.clear();
+  carried_.clear();
+  leave({next, unit, width});
+  const auto fits = [&](Index above) {
+    return above >= width && (there ? carried_.empty() : carried_.back().next == kHole);
+  };
+  for (Index above = 0; !pieces_.empty() && !fits(above);) {
+    Piece piece = pieces_.back();
+    pieces_.pop_back();
+    const bool touched = piece.unit == unit && piece.next != kHole;
+    if (touched) {
+      found_.push_back({above + 1, above + piece.words, piece.words});
+    }
+    const Index first = std::clamp<Index>(width - above, 0, piece.words);
+    above += piece.words;
+    piece.words -= first;
+    if (touched) {
+      leave_nearest(piece.words);
+      continue;
+    }
+    if (first > 0) {
+      carry({piece.next, piece.unit, first});
+    }
+    while (piece.words > 0 && carried_.back().next < piece.next) {
+      const Index words = std::min(piece.words, carried_.back().words);
+      leave_nearest(words);
+      carry({piece.next, piece.unit, words});
+      piece.words -= words;
+    }
+    if (piece.words > 0) {
+      leave(piece);
+    }
+  }
+  while (!carried_.empty() && carried_.back().next != kHole) {
+    leave_nearest(carried_.back().words);
+  }
+  put_back();
+  if (!there) {
+    found_.assign(1, {kNotThere, kNotThere, width});
+  }
+  return found_;
+}
+
+std::span<const Depths> OptRowStack::die(std::uint32_t unit) {
+  const Index width = widths_[unit];
+  found_.clear();
+  if (!there_[unit]) {
+    found_.push_back({kNotThere, kNotThere, width});
+    return found_;
+  }
+  there_[unit] = false;
+  Index above = 0;
+  for (Index seen = 0; seen < width;) {
+    Piece piece = pieces_.back();
+    pieces_.pop_back();
+    if (piece.unit == unit && piece.next != kHole) {
+      found_.push_back({above + 1, above + piece.words, piece.words});
+      seen += piece.words;
+      piece.next = kHole;
+    }
+    above += piece.words;
+    leave(piece);
+  }
+  put_back();
+  return found_;
 }
 
 }  // namespace redblue

@@ -1,14 +1,17 @@
 #pragma once
 // Caches of every size at once. The cache of M words holds the first M of a stack, for all M: a
-// word that is touched at depth D is a hit where M >= D.
+// word that is touched at depth D is a hit where M >= D. A unit has one word or several, which are
+// touched together; a cache may hold some of them.
 //
-// A stack has holes where words have died: room that a cache has, so that it evicts nothing for the
-// next word that it lacks.
+// A stack has holes where units have died: room that a cache has, so that it evicts nothing for the
+// next words that it lacks.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <queue>
+#include <span>
 #include <vector>
 
 #include "memsim/words.hpp"
@@ -17,42 +20,53 @@ namespace redblue {
 
 inline constexpr Index kNotThere = std::numeric_limits<Index>::max();
 
-// Of caches that evict the word that was touched longest ago. log V steps a touch, of V words.
+// Where words of a unit are found: all at depth `last`, or one at each depth from `first` to
+// `last`.
+struct Depths {
+  Index first, last, words;
+};
+
+// Of caches that evict the word that was touched longest ago, and of a unit the first words first.
+// log V steps a touch, of V units.
 class LruStack {
  public:
-  explicit LruStack(Index words);
+  explicit LruStack(const std::vector<std::uint32_t>& widths);
 
-  // The depth of the word, which is on top afterwards; kNotThere before its first touch, and after
-  // its death.
-  Index touch(std::uint32_t word);
-  Index die(std::uint32_t word);
+  // The depths of the unit's words, rising; it is on top afterwards. kNotThere before its first
+  // touch, and after its death. Valid until the next call.
+  std::span<const Depths> touch(std::uint32_t unit);
+  std::span<const Depths> die(std::uint32_t unit);
 
  private:
   [[nodiscard]] Index depth(std::uint32_t slot) const;
   void count(std::uint32_t slot, std::int32_t change);
-  void put_on_top(std::uint32_t word);
+  void put(std::uint32_t slot, std::uint32_t unit, std::int32_t words);
+  std::int32_t take_holes_above(std::uint32_t slot, std::int32_t most);
   void renumber();
 
-  // Slots in the order of touches, from 1 on; how many are taken, as a tree of sums.
-  std::vector<std::int32_t> taken_;
-  std::vector<std::uint32_t> slot_of_;  // of a word; 0: it is not there
-  std::vector<std::uint32_t> word_in_;  // of a slot
+  const std::vector<std::uint32_t>& widths_;
+  // Slots in the order of touches, from 1 on; the words in them, and these as a tree of sums.
+  std::vector<std::int32_t> words_in_, sums_;
+  std::vector<std::uint32_t> slot_of_;  // of a unit; 0: it is not there
+  std::vector<std::uint32_t> unit_in_;  // of a slot
   std::priority_queue<std::uint32_t> holes_;
   std::uint32_t last_ = 0;
-  Index size_ = 0;
+  Index size_ = 0;  // in words
+  std::array<Depths, 2> found_ = {};
 };
 
-// Of caches that evict the word whose next use is farthest (Belady). A touch moves the farthest use
-// so far down, up to the place of the word. Blocks of the stack, and blocks of these, in which no
-// use is farther stay as they are. In others most words move, as uses lie in rising order for long.
+// Of units of a word each, and caches that evict the one whose next use is farthest (Belady). A
+// touch moves the farthest use so far down, up to the place of the word. Blocks of the stack, and
+// blocks of these, in which no use is farther stay as they are. In others most words move, as uses
+// lie in rising order for long.
 class OptStack {
  public:
   using Time = std::uint32_t;
 
   explicit OptStack(Index words);
 
-  // As of LruStack; `next` is when the value that the word has from now on is needed next. No two
-  // words have the same; more than 0, and less than 2^32 - 1.
+  // The depth, as of LruStack; `next` is when the value that the word has from now on is needed
+  // next. No two words have the same; more than 0, and less than 2^32 - 1.
   Index touch(std::uint32_t word, Time next);
   Index die(std::uint32_t word);
 
@@ -86,6 +100,40 @@ class OptStack {
   std::vector<char> rising_;
   std::vector<std::uint32_t> block_;  // of a word
   std::size_t size_ = 0;
+};
+
+// The same of units of any widths. A touch of a unit of w words moves the w farthest ones so far
+// down, past all that are nearer. Time: the units above, and their pieces.
+class OptRowStack {
+ public:
+  using Time = OptStack::Time;
+
+  explicit OptRowStack(const std::vector<std::uint32_t>& widths);
+
+  // As of both.
+  std::span<const Depths> touch(std::uint32_t unit, Time next);
+  std::span<const Depths> die(std::uint32_t unit);
+
+ private:
+  // Words of a unit in a row, or of a hole.
+  struct Piece {
+    Time next;
+    std::uint32_t unit;
+    Index words;
+  };
+  static constexpr Time kHole = std::numeric_limits<Time>::max();
+
+  void carry(Piece piece);
+  void leave(Piece piece);
+  void leave_nearest(Index words);
+  void put_back();
+
+  const std::vector<std::uint32_t>& widths_;
+  std::vector<bool> there_;
+  std::vector<Piece> pieces_;   // the top is the last
+  std::vector<Piece> carried_;  // the nearest is the last
+  std::vector<Piece> left_;     // new pieces, from the top on
+  std::vector<Depths> found_;
 };
 
 }  // namespace redblue

@@ -7,6 +7,7 @@
 
 #include "kernels/registry.hpp"
 #include "runtime/observe/referee.hpp"
+#include "runtime/replay/row_cuts.hpp"
 #include "runtime/replay/run_accesses.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/text/table.hpp"
@@ -28,7 +29,40 @@ std::set<std::string, std::less<>> kept_by(const Plan& plan) {
   return names;
 }
 
+Index longest_unit(const Plan& plan, ReplayUnit unit) {
+  return unit == ReplayUnit::word ? 1 : plan.problem.shape.d;
+}
+
+// A product touches three words for its two operations. Of rows of d words two of three are along
+// the same index, and are touched for each pair of the others; or all three are touched for d each.
+void refuse_too_many(const Plan& plan, ReplayUnit unit) {
+  const Index longest = longest_unit(plan, unit), most = most_accesses(longest);
+  const Index touches = unit == ReplayUnit::word ? 3 : 2;
+  if (total(plan.phases).flops * Words(touches) > Words(2 * most) * longest) {
+    throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
+                                   plan.kernel, grouped(most),
+                                   unit == ReplayUnit::word ? ", or --unit row" : ""));
+  }
+}
+
+// How the kernel's blocks cut rows, in a run for that alone.
+RowCuts cuts_of(const Request& request) {
+  RowCuts cuts;
+  const RunHook cut = [&](Machine& machine, const Plan& plan, const auto& work) {
+    refuse_too_many(plan, ReplayUnit::row);
+    RowCutter cutter(machine, longest_unit(plan, ReplayUnit::row));
+    work();
+    cuts = cutter.take();
+  };
+  run(request, Topology(), {.kernel = cut, .peak_gflops = false});
+  return cuts;
+}
+
 }  // namespace
+
+std::string_view to_string(ReplayUnit unit) {
+  return unit == ReplayUnit::word ? "word" : "row";
+}
 
 Index KernelAccesses::bound(Index M) const {
   if (!report.bound) {
@@ -39,7 +73,7 @@ Index KernelAccesses::bound(Index M) const {
   return largest(lower_bounds(task), schedule_of(plan)).words;
 }
 
-KernelAccesses accesses_of(const Request& request) {
+KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
   if (request.threads > 1) {
     throw RequestError(request.said("--threads") + ": one fast memory is replayed");
   }
@@ -47,13 +81,13 @@ KernelAccesses accesses_of(const Request& request) {
     throw RequestError(request.said("--heads") + ": one head is replayed");
   }
   KernelAccesses found;
+  RowCuts cuts;
+  if (unit == ReplayUnit::row) {
+    cuts = cuts_of(request);
+  }
   const RunHook followed = [&](Machine& machine, const Plan& plan, const auto& work) {
-    // A product touches three words for its two operations.
-    if (total(plan.phases).flops * Words(3) > Words(2 * kMostAccesses)) {
-      throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents",
-                                     plan.kernel, grouped(kMostAccesses)));
-    }
-    RunAccesses accesses(machine, kept_by(plan));
+    refuse_too_many(plan, unit);
+    RunAccesses accesses(machine, kept_by(plan), cuts);
     const Referee referee(machine);
     work();
     referee.check();

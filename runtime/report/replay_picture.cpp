@@ -37,11 +37,12 @@ Picture replay_picture(const ReplayReport& report) {
   const KernelAccesses& run = *report.kernel;
   const Index peak = run.moved.peak;
   // From an eighth of the peak to where caches hold everything, or four times the peak.
-  const Index least = std::max<Index>(1, peak / 8);
+  const Index least = std::max(all.widest, peak / 8);
   const Index most = std::max(4 * peak, std::min(all.words, 64 * peak));
   const std::vector<Index> sizes = sizes_drawn(least, most, peak);
 
-  Picture picture{.title = fmt::format("{} and caches: {}", spelled(run.report.kernel.plan),
+  Picture picture{.title = fmt::format("{} and caches{}: {}", spelled(run.report.kernel.plan),
+                                       report.unit == ReplayUnit::word ? "" : " of rows",
                                        sizes_of(run.report.kernel.plan)),
                   .x_label = "M, words of fast memory or of the cache",
                   .y_label = "words moved, read and written",

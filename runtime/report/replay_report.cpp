@@ -62,14 +62,20 @@ std::vector<Index> sizes_shown(const ReplayReport& report) {
   if (report.kernel) {
     sizes.push_back(report.kernel->moved.peak);
   }
+  std::erase_if(sizes, [&](Index M) { return M < report.replayed.widest; });
   std::ranges::sort(sizes);
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
 }
 
 std::string to_table(const ReplayReport& report) {
-  std::string text = fmt::format("{} accesses to {} words   (in words)\n",
-                                 grouped(report.replayed.accesses), grouped(report.replayed.words));
+  const Replayed& all = report.replayed;
+  const std::string rows = report.unit == ReplayUnit::word
+                               ? ""
+                               : fmt::format("{} rows of at most {} words, in all ",
+                                             grouped(all.units), grouped(all.widest));
+  std::string text = fmt::format("{} accesses to {}{} words   (in words)\n", grouped(all.accesses),
+                                 rows, grouped(all.words));
   if (report.kernel) {
     const PhaseCounts& moved = report.kernel->moved;
     text = fmt::format("{} reads {} and writes {} words itself, with at most {} of M = {} in use\n",
@@ -94,6 +100,10 @@ std::string to_json(const ReplayReport& report) {
     }
     json["schedule"] = {
         {"peak", moved.peak}, {"reads", moved.io.reads}, {"writes", moved.io.writes}};
+  }
+  json["unit"] = to_string(report.unit);
+  if (report.unit == ReplayUnit::row) {
+    json["rows"] = {{"count", report.replayed.units}, {"widest", report.replayed.widest}};
   }
   json["accesses"] = report.replayed.accesses;
   json["addresses"] = report.replayed.words;

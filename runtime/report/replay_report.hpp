@@ -17,10 +17,11 @@ struct ReplayReport {
   std::vector<Index> at;  // the sizes M that are shown, rising
   // Of a run; its accesses are not looked at.
   std::optional<KernelAccesses> kernel = {};
+  ReplayUnit unit = ReplayUnit::word;
   bool per_phase = false;  // reads of each phase, too, at these sizes
 };
 
-// Powers of two below the number of words, that number, and the peak of a run.
+// Powers of two below the number of words, that number, and the peak of a run, where a unit fits.
 std::vector<Index> sizes_shown(const ReplayReport& report);
 
 std::string to_table(const ReplayReport& report);

@@ -12,7 +12,7 @@ void dinero(std::string_view input) {
   if (!read) {
     return;
   }
-  demand(read->words > 0, "no words");
+  demand(read->words() > 0, "no words");
   const Replayed all = replay(*read);
   for (std::size_t M = 0; M < all.opt_reads.size(); ++M) {
     demand(all.opt_reads[M] <= all.lru_reads[M], "LRU reads fewer words than OPT");

@@ -175,6 +175,8 @@ TEST_F(PlotPictures, ReplayHasAllItsWords) {
             std::string::npos);
   expect_words("p.svg", {"backward/rows and caches: n = m = 20, d = 4", ">LRU<", ">Belady<",
                          ">OPT, fewest reads<", ">lower bound<", ">the kernel<", "peak, "});
+  data("plot replay backward/rows --n 20 --d 4 --M 200 --unit row -o rows.svg");
+  expect_words("rows.svg", {"backward/rows and caches of rows: n = m = 20, d = 4", "--unit row"});
 }
 
 // A gnuplot that fails says why, in its words.

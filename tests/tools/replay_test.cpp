@@ -99,6 +99,37 @@ TEST_F(ReplayCommand, OfAKernelBesideItsOwnWords) {
   EXPECT_EQ(opt, all["curve"][1]["opt"]["reads"]);
 }
 
+TEST_F(ReplayCommand, OfRows) {
+  const std::string kernel = "backward/rows --n 32 --d 8 --M 240 --at 240,480";
+  const Json words = json("replay " + kernel), rows = json("replay " + kernel + " --unit row");
+  EXPECT_EQ(words["unit"], "word");
+  EXPECT_FALSE(words.contains("rows"));
+  EXPECT_EQ(rows["unit"], "row");
+  EXPECT_EQ(rows["rows"]["widest"], 8);
+  EXPECT_EQ(rows["schedule"], words["schedule"]);
+  EXPECT_LE(rows["curve"][0]["opt"]["reads"], rows["schedule"]["reads"]);
+  EXPECT_EQ(json("REDBLUE_UNIT=row replay " + kernel), rows);
+  // With d = 1 a row is a word.
+  const std::string narrow = "forward/flash --n 20 --d 1 --M 60 --at 1,30,60,200";
+  EXPECT_EQ(json("replay " + narrow)["curve"], json("replay " + narrow + " --unit row")["curve"]);
+}
+
+TEST_F(ReplayCommand, RefusesRowsWhereThereAreNone) {
+  const std::string kernel = "backward/rows --n 32 --d 8 --M 240 ";
+  const auto refused = [&](const std::string& line, const std::string& why) {
+    expect_refused(process(line), 2, why);
+  };
+  refused("replay " + kernel + "--unit column", "--unit 'column': expected word or row");
+  refused("plot replay " + kernel + "--unit column", "--unit 'column': expected word or row");
+  refused("replay --from t --unit row", "--unit beside --from: a trace is of no kernel");
+  refused("replay " + kernel + "--unit row --cachesim all.txt",
+          "--cachesim beside --unit row: the format has no sizes; take words");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "all.txt"));
+  refused("replay " + kernel + "--unit row --at 7,8", "--at 7: the widest row has 8 words");
+  refused("replay backward/rows --n 8K --d 8 --M 4K --unit row",
+          "more than 268,435,456 accesses: take smaller extents");
+}
+
 TEST_F(ReplayCommand, RefusesRunsThatItCannotFollow) {
   const auto refused = [&](const std::string& line, int status, const std::string& why) {
     expect_refused(process(line), status, why);

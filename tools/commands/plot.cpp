@@ -30,6 +30,7 @@
 #include "tools/options/picture.hpp"
 #include "tools/options/problem.hpp"
 #include "tools/options/swept.hpp"
+#include "tools/options/unit.hpp"
 
 namespace redblue {
 namespace {
@@ -292,16 +293,18 @@ Action dividing(CLI::App& app) {
 }
 
 struct ReplayAsked {
-  explicit ReplayAsked(CLI::App& command) : problem(command), inputs(command) {}
+  explicit ReplayAsked(CLI::App& command) : problem(command), inputs(command), unit(command) {}
   ProblemOptions problem;
   InputOptions inputs;
+  UnitOption unit;
 };
 
 ReplayReport replay_of(const ReplayAsked& asked) {
+  const ReplayUnit unit = asked.unit.get();
   Request request;
   asked.problem.fill(request);
   asked.inputs.fill(request);
-  ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request)};
+  ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
   report.replayed = replay(report.kernel->accesses);
   report.at = sizes_shown(report);
   return report;

@@ -16,6 +16,7 @@
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/options/problem.hpp"
+#include "tools/options/unit.hpp"
 
 namespace redblue {
 namespace {
@@ -59,6 +60,7 @@ class ReplayOptions {
             "what the run touches, for libCacheSim (txt): a line an access, the number of its "
             "word; -: standard output, and nothing else",
             "FILE", Twin::of_command),
+        unit_(app),
         per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
         format_(app, "--format", "table, json or csv; table", "FORMAT") {
     app.get_option("kernel")->required(false);
@@ -73,6 +75,10 @@ class ReplayOptions {
     const auto at = at_.get();
     const std::vector<Index> sizes = at ? parse_sizes(at->text, at->from) : std::vector<Index>();
     ReplayReport report = replayed();
+    if (const Index widest = report.replayed.widest; !sizes.empty() && sizes.front() < widest) {
+      throw UsageError(fmt::format("{} {}: the widest row has {} words, and a cache at least that",
+                                   at->from, sizes.front(), widest));
+    }
     report.at = sizes.empty() ? sizes_shown(report) : sizes;
     return report;
   }
@@ -89,10 +95,16 @@ class ReplayOptions {
           "name a kernel of `redblue list`, or --from FILE, a trace such as redblue trace --din "
           "writes");
     }
+    const ReplayUnit unit = unit_.get();
+    if (const auto cachesim = cachesim_.get(); cachesim && unit == ReplayUnit::row) {
+      throw UsageError(fmt::format("{} beside {} row: the format has no sizes; take words",
+                                   cachesim->from, unit_.said()));
+    }
     Request request;
     problem_.fill(request);
     inputs_.fill(request);
-    ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request)};
+    ReplayReport report{
+        .replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
     report.per_phase = per_phase_.get();
     report.replayed = replay(report.kernel->accesses);
     return report;
@@ -102,6 +114,7 @@ class ReplayOptions {
   ProblemOptions problem_;
   InputOptions inputs_;
   TextOption from_, at_, cachesim_;
+  UnitOption unit_;
   Switch per_phase_;
   TextOption format_;
 };

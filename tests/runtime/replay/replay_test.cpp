@@ -5,6 +5,7 @@
 #include <limits>
 #include <list>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -59,11 +60,11 @@ Moved naive_lru(const Accesses& accesses, Index M) {
 std::size_t next_need(const Accesses& accesses, std::uint32_t word, std::size_t t) {
   const std::size_t n = accesses.in_order.size();
   std::size_t touched = t;
-  while (accesses.in_order[touched].word != word) {
+  while (accesses.in_order[touched].unit != word) {
     --touched;
   }
   for (std::size_t at = t + 1; at < n; ++at) {
-    if (accesses.in_order[at].word == word) {
+    if (accesses.in_order[at].unit == word) {
       return reads(accesses.in_order[at].kind) ? at : n + touched;
     }
   }
@@ -134,7 +135,8 @@ Accesses random_accesses(std::mt19937& random, Index words, Index length) {
   const auto below = [&](Index n) {
     return std::uniform_int_distribution<Index>(0, n - 1)(random);
   };
-  Accesses made{.in_order = {}, .words = words};
+  Accesses made;
+  made.widths.assign(static_cast<std::size_t>(words), 1);
   for (Index i = 0; i < length; ++i) {
     const Index kind = below(8);
     made.in_order.push_back({kind < 3   ? Kind::need
@@ -263,14 +265,121 @@ TEST(OptStack, OfBlocksOfBlocksIsThatOfPlaces) {
   }
 }
 
+// Accesses to units of up to `widest` words.
+Accesses random_rows(std::mt19937& random, Index units, Index widest, Index length) {
+  Accesses made = random_accesses(random, units, length);
+  for (std::uint32_t& width : made.widths) {
+    width = 1 + static_cast<std::uint32_t>(random() % static_cast<std::uint32_t>(widest));
+  }
+  return made;
+}
+
+// Each word of a unit, in turn, in place of the unit.
+Accesses words_of(const Accesses& rows) {
+  Accesses words;
+  words.widths.assign(static_cast<std::size_t>(rows.words()), 1);
+  std::vector<std::uint32_t> first(rows.widths.size());
+  std::exclusive_scan(rows.widths.begin(), rows.widths.end(), first.begin(), std::uint32_t{0});
+  for (const auto& [kind, unit] : rows.in_order) {
+    for (std::uint32_t word = 0; word < rows.widths[unit]; ++word) {
+      words.in_order.push_back({kind, first[unit] + word});
+    }
+  }
+  return words;
+}
+
+// LRU of rows is LRU of their words, touched in turn, to the word. OPT has the whole row there at
+// once, where words are there one at a time: so it reads no less than OPT of words. And no more
+// than that in a cache of w - 1 words less, w the widest row's: what such a cache keeps of other
+// rows while words of one are touched, beside one of these, fits beside all of that row in M.
+TEST(Rows, AreTheirWordsInTurn) {
+  std::mt19937 random(6);
+  for (int trace = 0; trace < (kSanitized ? 200 : 3000); ++trace) {
+    const Accesses rows = random_rows(random, 1 + static_cast<Index>(random() % 7), 5,
+                                      1 + static_cast<Index>(random() % 40));
+    const Replayed all = replay(rows), words = replay(words_of(rows));
+    ASSERT_EQ(all.words, words.words);
+    for (Index M = all.widest; M <= all.words; ++M) {
+      SCOPED_TRACE(fmt::format("trace {}, M = {}", trace, M));
+      ASSERT_EQ(all.lru_reads[all.at(M)], words.lru_reads[words.at(M)]);
+      ASSERT_EQ(all.lru_writes[all.at(M)], words.lru_writes[words.at(M)]);
+      ASSERT_GE(all.opt_reads[all.at(M)], words.opt_reads[words.at(M)]);
+      ASSERT_LE(all.opt_reads[all.at(M)], words.opt_reads[words.at(M - all.widest + 1)]);
+    }
+  }
+}
+
+// Rows of one width, and a cache of so many whole ones: a word in place of each row.
+TEST(Rows, OfOneWidthAreAsWordsInCachesOfWholeRows) {
+  constexpr Index kWidth = 7;
+  std::mt19937 random(7);
+  for (int trace = 0; trace < 50; ++trace) {
+    Accesses accesses = random_accesses(random, 30, 400);
+    const Replayed words = replay(accesses);
+    std::ranges::fill(accesses.widths, std::uint32_t{kWidth});
+    const Replayed rows = replay(accesses);
+    for (Index M = 1; M <= words.words; ++M) {
+      const std::size_t at = rows.at(M * kWidth);
+      ASSERT_EQ(rows.lru_reads[at], kWidth * words.lru_reads[words.at(M)]);
+      ASSERT_EQ(rows.lru_writes[at], kWidth * words.lru_writes[words.at(M)]);
+      ASSERT_EQ(rows.opt_reads[at], kWidth * words.opt_reads[words.at(M)]);
+      ASSERT_EQ(rows.belady_writes[at], kWidth * words.belady_writes[words.at(M)]);
+    }
+  }
+}
+
+// Of all choices of how many words of each row stay, when a row is there with all of its words.
+Index fewest_reads_of_rows(const Accesses& rows, Index M) {
+  using Kept = std::vector<Index>;  // words, of each row
+  std::map<Kept, Index> reached = {{Kept(rows.widths.size()), 0}};
+  for (const Access& access : rows.in_order) {
+    const std::uint32_t unit = access.unit;
+    std::map<Kept, Index> next;
+    const auto keep = [&](const auto& self, Kept kept, std::size_t row, Index reads) -> void {
+      if (row == kept.size()) {
+        if (std::accumulate(kept.begin(), kept.end(), Index{0}) <= M) {
+          const auto [known, added] = next.try_emplace(kept, reads);
+          known->second = std::min(known->second, reads);
+        }
+        return;
+      }
+      self(self, kept, row + 1, reads);
+      while (row != unit && kept[row]-- > 0) {
+        self(self, kept, row + 1, reads);
+      }
+    };
+    for (const auto& [before, moved] : reached) {
+      Kept kept = before;
+      const Index missed = static_cast<Index>(rows.widths[unit]) - kept[unit];
+      kept[unit] += access.kind == Kind::dead ? -kept[unit] : missed;
+      keep(keep, kept, 0, moved + (reads(access.kind) ? missed : 0));
+    }
+    reached = std::move(next);
+  }
+  return std::ranges::min_element(reached, {}, &std::pair<const Kept, Index>::second)->second;
+}
+
+TEST(Rows, OptReadsFewest) {
+  std::mt19937 random(8);
+  for (int trace = 0; trace < (kSanitized ? 20 : 200); ++trace) {
+    const Accesses rows = random_rows(random, 1 + static_cast<Index>(random() % 4), 3,
+                                      1 + static_cast<Index>(random() % 16));
+    const Replayed all = replay(rows);
+    for (Index M = all.widest; M <= all.words; ++M) {
+      ASSERT_EQ(all.opt_reads[all.at(M)], fewest_reads_of_rows(rows, M))
+          << "trace " << trace << ", M = " << M;
+    }
+  }
+}
+
 TEST(Dinero, WordsOfFourBytesInOrder) {
   const Accesses found =
       parse_dinero("0 1000\n1 0x1004 2 more\n\n0 1003\n 1 FFFFFFFFFFFFFFFF\n", "t");
   ASSERT_EQ(found.in_order.size(), 4U);
-  EXPECT_EQ(found.words, 3);
+  EXPECT_EQ(found.words(), 3);
   const std::uint32_t words[] = {0, 1, 0, 2};
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(found.in_order[i].word, words[i]);
+    EXPECT_EQ(found.in_order[i].unit, words[i]);
     EXPECT_EQ(found.in_order[i].kind, i % 2 == 0 ? Kind::need : Kind::overwrite);
   }
 }

@@ -35,6 +35,15 @@ TEST(RunAccesses, ProductsWithDepthOutermost) {
   EXPECT_EQ(run.moved.io.reads, 6);
 }
 
+// C = A B, A (2 x 2), B and C (2 x 4): each row of A is a unit, those of B and C are two.
+TEST(RunAccesses, ProductsOfRows) {
+  const KernelAccesses run = accesses_of(request("matmul/blocked", {2, 4, 2}, 60), ReplayUnit::row);
+  EXPECT_EQ(run.accesses.widths, std::vector<std::uint32_t>(10, 2));
+  // For k = 0, of i = 0, then 1, for each piece of B's row: row i of A, this piece, and that of row
+  // i of C. For k = 1 rows of A are not touched: they began at k = 0.
+  EXPECT_EQ(text_of(run.accesses), "n0 n1 o2 n0 n3 o4 n5 n1 o6 n5 n3 o7 n8 c2 n9 c4 n8 c6 n9 c7");
+}
+
 class TwoWords : public testing::Test {
  protected:
   TwoWords() { machine_.write(machine_.initialize("first", 1, 1, 0.F), A_.whole()); }
@@ -139,6 +148,35 @@ TEST_P(AccessesOf, ArePagedByTheScheduleItself) {
         EXPECT_EQ(all.lru_writes.back(), results);
       }
     }
+  }
+}
+
+// A cache of rows can do what the kernel does, too, as the kernel moves whole units: it reads no
+// more. One that holds everything reads and writes whole matrices, whatever a unit is.
+TEST_P(AccessesOf, RowsArePagedByTheScheduleItself) {
+  for (const Shape& shape : {Shape{7, 5, 3}, Shape{12, 9, 4}}) {
+    for (const Request& request : GetParam().requests(shape)) {
+      SCOPED_TRACE(said(request));
+      const KernelAccesses words = accesses_of(request);
+      const KernelAccesses rows = accesses_of(request, ReplayUnit::row);
+      const Replayed of_words = replay(words.accesses), of_rows = replay(rows.accesses);
+      EXPECT_LE(of_rows.widest, shape.d);
+      EXPECT_LE(of_rows.accesses, of_words.accesses);
+      EXPECT_LE(of_rows.opt_reads[of_rows.at(rows.moved.peak)], rows.moved.io.reads);
+      EXPECT_EQ(of_rows.lru_reads.back(), of_words.lru_reads.back());
+      EXPECT_EQ(of_rows.lru_writes.back(), of_words.lru_writes.back());
+    }
+  }
+}
+
+// With d = 1 a unit is a word, and the accesses are the same.
+TEST_P(AccessesOf, RowsOfOneWordAreWords) {
+  for (const Request& request : GetParam().requests({7, 5, 1})) {
+    SCOPED_TRACE(said(request));
+    const Accesses words = accesses_of(request).accesses;
+    const Accesses rows = accesses_of(request, ReplayUnit::row).accesses;
+    EXPECT_EQ(rows.widths, words.widths);
+    EXPECT_EQ(text_of(rows), text_of(words));
   }
 }
 

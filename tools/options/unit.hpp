@@ -1,0 +1,27 @@
+#pragma once
+// --unit of the commands that replay a kernel's run.
+
+#include <string>
+
+#include "runtime/report/kernel_replay.hpp"
+#include "tools/cli/command.hpp"
+
+namespace redblue {
+
+class UnitOption {
+ public:
+  explicit UnitOption(CLI::App& app)
+      : unit_(
+            app, "--unit",
+            "what caches hold: word; or row, for large extents: pieces of rows, of at most d words",
+            "UNIT") {}
+
+  [[nodiscard]] std::string said() const { return unit_.said(); }
+  // Throws: UsageError.
+  [[nodiscard]] ReplayUnit get() const;
+
+ private:
+  TextOption unit_;
+};
+
+}  // namespace redblue
