@@ -61,18 +61,18 @@ std::string name_of(const Swept& swept, const Varying& varying) {
   return text;
 }
 
-struct Compared {
+struct Tallied {
   const char* what;
   Index (*count)(const SweptPhase& phase);
   Index (*formula)(const SweptPhase& phase);
 };
-constexpr std::array kCompared = {
-    Compared{"words read", [](const SweptPhase& phase) { return phase.counts.io.reads; },
-             [](const SweptPhase& phase) { return phase.formula.reads; }},
-    Compared{"words written", [](const SweptPhase& phase) { return phase.counts.io.writes; },
-             [](const SweptPhase& phase) { return phase.formula.writes; }},
-    Compared{"words of peak", [](const SweptPhase& phase) { return phase.counts.peak; },
-             [](const SweptPhase& phase) { return phase.formula_peak; }}};
+constexpr std::array kTallied = {
+    Tallied{"words read", [](const SweptPhase& phase) { return phase.counts.io.reads; },
+            [](const SweptPhase& phase) { return phase.formula.reads; }},
+    Tallied{"words written", [](const SweptPhase& phase) { return phase.counts.io.writes; },
+            [](const SweptPhase& phase) { return phase.formula.writes; }},
+    Tallied{"words of peak", [](const SweptPhase& phase) { return phase.counts.peak; },
+            [](const SweptPhase& phase) { return phase.formula_peak; }}};
 
 std::string with_sign(Index number) {
   return (number > 0 ? "+" : "") + grouped(number);
@@ -82,7 +82,7 @@ std::string with_sign(Index number) {
 std::vector<std::string> differences(const Swept& swept) {
   std::vector<std::string> found;
   const auto compare = [&](const SweptPhase& phase) {
-    for (const Compared& one : kCompared) {
+    for (const Tallied& one : kTallied) {
       const Index count = one.count(phase);
       const Index formula = one.formula(phase);
       if (count != formula) {
@@ -104,15 +104,15 @@ std::string number(Index count) {
 
 // The cells of words read, written and in all, and of the peak.
 std::string counts(const SweptPhase& phase) {
-  const auto compared = [&](const Compared& one) {
+  const auto compared = [&](const Tallied& one) {
     const Index count = one.count(phase);
     const Index formula = one.formula(phase);
     return count == formula ? html_cell(grouped(count))
                             : fmt::format("<td class=\"differs\">{}<small>formula {}</small></td>",
                                           grouped(count), grouped(formula));
   };
-  return compared(kCompared[0]) + compared(kCompared[1]) +
-         html_cell(grouped(phase.counts.io.io())) + compared(kCompared[2]);
+  return compared(kTallied[0]) + compared(kTallied[1]) + html_cell(grouped(phase.counts.io.io())) +
+         compared(kTallied[2]);
 }
 
 // The peak as a share of M.

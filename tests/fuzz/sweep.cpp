@@ -12,7 +12,7 @@ void sweep(std::string_view input) {
   const auto read =
       read_or_refused<InputError>("a.json", [&] { return parse_sweep(input, "a.json"); });
   if (read) {
-    const Sweep again = parse_sweep(to_json(*read, Topology()), "again.json");
+    const Sweep again = parse_sweep(to_json(*read, sweep_context(Topology())), "again.json");
     demand(again.how == read->how && again.suite == read->suite && again.points == read->points,
            "what is written is read as another sweep");
     demand(!to_csv(*read).empty() || read->points.empty(), "a sweep without rows");

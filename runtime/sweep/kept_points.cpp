@@ -1,0 +1,215 @@
+#include "runtime/sweep/kept_points.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/gate/comparison.hpp"
+#include "runtime/system/build_info.hpp"
+#include "runtime/text/parse_json.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::array kOfTheMachine = {"simd", "processor", "cores", "caches"};
+constexpr const char* kMachines = "machines";  // in place of these, of a sweep on several machines
+
+KeptHead parse_head(const std::string& line, const std::string& place) {
+  try {
+    const Json json = parse_json(line, place);
+    const auto part = parse_part(json.at("part").get<std::string>());
+    if (!part) {
+      throw InputError(place + " has no part of a suite");
+    }
+    return {.origin = origin_of(json), .part = *part, .context = json.at("context")};
+  } catch (const JsonMismatch& error) {
+    throw InputError(
+        fmt::format("{} is no beginning of points that this redblue sweeps ({}): take "
+                    "another directory",
+                    place, error.what()));
+  }
+}
+
+std::vector<Json> machines_of(const Json& context) {
+  if (context.contains(kMachines)) {
+    return {context.at(kMachines).begin(), context.at(kMachines).end()};
+  }
+  Json machine = Json::object();
+  for (const char* key : kOfTheMachine) {
+    machine[key] = context.value(key, Json());
+  }
+  return {machine};
+}
+
+// "AMD EPYC 7763 (AVX3)"
+std::string processor_of(const Json& machine) {
+  const Json& model = machine.at("processor");
+  return fmt::format("{} ({})", model.is_null() ? "unknown" : model.get<std::string>(),
+                     machine.at("simd").get<std::string>());
+}
+
+Swept without_times(Swept swept) {
+  swept.total.seconds.reset();
+  for (SweptPhase& phase : swept.phases) {
+    phase.seconds.reset();
+  }
+  swept.speed.reset();
+  swept.processor.reset();
+  return swept;
+}
+
+RecordedPoint recorded_of(const Swept& swept) {
+  RunCounts counts{.phases = {}, .total = swept.total.counts};
+  for (const SweptPhase& phase : swept.phases) {
+    counts.phases.push_back(phase.counts);
+  }
+  RecordedPoint point = recorded(swept.point, counts);
+  point.fits = swept.fits;
+  point.why = swept.why;
+  return point;
+}
+
+// Whether `a` is to be taken rather than `b`, whichever comes first.
+bool is_faster(const Swept& a, const Swept& b) {
+  const auto key = [](const Swept& swept) {
+    return std::pair(swept.total.seconds.value_or(0), to_line(swept));
+  };
+  return key(a) < key(b);
+}
+
+// The machines of the parts in the order of their first points, each once.
+std::vector<Json> machines_of(const std::vector<SweptPart>& parts,
+                              const std::vector<std::vector<std::size_t>>& holders) {
+  std::vector<Json> machines;
+  for (const std::vector<std::size_t>& of_point : holders) {
+    std::vector<Json> added;
+    for (const std::size_t p : of_point) {
+      for (const Json& machine : machines_of(parts[p].kept.head.context)) {
+        if (std::ranges::find(machines, machine) == machines.end()) {
+          added.push_back(machine);
+        }
+      }
+    }
+    // Parts that share a point may be named in any order.
+    std::ranges::sort(added, {}, [](const Json& machine) { return machine.dump(); });
+    for (const Json& machine : added) {
+      if (std::ranges::find(machines, machine) == machines.end()) {
+        machines.push_back(machine);
+      }
+    }
+  }
+  return machines;
+}
+
+// The context of a part with these machines in place of its own.
+Json context_on(const Json& context, const std::vector<Json>& machines) {
+  Json merged = Json::object();
+  for (const auto& [key, value] : context.items()) {
+    if (key != kMachines && std::ranges::find(kOfTheMachine, key) == kOfTheMachine.end()) {
+      merged[key] = value;
+    }
+  }
+  if (machines.size() == 1) {
+    merged.update(machines.front());
+  } else {
+    merged[kMachines] = machines;
+  }
+  return merged;
+}
+
+}  // namespace
+
+std::string to_line(const KeptHead& head) {
+  Json json = {{"part", to_string(head.part)}, {"context", head.context}};
+  json.update(to_json(head.origin));
+  return json.dump() + "\n";
+}
+
+std::string differing(const KeptHead& found, const KeptHead& head) {
+  const auto machine = [](const KeptHead& of) {
+    return std::pair(of.context.value("processor", Json()), of.context.value("simd", Json()));
+  };
+  if (std::string what = differing(found.origin, head.origin); !what.empty()) {
+    return what;
+  }
+  if (found.part != head.part) {
+    return "part";
+  }
+  return head.origin.how == kTimed && machine(found) != machine(head) ? "machine" : "";
+}
+
+KeptPoints parse_kept(const std::vector<std::string>& lines, const std::string& path) {
+  const auto place = [&](std::size_t k) { return fmt::format("{}, line {}", path, k + 1); };
+  if (lines.empty()) {
+    throw InputError(path + " has no whole line: the sweep that began it continues it");
+  }
+  KeptPoints kept{.head = parse_head(lines.front(), place(0)), .points = {}};
+  for (std::size_t k = 1; k < lines.size(); ++k) {
+    kept.points.push_back(parse_line(lines[k], place(k)));
+  }
+  return kept;
+}
+
+MergedSweep merge(std::vector<SweptPart> parts) {
+  std::vector<PartThere> there;
+  std::vector<std::map<std::string, Swept*>> points(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto& [head, swept] = parts[p].kept;
+    if (const Json version = head.context.value("redblue", Json());
+        version != build_info::kVersion) {
+      throw InputError(fmt::format("{} is of redblue {}, and this is {}: merge it by that one",
+                                   parts[p].name, in_short(version), build_info::kVersion));
+    }
+    there.push_back({parts[p].name, head.part, head.origin, {}});
+    for (Swept& each : swept) {
+      points[p].insert_or_assign(to_string(each.point), &each);  // the last line counts
+    }
+    for (const auto& [name, of] : points[p]) {
+      there.back().points.push_back(name);
+    }
+  }
+  const std::vector<std::vector<std::size_t>> holders = holders_of(there);
+  const KeptHead& first = parts.front().kept.head;
+  std::vector<Json> machines = machines_of(parts, holders);
+  if (machines.empty()) {  // no part has a point
+    machines = machines_of(first.context);
+  }
+  auto [missing, said] = missing_points(there, holders);
+  MergedSweep merged{
+      .sweep = {.how = first.origin.how,
+                .suite = first.origin.suite,
+                .points = {},
+                .missing = std::move(missing)},
+      .head = {.origin = first.origin, .part = {}, .context = context_on(first.context, machines)},
+      .missing = std::move(said)};
+  for (std::size_t k = 0; k < holders.size(); ++k) {
+    const Swept* best = nullptr;
+    std::size_t holder = 0;
+    for (const std::size_t p : holders[k]) {
+      Swept& swept = *points[p].at(first.origin.points[k]);
+      if (machines.size() > 1 && swept.total.seconds && !swept.processor) {
+        swept.processor = processor_of(machines_of(parts[p].kept.head.context).front());
+      }
+      if (best != nullptr && without_times(swept) != without_times(*best)) {
+        const std::vector<Difference> found =
+            differences(recorded_of(*best), recorded_of(swept), {});
+        throw InputError(fmt::format(
+            "{} and {} differ at {}: {}", parts[holder].name, parts[p].name, first.origin.points[k],
+            found.empty() ? "the plan, the bound or the reason" : to_words(found.front())));
+      }
+      if (best == nullptr || is_faster(swept, *best)) {
+        best = &swept;
+        holder = p;
+      }
+    }
+    if (best != nullptr) {
+      merged.sweep.points.push_back(*best);
+    }
+  }
+  return merged;
+}
+
+}  // namespace redblue
