@@ -70,17 +70,19 @@ Json to_json(const SuiteOrigin& origin) {
   for (const auto& [point, fingerprints] : origin.files) {
     files[point] = fingerprints;
   }
-  return {{"how", origin.how},
-          {"suite", origin.suite},
-          {"program", origin.program},
-          {"files", std::move(files)},
-          {"points", origin.points}};
+  Json json = {{"how", origin.how}};
+  if (!origin.suite.empty()) {
+    json["suite"] = origin.suite;
+  }
+  json.update(
+      {{"program", origin.program}, {"files", std::move(files)}, {"points", origin.points}});
+  return json;
 }
 
 SuiteOrigin origin_of(const Json& json) {
   const auto text = [&](const char* key) { return json.at(key).get<std::string>(); };
   SuiteOrigin origin{.how = text("how"),
-                     .suite = text("suite"),
+                     .suite = json.value("suite", "").get<std::string>(),
                      .program = text("program"),
                      .points = {},
                      .files = {}};

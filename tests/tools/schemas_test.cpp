@@ -13,6 +13,8 @@
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/table1.hpp"
+#include "runtime/sweep/kept_points.hpp"
+#include "runtime/system/journal.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/small_table1.hpp"
@@ -238,6 +240,15 @@ TEST_F(Schemas, OfSimulations) {
   expect_kept("measure", Json::parse(simulated.out));
 }
 
+// The document of a timed sweep that is merged with that of another machine.
+Json of_two_machines(const std::string& journal) {
+  SweptPart here{.name = "here", .kept = parse_kept(whole_lines(journal), "points")};
+  SweptPart there = here;
+  there.kept.head.context["processor"] = "another";
+  const MergedSweep merged = merge({here, there});
+  return Json::parse(to_json(merged.sweep, merged.head.context));
+}
+
 TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   const char* const suite = R"({"how": "count", "points": [
       {"kernel": "backward/small", "n": [9, 12], "d": 5, "M": [900, "1K", 4]},
@@ -263,8 +274,14 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
     EXPECT_EQ(redblue("sweep " + how + ".json -o " + how).code, 0);
     expect_kept("sweep", Json::parse(content_of(directory_ / how / "sweep.json")));
   }
+  EXPECT_EQ(redblue("sweep count.json --part 1/2 -o part").code, 0);
+  expect_kept("sweep", Json::parse(content_of(directory_ / "part" / "sweep.json")));
+  EXPECT_EQ(redblue("merge part -o merged --partial").code, 0);
+  expect_kept("sweep", Json::parse(content_of(directory_ / "merged" / "sweep.json")));
+  expect_kept("sweep", of_two_machines(content_of(directory_ / "time" / "points.jsonl")));
   const Json recording = Json::parse(redblue("record suite.json").out);
   expect_kept("recording", recording);
+  expect_kept("recording", Json::parse(redblue("record suite.json --part 1/2").out));
   Json changed = recording;
   changed["points"][0]["phases"][0]["reads"] = 7;
   changed["points"][0].erase("least_M");
@@ -273,6 +290,7 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   directory_.write("base.json", changed.dump());
   directory_.write("now.json", recording.dump());
   expect_kept("compare", Json::parse(redblue("diff base.json now.json --format json").out));
+  expect_kept("compare", Json::parse(redblue("check now.json --part 1/2 --format json").out));
 }
 
 TEST_F(Schemas, AreLinkedAndTested) {
