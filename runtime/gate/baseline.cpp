@@ -14,6 +14,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/gate/arguments_json.hpp"
+#include "runtime/gate/suite_origin_json.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 

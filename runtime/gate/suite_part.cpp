@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/gate/suite_origin_json.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/system/input_error.hpp"
-#include "runtime/text/json.hpp"
 
 namespace redblue {
 
@@ -40,9 +39,6 @@ struct SuiteOrigin {
 
   friend bool operator==(const SuiteOrigin&, const SuiteOrigin&) = default;
 };
-Json to_json(const SuiteOrigin& origin);
-// Throws: JsonMismatch.
-SuiteOrigin origin_of(const Json& json);
 // The first thing in which two origins differ, such as "suite"; empty if they are equal.
 std::string differing(const SuiteOrigin& a, const SuiteOrigin& b);
 

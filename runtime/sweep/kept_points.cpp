@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/gate/comparison.hpp"
+#include "runtime/gate/suite_origin_json.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/text/parse_json.hpp"
 
@@ -24,7 +25,7 @@ KeptHead parse_head(const std::string& line, const std::string& place) {
     if (!part) {
       throw InputError(place + " has no part of a suite");
     }
-    return {.origin = origin_of(json), .part = *part, .context = json.at("context")};
+    return {.origin = origin_of(json), .part = *part, .context = json.at("context").dump()};
   } catch (const JsonMismatch& error) {
     throw InputError(
         fmt::format("{} is no beginning of points that this redblue sweeps ({}): take "
@@ -33,7 +34,12 @@ KeptHead parse_head(const std::string& line, const std::string& place) {
   }
 }
 
-std::vector<Json> machines_of(const Json& context) {
+Json parsed(const KeptHead& head) {
+  return parse_json(head.context, "context");
+}
+
+std::vector<Json> machines_of(const KeptHead& head) {
+  const Json context = parsed(head);
   if (context.contains(kMachines)) {
     return {context.at(kMachines).begin(), context.at(kMachines).end()};
   }
@@ -87,7 +93,7 @@ std::vector<Json> machines_of(const std::vector<SweptPart>& parts,
   for (const std::vector<std::size_t>& of_point : holders) {
     std::vector<Json> added;
     for (const std::size_t p : of_point) {
-      for (const Json& machine : machines_of(parts[p].kept.head.context)) {
+      for (const Json& machine : machines_of(parts[p].kept.head)) {
         if (std::ranges::find(machines, machine) == machines.end()) {
           added.push_back(machine);
         }
@@ -105,9 +111,9 @@ std::vector<Json> machines_of(const std::vector<SweptPart>& parts,
 }
 
 // The context of a part with these machines in place of its own.
-Json context_on(const Json& context, const std::vector<Json>& machines) {
+std::string context_on(const KeptHead& head, const std::vector<Json>& machines) {
   Json merged = Json::object();
-  for (const auto& [key, value] : context.items()) {
+  for (const auto& [key, value] : parsed(head).items()) {
     if (key != kMachines && std::ranges::find(kOfTheMachine, key) == kOfTheMachine.end()) {
       merged[key] = value;
     }
@@ -117,20 +123,21 @@ Json context_on(const Json& context, const std::vector<Json>& machines) {
   } else {
     merged[kMachines] = machines;
   }
-  return merged;
+  return merged.dump();
 }
 
 }  // namespace
 
 std::string to_line(const KeptHead& head) {
-  Json json = {{"part", to_string(head.part)}, {"context", head.context}};
+  Json json = {{"part", to_string(head.part)}, {"context", parsed(head)}};
   json.update(to_json(head.origin));
   return json.dump() + "\n";
 }
 
 std::string differing(const KeptHead& found, const KeptHead& head) {
   const auto machine = [](const KeptHead& of) {
-    return std::pair(of.context.value("processor", Json()), of.context.value("simd", Json()));
+    const Json context = parsed(of);
+    return std::pair(context.value("processor", Json()), context.value("simd", Json()));
   };
   if (std::string what = differing(found.origin, head.origin); !what.empty()) {
     return what;
@@ -158,7 +165,7 @@ MergedSweep merge(std::vector<SweptPart> parts) {
   std::vector<std::map<std::string, Swept*>> points(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto& [head, swept] = parts[p].kept;
-    if (const Json version = head.context.value("redblue", Json());
+    if (const Json version = parsed(head).value("redblue", Json());
         version != build_info::kVersion) {
       throw InputError(fmt::format("{} is of redblue {}, and this is {}: merge it by that one",
                                    parts[p].name, in_short(version), build_info::kVersion));
@@ -175,7 +182,7 @@ MergedSweep merge(std::vector<SweptPart> parts) {
   const KeptHead& first = parts.front().kept.head;
   std::vector<Json> machines = machines_of(parts, holders);
   if (machines.empty()) {  // no part has a point
-    machines = machines_of(first.context);
+    machines = machines_of(first);
   }
   auto [missing, said] = missing_points(there, holders);
   MergedSweep merged{
@@ -183,7 +190,7 @@ MergedSweep merge(std::vector<SweptPart> parts) {
                 .suite = first.origin.suite,
                 .points = {},
                 .missing = std::move(missing)},
-      .head = {.origin = first.origin, .part = {}, .context = context_on(first.context, machines)},
+      .head = {.origin = first.origin, .part = {}, .context = context_on(first, machines)},
       .missing = std::move(said)};
   for (std::size_t k = 0; k < holders.size(); ++k) {
     const Swept* best = nullptr;
@@ -191,7 +198,7 @@ MergedSweep merge(std::vector<SweptPart> parts) {
     for (const std::size_t p : holders[k]) {
       Swept& swept = *points[p].at(first.origin.points[k]);
       if (machines.size() > 1 && swept.total.seconds && !swept.processor) {
-        swept.processor = processor_of(machines_of(parts[p].kept.head.context).front());
+        swept.processor = processor_of(machines_of(parts[p].kept.head).front());
       }
       if (best != nullptr && without_times(swept) != without_times(*best)) {
         const std::vector<Difference> found =
@@ -209,7 +216,7 @@ MergedSweep merge(std::vector<SweptPart> parts) {
       merged.sweep.points.push_back(*best);
     }
   }
-  return merged;
+  return merged.dump();
 }
 
 }  // namespace redblue

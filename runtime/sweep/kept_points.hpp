@@ -16,7 +16,7 @@ inline constexpr const char* kTimed = "time";  // `how` of suites whose points a
 struct KeptHead {
   SuiteOrigin origin;
   SuitePart part;
-  Json context;  // as sweep_context() has it
+  std::string context;  // as sweep_context() has it
 };
 std::string to_line(const KeptHead& head);
 // What of `found` keeps a sweep with the other head from taking its points, such as "suite"; empty:

@@ -343,19 +343,19 @@ std::string to_csv(const Sweep& sweep) {
   return text;
 }
 
-Json sweep_context(const Topology& topology) {
+std::string sweep_context(const Topology& topology) {
   Json context = context_json(std::nullopt);
   context["simd"] = simd_target();
   context["processor"] = topology.model;
   context["cores"] = topology.cores.size();
   context["caches"] = caches_json(topology);
-  return context;
+  return context.dump();
 }
 
-std::string to_json(const Sweep& sweep, const Json& context) {
+std::string to_json(const Sweep& sweep, const std::string& context) {
   Json head = {{"schema", kSchema},
                {"redblue", kKind},
-               {"context", context},
+               {"context", parse_json(context, "context")},
                {"how", sweep.how},
                {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
                {"suite", sweep.suite}};

@@ -18,7 +18,6 @@
 #include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/memory.hpp"
-#include "runtime/text/json.hpp"
 
 namespace redblue {
 
@@ -89,10 +88,10 @@ std::vector<std::string> argument_names(const Sweep& sweep);
 
 // For each point a row for every phase, and one for the total.
 std::string to_csv(const Sweep& sweep);
-// The document's "context": the build and the machine.
-Json sweep_context(const Topology& topology);
-// The whole sweep.
-std::string to_json(const Sweep& sweep, const Json& context);
+// The document's "context", the build and the machine, as one line of JSON.
+std::string sweep_context(const Topology& topology);
+// The whole sweep. Throws: InputError for a context that is no JSON.
+std::string to_json(const Sweep& sweep, const std::string& context);
 // Throws: InputError with `place` in front.
 Sweep parse_sweep(std::string_view text, const std::string& place);
 

@@ -461,6 +461,8 @@ TEST_F(PartsDocumentation, OfASweep) {
 }
 
 TEST_F(PartsDocumentation, OfABaseline) {
+  directory_.write("suite.json", R"({"points": [{"kernel": "backward/*", "n": 17, "d": 5,
+                                     "M": 900}]})");
   const std::vector<std::string> blocks = shell_of("gate.md", "On several machines");
   ASSERT_EQ(blocks.size(), 1U);
   const std::size_t merge = blocks[0].find("\nredblue merge ");

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,8 +14,6 @@
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/table1.hpp"
-#include "runtime/sweep/kept_points.hpp"
-#include "runtime/system/journal.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/small_table1.hpp"
@@ -240,15 +239,6 @@ TEST_F(Schemas, OfSimulations) {
   expect_kept("measure", Json::parse(simulated.out));
 }
 
-// The document of a timed sweep that is merged with that of another machine.
-Json of_two_machines(const std::string& journal) {
-  SweptPart here{.name = "here", .kept = parse_kept(whole_lines(journal), "points")};
-  SweptPart there = here;
-  there.kept.head.context["processor"] = "another";
-  const MergedSweep merged = merge({here, there});
-  return Json::parse(to_json(merged.sweep, merged.head.context));
-}
-
 TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   const char* const suite = R"({"how": "count", "points": [
       {"kernel": "backward/small", "n": [9, 12], "d": 5, "M": [900, "1K", 4]},
@@ -278,7 +268,14 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   expect_kept("sweep", Json::parse(content_of(directory_ / "part" / "sweep.json")));
   EXPECT_EQ(redblue("merge part -o merged --partial").code, 0);
   expect_kept("sweep", Json::parse(content_of(directory_ / "merged" / "sweep.json")));
-  expect_kept("sweep", of_two_machines(content_of(directory_ / "time" / "points.jsonl")));
+  // Merged with the times of another machine.
+  const std::string journal = content_of(directory_ / "time" / "points.jsonl");
+  directory_.write(
+      "another/points.jsonl",
+      std::regex_replace(journal, std::regex("\"processor\":[^,]*,"), "\"processor\":\"another\",",
+                         std::regex_constants::format_first_only));
+  EXPECT_EQ(redblue("merge time another -o two").code, 0);
+  expect_kept("sweep", Json::parse(content_of(directory_ / "two" / "sweep.json")));
   const Json recording = Json::parse(redblue("record suite.json").out);
   expect_kept("recording", recording);
   expect_kept("recording", Json::parse(redblue("record suite.json --part 1/2").out));

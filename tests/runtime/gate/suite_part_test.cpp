@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/gate/baseline.hpp"
 #include "tests/support/thrown.hpp"
 
 namespace redblue {
@@ -57,10 +58,11 @@ SuiteOrigin origin() {
 }
 
 TEST(SuitePart, OriginsComeBackAndTheirDifferencesAreNamed) {
-  EXPECT_EQ(origin_of(to_json(origin())), origin());
-  SuiteOrigin without_suite = origin();
-  without_suite.suite.clear();
-  EXPECT_EQ(origin_of(to_json(without_suite)), without_suite);
+  for (const std::string suite : {"{}", ""}) {
+    Recording recording{.how = How::run, .points = {}, .part = RecordedPart{{2, 7}, origin()}};
+    recording.part->origin.suite = suite;
+    EXPECT_EQ(parse_recording(to_json(recording), "part").part, recording.part);
+  }
   EXPECT_EQ(differing(origin(), origin()), "");
   const auto after = [](const auto& change) {
     SuiteOrigin other = origin();
