@@ -34,12 +34,12 @@ KeptHead parse_head(const std::string& line, const std::string& place) {
   }
 }
 
-Json parsed(const KeptHead& head) {
+Json context_of(const KeptHead& head) {
   return parse_json(head.context, "context");
 }
 
 std::vector<Json> machines_of(const KeptHead& head) {
-  const Json context = parsed(head);
+  const Json context = context_of(head);
   if (context.contains(kMachines)) {
     return {context.at(kMachines).begin(), context.at(kMachines).end()};
   }
@@ -113,7 +113,7 @@ std::vector<Json> machines_of(const std::vector<SweptPart>& parts,
 // The context of a part with these machines in place of its own.
 std::string context_on(const KeptHead& head, const std::vector<Json>& machines) {
   Json merged = Json::object();
-  for (const auto& [key, value] : parsed(head).items()) {
+  for (const auto& [key, value] : context_of(head).items()) {
     if (key != kMachines && std::ranges::find(kOfTheMachine, key) == kOfTheMachine.end()) {
       merged[key] = value;
     }
@@ -129,14 +129,14 @@ std::string context_on(const KeptHead& head, const std::vector<Json>& machines) 
 }  // namespace
 
 std::string to_line(const KeptHead& head) {
-  Json json = {{"part", to_string(head.part)}, {"context", parsed(head)}};
+  Json json = {{"part", to_string(head.part)}, {"context", context_of(head)}};
   json.update(to_json(head.origin));
   return json.dump() + "\n";
 }
 
 std::string differing(const KeptHead& found, const KeptHead& head) {
   const auto machine = [](const KeptHead& of) {
-    const Json context = parsed(of);
+    const Json context = context_of(of);
     return std::pair(context.value("processor", Json()), context.value("simd", Json()));
   };
   if (std::string what = differing(found.origin, head.origin); !what.empty()) {
@@ -165,7 +165,7 @@ MergedSweep merge(std::vector<SweptPart> parts) {
   std::vector<std::map<std::string, Swept*>> points(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto& [head, swept] = parts[p].kept;
-    if (const Json version = parsed(head).value("redblue", Json());
+    if (const Json version = context_of(head).value("redblue", Json());
         version != build_info::kVersion) {
       throw InputError(fmt::format("{} is of redblue {}, and this is {}: merge it by that one",
                                    parts[p].name, in_short(version), build_info::kVersion));
@@ -216,7 +216,7 @@ MergedSweep merge(std::vector<SweptPart> parts) {
       merged.sweep.points.push_back(*best);
     }
   }
-  return merged.dump();
+  return merged;
 }
 
 }  // namespace redblue
