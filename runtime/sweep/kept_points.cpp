@@ -112,8 +112,9 @@ std::vector<Json> machines_of(const std::vector<SweptPart>& parts,
 
 // The context of a part with these machines in place of its own.
 std::string context_on(const KeptHead& head, const std::vector<Json>& machines) {
+  const Json context = context_of(head);
   Json merged = Json::object();
-  for (const auto& [key, value] : context_of(head).items()) {
+  for (const auto& [key, value] : context.items()) {
     if (key != kMachines && std::ranges::find(kOfTheMachine, key) == kOfTheMachine.end()) {
       merged[key] = value;
     }
