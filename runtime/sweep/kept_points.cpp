@@ -78,36 +78,56 @@ RecordedPoint recorded_of(const Swept& swept) {
   return point;
 }
 
-// Whether `a` is to be taken rather than `b`, whichever comes first.
-bool is_faster(const Swept& a, const Swept& b) {
-  const auto key = [](const Swept& swept) {
-    return std::pair(swept.total.seconds.value_or(0), to_line(swept));
-  };
-  return key(a) < key(b);
+// A point in one of the parts.
+struct Held {
+  std::string part;  // its name
+  const Swept* swept;
+};
+
+// The fastest of what several parts have of a point, and the same for any order of the parts.
+// Throws: InputError if they differ in more than times.
+const Swept& fastest(const std::vector<Held>& held) {
+  const Held& first = held.front();
+  for (const Held& other : held) {
+    if (without_times(*first.swept) != without_times(*other.swept)) {
+      const std::vector<Difference> found =
+          differences(recorded_of(*first.swept), recorded_of(*other.swept), {});
+      throw InputError(fmt::format(
+          "{} and {} differ at {}: {}", first.part, other.part, to_string(first.swept->point),
+          found.empty() ? "the plan, the bound or the reason" : to_words(found.front())));
+    }
+  }
+  return *std::ranges::min_element(held, {}, [](const Held& each) {
+            return std::pair(each.swept->total.seconds.value_or(0), to_line(*each.swept));
+          })->swept;
 }
 
-// The machines of the parts in the order of their first points, each once.
-std::vector<Json> machines_of(const std::vector<SweptPart>& parts,
-                              const std::vector<std::vector<std::size_t>>& holders) {
-  std::vector<Json> machines;
-  for (const std::vector<std::size_t>& of_point : holders) {
-    std::vector<Json> added;
-    for (const std::size_t p : of_point) {
-      for (const Json& machine : machines_of(parts[p].kept.head)) {
-        if (std::ranges::find(machines, machine) == machines.end()) {
-          added.push_back(machine);
-        }
-      }
+// Says of each time of a part which processor took it.
+void name_processor(SweptPart& part) {
+  const std::string processor = processor_of(machines_of(part.kept.head).front());
+  for (Swept& swept : part.kept.points) {
+    if (swept.total.seconds && !swept.processor) {
+      swept.processor = processor;
     }
-    // Parts that share a point may be named in any order.
-    std::ranges::sort(added, {}, [](const Json& machine) { return machine.dump(); });
-    for (const Json& machine : added) {
-      if (std::ranges::find(machines, machine) == machines.end()) {
-        machines.push_back(machine);
+  }
+}
+
+// The machines of the parts that have points, each once, in an order that is the same for any order
+// of the parts.
+std::vector<Json> machines_of(const std::vector<SweptPart>& parts) {
+  std::map<std::string, Json> machines;
+  for (const SweptPart& part : parts) {
+    if (!part.kept.points.empty()) {
+      for (const Json& machine : machines_of(part.kept.head)) {
+        machines.emplace(machine.dump(), machine);
       }
     }
   }
-  return machines;
+  std::vector<Json> found;
+  for (const auto& [text, machine] : machines) {
+    found.push_back(machine);
+  }
+  return found;
 }
 
 // The context of a part with these machines in place of its own.
@@ -163,16 +183,16 @@ KeptPoints parse_kept(const std::vector<std::string>& lines, const std::string& 
 
 MergedSweep merge(std::vector<SweptPart> parts) {
   std::vector<PartThere> there;
-  std::vector<std::map<std::string, Swept*>> points(parts.size());
+  std::vector<std::map<std::string, const Swept*>> points(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto& [head, swept] = parts[p].kept;
+    const auto& [head, swept] = parts[p].kept;
     if (const Json version = context_of(head).value("redblue", Json());
         version != build_info::kVersion) {
       throw InputError(fmt::format("{} is of redblue {}, and this is {}: merge it by that one",
                                    parts[p].name, in_short(version), build_info::kVersion));
     }
     there.push_back({parts[p].name, head.part, head.origin, {}});
-    for (Swept& each : swept) {
+    for (const Swept& each : swept) {
       points[p].insert_or_assign(to_string(each.point), &each);  // the last line counts
     }
     for (const auto& [name, of] : points[p]) {
@@ -181,9 +201,12 @@ MergedSweep merge(std::vector<SweptPart> parts) {
   }
   const std::vector<std::vector<std::size_t>> holders = holders_of(there);
   const KeptHead& first = parts.front().kept.head;
-  std::vector<Json> machines = machines_of(parts, holders);
+  std::vector<Json> machines = machines_of(parts);
   if (machines.empty()) {  // no part has a point
     machines = machines_of(first);
+  }
+  if (machines.size() > 1) {
+    std::ranges::for_each(parts, name_processor);
   }
   auto [missing, said] = missing_points(there, holders);
   MergedSweep merged{
@@ -194,27 +217,12 @@ MergedSweep merge(std::vector<SweptPart> parts) {
       .head = {.origin = first.origin, .part = {}, .context = context_on(first, machines)},
       .missing = std::move(said)};
   for (std::size_t k = 0; k < holders.size(); ++k) {
-    const Swept* best = nullptr;
-    std::size_t holder = 0;
+    std::vector<Held> held;
     for (const std::size_t p : holders[k]) {
-      Swept& swept = *points[p].at(first.origin.points[k]);
-      if (machines.size() > 1 && swept.total.seconds && !swept.processor) {
-        swept.processor = processor_of(machines_of(parts[p].kept.head).front());
-      }
-      if (best != nullptr && without_times(swept) != without_times(*best)) {
-        const std::vector<Difference> found =
-            differences(recorded_of(*best), recorded_of(swept), {});
-        throw InputError(fmt::format(
-            "{} and {} differ at {}: {}", parts[holder].name, parts[p].name, first.origin.points[k],
-            found.empty() ? "the plan, the bound or the reason" : to_words(found.front())));
-      }
-      if (best == nullptr || is_faster(swept, *best)) {
-        best = &swept;
-        holder = p;
-      }
+      held.push_back({parts[p].name, points[p].at(first.origin.points[k])});
     }
-    if (best != nullptr) {
-      merged.sweep.points.push_back(*best);
+    if (!held.empty()) {
+      merged.sweep.points.push_back(fastest(held));
     }
   }
   return merged;
