@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/missing.hpp"
 
