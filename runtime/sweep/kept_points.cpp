@@ -18,22 +18,6 @@ namespace {
 constexpr std::array kOfTheMachine = {"simd", "processor", "cores", "caches"};
 constexpr const char* kMachines = "machines";  // in place of these, of a sweep on several machines
 
-KeptHead parse_head(const std::string& line, const std::string& place) {
-  try {
-    const Json json = parse_json(line, place);
-    const auto part = parse_part(json.at("part").get<std::string>());
-    if (!part) {
-      throw InputError(place + " has no part of a suite");
-    }
-    return {.origin = origin_of(json), .part = *part, .context = json.at("context").dump()};
-  } catch (const JsonMismatch& error) {
-    throw InputError(
-        fmt::format("{} is no beginning of points that this redblue sweeps ({}): take "
-                    "another directory",
-                    place, error.what()));
-  }
-}
-
 Json context_of(const KeptHead& head) {
   return parse_json(head.context, "context");
 }
@@ -55,6 +39,28 @@ std::string processor_of(const Json& machine) {
   const Json& model = machine.at("processor");
   return fmt::format("{} ({})", model.is_null() ? "unknown" : model.get<std::string>(),
                      machine.at("simd").get<std::string>());
+}
+
+KeptHead parse_head(const std::string& line, const std::string& place) {
+  try {
+    const Json json = parse_json(line, place);
+    const auto part = parse_part(json.at("part").get<std::string>());
+    if (!part) {
+      throw InputError(place + " has no part of a suite");
+    }
+    KeptHead head{.origin = origin_of(json), .part = *part, .context = json.at("context").dump()};
+    const std::vector<Json> machines = machines_of(head);
+    if (machines.empty()) {
+      throw InputError(place + " has no machine");
+    }
+    std::ranges::for_each(machines, processor_of);
+    return head;
+  } catch (const JsonMismatch& error) {
+    throw InputError(
+        fmt::format("{} is no beginning of points that this redblue sweeps ({}): take "
+                    "another directory",
+                    place, error.what()));
+  }
 }
 
 Swept without_times(Swept swept) {

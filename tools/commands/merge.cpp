@@ -84,7 +84,7 @@ int merge_sweeps(const MergeOptions& options) {
     parts.push_back(read_part(directory));
   }
   const MergedSweep merged = merge(std::move(parts));
-  say_missing(merged.missing, options);
+  say_missing(merged.missing, !merged.sweep.points.empty(), options);
   write_new(target, {{kPointsFile, to_journal(merged)},
                      {kTableFile, to_csv(merged.sweep)},
                      {kDocumentFile, to_json(merged.sweep, merged.head.context)}});

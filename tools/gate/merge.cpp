@@ -23,9 +23,12 @@ MergeOptions::MergeOptions(CLI::App& app, const std::string& parts_help,
       out(app, "-o,--out", out_help, out_type, Twin::of_command),
       partial(app, "--partial", "points may be missing") {}
 
-void say_missing(const std::string& missing, const MergeOptions& options) {
+void say_missing(const std::string& missing, bool any_there, const MergeOptions& options) {
   if (!missing.empty() && !options.partial.get()) {
     throw std::runtime_error(missing + " (--partial merges without them)");
+  }
+  if (!any_there) {
+    throw std::runtime_error("the parts have no points: there is nothing to merge");
   }
   if (!missing.empty()) {
     say(missing);
@@ -49,10 +52,7 @@ int merge_recordings(const MergeOptions& options) {
     parts.push_back({name, parse_recording(read_text(file), name)});
   }
   const MergedRecording merged = merge(parts);
-  say_missing(merged.missing, options);
-  if (merged.recording.points.empty()) {
-    throw std::runtime_error("the parts have no points: there is nothing to merge");
-  }
+  say_missing(merged.missing, !merged.recording.points.empty(), options);
   if (out) {
     write_whole(out->text, to_json(merged.recording));
   } else {

@@ -17,8 +17,9 @@ struct MergeOptions {
   Switch partial;
 };
 
-// Says which points are missing, and throws std::runtime_error unless they may be.
-void say_missing(const std::string& missing, const MergeOptions& options);
+// Says which points are missing. Throws: std::runtime_error unless they may be and others are
+// there.
+void say_missing(const std::string& missing, bool any_there, const MergeOptions& options);
 
 // The recordings of `record --part`, as a baseline. Returns the exit code.
 int merge_recordings(const MergeOptions& options);
