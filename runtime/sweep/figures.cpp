@@ -11,6 +11,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/rates.hpp"
@@ -483,21 +484,29 @@ Picture roofline_picture(const Points& points) {
     throw InputError("nothing of one thread was timed: a suite with \"how\": \"time\" is");
   }
   const auto [least, most] = std::ranges::minmax(intensities);
+  // A legend has no room for the names of processors: their roofs have numbers.
   double highest = std::ranges::max(speeds);
+  std::string title = "How fast, against the words that a flop takes";
   std::string plots;
+  std::size_t number = 0;
   for (const auto& [processor, roof] : roofs) {
     const double peak = median(roof.peaks);
     const double read = 1e-9 * median(roof.reads);
     highest = std::max(highest, peak);
-    const std::string of = processor.empty() ? "" : ", " + processor;
+    std::string of;
+    if (!processor.empty()) {
+      of = fmt::format(", {}", ++number);
+      title +=
+          fmt::format("{} {} is {}", number == 1 ? ":" : ",", number, shortened(processor, 40));
+    }
     plots += fmt::format(
-        "{} {} with lines linecolor black linewidth 3 title {}, "
+        "{} {} with lines linecolor black linewidth 3 dashtype solid title {}, "
         "{} / x with lines linecolor black linewidth 3 dashtype (8,4) title {}",
         plots.empty() ? "plot" : ",", peak,
         gnuplot_text(fmt::format("{:.0f} GF/s (FMA){}", peak, of)), read,
         gnuplot_text(fmt::format("{:.2g} Gwords/s read{}", read, of)));
   }
-  Picture picture{.title = "How fast, against the words that a flop takes",
+  Picture picture{.title = std::move(title),
                   .x_label = "words moved for each flop",
                   .y_label = "GF/s",
                   .caption = {},

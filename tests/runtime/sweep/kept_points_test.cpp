@@ -122,7 +122,7 @@ TEST(KeptPoints, OfOneMachineMakeTheWhole) {
         parts.push_back(part({number, of}, "A", seconds));
       }
       for (std::size_t turn = 0; turn < of; ++turn) {
-        std::ranges::rotate(parts, parts.begin() + 1);
+        std::rotate(parts.begin(), parts.begin() + 1, parts.end());
         const MergedSweep merged = merge(parts);
         EXPECT_EQ(merged.missing, "");
         EXPECT_EQ(document(merged), expected) << of << " parts";
@@ -162,8 +162,11 @@ TEST(KeptPoints, ATimeKeepsItsMachine) {
             std::string::npos)
       << html;
   const std::string roofline = roofline_picture(points_of(shown)).commands;
-  EXPECT_NE(roofline.find("100 GF/s (FMA), A"), std::string::npos) << roofline;
-  EXPECT_NE(roofline.find("100 GF/s (FMA), B"), std::string::npos);
+  EXPECT_NE(roofline.find("100 GF/s (FMA), 1"), std::string::npos) << roofline;
+  EXPECT_NE(roofline.find("100 GF/s (FMA), 2"), std::string::npos);
+  EXPECT_NE(roofline_picture(points_of(shown))
+                .title.find(fmt::format(": 1 is A ({0}), 2 is B ({0})", simd)),
+            std::string::npos);
 
   // Merged once more with a third part, whoever began.
   std::vector<SweptPart> three = {part({1, 3}, "A", 0.5), part({2, 3}, "B", 0.25),
