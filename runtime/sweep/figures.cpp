@@ -495,7 +495,7 @@ Picture roofline_picture(const Points& points) {
     highest = std::max(highest, peak);
     std::string of;
     if (!processor.empty()) {
-      of = fmt::format(", {}", ++number);
+      of = fmt::format("{}: ", ++number);
       title +=
           fmt::format("{} {} is {}", number == 1 ? ":" : ",", number, shortened(processor, 40));
     }
@@ -503,8 +503,8 @@ Picture roofline_picture(const Points& points) {
         "{} {} with lines linecolor black linewidth 3 dashtype solid title {}, "
         "{} / x with lines linecolor black linewidth 3 dashtype (8,4) title {}",
         plots.empty() ? "plot" : ",", peak,
-        gnuplot_text(fmt::format("{:.0f} GF/s (FMA){}", peak, of)), read,
-        gnuplot_text(fmt::format("{:.2g} Gwords/s read{}", read, of)));
+        gnuplot_text(fmt::format("{}{:.0f} GF/s (FMA)", of, peak)), read,
+        gnuplot_text(fmt::format("{}{:.2g} Gwords/s{}", of, read, of.empty() ? " read" : "")));
   }
   Picture picture{.title = std::move(title),
                   .x_label = "words moved for each flop",
