@@ -14,6 +14,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/gate/arguments_json.hpp"
+#include "runtime/gate/suite_origin_json.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 
@@ -135,6 +136,18 @@ RecordedPoint point_of(const Field& field) {
   return recorded;
 }
 
+RecordedPart part_of(const Json& json, const std::string& place) {
+  try {
+    const auto part = parse_part(json.at("part").get<std::string>());
+    if (!part) {
+      throw InputError(place + " is no i/N");
+    }
+    return {*part, origin_of(json)};
+  } catch (const JsonMismatch& error) {
+    throw InputError(fmt::format("{}: {}", place, error.what()));
+  }
+}
+
 // Refuses a point or a phase that is there twice: it would be held against either of the two.
 void check_once(const Recording& recording, const std::string& from) {
   std::set<PointKey> points;
@@ -176,9 +189,14 @@ std::string to_string(const Point& point) {
 }
 
 std::string to_json(const Recording& recording) {
-  std::string text =
-      fmt::format("{{\n\"schema\": {},\n\"redblue\": \"{}\",\n\"how\": \"{}\",\n\"points\": [",
-                  kRecordingSchema, kKind, to_string(recording.how));
+  std::string text = fmt::format("{{\n\"schema\": {},\n\"redblue\": \"{}\",\n\"how\": \"{}\",\n",
+                                 kRecordingSchema, kKind, to_string(recording.how));
+  if (recording.part) {
+    Json part = {{"part", to_string(recording.part->part)}};
+    part.update(to_json(recording.part->origin));
+    text += fmt::format("\"part\": {},\n", part.dump());
+  }
+  text += "\"points\": [";
   const char* between = "\n";
   for (const RecordedPoint& recorded : recording.points) {
     Json head = {{"kernel", recorded.point.subject},
@@ -241,7 +259,10 @@ Recording parse_recording(std::string_view text, const std::string& from) {
   for (const Field& point : top["points"].items()) {
     recording.points.push_back(point_of(point));
   }
-  if (recording.points.empty()) {
+  if (top.has("part")) {
+    recording.part = part_of(document.at("part"), from + ", part");
+  }
+  if (recording.points.empty() && !recording.part) {
     throw InputError(from + " has no points: there is nothing to watch");
   }
   check_once(recording, from);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/gate/subject.hpp"
+#include "runtime/gate/suite_part.hpp"
 #include "runtime/system/input_error.hpp"
 
 namespace redblue {
@@ -43,15 +44,24 @@ struct RecordedPoint {
   friend bool operator==(const RecordedPoint&, const RecordedPoint&) = default;
 };
 
+// What the points of a recording are a part of.
+struct RecordedPart {
+  SuitePart part;
+  SuiteOrigin origin;
+
+  friend bool operator==(const RecordedPart&, const RecordedPart&) = default;
+};
+
 struct Recording {
   How how = How::run;
   std::vector<RecordedPoint> points;
+  std::optional<RecordedPart> part = std::nullopt;  // of one that is to be merged with others
 };
 
 // Has one line for each phase, so that a reviewer of a changed baseline sees which phase changed.
 std::string to_json(const Recording& recording);
-// Throws: InputError with `from` and the reason; also for a recording without points, or with a
-// point or a phase of a point twice.
+// Throws: InputError with `from` and the reason; also for a recording without points that is no
+// part, or with a point or a phase of a point twice.
 Recording parse_recording(std::string_view text, const std::string& from);
 
 // The name in tables and recordings of the moves outside all phases.

@@ -66,6 +66,7 @@ struct Comparison {
   std::string before, now;  // the names of the two recordings, for reports
   How how = How::run;
   std::vector<Compared> points;
+  SuitePart part = {};  // of the points of `before` that the points are
 
   [[nodiscard]] std::size_t failing() const;
   [[nodiscard]] std::size_t hidden() const;  // the number of hidden differences

@@ -151,16 +151,19 @@ std::string json_text(const Comparison& comparison) {
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
     found.push_back(json_of(difference_cells(compared, difference)));
   });
-  return Json{{"schema", kComparisonSchema},
-              {"before", comparison.before},
-              {"now", comparison.now},
-              {"how", to_string(comparison.how)},
-              {"points", comparison.points.size()},
-              {"different", comparison.failing()},
-              {"hidden", comparison.hidden()},
-              {"same", comparison.failing() == 0},
-              {"differences", std::move(found)}}
-      .document(Json::BadText::replaced);
+  Json json = {{"schema", kComparisonSchema},
+               {"before", comparison.before},
+               {"now", comparison.now},
+               {"how", to_string(comparison.how)}};
+  if (!comparison.part.is_whole()) {
+    json["part"] = to_string(comparison.part);
+  }
+  json.update({{"points", comparison.points.size()},
+               {"different", comparison.failing()},
+               {"hidden", comparison.hidden()},
+               {"same", comparison.failing() == 0},
+               {"differences", std::move(found)}});
+  return json.document(Json::BadText::replaced);
 }
 
 std::string csv_text(const Comparison& comparison) {
@@ -324,8 +327,12 @@ std::string verdict(const Comparison& comparison) {
   const auto all = std::ssize(comparison.points);
   std::string text = failing != 0
                          ? fmt::format("DIFFERENT, {} of {}", failing, counted(all, "point"))
+                     : all == 0 ? "same, it has no points"
                      : all == 1 ? "same, the only point"
                                 : fmt::format("same, all {} points", all);
+  if (!comparison.part.is_whole()) {
+    text = fmt::format("part {}: {}", to_string(comparison.part), text);
+  }
   if (hidden != 0) {
     text += fmt::format("; {} hidden by tolerances", counted(hidden, "difference"));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/system/build_info.hpp"
@@ -181,6 +182,13 @@ Json caches_json(const Topology& topology) {
 
 std::vector<Fact> facts_of(const Json& context) {
   std::vector<Fact> facts;
+  const auto add_machine = [&](const Json& machine) {
+    std::vector<std::string> texts;
+    for (const auto& [name, text] : facts_of(machine)) {
+      texts.push_back(name + " " + text);
+    }
+    facts.emplace_back("a machine", fmt::format("{}", fmt::join(texts, "; ")));
+  };
   for (const auto& [key, value] : context.items()) {
     if (key == "caches") {
       std::vector<Fact> caches;
@@ -196,6 +204,8 @@ std::vector<Fact> facts_of(const Json& context) {
                                              : fmt::format("{} of {}", equal, cache->second));
         cache = next;
       }
+    } else if (key == "machines") {
+      std::ranges::for_each(value, add_machine);
     } else if (!value.is_null()) {
       std::string name = key;
       std::ranges::replace(name, '_', ' ');

@@ -11,6 +11,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/rates.hpp"
@@ -461,7 +462,11 @@ Picture phases_picture(const Slice& slice) {
 
 Picture roofline_picture(const Points& points) {
   std::map<std::string, std::string> lines;
-  std::vector<double> peaks, reads, intensities, speeds;
+  struct Roof {
+    std::vector<double> peaks, reads;
+  };
+  std::map<std::string, Roof> roofs;  // by processor, empty where all points are of one
+  std::vector<double> intensities, speeds;
   for (const Swept* swept : points) {
     if (!on_roofline(swept)) {
       continue;
@@ -469,8 +474,9 @@ Picture roofline_picture(const Points& points) {
     const double words_a_flop = static_cast<double>(swept->total.counts.io.io()) /
                                 static_cast<double>(swept->total.counts.operations.flops);
     lines[swept->point.subject] += fmt::format("{} {}\n", words_a_flop, swept->speed->gflops);
-    peaks.push_back(swept->speed->peak_gflops);
-    reads.push_back(swept->speed->words_per_second);
+    Roof& roof = roofs[swept->processor.value_or("")];
+    roof.peaks.push_back(swept->speed->peak_gflops);
+    roof.reads.push_back(swept->speed->words_per_second);
     intensities.push_back(words_a_flop);
     speeds.push_back(swept->speed->gflops);
   }
@@ -478,23 +484,37 @@ Picture roofline_picture(const Points& points) {
     throw InputError("nothing of one thread was timed: a suite with \"how\": \"time\" is");
   }
   const auto [least, most] = std::ranges::minmax(intensities);
-  const double peak = median(peaks);
-  const double read = 1e-9 * median(reads);
-  Picture picture{.title = "How fast, against the words that a flop takes",
+  // A legend has no room for the names of processors: their roofs have numbers.
+  double highest = std::ranges::max(speeds);
+  std::string title = "How fast, against the words that a flop takes";
+  std::string plots;
+  std::size_t number = 0;
+  for (const auto& [processor, roof] : roofs) {
+    const double peak = median(roof.peaks);
+    const double read = 1e-9 * median(roof.reads);
+    highest = std::max(highest, peak);
+    std::string of;
+    if (!processor.empty()) {
+      of = fmt::format("{}: ", ++number);
+      title +=
+          fmt::format("{} {} is {}", number == 1 ? ":" : ",", number, shortened(processor, 40));
+    }
+    plots += fmt::format(
+        "{} {} with lines linecolor black linewidth 3 dashtype solid title {}, "
+        "{} / x with lines linecolor black linewidth 3 dashtype (8,4) title {}",
+        plots.empty() ? "plot" : ",", peak,
+        gnuplot_text(fmt::format("{}{:.0f} GF/s (FMA)", of, peak)), read,
+        gnuplot_text(fmt::format("{}{:.2g} Gwords/s{}", of, read, of.empty() ? " read" : "")));
+  }
+  Picture picture{.title = std::move(title),
                   .x_label = "words moved for each flop",
                   .y_label = "GF/s",
                   .caption = {},
                   .data = {},
                   .commands = {}};
-  picture.commands =
-      fmt::format("set logscale x 10\nset xrange [{}:{}]\n", least / 2, most * 2) +
-      gnuplot_log_tics('x', least / 2, most * 2) +
-      y_range(std::ranges::min(speeds), std::max(peak, std::ranges::max(speeds))) +
-      fmt::format(
-          "set samples 500\nplot {} with lines linecolor black linewidth 3 title {}, "
-          "{} / x with lines linecolor black linewidth 3 dashtype (8,4) title {}",
-          peak, gnuplot_text(fmt::format("{:.0f} GF/s (FMA)", peak)), read,
-          gnuplot_text(fmt::format("{:.2g} Gwords/s read", read)));
+  picture.commands = fmt::format("set logscale x 10\nset xrange [{}:{}]\n", least / 2, most * 2) +
+                     gnuplot_log_tics('x', least / 2, most * 2) +
+                     y_range(std::ranges::min(speeds), highest) + "set samples 500\n" + plots;
   std::size_t k = 0;
   for (auto& [subject, data] : lines) {
     const std::string block = fmt::format("$points{}", k++);

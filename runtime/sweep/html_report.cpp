@@ -61,18 +61,18 @@ std::string name_of(const Swept& swept, const Varying& varying) {
   return text;
 }
 
-struct Compared {
+struct Tallied {
   const char* what;
   Index (*count)(const SweptPhase& phase);
   Index (*formula)(const SweptPhase& phase);
 };
-constexpr std::array kCompared = {
-    Compared{"words read", [](const SweptPhase& phase) { return phase.counts.io.reads; },
-             [](const SweptPhase& phase) { return phase.formula.reads; }},
-    Compared{"words written", [](const SweptPhase& phase) { return phase.counts.io.writes; },
-             [](const SweptPhase& phase) { return phase.formula.writes; }},
-    Compared{"words of peak", [](const SweptPhase& phase) { return phase.counts.peak; },
-             [](const SweptPhase& phase) { return phase.formula_peak; }}};
+constexpr std::array kTallied = {
+    Tallied{"words read", [](const SweptPhase& phase) { return phase.counts.io.reads; },
+            [](const SweptPhase& phase) { return phase.formula.reads; }},
+    Tallied{"words written", [](const SweptPhase& phase) { return phase.counts.io.writes; },
+            [](const SweptPhase& phase) { return phase.formula.writes; }},
+    Tallied{"words of peak", [](const SweptPhase& phase) { return phase.counts.peak; },
+            [](const SweptPhase& phase) { return phase.formula_peak; }}};
 
 std::string with_sign(Index number) {
   return (number > 0 ? "+" : "") + grouped(number);
@@ -82,7 +82,7 @@ std::string with_sign(Index number) {
 std::vector<std::string> differences(const Swept& swept) {
   std::vector<std::string> found;
   const auto compare = [&](const SweptPhase& phase) {
-    for (const Compared& one : kCompared) {
+    for (const Tallied& one : kTallied) {
       const Index count = one.count(phase);
       const Index formula = one.formula(phase);
       if (count != formula) {
@@ -104,15 +104,15 @@ std::string number(Index count) {
 
 // The cells of words read, written and in all, and of the peak.
 std::string counts(const SweptPhase& phase) {
-  const auto compared = [&](const Compared& one) {
+  const auto compared = [&](const Tallied& one) {
     const Index count = one.count(phase);
     const Index formula = one.formula(phase);
     return count == formula ? html_cell(grouped(count))
                             : fmt::format("<td class=\"differs\">{}<small>formula {}</small></td>",
                                           grouped(count), grouped(formula));
   };
-  return compared(kCompared[0]) + compared(kCompared[1]) +
-         html_cell(grouped(phase.counts.io.io())) + compared(kCompared[2]);
+  return compared(kTallied[0]) + compared(kTallied[1]) + html_cell(grouped(phase.counts.io.io())) +
+         compared(kTallied[2]);
 }
 
 // The peak as a share of M.
@@ -128,6 +128,15 @@ bool timed(const Sweep& sweep) {
   return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.speed; });
 }
 
+bool on_several_machines(const Sweep& sweep) {
+  return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.processor; });
+}
+
+// The columns of a table of points that not each table has.
+struct Columns {
+  bool time, processor;
+};
+
 std::string seconds(const std::optional<double>& time) {
   return html_cell(time ? fmt::format("{:.6f}", *time) : kNothing);
 }
@@ -142,7 +151,8 @@ std::string speeds(const Swept& swept) {
          html_cell(peak > 0 ? fmt::format("{:.1f}", 100 * gflops / peak) : kNothing);
 }
 
-std::string point_row(const Swept& swept, std::size_t k, const Varying& varying, bool with_time) {
+std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
+                      const Columns& columns) {
   std::string html = fmt::format("<tr id=\"point-{}\"{}><th scope=\"row\">", k,
                                  swept.fits ? "" : " class=\"unfit\"");
   const std::string subject = html_text(swept.point.subject);
@@ -158,7 +168,8 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
     const std::string why = swept.failed
                                 ? "cannot run: " + swept.why
                                 : fmt::format("does not fit in M = {} words", argument(swept, "M"));
-    return html + fmt::format("<td class=\"text\" colspan=\"{}\">{}</td></tr>\n", with_time ? 9 : 6,
+    return html + fmt::format("<td class=\"text\" colspan=\"{}\">{}</td></tr>\n",
+                              6 + (columns.time ? 3 : 0) + (columns.processor ? 1 : 0),
                               html_text(why));
   }
   html += counts(swept.total) + part_of_M(swept, swept.total.counts.peak);
@@ -166,11 +177,13 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
                         ? fmt::format("{:.3f}", static_cast<double>(swept.total.counts.io.io()) /
                                                     static_cast<double>(*swept.bound))
                         : kNothing);
-  return html + (with_time ? speeds(swept) : "") + "</tr>\n";
+  html += columns.time ? speeds(swept) : "";
+  html += columns.processor ? html_cell(html_text(swept.processor.value_or(kNothing))) : "";
+  return html + "</tr>\n";
 }
 
 std::string points(const Sweep& sweep, const Varying& varying) {
-  const bool with_time = timed(sweep);
+  const Columns columns{.time = timed(sweep), .processor = on_several_machines(sweep)};
   std::vector<std::string> names = {"kernel"};
   for (const std::string& name : varying.names) {
     names.push_back(name == "M" ? "M, words" : name);
@@ -179,15 +192,18 @@ std::string points(const Sweep& sweep, const Varying& varying) {
                            "peak/M", "over the\u00a0bound"}) {
     names.emplace_back(name);
   }
-  if (with_time) {
+  if (columns.time) {
     names.insert(names.end(), {"seconds", "GF/s", "%\u00a0of FMA\u00a0peak"});
+  }
+  if (columns.processor) {
+    names.emplace_back("processor");
   }
   std::string rows = "<tbody>\n";
   for (std::size_t k = 0; k < sweep.points.size(); ++k) {
     if (k > 0 && sweep.points[k].point.subject != sweep.points[k - 1].point.subject) {
       rows += "</tbody>\n<tbody>\n";
     }
-    rows += point_row(sweep.points[k], k + 1, varying, with_time);
+    rows += point_row(sweep.points[k], k + 1, varying, columns);
   }
   std::string note = "<p class=\"faint\">";
   if (!varying.everywhere.empty()) {
@@ -260,6 +276,15 @@ std::string verdict(const Sweep& sweep, const Varying& varying) {
         "and held what its formula says, to the word.</p>\n",
         fitting == 1 ? "1 point" : "each of " + counted(fitting, "point"));
   }
+  if (!sweep.missing.empty()) {
+    html += fmt::format(
+        "<div class=\"loud\"><strong>{} of the suite's {} missing</strong>: no part that was "
+        "merged "
+        "has them.</div>\n",
+        grouped(std::ssize(sweep.missing)),
+        counted(std::ssize(sweep.missing) + std::ssize(sweep.points), "point") +
+            (sweep.missing.size() == 1 ? " is" : " are"));
+  }
   if (failed > 0) {
     html += fmt::format(
         "<div class=\"loud\"><strong>{} of {} points cannot run</strong>; the table says which, "
@@ -307,9 +332,10 @@ std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures
   const std::string title = title_of(sweep);
   std::string body = fmt::format(
       "<header>\n<h1>{}</h1>\n<p>redblue counts every word (a float32) that a kernel moves between "
-      "a fast memory of M words and a slow store. Here {} {} of a suite, {}.{}</p>\n",
+      "a fast memory of M words and a slow store. Here {} {} of {}a suite, {}.{}</p>\n",
       html_text(title), sweep.points.size() == 1 ? "is" : "are",
       counted(std::ssize(sweep.points), "point"),
+      sweep.part.is_whole() ? "" : fmt::format("part {} of ", to_string(sweep.part)),
       sweep.how == "time"  ? "run, counted and timed"
       : sweep.how == "run" ? "run and counted"
                            : "counted by their formulas",

@@ -184,6 +184,9 @@ Json json_of(const Swept& swept) {
   if (swept.speed) {
     json["speed"] = json_of(speed_cells(swept.speed));
   }
+  if (swept.processor) {
+    json["processor"] = *swept.processor;
+  }
   json["total"] = json_of(phase_cells(swept.total, {}));
   for (const SweptPhase& phase : swept.phases) {
     json["phases"].push_back(json_of(phase_cells(phase, {})));
@@ -217,6 +220,9 @@ Swept swept_of(const Json& json) {
   if (json.contains("speed")) {
     const auto speed = [&](const char* key) { return json.at("speed").at(key).get<double>(); };
     swept.speed = Speed{speed("gflops"), speed("peak_gflops"), speed("words_per_second")};
+  }
+  if (json.contains("processor")) {
+    swept.processor = json.at("processor").get<std::string>();
   }
   swept.total = phase_of(json.at("total"));
   for (const Json& phase : json.at("phases")) {
@@ -304,6 +310,8 @@ std::vector<std::string> argument_names(const Sweep& sweep) {
 
 std::string to_csv(const Sweep& sweep) {
   const std::vector<std::string> names = argument_names(sweep);
+  const bool several_machines =
+      std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.processor; });
   std::string text;
   for (const Swept& swept : sweep.points) {
     Cells head = {{in_csv("subject"), swept.point.subject}};
@@ -323,6 +331,9 @@ std::string to_csv(const Sweep& sweep) {
         cells[k].value = absent();
       }
       cells = joined(joined(head, cells), speed_cells(whole ? swept.speed : std::nullopt));
+      if (several_machines) {
+        cells.push_back({in_csv("processor"), Json(swept.processor)});
+      }
       cells.push_back({in_csv("why"), swept.why});
       text += (text.empty() ? csv_head(cells) : "") + csv_line(cells);
     };
@@ -332,19 +343,28 @@ std::string to_csv(const Sweep& sweep) {
   return text;
 }
 
-std::string to_json(const Sweep& sweep, const Topology& topology) {
+std::string sweep_context(const Topology& topology) {
   Json context = context_json(std::nullopt);
   context["simd"] = simd_target();
   context["processor"] = topology.model;
   context["cores"] = topology.cores.size();
   context["caches"] = caches_json(topology);
-  const Json head = {
-      {"schema", kSchema},
-      {"redblue", kKind},
-      {"context", std::move(context)},
-      {"how", sweep.how},
-      {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
-      {"suite", sweep.suite}};
+  return context.dump();
+}
+
+std::string to_json(const Sweep& sweep, const std::string& context) {
+  Json head = {{"schema", kSchema},
+               {"redblue", kKind},
+               {"context", parse_json(context, "context")},
+               {"how", sweep.how},
+               {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
+               {"suite", sweep.suite}};
+  if (!sweep.part.is_whole()) {
+    head["part"] = to_string(sweep.part);
+  }
+  if (!sweep.missing.empty()) {
+    head["missing"] = sweep.missing;
+  }
   // One line for each point, as in the journal.
   std::string text = head.document();
   text.resize(text.size() - 3);  // "\n}\n"
@@ -370,6 +390,17 @@ Sweep parse_sweep(std::string_view text, const std::string& place) {
                 .suite = json.at("suite").get<std::string>(),
                 .points = {}};
     sweep.context = facts_of(json.at("context"));
+    if (json.contains("part")) {
+      const std::string typed = json.at("part").get<std::string>();
+      const auto part = parse_part(typed);
+      if (!part) {
+        throw InputError(fmt::format("{}, part '{}': expected i/N", place, shortened(typed)));
+      }
+      sweep.part = *part;
+    }
+    for (const Json& point : json.value("missing", Json())) {
+      sweep.missing.push_back(point.get<std::string>());
+    }
     for (const Json& point : json.at("points")) {
       sweep.points.push_back(swept_of(point));
     }

@@ -13,6 +13,7 @@
 #include "memsim/phase.hpp"
 #include "runtime/gate/baseline.hpp"
 #include "runtime/gate/subject.hpp"
+#include "runtime/gate/suite_part.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
@@ -50,6 +51,8 @@ struct Swept {
   std::vector<SweptPhase> phases;
   std::optional<Index> bound;  // the largest proven bound for algorithms of its kind
   std::optional<Speed> speed;
+  // Of the machine that took the times; only if a sweep has times of several machines.
+  std::optional<std::string> processor = std::nullopt;
 
   [[nodiscard]] Index size(std::string_view name) const { return point.arguments[name]; }
   friend bool operator==(const Swept&, const Swept&) = default;
@@ -74,6 +77,8 @@ struct Sweep {
   std::string how;    // run, count, time
   std::string suite;  // its text
   std::vector<Swept> points;
+  SuitePart part = {};                    // that the points are
+  std::vector<std::string> missing = {};  // the names of points that no merged part had
   // Facts about the build and the machine, as names and texts; only in a parsed sweep.
   std::vector<std::pair<std::string, std::string>> context = {};
 };
@@ -83,8 +88,10 @@ std::vector<std::string> argument_names(const Sweep& sweep);
 
 // For each point a row for every phase, and one for the total.
 std::string to_csv(const Sweep& sweep);
-// The whole sweep, and the machine.
-std::string to_json(const Sweep& sweep, const Topology& topology);
+// The document's "context", the build and the machine, as one line of JSON.
+std::string sweep_context(const Topology& topology);
+// The whole sweep. Throws: InputError for a context that is no JSON.
+std::string to_json(const Sweep& sweep, const std::string& context);
 // Throws: InputError with `place` in front.
 Sweep parse_sweep(std::string_view text, const std::string& place);
 

@@ -12,6 +12,17 @@
 
 namespace redblue {
 
+std::vector<std::string> whole_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos;
+       end = text.find('\n', begin)) {
+    lines.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 Journal::Journal(std::filesystem::path path)
     : path_(std::move(path)), file_(retry([&] {
         return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -40,11 +51,8 @@ Journal::Journal(std::filesystem::path path)
   if (const int error = read_to_end(file_.get(), text); error != 0) {
     fail(error, "read", path_);
   }
-  std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    lines_.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  lines_ = whole_lines(text);
+  const std::size_t begin = text.rfind('\n') + 1;  // of a line that was cut short
   if (begin < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) {
     fail(errno, "cut", path_);
   }

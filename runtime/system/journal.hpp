@@ -11,6 +11,9 @@
 
 namespace redblue {
 
+// The lines of a text without their newlines, but for a last one that has none.
+std::vector<std::string> whole_lines(std::string_view text);
+
 class Journal {
  public:
   // Creates the file if it is missing. Throws (all): std::system_error; std::runtime_error if

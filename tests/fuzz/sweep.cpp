@@ -1,9 +1,12 @@
-// The result of a sweep, sweep.json; and each of its lines as one of the sweep's journal.
+// The result of a sweep, sweep.json; each of its lines as one of the sweep's journal; and a journal
+// as a part that is merged.
 
 #include "runtime/sweep/sweep.hpp"
 
 #include "runtime/observe/topology.hpp"
+#include "runtime/sweep/kept_points.hpp"
 #include "runtime/system/input_error.hpp"
+#include "runtime/system/journal.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace redblue::fuzz {
@@ -12,7 +15,7 @@ void sweep(std::string_view input) {
   const auto read =
       read_or_refused<InputError>("a.json", [&] { return parse_sweep(input, "a.json"); });
   if (read) {
-    const Sweep again = parse_sweep(to_json(*read, Topology()), "again.json");
+    const Sweep again = parse_sweep(to_json(*read, sweep_context(Topology())), "again.json");
     demand(again.how == read->how && again.suite == read->suite && again.points == read->points,
            "what is written is read as another sweep");
     demand(!to_csv(*read).empty() || read->points.empty(), "a sweep without rows");
@@ -22,6 +25,16 @@ void sweep(std::string_view input) {
   if (line) {
     demand(parse_line(to_line(*line), "again") == *line,
            "what is written is read as another point");
+  }
+  const auto kept = read_or_refused<InputError>(
+      "a.jsonl", [&] { return parse_kept(whole_lines(input), "a.jsonl"); });
+  if (kept) {
+    const auto merged = read_or_refused<InputError>("part", [&] {
+      return merge({{"part", *kept}});
+    });
+    demand(!merged || merge({{"again", {merged->head, merged->sweep.points}}}).sweep.points ==
+                          merged->sweep.points,
+           "what is merged is merged as other points");
   }
 }
 

@@ -843,6 +843,7 @@ TEST_F(BadInput, TwinsOfOneCommand) {
       {"REDBLUE_RECORD_OUT=none/x.json record suite.json", 1, "none/x.json"},
       {"REDBLUE_PLOT_OUT=x plot occupancy backward/small @", 2, "REDBLUE_PLOT_OUT 'x'"},
       {"REDBLUE_SWEEP_OUT=- sweep suite.json", 2, "REDBLUE_SWEEP_OUT -: .*directory"},
+      {"REDBLUE_MERGE_OUT=- merge out out", 2, "REDBLUE_MERGE_OUT -: .*directory"},
       {"REDBLUE_DIFF_ALSO=x diff suite.json suite.json", 2, "REDBLUE_DIFF_ALSO 'x'"},
       {"REDBLUE_CALIBRATE_N=0 calibrate --out out/c.json", 2, "REDBLUE_CALIBRATE_N"},
   });
@@ -850,7 +851,8 @@ TEST_F(BadInput, TwinsOfOneCommand) {
   for (const auto& [command, twin] :
        {std::pair("run", "[REDBLUE_OUT]"), std::pair("record", "[REDBLUE_RECORD_OUT]"),
         std::pair("trace", "[REDBLUE_TRACE_OUT]"), std::pair("trace", "[REDBLUE_TRACE_DIN]"),
-        std::pair("sweep", "[REDBLUE_SWEEP_OUT]"), std::pair("report", "[REDBLUE_REPORT_OUT]"),
+        std::pair("sweep", "[REDBLUE_SWEEP_OUT]"), std::pair("merge", "[REDBLUE_MERGE_OUT]"),
+        std::pair("report", "[REDBLUE_REPORT_OUT]"),
         std::pair("plot figure1", "[REDBLUE_PLOT_OUT]"),
         std::pair("calibrate", "[REDBLUE_CALIBRATE_OUT]"),
         std::pair("calibrate", "[REDBLUE_CALIBRATE_N]"), std::pair("check", "[REDBLUE_CHECK_ALSO]"),

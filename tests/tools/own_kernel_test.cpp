@@ -227,6 +227,30 @@ TEST(OwnKernels, AreHeldToTheirBaseline) {
   EXPECT_PRED2(contains, check.out, "copy/rows n=4 m=3 M=3  total   reads        11   12      +1");
 }
 
+// The parts of a baseline, merged, are the baseline; checked, they have its verdicts.
+TEST(OwnKernels, AreRecordedAndCheckedInParts) {
+  const TemporaryDirectory directory;
+  const auto path = [&](const std::string& name) { return (directory / name).string(); };
+  directory.write(
+      "s.json",
+      R"({"points": [{"kernel": ["copy/rows", "copy/plain"], "n": [4, 5], "m": 3, "M": [2, 3]}]})");
+  EXPECT_EQ(own("record " + path("s.json") + " -o " + path("base.json")).code, 0);
+  std::string parts;
+  for (const std::string part : {"3", "1", "2"}) {
+    const std::string file = path(part + ".json");
+    EXPECT_EQ(own("record " + path("s.json") + " --part " + part + "/3 -o " + file).code, 0);
+    const Outcome check = own("check " + path("base.json") + " --part " + part + "/3");
+    EXPECT_EQ(check.code, 0);
+    EXPECT_PRED2(contains, check.out, "base.json: part " + part + "/3: same, all ");
+    parts += file + " ";
+  }
+  EXPECT_EQ(own("merge " + parts + "-o " + path("merged.json")).code, 0);
+  EXPECT_EQ(content_of(path("merged.json")), content_of(path("base.json")));
+  const Outcome missing = own("merge " + path("1.json"));
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_PRED2(contains, missing.err, "5 of 8 points are missing, of part 2/3, 3/3: copy/rows n=4");
+}
+
 TEST(OwnKernels, MisuseIsRefused) {
   const auto refused = [](const std::string& line, const std::string& message) {
     const Outcome outcome = own(line);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -113,6 +114,10 @@ class Schemas : public Cli {
     GTEST_SKIP()
         << "label schemas: valijson is missing: tools/setup --all installs libvalijson-dev";
 #endif
+  }
+
+  static void expect_valid(const std::string& kind, const std::string& document) {
+    EXPECT_EQ(Validator(kind).broken(Json::parse(document)), "");
   }
 
   // The document keeps its schema; without a key, or with `true` for a number, it would not.
@@ -265,8 +270,21 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
     EXPECT_EQ(redblue("sweep " + how + ".json -o " + how).code, 0);
     expect_kept("sweep", Json::parse(content_of(directory_ / how / "sweep.json")));
   }
+  EXPECT_EQ(redblue("sweep count.json --part 1/2 -o part").code, 0);
+  expect_valid("sweep", content_of(directory_ / "part" / "sweep.json"));
+  EXPECT_EQ(redblue("merge part -o merged --partial").code, 0);
+  expect_valid("sweep", content_of(directory_ / "merged" / "sweep.json"));
+  // Merged with the times of another machine.
+  const std::string journal = content_of(directory_ / "time" / "points.jsonl");
+  directory_.write(
+      "another/points.jsonl",
+      std::regex_replace(journal, std::regex("\"processor\":[^,]*,"), "\"processor\":\"another\",",
+                         std::regex_constants::format_first_only));
+  EXPECT_EQ(redblue("merge time another -o two").code, 0);
+  expect_valid("sweep", content_of(directory_ / "two" / "sweep.json"));
   const Json recording = Json::parse(redblue("record suite.json").out);
   expect_kept("recording", recording);
+  expect_valid("recording", redblue("record suite.json --part 1/2").out);
   Json changed = recording;
   changed["points"][0]["phases"][0]["reads"] = 7;
   changed["points"][0].erase("least_M");
@@ -275,6 +293,7 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   directory_.write("base.json", changed.dump());
   directory_.write("now.json", recording.dump());
   expect_kept("compare", Json::parse(redblue("diff base.json now.json --format json").out));
+  expect_valid("compare", redblue("check now.json --part 1/2 --format json").out);
 }
 
 TEST_F(Schemas, AreLinkedAndTested) {

@@ -159,6 +159,18 @@ const std::string& Argument::get() const {
   return option_->results().front();
 }
 
+ArgumentList::ArgumentList(CLI::App& app, const std::string& name, const std::string& help)
+    : option_(app.add_option(name)
+                  ->description(help)
+                  ->required()
+                  ->expected(-1)
+                  ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+                  ->option_text("...")) {}
+
+std::vector<std::string> ArgumentList::get() const {
+  return option_->results();
+}
+
 std::vector<std::string> command_words(const CLI::App& app,
                                        const std::map<std::string, std::string>& instead) {
   if (app.get_parent() == nullptr) {

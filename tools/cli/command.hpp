@@ -78,6 +78,16 @@ class Argument {
   CLI::Option* option_;
 };
 
+// Several such words: its directories, its files.
+class ArgumentList {
+ public:
+  ArgumentList(CLI::App& app, const std::string& name, const std::string& help);
+  [[nodiscard]] std::vector<std::string> get() const;
+
+ private:
+  CLI::Option* option_;
+};
+
 // The words that ask for the same without the environment, from the subcommand's name on. A flag
 // that has a value, and is in `instead`, has the value there.
 std::vector<std::string> command_words(const CLI::App& app,
@@ -105,6 +115,7 @@ Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app);
 Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);
+Action add_merge(CLI::App& app);
 Action add_trace(CLI::App& app);
 Action add_pebble(CLI::App& app);
 Action add_replay(CLI::App& app);

@@ -27,6 +27,7 @@ int run_redblue(int argc, char** argv, Transport* transport, const Complaint& co
       {"table1", "the paper's Table 1, each cell beside the power law of the words counted",
        add_table1},
       {"sweep", "count or time the points of a suite, for figures and reports", add_sweep},
+      {"merge", "parts of a sweep or of a baseline, made on several machines, as one", add_merge},
       {"trace", "run a kernel and write down its moves, for other programs", add_trace},
       {"pebble", "computations as graphs, and the red-blue pebble game on them", add_pebble},
       {"replay", "a trace in caches of every size: LRU, and the fewest reads", add_replay},

@@ -23,14 +23,13 @@
 
 #include <fmt/format.h>
 
-#include "kernels/arithmetic/simd.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/run/sparse_operands.hpp"
+#include "runtime/sweep/kept_points.hpp"
 #include "runtime/sweep/kernel_subjects.hpp"
 #include "runtime/system/journal.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"
@@ -38,6 +37,7 @@
 #include "tools/cli/program.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/gate/jobs.hpp"
+#include "tools/gate/part.hpp"
 #include "tools/gate/suite.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/swept.hpp"
@@ -45,55 +45,41 @@
 namespace redblue {
 namespace {
 
-constexpr const char* kTime = "time";
-
-// The first line of a journal: the suite, program and machine of its points.
-Json head_of(const Suite& suite, const Topology& topology) {
-  Json head = {{"suite", suite.text}, {"program", program_fingerprint()}};
-  if (suite.how == kTime) {
-    head["machine"] = Json::array({topology.model.value_or("unknown"), simd_target()});
-  }
+// What the points of a suite come from.
+SuiteOrigin origin_of(const Suite& suite) {
+  SuiteOrigin origin{.how = suite.how,
+                     .suite = suite.text,
+                     .program = program_fingerprint(),
+                     .points = {},
+                     .files = {}};
   for (const auto& [subject, arguments] : suite.points) {
+    origin.points.push_back(to_string(Point{subject->name, arguments}));
     if (has_files(arguments)) {
-      head["files"].push_back(subject->fingerprints(arguments));
+      origin.files[origin.points.back()] = subject->fingerprints(arguments);
     }
   }
-  return head;
+  return origin;
 }
 
 // The points done before, by name.
-std::map<std::string, Swept> done_before(Journal& journal, const Json& head,
-                                         const std::string& directory, const std::string& path) {
+std::map<std::string, Swept> done_before(Journal& journal, const KeptHead& head,
+                                         const std::string& directory) {
   std::map<std::string, Swept> done;
   if (journal.lines().empty()) {
-    journal.append(head.dump() + "\n");
+    journal.append(to_line(head));
     return done;
   }
-  const Json found = [&] {
-    try {
-      return parse_json(journal.lines().front(), path);
-    } catch (const InputError&) {  // the journal of some other suite
-      return Json();
-    }
-  }();
-  if (found != head) {
-    const bool same_suite = found.is_object() && found.value("suite", Json()) == head.at("suite");
-    throw InputError(fmt::format(
-        "{} holds the points of another {}: take another directory, or remove this one", directory,
-        same_suite ? "build of redblue, machine or file that a point names" : "suite"));
+  KeptPoints kept = parse_kept(journal.lines(), journal.path().string());
+  if (const std::string what = differing(kept.head, head); !what.empty()) {
+    throw InputError(
+        fmt::format("{} holds the points of another {}: take another directory, or remove this one",
+                    directory, what));
   }
-  for (std::size_t k = 1; k < journal.lines().size(); ++k) {
-    Swept swept = parse_line(journal.lines()[k], fmt::format("{}, line {}", path, k + 1));
-    done.insert_or_assign(to_string(swept.point), std::move(swept));
+  for (Swept& swept : kept.points) {
+    const std::string name = to_string(swept.point);
+    done.insert_or_assign(name, std::move(swept));
   }
   return done;
-}
-
-void write(const std::filesystem::path& path, const std::string& text) {
-  WholeFile file(path);
-  file.append(text);
-  file.finish();
-  file.commit();
 }
 
 // The result of a point, and whether it is final. A point that fails has the reason in place of
@@ -118,18 +104,6 @@ std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
   } catch (const std::exception& error) {
     return failed(error.what(), false);
   }
-}
-
-// Names the first of the points that failed. Returns whether some points may succeed another time,
-// which is why they are not among the `kept`.
-bool say_failures(const std::vector<Swept>& points, std::size_t kept) {
-  const auto failed = std::ranges::count(points, true, &Swept::failed);
-  if (failed > 0) {
-    const Swept& first = *std::ranges::find(points, true, &Swept::failed);
-    say(fmt::format("{} of them cannot run: {}: {}{}", failed, to_string(first.point), first.why,
-                    failed > 1 ? " (the others are in the files)" : ""));
-  }
-  return kept < points.size();
 }
 
 // A point that is at work on a disk.
@@ -171,28 +145,34 @@ std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<
 }
 
 int sweep(const std::string& suite_path, const std::filesystem::path& directory,
-          const JobsOption& jobs) {
+          const SuitePart& part, const JobsOption& jobs) {
   Sparsities sparsities;
   const std::vector<Subject> subjects = kernel_subjects(nullptr, &sparsities);
-  const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTime});
+  const Suite suite = read_suite(suite_path, subjects, {"run", "count", kTimed});
   std::ranges::for_each(suite.notes, say);
   // A timed point has the machine to itself.
-  if (suite.how == kTime && jobs.given()) {
+  if (suite.how == kTimed && jobs.given()) {
     throw UsageError(jobs.said() + ": points that are timed run one at a time");
   }
-  const unsigned at_a_time = suite.how == kTime ? 1 : jobs.get();
-  const Topology topology = machine_topology();
+  const unsigned at_a_time = suite.how == kTimed ? 1 : jobs.get();
+  const KeptHead head{
+      .origin = origin_of(suite), .part = part, .context = sweep_context(machine_topology())};
   std::filesystem::create_directories(directory);
-  const std::string path = directory / kPointsFile;
-  Journal journal(path);
-  const std::map<std::string, Swept> before =
-      done_before(journal, head_of(suite, topology), directory.string(), path);
+  Journal journal(directory / kPointsFile);
+  const std::map<std::string, Swept> before = done_before(journal, head, directory.string());
 
-  Sweep sweep{.how = suite.how, .suite = suite.text, .points = {}};
-  std::vector<std::optional<Swept>> points(suite.points.size());
+  std::vector<SuitePoint> asked;
+  for (const std::size_t k : points_of(part, suite.points.size())) {
+    asked.push_back(suite.points[k]);
+  }
+  if (asked.empty()) {
+    say(fmt::format("part {} is empty: the suite has {}", to_string(part),
+                    counted(std::ssize(suite.points), "point")));
+  }
+  std::vector<std::optional<Swept>> points(asked.size());
   std::vector<std::size_t> left;
   for (std::size_t k = 0; k < points.size(); ++k) {
-    const Point point{suite.points[k].subject->name, suite.points[k].arguments};
+    const Point point{asked[k].subject->name, asked[k].arguments};
     if (const auto known = before.find(to_string(point)); known != before.end()) {
       points[k] = known->second;
     } else {
@@ -215,11 +195,11 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
     MemoryBudget memory;
     each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
       stop();
-      const SuitePoint& asked = suite.points[left[k]];
-      const Point point{asked.subject->name, asked.arguments};
+      const auto& [subject, arguments] = asked[left[k]];
+      const Point point{subject->name, arguments};
       const AtWork at_work(on_disks, on_disk(point.arguments));
       const auto [swept, lasts] = outcome_of(point, [&] {
-        return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTime,
+        return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTimed,
                            &memory, stop, &sparsities);
       });
       const std::lock_guard lock(mutex);
@@ -232,14 +212,15 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   } catch (const Interrupted&) {
     throw Interrupted(ending());
   }
+  Sweep sweep{.how = suite.how, .suite = suite.text, .points = {}, .part = part};
   for (std::optional<Swept>& swept : points) {
     sweep.points.push_back(std::move(*swept));
   }
-  write(directory / kTableFile, to_csv(sweep));
-  write(directory / kDocumentFile, to_json(sweep, topology));
-  say(fmt::format("{} in {}: {}, {}", counted(std::ssize(points), "point"), directory.string(),
-                  kTableFile, kDocumentFile));
-  return say_failures(sweep.points, kept) ? 1 : 0;
+  write_whole((directory / kTableFile).string(), to_csv(sweep));
+  write_whole((directory / kDocumentFile).string(), to_json(sweep, head.context));
+  say_swept(sweep, directory);
+  // A point that may succeed another time is not kept.
+  return kept < points.size() ? 1 : 0;
 }
 
 }  // namespace
@@ -251,9 +232,11 @@ Action add_sweep(CLI::App& app) {
                 "a file of kernels and grids; how: run, count or time; -: standard input"),
           out(command, "-o,--out", "the directory; what it has of this suite is not done again",
               "DIR", Twin::of_command),
+          part(command),
           jobs(command) {}
     Argument suite;
     TextOption out;
+    PartOption part;
     JobsOption jobs;
   };
   const auto options = std::make_shared<Options>(app);
@@ -265,7 +248,8 @@ Action add_sweep(CLI::App& app) {
     if (out->text == "-") {
       throw UsageError(out->from + " -: a sweep is a directory, and no standard output");
     }
-    return sweep(options->suite.get(), out->text, options->jobs);
+    return sweep(options->suite.get(), out->text, options->part.get().value_or(SuitePart()),
+                 options->jobs);
   };
 }
 

@@ -21,8 +21,10 @@
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/print.hpp"
+#include "tools/cli/program.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/gate/jobs.hpp"
+#include "tools/gate/part.hpp"
 #include "tools/gate/suite.hpp"
 
 namespace redblue {
@@ -69,7 +71,9 @@ class FormOptions {
     // Returns the exit code.
     int take(const Comparison& comparison, const std::vector<Tolerance>& tolerances) {
       for (const std::string& text : idle(tolerances, comparison)) {
-        say(fmt::format("{} {}: no point has this phase", tolerance_, text));
+        say(fmt::format(
+            "{} {}: no point{} has this phase", tolerance_, text,
+            comparison.part.is_whole() ? "" : " of part " + to_string(comparison.part)));
       }
       for (auto& [form, file] : files_) {
         file->append(form->text(comparison));
@@ -174,11 +178,31 @@ void check_formula(const Subject& subject, const Arguments& arguments,
   }
 }
 
-Recording record_suite(const Suite& suite, unsigned jobs) {
+// What a part of a suite is a part of.
+RecordedPart recorded_part(const Suite& suite, const SuitePart& part) {
+  SuiteOrigin origin{
+      .how = suite.how, .suite = {}, .program = program_fingerprint(), .points = {}, .files = {}};
+  for (const auto& [subject, arguments] : suite.points) {
+    origin.points.push_back(to_string(Point{subject->name, brief(*subject, arguments)}));
+    if (subject->fingerprints) {
+      if (auto found = subject->fingerprints(arguments); !found.empty()) {
+        origin.files[origin.points.back()] = std::move(found);
+      }
+    }
+  }
+  return {part, std::move(origin)};
+}
+
+// Of a part of the suite, that part.
+Recording record_suite(const Suite& suite, const std::optional<SuitePart>& part, unsigned jobs) {
+  const std::vector<std::size_t> asked = points_of(part.value_or(SuitePart()), suite.points.size());
   Recording recording{.how = how_of(suite.how), .points = {}};
-  recording.points.resize(suite.points.size());
-  each_point(suite.points.size(), jobs, "recorded", [&](std::size_t k) {
-    const auto& [subject, arguments] = suite.points[k];
+  if (part) {
+    recording.part = recorded_part(suite, *part);
+  }
+  recording.points.resize(asked.size());
+  each_point(asked.size(), jobs, "recorded", [&](std::size_t k) {
+    const auto& [subject, arguments] = suite.points[asked[k]];
     recording.points[k] = record_point(*subject, arguments, recording.how);
     if (recording.how == How::run) {
       check_formula(*subject, arguments, recording.points[k]);
@@ -225,14 +249,17 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
               "standard input"),
           out(command, "-o,--out", "where it goes; -: standard output, as where left out", "FILE",
               Twin::of_command),
+          part(command),
           jobs(command) {}
     Argument suite;
     TextOption out;
+    PartOption part;
     JobsOption jobs;
   };
   const auto options = std::make_shared<Options>(app);
   return [options, subjects_of] {
     const auto out = options->out.get();
+    const auto part = options->part.get();
     const unsigned jobs = options->jobs.get();
     const std::vector<Subject> subjects = subjects_of();
     const Suite suite =
@@ -244,7 +271,7 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
       // Opened first, so that a file that cannot be written is known before the work.
       file.emplace(out->text);
     }
-    const Recording recording = record_suite(suite, jobs);
+    const Recording recording = record_suite(suite, part, jobs);
     if (file) {
       file->append(to_json(recording));
       file->finish();
@@ -253,7 +280,10 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
       print(to_json(recording));
     }
     const auto unfit = std::ranges::count(recording.points, false, &RecordedPoint::fits);
-    say(fmt::format("{} recorded{}", counted(std::ssize(recording.points), "point"),
+    say(fmt::format("{} recorded{}{}", counted(std::ssize(recording.points), "point"),
+                    part ? fmt::format(", part {} of {}", to_string(*part),
+                                       counted(std::ssize(suite.points), "point"))
+                         : "",
                     unfit == 0 ? ""
                                : fmt::format("; {} of them {} not fit in M", unfit,
                                              unfit == 1 ? "does" : "do")));
@@ -266,25 +296,30 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     explicit Options(CLI::App& command)
         : baseline(command, "baseline", "a recording; -: standard input"),
           forms(command),
+          part(command),
           jobs(command) {}
     Argument baseline;
     FormOptions forms;
+    PartOption part;
     JobsOption jobs;
   };
   const auto options = std::make_shared<Options>(app);
   return [options, subjects_of] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
+    const SuitePart part = options->part.get().value_or(SuitePart());
     const unsigned jobs = options->jobs.get();
     const std::string path = options->baseline.get();
     FormOptions::Outputs outputs = options->forms.outputs({path});
     const std::string name = input_name(path);
     const Recording baseline = parse_recording(read_text(path), name);
-    Comparison comparison{.before = name, .now = "this program", .how = baseline.how, .points = {}};
-    comparison.points.resize(baseline.points.size());
+    Comparison comparison{
+        .before = name, .now = "this program", .how = baseline.how, .points = {}, .part = part};
+    const std::vector<std::size_t> asked = points_of(part, baseline.points.size());
+    comparison.points.resize(asked.size());
     const std::vector<Subject> subjects = subjects_of();
-    each_point(baseline.points.size(), jobs, "checked", [&](std::size_t k) {
-      comparison.points[k] =
-          check_point(baseline.points[k], directory_of(path), baseline.how, subjects, tolerances);
+    each_point(asked.size(), jobs, "checked", [&](std::size_t k) {
+      comparison.points[k] = check_point(baseline.points[asked[k]], directory_of(path),
+                                         baseline.how, subjects, tolerances);
     });
     sort_by_change(comparison);
     return outputs.take(comparison, tolerances);

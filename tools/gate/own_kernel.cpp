@@ -20,6 +20,7 @@
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/gate/gate.hpp"
+#include "tools/gate/merge.hpp"
 #include "tools/gate/suite.hpp"
 
 namespace redblue {
@@ -327,6 +328,8 @@ int own_kernels_command(int argc, char** argv) {
       {"count", "the words that a kernel will move, from its formula", add_own_count}};
   const std::vector<Subcommand> gate = gate_subcommands(own_kernels);
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());
+  subcommands.push_back({"merge", "parts of a baseline, made on several machines, as one",
+                         [](CLI::App& app) { return add_merge_recordings(app); }});
   return run_command(argc, argv, std::filesystem::path(argv[0]).filename().string(),
                      "Counts the words that kernels move between a fast memory of M words and a "
                      "slow store, and holds them to a baseline.",

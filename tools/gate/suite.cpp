@@ -335,6 +335,9 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
 
 Suite again(const Recording& recording, const std::string& file,
             const std::vector<Subject>& subjects) {
+  if (recording.points.empty()) {
+    throw InputError(input_name(file) + " is a part without points: there is nothing to do");
+  }
   Suite suite{.how = std::string(to_string(recording.how)), .points = {}};
   for (const RecordedPoint& recorded : recording.points) {
     try {

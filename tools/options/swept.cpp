@@ -1,10 +1,13 @@
 #include "tools/options/swept.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "runtime/system/read_text.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/print.hpp"
 
 namespace redblue {
 
@@ -15,7 +18,21 @@ Sweep read_sweep(const std::filesystem::path& directory) {
         fmt::format("there is no {}: `redblue sweep SUITE -o {}` makes it, or goes on with it",
                     file.string(), directory.string()));
   }
-  return parse_sweep(read_text(file), file.string());
+  Sweep sweep = parse_sweep(read_text(file), file.string());
+  if (sweep.points.empty()) {
+    throw std::runtime_error(file.string() + " has no points: there is nothing to show");
+  }
+  return sweep;
+}
+
+void say_swept(const Sweep& sweep, const std::filesystem::path& directory) {
+  say(fmt::format("{} in {}: {}, {}", counted(std::ssize(sweep.points), "point"),
+                  directory.string(), kTableFile, kDocumentFile));
+  if (const auto failed = std::ranges::count(sweep.points, true, &Swept::failed); failed > 0) {
+    const Swept& first = *std::ranges::find(sweep.points, true, &Swept::failed);
+    say(fmt::format("{} of them cannot run: {}: {}{}", failed, to_string(first.point), first.why,
+                    failed > 1 ? " (the others are in the files)" : ""));
+  }
 }
 
 }  // namespace redblue

@@ -16,4 +16,7 @@ inline constexpr const char* kDocumentFile = "sweep.json";
 // none yet.
 Sweep read_sweep(const std::filesystem::path& directory);
 
+// Says what a sweep left in its directory, and names the first of its points that cannot run.
+void say_swept(const Sweep& sweep, const std::filesystem::path& directory);
+
 }  // namespace redblue

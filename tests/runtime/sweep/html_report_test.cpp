@@ -162,9 +162,9 @@ TEST(HtmlReport, TheMachineOfASweepThatWasParsed) {
   topology.caches[0] = {{.bytes = 49152, .line = 64, .ways = 12, .cores = {0}},
                         {.bytes = 49152, .line = 64, .ways = 12, .cores = {1}}};
   topology.caches[1] = {{.bytes = 1000, .line = {}, .ways = {}, .cores = {0, 1}}};
-  const std::string json = to_json(sweep_of({swept(200), swept(2)}), topology);
+  const std::string json = to_json(sweep_of({swept(200), swept(2)}), sweep_context(topology));
   const Sweep sweep = parse_sweep(json, "here");
-  EXPECT_EQ(to_json(sweep, topology), json);
+  EXPECT_EQ(to_json(sweep, sweep_context(topology)), json);
   using Fact = std::pair<std::string, std::string>;
   for (const Fact& fact : {Fact{"processor", "Some <Processor>"},
                            {"cores", "2"},
@@ -176,7 +176,8 @@ TEST(HtmlReport, TheMachineOfASweepThatWasParsed) {
   const std::string html = to_html(sweep, {});
   EXPECT_EQ(times(html, "<dt>processor</dt><dd>Some &lt;Processor&gt;</dd>"), 1U);
   topology.model.reset();
-  for (const auto& [name, value] : parse_sweep(to_json(sweep, topology), "here").context) {
+  for (const auto& [name, value] :
+       parse_sweep(to_json(sweep, sweep_context(topology)), "here").context) {
     EXPECT_NE(name, "processor") << value;
   }
 }

@@ -120,7 +120,7 @@ TEST(Sweep, ComesBackFromItsDocument) {
   Sweep sweep{.how = "run", .suite = "{\"points\": \"<&>\"} // é\n", .points = {}};
   sweep.points.push_back(sweep_point(point_of("backward/small", 37, 23, 7, 600), How::run, false));
   sweep.points.push_back(sweep_point(point_of("backward/naive", 37, 23, 7, 600), How::run, false));
-  const std::string text = to_json(sweep, {});
+  const std::string text = to_json(sweep, sweep_context({}));
   const Sweep back = parse_sweep(text, "file");
   EXPECT_EQ(back.how, sweep.how);
   EXPECT_EQ(back.suite, sweep.suite);

@@ -1,0 +1,48 @@
+#include "runtime/gate/merge.hpp"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "runtime/gate/comparison.hpp"
+
+namespace redblue {
+
+MergedRecording merge(const std::vector<NamedRecording>& parts) {
+  std::vector<PartThere> there;
+  std::vector<std::map<std::string, const RecordedPoint*>> points(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto& [name, recording] = parts[p];
+    if (!recording.part) {
+      throw InputError(name + " is no part of a recording: `record --part i/N` makes one");
+    }
+    there.push_back({name, recording.part->part, recording.part->origin, {}});
+    for (const RecordedPoint& recorded : recording.points) {
+      there.back().points.push_back(to_string(recorded.point));
+      points[p][there.back().points.back()] = &recorded;
+    }
+  }
+  const std::vector<std::vector<std::size_t>> holders = holders_of(there);
+  MergedRecording merged{.recording = {.how = parts.front().recording.how, .points = {}},
+                         .missing = missing_points(there, holders).text};
+  for (std::size_t k = 0; k < holders.size(); ++k) {
+    const std::string& name = there.front().origin.points[k];
+    const RecordedPoint* first = nullptr;
+    for (const std::size_t p : holders[k]) {
+      const RecordedPoint* recorded = points[p].at(name);
+      if (first != nullptr && *recorded != *first) {
+        const std::vector<Difference> found = differences(*first, *recorded, {});
+        throw InputError(
+            fmt::format("{} and {} differ at {}: {}", parts[holders[k].front()].name, parts[p].name,
+                        name, found.empty() ? "the files that it names" : to_words(found.front())));
+      }
+      first = recorded;
+    }
+    if (first != nullptr) {
+      merged.recording.points.push_back(*first);
+    }
+  }
+  return merged;
+}
+
+}  // namespace redblue

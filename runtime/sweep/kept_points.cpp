@@ -1,0 +1,237 @@
+#include "runtime/sweep/kept_points.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/gate/comparison.hpp"
+#include "runtime/gate/suite_origin_json.hpp"
+#include "runtime/system/build_info.hpp"
+#include "runtime/text/parse_json.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::array kOfTheMachine = {"simd", "processor", "cores", "caches"};
+constexpr const char* kMachines = "machines";  // in place of these, of a sweep on several machines
+
+Json context_of(const KeptHead& head) {
+  return parse_json(head.context, "context");
+}
+
+std::vector<Json> machines_of(const KeptHead& head) {
+  const Json context = context_of(head);
+  if (context.contains(kMachines)) {
+    return {context.at(kMachines).begin(), context.at(kMachines).end()};
+  }
+  Json machine = Json::object();
+  for (const char* key : kOfTheMachine) {
+    machine[key] = context.value(key, Json());
+  }
+  return {machine};
+}
+
+// "AMD EPYC 7763 (AVX3)"
+std::string processor_of(const Json& machine) {
+  const Json& model = machine.at("processor");
+  return fmt::format("{} ({})", model.is_null() ? "unknown" : model.get<std::string>(),
+                     machine.at("simd").get<std::string>());
+}
+
+KeptHead parse_head(const std::string& line, const std::string& place) {
+  try {
+    const Json json = parse_json(line, place);
+    const auto part = parse_part(json.at("part").get<std::string>());
+    if (!part) {
+      throw InputError(place + " has no part of a suite");
+    }
+    KeptHead head{.origin = origin_of(json), .part = *part, .context = json.at("context").dump()};
+    const std::vector<Json> machines = machines_of(head);
+    if (machines.empty()) {
+      throw InputError(place + " has no machine");
+    }
+    std::ranges::for_each(machines, processor_of);
+    return head;
+  } catch (const JsonMismatch& error) {
+    throw InputError(
+        fmt::format("{} is no beginning of points that this redblue sweeps ({}): take "
+                    "another directory",
+                    place, error.what()));
+  }
+}
+
+Swept without_times(Swept swept) {
+  swept.total.seconds.reset();
+  for (SweptPhase& phase : swept.phases) {
+    phase.seconds.reset();
+  }
+  swept.speed.reset();
+  swept.processor.reset();
+  return swept;
+}
+
+RecordedPoint recorded_of(const Swept& swept) {
+  RunCounts counts{.phases = {}, .total = swept.total.counts};
+  for (const SweptPhase& phase : swept.phases) {
+    counts.phases.push_back(phase.counts);
+  }
+  RecordedPoint point = recorded(swept.point, counts);
+  point.fits = swept.fits;
+  point.why = swept.why;
+  return point;
+}
+
+// A point in one of the parts.
+struct Held {
+  std::string part;  // its name
+  const Swept* swept;
+};
+
+// The fastest of what several parts have of a point, and the same for any order of the parts.
+// Throws: InputError if they differ in more than times.
+const Swept& fastest(const std::vector<Held>& held) {
+  const Held& first = held.front();
+  for (const Held& other : held) {
+    if (without_times(*first.swept) != without_times(*other.swept)) {
+      const std::vector<Difference> found =
+          differences(recorded_of(*first.swept), recorded_of(*other.swept), {});
+      throw InputError(fmt::format(
+          "{} and {} differ at {}: {}", first.part, other.part, to_string(first.swept->point),
+          found.empty() ? "the plan, the bound or the reason" : to_words(found.front())));
+    }
+  }
+  return *std::ranges::min_element(held, {}, [](const Held& each) {
+            return std::pair(each.swept->total.seconds.value_or(0), to_line(*each.swept));
+          })->swept;
+}
+
+// Says of each time of a part which processor took it.
+void name_processor(SweptPart& part) {
+  const std::string processor = processor_of(machines_of(part.kept.head).front());
+  for (Swept& swept : part.kept.points) {
+    if (swept.total.seconds && !swept.processor) {
+      swept.processor = processor;
+    }
+  }
+}
+
+// The machines of the parts that have points, each once, in an order that is the same for any order
+// of the parts.
+std::vector<Json> machines_of(const std::vector<SweptPart>& parts) {
+  std::map<std::string, Json> machines;
+  for (const SweptPart& part : parts) {
+    if (!part.kept.points.empty()) {
+      for (const Json& machine : machines_of(part.kept.head)) {
+        machines.emplace(machine.dump(), machine);
+      }
+    }
+  }
+  std::vector<Json> found;
+  for (const auto& [text, machine] : machines) {
+    found.push_back(machine);
+  }
+  return found;
+}
+
+// The context of a part with these machines in place of its own.
+std::string context_on(const KeptHead& head, const std::vector<Json>& machines) {
+  const Json context = context_of(head);
+  Json merged = Json::object();
+  for (const auto& [key, value] : context.items()) {
+    if (key != kMachines && std::ranges::find(kOfTheMachine, key) == kOfTheMachine.end()) {
+      merged[key] = value;
+    }
+  }
+  if (machines.size() == 1) {
+    merged.update(machines.front());
+  } else {
+    merged[kMachines] = machines;
+  }
+  return merged.dump();
+}
+
+}  // namespace
+
+std::string to_line(const KeptHead& head) {
+  Json json = {{"part", to_string(head.part)}, {"context", context_of(head)}};
+  json.update(to_json(head.origin));
+  return json.dump() + "\n";
+}
+
+std::string differing(const KeptHead& found, const KeptHead& head) {
+  const auto machine = [](const KeptHead& of) {
+    const Json context = context_of(of);
+    return std::pair(context.value("processor", Json()), context.value("simd", Json()));
+  };
+  if (std::string what = differing(found.origin, head.origin); !what.empty()) {
+    return what;
+  }
+  if (found.part != head.part) {
+    return "part";
+  }
+  return head.origin.how == kTimed && machine(found) != machine(head) ? "machine" : "";
+}
+
+KeptPoints parse_kept(const std::vector<std::string>& lines, const std::string& path) {
+  const auto place = [&](std::size_t k) { return fmt::format("{}, line {}", path, k + 1); };
+  if (lines.empty()) {
+    throw InputError(path + " has no whole line: the sweep that began it continues it");
+  }
+  KeptPoints kept{.head = parse_head(lines.front(), place(0)), .points = {}};
+  for (std::size_t k = 1; k < lines.size(); ++k) {
+    kept.points.push_back(parse_line(lines[k], place(k)));
+  }
+  return kept;
+}
+
+MergedSweep merge(std::vector<SweptPart> parts) {
+  std::vector<PartThere> there;
+  std::vector<std::map<std::string, const Swept*>> points(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto& [head, swept] = parts[p].kept;
+    if (const Json version = context_of(head).value("redblue", Json());
+        version != build_info::kVersion) {
+      throw InputError(fmt::format("{} is of redblue {}, and this is {}: merge it by that one",
+                                   parts[p].name, in_short(version), build_info::kVersion));
+    }
+    there.push_back({parts[p].name, head.part, head.origin, {}});
+    for (const Swept& each : swept) {
+      points[p].insert_or_assign(to_string(each.point), &each);  // the last line counts
+    }
+    for (const auto& [name, of] : points[p]) {
+      there.back().points.push_back(name);
+    }
+  }
+  const std::vector<std::vector<std::size_t>> holders = holders_of(there);
+  const KeptHead& first = parts.front().kept.head;
+  std::vector<Json> machines = machines_of(parts);
+  if (machines.empty()) {  // no part has a point
+    machines = machines_of(first);
+  }
+  if (machines.size() > 1) {
+    std::ranges::for_each(parts, name_processor);
+  }
+  auto [missing, said] = missing_points(there, holders);
+  MergedSweep merged{
+      .sweep = {.how = first.origin.how,
+                .suite = first.origin.suite,
+                .points = {},
+                .missing = std::move(missing)},
+      .head = {.origin = first.origin, .part = {}, .context = context_on(first, machines)},
+      .missing = std::move(said)};
+  for (std::size_t k = 0; k < holders.size(); ++k) {
+    std::vector<Held> held;
+    for (const std::size_t p : holders[k]) {
+      held.push_back({parts[p].name, points[p].at(first.origin.points[k])});
+    }
+    if (!held.empty()) {
+      merged.sweep.points.push_back(fastest(held));
+    }
+  }
+  return merged;
+}
+
+}  // namespace redblue

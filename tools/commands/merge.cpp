@@ -1,0 +1,123 @@
+// redblue merge: the parts of a sweep, or of a baseline, as what one machine would have made.
+
+#include "tools/gate/merge.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/sweep/kept_points.hpp"
+#include "runtime/system/journal.hpp"
+#include "runtime/system/read_text.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/swept.hpp"
+
+namespace redblue {
+namespace {
+
+// Another process may still append to the journal.
+SweptPart read_part(const std::string& directory) {
+  const std::filesystem::path file = std::filesystem::path(directory) / kPointsFile;
+  if (!std::filesystem::exists(file)) {
+    throw std::runtime_error(
+        fmt::format("there is no {}: `redblue sweep SUITE --part i/N -o {}` makes it",
+                    file.string(), directory));
+  }
+  return {directory, parse_kept(whole_lines(read_text(file.string())), file.string())};
+}
+
+std::string to_journal(const MergedSweep& merged) {
+  std::string text = to_line(merged.head);
+  for (const Swept& swept : merged.sweep.points) {
+    text += to_line(swept);
+  }
+  return text;
+}
+
+// All files of a new directory, or neither these nor the directory.
+void write_new(const std::filesystem::path& directory,
+               const std::vector<std::pair<const char*, std::string>>& texts) {
+  const bool is_new = std::filesystem::create_directories(directory);
+  try {
+    std::vector<std::unique_ptr<WholeFile>> files;
+    for (const auto& [name, text] : texts) {
+      files.push_back(std::make_unique<WholeFile>(directory / name));
+      files.back()->append(text);
+      files.back()->finish();
+    }
+    for (const auto& file : files) {
+      file->commit();
+    }
+  } catch (...) {
+    if (std::error_code ignored; is_new) {
+      std::filesystem::remove(directory, ignored);
+    }
+    throw;
+  }
+}
+
+int merge_sweeps(const MergeOptions& options) {
+  const auto out = options.out.get();
+  if (!out) {
+    throw UsageError("--out is missing: the directory that the merged sweep goes to");
+  }
+  if (out->text == "-") {
+    throw UsageError(out->from + " -: a sweep is a directory, and no standard output");
+  }
+  const std::filesystem::path target = out->text;
+  for (const char* name : {kPointsFile, kTableFile, kDocumentFile}) {
+    if (std::filesystem::exists(target / name)) {
+      throw std::runtime_error(
+          fmt::format("{} holds a sweep: take another directory, or remove this one", out->text));
+    }
+  }
+  std::vector<SweptPart> parts;
+  for (const std::string& directory : options.parts.get()) {
+    parts.push_back(read_part(directory));
+  }
+  const MergedSweep merged = merge(std::move(parts));
+  say_missing(merged.missing, !merged.sweep.points.empty(), options);
+  write_new(target, {{kPointsFile, to_journal(merged)},
+                     {kTableFile, to_csv(merged.sweep)},
+                     {kDocumentFile, to_json(merged.sweep, merged.head.context)}});
+  say_swept(merged.sweep, target);
+  return 0;
+}
+
+}  // namespace
+
+Action add_merge(CLI::App& app) {
+  const auto options = std::make_shared<MergeOptions>(
+      app, "directories of `sweep --part`, or recordings of `record --part`",
+      "the directory of the merged sweep; or the file of the baseline, -: standard output, as "
+      "where left out",
+      "DIR|FILE");
+  return [options] {
+    const std::vector<std::string> parts = options->parts.get();
+    const auto is_directory = [](const std::string& part) {
+      return std::filesystem::is_directory(part);
+    };
+    const auto directory = std::ranges::find_if(parts, is_directory);
+    if (directory == parts.end()) {
+      return merge_recordings(*options);
+    }
+    const auto file = std::ranges::find_if(
+        parts, [](const std::string& part) { return std::filesystem::is_regular_file(part); });
+    if (file != parts.end()) {
+      throw UsageError(
+          fmt::format("{} is the directory of a sweep, and {} a file: merge sweeps, or recordings",
+                      *directory, *file));
+    }
+    return merge_sweeps(*options);
+  };
+}
+
+}  // namespace redblue
