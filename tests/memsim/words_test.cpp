@@ -73,7 +73,8 @@ TEST(Words, AgreeWith128BitArithmetic) {
     const Index a = draw();
     const Index b = draw();
     const Index c = draw();
-    const Unsigned128 expected = static_cast<Unsigned128>(a) * static_cast<Unsigned128>(b) + static_cast<Unsigned128>(c);
+    const Unsigned128 expected =
+        static_cast<Unsigned128>(a) * static_cast<Unsigned128>(b) + static_cast<Unsigned128>(c);
     const Words computed = Words(a) * b + c;
     ASSERT_EQ(computed.overflowed(), expected > static_cast<Unsigned128>(kMost)) << a << ' ' << b;
     if (!computed.overflowed()) {
@@ -92,7 +93,8 @@ TEST(CeilDiv, IsTheCeilingUpToTheLargestIndex) {
     EXPECT_EQ(ceil_div(0, b), 0);
     for (const Index a : values) {
       const auto q = static_cast<Unsigned128>(ceil_div(a, b));
-      EXPECT_LT((q - 1) * static_cast<Unsigned128>(b), static_cast<Unsigned128>(a)) << a << " / " << b;
+      EXPECT_LT((q - 1) * static_cast<Unsigned128>(b), static_cast<Unsigned128>(a))
+          << a << " / " << b;
       EXPECT_GE(q * static_cast<Unsigned128>(b), static_cast<Unsigned128>(a)) << a << " / " << b;
     }
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "memsim/words.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
 
@@ -95,8 +96,7 @@ TEST_F(Ranks, TakeTheGridThatSendsTheFewestWords) {
   };
   const Json chosen = json(problem + " --ranks 12");
   for (const char* const grid : {"12x1", "6x2", "4x3", "3x4", "2x6", "1x12"}) {
-    EXPECT_LE(largest(chosen), largest(json(fmt::format("{} --grid {}", problem, grid))))
-        << grid;
+    EXPECT_LE(largest(chosen), largest(json(fmt::format("{} --grid {}", problem, grid)))) << grid;
   }
   EXPECT_EQ(chosen["largest"]["received"], largest(chosen));
 }
