@@ -45,7 +45,8 @@ Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index wo
 
 // Of a kernel that sums into g: the units of the last stage, which write partial sums.
 Index units_that_sum(const Kernel& kernel, const Plan& plan) {
-  return kernel.schedule.split->stages.back().units(plan.problem, plan.blocks);
+  const SplitStage& last = kernel.schedule.split->stages.back();
+  return std::max<Index>(last.units(plan.problem, plan.blocks), 1);  // one where no pair is live
 }
 
 using Clock = std::chrono::steady_clock;
