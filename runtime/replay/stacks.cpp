@@ -267,14 +267,6 @@ void OptRowStack::carry(Piece piece) {
   }
 }
 
-void OptRowStack::leave(Piece piece) {
-  if (!left_.empty() && left_.back().next == piece.next) {
-    left_.back().words += piece.words;
-  } else {
-    left_.push_back(piece);
-  }
-}
-
 void OptRowStack::leave_nearest(Index words) {
   while (words > 0) {
     Piece& nearest = carried_.back();

@@ -124,7 +124,13 @@ class OptRowStack {
   static constexpr Time kHole = std::numeric_limits<Time>::max();
 
   void carry(Piece piece);
-  void leave(Piece piece);
+  void leave(const Piece& piece) {
+    if (!left_.empty() && left_.back().next == piece.next) {
+      left_.back().words += piece.words;
+    } else {
+      left_.push_back(piece);
+    }
+  }
   void leave_nearest(Index words);
   void put_back();
 
