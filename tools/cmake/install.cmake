@@ -1,4 +1,4 @@
-# `cmake --install`: the redblue command, and the libraries (memsim, store, kernels and, with the command,
+# `cmake --install`: the redblue command, and the libraries (memsim, store, ranks, kernels and, with the command,
 # runtime; or memsim alone) with what find_package and pkg-config need. The result can be moved: nothing in it names its prefix.
 
 include(CMakePackageConfigHelpers)
@@ -24,7 +24,7 @@ install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
   PATTERN "sparse" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
 if(REDBLUE_BUILD_TOOLS)
-  install(TARGETS redblue)
+  install(TARGETS ${commands})
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
   install(FILES runtime/gate/subject.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime/gate)
   install(FILES tools/gate/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools/gate)
