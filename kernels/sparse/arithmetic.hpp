@@ -2,7 +2,7 @@
 // Arithmetic on sparse rows in fast memory: their words with the columns that these stand in, in
 // their order; and with rows of tiles. These may be in fast memory for one computation alone: a
 // caller takes their addresses when the last tile is made, and reports the operations. Whoever
-// hears arithmetic is told by these functions, but for dot_row().
+// hears arithmetic is told by these functions, except dot_row().
 
 #include <algorithm>
 #include <span>

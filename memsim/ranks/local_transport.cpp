@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Fate = LocalOptions::Fate;
 
-// What was posted and not yet taken. The words are the sender's, who waits for `taken`.
+// What was posted and not yet taken. The words belong to the sender, which waits for `taken`.
 struct Posted {
   MessageHeader header;
   std::span<const float> words;

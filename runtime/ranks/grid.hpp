@@ -78,7 +78,7 @@ class RankPart {
   [[nodiscard]] Plan of_place() const;
   [[nodiscard]] Plan of_own_rows() const;
 
-  // Whether the rank has other rows than those of its own of this matrix in stages of its place.
+  // Whether stages of its place need rows of this matrix that other ranks begin with.
   [[nodiscard]] bool brings(std::string_view matrix) const;
 
  private:

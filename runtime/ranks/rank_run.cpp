@@ -21,7 +21,8 @@ Range without_begin(Range range, Range of) {
   return {range.begin - of.begin, range.end - of.begin};
 }
 
-// What a stage of the kernel finds: matrices of the rank's place, or of its own rows.
+// What a stage of the kernel finds: matrices of the rank's place, or of the rows that it begins
+// with.
 class StageOperands {
  public:
   StageOperands(const RankPart& part, RankHome& home, bool own_rows) {
@@ -195,7 +196,7 @@ class Working {
     finish(messages);
   }
 
-  // The running sum comes, grows by the partial sums of this rank, and goes on.
+  // The running sum comes, grows by the partial sums of this rank, and is sent to the next.
   void add_up() {
     const std::vector<Segment> segments = segments_of(part_.kernel(), part_.plan(), part_.grid());
     const std::span<float> sum = home_.rows(kg.name, {0, home_.about(kg.name).rows});

@@ -55,8 +55,10 @@ Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward) : grid(on) {
     const RankPart part(kernel, plan, grid, rank);
     RankCost& cost = formula.emplace_back(cost_of_rank(part, segments));
     if (forward != nullptr) {
-      RankCost dealing = cost_of_dealing(part, *forward, grid);
-      cost.links.merge(dealing.links);
+      const RankCost dealing = cost_of_dealing(part, *forward, grid);
+      for (const auto& [link, count] : dealing.links) {  // L is brought, too
+        cost.links[link] += count;
+      }
       cost.home += dealing.home;
     }
     if (grid.ranks() > kLinksApart) {

@@ -1,5 +1,5 @@
 #pragma once
-// Runs on ranks, each with a home of its own rows: ranks that are threads of this process, or one
+// Runs on ranks, each with a home for some rows: ranks that are threads of this process, or one
 // that this process is (Request::OnRanks).
 
 #include <memory>

@@ -136,7 +136,7 @@ std::vector<Json> machines_of(const std::vector<SweptPart>& parts) {
   return found;
 }
 
-// The context of a part with these machines in place of its own.
+// The context of a part, with other machines.
 std::string context_on(const KeptHead& head, const std::vector<Json>& machines) {
   const Json context = context_of(head);
   Json merged = Json::object();

@@ -11,7 +11,7 @@
 
 namespace redblue {
 
-// The lines of a text without their newlines, but for a last one that has none.
+// The lines of a text that end in a newline, without it.
 std::vector<std::string> whole_lines(std::string_view text);
 
 class Journal {

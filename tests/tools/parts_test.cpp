@@ -138,7 +138,7 @@ kill -9 $swept 2>/dev/null; wait $swept)";
   expect_same_files("whole", "merged");
 }
 
-// What is left out is named; and the same sweep, of the whole suite, goes on with what is there.
+// What is left out is named; and a sweep of the whole suite continues with what is there.
 TEST_F(PartsOfASuite, MayBeMissingWhereAskedFor) {
   directory_.write("suite.json", kSuite);
   done("sweep suite.json -o whole");

@@ -16,7 +16,8 @@ struct Subcommand {
   std::function<Action(CLI::App&)> make;
 };
 
-// Says what went wrong: on standard error, but where ranks agree on who does.
+// Says what went wrong: on standard error, where it is not one of several ranks that would all say
+// it.
 using Complaint = std::function<void(const std::string& what)>;
 void say_it(const std::string& what);
 

@@ -14,6 +14,7 @@
 #include "memsim/ranks/local_transport.hpp"
 #include "runtime/ranks/rank_cost.hpp"
 #include "runtime/ranks/rank_run.hpp"
+#include "runtime/ranks/ranks.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -147,6 +148,35 @@ TEST(Grids, SendWhatTheTableSays) {
                          d * d * (grid.ranks() - 1)))
         << to_string(grid);
   }
+}
+
+// L goes over a link for two reasons: the rank that made a row is not the one that begins with it,
+// and ranks of a row bring each other's rows. The words of both add up.
+TEST(Grids, AddWhatIsDealtOutToWhatIsBrought) {
+  const TestedKernel backward = tested_kernel("backward/rows");
+  const TestedKernel forward = tested_kernel("forward/rows");
+  const Shape shape{60, 20, 4};
+  const Grid grid{2, 2};
+  const auto plan_of = [&](const TestedKernel& kernel, Index rows) {
+    return kernel.in_groups(kernel.plan(shape, 2000, Blocks{{"Br", rows}, {"Bc", 2}, {"Bw", 2}}),
+                            2);
+  };
+  const Plan plan = plan_of(backward, 30), makes = plan_of(forward, 17);
+  const Ranks ranks(plan, grid, &makes);
+  bool both = false;
+  for (Index rank = 0; rank < grid.ranks(); ++rank) {
+    const RankPart part(backward, plan, grid, rank);
+    const Links brought = cost_of_rank(part).links;
+    const Links dealt = cost_of_dealing(part, makes, grid).links;
+    Links sum = brought;
+    for (const auto& [link, count] : dealt) {
+      both |= brought.contains(link);
+      sum[link].words += count.words;
+      sum[link].messages += count.messages;
+    }
+    EXPECT_EQ(ranks.links(rank), sum);
+  }
+  EXPECT_TRUE(both);
 }
 
 TEST(Grids, RefuseWhatDoesNotRunOnThem) {
