@@ -72,33 +72,63 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
   };
   const Index slice = objective == Objective::time ? narrow_slice(M) : 1;
 
+  // Not more words than there are in M.
+  const auto most_rows = [&](const Sides& tried, Index second) {
+    return std::min(of.*tried.first_extent, std::max<Index>(M / second, 1));
+  };
+  const auto narrowest = [&](const Sides& tried, Index second) {
+    StationaryBlocks by{.piece = std::min(slice, kWidePiece)};
+    by.*tried.second = second;
+    by.*tried.slice = std::min(slice, of.*tried.slice_extent);
+    return by;
+  };
+  // The most of the first side beside so many of the second; nothing where these do not fit.
+  const auto fitted = [&](const Sides& tried, Index second) -> std::optional<StationaryBlocks> {
+    StationaryBlocks by = narrowest(tried, second);
+    if (!fits(by)) {
+      return std::nullopt;
+    }
+    StationaryBlocks larger = by;
+    by.*tried.first =
+        even(of.*tried.first_extent, largest(most_rows(tried, second), [&](Index size) {
+               larger.*tried.first = size;
+               return fits(larger);
+             }));
+    // A tile made smaller may be held along its other side, and its pieces be larger.
+    return fits(by) ? std::optional(by) : std::nullopt;
+  };
+
+  constexpr Stays kAll[] = {Stays::C, Stays::A, Stays::B};
+  // Squares move few words: what cannot move as few as one of them is not searched.
+  std::optional<Words> enough;
+  for (const Stays what : kAll) {
+    const Sides tried = sides(what);
+    const Index second =
+        even(of.*tried.second_extent, std::min(of.*tried.second_extent, square_side(M, 1)));
+    if (const auto by = masked ? std::nullopt : fitted(tried, second)) {
+      enough = std::min(enough.value_or(words(cost(*by))), words(cost(*by)));
+    }
+  }
+
   std::optional<StationaryBlocks> best;
   Sides side = sides(Stays::C);
   Words least = 0;
-  for (const Stays what : {Stays::C, Stays::A, Stays::B}) {
+  for (const Stays what : kAll) {
     const Sides tried = sides(what);
     for_even_sizes(of.*tried.second_extent, M, masked ? kFew : kMany, [&](Index second) {
-      StationaryBlocks by{.piece = std::min(slice, kWidePiece)};
-      by.*tried.second = second;
-      by.*tried.slice = std::min(slice, of.*tried.slice_extent);
-      if (!fits(by)) {
+      if (!masked && (best || enough)) {
+        StationaryBlocks most = narrowest(tried, second);
+        most.*tried.first = most_rows(tried, second);
+        const Words fewest = words(cost(most));
+        if ((best && fewest >= least) || (enough && fewest > *enough)) {
+          return;
+        }
+      }
+      const std::optional<StationaryBlocks> by = fitted(tried, second);
+      if (!by) {
         return;
       }
-      // Not more words than there are in M, and then fewer than so far.
-      StationaryBlocks most = by;
-      most.*tried.first = std::min(of.*tried.first_extent, std::max<Index>(M / second, 1));
-      if (best && !masked && words(cost(most)) >= least) {
-        return;
-      }
-      by.*tried.first = even(of.*tried.first_extent, largest(most.*tried.first, [&](Index size) {
-                               most.*tried.first = size;
-                               return fits(most);
-                             }));
-      // A tile made smaller may be held along its other side, and its pieces be larger.
-      if (!fits(by)) {
-        return;
-      }
-      if (const Words moved = words(cost(by)); !best || moved < least) {
+      if (const Words moved = words(cost(*by)); !best || moved < least) {
         best = by;
         side = tried;
         least = moved;
