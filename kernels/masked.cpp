@@ -21,18 +21,6 @@ bool none_live(const Problem& problem) {
   return problem.live_queries().empty();
 }
 
-// The rows of a matrix that no pair needs. g needs some pair.
-Ranges dead_rows(const Signature& operand, const Problem& problem) {
-  const Range rows{0, operand.rows_of(problem.shape)};
-  if (problem.mask.full()) {
-    return {};
-  }
-  return operand.rows == &Shape::n   ? without({rows}, problem.live_queries())
-         : operand.rows == &Shape::m ? without({rows}, problem.live_keys())
-         : none_live(problem)        ? Ranges{rows}
-                                     : Ranges{};
-}
-
 // The live queries that stay: never all of them.
 Index staying(const Problem& live, const Blocks& blocks) {
   return blocks.contains(kStaying) && !live.mask.full()
@@ -112,28 +100,19 @@ class LiveOperands {
   Operands io_;
 };
 
-// A row at a time: there is room for one in every M.
-void write_rows(Machine& machine, SlowMatrix& matrix, Range rows, float value) {
-  for (Index row = rows.begin; row < rows.end; ++row) {
-    machine.write(machine.initialize(matrix.name(), 1, matrix.cols(), value),
-                  matrix.row_block({row, row + 1}));
-  }
-}
-
 // `with_sums`: and g, where no pair is live.
-void write_dead(Machine& machine, const Kernel& kernel, const Problem& problem, const Operands& io,
-                bool with_sums = true) {
+void write_all_dead(Machine& machine, const Kernel& kernel, const Problem& problem,
+                    const Operands& io, bool with_sums = true) {
   std::optional<Phase> phase;
   for (const Signature& operand : kernel.returned(problem)) {
     if (!with_sums && operand.name == kg.name) {
       continue;
     }
-    const float value = operand.name == kL.name ? -std::numeric_limits<float>::infinity() : 0.0F;
     for (const Range rows : dead_rows(operand, problem)) {
       if (!phase) {
         phase.emplace(machine, "dead");
       }
-      write_rows(machine, io.out(operand.name), rows, value);
+      write_dead(machine, operand, io.out(operand.name), rows);
     }
   }
 }
@@ -220,7 +199,7 @@ SplitStage with_masks(const std::shared_ptr<const Kernel>& kernel, std::size_t w
       of->part(machine, of_live, with_left(live, *split, of_live, io), units, partials);
     }
     if (writes_dead(plan.problem, plan.blocks, units)) {
-      write_dead(machine, *kernel, plan.problem, io, partials == nullptr);
+      write_all_dead(machine, *kernel, plan.problem, io, partials == nullptr);
     }
   };
   stage.part_cost = [of, writes_dead, kernel](const Problem& problem, const Blocks& blocks,
@@ -264,7 +243,7 @@ Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
       return of->reduce(machine, live_plan(plan), rows, partials, g);
     }
     const Phase phase(machine, "dead");
-    write_rows(machine, g, rows, 0);
+    write_dead(machine, kg, g, rows);
   };
   split.reduce_cost = [of](const Problem& problem, const Blocks& blocks,
                            Range rows) -> std::vector<PhaseCost> {
@@ -312,22 +291,12 @@ Index aligned(const Mask& mask, Index most) {
   return most;
 }
 
-// Empty where the queries of a block do not decide which keys pass.
-std::string_view row_block_name(const Blocks& blocks) {
-  for (const std::string_view name : {"Br", "dQ.Br", "W.Br"}) {
-    if (blocks.contains(name)) {
-      return name;
-    }
-  }
-  return {};
-}
-
 // The blocks of fewest words: those that were fitted to rows in their order, or to rows that are
 // clustered for these, or for what came of it; or such blocks with whole runs of the mask. And the
 // same with some rows that stay.
 Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memory,
                       const Blocks& in_order) {
-  const std::string_view rows = row_block_name(in_order);
+  const std::string_view rows = row_block_of(in_order);
   if (live.mask.full() || rows.empty()) {
     return in_order;
   }
@@ -391,8 +360,33 @@ Plan live_plan(const Plan& plan) {
   return live;
 }
 
-bool has_row_block(const Blocks& blocks) {
-  return !row_block_name(blocks).empty();
+std::string_view row_block_of(const Blocks& blocks) {
+  for (const std::string_view name : {"Br", "dQ.Br", "W.Br"}) {
+    if (blocks.contains(name)) {
+      return name;
+    }
+  }
+  return {};
+}
+
+// g needs some pair.
+Ranges dead_rows(const Signature& operand, const Problem& problem) {
+  const Range rows{0, operand.rows_of(problem.shape)};
+  if (problem.mask.full()) {
+    return {};
+  }
+  return operand.rows == &Shape::n   ? without({rows}, problem.live_queries())
+         : operand.rows == &Shape::m ? without({rows}, problem.live_keys())
+         : none_live(problem)        ? Ranges{rows}
+                                     : Ranges{};
+}
+
+void write_dead(Machine& machine, const Signature& result, SlowMatrix& matrix, Range rows) {
+  const float value = result.name == kL.name ? -std::numeric_limits<float>::infinity() : 0.0F;
+  for (Index row = rows.begin; row < rows.end; ++row) {
+    machine.write(machine.initialize(matrix.name(), 1, matrix.cols(), value),
+                  matrix.row_block({row, row + 1}));
+  }
 }
 
 // Without a mask everything is as it was: a problem is its own live part.
@@ -408,7 +402,7 @@ Kernel with_masks(Kernel kernel) {
       const LiveOperands live(*of, plan, io);
       of->schedule.code(machine, live_plan(plan), live.io(), workspace);
     }
-    write_dead(machine, *of, plan.problem, io);
+    write_all_dead(machine, *of, plan.problem, io);
   };
   if (of->schedule.split) {
     kernel.schedule.split = with_masks(of);

@@ -33,9 +33,16 @@ inline bool is_in_order(const Blocks& blocks) {
 }
 // What the kernel of live queries and keys works on (Kernel::of_live). Requires: some pair lives.
 Plan live_plan(const Plan& plan);
-// Whether the blocks are of a kernel whose rows may be clustered: the queries that it works on
-// together decide which keys pass.
-bool has_row_block(const Blocks& blocks);
+// The name of the block of queries that a kernel works on together, which decide which keys pass,
+// so that its rows may be clustered; empty where there is none.
+std::string_view row_block_of(const Blocks& blocks);
+inline bool has_row_block(const Blocks& blocks) {
+  return !row_block_of(blocks).empty();
+}
+// The rows of a matrix that no pair needs; and those of a result are written, of L as minus
+// infinity, else as 0, a row at a time: there is room for one in every M.
+Ranges dead_rows(const Signature& matrix, const Problem& problem);
+void write_dead(Machine& machine, const Signature& result, SlowMatrix& matrix, Range rows);
 
 // A pattern is regrouped once for many calls, which does not count among their words: for each
 // grouping of a plan all pairs are read, as rows of keys, and what the groups read is written.

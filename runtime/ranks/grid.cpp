@@ -1,16 +1,77 @@
 #include "runtime/ranks/grid.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
-#include "runtime/observe/parallel.hpp"
+#include "memsim/share.hpp"
+#include "runtime/ranks/dealing.hpp"
 
 namespace redblue {
 namespace {
 
-Range shifted(Range range, Index by) {
-  return {range.begin + by, range.end + by};
+constexpr std::array kStageRows = {StageRows::place, StageRows::own_queries, StageRows::own_keys};
+
+// Appends a range to those before it.
+void append(Ranges& ranges, Range next) {
+  if (next.size() == 0) {
+    return;
+  }
+  if (!ranges.empty() && ranges.back().end == next.begin) {
+    ranges.back().end = next.end;
+  } else {
+    ranges.push_back(next);
+  }
+}
+
+// The rows of some numbers among those of `rows`, both in their order.
+Ranges picked(const Ranges& rows, const Ranges& numbers) {
+  Ranges picked;
+  auto range = rows.begin();
+  Index first = 0;  // number of the range
+  for (Range left : numbers) {
+    while (left.size() > 0) {
+      while (first + range->size() <= left.begin) {
+        first += range->size();
+        ++range;
+      }
+      const Index shift = range->begin - first;
+      const Index end = std::min(left.end, first + range->size());
+      append(picked, {left.begin + shift, end + shift});
+      left.begin = end;
+    }
+  }
+  return picked;
+}
+
+// And the numbers of some rows: of those that are among `rows`.
+Ranges numbers_among(const Ranges& rows, const Ranges& some) {
+  const NumbersWithin numbers(rows);
+  Ranges found;
+  for (const Range range : common(rows, some)) {
+    const Index first = numbers.below(range.begin);
+    append(found, {first, first + range.size()});
+  }
+  return found;
+}
+
+Ranges united(const Ranges& a, const Ranges& b) {
+  Ranges all = a;
+  const Ranges others = without(b, a);
+  all.insert(all.end(), others.begin(), others.end());
+  std::ranges::sort(all, {}, &Range::begin);
+  Ranges joined;
+  for (const Range range : all) {
+    append(joined, range);
+  }
+  return joined;
+}
+
+Index row_blocks_of(const Plan& plan) {
+  return ceil_div(plan.problem.shape.n, plan.blocks[row_block_of(plan.blocks)]);
 }
 
 }  // namespace
@@ -23,112 +84,252 @@ bool runs_on_grid(const Kernel& kernel) {
   return kernel.schedule.split && kernel.schedule.split->on_grid;
 }
 
+bool takes_query_groups(const Kernel& kernel) {
+  return std::ranges::find(kernel.fitting.optional_blocks, kQueryGroups, &OptionalBlock::name) !=
+         kernel.fitting.optional_blocks.end();
+}
+
+Index query_groups_of(const Kernel& kernel, const Plan& plan) {
+  return !takes_query_groups(kernel)
+             ? 0
+             : std::min(plan.blocks.contains(kQueryGroups) ? plan.blocks[kQueryGroups] : 1,
+                        row_blocks_of(plan));
+}
+
 void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid) {
   require(grid.rows > 0 && grid.columns > 0, "a grid has rows and columns");
+  const std::string name(kernel.name);
   if (!runs_on_grid(kernel)) {
-    throw ShapeMismatch(std::string(kernel.name) + " does not run on ranks");
+    throw ShapeMismatch(name + " does not run on ranks");
   }
-  if (!plan.problem.mask.full()) {
-    throw ShapeMismatch(std::string(kernel.name) + " runs on ranks without a mask");
+  if (plan.problem.live_queries().empty()) {
+    throw ShapeMismatch(name + " on ranks: no query meets a key under this mask");
   }
-  const Index groups = key_groups_of(plan);
-  if (grid.columns > groups) {
-    throw ShapeMismatch("a grid of " + to_string(grid) + " has more columns than the plan has " +
-                        std::string(kKeyGroups) + " of keys (" + std::to_string(groups) + ")");
+  if (!is_in_order(plan.blocks)) {
+    throw ShapeMismatch(name + " on ranks: rows are in their own order, and not " +
+                        std::string(kClustered));
   }
-}
-
-RankPart::RankPart(const Kernel& kernel, const Plan& plan, const Grid& grid, Index rank)
-    : kernel_(&kernel),
-      plan_(&plan),
-      grid_(grid),
-      row_(rank / grid.columns),
-      column_(rank % grid.columns) {}
-
-Range RankPart::row_blocks(Index row) const {
-  return share_of(ceil_div(plan_->problem.shape.n, plan_->blocks["Br"]), row, grid_.rows);
-}
-
-Range RankPart::groups(Index column) const {
-  return share_of(key_groups_of(*plan_), column, grid_.columns);
-}
-
-Range RankPart::queries_of(Index row) const {
-  const Index n = plan_->problem.shape.n;
-  const Index rows = plan_->blocks["Br"];
-  const Range blocks = row_blocks(row);
-  return {std::min(n, blocks.begin * rows), std::min(n, blocks.end * rows)};
-}
-
-Range RankPart::keys_of(Index column) const {
-  const Range its = groups(column);
-  const auto keys = [&](Index group) {
-    return keys_of_group(plan_->problem.shape.m, key_groups_of(*plan_), group);
+  const Plan live = live_plan(plan);
+  const auto check = [&](Index has, std::string_view sides, Index groups, const std::string& of) {
+    if (has > groups) {
+      throw ShapeMismatch("a grid of " + to_string(grid) + " has more " + std::string(sides) +
+                          " than the plan has " + of + " (" + std::to_string(groups) + ")");
+    }
   };
-  return {keys(its.begin).begin, keys(its.end - 1).end};
-}
-
-Range RankPart::own_queries(Index column) const {
-  const Range all = queries();
-  return shifted(share_of(all.size(), column, grid_.columns), all.begin);
-}
-
-Range RankPart::own_keys(Index row) const {
-  const Range all = keys();
-  return shifted(share_of(all.size(), row, grid_.rows), all.begin);
-}
-
-Range RankPart::own_rows(const Signature& matrix) const {
-  return of_queries(matrix) ? own_queries()
-         : of_keys(matrix)  ? own_keys()
-                            : Range{0, matrix.rows_of(plan_->problem.shape)};
-}
-
-Plan RankPart::of_place() const {
-  Problem problem = plan_->problem;
-  problem.shape.n = queries().size();
-  problem.shape.m = keys().size();
-  Blocks blocks = plan_->blocks;
-  if (const Index all = key_groups_of(*plan_); all > 1) {
-    blocks.set(kKeyGroups, groups(column_).size());
-    blocks.add(std::string(kSomeGroups), all);
+  check(grid.columns, "columns", key_groups_of(live), std::string(kKeyGroups) + " of keys");
+  if (const Index groups = query_groups_of(kernel, live); groups > 0) {
+    check(grid.rows, "rows", groups, std::string(kQueryGroups) + ", of queries");
   }
-  return kernel_->plan(problem, plan_->M, blocks);
 }
 
-Plan RankPart::of_own_rows() const {
-  Problem problem = plan_->problem;
-  problem.shape.n = own_queries().size();
-  return kernel_->plan(problem, plan_->M, plan_->blocks);
+GridPlan::GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid)
+    : kernel_(&kernel),
+      live_(kernel.of_live ? kernel.of_live.get() : &kernel),
+      asked_(&plan),
+      grid_(grid) {
+  check_grid(kernel, plan, grid);
+  plan_ = live_plan(plan);
+  deal_row_blocks();
+  deal_key_groups();
+  if (split().add_partials != nullptr) {
+    find_segments();
+  }
 }
 
-bool RankPart::brings(std::string_view matrix) const {
-  return grid_.columns > 1 && std::ranges::any_of(split().stages, [&](const SplitStage& stage) {
-           return std::ranges::find(stage.brings, matrix) != stage.brings.end();
-         });
+// Row blocks are dealt out by the pairs that they meet, whole groups where the plan has such.
+void GridPlan::deal_row_blocks() {
+  const Problem& problem = plan_.problem;
+  const BlockRanges blocks(problem.shape.n, plan_.blocks[row_block_of(plan_.blocks)]);
+  const Index groups = query_groups_of(*kernel_, plan_);
+  const Index things = groups > 0 ? groups : blocks.size();
+  const auto blocks_of = [&](Index thing) {
+    return groups > 0 ? keys_of_group(blocks.size(), groups, thing) : Range{thing, thing + 1};
+  };
+  const auto queries_of = [&](Index thing) {
+    const Range its = blocks_of(thing);
+    return Range{blocks[its.begin].begin, blocks[its.end - 1].end};
+  };
+  std::vector<Words> sizes;
+  for (Index thing = 0; thing < things; ++thing) {
+    sizes.push_back(problem.mask.full() ? Words(1)
+                                        : problem.pairs(queries_of(thing), {0, problem.shape.m}));
+  }
+  for (const std::vector<Index>& share : dealt_out(sizes, grid_.rows)) {
+    Row& row = rows_.emplace_back();
+    for (const Index thing : share) {
+      for (Index block = blocks_of(thing).begin; block < blocks_of(thing).end; ++block) {
+        row.blocks.push_back(block);
+      }
+      append(row.queries, queries_of(thing));
+    }
+    if (groups > 0) {
+      row.groups = share;
+    }
+    row.size = size_of(row.queries);
+    for (const Range queries : row.queries) {
+      row.met = united(row.met, problem.keys(queries));
+    }
+  }
 }
 
-std::vector<Segment> segments_of(const Kernel& kernel, const Plan& plan, const Grid& grid) {
-  std::vector<Segment> segments;
-  for (Index column = 0; column < grid.columns; ++column) {
-    const Index groups = RankPart(kernel, plan, grid, column).groups(column).size();
-    for (Index group = 0; group < groups; ++group) {
-      for (Index row = 0; row < grid.rows; ++row) {
-        const RankPart part(kernel, plan, grid, row * grid.columns + column);
-        const Index blocks = part.row_blocks(row).size();
-        if (blocks == 0) {
-          continue;
-        }
-        const Range units{group * blocks, (group + 1) * blocks};
-        if (!segments.empty() && segments.back().rank == part.rank()) {
-          segments.back().units.end = units.end;
-        } else {
-          segments.push_back({part.rank(), units});
-        }
+void GridPlan::deal_key_groups() {
+  const Problem& problem = plan_.problem;
+  const Index groups = key_groups_of(plan_);
+  const auto keys_of = [&](Index group) { return keys_of_group(problem.shape.m, groups, group); };
+  std::vector<Words> sizes;
+  for (Index group = 0; group < groups; ++group) {
+    sizes.push_back(problem.mask.full() ? Words(1)
+                                        : problem.pairs({0, problem.shape.n}, keys_of(group)));
+  }
+  for (std::vector<Index>& share : dealt_out(sizes, grid_.columns)) {
+    Column& column = columns_.emplace_back();
+    for (const Index group : share) {
+      append(column.keys, keys_of(group));
+    }
+    column.groups = std::move(share);
+    column.size = size_of(column.keys);
+  }
+}
+
+void GridPlan::find_segments() {
+  struct Local {
+    Index holder, number;  // of a row or a column, and the number there
+  };
+  const auto holders = [](const auto& all, const auto& of_one) {
+    std::vector<Local> where;
+    for (std::size_t holder = 0; holder < all.size(); ++holder) {
+      const std::vector<Index>& things = of_one(all[holder]);
+      for (std::size_t k = 0; k < things.size(); ++k) {
+        where.resize(std::max(where.size(), static_cast<std::size_t>(things[k]) + 1));
+        where[static_cast<std::size_t>(things[k])] = {static_cast<Index>(holder),
+                                                      static_cast<Index>(k)};
+      }
+    }
+    return where;
+  };
+  const std::vector<Local> of_blocks = holders(
+      rows_, [](const Row& row) -> const auto& { return row.blocks; });
+  const std::vector<Local> of_groups = holders(
+      columns_, [](const Column& column) -> const auto& { return column.groups; });
+  for (const Local& group : of_groups) {
+    for (const Local& block : of_blocks) {
+      const Index rank = rank_of(block.holder, group.holder);
+      const Index unit = group.number * std::ssize(row_blocks(block.holder)) + block.number;
+      if (!segments_.empty() && segments_.back().rank == rank) {
+        segments_.back().units.end = unit + 1;
+      } else {
+        segments_.push_back({rank, {unit, unit + 1}});
       }
     }
   }
-  return segments;
+}
+
+Words GridPlan::pairs(Index row, Index column) const {
+  Words pairs;
+  for (const Range queries : queries(row)) {
+    for (const Range keys : keys(column)) {
+      pairs += plan_.problem.pairs(queries, keys);
+    }
+  }
+  return pairs;
+}
+
+Range GridPlan::own_queries(Index row, Index column) const {
+  return share_of(queries_of_place(row), column, grid_.columns);
+}
+
+Range GridPlan::own_keys(Index row, Index column) const {
+  return share_of(keys_of_place(column), row, grid_.rows);
+}
+
+// All of them where keys stay, block by block, while queries pass.
+Ranges GridPlan::needed_keys(Index row, Index column) const {
+  return !computes(row)                         ? Ranges()
+         : query_groups_of(*kernel_, plan_) > 0 ? Ranges{{0, keys_of_place(column)}}
+                                                : numbers_among(keys(column), at(rows_, row).met);
+}
+
+Ranges GridPlan::own_rows(const Signature& matrix, Index rank) const {
+  const Index row = rank / grid_.columns, column = rank % grid_.columns;
+  const Problem& problem = asked_->problem;
+  if (of_queries(matrix)) {
+    return picked(problem.live_queries(), picked(queries(row), {own_queries(row, column)}));
+  }
+  if (of_keys(matrix)) {
+    return picked(problem.live_keys(), picked(keys(column), {own_keys(row, column)}));
+  }
+  return {{0, matrix.rows_of(problem.shape)}};
+}
+
+Ranges GridPlan::dead_rows(const Signature& matrix, Index rank) const {
+  const Ranges dead = redblue::dead_rows(matrix, asked_->problem);
+  return picked(dead, {share_of(size_of(dead), rank, grid_.ranks())});
+}
+
+bool GridPlan::brings(std::string_view matrix) const {
+  return std::ranges::any_of(split().stages, [&](const SplitStage& stage) {
+    return std::ranges::find(stage.brings, matrix) != stage.brings.end();
+  });
+}
+
+bool GridPlan::merges(std::string_view matrix) const {
+  return std::ranges::any_of(split().stages, [&](const SplitStage& stage) {
+    return std::ranges::find(stage.merges, matrix) != stage.merges.end();
+  });
+}
+
+RankPart::RankPart(const GridPlan& of, Index rank)
+    : of_(&of), row_(rank / of.grid().columns), column_(rank % of.grid().columns) {
+  for (const StageRows rows : kStageRows) {
+    plans_.push_back(works_on(rows) ? made_plan(rows) : Plan());
+  }
+}
+
+Ranges RankPart::kept_keys() const {
+  return united(of_->needed_keys(row_, column_), {own_keys()});
+}
+
+bool RankPart::works_on(StageRows rows) const {
+  return rows == StageRows::place         ? computes()
+         : rows == StageRows::own_queries ? own_queries().size() > 0
+                                          : own_keys().size() > 0;
+}
+
+const Plan& RankPart::plan_of(StageRows rows) const {
+  return plans_[static_cast<std::size_t>(rows)];
+}
+
+Plan RankPart::made_plan(StageRows rows) const {
+  const Index key_groups = key_groups_of(plan());
+  const Index query_groups = query_groups_of(of_->kernel(), plan());
+  Plan made = plan();
+  made.phases.clear();
+  Problem& problem = made.problem;
+  Blocks& blocks = made.blocks;
+  if (rows == StageRows::place) {
+    problem.shape.n = queries();
+    problem.shape.m = keys();
+    if (!problem.mask.full()) {
+      problem.mask = problem.mask.part(of_->queries(row_), of_->keys(column_));
+    }
+    if (key_groups > 1) {
+      blocks.set(kKeyGroups, std::ssize(of_->key_groups(column_)));
+    }
+    if (query_groups > 1) {
+      blocks.set(kQueryGroups, std::ssize(of_->query_groups(row_)));
+    }
+  } else {
+    problem.mask = {};
+    (rows == StageRows::own_queries ? problem.shape.n : problem.shape.m) =
+        (rows == StageRows::own_queries ? own_queries() : own_keys()).size();
+  }
+  if (key_groups > 1) {
+    blocks.add(std::string(kSomeGroups), key_groups);
+  }
+  if (query_groups > 1) {
+    blocks.add(std::string(kSomeQueryGroups), query_groups);
+  }
+  return made;
 }
 
 }  // namespace redblue

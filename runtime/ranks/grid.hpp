@@ -2,6 +2,9 @@
 // Ranks in a grid of rows and columns. The ranks of a row have the same row blocks of the plan, and
 // those of a column the same groups of keys; each has a part of their queries, and of their keys,
 // from the first on. Neither blocks nor groups depend on the grid, and so no bit of a result does.
+//
+// The place of a rank is the queries of its row and the keys of its column, each numbered from 0 in
+// their order. Under a mask they are those that live.
 
 #include <algorithm>
 #include <string>
@@ -24,13 +27,17 @@ std::string to_string(const Grid& grid);  // "4x2"
 // Whether ranks may work on this kernel.
 bool runs_on_grid(const Kernel& kernel);
 // Throws: ShapeMismatch for a kernel or a plan that does not run on this grid: more columns than
-// groups of keys, or a mask.
+// groups of keys, or more rows than groups of queries where the plan has such; a mask of which no
+// pair lives, or under which rows are clustered.
 void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid);
 
 // The groups of keys of a plan.
 inline Index key_groups_of(const Plan& plan) {
   return std::min(key_groups_of(plan.blocks), plan.problem.shape.m);
 }
+// Whether a kernel takes groups of row blocks; and those of a plan, 0 where it takes none.
+bool takes_query_groups(const Kernel& kernel);
+Index query_groups_of(const Kernel& kernel, const Plan& plan);
 
 inline bool of_queries(const Signature& matrix) {
   return matrix.rows == &Shape::n;
@@ -39,64 +46,128 @@ inline bool of_keys(const Signature& matrix) {
   return matrix.rows == &Shape::m;
 }
 
-// What one rank has of a plan.
-class RankPart {
- public:
-  // Requires: what check_grid() lets pass; a rank of the grid.
-  RankPart(const Kernel& kernel, const Plan& plan, const Grid& grid, Index rank);
-
-  [[nodiscard]] const Kernel& kernel() const { return *kernel_; }
-  [[nodiscard]] const Split& split() const { return *kernel_->schedule.split; }
-  [[nodiscard]] const Plan& plan() const { return *plan_; }
-  [[nodiscard]] const Grid& grid() const { return grid_; }
-  [[nodiscard]] Index rank() const { return rank_of(row_, column_); }
-  [[nodiscard]] Index row() const { return row_; }
-  [[nodiscard]] Index column() const { return column_; }
-  [[nodiscard]] Index rank_of(Index row, Index column) const {
-    return row * grid_.columns + column;
-  }
-
-  // Of the plan: the row blocks of a row of ranks, the groups of a column, and their queries and
-  // keys.
-  [[nodiscard]] Range row_blocks(Index row) const;
-  [[nodiscard]] Range groups(Index column) const;
-  [[nodiscard]] Range queries() const { return queries_of(row_); }
-  [[nodiscard]] Range keys() const { return keys_of(column_); }
-  // And of these what a rank of the row, or of the column, begins with.
-  [[nodiscard]] Range own_queries(Index column) const;
-  [[nodiscard]] Range own_queries() const { return own_queries(column_); }
-  [[nodiscard]] Range own_keys(Index row) const;
-  [[nodiscard]] Range own_keys() const { return own_keys(row_); }
-  // The rows that it begins with, of an operand, or ends with, of a result; of what has neither
-  // rows of queries nor of keys, all.
-  [[nodiscard]] Range own_rows(const Signature& matrix) const;
-  // A rank without row blocks has keys, and computes nothing with them.
-  [[nodiscard]] bool computes() const { return queries().size() > 0; }
-
-  // The plan of the row blocks and groups, and of the rows that it begins with. Require: there are
-  // queries.
-  [[nodiscard]] Plan of_place() const;
-  [[nodiscard]] Plan of_own_rows() const;
-
-  // Whether stages of its place need rows of this matrix that other ranks begin with.
-  [[nodiscard]] bool brings(std::string_view matrix) const;
-
- private:
-  [[nodiscard]] Range queries_of(Index row) const;
-  [[nodiscard]] Range keys_of(Index column) const;
-
-  const Kernel* kernel_;
-  const Plan* plan_;
-  Grid grid_;
-  Index row_, column_;
-};
-
 // Partial sums of g that one rank adds, one after the other: units of its place. The running sum
 // passes from one to the next.
 struct Segment {
   Index rank;
   Range units;
 };
-std::vector<Segment> segments_of(const Kernel& kernel, const Plan& plan, const Grid& grid);
+
+// A plan on a grid: what each row, and each column, has of it.
+class GridPlan {
+ public:
+  // Throws: as check_grid().
+  GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid);
+
+  [[nodiscard]] const Kernel& kernel() const { return *kernel_; }
+  [[nodiscard]] const Plan& asked() const { return *asked_; }
+  [[nodiscard]] const Grid& grid() const { return grid_; }
+  [[nodiscard]] Index rank_of(Index row, Index column) const {
+    return row * grid_.columns + column;
+  }
+  // Of what lives: the plan, and the kernel's stages.
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  [[nodiscard]] const Split& split() const { return *live_->schedule.split; }
+
+  // The row blocks of a row of ranks, the groups of its queries, where the plan has such, and the
+  // groups of keys of a column; by their numbers in the plan, in their order.
+  [[nodiscard]] const std::vector<Index>& row_blocks(Index row) const {
+    return at(rows_, row).blocks;
+  }
+  [[nodiscard]] const std::vector<Index>& query_groups(Index row) const {
+    return at(rows_, row).groups;
+  }
+  [[nodiscard]] const std::vector<Index>& key_groups(Index column) const {
+    return at(columns_, column).groups;
+  }
+  // Their queries and keys, by their numbers among those that live.
+  [[nodiscard]] const Ranges& queries(Index row) const { return at(rows_, row).queries; }
+  [[nodiscard]] const Ranges& keys(Index column) const { return at(columns_, column).keys; }
+  // A row without row blocks has keys, and computes nothing with them.
+  [[nodiscard]] bool computes(Index row) const { return !row_blocks(row).empty(); }
+  // The pairs of a place.
+  [[nodiscard]] Words pairs(Index row, Index column) const;
+
+  // In a place: how many queries and keys; those that a rank of the row, or of the column, begins
+  // with; and the keys that the queries need.
+  [[nodiscard]] Index queries_of_place(Index row) const { return at(rows_, row).size; }
+  [[nodiscard]] Index keys_of_place(Index column) const { return at(columns_, column).size; }
+  [[nodiscard]] Range own_queries(Index row, Index column) const;
+  [[nodiscard]] Range own_keys(Index row, Index column) const;
+  [[nodiscard]] Ranges needed_keys(Index row, Index column) const;
+
+  // By their numbers in the problem: the rows of a matrix that a rank begins with, or ends with;
+  // and those of a result that no pair needs and this rank writes. Of what has neither rows of
+  // queries nor of keys, all.
+  [[nodiscard]] Ranges own_rows(const Signature& matrix, Index rank) const;
+  [[nodiscard]] Ranges dead_rows(const Signature& matrix, Index rank) const;
+
+  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+  // Whether stages of a place need rows of this matrix that other ranks begin with; and whether
+  // each rank merges what groups left of it.
+  [[nodiscard]] bool brings(std::string_view matrix) const;
+  [[nodiscard]] bool merges(std::string_view matrix) const;
+
+ private:
+  struct Row {
+    std::vector<Index> blocks, groups;
+    Ranges queries;
+    Ranges met;  // keys, by their numbers among those that live
+    Index size = 0;
+  };
+  struct Column {
+    std::vector<Index> groups;
+    Ranges keys;
+    Index size = 0;
+  };
+  template <class Of>
+  static const Of& at(const std::vector<Of>& all, Index which) {
+    return all[static_cast<std::size_t>(which)];
+  }
+  void deal_row_blocks();
+  void deal_key_groups();
+  void find_segments();
+
+  const Kernel* kernel_;
+  const Kernel* live_;
+  const Plan* asked_;
+  Plan plan_;
+  Grid grid_;
+  std::vector<Row> rows_;
+  std::vector<Column> columns_;
+  std::vector<Segment> segments_;
+};
+
+// What one rank has of it.
+class RankPart {
+ public:
+  // Requires: a rank of the grid; `of` outlives this.
+  RankPart(const GridPlan& of, Index rank);
+
+  [[nodiscard]] const GridPlan& of() const { return *of_; }
+  [[nodiscard]] const Plan& plan() const { return of_->plan(); }
+  [[nodiscard]] const Split& split() const { return of_->split(); }
+  [[nodiscard]] Index rank() const { return of_->rank_of(row_, column_); }
+  [[nodiscard]] Index row() const { return row_; }
+  [[nodiscard]] Index column() const { return column_; }
+  [[nodiscard]] bool computes() const { return of_->computes(row_); }
+  [[nodiscard]] Index queries() const { return of_->queries_of_place(row_); }
+  [[nodiscard]] Index keys() const { return of_->keys_of_place(column_); }
+  [[nodiscard]] Range own_queries() const { return of_->own_queries(row_, column_); }
+  [[nodiscard]] Range own_keys() const { return of_->own_keys(row_, column_); }
+  // The keys that are in its home: those that its queries need, and those that it begins with.
+  [[nodiscard]] Ranges kept_keys() const;
+
+  // Whether it has something to do in such a stage; and the plan for it. Requires: it has.
+  [[nodiscard]] bool works_on(StageRows rows) const;
+  [[nodiscard]] const Plan& plan_of(StageRows rows) const;
+
+ private:
+  [[nodiscard]] Plan made_plan(StageRows rows) const;
+
+  const GridPlan* of_;
+  Index row_, column_;
+  std::vector<Plan> plans_;
+};
 
 }  // namespace redblue

@@ -3,239 +3,167 @@
 #include <algorithm>
 
 #include "kernels/attention.hpp"
+#include "kernels/masked.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/transfers.hpp"
 
 namespace redblue {
 namespace {
 
-// The stage on the place in the grid; after it, or before it, there may be one on own rows.
-std::size_t stage_of_place(const Split& split) {
-  return static_cast<std::size_t>(std::ranges::find(split.stages, false, &SplitStage::of_own_rows) -
-                                  split.stages.begin());
-}
-
-std::vector<Signature> left_by_stages(const RankPart& part) {
-  const Plan& plan = part.plan();
-  return part.split().copies(plan.problem, plan.blocks) == 0
-             ? std::vector<Signature>()
-             : of_activation(part.split().left, plan.problem.activation);
-}
-
-bool leaves_groups(const RankPart& part) {
-  return stage_of_place(part.split()) == 0;
-}
-
-// Of a link that has so many words in a phase.
-void add(Links& links, std::string_view phase, Index from, Index to, Index words) {
-  if (words > 0) {
-    links[{std::string(phase), from, to}] += count_of(words);
+void add_dead_cost(const RankPart& part, std::vector<PhaseCost>& phases) {
+  PhaseCost dead{.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
+  for (const Signature& result : part.of().kernel().returned(part.plan().problem)) {
+    const Words cols = result.cols_of(part.plan().problem.shape);
+    if (const Words rows = size_of(part.of().dead_rows(result, part.rank())); rows > Words(0)) {
+      dead.writes += rows * cols;
+      dead.peak = std::max(dead.peak, cols);
+    }
+  }
+  if (dead.writes > Words(0)) {
+    phases.push_back(dead);
   }
 }
 
-// The rows that ranks of a row bring of one matrix; and keys, of a column.
-void add_rows(const RankPart& part, const Signature& matrix, Links& links) {
-  const Index cols = matrix.cols_of(part.plan().problem.shape);
-  for (Index column = 0; column < part.grid().columns; ++column) {
-    if (column != part.column() && part.computes()) {
-      const Index other = part.rank_of(part.row(), column);
-      add(links, matrix.name, other, part.rank(), part.own_queries(column).size() * cols);
-      add(links, matrix.name, part.rank(), other, part.own_queries().size() * cols);
-    }
-  }
-}
-
-void add_keys(const RankPart& part, const Signature& matrix, Links& links) {
-  const Index cols = matrix.cols_of(part.plan().problem.shape);
-  for (Index row = 0; row < part.grid().rows; ++row) {
-    if (row == part.row()) {
-      continue;
-    }
-    const Index other = part.rank_of(row, part.column());
-    if (part.computes()) {
-      add(links, matrix.name, other, part.rank(), part.own_keys(row).size() * cols);
-    }
-    if (part.row_blocks(row).size() > 0) {
-      add(links, matrix.name, part.rank(), other, part.own_keys().size() * cols);
-    }
-  }
-}
-
-// What groups leave goes to the owners of its rows, group by group.
-void add_merged(const RankPart& part, const Signature& matrix, Links& links) {
-  const Index cols = matrix.cols_of(part.plan().problem.shape);
-  for (Index column = 0; column < part.grid().columns; ++column) {
-    if (column == part.column()) {
-      continue;
-    }
-    const Index other = part.rank_of(part.row(), column);
-    for (Index group = 0; group < part.groups(column).size(); ++group) {
-      add(links, matrix.name, other, part.rank(), part.own_queries().size() * cols);
-    }
-    for (Index group = 0; group < part.groups(part.column()).size(); ++group) {
-      add(links, matrix.name, part.rank(), other, part.own_queries(column).size() * cols);
-    }
-  }
-}
-
-void add_relay(const RankPart& part, const std::vector<Segment>& segments, Links& links) {
-  const Index d = part.plan().problem.shape.d;
-  for (std::size_t k = 1; k < segments.size(); ++k) {
-    if (segments[k - 1].rank == part.rank() || segments[k].rank == part.rank()) {
-      add(links, kg.name, segments[k - 1].rank, segments[k].rank, d * d);
-    }
-  }
-}
-
-std::vector<PhaseCost> arena_of(const RankPart& part, const std::vector<Segment>& segments) {
+std::vector<PhaseCost> arena_of(const RankPart& part) {
   std::vector<PhaseCost> phases;
   const bool sums = part.split().add_partials != nullptr;
   for (const SplitStage& stage : part.split().stages) {
-    if (!part.computes() || (stage.of_own_rows && part.own_queries().size() == 0)) {
+    if (!part.works_on(stage.of)) {
       continue;
     }
-    const Plan plan = stage.of_own_rows ? part.of_own_rows() : part.of_place();
+    const Plan& plan = part.plan_of(stage.of);
     if (const Index units = stage.units(plan.problem, plan.blocks); units > 0) {
       add_costs(phases, stage.part_cost(plan.problem, plan.blocks, {0, units}, sums));
     }
   }
-  if (!sums || !part.computes()) {
-    return phases;
-  }
-  const Plan plan = part.of_place();
+  const std::vector<Segment>& segments = part.of().segments();
   for (std::size_t k = 0; k < segments.size(); ++k) {
     if (segments[k].rank == part.rank()) {
+      const Plan& plan = part.plan_of(StageRows::place);
       add_costs(phases, part.split().add_partials_cost(plan.problem, plan.blocks,
                                                        segments[k].units.size(), k > 0));
     }
   }
+  add_dead_cost(part, phases);
   return phases;
+}
+
+// A matrix of queries or keys with the rows of its place that are there.
+HomeMatrix of_place(const RankPart& part, const Signature& matrix, Ranges there) {
+  const bool queries = of_queries(matrix);
+  return {std::string(matrix.name),
+          queries ? part.queries() : part.keys(),
+          matrix.cols_of(part.plan().problem.shape),
+          std::move(there),
+          queries ? part.own_queries() : part.own_keys(),
+          matrix.holds};
+}
+
+// So many rows, all of them there.
+HomeMatrix whole(std::string name, const Signature& matrix, const Shape& shape, Index rows) {
+  return {std::move(name), rows, matrix.cols_of(shape), {{0, rows}}, {0, rows}, matrix.holds};
+}
+
+// What a stage leaves: on own rows for others; or at the place, and then perhaps with what all
+// groups left of own rows.
+void add_left(const RankPart& part, const Split::Copies& left, std::vector<HomeMatrix>& all) {
+  const Signature& matrix = left.matrix;
+  const Shape& shape = part.plan().problem.shape;
+  if (part.of().brings(matrix.name)) {
+    all.push_back(of_place(part, matrix, {{0, part.queries()}}));
+    return;
+  }
+  Index copies = 0;
+  if (part.computes()) {
+    const Plan& plan = part.plan_of(StageRows::place);
+    for (const Split::Copies& here : part.split().left_of(plan.problem, plan.blocks)) {
+      copies += here.matrix.name == matrix.name ? here.copies : 0;
+    }
+  }
+  all.push_back(whole(std::string(matrix.name), matrix, shape,
+                      copies * (of_queries(matrix) ? part.queries() : part.keys())));
+  if (part.of().merges(matrix.name)) {
+    const Index own = (of_queries(matrix) ? part.own_queries() : part.own_keys()).size();
+    all.push_back(whole(merged_name(matrix.name), matrix, shape, left.copies * own));
+  }
 }
 
 }  // namespace
 
-std::string merged_name(std::string_view left) {
-  return std::string(left) + " of own rows";
-}
-
-std::vector<Signature> left_by_groups(const RankPart& part) {
-  return leaves_groups(part) ? left_by_stages(part) : std::vector<Signature>();
-}
-
-std::vector<Signature> left_for_rows(const RankPart& part) {
-  return leaves_groups(part) ? std::vector<Signature>() : left_by_stages(part);
-}
-
 std::vector<HomeMatrix> home_of(const RankPart& part) {
+  const Kernel& kernel = part.of().kernel();
   const Plan& plan = part.plan();
   const Shape& shape = plan.problem.shape;
   std::vector<HomeMatrix> all;
-  const auto add_rows_of = [&](const Signature& matrix, bool brought) {
-    const Range from = brought ? part.queries() : part.own_queries();
-    const Range own = part.own_queries();
-    all.push_back({std::string(matrix.name),
-                   from.size(),
-                   matrix.cols_of(shape),
-                   {own.begin - from.begin, own.end - from.begin},
-                   matrix.holds});
-  };
-  for (const Signature& operand : part.kernel().given(plan.problem)) {
+  for (const Signature& operand : kernel.given(plan.problem)) {
     if (of_queries(operand)) {
-      add_rows_of(operand, part.brings(operand.name));
+      const Range all_or_own =
+          part.of().brings(operand.name) ? Range{0, part.queries()} : part.own_queries();
+      all.push_back(of_place(part, operand, {all_or_own}));
     } else if (of_keys(operand)) {
-      const Range from = part.computes() ? part.keys() : part.own_keys();
-      const Range own = part.own_keys();
-      all.push_back({std::string(operand.name),
-                     from.size(),
-                     operand.cols_of(shape),
-                     {own.begin - from.begin, own.end - from.begin},
-                     operand.holds});
+      all.push_back(of_place(part, operand, part.kept_keys()));
     } else {
-      const Index rows = operand.rows_of(shape);
-      all.push_back({std::string(operand.name), rows, operand.cols_of(shape), {0, rows}});
+      all.push_back(whole(std::string(operand.name), operand, shape, operand.rows_of(shape)));
     }
   }
-  for (const Signature& left : left_for_rows(part)) {
-    add_rows_of(left, part.brings(left.name));
+  for (const Split::Copies& left : part.split().left_of(plan.problem, plan.blocks)) {
+    add_left(part, left, all);
   }
-  for (const Signature& left : left_by_groups(part)) {
-    const Index its = part.groups(part.column()).size();
-    const Index groups = key_groups_of(plan);
-    all.push_back({std::string(left.name),
-                   its * part.queries().size(),
-                   left.cols_of(shape),
-                   {0, 0},
-                   left.holds});
-    all.push_back({merged_name(left.name),
-                   groups * part.own_queries().size(),
-                   left.cols_of(shape),
-                   {0, 0},
-                   left.holds});
-  }
-  for (const Signature& result : part.kernel().returned(plan.problem)) {
-    if (of_queries(result)) {
-      add_rows_of(result, false);
+  for (const Signature& result : kernel.returned(plan.problem)) {
+    if (of_queries(result) || of_keys(result)) {
+      all.push_back(
+          of_place(part, result, {of_queries(result) ? part.own_queries() : part.own_keys()}));
     } else {
-      all.push_back({std::string(result.name), result.rows_of(shape), result.cols_of(shape)});
+      all.push_back(whole(std::string(result.name), result, shape, result.rows_of(shape)));
+    }
+    if (const Index dead = size_of(part.of().dead_rows(result, part.rank())); dead > 0) {
+      all.push_back(whole(dead_name(result.name), result, shape, dead));
     }
   }
   if (part.split().add_partials != nullptr && part.computes()) {
-    const Index units = part.row_blocks(part.row()).size() * part.groups(part.column()).size();
-    all.push_back({std::string(kPartials), units * shape.d, shape.d, {0, 0}, Holds::sums});
+    const Index units = std::ssize(part.of().row_blocks(part.row())) *
+                        std::ssize(part.of().key_groups(part.column()));
+    all.push_back(whole(std::string(kPartials), kg, shape, units * shape.d));
+    all.back().holds = Holds::sums;
   }
   return all;
 }
 
-RankCost cost_of_rank(const RankPart& part, const std::vector<Segment>& segments) {
-  RankCost cost;
-  cost.arena = arena_of(part, segments);
-  const Plan& plan = part.plan();
-  for (const Signature& operand : part.kernel().given(plan.problem)) {
-    if (of_queries(operand) && part.brings(operand.name)) {
-      add_rows(part, operand, cost.links);
-    } else if (of_keys(operand)) {
-      add_keys(part, operand, cost.links);
+RankCost cost_of_rank(const RankPart& part) {
+  RankCost cost{.arena = arena_of(part), .links = {}, .home = {}};
+  for (std::size_t stage = 0; stage < part.split().stages.size(); ++stage) {
+    for (const RankTransfer& transfer : transfers_before(part, stage)) {
+      add(transfer, cost.links);
     }
   }
-  for (const Signature& left : left_for_rows(part)) {
-    if (part.brings(left.name)) {
-      add_rows(part, left, cost.links);
-    }
-  }
-  for (const Signature& left : left_by_groups(part)) {
-    add_merged(part, left, cost.links);
-  }
-  if (part.split().add_partials != nullptr) {
-    add_relay(part, segments, cost.links);
+  for (const RankTransfer& transfer : transfers_of_sum(part)) {
+    add(transfer, cost.links);
   }
   for (const HomeMatrix& matrix : home_of(part)) {
-    cost.home += Words(matrix.rows) * matrix.cols;
+    cost.home += matrix.words();
   }
   return cost;
 }
 
-RankCost cost_of_dealing(const RankPart& part, const Plan& forward, const Grid& grid) {
-  const Kernel& maker = find_kernel(forward.kernel);
-  const auto made_by = [&](Index rank) {
-    return RankPart(maker, forward, grid, rank).own_queries();
-  };
-  const auto needed_by = [&](Index rank) {
-    return RankPart(part.kernel(), part.plan(), part.grid(), rank).own_queries();
-  };
-  const auto shared = [](Range a, Range b) {
-    return std::max<Index>(std::min(a.end, b.end) - std::max(a.begin, b.begin), 0);
-  };
+RankCost cost_of_dealing(const GridPlan& plan, const GridPlan& forward, Index rank) {
   RankCost cost;
-  const Range made = made_by(part.rank());
-  for (const Signature& result : maker.returned(forward.problem)) {
-    const Index cols = result.cols_of(forward.problem.shape);
-    for (Index other = 0; other < grid.ranks(); ++other) {
-      if (other != part.rank()) {
-        add(cost.links, result.name, other, part.rank(),
-            shared(made_by(other), part.own_queries()) * cols);
-        add(cost.links, result.name, part.rank(), other, shared(made, needed_by(other)) * cols);
+  const Shape& shape = forward.plan().problem.shape;
+  for (const Signature& result : forward.kernel().returned(forward.plan().problem)) {
+    const Index cols = result.cols_of(shape);
+    const Ranges made = forward.own_rows(result, rank);
+    const Ranges needed = plan.own_rows(result, rank);
+    const auto add = [&](Index from, Index to, const Ranges& rows) {
+      for (const Range range : rows) {
+        cost.links[{std::string(result.name), from, to}] += count_of(range.size() * cols);
+      }
+    };
+    for (Index other = 0; other < plan.grid().ranks(); ++other) {
+      if (other != rank) {
+        add(other, rank, common(forward.own_rows(result, other), needed));
+        add(rank, other, common(made, plan.own_rows(result, other)));
       }
     }
-    cost.home += Words(made.size()) * cols;
+    cost.home += Words(size_of(made)) * cols;
   }
   return cost;
 }

@@ -16,35 +16,25 @@ struct RankCost {
   Links links;  // to and from this rank
   Words home;
 };
-RankCost cost_of_rank(const RankPart& part, const std::vector<Segment>& segments);
-inline RankCost cost_of_rank(const RankPart& part) {
-  return cost_of_rank(part, segments_of(part.kernel(), part.plan(), part.grid()));
-}
+RankCost cost_of_rank(const RankPart& part);
 
 // What the forward part's ranks made goes to the ranks that begin with its rows: the links, and the
 // words of what this rank made.
-RankCost cost_of_dealing(const RankPart& part, const Plan& forward, const Grid& grid);
+RankCost cost_of_dealing(const GridPlan& plan, const GridPlan& forward, Index rank);
 
-// A matrix in the home of a rank, with the rows that are there.
+// A matrix in the home of a rank.
 struct HomeMatrix {
   std::string name;
-  Index rows, cols;
-  Range own = {0, 0};  // rows of it that the rank begins with, or ends with
+  Index rows, cols;    // of what a stage of its place sees
+  Ranges there;        // the rows of it that are there
+  Range own = {0, 0};  // those that the rank begins with, or ends with
   Holds holds = Holds::operands;
+
+  [[nodiscard]] Words words() const { return Words(size_of(there)) * cols; }
 };
-// All of them: operands and what stages leave with the rows that others send, results, partial
+// All of them: operands and what stages leave, with the rows that others send, results, partial
 // sums.
 std::vector<HomeMatrix> home_of(const RankPart& part);
-
-// Names of matrices at a rank beside those of the kernel: what groups leave for the rank's rows,
-// and partial sums of g.
-std::string merged_name(std::string_view left);
-inline constexpr std::string_view kPartials = "partial g";
-
-// What stages leave that has a copy for each group, which the owners of its rows merge; and what
-// they leave for rows, which is brought as operands are.
-std::vector<Signature> left_by_groups(const RankPart& part);
-std::vector<Signature> left_for_rows(const RankPart& part);
 
 Words received(const Links& links, Index rank);
 Words sent(const Links& links, Index rank);

@@ -10,43 +10,48 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/masked.hpp"
 #include "memsim/machine.hpp"
 #include "runtime/observe/phase_clock.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/transfers.hpp"
 
 namespace redblue {
 namespace {
 
-Range without_begin(Range range, Range of) {
-  return {range.begin - of.begin, range.end - of.begin};
+bool contains_name(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 // What a stage of the kernel finds: matrices of the rank's place, or of the rows that it begins
 // with.
 class StageOperands {
  public:
-  StageOperands(const RankPart& part, RankHome& home, bool own_rows) {
+  StageOperands(const RankPart& part, RankHome& home, const SplitStage& stage) {
     const Problem& problem = part.plan().problem;
-    for (const Signature& operand : part.kernel().given(problem)) {
-      io_.give(add(home, operand, operand.name, own_rows));
+    for (const Signature& operand : part.of().kernel().given(problem)) {
+      io_.give(add(home, operand, stage));
     }
-    for (const Signature& result : part.kernel().returned(problem)) {
-      io_.take(add(home, result, result.name, own_rows));
+    for (const Signature& result : part.of().kernel().returned(problem)) {
+      io_.take(add(home, result, stage));
     }
-    for (const Signature& left : left_for_rows(part)) {
-      io_.take(add(home, left, left.name, own_rows));
-    }
-    for (const Signature& left : left_by_groups(part)) {
-      const std::string name = own_rows ? merged_name(left.name) : std::string(left.name);
-      io_.take(matrices_.emplace_back(home.as_matrix(name, left.name)));
+    for (const Split::Copies& left : part.split().left_of(problem, part.plan().blocks)) {
+      io_.take(contains_name(stage.merges, left.matrix.name)
+                   ? matrices_.emplace_back(
+                         home.as_matrix(merged_name(left.matrix.name), left.matrix.name))
+               : part.of().brings(left.matrix.name)
+                   ? add(home, left.matrix, stage)
+                   : matrices_.emplace_back(home.as_matrix(left.matrix.name)));
     }
   }
   [[nodiscard]] const Operands& io() const { return io_; }
 
  private:
-  SlowMatrix& add(RankHome& home, const Signature& matrix, std::string_view name, bool own_rows) {
-    return matrices_.emplace_back(own_rows && matrix.rows == &Shape::n ? home.own_as_matrix(name)
-                                                                       : home.as_matrix(name));
+  SlowMatrix& add(RankHome& home, const Signature& matrix, const SplitStage& stage) {
+    const bool own = (stage.of == StageRows::own_queries && of_queries(matrix)) ||
+                     (stage.of == StageRows::own_keys && of_keys(matrix));
+    return matrices_.emplace_back(own ? home.own_as_matrix(matrix.name)
+                                      : home.as_matrix(matrix.name));
   }
 
   std::deque<SlowMatrix> matrices_;
@@ -64,24 +69,17 @@ class Working {
         clock_(machine_) {}
 
   RankRun run() {
-    for (const SplitStage& stage : part_.split().stages) {
-      if (stage.of_own_rows) {
-        if (!left_by_groups(part_).empty()) {
-          deal_out_groups();
-        }
-        if (part_.own_queries().size() > 0) {
-          run_stage(stage, part_.of_own_rows());
-        }
-      } else {
-        bring_operands();
-        if (part_.computes()) {
-          run_stage(stage, part_.of_place());
-        }
+    const std::vector<SplitStage>& stages = part_.split().stages;
+    for (std::size_t k = 0; k < stages.size(); ++k) {
+      begin(transfers_before(part_, k));
+      merge_own(stages[k]);
+      if (part_.works_on(stages[k].of)) {
+        run_stage(stages[k]);
       }
+      finish_all();
     }
-    if (part_.split().add_partials != nullptr) {
-      add_up();
-    }
+    add_up();
+    write_what_is_dead();
     RunCounts counts = no_counts(cost_of_rank(part_).arena);
     add_counts(machine_, clock_, part_.plan(), 1, counts);
     counts.seconds->total = clock_.total();
@@ -90,131 +88,120 @@ class Working {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Messages = std::vector<std::unique_ptr<Fetch>>;
 
-  void finish(Messages& messages) {
-    const auto start = Clock::now();
-    for (const auto& message : messages) {
-      message->finish();
+  void begin(const std::vector<RankTransfer>& transfers) {
+    for (const RankTransfer& transfer : transfers) {
+      if (transfer.to == part_.rank()) {
+        arriving_.push_back({transfer.group, transport_.begin_receive(
+                                                 transfer.matrix, transfer.from,
+                                                 home_.rows(transfer.becomes, transfer.received))});
+      } else {
+        leaving_.push_back(transport_.begin_send(transfer.matrix, transfer.to,
+                                                 home_.rows(transfer.matrix, transfer.sent)));
+      }
     }
-    messages.clear();
-    seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  void run_stage(const SplitStage& stage, const Plan& plan) {
-    const Index units = stage.units(plan.problem, plan.blocks);
-    if (units == 0) {
-      return;
+  // Waits for what groups of keys need, up to one of them.
+  void finish_up_to(Index group) {
+    const auto start = Clock::now();
+    for (auto& [of, message] : arriving_) {
+      if (message && of <= group) {
+        message->finish();
+        message.reset();
+      }
     }
-    const StageOperands operands(part_, home_, stage.of_own_rows);
+    seconds_ += seconds_since(start);
+  }
+  void finish_all() {
+    finish_up_to(std::numeric_limits<Index>::max());
+    arriving_.clear();
+    const auto start = Clock::now();
+    for (const auto& message : leaving_) {
+      message->finish();
+    }
+    leaving_.clear();
+    seconds_ += seconds_since(start);
+  }
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  // The units of the place come group by group: while one group of keys is worked with, those of
+  // the next are on their way.
+  void run_stage(const SplitStage& stage) {
+    const Plan& plan = part_.plan_of(stage.of);
+    const Index units = stage.units(plan.problem, plan.blocks);
+    const Index groups = stage.of == StageRows::place ? key_groups_of(plan) : 1;
+    const StageOperands operands(part_, home_, stage);
     std::optional<SlowMatrix> partials;
     if (home_.has(kPartials)) {
       partials = home_.as_matrix(kPartials);
     }
-    stage.part(machine_, plan, operands.io(), {0, units}, partials ? &*partials : nullptr);
-  }
-
-  void bring_operands() {
-    Messages messages;
-    for (const Signature& operand : part_.kernel().given(part_.plan().problem)) {
-      if (operand.rows == &Shape::m) {
-        bring_keys(operand.name, messages);
-      } else if (operand.rows == &Shape::n && part_.brings(operand.name)) {
-        bring_rows(operand.name, messages);
-      }
-    }
-    for (const Signature& left : left_for_rows(part_)) {
-      if (part_.brings(left.name)) {
-        bring_rows(left.name, messages);
-      }
-    }
-    finish(messages);
-  }
-
-  void bring_rows(std::string_view name, Messages& messages) {
-    if (!part_.computes()) {
-      return;
-    }
-    for (Index column = 0; column < part_.grid().columns; ++column) {
-      if (column != part_.column()) {
-        const Index other = part_.rank_of(part_.row(), column);
-        const Range theirs = without_begin(part_.own_queries(column), part_.queries());
-        messages.push_back(transport_.begin_receive(name, other, home_.rows(name, theirs)));
-        messages.push_back(transport_.begin_send(name, other, home_.own(name)));
+    for (Index group = 0; group < groups; ++group) {
+      finish_up_to(group + 1 < groups ? group : std::numeric_limits<Index>::max());
+      const Range its{units * group / groups, units * (group + 1) / groups};
+      if (its.size() > 0) {
+        stage.part(machine_, plan, operands.io(), its, partials ? &*partials : nullptr);
       }
     }
   }
 
-  void bring_keys(std::string_view name, Messages& messages) {
-    for (Index row = 0; row < part_.grid().rows; ++row) {
-      if (row == part_.row()) {
+  // What this rank's own groups left of its own rows, beside what the others send.
+  void merge_own(const SplitStage& stage) {
+    for (const std::string_view name : stage.merges) {
+      if (!home_.has(name)) {
         continue;
       }
-      const Index other = part_.rank_of(row, part_.column());
-      if (part_.computes()) {
-        const Range theirs = without_begin(part_.own_keys(row), part_.keys());
-        messages.push_back(transport_.begin_receive(name, other, home_.rows(name, theirs)));
-      }
-      if (part_.row_blocks(row).size() > 0) {
-        messages.push_back(transport_.begin_send(name, other, home_.own(name)));
-      }
-    }
-  }
-
-  // What each group left of some rows goes to their owner, one group below the other.
-  void deal_out_groups() {
-    if (!part_.computes()) {
-      return;
-    }
-    Messages messages;
-    for (const Signature& left : left_by_groups(part_)) {
-      const std::string merged = merged_name(left.name);
-      for (Index column = 0; column < part_.grid().columns; ++column) {
-        const Index other = part_.rank_of(part_.row(), column);
-        const Index own = part_.own_queries().size();
-        const Range theirs = without_begin(part_.own_queries(column), part_.queries());
-        const auto left_for_them = [&](Index group) {  // a group of this rank
-          const Index first = group * part_.queries().size();
-          return home_.rows(left.name, {first + theirs.begin, first + theirs.end});
-        };
-        const Range groups = part_.groups(column);
-        for (Index group = groups.begin; group < groups.end; ++group) {
-          const std::span<float> to = home_.rows(merged, {group * own, (group + 1) * own});
-          if (column == part_.column()) {
-            std::ranges::copy(left_for_them(group - groups.begin), to.begin());
-          } else {
-            messages.push_back(transport_.begin_receive(left.name, other, to));
-          }
-        }
-        for (Index group = 0; group < part_.groups(part_.column()).size(); ++group) {
-          if (column != part_.column()) {
-            messages.push_back(transport_.begin_send(left.name, other, left_for_them(group)));
-          }
-        }
+      const bool of_queries = stage.of == StageRows::own_queries;
+      const Range own = of_queries ? part_.own_queries() : part_.own_keys();
+      const Index rows = of_queries ? part_.queries() : part_.keys();
+      const std::vector<Index>& groups =
+          of_queries ? part_.of().key_groups(part_.column()) : part_.of().query_groups(part_.row());
+      for (std::size_t k = 0; k < groups.size() && part_.computes(); ++k) {
+        const Index first = static_cast<Index>(k) * rows;
+        std::ranges::copy(
+            home_.rows(name, {first + own.begin, first + own.end}),
+            home_.rows(merged_name(name), {groups[k] * own.size(), (groups[k] + 1) * own.size()})
+                .begin());
       }
     }
-    finish(messages);
   }
 
   // The running sum comes, grows by the partial sums of this rank, and is sent to the next.
   void add_up() {
-    const std::vector<Segment> segments = segments_of(part_.kernel(), part_.plan(), part_.grid());
-    const std::span<float> sum = home_.rows(kg.name, {0, home_.about(kg.name).rows});
+    const std::vector<RankTransfer> transfers = transfers_of_sum(part_);
+    auto next = transfers.begin();
+    const std::vector<Segment>& segments = part_.of().segments();
     for (std::size_t k = 0; k < segments.size(); ++k) {
       if (segments[k].rank != part_.rank()) {
         continue;
       }
-      Messages messages;
       if (k > 0) {
-        messages.push_back(transport_.begin_receive(kg.name, segments[k - 1].rank, sum));
-        finish(messages);
+        begin({*next++});
+        finish_all();
       }
       SlowMatrix g = home_.as_matrix(kg.name);
       const SlowMatrix partials = home_.as_matrix(kPartials);
-      part_.split().add_partials(machine_, part_.of_place(), segments[k].units, k > 0, partials, g);
+      part_.split().add_partials(machine_, part_.plan_of(StageRows::place), segments[k].units,
+                                 k > 0, partials, g);
       if (k + 1 < segments.size()) {
-        messages.push_back(transport_.begin_send(kg.name, segments[k + 1].rank, sum));
-        finish(messages);
+        begin({*next++});
+        finish_all();
+      }
+    }
+  }
+
+  void write_what_is_dead() {
+    std::optional<Phase> phase;
+    for (const Signature& result : part_.of().kernel().returned(part_.plan().problem)) {
+      const std::string name = dead_name(result.name);
+      if (home_.has(name)) {
+        if (!phase) {
+          phase.emplace(machine_, "dead");
+        }
+        SlowMatrix dead = home_.as_matrix(name);
+        write_dead(machine_, result, dead, {0, dead.rows()});
       }
     }
   }
@@ -224,6 +211,12 @@ class Working {
   Transport& transport_;
   Machine machine_;
   PhaseClock clock_;
+  struct Arriving {
+    Index group;
+    std::unique_ptr<Fetch> message;
+  };
+  std::vector<Arriving> arriving_;
+  std::vector<std::unique_ptr<Fetch>> leaving_;
   double seconds_ = 0;
 };
 
@@ -231,7 +224,8 @@ class Working {
 
 RankHome::RankHome(const RankPart& part) {
   for (HomeMatrix& matrix : home_of(part)) {
-    const auto words = static_cast<std::size_t>(std::max<Index>(matrix.rows, 1) * matrix.cols);
+    const auto words =
+        static_cast<std::size_t>(std::max<Index>(matrix.words().value(), matrix.cols));
     std::string name = matrix.name;
     held_.emplace(std::move(name),
                   Held{std::move(matrix),
@@ -248,8 +242,12 @@ const HomeMatrix& RankHome::about(std::string_view matrix) const {
 }
 
 std::span<float> RankHome::rows(std::string_view matrix, Range rows) {
+  if (rows.size() == 0) {
+    return {};
+  }
   Held& its = held(matrix);
-  return std::span(its.words).subspan(static_cast<std::size_t>(rows.begin * its.about.cols),
+  const Index first = NumbersWithin(its.about.there).below(rows.begin);
+  return std::span(its.words).subspan(static_cast<std::size_t>(first * its.about.cols),
                                       static_cast<std::size_t>(rows.size() * its.about.cols));
 }
 
@@ -259,20 +257,26 @@ std::span<float> RankHome::own(std::string_view matrix) {
 
 SlowMatrix RankHome::as_matrix(std::string_view matrix, std::string_view called) {
   Held& its = held(matrix);
-  return borrow(called.empty() ? its.about.name : std::string(called), its.words.data(),
-                std::max<Index>(its.about.rows, 1), its.about.cols)
-      .holding(its.about.holds);
+  const HomeMatrix& about = its.about;
+  std::string name(called.empty() ? std::string_view(about.name) : called);
+  const Index rows = std::max<Index>(about.rows, 1);
+  return about.words() == Words(about.rows) * about.cols
+             ? borrow(std::move(name), its.words.data(), rows, about.cols).holding(about.holds)
+             : SlowMatrix(std::move(name), rows, about.cols,
+                          std::make_unique<SpreadRows>(its.words.data(), about.cols, about.there))
+                   .holding(about.holds);
 }
 
 SlowMatrix RankHome::own_as_matrix(std::string_view matrix) {
   const HomeMatrix& of = about(matrix);
-  return borrow(of.name, own(matrix).data(), of.own.size(), of.cols).holding(of.holds);
+  return borrow(of.name, own(matrix).data(), std::max<Index>(of.own.size(), 1), of.cols)
+      .holding(of.holds);
 }
 
 Words RankHome::words() const {
   Words words;
   for (const auto& [_, matrix] : held_) {
-    words += Words(matrix.about.rows) * matrix.about.cols;
+    words += matrix.about.words();
   }
   return words;
 }

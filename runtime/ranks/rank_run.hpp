@@ -20,7 +20,8 @@ class RankHome {
  public:
   explicit RankHome(const RankPart& part);
 
-  // Some rows of a matrix; and those that the rank begins with, or ends with.
+  // Some rows of a matrix, by their numbers in the place; and those that the rank begins with, or
+  // ends with. Requires: all are there, next to each other.
   [[nodiscard]] std::span<float> rows(std::string_view matrix, Range rows);
   [[nodiscard]] std::span<float> own(std::string_view matrix);
   [[nodiscard]] const HomeMatrix& about(std::string_view matrix) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "kernels/attention.hpp"
 #include "runtime/observe/run_counts.hpp"
@@ -48,14 +49,17 @@ RankCounts parse_rank_counts(const std::string& text) {
 }
 
 Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward) : grid(on) {
-  const Kernel& kernel = find_kernel(plan.kernel);
-  check_grid(kernel, plan, grid);
-  const std::vector<Segment> segments = segments_of(kernel, plan, grid);
+  const GridPlan of(find_kernel(plan.kernel), plan, grid);
+  std::optional<GridPlan> makes;
+  if (forward != nullptr) {
+    makes.emplace(find_kernel(forward->kernel), *forward, grid);
+  }
   for (Index rank = 0; rank < grid.ranks(); ++rank) {
-    const RankPart part(kernel, plan, grid, rank);
-    RankCost& cost = formula.emplace_back(cost_of_rank(part, segments));
-    if (forward != nullptr) {
-      const RankCost dealing = cost_of_dealing(part, *forward, grid);
+    const RankPart part(of, rank);
+    pairs.push_back(of.pairs(part.row(), part.column()));
+    RankCost& cost = formula.emplace_back(cost_of_rank(part));
+    if (makes) {
+      const RankCost dealing = cost_of_dealing(of, *makes, rank);
       for (const auto& [link, count] : dealing.links) {  // L is brought, too
         cost.links[link] += count;
       }
@@ -113,6 +117,16 @@ Words Ranks::path() const {
     relay += words;
   }
   return relay;
+}
+
+double Ranks::imbalance() const {
+  double sum = 0, most = 0;
+  for (const Words& of_rank : pairs) {
+    const auto its = static_cast<double>(of_rank.value());
+    sum += its;
+    most = std::max(most, its);
+  }
+  return most * static_cast<double>(pairs.size()) / sum;
 }
 
 std::vector<PhaseCost> sum_of(const std::vector<RankCost>& ranks) {

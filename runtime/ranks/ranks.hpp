@@ -24,11 +24,13 @@ std::string to_text(const RankCounts& counts);
 RankCounts parse_rank_counts(const std::string& text);
 
 struct Ranks {
-  // `forward`: the plan on the same grid that makes O and L before; null: none does.
+  // `forward`: the plan on the same grid that makes O and L before; null: none does. Throws: as
+  // check_grid().
   Ranks(const Plan& plan, const Grid& on, const Plan* forward = nullptr);
 
   Grid grid;
   std::vector<RankCost> formula;
+  std::vector<Words> pairs;         // that each rank meets
   std::vector<RankCounts> counted;  // of all ranks, or empty
 
   [[nodiscard]] Links links(Index rank) const;
@@ -38,6 +40,8 @@ struct Ranks {
   // The sum over phases of the most words that one rank receives in them; the sum of g passes from
   // rank to rank, and all its hops count.
   [[nodiscard]] Words path() const;
+  // The most pairs that a rank meets, over the mean.
+  [[nodiscard]] double imbalance() const;
 };
 
 // Of all ranks: sums of words and flops, and the largest peak.

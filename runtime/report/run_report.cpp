@@ -177,6 +177,7 @@ Json rank_json(const Ranks& ranks, Index rank) {
   Json json = {{"rank", rank},
                {"row", rank / ranks.grid.columns},
                {"column", rank % ranks.grid.columns},
+               {"pairs", ranks.pairs[at].value()},
                {"arena", words_json(total(formula.arena))},
                {"links", links_json(links)},
                {"received", received(links, rank).value()},
@@ -230,6 +231,9 @@ std::string to_words_of_ranks(const Part& part) {
       grouped(received(links, largest).value()), grouped(sent(links, largest).value()),
       grouped((arena.reads + arena.writes).value()), grouped(ranks.home(largest).value()),
       grouped(ranks.path().value()));
+  if (!part.plan.problem.mask.full()) {
+    text += fmt::format("the rank of most pairs has {:.3f} of their mean\n", ranks.imbalance());
+  }
   for (Index rank = 0; rank < std::ssize(ranks.counted); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     if (ranks.counted[at].links != ranks.formula[at].links ||

@@ -19,6 +19,7 @@
 #include "runtime/observe/run_counts.hpp"
 #include "runtime/ranks/rank_run.hpp"
 #include "runtime/ranks/ranks.hpp"
+#include "runtime/ranks/transfers.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/verification.hpp"
 #include "runtime/system/build_info.hpp"
@@ -99,18 +100,20 @@ class RanksHome final : public OperandHome {
     return on_.transport == nullptr || on_.transport->rank() == 0;
   }
   void run_rank_of(const Part& part, Transport& transport);
-  void fill(const Part& part, RankHome& home, const RankPart& rank) const;
+  void fill(RankHome& home, Index rank) const;
   void fill_rows(const Signature& operand, const Problem& problem, Range rows,
                  std::span<float> words) const;
-  void deal_out(const Part& part, const RankPart& rank, RankHome& home, Transport& transport);
+  void deal_out(RankHome& home, Transport& transport);
   [[nodiscard]] Index words_of_forward(Index rank) const;
-  void collect(const Part& part, const RankPart& rank, RankHome& home, Transport& transport);
+  void collect(RankHome& home, Transport& transport);
+  [[nodiscard]] bool ends_with(const Signature& result, Index rank) const;
 
   const Request& request_;
   const Request::OnRanks& on_;
   const Report* report_ = nullptr;
   const Readers* readers_ = nullptr;
   std::mutex mutex_;  // of what ranks of this process share
+  std::optional<GridPlan> of_, forward_of_;
   Homes homes_;
   // The forward part, and what it made: rows of O and L by ranks, and all of them at the first
   // rank.
@@ -159,104 +162,116 @@ void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Rang
   }
 }
 
-void RanksHome::fill(const Part& part, RankHome& home, const RankPart& rank) const {
-  for (const Signature& operand : given_of(part.plan)) {
-    if (readers_->contains(operand.name) || !made_by_forward(operand.name)) {
-      fill_rows(operand, part.plan.problem, rank.own_rows(operand), home.own(operand.name));
+void RanksHome::fill(RankHome& home, Index rank) const {
+  const Plan& plan = of_->asked();
+  for (const Signature& operand : given_of(plan)) {
+    if (!readers_->contains(operand.name) && made_by_forward(operand.name)) {
+      continue;
     }
+    std::span<float> words = home.own(operand.name);
+    for (const Range rows : of_->own_rows(operand, rank)) {
+      const auto size = static_cast<std::size_t>(rows.size() * operand.cols_of(plan.problem.shape));
+      fill_rows(operand, plan.problem, rows, words.first(size));
+      words = words.subspan(size);
+    }
+  }
+}
+
+// Some of the rows that follow each other in `words`.
+std::span<float> rows_among(std::span<float> words, const Ranges& all, Range rows, Index cols) {
+  return words.subspan(static_cast<std::size_t>(NumbersWithin(all).below(rows.begin) * cols),
+                       static_cast<std::size_t>(rows.size() * cols));
+}
+
+void await_all(const std::vector<std::unique_ptr<Fetch>>& messages) {
+  for (const auto& message : messages) {
+    message->finish();
   }
 }
 
 // O and L go from the ranks that made them to those that begin with their rows.
-void RanksHome::deal_out(const Part& part, const RankPart& rank, RankHome& home,
-                         Transport& transport) {
-  const Kernel& forward = find_kernel(forward_->plan.kernel);
-  Buffers& from = forward_rows_.at(rank.rank());
-  const Range own = rank.own_queries();
-  const Range made =
-      RankPart(forward, forward_->plan, forward_->ranks->grid, rank.rank()).own_queries();
+void RanksHome::deal_out(RankHome& home, Transport& transport) {
+  const Plan& forward = forward_of_->asked();
+  const Index rank = transport.rank();
+  Buffers& from = forward_rows_.at(rank);
   std::vector<std::unique_ptr<Fetch>> messages;
-  for (const Signature& result : forward.returned(forward_->plan.problem)) {
-    const Index cols = result.cols_of(part.plan.problem.shape);
-    const auto rows_at = [&](std::span<float> words, Range all, Range rows) {
-      return words.subspan(static_cast<std::size_t>((rows.begin - all.begin) * cols),
-                           static_cast<std::size_t>(rows.size() * cols));
-    };
+  for (const Signature& result : find_kernel(forward.kernel).returned(forward.problem)) {
+    const Index cols = result.cols_of(forward.problem.shape);
     const std::span<float> to = home.own(result.name);
     const std::span<float> these = from.find(result.name)->second;
+    const Ranges own = of_->own_rows(result, rank), made = forward_of_->own_rows(result, rank);
     for (Index other = 0; other < transport.size(); ++other) {
-      const RankPart there(rank.kernel(), part.plan, rank.grid(), other);
-      const Range theirs =
-          RankPart(forward, forward_->plan, forward_->ranks->grid, other).own_queries();
-      const Range in = common(own, theirs);
-      const Range out = common(made, there.own_queries());
-      if (other == rank.rank()) {
-        if (in.size() > 0) {
-          std::ranges::copy(rows_at(these, made, in), rows_at(to, own, in).begin());
+      for (const Range in : common(own, forward_of_->own_rows(result, other))) {
+        const std::span<float> words = rows_among(to, own, in, cols);
+        if (other == rank) {
+          std::ranges::copy(rows_among(these, made, in, cols), words.begin());
+        } else {
+          messages.push_back(transport.begin_receive(result.name, other, words));
         }
+      }
+      if (other == rank) {
         continue;
       }
-      if (in.size() > 0) {
-        messages.push_back(transport.begin_receive(result.name, other, rows_at(to, own, in)));
-      }
-      if (out.size() > 0) {
-        messages.push_back(transport.begin_send(result.name, other, rows_at(these, made, out)));
+      for (const Range out : common(made, of_->own_rows(result, other))) {
+        messages.push_back(
+            transport.begin_send(result.name, other, rows_among(these, made, out, cols)));
       }
     }
   }
-  for (const auto& message : messages) {
-    message->finish();
-  }
+  await_all(messages);
 }
 
 // Results to the first rank, in messages that are not counted, as those of a host program.
-void RanksHome::collect(const Part& part, const RankPart& rank, RankHome& home,
-                        Transport& transport) {
-  const Kernel& kernel = rank.kernel();
-  const Index last = segments_of(kernel, part.plan, rank.grid()).back().rank;
-  const bool first = transport.rank() == 0;
+void RanksHome::collect(RankHome& home, Transport& transport) {
+  const Plan& plan = of_->asked();
+  const Index rank = transport.rank();
   std::vector<std::unique_ptr<Fetch>> messages;
-  for (const Signature& result : kernel.returned(part.plan.problem)) {
-    const Index cols = result.cols_of(part.plan.problem.shape);
-    const bool sum = !of_queries(result);
-    const auto words_of = [&](Range rows) {
-      return std::span(results_.find(result.name)->second)
-          .subspan(static_cast<std::size_t>(rows.begin * cols),
-                   static_cast<std::size_t>(rows.size() * cols));
-    };
-    const auto here = [&] {
-      return sum ? home.rows(result.name, rank.own_rows(result)) : home.own(result.name);
-    };
-    for (Index other = 0; other < transport.size(); ++other) {
-      if (sum && other != last) {
-        continue;
-      }
-      const RankPart there(kernel, part.plan, rank.grid(), other);
-      const Range rows = there.own_rows(result);
-      if (first && other == 0) {
-        std::ranges::copy(here(), words_of(rows).begin());
-      } else if (first) {
-        messages.push_back(transport.begin_receive("", other, words_of(rows)));
-      } else if (other == transport.rank()) {
+  const auto collect_rows = [&](const Signature& result, Index from, const Ranges& rows,
+                                const std::string& name) {
+    const Index cols = result.cols_of(plan.problem.shape);
+    for (const Range range : rows) {
+      const auto here = [&] {
+        return rows_among(home.rows(name, home.about(name).own), rows, range, cols);
+      };
+      const auto there = [&] {
+        return std::span(results_.find(result.name)->second)
+            .subspan(static_cast<std::size_t>(range.begin * cols),
+                     static_cast<std::size_t>(range.size() * cols));
+      };
+      if (rank == 0 && from == 0) {
+        std::ranges::copy(here(), there().begin());
+      } else if (rank == 0) {
+        messages.push_back(transport.begin_receive("", from, there()));
+      } else if (from == rank) {
         messages.push_back(transport.begin_send("", 0, here()));
       }
     }
+  };
+  for (const Signature& result : find_kernel(plan.kernel).returned(plan.problem)) {
+    for (Index other = 0; other < transport.size(); ++other) {
+      if (ends_with(result, other)) {
+        collect_rows(result, other, of_->own_rows(result, other), std::string(result.name));
+      }
+      collect_rows(result, other, of_->dead_rows(result, other), dead_name(result.name));
+    }
   }
-  for (const auto& message : messages) {
-    message->finish();
-  }
+  await_all(messages);
+}
+
+// Sums are at the rank of the last segment.
+bool RanksHome::ends_with(const Signature& result, Index rank) const {
+  return of_queries(result) || of_keys(result) || rank == of_->segments().back().rank;
 }
 
 void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   transport.wait_at_most(on_.patience);
   check_facts(transport, facts(part, request_));
-  const Kernel& kernel = find_kernel(part.plan.kernel);
-  const RankPart rank(kernel, part.plan, part.ranks->grid, transport.rank());
+  const RankPart rank(*of_, transport.rank());
   RankHome home(rank);
-  fill(part, home, rank);
+  fill(home, transport.rank());
   const Links before = transport.links();
   if (forward_) {
-    deal_out(part, rank, home, transport);
+    deal_out(home, transport);
   }
   RankRun ran = run_rank(rank, home, transport);
   RankCounts counts{.arena = std::move(ran.arena),
@@ -273,7 +288,7 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   }
   const std::vector<std::string> all = transport.gather(to_text(counts));
   if (on_.collect) {
-    collect(part, rank, home, transport);
+    collect(home, transport);
   }
   const std::lock_guard lock(mutex_);
   homes_.emplace(transport.rank(), std::move(home));
@@ -290,6 +305,7 @@ void RanksHome::run(Part& part, const RunHook& hook) {
   }
   const Kernel& kernel = find_kernel(part.plan.kernel);
   homes_.clear();
+  of_.emplace(kernel, part.plan, part.ranks->grid);
   if (is_first() && on_.collect) {
     results_ = result_buffers(kernel, part.plan.problem, 1);
   }
@@ -322,16 +338,17 @@ void RanksHome::run(Part& part, const RunHook& hook) {
 
 void RanksHome::check(const Part& part) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const Index last = segments_of(kernel, part.plan, part.ranks->grid).back().rank;
   for (auto& [rank, home] : homes_) {
-    const RankPart its(kernel, part.plan, part.ranks->grid, rank);
     for (const Signature& result : kernel.returned(part.plan.problem)) {
-      if (of_queries(result)) {
-        check_finite(kernel, result, part.plan.problem, its.own_queries().begin,
-                     home.own(result.name));
-      } else if (rank == last) {
-        check_finite(kernel, result, part.plan.problem, 0,
-                     home.rows(result.name, its.own_rows(result)));
+      if (!ends_with(result, rank)) {
+        continue;
+      }
+      std::span<float> words = home.own(result.name);
+      for (const Range rows : of_->own_rows(result, rank)) {
+        const auto size =
+            static_cast<std::size_t>(rows.size() * result.cols_of(part.plan.problem.shape));
+        check_finite(kernel, result, part.plan.problem, rows.begin, words.first(size));
+        words = words.subspan(size);
       }
     }
   }
@@ -339,6 +356,7 @@ void RanksHome::check(const Part& part) {
 
 void RanksHome::take(const Part& forward) {
   forward_ = forward;
+  forward_of_.emplace(find_kernel(forward_->plan.kernel), forward_->plan, forward_->ranks->grid);
   for (auto& [rank, home] : homes_) {
     for (const Signature& result :
          find_kernel(forward.plan.kernel).returned(forward.plan.problem)) {

@@ -647,7 +647,7 @@ OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& prob
   const Memory memory{request.M, request.prefetch};
   const Grid grid =
       on.grid ? *on.grid : best_grid(kernel, problem, memory, request.objective, on.ranks);
-  return {grid, std::max(on.groups, grid.columns)};
+  return {grid, on.groups > 0 ? on.groups : usual_groups(problem, grid)};
 }
 
 // Throws: RequestError for what ranks do not do.
@@ -658,9 +658,9 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
     throw RequestError(fmt::format("{}: {} does not run on ranks; {} do", said, request.who(),
                                    names_of(runs_on_grid)));
   }
-  if (!asked.problem.mask.full()) {
-    throw RequestError(
-        fmt::format("{}: ranks take no mask: leave {} out", said, request.said("--mask")));
+  if (asked.problem.live_queries().empty()) {
+    throw RequestError(fmt::format("{}: no query meets a key: ranks have nothing to share under {}",
+                                   said, request.said("--mask")));
   }
   if (request.threads > 1 || request.store) {
     throw RequestError(fmt::format("{}: each rank is one worker in memory: leave {} out", said,
@@ -671,9 +671,9 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
         fmt::format("{}: ranks work on one head: leave {} out", said, request.said("--heads")));
   }
   const Index columns = on.grid ? std::max(on.grid->columns, on.groups) : 1;
-  if (columns > asked.problem.shape.m) {
-    throw RequestError(fmt::format("{}: {} groups of keys, but there are {} keys", said, columns,
-                                   asked.problem.shape.m));
+  if (const Index keys = size_of(asked.problem.live_keys()); columns > keys) {
+    throw RequestError(fmt::format("{}: {} groups of keys, but there are {} keys{}", said, columns,
+                                   keys, asked.problem.mask.full() ? "" : " that live"));
   }
   if (on.grid && on.groups > 0 && on.groups < on.grid->columns) {
     throw RequestError(fmt::format("{} {}:{}: at least as many groups of keys as columns", said,
@@ -725,6 +725,10 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
       throw RequestError(fmt::format(
           "{} {}: rows are clustered by the keys that they meet, and all meet all: give a {}",
           request.said("--blocks"), name, request.said("--mask")));
+    }
+    if (clusters && request.on_ranks) {
+      throw RequestError(fmt::format("{} {}: rows of ranks are in their own order: leave it out",
+                                     request.said("--blocks"), name));
     }
     const bool stay = name == kStaying && fitting.rows_stay;
     if (stay) {

@@ -169,6 +169,41 @@ TEST(Mask, CompactIsWithoutTheDead) {
   }
 }
 
+// Some queries and some keys, each in a few ranges, with the pairs that these have.
+TEST(Masks, ArePartsOfSomeQueriesAndKeys) {
+  RandomMasks random(31);
+  const auto some = [&](Index extent) {
+    Ranges ranges;
+    for (Index at = random.any(0, 3); at < extent; at += random.any(1, 5)) {
+      ranges.push_back({at, std::min(extent, at + random.any(1, 9))});
+      at = ranges.back().end;
+    }
+    return ranges.empty() ? Ranges{{0, extent}} : ranges;
+  };
+  for (int k = 0; k < 600 && !HasFailure(); ++k) {
+    const TabledMask tabled = random.expression(random.any(1, 24), random.any(1, 24));
+    const Ranges queries = some(tabled.table.n), keys = some(tabled.table.m);
+    const auto number = [](const Ranges& ranges, Index which) {
+      for (const Range range : ranges) {
+        if (which < range.size()) {
+          return range.begin + which;
+        }
+        which -= range.size();
+      }
+      return Index{-1};
+    };
+    const PairTable table(size_of(queries), size_of(keys), [&](Index i, Index j) {
+      return tabled.table.at(number(queries, i), number(keys, j));
+    });
+    const Mask part = tabled.mask.part(queries, keys);
+    if (part.full()) {
+      EXPECT_TRUE(std::ranges::all_of(table.live, [](bool pair) { return pair; }));
+    } else {
+      expect_table(part, table, random);
+    }
+  }
+}
+
 // a or a = a and a = a, a and b = b and a, (a^T)^T = a, and masks are equal if their sets are.
 TEST(Mask, EqualSetsAreEqualMasks) {
   RandomMasks random(2);

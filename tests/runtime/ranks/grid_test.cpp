@@ -1,6 +1,7 @@
 // Kernels on grids of ranks: bits of one machine, and words of the formulas on every boundary.
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,11 +11,14 @@
 #include <gtest/gtest.h>
 
 #include "kernels/attention.hpp"
+#include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/ranks/local_transport.hpp"
+#include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/ranks/rank_cost.hpp"
 #include "runtime/ranks/rank_run.hpp"
 #include "runtime/ranks/ranks.hpp"
+#include "runtime/ranks/transfers.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -32,11 +36,6 @@ std::vector<std::string> names_on_grids() {
   return names;
 }
 
-std::span<const float> rows_of(const Buffer& words, Range rows, Index cols) {
-  return std::span(words).subspan(static_cast<std::size_t>(rows.begin * cols),
-                                  static_cast<std::size_t>(rows.size() * cols));
-}
-
 struct RunOfRanks {
   Buffers returned;
   std::vector<RankRun> ran;
@@ -44,36 +43,53 @@ struct RunOfRanks {
   std::vector<Words> homes;
 };
 
-RunOfRanks run_on_ranks(const TestedKernel& kernel, const Plan& plan, const Grid& grid,
-                        const TestProblem& problem, const LocalOptions& options = {}) {
-  const auto ranks = static_cast<std::size_t>(grid.ranks());
+// Calls visit(words of the whole, words of those that follow each other) for each range of rows.
+template <class Visit>
+void each_range(Buffer& whole, const Ranges& rows, Index cols, std::span<float> words,
+                const Visit& visit) {
+  for (const Range range : rows) {
+    const auto size = static_cast<std::size_t>(range.size() * cols);
+    visit(std::span(whole).subspan(static_cast<std::size_t>(range.begin * cols), size),
+          words.first(size));
+    words = words.subspan(size);
+  }
+}
+
+RunOfRanks run_on_ranks(const GridPlan& of, const TestedKernel& kernel, const TestProblem& problem,
+                        const LocalOptions& options = {}) {
+  const auto ranks = static_cast<std::size_t>(of.grid().ranks());
   RunOfRanks all{fresh_results(kernel, problem.shape), std::vector<RankRun>(ranks),
                  std::vector<Links>(ranks), std::vector<Words>(ranks)};
-  const std::vector<Segment> segments = segments_of(kernel, plan, grid);
   run_ranks(
-      grid.ranks(),
+      of.grid().ranks(),
       [&](Transport& transport) {
-        const RankPart part(kernel, plan, grid, transport.rank());
+        const Index rank = transport.rank();
+        const RankPart part(of, rank);
         RankHome home(part);
         for (const Signature& operand : kernel.given) {
-          std::ranges::copy(rows_of(problem.given.at(std::string(operand.name)),
-                                    part.own_rows(operand), operand.cols_of(problem.shape)),
-                            home.own(operand.name).begin());
+          Buffer whole = problem.given.at(std::string(operand.name));
+          each_range(whole, of.own_rows(operand, rank), operand.cols_of(problem.shape),
+                     home.own(operand.name),
+                     [](auto from, auto to) { std::ranges::copy(from, to.begin()); });
         }
-        const auto rank = static_cast<std::size_t>(transport.rank());
-        all.ran[rank] = run_rank(part, home, transport);
-        all.links[rank] = transport.links();
-        all.homes[rank] = home.words();
+        const auto at = static_cast<std::size_t>(rank);
+        all.ran[at] = run_rank(part, home, transport);
+        all.links[at] = transport.links();
+        all.homes[at] = home.words();
         for (const Signature& result : kernel.returns) {
-          const Index cols = result.cols_of(problem.shape);
-          Range rows = part.own_rows(result);
-          if (result.name == kg.name && segments.back().rank != transport.rank()) {
+          if (!of_queries(result) && !of_keys(result) && of.segments().back().rank != rank) {
             continue;
           }
-          const std::span<const float> words =
-              result.name == kg.name ? home.rows(kg.name, rows) : home.own(result.name);
-          std::ranges::copy(words,
-                            all.returned.at(std::string(result.name)).begin() + rows.begin * cols);
+          Buffer& whole = all.returned.at(std::string(result.name));
+          const auto fetch = [&](const std::string& name, const Ranges& rows) {
+            if (home.has(name)) {
+              each_range(whole, rows, result.cols_of(problem.shape),
+                         home.rows(name, home.about(name).own),
+                         [](auto to, auto from) { std::ranges::copy(from, to.begin()); });
+            }
+          };
+          fetch(std::string(result.name), of.own_rows(result, rank));
+          fetch(dead_name(result.name), of.dead_rows(result, rank));
         }
       },
       options);
@@ -83,47 +99,99 @@ RunOfRanks run_on_ranks(const TestedKernel& kernel, const Plan& plan, const Grid
 void expect_one_machine(const TestedKernel& kernel, const Plan& plan, const Grid& grid,
                         const TestProblem& problem, const Buffers& alone) {
   SCOPED_TRACE(to_string(plan) + " on " + to_string(grid));
-  const RunOfRanks ran = run_on_ranks(kernel, plan, grid, problem);
+  const GridPlan of(kernel, plan, grid);
+  const RunOfRanks ran = run_on_ranks(of, kernel, problem);
   EXPECT_TRUE(same_bits(ran.returned, alone));
+  Words pairs;
   for (Index rank = 0; rank < grid.ranks(); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     SCOPED_TRACE("rank " + std::to_string(rank));
-    const RankCost cost = cost_of_rank(RankPart(kernel, plan, grid, rank));
+    const RankPart part(of, rank);
+    const RankCost cost = cost_of_rank(part);
     const RunCounts& counts = ran.ran[at].arena;
     EXPECT_EQ(without_elementwise(counts.phases), as_counted(cost.arena));
     EXPECT_EQ(counts.total.peak, total(cost.arena).peak.value());
     EXPECT_LE(counts.total.peak, plan.M);
     EXPECT_EQ(ran.links[at], cost.links);
     EXPECT_EQ(ran.homes[at], cost.home);
+    pairs += of.pairs(part.row(), part.column());
   }
+  EXPECT_EQ(pairs, plan.problem.pairs());
 }
 
-class OnGrids : public testing::TestWithParam<std::string> {};
+// A plan in so many groups of keys, and of queries where the kernel takes such.
+Plan in_groups(const TestedKernel& kernel, const Plan& plan, Index keys, Index queries) {
+  Blocks blocks = plan.blocks;
+  blocks.drop(kKeyGroups);
+  blocks.add(std::string(kKeyGroups), keys);
+  if (takes_query_groups(kernel)) {
+    blocks.drop(kQueryGroups);
+    blocks.add(std::string(kQueryGroups), queries);
+  }
+  const Kernel& of = kernel;
+  Plan grouped = of.plan(plan.problem, plan.M, blocks);
+  grouped.M = std::max(plan.M, total(grouped.phases).peak.value());
+  return grouped;
+}
+
+// REDBLUE_GRID_PROBLEMS=500 takes an hour.
+int problems() {
+  const char* asked = std::getenv("REDBLUE_GRID_PROBLEMS");
+  return asked != nullptr ? std::atoi(asked) : kSanitized ? 4 : 30;
+}
+
+class OnGrids : public testing::TestWithParam<std::string> {
+ protected:
+  // Random problems, each with a plan in some groups, on every grid of up to 16 ranks.
+  template <class Masked>
+  void expect_random_problems(unsigned seed, const Masked& masked) {
+    const TestedKernel kernel = tested_kernel(GetParam());
+    RandomMasks random(seed);
+    for (int k = 0; k < problems() && !HasFailure(); ++k) {
+      Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
+      if (kernel.takes_dv() && random.any(0, 2) == 0) {
+        shape.dv = random.any(1, 9);
+      }
+      const TestedKernel of = masked(kernel, shape, random);
+      const Index M = of.least_M(shape) + (k % 3 == 0 ? 0 : random.any(0, 40 * (shape.d + 4)));
+      Plan plan = of.plan(shape, M, k % 2 == 0 ? Objective::words : Objective::time);
+      for (const std::string_view ordered : {kClustered, kStaying}) {
+        plan.blocks.drop(ordered);
+      }
+      plan = in_groups(of, plan, k % 4 == 0 ? 1 : random.any(1, std::min<Index>(shape.m, 9)),
+                       random.any(1, 9));
+      if (plan.problem.live_queries().empty()) {
+        continue;
+      }
+      const TestProblem problem = make_problem(of, shape, 1 + static_cast<std::uint64_t>(k), 2);
+      const Buffers alone = run_kernel(of, plan, problem).returned;
+      const Plan live = live_plan(plan);
+      const Index most_rows = takes_query_groups(of) ? query_groups_of(of, live) : 16;
+      for (Index rows = 1; rows <= std::min<Index>(16, most_rows); ++rows) {
+        for (Index columns = 1; rows * columns <= 16 && columns <= key_groups_of(live); ++columns) {
+          expect_one_machine(of, plan, {rows, columns}, problem, alone);
+        }
+      }
+    }
+  }
+};
 
 // On every grid of up to 16 ranks, of more rows than there are row blocks, too: the bits of one
 // machine with the same plan; the words of links, arena and home that the formulas say.
 TEST_P(OnGrids, ComputeAndMoveWhatOneMachineAndTheFormulasSay) {
-  constexpr int kProblems = kSanitized ? 6 : 60;
-  const TestedKernel kernel = tested_kernel(GetParam());
-  RandomMasks random(11);
-  for (int k = 0; k < kProblems && !HasFailure(); ++k) {
-    Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
-    if (kernel.takes_dv() && random.any(0, 2) == 0) {
-      shape.dv = random.any(1, 9);
-    }
-    const Index M = kernel.least_M(shape) + (k % 3 == 0 ? 0 : random.any(0, 40 * (shape.d + 4)));
-    Plan plan = kernel.plan(shape, M, k % 2 == 0 ? Objective::words : Objective::time);
-    if (k % 4 != 0) {
-      plan = kernel.in_groups(plan, random.any(1, std::min<Index>(shape.m, 9)));
-    }
-    const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
-    const Buffers alone = run_kernel(kernel, plan, problem).returned;
-    for (Index rows = 1; rows <= 16; ++rows) {
-      for (Index columns = 1; rows * columns <= 16 && columns <= key_groups_of(plan); ++columns) {
-        expect_one_machine(kernel, plan, {rows, columns}, problem, alone);
-      }
-    }
-  }
+  expect_random_problems(
+      11, [](const TestedKernel& kernel, const Shape&, RandomMasks&) { return kernel; });
+}
+
+// The same under masks of all kinds, under which row blocks and groups are dealt out by the pairs
+// that they meet, and a rank brings the keys that its queries meet.
+TEST_P(OnGrids, DoTheSameUnderMasks) {
+  expect_random_problems(12,
+                         [](const TestedKernel& kernel, const Shape& shape, RandomMasks& random) {
+                           TestedKernel masked = kernel;
+                           masked.mask = random.expression(shape.n, shape.m).mask.called("some");
+                           return masked;
+                         });
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, OnGrids, testing::ValuesIn(names_on_grids()),
@@ -140,9 +208,10 @@ TEST(Grids, SendWhatTheTableSays) {
     if (grid.columns > 1) {
       plan = kernel.in_groups(plan, grid.columns);
     }
+    const GridPlan of(kernel, plan, grid);
     Words all;
     for (Index rank = 0; rank < grid.ranks(); ++rank) {
-      all += received(cost_of_rank(RankPart(kernel, plan, grid, rank)).links, rank);
+      all += received(cost_of_rank(RankPart(of, rank)).links, rank);
     }
     EXPECT_EQ(all, Words((2 * d + 2) * n * (grid.columns - 1) + 2 * d * m * (grid.rows - 1) +
                          d * d * (grid.ranks() - 1)))
@@ -163,11 +232,11 @@ TEST(Grids, AddWhatIsDealtOutToWhatIsBrought) {
   };
   const Plan plan = plan_of(backward, 30), makes = plan_of(forward, 17);
   const Ranks ranks(plan, grid, &makes);
+  const GridPlan of(backward, plan, grid), forward_of(forward, makes, grid);
   bool both = false;
   for (Index rank = 0; rank < grid.ranks(); ++rank) {
-    const RankPart part(backward, plan, grid, rank);
-    const Links brought = cost_of_rank(part).links;
-    const Links dealt = cost_of_dealing(part, makes, grid).links;
+    const Links brought = cost_of_rank(RankPart(of, rank)).links;
+    const Links dealt = cost_of_dealing(of, forward_of, rank).links;
     Links sum = brought;
     for (const auto& [link, count] : dealt) {
       both |= brought.contains(link);
@@ -179,6 +248,44 @@ TEST(Grids, AddWhatIsDealtOutToWhatIsBrought) {
   EXPECT_TRUE(both);
 }
 
+// Row blocks of a causal mask are dealt out so that no rank meets many more pairs than another: at
+// most a fiftieth more than the mean.
+TEST(Grids, DealOutPairsEvenly) {
+  constexpr Index n = Index{1} << 16, d = 64;
+  for (const std::string_view name : {"forward/rows", "backward/rows", "attention/rows"}) {
+    TestedKernel kernel = tested_kernel(name);
+    kernel.mask = Mask::causal(n, n).called("causal");
+    const Problem problem = kernel.problem({n, n, d});
+    for (const Index M : {Index{1} << 16, Index{1} << 18}) {
+      for (const Grid grid : {Grid{7, 1}, Grid{3, 2}, Grid{2, 4}}) {
+        const Plan plan = kernel.kernel->plan(problem, M,
+                                              blocks_on_grid(kernel, problem, M, Objective::words,
+                                                             grid, usual_groups(problem, grid)));
+        EXPECT_LE(total(plan.phases).peak, Words(M));
+        const Ranks ranks(plan, grid);
+        EXPECT_LE(ranks.imbalance(), 1.02) << to_string(plan) << " on " << to_string(grid);
+      }
+    }
+  }
+}
+
+// Under a window each rank brings the keys at both ends of its own, and no others: with n = m,
+// row blocks in a row, and a window of w keys to each side, 2 d words for each of 2 w keys.
+TEST(Grids, BringTheEdgesOfAWindow) {
+  constexpr Index n = 4096, d = 8, w = 10, P = 8;
+  TestedKernel kernel = tested_kernel("backward/rows");
+  kernel.mask = Mask::window(n, n, w, w).called("window");
+  const Plan plan = kernel.plan({n, n, d}, 8192, Blocks{{"Br", 128}, {"Bc", 16}, {"Bw", 8}});
+  const GridPlan of(kernel, plan, {P, 1});
+  for (Index rank = 0; rank < P; ++rank) {
+    Links links = cost_of_rank(RankPart(of, rank)).links;
+    std::erase_if(links, [](const auto& link) { return link.first.phase == kg.name; });
+    const Index sides = rank == 0 || rank == P - 1 ? 1 : 2;
+    EXPECT_EQ(received(links, rank), Words(2 * d * w * sides)) << rank;
+    EXPECT_EQ(sent(links, rank), Words(2 * d * w * sides)) << rank;
+  }
+}
+
 TEST(Grids, RefuseWhatDoesNotRunOnThem) {
   const TestedKernel rows = tested_kernel("backward/rows");
   const Plan plan = rows.in_groups(rows.plan({20, 20, 4}, 500), 2);
@@ -187,6 +294,9 @@ TEST(Grids, RefuseWhatDoesNotRunOnThem) {
   EXPECT_THROW(check_grid(rows, plan, {0, 1}), ShapeMismatch);
   const TestedKernel small = tested_kernel("backward/small");
   EXPECT_THROW(check_grid(small, small.plan({20, 20, 4}, 500), {1, 1}), ShapeMismatch);
+  TestedKernel masked = rows;
+  masked.mask = Mask::window(20, 60, 0, 0) & Mask::prefix(20, 60, 5);
+  EXPECT_THROW(check_grid(masked, masked.plan({20, 60, 4}, 500), {1, 1}), ShapeMismatch);
 }
 
 }  // namespace

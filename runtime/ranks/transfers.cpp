@@ -1,0 +1,183 @@
+#include "runtime/ranks/transfers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/attention.hpp"
+
+namespace redblue {
+namespace {
+
+Range shifted(Range range, Index by) {
+  return {range.begin + by, range.end + by};
+}
+
+class Listing {
+ public:
+  explicit Listing(const RankPart& part) : part_(part), of_(part.of()) {}
+
+  // Rows of queries, from each other rank of the row, and to it.
+  void bring_rows(const Signature& matrix) {
+    for (Index column = 0; column < of_.grid().columns; ++column) {
+      if (column != part_.column() && part_.computes()) {
+        const Index other = of_.rank_of(part_.row(), column);
+        const Range theirs = of_.own_queries(part_.row(), column);
+        add(matrix, matrix.name, other, part_.rank(), theirs, theirs);
+        add(matrix, matrix.name, part_.rank(), other, part_.own_queries(), part_.own_queries());
+      }
+    }
+  }
+
+  // Keys, from each other rank of the column, and to it: a group after the other.
+  void bring_keys(const Signature& matrix) {
+    for (Index row = 0; row < of_.grid().rows; ++row) {
+      if (row != part_.row()) {
+        const Index other = of_.rank_of(row, part_.column());
+        bring_keys(matrix, other, row, part_.rank(), part_.row());
+        bring_keys(matrix, part_.rank(), part_.row(), other, row);
+      }
+    }
+  }
+
+  // What groups of keys left of rows of queries, to the ranks that begin with these rows.
+  void merge_queries(const Signature& matrix) {
+    for (Index column = 0; column < of_.grid().columns; ++column) {
+      if (column != part_.column() && part_.computes()) {
+        const Index other = of_.rank_of(part_.row(), column);
+        merge(matrix, {other, of_.key_groups(column)}, part_.rank(), part_.queries(),
+              part_.own_queries());
+        merge(matrix, {part_.rank(), of_.key_groups(part_.column())}, other, part_.queries(),
+              of_.own_queries(part_.row(), column));
+      }
+    }
+  }
+
+  // What groups of queries left of keys.
+  void merge_keys(const Signature& matrix) {
+    for (Index row = 0; row < of_.grid().rows; ++row) {
+      if (row != part_.row()) {
+        const Index other = of_.rank_of(row, part_.column());
+        merge(matrix, {other, of_.query_groups(row)}, part_.rank(), part_.keys(), part_.own_keys());
+        merge(matrix, {part_.rank(), of_.query_groups(part_.row())}, other, part_.keys(),
+              of_.own_keys(row, part_.column()));
+      }
+    }
+  }
+
+  void bring_sum() {
+    const Index d = part_.plan().problem.shape.d;
+    const std::vector<Segment>& segments = of_.segments();
+    for (std::size_t k = 1; k < segments.size(); ++k) {
+      const Index from = segments[k - 1].rank, to = segments[k].rank;
+      if (from == part_.rank() || to == part_.rank()) {
+        add(kg, kg.name, from, to, {0, d}, {0, d});
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<RankTransfer> take() { return std::move(all_); }
+
+ private:
+  void add(const Signature& matrix, std::string_view becomes, Index from, Index to, Range sent,
+           Range received, Index group = 0) {
+    if (sent.size() > 0) {
+      all_.push_back({std::string(matrix.name), std::string(becomes), from, to, sent, received,
+                      matrix.cols_of(part_.plan().problem.shape), group});
+    }
+  }
+
+  // Those of one rank that another needs.
+  void bring_keys(const Signature& matrix, Index from, Index from_row, Index to, Index to_row) {
+    const Ranges there = {of_.own_keys(from_row, part_.column())};
+    const Ranges sent = common(there, of_.needed_keys(to_row, part_.column()));
+    const Index groups = std::ssize(of_.key_groups(part_.column()));
+    for (Index group = 0; group < groups; ++group) {
+      for (const Range keys : common(sent, {keys_of_group(part_.keys(), groups, group)})) {
+        add(matrix, matrix.name, from, to, keys, keys, group);
+      }
+    }
+  }
+
+  struct Sender {
+    Index rank;
+    const std::vector<Index>& groups;
+  };
+  // A copy of these rows for each group of the sender, which becomes one among those of all.
+  void merge(const Signature& matrix, const Sender& sender, Index to, Index rows, Range own) {
+    for (std::size_t k = 0; k < sender.groups.size(); ++k) {
+      const Index first = sender.groups[k] * own.size();
+      add(matrix, merged_name(matrix.name), sender.rank, to,
+          shifted(own, static_cast<Index>(k) * rows), {first, first + own.size()});
+    }
+  }
+
+  const RankPart& part_;
+  const GridPlan& of_;
+  std::vector<RankTransfer> all_;
+};
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+std::vector<RankTransfer> transfers_before(const RankPart& part, std::size_t stage) {
+  const std::vector<SplitStage>& stages = part.split().stages;
+  const SplitStage& its = stages[stage];
+  const auto brought_before = [&](std::string_view matrix) {
+    return std::any_of(stages.begin(), stages.begin() + static_cast<std::ptrdiff_t>(stage),
+                       [&](const SplitStage& before) { return contains(before.brings, matrix); });
+  };
+  const bool first_of_place =
+      its.of == StageRows::place &&
+      std::none_of(stages.begin(), stages.begin() + static_cast<std::ptrdiff_t>(stage),
+                   [](const SplitStage& before) { return before.of == StageRows::place; });
+  const Problem& problem = part.plan().problem;
+  Listing listing(part);
+  std::vector<Signature> matrices = part.of().kernel().given(problem);
+  for (const Split::Copies& left : part.split().left_of(problem, part.plan().blocks)) {
+    matrices.push_back(left.matrix);
+  }
+  for (const Signature& matrix : matrices) {
+    if (contains(its.merges, matrix.name)) {
+      if (of_queries(matrix)) {
+        listing.merge_queries(matrix);
+      } else {
+        listing.merge_keys(matrix);
+      }
+    } else if (of_queries(matrix) && contains(its.brings, matrix.name) &&
+               !brought_before(matrix.name)) {
+      listing.bring_rows(matrix);
+    }
+  }
+  if (first_of_place) {
+    for (const Signature& operand : part.of().kernel().given(problem)) {
+      if (of_keys(operand)) {
+        listing.bring_keys(operand);
+      }
+    }
+  }
+  return listing.take();
+}
+
+std::vector<RankTransfer> transfers_of_sum(const RankPart& part) {
+  Listing listing(part);
+  listing.bring_sum();
+  return listing.take();
+}
+
+void add(const RankTransfer& transfer, Links& links) {
+  links[{transfer.matrix, transfer.from, transfer.to}] +=
+      count_of(transfer.sent.size() * transfer.cols);
+}
+
+std::string merged_name(std::string_view left) {
+  return std::string(left) + " of own rows";
+}
+
+std::string dead_name(std::string_view result) {
+  return std::string(result) + " of what meets nothing";
+}
+
+}  // namespace redblue
