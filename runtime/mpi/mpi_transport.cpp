@@ -18,9 +18,20 @@ constexpr int kHeaderTag = 1;
 constexpr int kWordsTag = 2;
 constexpr int kFactTag = 3;
 
+// More words came than were asked for.
+class TooLong : public TransportError {
+ public:
+  using TransportError::TransportError;
+};
+
 void check(int code, const std::string& text) {
   if (code == MPI_SUCCESS) {
     return;
+  }
+  int kind = 0;
+  MPI_Error_class(code, &kind);
+  if (kind == MPI_ERR_TRUNCATE) {
+    throw TooLong(text + ": more words than its header says");
   }
   std::array<char, MPI_MAX_ERROR_STRING> why{};
   int length = 0;
@@ -157,14 +168,20 @@ class MpiTransport final : public Transport {
     }
     void finish() override {
       if (!done_) {
-        requests_.await(patience_, text_);
         done_ = true;
-        ended(requests_.ended);
+        ended();
       }
     }
 
+   protected:
+    // Waits for both.
+    std::vector<MPI_Status> statuses() {
+      requests_.await(patience_, text_);
+      return requests_.ended;
+    }
+
    private:
-    virtual void ended(const std::vector<MPI_Status>& statuses) = 0;
+    virtual void ended() = 0;
 
     Requests requests_;
     std::chrono::milliseconds patience_;
@@ -179,12 +196,13 @@ class MpiTransport final : public Transport {
         : Message(std::move(requests), patience, std::move(text)), header_(std::move(header)) {}
 
    private:
-    void ended(const std::vector<MPI_Status>&) override {}
+    void ended() override { statuses(); }
 
     std::unique_ptr<MessageHeader> header_;  // until it is sent
   };
 
-  // MPI takes less than what was asked for as all of it.
+  // MPI takes less than what was asked for as all of it. Where a header announces other words than
+  // these, it says better what came.
   class Receiving final : public Message {
    public:
     Receiving(Requests requests, MessageHeader& header, std::size_t words,
@@ -192,14 +210,21 @@ class MpiTransport final : public Transport {
         : Message(std::move(requests), patience, std::move(text)), header_(header), words_(words) {}
 
    private:
-    void ended(const std::vector<MPI_Status>& statuses) override {
-      int bytes = 0, words = 0;
-      MPI_Get_count(&statuses[0], MPI_BYTE, &bytes);
-      MPI_Get_count(&statuses[1], MPI_FLOAT, &words);
-      if (bytes != sizeof(MessageHeader)) {
-        header_ = {};
-      } else if (static_cast<std::size_t>(words) != words_) {
-        header_.words = static_cast<std::uint64_t>(words);
+    void ended() override {
+      try {
+        const std::vector<MPI_Status> both = statuses();
+        int bytes = 0, words = 0;
+        MPI_Get_count(&both[0], MPI_BYTE, &bytes);
+        MPI_Get_count(&both[1], MPI_FLOAT, &words);
+        if (bytes != sizeof(MessageHeader)) {
+          header_ = {};
+        } else if (static_cast<std::size_t>(words) != words_) {
+          header_.words = static_cast<std::uint64_t>(words);
+        }
+      } catch (const TooLong&) {
+        if (header_.words == words_) {
+          throw;
+        }
       }
     }
 

@@ -103,26 +103,26 @@ TEST_P(FaultsOfARank, ThatEnds) {
 TEST_P(FaultsOfARank, ThatIsSilent) {
   expect_end({"stopped:2",
               "rank [023] (sent to|received from) rank 1, message .*: nothing came in "
-              "2000 ms|rank [023] waits for what ranks? .*1.* says?: nothing came"});
+              "2000 ms"});
   expect_end({"silent:0", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"});
   expect_end({"silent:3", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"});
 }
 
 TEST_P(FaultsOfARank, InTheWordsOfAMessage) {
-  const std::string ends = "rank [023] received from rank 1, message 1";
-  expect_end({"cut:1", ends + R"( \(\w+\): [0-9]+ words of it, expected )"});
-  expect_end({"longer:1", ends + ": .*truncated"});
-  expect_end({"changed:1", ends + R"( \(\w+\): its words changed on the way)"});
+  const std::string ends = "rank [023] received from rank 1, message [01]";
+  expect_end({"cut:1", ends + R"( \([\w ]+\): [0-9]+ words of it, expected )"});
+  expect_end({"longer:1", ends + ": more words than its header says"});
+  expect_end({"changed:1", ends + R"( \([\w ]+\): its words changed on the way)"});
 }
 
 TEST_P(FaultsOfARank, InTheOrderOfMessages) {
   const std::string ends = "rank [023] received from rank 1, message ";
-  expect_end({"doubled:0", ends + R"(1 \(\w+\): message 0 came in its place)"});
-  expect_end({"lost:0", ends + R"(0 \(\w+\): message 1 came in its place)"});
+  expect_end({"doubled:0", ends + R"(1 \([\w ]+\): message 0 came in its place)"});
+  expect_end({"lost:0", ends + R"(0 \([\w ]+\): message 1 came in its place)"});
 }
 
 TEST_P(FaultsOfARank, InTheHeaderOfAMessage) {
-  const std::string ends = R"(rank [023] received from rank 1, message [01] \(\w+\): )";
+  const std::string ends = R"(rank [023] received from rank 1, message [01] \([\w ]+\): )";
   expect_end({"magic:0", ends + "no message of this version"});
   expect_end({"version:1", ends + "no message of this version"});
   expect_end({"run:0", ends + "a message of another run"});
@@ -135,7 +135,7 @@ TEST_P(FaultsOfARank, InTheHeaderOfAMessage) {
 // Ranks of another version, of another build, and of another plan: found before any message.
 TEST_P(FaultsOfARank, ThatIsAnotherProgram) {
   const std::string both = "rank 1 runs redblue .*, but rank 0 runs redblue .*: start all ranks";
-  expect_end({"release:0", "9.*" + both, 2});
+  expect_end({"release:0", "rank 1 runs redblue 9.*, but rank 0 runs redblue [^9]", 2});
   expect_end({"build:0", both, 2});
   expect_end({"none:0", both, 2}, " --seed 3");
   expect_end({"none:0", both, 2}, " --blocks Br=8,Bc=5");
