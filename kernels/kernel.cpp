@@ -190,6 +190,20 @@ bool Split::in_one_step(std::string_view matrix, const Plan& plan) const {
   return all <= 1 || (contains(by_units, matrix) && apart <= 1);
 }
 
+std::vector<Split::Copies> Split::left_of(const Problem& problem, const Blocks& blocks,
+                                          Index units) const {
+  std::vector<Copies> all;
+  for (const Left& of : left) {
+    const bool there =
+        !of_sharing(of_activation({of.matrix}, problem.activation), problem.sharing).empty();
+    const Index copies = !there ? 0 : of.copies ? of.copies(problem, blocks) : 1;
+    if (copies > 0) {
+      all.push_back({of.matrix, copies, of.rows(problem, blocks, units)});
+    }
+  }
+  return all;
+}
+
 std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace,
                                       Workspace& as_results) {
   const Shape live = plan.problem.live_part().shape;
@@ -199,11 +213,8 @@ std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Work
     left.push_back(
         from.matrix(std::string(matrix.name), rows, matrix.cols_of(live)).holding(matrix.holds));
   };
-  if (const Index copies = split.copies(plan.problem, plan.blocks); copies > 0) {
-    for (const Signature& matrix :
-         of_sharing(of_activation(split.left, plan.problem.activation), plan.problem.sharing)) {
-      add(matrix, copies, workspace);
-    }
+  for (const auto& [matrix, copies, rows] : split.left_of(plan.problem, plan.blocks)) {
+    add(matrix, copies, workspace);
   }
   for (const Signature& matrix : split.left_as_results) {
     add(matrix, 1, as_results);

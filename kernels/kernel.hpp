@@ -13,6 +13,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -89,6 +90,10 @@ using NestOfBlocks = std::function<Nest(const Problem& problem, const Blocks& bl
 // A number of words that blocks decide.
 using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& blocks)>;
 
+// What a stage of a kernel works on where ranks in a grid do (runtime/ranks): row blocks and groups
+// of keys; or queries, or keys, alone, each rank on those that it begins with.
+enum class StageRows : std::uint8_t { place, own_queries, own_keys };
+
 // Units of work that know nothing of each other, so that several machines may work on different
 // ones, and that write disjoint rows.
 struct SplitStage {
@@ -104,26 +109,35 @@ struct SplitStage {
   // The matrices that it writes, where the units of a part share what stays in fast memory: a run
   // in steps then does all units in one, which writes these anew. Else empty.
   std::vector<std::string_view> at_once = {};
-  // Of ranks in a grid (Split::on_grid): works on rows of queries alone, each rank on its own ones;
-  // else on row blocks and groups of keys, for which a rank brings rows of these matrices where
-  // other ranks have groups, too.
-  bool of_own_rows = false;
+  // Of ranks in a grid (Split::on_grid). A rank brings rows of these matrices, operands and what
+  // was left of own rows before, from those that begin with them; and of these what was left of its
+  // own rows by the groups of all ranks.
+  StageRows of = StageRows::place;
   std::vector<std::string_view> brings = {};
+  std::vector<std::string_view> merges = {};
+};
+
+// What stages leave for each other, a matrix of live queries or keys: among the results of `io`.
+struct Left {
+  Signature matrix;
+  // After some of the units of all stages the rows [0, rows) of it are there.
+  std::function<Index(const Problem& problem, const Blocks& blocks, Index units)> rows;
+  // So many, one below the other; empty: one. Of none there is no matrix.
+  std::function<Index(const Problem& problem, const Blocks& blocks)> copies = nullptr;
 };
 
 // For kernels that several machines may work on. One stage begins when the one before it is over.
 struct Split {
   std::vector<SplitStage> stages;
-  // What the first stage leaves for the next, matrices of live queries: among the results of `io`.
-  // After some of its units the rows [0, left_rows) are there.
-  std::vector<Signature> left = {};
-  std::function<Index(const Problem& problem, const Blocks& blocks, Index units)> left_rows =
-      nullptr;
-  // So many of each, one below the other; empty: one. Of none there is no matrix.
-  std::function<Index(const Problem& problem, const Blocks& blocks)> left_copies = nullptr;
-  [[nodiscard]] Index copies(const Problem& problem, const Blocks& blocks) const {
-    return left_copies ? left_copies(problem, blocks) : 1;
-  }
+  std::vector<Left> left = {};
+  // Those that there are, and how many of each.
+  struct Copies {
+    Signature matrix;
+    Index copies;
+    Index rows;  // after so many units
+  };
+  [[nodiscard]] std::vector<Copies> left_of(const Problem& problem, const Blocks& blocks,
+                                            Index units = 0) const;
   // What stages leave besides, as large as results, of live queries and keys: a run in steps keeps
   // it where it keeps results.
   std::vector<Signature> left_as_results = {};
@@ -258,6 +272,9 @@ struct Kernel {
   Formula formula;
   Fitting fitting;
   Numerics numerics = {};
+  // Of one that takes masks: the kernel that works on live queries and keys alone
+  // (kernels/masked.hpp). Else null.
+  std::shared_ptr<const Kernel> of_live = nullptr;
 
   // All operands, or all but the values where these are the keys, and but O and L where these
   // are of no softmax.

@@ -182,6 +182,8 @@ class Mask {
   // The same pairs with live queries and live keys alone, each by its number among these; full()
   // where these all meet.
   [[nodiscard]] Mask compact() const;
+  // The pairs of these queries and these keys, each by its number among these.
+  [[nodiscard]] Mask part(const Ranges& queries, const Ranges& keys) const;
   // The same pairs with the queries in an order for groups of `size`: those that meet the same keys
   // next to each other, and such classes so that a group meets few keys. The mask depends on what
   // queries meet alone, and not on their order here. For groups of 0 it is their own order. The
@@ -265,7 +267,8 @@ class Mask {
   static Words sum_of_smaller(const std::vector<Part>& parts, Index most);
   [[nodiscard]] bool none_dead() const;
   [[nodiscard]] Mask made_transposed() const;
-  [[nodiscard]] Mask made_compact() const;
+  // Requires, of part(): no pair of others.
+  [[nodiscard]] Mask numbered(const Ranges& queries, const Ranges& keys) const;
   [[nodiscard]] Clustered made_clustered(Index size, Index last) const;
   [[nodiscard]] Ranges meeting_most(Index count) const;
   [[nodiscard]] std::size_t index_of(Index query) const;

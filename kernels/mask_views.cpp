@@ -139,8 +139,9 @@ Mask Mask::transposed() const {
 }
 
 Mask Mask::compact() const {
-  return none_dead() ? called(spec_)
-                     : once(data_->compact, [this] { return made_compact(); }).called(spec_);
+  return none_dead() ? called(spec_) : once(data_->compact, [this] {
+                                         return numbered(live_queries(), live_keys());
+                                       }).called(spec_);
 }
 
 bool Mask::none_dead() const {
@@ -176,17 +177,33 @@ Mask Mask::made_transposed() const {
   return index().live() == 0 ? result : Mask(m, n, result.runs(), index().transposed());
 }
 
-Mask Mask::made_compact() const {
-  const Ranges& live_keys = this->live_keys();
-  const NumbersWithin numbers(live_keys);
+Mask Mask::part(const Ranges& queries, const Ranges& keys) const {
   std::vector<MaskRun> runs;
-  Index first = 0;  // of the run, among live queries
-  bool touch = false;
-  for (const auto& [range, live] : data_->runs) {
-    if (live.empty()) {
-      continue;
+  Index end = 0;
+  const auto add_run = [&](Index to, const Ranges& live) {
+    if (end < to) {
+      MaskRun& run = runs.emplace_back(MaskRun{{end, to}, {}});
+      for (const Range range : live) {
+        run.live.push_back({{range.begin}, {range.end}});
+      }
+      end = to;
     }
-    // Throughout a run an edge moves over live keys.
+  };
+  for (const Range range : queries) {
+    add_run(range.begin, {});
+    add_run(range.end, keys);
+  }
+  add_run(this->queries(), {});
+  return (*this & Mask(this->queries(), this->keys(), std::move(runs))).numbered(queries, keys);
+}
+
+Mask Mask::numbered(const Ranges& queries, const Ranges& keys) const {
+  const NumbersWithin numbers(keys);
+  std::vector<MaskRun> runs;
+  Index first = 0;  // of the run, among these queries
+  bool touch = false;
+  const auto add = [&](Range range, const std::vector<MaskSegment>& live) {
+    // Throughout a run an edge moves over these keys.
     const auto moved = [first](MaskEdge edge, Index number) {
       return MaskEdge{number - (edge.moves ? first : 0), edge.moves};
     };
@@ -207,9 +224,17 @@ Mask Mask::made_compact() const {
       }
     }
     first += range.size();
+  };
+  auto run = data_->runs.begin();
+  for (const Range range : queries) {
+    while (run->queries.end <= range.begin) {
+      ++run;
+    }
+    for (auto met = run; met != data_->runs.end() && met->queries.begin < range.end; ++met) {
+      add(common(met->queries, range), met->live);
+    }
   }
-  const Mask apart(first, numbers.size(), std::move(runs),
-                   index().compact(live_queries(), live_keys));
+  const Mask apart(first, numbers.size(), std::move(runs), index().compact(queries, keys));
   return (touch ? apart | apart : apart).called("");  // one for the first query, or the last, alone
 }
 

@@ -169,21 +169,12 @@ Nest dead_nest(const Kernel& kernel, const Problem& problem) {
   return nest.lines();
 }
 
-Plan kernel_plan(const Plan& plan) {
-  Plan live = plan;
-  live.problem = kernel_problem(plan.problem, plan.blocks);
-  return live;
-}
-
 // What a machine finds: live rows, and what stages leave for each other.
 Operands with_left(const LiveOperands& live, const Split& split, const Plan& plan,
                    const Operands& io) {
   Operands all = live.io();
-  if (split.copies(plan.problem, plan.blocks) > 0) {
-    for (const Signature& matrix :
-         of_sharing(of_activation(split.left, plan.problem.activation), plan.problem.sharing)) {
-      all.take(io.out(matrix.name));
-    }
+  for (const Split::Copies& left : split.left_of(plan.problem, plan.blocks)) {
+    all.take(io.out(left.matrix.name));
   }
   for (const Signature& matrix : split.left_as_results) {
     all.take(io.out(matrix.name));
@@ -216,8 +207,6 @@ SplitStage with_masks(const std::shared_ptr<const Kernel>& kernel, std::size_t w
   };
   SplitStage stage;
   stage.at_once = of->at_once;
-  stage.of_own_rows = of->of_own_rows;
-  stage.brings = of->brings;
   stage.units = [of, which](const Problem& problem, const Blocks& blocks) -> Index {
     return none_live(problem) ? (which == 0 ? 1 : 0)
                               : of->units(kernel_problem(problem, blocks), blocks);
@@ -227,7 +216,7 @@ SplitStage with_masks(const std::shared_ptr<const Kernel>& kernel, std::size_t w
                                                 SlowMatrix* partials) {
     if (!none_live(plan.problem)) {
       const LiveOperands live(*kernel, plan, io);
-      const Plan of_live = kernel_plan(plan);
+      const Plan of_live = live_plan(plan);
       of->part(machine, of_live, with_left(live, *split, of_live, io), units, partials);
     }
     if (writes_dead(plan.problem, plan.blocks, units)) {
@@ -255,14 +244,15 @@ Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
   for (std::size_t which = 0; which < of->stages.size(); ++which) {
     split.stages.push_back(with_masks(kernel, which));
   }
-  if (of->left_rows) {
-    split.left_rows = [of](const Problem& problem, const Blocks& blocks, Index units) {
-      return none_live(problem) ? 0 : of->left_rows(kernel_problem(problem, blocks), blocks, units);
+  for (std::size_t k = 0; k < of->left.size(); ++k) {
+    const std::shared_ptr<const Left> left(kernel, &of->left[k]);
+    split.left[k].rows = [left](const Problem& problem, const Blocks& blocks, Index units) {
+      return left->rows(kernel_problem(problem, blocks), blocks, units);
     };
-  }
-  if (of->left_copies) {
-    split.left_copies = [of](const Problem& problem, const Blocks& blocks) {
-      return none_live(problem) ? 0 : of->left_copies(kernel_problem(problem, blocks), blocks);
+    split.left[k].copies = [left](const Problem& problem, const Blocks& blocks) -> Index {
+      return none_live(problem) ? 0
+             : left->copies     ? left->copies(kernel_problem(problem, blocks), blocks)
+                                : 1;
     };
   }
   if (of->reduce == nullptr) {
@@ -271,7 +261,7 @@ Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
   split.reduce = [of](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                       SlowMatrix& g) {
     if (!none_live(plan.problem)) {
-      return of->reduce(machine, kernel_plan(plan), rows, partials, g);
+      return of->reduce(machine, live_plan(plan), rows, partials, g);
     }
     const Phase phase(machine, "dead");
     write_rows(machine, g, rows, 0);
@@ -395,6 +385,12 @@ Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memor
 
 }  // namespace
 
+Plan live_plan(const Plan& plan) {
+  Plan live = plan;
+  live.problem = kernel_problem(plan.problem, plan.blocks);
+  return live;
+}
+
 bool has_row_block(const Blocks& blocks) {
   return !row_block_name(blocks).empty();
 }
@@ -405,11 +401,12 @@ Kernel with_masks(Kernel kernel) {
   // What all of these are made of: shared, for a copy in each, and in each copy of each, is
   // megabytes.
   const auto of = std::make_shared<const Kernel>(kernel);
+  kernel.of_live = of;
   kernel.schedule.code = [of](Machine& machine, const Plan& plan, const Operands& io,
                               Workspace& workspace) {
     if (!none_live(plan.problem)) {
       const LiveOperands live(*of, plan, io);
-      of->schedule.code(machine, kernel_plan(plan), live.io(), workspace);
+      of->schedule.code(machine, live_plan(plan), live.io(), workspace);
     }
     write_dead(machine, *of, plan.problem, io);
   };

@@ -31,6 +31,8 @@ inline constexpr std::string_view kStaying = "staying";
 inline bool is_in_order(const Blocks& blocks) {
   return !is_clustered(blocks) && !blocks.contains(kStaying);
 }
+// What the kernel of live queries and keys works on (Kernel::of_live). Requires: some pair lives.
+Plan live_plan(const Plan& plan);
 // Whether the blocks are of a kernel whose rows may be clustered: the queries that it works on
 // together decide which keys pass.
 bool has_row_block(const Blocks& blocks);

@@ -51,6 +51,10 @@ Index key_groups_of(const Blocks& blocks);
 Range keys_of_group(Index keys, Index groups, Index group);
 // In the plan of a rank that has some groups of a larger plan, perhaps one.
 inline constexpr std::string_view kSomeGroups = "some groups";
+// The same of row blocks, for kernels in which keys stay while queries pass. The row blocks of one
+// of so many groups are consecutive, and the first groups may have one more.
+inline constexpr std::string_view kQueryGroups = "dKV.groups";
+inline constexpr std::string_view kSomeQueryGroups = "some dKV.groups";
 
 // Groups in which queries, or keys, ask what they meet.
 struct Grouping {

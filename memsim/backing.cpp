@@ -319,4 +319,40 @@ std::unique_ptr<Fetch> SelectedRows::fetch_tile(Range rows, Range columns, Orien
   return one.size() > 0 ? readable_.fetch_tile(one, columns, orientation, to) : nullptr;
 }
 
+SpreadRows::SpreadRows(float* words, Index columns, std::vector<Range> rows)
+    : words_(words, columns), rows_(std::move(rows)) {
+  Index first = 0;
+  for (const Range range : rows_) {
+    firsts_.push_back(first);
+    first += range.size();
+  }
+}
+
+Range SpreadRows::there(Range rows) const {
+  const auto next = std::ranges::upper_bound(rows_, rows.begin, {}, &Range::begin);
+  require(next != rows_.begin() && rows.end <= std::prev(next)->end,
+          "rows of a matrix with some rows are there, next to each other");
+  const Index shift =
+      firsts_[static_cast<std::size_t>(next - rows_.begin() - 1)] - std::prev(next)->begin;
+  return {rows.begin + shift, rows.end + shift};
+}
+
+void SpreadRows::read(Range rows, Range columns, std::span<float> to) const {
+  words_.read(there(rows), columns, to);
+}
+
+void SpreadRows::read_tile(Range rows, Range columns, Orientation orientation,
+                           std::span<float> to) const {
+  words_.read_tile(there(rows), columns, orientation, to);
+}
+
+void SpreadRows::write(Range rows, Range columns, std::span<const float> from) {
+  words_.write(there(rows), columns, from);
+}
+
+void SpreadRows::write_tile(Range rows, Range columns, Orientation orientation,
+                            std::span<const float> from) {
+  words_.write_tile(there(rows), columns, orientation, from);
+}
+
 }  // namespace redblue

@@ -157,4 +157,24 @@ class SelectedRows : public Backing {
   std::vector<Index> firsts_;  // the first row of each range here, and their number
 };
 
+// A caller's buffer of some rows of a matrix, one below the other, in their order; the others are
+// nowhere. Requires, of what is read or written: rows that are there, next to each other.
+class SpreadRows : public Backing {
+ public:
+  SpreadRows(float* words, Index columns, std::vector<Range> rows);
+  void read(Range rows, Range columns, std::span<float> to) const override;
+  void read_tile(Range rows, Range columns, Orientation orientation,
+                 std::span<float> to) const override;
+  void write(Range rows, Range columns, std::span<const float> from) override;
+  void write_tile(Range rows, Range columns, Orientation orientation,
+                  std::span<const float> from) override;
+
+ private:
+  [[nodiscard]] Range there(Range rows) const;
+
+  BorrowedBacking words_;
+  std::vector<Range> rows_;
+  std::vector<Index> firsts_;  // the first row of each range in the buffer
+};
+
 }  // namespace redblue

@@ -232,14 +232,13 @@ void add_v_stage(Kernel& kernel, Start start) {
                   SlowMatrix*) { v_part(machine, plan, io, of); },
        .part_cost = [](const Problem& problem, const Blocks& blocks, Range of,
                        bool) { return std::vector<PhaseCost>{v_cost(problem, blocks, of)}; },
-       .of_own_rows = true});
-  split.left = {kOfRows};
-  split.left_rows = [](const Problem& problem, const Blocks& blocks, Index done) {
-    return std::min(problem.shape.n, done * blocks["Br"]);
-  };
-  split.left_copies = [units](const Problem& problem, const Blocks& blocks) -> Index {
-    return units(problem, blocks) > 0 ? 1 : 0;
-  };
+       .of = StageRows::own_queries});
+  split.left = {{.matrix = kOfRows,
+                 .rows = [](const Problem& problem, const Blocks& blocks,
+                            Index done) { return std::min(problem.shape.n, done * blocks["Br"]); },
+                 .copies = [units](const Problem& problem, const Blocks& blocks) -> Index {
+                   return units(problem, blocks) > 0 ? 1 : 0;
+                 }}};
   kernel.schedule = in_stages(std::move(split));
   kernel.formula.cost = [units, cost = kernel.formula.cost](const Problem& problem,
                                                             const Blocks& blocks) {

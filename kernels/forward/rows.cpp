@@ -203,6 +203,24 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return phases;
 }
 
+Left left_by_groups(const Signature& matrix) {
+  return {.matrix = matrix,
+          .rows =
+              [](const Problem& problem, const Blocks& of, Index units) {
+                const GroupedRows grouped(problem, of);
+                const Index done = std::min(units, grouped.units());
+                const Index group = grouped.group(done);
+                return group * problem.shape.n +
+                       std::min((done - group * grouped.row_blocks.size()) * grouped.by.rows,
+                                problem.shape.n);
+              },
+          .copies =
+              [](const Problem& problem, const Blocks& of) {
+                const GroupedRows grouped(problem, of);
+                return grouped.merges() ? grouped.groups : 0;
+              }};
+}
+
 Split split() {
   const SplitStage of_rows{
       .units = [](const Problem& problem,
@@ -218,23 +236,10 @@ Split split() {
                  SlowMatrix*) { merge_part(machine, plan, io, units); },
       .part_cost = [](const Problem& problem, const Blocks& of, Range units,
                       bool) { return merge_cost(problem, of, units); },
-      .of_own_rows = true};
+      .of = StageRows::own_queries,
+      .merges = {kPartOfO.name, kPartOfL.name}};
   return {.stages = {of_rows, of_merges},
-          .left = {kPartOfO, kPartOfL},
-          .left_rows =
-              [](const Problem& problem, const Blocks& of, Index units) {
-                const GroupedRows grouped(problem, of);
-                const Index done = std::min(units, grouped.units());
-                const Index group = grouped.group(done);
-                return group * problem.shape.n +
-                       std::min((done - group * grouped.row_blocks.size()) * grouped.by.rows,
-                                problem.shape.n);
-              },
-          .left_copies =
-              [](const Problem& problem, const Blocks& of) {
-                const GroupedRows grouped(problem, of);
-                return grouped.merges() ? grouped.groups : 0;
-              },
+          .left = {left_by_groups(kPartOfO), left_by_groups(kPartOfL)},
           .on_grid = true};
 }
 

@@ -214,16 +214,18 @@ SplitStage key_stage(Start start) {
 }
 
 Split split(Start start) {
-  Split split{{row_stage(start), key_stage(start)}, {kOfRows}};
+  const auto left = [start](const Signature& matrix) -> Left {
+    return {.matrix = matrix,
+            .rows = [](const Problem& problem, const Blocks& blocks,
+                       Index units) { return std::min(problem.shape.n, units * blocks["dQ.Br"]); },
+            .copies = [start](const Problem& problem, const Blocks&) -> Index {
+              return leaves_v(problem, start) ? 1 : 0;
+            }};
+  };
+  Split split{.stages = {row_stage(start), key_stage(start)}, .left = {left(kOfRows)}};
   if (start == Start::nothing) {
-    split.left.push_back(kL);
+    split.left.push_back(left(kL));
   }
-  split.left_rows = [](const Problem& problem, const Blocks& blocks, Index units) {
-    return std::min(problem.shape.n, units * blocks["dQ.Br"]);
-  };
-  split.left_copies = [start](const Problem& problem, const Blocks&) {
-    return leaves_v(problem, start) ? 1 : 0;
-  };
   return split;
 }
 

@@ -345,6 +345,19 @@ void sum_part(Machine& machine, const Plan& plan, const Operands& io, Range unit
   }
 }
 
+Left left_by_groups(const Signature& matrix) {
+  return {.matrix = matrix,
+          .rows =
+              [](const Problem& problem, const Blocks& of, Index units) {
+                return std::min(units, ScoreRowPlan(problem, of).groups()) * problem.shape.m;
+              },
+          .copies =
+              [](const Problem& problem, const Blocks& of) {
+                const Index groups = ScoreRowPlan(problem, of).groups();
+                return groups > 1 ? groups : 0;
+              }};
+}
+
 Split split() {
   return {
       .stages = {{.units = [](const Problem& problem,
@@ -363,16 +376,7 @@ Split split() {
                                   bool) -> std::vector<PhaseCost> {
                     return {score_rows_sum_cost(problem, of, units)};
                   }}},
-      .left = {kPartOfdK, kPartOfdV},
-      .left_rows =
-          [](const Problem& problem, const Blocks& of, Index units) {
-            return std::min(units, ScoreRowPlan(problem, of).groups()) * problem.shape.m;
-          },
-      .left_copies =
-          [](const Problem& problem, const Blocks& of) {
-            const Index groups = ScoreRowPlan(problem, of).groups();
-            return groups > 1 ? groups : 0;
-          }};
+      .left = {left_by_groups(kPartOfdK), left_by_groups(kPartOfdV)}};
 }
 
 Index written(const Signature& result, const Problem& problem, const Blocks& blocks) {

@@ -84,13 +84,10 @@ SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
           [stage, gradients](Machine& machine, const Plan& plan, const Operands& io, Range units,
                              SlowMatrix*) {
             const Plan of_plain = inner(plan);
-            const Split& split = *gradients.schedule.split;
             Operands plain = inner(plan, io, gradients);
-            if (split.copies(of_plain.problem, plan.blocks) > 0) {
-              for (const Signature& matrix :
-                   of_activation(split.left, of_plain.problem.activation)) {
-                plain.take(io.out(matrix.name));
-              }
+            for (const Split::Copies& left :
+                 gradients.schedule.split->left_of(of_plain.problem, plan.blocks)) {
+              plain.take(io.out(left.matrix.name));
             }
             stage.part(machine, of_plain, plain, units, nullptr);
           },
@@ -129,16 +126,19 @@ Split split(const Kernel& gradients) {
     between.push_back(stage_between(stage, gradients));
   }
   Split split = around(between);
-  split.left = of.left;
-  split.left_rows = [first = split.stages[0].units, second = split.stages[1].units,
-                     rows = of.left_rows](const Problem& problem, const Blocks& blocks,
-                                          Index units) {
-    const Index before = first(problem, blocks) + second(problem, blocks);
-    return rows(inner(problem), blocks, std::max<Index>(units - before, 0));
-  };
-  split.left_copies = [of](const Problem& problem, const Blocks& blocks) {
-    return of.copies(inner(problem), blocks);
-  };
+  for (const Left& left : of.left) {
+    split.left.push_back(
+        {.matrix = left.matrix,
+         .rows =
+             [first = split.stages[0].units, second = split.stages[1].units, rows = left.rows](
+                 const Problem& problem, const Blocks& blocks, Index units) {
+               const Index before = first(problem, blocks) + second(problem, blocks);
+               return rows(inner(problem), blocks, std::max<Index>(units - before, 0));
+             },
+         .copies = [copies = left.copies](const Problem& problem, const Blocks& blocks) -> Index {
+           return copies ? copies(inner(problem), blocks) : 1;
+         }});
+  }
   return split;
 }
 

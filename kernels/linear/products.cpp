@@ -402,23 +402,25 @@ SplitStage stage(LinearResult of, std::size_t which) {
 
 Split split(LinearResult of) {
   constexpr std::size_t kMostSteps = 7;
-  Split split{.stages = {}, .left = {kMade}};
+  Split split;
   for (std::size_t which = 0; which < kMostSteps; ++which) {
     split.stages.push_back(stage(of, which));
   }
-  split.left_rows = [of](const Problem& problem, const Blocks& blocks, Index units) {
-    const Steps all(problem, blocks, of);
-    Index rows = 0;
-    for (const Step& step : all.steps) {
-      const Index done = std::min(units, step.units());
-      rows += done > 0 ? step.leaves(done, all.d) : 0;
-      units -= done;
-    }
-    return rows;
-  };
-  split.left_copies = [of](const Problem& problem, const Blocks& blocks) {
-    return Steps(problem, blocks, of).squares();
-  };
+  split.left.push_back(
+      {.matrix = kMade,
+       .rows =
+           [of](const Problem& problem, const Blocks& blocks, Index units) {
+             const Steps all(problem, blocks, of);
+             Index rows = 0;
+             for (const Step& step : all.steps) {
+               const Index done = std::min(units, step.units());
+               rows += done > 0 ? step.leaves(done, all.d) : 0;
+               units -= done;
+             }
+             return rows;
+           },
+       .copies = [of](const Problem& problem,
+                      const Blocks& blocks) { return Steps(problem, blocks, of).squares(); }});
   return split;
 }
 

@@ -277,10 +277,9 @@ Split sparse_split(Pass pass, SparseStays stays, std::vector<std::string_view> r
                return std::vector<PhaseCost>{
                    sparse_product_cost("S", problem.sparsity, "S", blocks)};
              }});
-    split.left = {kS};
-    split.left_rows = [](const Problem& problem, const Blocks&, Index units) {
-      return units > 0 ? problem.shape.S_stored : 0;
-    };
+    split.left = {{.matrix = kS, .rows = [](const Problem& problem, const Blocks&, Index units) {
+                     return units > 0 ? problem.shape.S_stored : 0;
+                   }}};
   }
   split.stages.push_back(
       {.units = [by](const Problem& problem,

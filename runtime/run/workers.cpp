@@ -71,31 +71,29 @@ void add(const RunCounts& before, RunCounts& counts) {
 std::vector<float> left_words(const Split& split, const Plan& plan, Index units,
                               std::span<const SlowMatrix> left) {
   std::vector<float> all;
-  const Index rows = left.empty() ? 0 : split.left_rows(plan.problem, plan.blocks, units);
-  for (const SlowMatrix& matrix : left) {
-    std::vector<float> words(static_cast<std::size_t>(rows * matrix.cols()));
-    if (rows > 0) {
-      HostAccess::get(matrix, {0, rows}, words);
+  auto matrix = left.begin();
+  for (const Split::Copies& its : split.left_of(plan.problem, plan.blocks, units)) {
+    std::vector<float> words(static_cast<std::size_t>(its.rows * matrix->cols()));
+    if (its.rows > 0) {
+      HostAccess::get(*matrix, {0, its.rows}, words);
     }
     all.insert(all.end(), words.begin(), words.end());
+    ++matrix;
   }
   return all;
 }
 
-void put_left(std::span<SlowMatrix> left, const std::vector<float>& words) {
-  if (words.empty()) {
-    return;
-  }
-  Index cols = 0;
-  for (const SlowMatrix& matrix : left) {
-    cols += matrix.cols();
-  }
-  const Index rows = static_cast<Index>(words.size()) / cols;
+void put_left(const Split& split, const Plan& plan, Index units, std::span<SlowMatrix> left,
+              const std::vector<float>& words) {
   std::span<const float> from(words);
-  for (SlowMatrix& matrix : left) {
-    const auto its = static_cast<std::size_t>(rows * matrix.cols());
-    HostAccess::put(matrix, {0, rows}, from.first(its));
-    from = from.subspan(its);
+  auto matrix = left.begin();
+  for (const Split::Copies& its : split.left_of(plan.problem, plan.blocks, units)) {
+    const auto size = static_cast<std::size_t>(its.rows * matrix->cols());
+    if (size > 0) {
+      HostAccess::put(*matrix, {0, its.rows}, from.first(size));
+      from = from.subspan(size);
+    }
+    ++matrix;
   }
 }
 
@@ -263,7 +261,7 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
         left_matrices(split, plan, workspace, steps.as_results ? *steps.as_results : workspace);
     // Those that are not kept as results.
     const std::span<SlowMatrix> noted(left.begin(), left.end() - std::ssize(split.left_as_results));
-    put_left(noted, steps.left);
+    put_left(split, plan, steps.first, noted, steps.left);
     const Operands all = with(io, left);
     Index first = 0;  // of the stage's units
     for (const SplitStage& stage : split.stages) {
