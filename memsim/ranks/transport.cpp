@@ -38,6 +38,16 @@ std::string message_text(std::string_view what, Index rank, Index other, std::st
   return phase.empty() ? text : text.append(" (").append(phase).append(")");
 }
 
+std::string gather_text(Index rank, const std::vector<Index>& silent) {
+  std::string text = "rank " + std::to_string(rank) + " waits for what rank";
+  text += silent.size() == 1 ? " " : "s ";
+  for (std::size_t k = 0; k < silent.size(); ++k) {
+    text += k == 0 ? "" : k + 1 < silent.size() ? ", " : " and ";
+    text += std::to_string(silent[k]);
+  }
+  return text + (silent.size() == 1 ? " says" : " say");
+}
+
 std::string nothing_came(std::string_view text, std::chrono::milliseconds patience) {
   return std::string(text) + ": nothing came in " + std::to_string(patience.count()) + " ms";
 }

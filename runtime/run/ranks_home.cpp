@@ -311,6 +311,7 @@ void RanksHome::run(Part& part, const RunHook& hook) {
   }
   const auto start = std::chrono::steady_clock::now();
   if (on_.transport != nullptr) {
+    on_.transport->wait_at_most(on_.patience);
     use_common_simd(*on_.transport);
     run_rank_of(part, *on_.transport);
   } else {
