@@ -2,21 +2,15 @@
 
 #include <utility>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "memsim/errors.hpp"
 #include "memsim/range.hpp"
+#include "memsim/ranks/checksum.hpp"
 
 namespace redblue {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x52425458;  // "RBTX"
 constexpr std::uint32_t kVersion = 1;
-
-std::uint64_t checksum_of(std::span<const float> words) {
-  return XXH3_64bits(words.data(), words.size_bytes());
-}
 
 }  // namespace
 
@@ -115,7 +109,7 @@ MessageHeader Transport::next_header(std::map<Index, std::uint64_t>& numbers, In
   return {.magic = kMagic,
           .version = kVersion,
           .run = run_,
-          .phase = XXH3_64bits(phase.data(), phase.size()),
+          .phase = checksum_of(std::as_bytes(std::span(phase))),
           .number = numbers[other]++,
           .words = words,
           .checksum = 0};

@@ -8,8 +8,6 @@
 #include "runtime/system/subprocess.hpp"
 
 namespace redblue {
-namespace {
-
 std::vector<int> running_in(const std::filesystem::path& directory) {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -25,8 +23,6 @@ std::vector<int> running_in(const std::filesystem::path& directory) {
   }
   return found;
 }
-
-}  // namespace
 
 std::string why_no_mpi_jobs() {
   static const std::string why = []() -> std::string {

@@ -21,7 +21,9 @@ std::string why_no_mpi_jobs();
 // The ranks of each, one after the other. mpirun is quiet, or says which rank ended the job.
 Process mpi_job(const std::vector<MpiRanks>& of, const std::filesystem::path& directory,
                 bool quiet = true);
-// The processes that work in this directory, after those that are ending have had some seconds.
+// The processes that work in this directory; and those that are left, after those that are ending
+// have had some seconds.
+std::vector<int> running_in(const std::filesystem::path& directory);
 std::vector<int> left_running_in(const std::filesystem::path& directory);
 
 }  // namespace redblue
