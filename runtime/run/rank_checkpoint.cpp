@@ -22,18 +22,18 @@
 namespace redblue {
 namespace {
 
-constexpr std::string_view kFirstWords = "redblue checkpoint of a rank 1 ";
+constexpr std::string_view kRankFirstWords = "redblue checkpoint of a rank 1 ";
 
 template <class Of>
-std::span<const std::byte> bytes_of(const Of& value) {
+std::span<const std::byte> as_bytes_of(const Of& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-std::uint64_t checksum_of_text(std::string_view text) {
+std::uint64_t checksum_of_body(std::string_view text) {
   return checksum_of(std::as_bytes(std::span(text)));
 }
 
-Json links_json(const Links& links) {
+Json json_of_links(const Links& links) {
   Json json = Json::array();
   for (const auto& [link, count] : links) {
     json.push_back({link.phase, link.from, link.to, count.words, count.messages});
@@ -41,7 +41,7 @@ Json links_json(const Links& links) {
   return json;
 }
 
-Links parse_links(const Json& json) {
+Links links_of_json(const Json& json) {
   Links links;
   for (const Json& link : json) {
     links[{link.at(0).get<std::string>(), link.at(1).get<Index>(), link.at(2).get<Index>()}] = {
@@ -112,7 +112,7 @@ RankProgress RankCheckpoints::resume(RankHome& home, const Facts& facts) {
   const std::string_view body =
       std::string_view(content).substr(std::min(content.find('\n'), content.size() - 1) + 1);
   if (content.substr(0, content.size() - body.size()) !=
-      fmt::format("{}{:016x}\n", kFirstWords, checksum_of_text(body))) {
+      fmt::format("{}{:016x}\n", kRankFirstWords, checksum_of_body(body))) {
     refuse(path_);
   }
   const Json json = parse_json(body, path_.string());
@@ -130,7 +130,7 @@ RankProgress RankCheckpoints::resume(RankHome& home, const Facts& facts) {
     }
     progress.exchanges = json.at("exchanges").get<Index>();
     for (const Json& links : json.at("links")) {
-      progress.links.push_back(parse_links(links));
+      progress.links.push_back(links_of_json(links));
     }
     progress.stage = json.at("stage").get<Index>();
     progress.units = json.at("units").get<Index>();
@@ -188,7 +188,7 @@ void RankCheckpoints::keep(const RankProgress& progress, RankHome& home) {
                           .begin = rows.begin,
                           .end = rows.end,
                           .words = checksum_of(words)};
-      append(bytes_of(record));
+      append(as_bytes_of(record));
       append(std::as_bytes(words));
       sum_ = record.sum_after(sum_);
     }
@@ -198,7 +198,7 @@ void RankCheckpoints::keep(const RankProgress& progress, RankHome& home) {
   }
   Json links = Json::array();
   for (const Links& until : progress.links) {
-    links.push_back(links_json(until));
+    links.push_back(json_of_links(until));
   }
   const Json json = {{"run", facts_.run},
                      {"operands", facts_.operands},
@@ -212,7 +212,7 @@ void RankCheckpoints::keep(const RankProgress& progress, RankHome& home) {
                      {"sum", sum_}};
   const std::string body = json.dump() + "\n";
   const std::string content =
-      fmt::format("{}{:016x}\n{}", kFirstWords, checksum_of_text(body), body);
+      fmt::format("{}{:016x}\n{}", kRankFirstWords, checksum_of_body(body), body);
   WholeFile file(path_);
   file.append(content);
   file.finish();

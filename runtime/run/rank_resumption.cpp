@@ -17,7 +17,7 @@ Links links_since(const Links& before, const Links& now) {
   return since;
 }
 
-void add(const Links& more, Links& links) {
+void add_links(const Links& more, Links& links) {
   for (const auto& [link, count] : more) {
     links[link] += count;
   }
@@ -68,7 +68,7 @@ void RankResumption::exchanged(Index exchanges) {
     return;
   }
   Links links = links_before();
-  add(links_since(at_start_, transport_->links()), links);
+  add_links(links_since(at_start_, transport_->links()), links);
   progress_.exchanges = exchanges;
   progress_.links.push_back(std::move(links));
   keep();

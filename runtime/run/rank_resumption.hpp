@@ -16,7 +16,7 @@ namespace redblue {
 
 // What went over links since then.
 Links links_since(const Links& before, const Links& now);
-void add(const Links& more, Links& links);
+void add_links(const Links& more, Links& links);
 
 // The arguments must outlive it.
 class RankResumption {

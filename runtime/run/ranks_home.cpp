@@ -298,7 +298,7 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
                     .home = home.words().value() + words_of_forward(transport.rank()),
                     .seconds_in_links = ran.seconds_in_links};
   if (resumption != nullptr) {
-    add(resumption->links_before(), counts.links);
+    add_links(resumption->links_before(), counts.links);
     tell(*resumption, transport);
   }
   const std::vector<std::string> all = transport.gather(to_text(counts));
