@@ -36,7 +36,7 @@ std::uint64_t checksum_of_body(std::string_view text) {
 Json json_of_links(const Links& links) {
   Json json = Json::array();
   for (const auto& [link, count] : links) {
-    json.push_back({link.phase, link.from, link.to, count.words, count.messages});
+    json.push_back(Json::array({link.phase, link.from, link.to, count.words, count.messages}));
   }
   return json;
 }
