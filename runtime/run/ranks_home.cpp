@@ -285,6 +285,10 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   if (forward_ && (resumption == nullptr || resumption->deals())) {
     deal_out(home, transport);
     if (resumption != nullptr) {
+      for (const Signature& result :
+           find_kernel(forward_->plan.kernel).returned(part.plan.problem)) {
+        home.note(result.name, home.about(result.name).own);
+      }
       resumption->have_dealt();
     }
   }

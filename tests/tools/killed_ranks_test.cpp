@@ -187,7 +187,7 @@ TEST_F(RanksWithCheckpoints, GoOnWithTheSameRunAlone) {
   const std::string end = " --store file:st --resume";
   const std::string other = "rank-[0-3]/redblue.checkpoint is of ";
   expect_refused(process(problem_ + " --seed 9" + end), 2, other);
-  expect_refused(process(problem_ + " --scale 2" + end), 2, other + "another A1: bring the same");
+  expect_refused(process(problem_ + " --scale 2" + end), 2, other + "another X: bring the same");
   expect_refused(process(problem_ + " --blocks Br=40" + end), 2, other);
   expect_refused(process("run forward/rows --n 6000 --m 900 --d 12 --M 2048 --grid 1x4" + end), 2,
                  other);
