@@ -96,6 +96,26 @@ RunOfRanks run_on_ranks(const GridPlan& of, const TestedKernel& kernel, const Te
   return all;
 }
 
+// Words of each phase; without a mask peaks and flops, too. Under one, tiles with a live pair may
+// be larger than what lives of them, and fast memory may be less full.
+void expect_formulas(const RunCounts& counts, const std::vector<PhaseCost>& formula,
+                     bool all_live) {
+  std::vector<PhaseCounts> counted = without_elementwise(counts.phases);
+  const std::vector<PhaseCounts> expected = as_counted(formula);
+  ASSERT_EQ(counted.size(), expected.size());
+  for (std::size_t k = 0; k < counted.size(); ++k) {
+    counted[k].indices = expected[k].indices;
+    EXPECT_EQ(counts.phases[k].indices, (IoCount{formula[k].index_reads.value(), 0}));
+    if (!all_live) {
+      EXPECT_LE(counted[k].peak, expected[k].peak) << counted[k].path;
+      EXPECT_GE(counted[k].operations.flops, expected[k].operations.flops) << counted[k].path;
+      counted[k].peak = expected[k].peak;
+      counted[k].operations = expected[k].operations;
+    }
+    EXPECT_EQ(counted[k], expected[k]);
+  }
+}
+
 void expect_one_machine(const TestedKernel& kernel, const Plan& plan, const Grid& grid,
                         const TestProblem& problem, const Buffers& alone) {
   SCOPED_TRACE(to_string(plan) + " on " + to_string(grid));
@@ -109,8 +129,7 @@ void expect_one_machine(const TestedKernel& kernel, const Plan& plan, const Grid
     const RankPart part(of, rank);
     const RankCost cost = cost_of_rank(part);
     const RunCounts& counts = ran.ran[at].arena;
-    EXPECT_EQ(without_elementwise(counts.phases), as_counted(cost.arena));
-    EXPECT_EQ(counts.total.peak, total(cost.arena).peak.value());
+    expect_formulas(counts, cost.arena, plan.problem.mask.full());
     EXPECT_LE(counts.total.peak, plan.M);
     EXPECT_EQ(ran.links[at], cost.links);
     EXPECT_EQ(ran.homes[at], cost.home);
