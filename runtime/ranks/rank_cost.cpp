@@ -25,11 +25,30 @@ bool leaves_groups(const RankPart& part) {
   return stage_of_place(part.split()) == 0;
 }
 
-// Of a link that has so many words in a phase.
-void add(Links& links, std::string_view phase, Index from, Index to, Index words) {
+// Of a link that has so many words in a phase. Of many ranks the other end is left open.
+void add(const RankPart& part, std::string_view phase, Index from, Index to, Index words,
+         Links& links) {
+  const auto end = [&](Index rank) {
+    return part.grid().ranks() > kLinksApart && rank != part.rank() ? kOthers : rank;
+  };
   if (words > 0) {
-    links[{std::string(phase), from, to}] += count_of(words);
+    links[{std::string(phase), end(from), end(to)}] += count_of(words);
   }
+}
+
+// The first of so many ranks for which something holds, as it does for all after it.
+template <class Holding>
+Index first_of(Index ranks, const Holding& holds) {
+  Index first = 0;
+  while (first < ranks) {
+    const Index middle = first + (ranks - first) / 2;
+    if (holds(middle)) {
+      ranks = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first;
 }
 
 // The rows that ranks of a row bring of one matrix; and keys, of a column.
@@ -38,8 +57,8 @@ void add_rows(const RankPart& part, const Signature& matrix, Links& links) {
   for (Index column = 0; column < part.grid().columns; ++column) {
     if (column != part.column() && part.computes()) {
       const Index other = part.rank_of(part.row(), column);
-      add(links, matrix.name, other, part.rank(), part.own_queries(column).size() * cols);
-      add(links, matrix.name, part.rank(), other, part.own_queries().size() * cols);
+      add(part, matrix.name, other, part.rank(), part.own_queries(column).size() * cols, links);
+      add(part, matrix.name, part.rank(), other, part.own_queries().size() * cols, links);
     }
   }
 }
@@ -52,10 +71,10 @@ void add_keys(const RankPart& part, const Signature& matrix, Links& links) {
     }
     const Index other = part.rank_of(row, part.column());
     if (part.computes()) {
-      add(links, matrix.name, other, part.rank(), part.own_keys(row).size() * cols);
+      add(part, matrix.name, other, part.rank(), part.own_keys(row).size() * cols, links);
     }
     if (part.row_blocks(row).size() > 0) {
-      add(links, matrix.name, part.rank(), other, part.own_keys().size() * cols);
+      add(part, matrix.name, part.rank(), other, part.own_keys().size() * cols, links);
     }
   }
 }
@@ -69,10 +88,10 @@ void add_merged(const RankPart& part, const Signature& matrix, Links& links) {
     }
     const Index other = part.rank_of(part.row(), column);
     for (Index group = 0; group < part.groups(column).size(); ++group) {
-      add(links, matrix.name, other, part.rank(), part.own_queries().size() * cols);
+      add(part, matrix.name, other, part.rank(), part.own_queries().size() * cols, links);
     }
     for (Index group = 0; group < part.groups(part.column()).size(); ++group) {
-      add(links, matrix.name, part.rank(), other, part.own_queries(column).size() * cols);
+      add(part, matrix.name, part.rank(), other, part.own_queries(column).size() * cols, links);
     }
   }
 }
@@ -81,7 +100,7 @@ void add_relay(const RankPart& part, const std::vector<Segment>& segments, Links
   const Index d = part.plan().problem.shape.d;
   for (std::size_t k = 1; k < segments.size(); ++k) {
     if (segments[k - 1].rank == part.rank() || segments[k].rank == part.rank()) {
-      add(links, kg.name, segments[k - 1].rank, segments[k].rank, d * d);
+      add(part, kg.name, segments[k - 1].rank, segments[k].rank, d * d, links);
     }
   }
 }
@@ -224,16 +243,29 @@ RankCost cost_of_dealing(const RankPart& part, const Plan& forward, const Grid& 
   const auto shared = [](Range a, Range b) {
     return std::max<Index>(std::min(a.end, b.end) - std::max(a.begin, b.begin), 0);
   };
+  // Ranks have rows in their order.
+  const auto ranks_that_share = [&](Range rows, const auto& rows_of) {
+    std::vector<Index> others;
+    const Index first = first_of(grid.ranks(), [&](Index rank) {
+      return rows_of(rank).end > rows.begin;
+    });
+    for (Index rank = first; rank < grid.ranks() && rows_of(rank).begin < rows.end; ++rank) {
+      if (rank != part.rank()) {
+        others.push_back(rank);
+      }
+    }
+    return others;
+  };
   RankCost cost;
   const Range made = made_by(part.rank());
   for (const Signature& result : maker.returned(forward.problem)) {
     const Index cols = result.cols_of(forward.problem.shape);
-    for (Index other = 0; other < grid.ranks(); ++other) {
-      if (other != part.rank()) {
-        add(cost.links, result.name, other, part.rank(),
-            shared(made_by(other), part.own_queries()) * cols);
-        add(cost.links, result.name, part.rank(), other, shared(made, needed_by(other)) * cols);
-      }
+    for (const Index other : ranks_that_share(part.own_queries(), made_by)) {
+      add(part, result.name, other, part.rank(),
+          shared(made_by(other), part.own_queries()) * cols, cost.links);
+    }
+    for (const Index other : ranks_that_share(made, needed_by)) {
+      add(part, result.name, part.rank(), other, shared(made, needed_by(other)) * cols, cost.links);
     }
     cost.home += Words(made.size()) * cols;
   }

@@ -232,7 +232,7 @@ std::string to_words_of_ranks(const Part& part) {
       grouped(ranks.path().value()));
   for (Index rank = 0; rank < std::ssize(ranks.counted); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
-    if (ranks.counted[at].links != ranks.formula[at].links ||
+    if (ranks.links(rank) != ranks.formula[at].links ||
         Words(ranks.counted[at].home) != ranks.formula[at].home) {
       text += fmt::format("rank {}: other links or another home than by the formulas\n", rank);
     }
