@@ -43,10 +43,13 @@ RankPart::RankPart(const Kernel& kernel, const Plan& plan, const Grid& grid, Ind
       plan_(&plan),
       grid_(grid),
       row_(rank / grid.columns),
-      column_(rank % grid.columns) {}
+      column_(rank % grid.columns),
+      all_row_blocks_(ceil_div(plan.problem.shape.n, plan.blocks["Br"])),
+      queries_(queries_of(row_)),
+      keys_(keys_of(column_)) {}
 
 Range RankPart::row_blocks(Index row) const {
-  return share_of(ceil_div(plan_->problem.shape.n, plan_->blocks["Br"]), row, grid_.rows);
+  return share_of(all_row_blocks_, row, grid_.rows);
 }
 
 Range RankPart::groups(Index column) const {

@@ -60,8 +60,8 @@ class RankPart {
   // keys.
   [[nodiscard]] Range row_blocks(Index row) const;
   [[nodiscard]] Range groups(Index column) const;
-  [[nodiscard]] Range queries() const { return queries_of(row_); }
-  [[nodiscard]] Range keys() const { return keys_of(column_); }
+  [[nodiscard]] Range queries() const { return queries_; }
+  [[nodiscard]] Range keys() const { return keys_; }
   // And of these what a rank of the row, or of the column, begins with.
   [[nodiscard]] Range own_queries(Index column) const;
   [[nodiscard]] Range own_queries() const { return own_queries(column_); }
@@ -89,6 +89,8 @@ class RankPart {
   const Plan* plan_;
   Grid grid_;
   Index row_, column_;
+  Index all_row_blocks_;  // of the plan
+  Range queries_, keys_;
 };
 
 // Partial sums of g that one rank adds, one after the other: units of its place. The running sum
