@@ -10,6 +10,7 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/masked.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/rank_bounds_report.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
@@ -211,7 +212,8 @@ Json ranks_json(const Part& part) {
             {"groups", key_groups_of(part.plan)}}},
           {"ranks", std::move(all)},
           {"largest", rank_json(ranks, ranks.largest())},
-          {"path", ranks.path().value()}};
+          {"path", ranks.path().value()},
+          {"rank_bounds", rank_bounds_json(beside_rank_bounds(part))}};
 }
 
 // What ranks received, sent and moved, and where that is not what the formulas say.
@@ -230,6 +232,7 @@ std::string to_words_of_ranks(const Part& part) {
       grouped(received(links, largest).value()), grouped(sent(links, largest).value()),
       grouped((arena.reads + arena.writes).value()), grouped(ranks.home(largest).value()),
       grouped(ranks.path().value()));
+  text += to_words(beside_rank_bounds(part));
   for (Index rank = 0; rank < std::ssize(ranks.counted); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     if (ranks.links(rank) != ranks.formula[at].links ||
