@@ -155,9 +155,9 @@ std::string to_table(const GridPlanReport& report) {
   const RanksAsked& asked = report.asked;
   const auto [n, m, d] = asked.problem.shape;
   std::string text =
-      fmt::format("{} n={} m={} d={} M={} on {} ranks{}   (words of the rank that has most)\n",
-                  spelled(asked.kernel->name, asked.problem.sharing), n, m, d, asked.M, asked.ranks,
-                  room_text(asked));
+      fmt::format("{} n={} m={} d={} M={} on {}{}   (words of the rank that has most)\n",
+                  spelled(asked.kernel->name, asked.problem.sharing), n, m, d, asked.M,
+                  counted(asked.ranks, "rank"), room_text(asked));
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }

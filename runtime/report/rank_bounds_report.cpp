@@ -73,14 +73,15 @@ Json json_of_bound(const BesideBound& beside) {
   return json;
 }
 
-std::string line_of(const char* what, const BesideBound& beside) {
+std::string line_of(const char* what, const char* moves, const BesideBound& beside) {
   if (!beside.bound) {
     return fmt::format("no bound on the {} of a rank: {}\n", what, beside.no_bound);
   }
   const auto ratio = beside.ratio();
-  return fmt::format("{} of some rank move at least {} words (bound: {}); here {} of rank {}{}\n",
-                     what, grouped(beside.bound->words), beside.bound->name, grouped(beside.words),
-                     beside.rank, ratio ? fmt::format(", {:.3f} times that", *ratio) : "");
+  return fmt::format("the {} of some rank {} at least {} words (bound: {}); here {} of rank {}{}\n",
+                     what, moves, grouped(beside.bound->words), beside.bound->name,
+                     grouped(beside.words), beside.rank,
+                     ratio ? fmt::format(": {:.3f} times that", *ratio) : "");
 }
 
 }  // namespace
@@ -169,7 +170,8 @@ Json rank_bounds_json(const BesideRankBounds& beside) {
 }
 
 std::string to_words(const BesideRankBounds& beside) {
-  return line_of("links", beside.largest_of_links()) + line_of("arena", beside.arena);
+  return line_of("links", "move", beside.largest_of_links()) +
+         line_of("arena", "moves", beside.arena);
 }
 
 }  // namespace redblue
