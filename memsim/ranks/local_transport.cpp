@@ -99,15 +99,24 @@ class Exchange {
     }
   }
 
-  std::vector<std::string> gather(Index rank, const std::string& fact, const Waiting& waiting) {
+  std::vector<std::string> gather(Index rank, const std::string& fact,
+                                  std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
     facts_[static_cast<std::size_t>(rank)].push_back(fact);
     const std::size_t round = facts_[static_cast<std::size_t>(rank)].size();
     changed_.notify_all();
-    await(lock, waiting, [&] {
-      return std::ranges::all_of(facts_,
-                                 [&](const auto& of_one) { return of_one.size() >= round; });
-    });
+    const auto silent = [&] {
+      std::vector<Index> ranks;
+      for (Index other = 0; other < ranks_; ++other) {
+        if (facts_[static_cast<std::size_t>(other)].size() < round) {
+          ranks.push_back(other);
+        }
+      }
+      return ranks;
+    };
+    await(
+        lock, patience, [&] { return gather_text(rank, silent()); },
+        [&] { return silent().empty(); });
     std::vector<std::string> all;
     for (const auto& of_one : facts_) {
       all.push_back(of_one[round - 1]);
@@ -124,17 +133,19 @@ class Exchange {
   }
 
  private:
-  template <class Holds>
-  void await(std::unique_lock<std::mutex>& lock, const Waiting& waiting, const Holds& holds) {
-    const bool in_time =
-        changed_.wait_for(lock, waiting.patience, [&] { return failed_ || holds(); });
+  template <class Text, class Holds>
+  void await(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds patience,
+             const Text& text, const Holds& holds) {
+    const bool in_time = changed_.wait_for(lock, patience, [&] { return failed_ || holds(); });
     if (holds()) {
       return;
     }
-    if (!in_time) {
-      throw TransportError(nothing_came(waiting.text, waiting.patience));
-    }
-    throw TransportError(waiting.text + ": " + *failed_);
+    throw TransportError(in_time ? text() + ": " + *failed_ : nothing_came(text(), patience));
+  }
+  template <class Holds>
+  void await(std::unique_lock<std::mutex>& lock, const Waiting& waiting, const Holds& holds) {
+    await(
+        lock, waiting.patience, [&] { return waiting.text; }, holds);
   }
 
   const LocalOptions& options_;
@@ -153,8 +164,7 @@ class LocalTransport final : public Transport {
   [[nodiscard]] Index rank() const override { return rank_; }
   [[nodiscard]] Index size() const override { return exchange_.ranks(); }
   std::vector<std::string> gather(const std::string& fact) override {
-    return exchange_.gather(
-        rank_, fact, {"rank " + std::to_string(rank_) + " waits for what all say", patience()});
+    return exchange_.gather(rank_, fact, patience());
   }
   void abandon(const std::string& why) noexcept override { exchange_.abandon(why); }
 

@@ -2,21 +2,15 @@
 
 #include <utility>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "memsim/errors.hpp"
 #include "memsim/range.hpp"
+#include "memsim/ranks/checksum.hpp"
 
 namespace redblue {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x52425458;  // "RBTX"
 constexpr std::uint32_t kVersion = 1;
-
-std::uint64_t checksum_of(std::span<const float> words) {
-  return XXH3_64bits(words.data(), words.size_bytes());
-}
 
 }  // namespace
 
@@ -36,6 +30,16 @@ std::string message_text(std::string_view what, Index rank, Index other, std::st
   text.append(" ").append(what).append(" rank ").append(std::to_string(other));
   text.append(", message ").append(std::to_string(number));
   return phase.empty() ? text : text.append(" (").append(phase).append(")");
+}
+
+std::string gather_text(Index rank, const std::vector<Index>& silent) {
+  std::string text = "rank " + std::to_string(rank) + " waits for what rank";
+  text += silent.size() == 1 ? " " : "s ";
+  for (std::size_t k = 0; k < silent.size(); ++k) {
+    text += k == 0 ? "" : k + 1 < silent.size() ? ", " : " and ";
+    text += std::to_string(silent[k]);
+  }
+  return text + (silent.size() == 1 ? " says" : " say");
 }
 
 std::string nothing_came(std::string_view text, std::chrono::milliseconds patience) {
@@ -105,7 +109,7 @@ MessageHeader Transport::next_header(std::map<Index, std::uint64_t>& numbers, In
   return {.magic = kMagic,
           .version = kVersion,
           .run = run_,
-          .phase = XXH3_64bits(phase.data(), phase.size()),
+          .phase = checksum_of(std::as_bytes(std::span(phase))),
           .number = numbers[other]++,
           .words = words,
           .checksum = 0};

@@ -115,9 +115,11 @@ class Transport {
   Links links_;
 };
 
-// "rank 2 received from rank 1, message 3 (A2)", and that nothing comes.
+// "rank 2 received from rank 1, message 3 (A2)"; "rank 0 waits for what ranks 1 and 3 say"; and
+// that nothing comes.
 std::string message_text(std::string_view what, Index rank, Index other, std::string_view phase,
                          std::uint64_t number);
+std::string gather_text(Index rank, const std::vector<Index>& silent);
 std::string nothing_came(std::string_view text, std::chrono::milliseconds patience);
 
 }  // namespace redblue

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
-#include <numeric>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,10 +16,22 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kHeaderTag = 1;
 constexpr int kWordsTag = 2;
+constexpr int kFactTag = 3;
+
+// More words came than were asked for.
+class TooLong : public TransportError {
+ public:
+  using TransportError::TransportError;
+};
 
 void check(int code, const std::string& text) {
   if (code == MPI_SUCCESS) {
     return;
+  }
+  int kind = 0;
+  MPI_Error_class(code, &kind);
+  if (kind == MPI_ERR_TRUNCATE) {
+    throw TooLong(text + ": more words than its header says");
   }
   std::array<char, MPI_MAX_ERROR_STRING> why{};
   int length = 0;
@@ -28,30 +39,55 @@ void check(int code, const std::string& text) {
   throw TransportError(text + ": " + std::string(why.data(), static_cast<std::size_t>(length)));
 }
 
-// Waits for requests, and gives up after a while. Polls, and lets others have the core: there may
-// be more ranks than cores.
-void await(std::vector<MPI_Request>& requests, std::chrono::milliseconds patience,
-           const std::string& text) {
-  constexpr int kEager = 2000;
-  const auto start = Clock::now();
-  for (int tries = 0;; ++tries) {
-    int done = 0;
-    check(
-        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-        text);
-    if (done != 0) {
-      return;
-    }
-    if (Clock::now() - start > patience) {
-      throw TransportError(nothing_came(text, patience));
-    }
-    if (tries < kEager) {
+// Lets others have the core between looks at what came: there may be more ranks than cores.
+class Waiting {
+ public:
+  explicit Waiting(std::chrono::milliseconds patience) : patience_(patience) {}
+  [[nodiscard]] bool too_long() const { return Clock::now() - start_ > patience_; }
+  void pause() {
+    constexpr int kEager = 2000;
+    if (++looks_ < kEager) {
       std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
-}
+
+ private:
+  std::chrono::milliseconds patience_;
+  Clock::time_point start_ = Clock::now();
+  int looks_ = 0;
+};
+
+struct Requests {
+  explicit Requests(std::size_t count) : under_way(count, MPI_REQUEST_NULL), ended(count) {}
+
+  // Whether all have ended.
+  bool test(const std::string& text) {
+    int done = 0;
+    const int code =
+        MPI_Testall(static_cast<int>(under_way.size()), under_way.data(), &done, ended.data());
+    if (code == MPI_ERR_IN_STATUS) {
+      for (const MPI_Status& status : ended) {
+        if (status.MPI_ERROR != MPI_ERR_PENDING) {
+          check(status.MPI_ERROR, text);
+        }
+      }
+    }
+    check(code, text);
+    return done != 0;
+  }
+  void await(std::chrono::milliseconds patience, const std::string& text) {
+    for (Waiting waiting(patience); !test(text); waiting.pause()) {
+      if (waiting.too_long()) {
+        throw TransportError(nothing_came(text, patience));
+      }
+    }
+  }
+
+  std::vector<MPI_Request> under_way;
+  std::vector<MPI_Status> ended;
+};
 
 class MpiTransport final : public Transport {
  public:
@@ -64,26 +100,30 @@ class MpiTransport final : public Transport {
   [[nodiscard]] Index rank() const override { return rank_; }
   [[nodiscard]] Index size() const override { return size_; }
 
+  // To each other rank, so that each knows which is silent.
   std::vector<std::string> gather(const std::string& fact) override {
-    const std::string text = "rank " + std::to_string(rank_) + " waits for what all say";
-    std::vector<int> lengths(static_cast<std::size_t>(size_));
-    const int length = static_cast<int>(fact.size());
-    std::vector<MPI_Request> request(1);
-    check(MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_, request.data()),
-          text);
-    await(request, patience(), text);
-    std::vector<int> places(lengths.size());
-    std::exclusive_scan(lengths.begin(), lengths.end(), places.begin(), 0);
-    std::string all(static_cast<std::size_t>(places.back() + lengths.back()), ' ');
-    check(MPI_Iallgatherv(fact.data(), length, MPI_CHAR, all.data(), lengths.data(), places.data(),
-                          MPI_CHAR, comm_, request.data()),
-          text);
-    await(request, patience(), text);
-    std::vector<std::string> facts;
-    for (std::size_t k = 0; k < lengths.size(); ++k) {
-      facts.push_back(
-          all.substr(static_cast<std::size_t>(places[k]), static_cast<std::size_t>(lengths[k])));
+    std::vector<std::string> facts(static_cast<std::size_t>(size_));
+    std::vector<Index> silent;
+    Requests sends(facts.size());
+    for (int other = 0; other < size_; ++other) {
+      if (other == rank_) {
+        facts[static_cast<std::size_t>(other)] = fact;
+        continue;
+      }
+      silent.push_back(other);
+      check(MPI_Isend(fact.data(), static_cast<int>(fact.size()), MPI_CHAR, other, kFactTag, comm_,
+                      &sends.under_way[static_cast<std::size_t>(other)]),
+            gather_text(rank_, {other}));
     }
+    for (Waiting waiting(patience()); !silent.empty(); waiting.pause()) {
+      std::erase_if(silent, [&](Index other) {
+        return has_said(other, facts[static_cast<std::size_t>(other)]);
+      });
+      if (!silent.empty() && waiting.too_long()) {
+        throw TransportError(nothing_came(gather_text(rank_, silent), patience()));
+      }
+    }
+    sends.await(patience(), "rank " + std::to_string(rank_) + " tells all others");
     return facts;
   }
   void abandon(const std::string&) noexcept override {}  // the process ends them all
@@ -93,50 +133,120 @@ class MpiTransport final : public Transport {
                              std::span<const float> words) override {
     const std::string text = message_text("sent to", rank_, to, {}, header.number);
     auto held = std::make_unique<MessageHeader>(header);
-    std::vector<MPI_Request> requests(2);
+    Requests requests(2);
     check(MPI_Isend(held.get(), sizeof(MessageHeader), MPI_BYTE, static_cast<int>(to), kHeaderTag,
-                    comm_, &requests[0]),
+                    comm_, &requests.under_way[0]),
           text);
     check(MPI_Isend(words.data(), static_cast<int>(words.size()), MPI_FLOAT, static_cast<int>(to),
-                    kWordsTag, comm_, &requests[1]),
+                    kWordsTag, comm_, &requests.under_way[1]),
           text);
-    return std::make_unique<Message>(std::move(requests), std::move(held), patience(), text);
+    return std::make_unique<Sending>(std::move(requests), std::move(held), patience(), text);
   }
   std::unique_ptr<Fetch> get(Index from, MessageHeader& header, std::span<float> words) override {
     const std::string text = message_text("received from", rank_, from, {}, received_[from]++);
-    std::vector<MPI_Request> requests(2);
+    Requests requests(2);
     check(MPI_Irecv(&header, sizeof(MessageHeader), MPI_BYTE, static_cast<int>(from), kHeaderTag,
-                    comm_, &requests[0]),
+                    comm_, &requests.under_way[0]),
           text);
     check(MPI_Irecv(words.data(), static_cast<int>(words.size()), MPI_FLOAT, static_cast<int>(from),
-                    kWordsTag, comm_, &requests[1]),
+                    kWordsTag, comm_, &requests.under_way[1]),
           text);
-    return std::make_unique<Message>(std::move(requests), nullptr, patience(), text);
+    return std::make_unique<Receiving>(std::move(requests), header, words.size(), patience(), text);
   }
 
  private:
-  class Message final : public Fetch {
+  // The two requests of a message.
+  class Message : public Fetch {
    public:
-    Message(std::vector<MPI_Request> requests, std::unique_ptr<MessageHeader> header,
-            std::chrono::milliseconds patience, std::string text)
-        : requests_(std::move(requests)),
-          header_(std::move(header)),
-          patience_(patience),
-          text_(std::move(text)) {}
+    Message(Requests requests, std::chrono::milliseconds patience, std::string text)
+        : requests_(std::move(requests)), patience_(patience), text_(std::move(text)) {}
     void wait() noexcept override {
       try {
         finish();
       } catch (const std::exception&) {  // the caller's finish() says so
       }
     }
-    void finish() override { await(requests_, patience_, text_); }
+    void finish() override {
+      if (!done_) {
+        done_ = true;
+        ended();
+      }
+    }
+
+   protected:
+    // Waits for both.
+    std::vector<MPI_Status> statuses() {
+      requests_.await(patience_, text_);
+      return requests_.ended;
+    }
 
    private:
-    std::vector<MPI_Request> requests_;
-    std::unique_ptr<MessageHeader> header_;  // of a message that is sent
+    virtual void ended() = 0;
+
+    Requests requests_;
     std::chrono::milliseconds patience_;
     std::string text_;
+    bool done_ = false;
   };
+
+  class Sending final : public Message {
+   public:
+    Sending(Requests requests, std::unique_ptr<MessageHeader> header,
+            std::chrono::milliseconds patience, std::string text)
+        : Message(std::move(requests), patience, std::move(text)), header_(std::move(header)) {}
+
+   private:
+    void ended() override { statuses(); }
+
+    std::unique_ptr<MessageHeader> header_;  // until it is sent
+  };
+
+  // MPI takes less than what was asked for as all of it. Where a header announces other words than
+  // these, it says better what came.
+  class Receiving final : public Message {
+   public:
+    Receiving(Requests requests, MessageHeader& header, std::size_t words,
+              std::chrono::milliseconds patience, std::string text)
+        : Message(std::move(requests), patience, std::move(text)), header_(header), words_(words) {}
+
+   private:
+    void ended() override {
+      try {
+        const std::vector<MPI_Status> both = statuses();
+        int bytes = 0, words = 0;
+        MPI_Get_count(&both[0], MPI_BYTE, &bytes);
+        MPI_Get_count(&both[1], MPI_FLOAT, &words);
+        if (bytes != sizeof(MessageHeader)) {
+          header_ = {};
+        } else if (static_cast<std::size_t>(words) != words_) {
+          header_.words = static_cast<std::uint64_t>(words);
+        }
+      } catch (const TooLong&) {
+        if (header_.words == words_) {
+          throw;
+        }
+      }
+    }
+
+    MessageHeader& header_;
+    std::size_t words_;
+  };
+
+  bool has_said(Index other, std::string& fact) {
+    const std::string text = gather_text(rank_, {other});
+    int there = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    check(MPI_Improbe(static_cast<int>(other), kFactTag, comm_, &there, &message, &status), text);
+    if (there == 0) {
+      return false;
+    }
+    int length = 0;
+    MPI_Get_count(&status, MPI_CHAR, &length);
+    fact.resize(static_cast<std::size_t>(length));
+    check(MPI_Mrecv(fact.data(), length, MPI_CHAR, &message, &status), text);
+    return true;
+  }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;

@@ -31,6 +31,17 @@ void add_counts(const Machine& machine, const PhaseClock& clock, const Plan& pla
   }
 }
 
+void add_counts(const RunCounts& before, RunCounts& counts) {
+  for (std::size_t k = 0; k < counts.phases.size(); ++k) {
+    counts.phases[k] += before.phases[k];
+    counts.seconds->phases[k] += before.seconds->phases[k];
+  }
+  counts.total += before.total;
+  *counts.largest += *before.largest;
+  counts.span = std::max(*counts.span, *before.span);
+  counts.seconds->total += before.seconds->total;
+}
+
 void add_costs(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) {
   for (const PhaseCost& phase : phases) {
     const auto known = std::ranges::find(sums, phase.path, &PhaseCost::path);

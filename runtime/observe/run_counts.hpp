@@ -16,6 +16,8 @@ RunCounts no_counts(const std::vector<PhaseCost>& formula);
 // std::logic_error where it entered a phase that the formulas of the plan do not name.
 void add_counts(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,
                 RunCounts& counts);
+// Adds what one machine counted before. Requires: the same phases, and all of `before` known.
+void add_counts(const RunCounts& before, RunCounts& counts);
 // Adds sums of words and flops, and takes the larger peak, phase by phase.
 void add_costs(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases);
 

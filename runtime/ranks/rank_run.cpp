@@ -14,6 +14,7 @@
 #include "memsim/machine.hpp"
 #include "runtime/observe/phase_clock.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/noted_rows.hpp"
 #include "runtime/ranks/transfers.hpp"
 
 namespace redblue {
@@ -61,29 +62,38 @@ class StageOperands {
 // The rank at its work: the kernel's stages, with what goes over the links between them.
 class Working {
  public:
-  Working(const RankPart& part, RankHome& home, Transport& transport)
+  Working(const RankPart& part, RankHome& home, Transport& transport, const RankSteps* steps)
       : part_(part),
         home_(home),
         transport_(transport),
+        steps_(steps),
         machine_(part.plan().M),
         clock_(machine_) {}
 
   RankRun run() {
     const std::vector<SplitStage>& stages = part_.split().stages;
     for (std::size_t k = 0; k < stages.size(); ++k) {
-      begin(transfers_before(part_, k));
-      merge_own(stages[k]);
+      const auto stage = static_cast<Index>(k);
+      if (steps_ == nullptr || stage >= steps_->exchanges) {
+        begin(transfers_before(part_, k));
+        merge_own(stages[k]);
+        if (steps_ != nullptr) {
+          finish_all();
+          steps_->exchanged(stage + 1);
+        }
+      }
       if (part_.works_on(stages[k].of)) {
-        run_stage(stages[k]);
+        if (steps_ == nullptr) {
+          run_stage(stages[k]);
+        } else if (stage >= steps_->stage) {
+          run_in_steps(stages[k], stage);
+        }
       }
       finish_all();
     }
     add_up();
     write_what_is_dead();
-    RunCounts counts = no_counts(cost_of_rank(part_).arena);
-    add_counts(machine_, clock_, part_.plan(), 1, counts);
-    counts.seconds->total = clock_.total();
-    return {std::move(counts), seconds_};
+    return {so_far(), seconds_};
   }
 
  private:
@@ -95,6 +105,7 @@ class Working {
         arriving_.push_back({transfer.group, transport_.begin_receive(
                                                  transfer.matrix, transfer.from,
                                                  home_.rows(transfer.becomes, transfer.received))});
+        home_.note(transfer.becomes, transfer.received);
       } else {
         leaving_.push_back(transport_.begin_send(transfer.matrix, transfer.to,
                                                  home_.rows(transfer.matrix, transfer.sent)));
@@ -147,6 +158,36 @@ class Working {
     }
   }
 
+  // A unit after the other; all at once, where these share what stays in fast memory.
+  void run_in_steps(const SplitStage& stage, Index number) {
+    const Plan& plan = part_.plan_of(stage.of);
+    const Index units = stage.units(plan.problem, plan.blocks);
+    const Index step = stage.at_once.empty() ? 1 : std::max<Index>(units, 1);
+    const StageOperands operands(part_, home_, stage);
+    std::optional<SlowMatrix> partials;
+    if (home_.has(kPartials)) {
+      partials = home_.as_matrix(kPartials);
+    }
+    for (Index unit = number == steps_->stage ? steps_->units : 0; unit < units; unit += step) {
+      stage.part(machine_, plan, operands.io(), {unit, unit + step},
+                 partials ? &*partials : nullptr);
+      steps_->worked(number, unit + step, so_far());
+    }
+  }
+
+  RunCounts so_far() {
+    if (formula_.empty()) {
+      formula_ = cost_of_rank(part_).arena;
+    }
+    RunCounts counts = no_counts(formula_);
+    add_counts(machine_, clock_, part_.plan(), 1, counts);
+    counts.seconds->total = clock_.total();
+    if (steps_ != nullptr && steps_->before) {
+      add_counts(*steps_->before, counts);
+    }
+    return counts;
+  }
+
   // What this rank's own groups left of its own rows, beside what the others send.
   void merge_own(const SplitStage& stage) {
     for (const std::string_view name : stage.merges) {
@@ -164,6 +205,7 @@ class Working {
             home_.rows(name, {first + own.begin, first + own.end}),
             home_.rows(merged_name(name), {groups[k] * own.size(), (groups[k] + 1) * own.size()})
                 .begin());
+        home_.note(merged_name(name), {groups[k] * own.size(), (groups[k] + 1) * own.size()});
       }
     }
   }
@@ -209,6 +251,8 @@ class Working {
   const RankPart& part_;
   RankHome& home_;
   Transport& transport_;
+  const RankSteps* steps_;
+  std::vector<PhaseCost> formula_;
   Machine machine_;
   PhaseClock clock_;
   struct Arriving {
@@ -258,19 +302,81 @@ std::span<float> RankHome::own(std::string_view matrix) {
 SlowMatrix RankHome::as_matrix(std::string_view matrix, std::string_view called) {
   Held& its = held(matrix);
   const HomeMatrix& about = its.about;
-  std::string name(called.empty() ? std::string_view(about.name) : called);
-  const Index rows = std::max<Index>(about.rows, 1);
-  return about.words() == Words(about.rows) * about.cols
-             ? borrow(std::move(name), its.words.data(), rows, about.cols).holding(about.holds)
-             : SlowMatrix(std::move(name), rows, about.cols,
-                          std::make_unique<SpreadRows>(its.words.data(), about.cols, about.there))
-                   .holding(about.holds);
+  std::unique_ptr<Backing> words;
+  if (about.words() == Words(about.rows) * about.cols) {
+    words = std::make_unique<BorrowedBacking>(its.words.data(), about.cols);
+  } else {
+    words = std::make_unique<SpreadRows>(its.words.data(), about.cols, about.there);
+  }
+  return for_kernel(its, std::string(called.empty() ? std::string_view(about.name) : called),
+                    {0, about.rows}, std::move(words));
 }
 
 SlowMatrix RankHome::own_as_matrix(std::string_view matrix) {
-  const HomeMatrix& of = about(matrix);
-  return borrow(of.name, own(matrix).data(), std::max<Index>(of.own.size(), 1), of.cols)
-      .holding(of.holds);
+  Held& its = held(matrix);
+  return for_kernel(its, its.about.name, its.about.own,
+                    std::make_unique<BorrowedBacking>(own(matrix).data(), its.about.cols));
+}
+
+SlowMatrix RankHome::for_kernel(Held& its, std::string name, Range rows,
+                                std::unique_ptr<Backing> words) {
+  if (noting_) {
+    words = std::make_unique<NotedRows>(std::move(words), [&its, rows](Range written) {
+      its.note({rows.begin + written.begin, rows.begin + written.end});
+    });
+  }
+  return SlowMatrix(std::move(name), std::max<Index>(rows.size(), 1), its.about.cols,
+                    std::move(words))
+      .holding(its.about.holds);
+}
+
+void RankHome::Held::note(Range rows) {
+  const NumbersWithin lying(about.there);
+  changed.push_back({lying.below(rows.begin), lying.below(rows.end)});
+}
+
+void RankHome::note(std::string_view matrix, Range rows) {
+  if (noting_) {
+    held(matrix).note(rows);
+  }
+}
+
+std::map<std::string, Ranges> RankHome::take_changes() {
+  std::map<std::string, Ranges> all;
+  for (auto& [name, matrix] : held_) {
+    if (matrix.changed.empty()) {
+      continue;
+    }
+    Ranges changed = std::exchange(matrix.changed, {});
+    std::ranges::sort(changed, {}, &Range::begin);
+    Ranges& apart = all[name];
+    for (const Range rows : changed) {
+      if (!apart.empty() && rows.begin <= apart.back().end) {
+        apart.back().end = std::max(apart.back().end, rows.end);
+      } else {
+        apart.push_back(rows);
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> RankHome::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, _] : held_) {
+    all.push_back(name);
+  }
+  return all;
+}
+
+Index RankHome::lying_rows(std::string_view matrix) const {
+  return size_of(about(matrix).there);
+}
+
+std::span<float> RankHome::lying(std::string_view matrix, Range rows) {
+  Held& its = held(matrix);
+  return std::span(its.words).subspan(static_cast<std::size_t>(rows.begin * its.about.cols),
+                                      static_cast<std::size_t>(rows.size() * its.about.cols));
 }
 
 Words RankHome::words() const {
@@ -281,8 +387,9 @@ Words RankHome::words() const {
   return words;
 }
 
-RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport) {
-  return Working(part, home, transport).run();
+RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport,
+                 const RankSteps* steps) {
+  return Working(part, home, transport, steps).run();
 }
 
 }  // namespace redblue

@@ -12,6 +12,7 @@
 #include "memsim/slow_matrix.hpp"
 #include "runtime/ranks/grid.hpp"
 #include "runtime/ranks/rank_cost.hpp"
+#include "runtime/ranks/rank_steps.hpp"
 
 namespace redblue {
 
@@ -31,14 +32,30 @@ class RankHome {
   [[nodiscard]] SlowMatrix own_as_matrix(std::string_view matrix);
   [[nodiscard]] Words words() const;
 
+  // The rows that changed since the last call, of each matrix, in order and apart from each other:
+  // by their numbers among those that lie here. Requires: note_changes() before they changed.
+  std::map<std::string, Ranges> take_changes();
+  void note_changes() { noting_ = true; }
+  // Notes rows that no kernel wrote, by their numbers as of rows().
+  void note(std::string_view matrix, Range rows);
+  // The names of all matrices, and rows by their numbers among those that lie here.
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] Index lying_rows(std::string_view matrix) const;
+  [[nodiscard]] std::span<float> lying(std::string_view matrix, Range rows);
+
  private:
   struct Held {
     HomeMatrix about;
     std::vector<float> words;  // of one row at least
+    Ranges changed = {};
+    void note(Range rows);  // numbers as of rows()
   };
+  // `words` are these rows.
+  SlowMatrix for_kernel(Held& its, std::string name, Range rows, std::unique_ptr<Backing> words);
   [[nodiscard]] Held& held(std::string_view matrix);
 
   std::map<std::string, Held, std::less<>> held_;
+  bool noting_ = false;
 };
 
 struct RankRun {
@@ -47,8 +64,10 @@ struct RankRun {
 };
 
 // Runs the rank's part; the home's own rows of operands are there. Every rank of the grid calls.
-// Afterwards own rows of results are there, and g at the rank of the last segment. Throws: what the
+// Afterwards own rows of results are there, and g at the rank of the last segment. In steps where
+// there are such. Throws: what the
 // kernel throws; TransportError.
-RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport);
+RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport,
+                 const RankSteps* steps = nullptr);
 
 }  // namespace redblue

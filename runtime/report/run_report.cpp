@@ -356,25 +356,34 @@ Json bytes_json(const StoreBytes& bytes) {
   return json;
 }
 
+// Ranks have checkpoints in a store, and make no requests to it.
+bool of_ranks(const StoreReport& store) {
+  return store.engine.empty();
+}
+
 Json store_json(const StoreReport& store) {
   const auto or_null = [](const auto& text) { return text.empty() ? Json() : Json(text); };
+  Json json = {{"directory", store.directory},
+               {"resumed_at", store.resumed_at ? Json(*store.resumed_at) : Json()},
+               {"resident", store.resident},
+               {"checkpoints", {{"files", store.checkpoints}, {"bytes", store.checkpoint_bytes}}}};
+  if (of_ranks(store)) {
+    return json;
+  }
   Json bytes = Json::object();
   for (const auto& [purpose, traffic] : store.traffic) {
     bytes[to_string(purpose)] = {{"read", bytes_json(traffic.read)},
                                  {"written", bytes_json(traffic.written)}};
   }
-  return {{"directory", store.directory},
-          {"engine", store.engine},
-          {"no_uring", or_null(store.no_uring)},
-          {"direct", store.indirect.empty()},
-          {"indirect", or_null(store.indirect)},
-          {"granule", store.granule_bytes},
-          {"depth", store.depth},
-          {"found", store.found},
-          {"resumed_at", store.resumed_at ? Json(*store.resumed_at) : Json()},
-          {"resident", store.resident},
-          {"checkpoints", {{"files", store.checkpoints}, {"bytes", store.checkpoint_bytes}}},
-          {"bytes", std::move(bytes)}};
+  json.update({{"engine", store.engine},
+               {"no_uring", or_null(store.no_uring)},
+               {"direct", store.indirect.empty()},
+               {"indirect", or_null(store.indirect)},
+               {"granule", store.granule_bytes},
+               {"depth", store.depth},
+               {"found", store.found},
+               {"bytes", std::move(bytes)}});
+  return json;
 }
 
 std::string to_words(const StoreReport& store) {
@@ -402,10 +411,14 @@ std::string to_words(const StoreReport& store) {
     }
   }
   std::string text =
-      fmt::format("\non disk in {}: {}{}, {}\n\n", printable(store.directory), store.engine,
-                  store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
-                  store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
-  text += table.text();
+      of_ranks(store)
+          ? fmt::format("\ncheckpoints of ranks in {}\n", printable(store.directory))
+          : fmt::format("\non disk in {}: {}{}, {}\n\n", printable(store.directory), store.engine,
+                        store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
+                        store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
+  if (!of_ranks(store)) {
+    text += table.text();
+  }
   if (store.resumed_at) {
     text += fmt::format("gone on from row block {}\n", *store.resumed_at);
   }

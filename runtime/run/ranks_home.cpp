@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,23 +16,28 @@
 
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/attention.hpp"
+#include "memsim/ranks/checksum.hpp"
 #include "memsim/ranks/local_transport.hpp"
 #include "runtime/observe/run_counts.hpp"
 #include "runtime/ranks/rank_run.hpp"
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/ranks/transfers.hpp"
 #include "runtime/run/buffers.hpp"
+#include "runtime/run/mask_spec.hpp"
+#include "runtime/run/rank_resumption.hpp"
 #include "runtime/run/verification.hpp"
 #include "runtime/system/build_info.hpp"
+#include "runtime/system/memory.hpp"
 
 namespace redblue {
 namespace {
 
 // What all ranks of a run must have in common.
 std::string facts(const Part& part, const Request& request) {
-  return fmt::format("redblue {} ({}, {}), {} on {}, seed {}", build_info::kVersion,
+  return fmt::format("redblue {} ({}, {}), {} on {}, seed {}{}", build_info::kVersion,
                      build_info::kCompiler, build_info::kBuildType, to_string(part.plan),
-                     to_string(part.ranks->grid), request.seed.value_or(kDefaultSeed));
+                     to_string(part.ranks->grid), request.seed.value_or(kDefaultSeed),
+                     request.store ? ", with checkpoints" : "");
 }
 
 // Throws: RequestError where ranks are of other versions, builds or plans.
@@ -91,7 +97,7 @@ class RanksHome final : public OperandHome {
   void take(const Part& forward) override;
   [[nodiscard]] Verdict verify(const Report& report) const override;
   void hand_over(Writers& writers) override;
-  void finish(Report&) override {}
+  void finish(Report& report) override;
 
  private:
   using Homes = std::map<Index, RankHome>;  // of ranks in this process
@@ -105,6 +111,9 @@ class RanksHome final : public OperandHome {
                  std::span<float> words) const;
   void deal_out(RankHome& home, Transport& transport);
   [[nodiscard]] Index words_of_forward(Index rank) const;
+  [[nodiscard]] RankCheckpoints::Facts facts_of_checkpoint(const Part& part, RankHome& home) const;
+  RankResumption& resume(const Part& part, RankHome& home, Transport& transport);
+  void tell(const RankResumption& resumption, Transport& transport);
   void collect(RankHome& home, Transport& transport);
   [[nodiscard]] bool ends_with(const Signature& result, Index rank) const;
 
@@ -122,6 +131,8 @@ class RanksHome final : public OperandHome {
   Buffers forward_results_;
   std::vector<RankCounts> counts_;
   Buffers results_;  // at the first rank
+  std::vector<std::unique_ptr<RankResumption>> resumptions_;
+  std::vector<RankResumption::Told> told_;  // of all ranks, each of both parts
 };
 
 // The homes of ranks that are threads are in this process, all of them; and results, and what is
@@ -267,25 +278,35 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   RankHome home(rank);
   fill(home, transport.rank());
   const Links before = transport.links();
-  if (forward_) {
+  RankResumption* const resumption = request_.store ? &resume(part, home, transport) : nullptr;
+  if (forward_ && (resumption == nullptr || resumption->deals())) {
     deal_out(home, transport);
+    if (resumption != nullptr) {
+      for (const Signature& result :
+           find_kernel(forward_->plan.kernel).returned(part.plan.problem)) {
+        home.note(result.name, home.about(result.name).own);
+      }
+      resumption->have_dealt();
+    }
   }
-  RankRun ran = run_rank(rank, home, transport);
+  std::optional<RankSteps> steps;
+  if (resumption != nullptr) {
+    steps = resumption->steps();
+  }
+  RankRun ran = run_rank(rank, home, transport, steps ? &*steps : nullptr);
   RankCounts counts{.arena = std::move(ran.arena),
-                    .links = transport.links(),
+                    .links = links_since(before, transport.links()),
                     .home = home.words().value() + words_of_forward(transport.rank()),
                     .seconds_in_links = ran.seconds_in_links};
-  for (const auto& [link, count] : before) {  // of the forward part
-    LinkCount& now = counts.links.at(link);
-    now.words -= count.words;
-    now.messages -= count.messages;
-    if (now == LinkCount()) {
-      counts.links.erase(link);
-    }
+  if (resumption != nullptr) {
+    add_links(resumption->links_before(), counts.links);
+    tell(*resumption, transport);
   }
   const std::vector<std::string> all = transport.gather(to_text(counts));
   if (on_.collect) {
     collect(home, transport);
+    // A rank that fails until here leaves no results.
+    static_cast<void>(transport.gather("all results are at the first rank"));
   }
   const std::lock_guard lock(mutex_);
   homes_.emplace(transport.rank(), std::move(home));
@@ -293,6 +314,72 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   for (const std::string& of_rank : all) {
     counts_.push_back(parse_rank_counts(of_rank));
   }
+}
+
+RankCheckpoints::Facts RanksHome::facts_of_checkpoint(const Part& part, RankHome& home) const {
+  const Problem& problem = part.plan.problem;
+  RankCheckpoints::Facts its{.run = fmt::format("{} in {}", facts(part, request_), simd_target()),
+                             .operands = {}};
+  if (request_.softmax_scale) {
+    its.run += fmt::format(", softmax scale {}", *request_.softmax_scale);
+  }
+  if (!problem.mask.full()) {
+    its.run += fmt::format(", mask of fingerprint {}", fingerprint_of(problem.mask, problem.shape));
+  }
+  if (forward_) {
+    its.run += fmt::format(", O and L of {}", to_string(forward_->plan));
+  }
+  for (const Signature& operand : given_of(part.plan)) {
+    if (readers_->contains(operand.name) || !made_by_forward(operand.name)) {
+      its.operands[std::string(operand.name)] =
+          checksum_of(std::span<const float>(home.own(operand.name)));
+    }
+  }
+  return its;
+}
+
+RankResumption& RanksHome::resume(const Part& part, RankHome& home, Transport& transport) {
+  const bool makes_forward = report_->forward && !forward_;
+  auto resumption = std::make_unique<RankResumption>(
+      request_, makes_forward ? "forward" : "redblue", facts_of_checkpoint(part, home), home,
+      transport, forward_.has_value());
+  const std::lock_guard lock(mutex_);
+  return *resumptions_.emplace_back(std::move(resumption));
+}
+
+// Each rank knows what all did: the first says it.
+void RanksHome::tell(const RankResumption& resumption, Transport& transport) {
+  const RankResumption::Told& its = resumption.told();
+  const std::vector<std::string> all = transport.gather(
+      fmt::format("{} {} {} {}", its.checkpoints, its.bytes, its.resumed ? 1 : 0, its.units));
+  if (transport.rank() == 0) {
+    for (const std::string& of_rank : all) {
+      std::istringstream text(of_rank);
+      RankResumption::Told& told = told_.emplace_back();
+      text >> told.checkpoints >> told.bytes >> told.resumed >> told.units;
+    }
+  }
+}
+
+void RanksHome::finish(Report& report) {
+  if (!request_.store) {
+    return;
+  }
+  StoreReport& stored = report.store.emplace();
+  stored.directory = request_.store->directory.string();
+  for (const RankResumption::Told& told : told_) {
+    stored.checkpoints += told.checkpoints;
+    stored.checkpoint_bytes += told.bytes;
+    if (told.resumed) {
+      stored.resumed_at = stored.resumed_at.value_or(0) + told.units;
+    }
+  }
+  stored.resident = resident_bytes();
+  for (const auto& resumption : resumptions_) {
+    resumption->remove();
+  }
+  std::error_code not_empty;
+  std::filesystem::remove(request_.store->directory, not_empty);
 }
 
 void RanksHome::run(Part& part, const RunHook& hook) {
@@ -308,6 +395,7 @@ void RanksHome::run(Part& part, const RunHook& hook) {
   }
   const auto start = std::chrono::steady_clock::now();
   if (on_.transport != nullptr) {
+    on_.transport->wait_at_most(on_.patience);
     use_common_simd(*on_.transport);
     run_rank_of(part, *on_.transport);
   } else {

@@ -662,9 +662,22 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
     throw RequestError(fmt::format("{}: no query meets a key: ranks have nothing to share under {}",
                                    said, request.said("--mask")));
   }
-  if (request.threads > 1 || request.store) {
-    throw RequestError(fmt::format("{}: each rank is one worker in memory: leave {} out", said,
-                                   request.said(request.store ? "--store" : "--threads")));
+  if (request.threads > 1) {
+    throw RequestError(
+        fmt::format("{}: each rank is one worker: leave {} out", said, request.said("--threads")));
+  }
+  if (request.store && !request.store->resume) {
+    throw RequestError(
+        fmt::format("{}: ranks have their checkpoints in a store: add --resume, or leave {} out",
+                    said, request.said("--store")));
+  }
+  if (request.store &&
+      (request.store->keep || request.store->options.engine || !request.store->options.direct ||
+       request.store->options.granule_bytes != StoreOptions().granule_bytes)) {
+    throw RequestError(fmt::format(
+        "{}: ranks have checkpoints in a store, and no matrices: leave --keep, --engine, --direct "
+        "and --granule out",
+        said));
   }
   if (asked.heads.value_or(1) > 1) {
     throw RequestError(

@@ -55,18 +55,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Adds what one machine counted before. Requires: the same phases, and all of `before` known.
-void add(const RunCounts& before, RunCounts& counts) {
-  for (std::size_t k = 0; k < counts.phases.size(); ++k) {
-    counts.phases[k] += before.phases[k];
-    counts.seconds->phases[k] += before.seconds->phases[k];
-  }
-  counts.total += before.total;
-  *counts.largest += *before.largest;
-  counts.span = std::max(*counts.span, *before.span);
-  counts.seconds->total += before.seconds->total;
-}
-
 // The rows of what stages leave for each other that are there after so many units, and back.
 std::vector<float> left_words(const Split& split, const Plan& plan, Index units,
                               std::span<const SlowMatrix> left) {
@@ -246,7 +234,7 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
     add_counts(machine, clock, plan, 1, counts);
     counts.seconds->total = seconds_since(start);
     if (steps.before) {
-      add(*steps.before, counts);
+      add_counts(*steps.before, counts);
     }
     return counts;
   };

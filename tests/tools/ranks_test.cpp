@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "memsim/words.hpp"
-#include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/mpi_job.hpp"
 
 namespace redblue {
 namespace {
@@ -216,31 +216,14 @@ TEST_F(Ranks, RefuseWhatTheyDoNotDo) {
 class MpiJobs : public Ranks {
  protected:
   void SetUp() override {
-    const std::filesystem::path with_mpi =
-        std::filesystem::path(REDBLUE_COMMAND).parent_path() / "redblue-mpi";
-    if (!std::filesystem::exists(with_mpi) || !find_program("mpirun", "/usr/bin:/bin")) {
-      GTEST_SKIP() << "built without MPI, or there is no mpirun";
-    }
-    if (const Outcome job = started(1, {"/bin/true"}); job.code != 0) {
-      GTEST_SKIP() << "mpirun starts nothing on this machine: " << job.err;
+    if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
+      GTEST_SKIP() << why;
     }
   }
   [[nodiscard]] Outcome mpirun(Index ranks, const std::string& line) const {
     std::vector<std::string> words = split(line).words;
     words.insert(words.begin(), REDBLUE_COMMAND);
-    return started(ranks, words);
-  }
-
- private:
-  [[nodiscard]] Outcome started(Index ranks, const std::vector<std::string>& words) const {
-    Process job{.words = {"/usr/bin/mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to",
-                          "none", "-q", "-n", std::to_string(ranks)},
-                .environment = {
-                    "PATH=/usr/bin:/bin", "HOME=" + directory_.path().string(),
-                    "OMPI_MCA_plm_rsh_agent=", "OMPI_MCA_btl_vader_single_copy_mechanism=none"}};
-    job.words.insert(job.words.end(), words.begin(), words.end());
-    job.directory = directory_.path();
-    return job.run();
+    return mpi_job({{ranks, words}}, directory_.path()).run();
   }
 };
 

@@ -68,7 +68,7 @@ Action add_run(CLI::App& app, Transport* transport) {
     fill_files(options->out, request, request.out);
     request.verify = options->verify.get();
     options->store.fill(request);
-    if (request.store) {
+    if (request.store && transport == nullptr) {  // mpirun ends its ranks by a signal, all of them
       request.store->options.before_each = stop_if_asked();
     }
     options->ranks.fill(request, transport);

@@ -206,6 +206,26 @@ TEST(Transport, GivesUpOnARankThatSaysNothing) {
   }
 }
 
+// Where all say something, those that do not are named.
+TEST(Transport, NamesTheRanksThatDoNotSayAnything) {
+  const auto failure = [](Index ranks, Index speakers) {
+    try {
+      run_ranks(ranks, [&](Transport& transport) {
+        transport.wait_at_most(std::chrono::milliseconds(100));
+        if (transport.rank() < speakers) {
+          static_cast<void>(transport.gather("first"));
+        }
+      });
+    } catch (const TransportError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(failure(2, 2), "");
+  EXPECT_EQ(failure(2, 1), "rank 0 waits for what rank 1 says: nothing came in 100 ms");
+  EXPECT_EQ(failure(4, 1), "rank 0 waits for what ranks 1, 2 and 3 say: nothing came in 100 ms");
+}
+
 // Links that take their time: three messages one after the other, while the receiver does
 // something else.
 TEST(Transport, TakesTheTimeOfItsLinks) {

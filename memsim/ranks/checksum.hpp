@@ -1,0 +1,15 @@
+#pragma once
+// A checksum as fast as memory, which finds damage on the way or by a disk, but no forgery.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace redblue {
+
+std::uint64_t checksum_of(std::span<const std::byte> bytes);
+inline std::uint64_t checksum_of(std::span<const float> words) {
+  return checksum_of(std::as_bytes(words));
+}
+
+}  // namespace redblue

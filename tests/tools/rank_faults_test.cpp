@@ -1,0 +1,153 @@
+// An MPI job of which one rank fails or lies ends on all ranks within seconds, says which ranks it
+// was between, and leaves no output. REDBLUE_FAULT_TABLE=1 prints how each ended.
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/support/cli.hpp"
+#include "tests/support/mpi_job.hpp"
+
+namespace redblue {
+namespace {
+
+// Beside the other programs of tests, where the build has MPI.
+const std::string kFaultyRank =
+    std::filesystem::path(REDBLUE_KNOWN_TRAFFIC).parent_path() / "redblue_faulty_rank";
+
+struct RankFault {
+  std::string what;     // as tests/programs/faulty_rank.cpp takes it
+  std::string message;  // what standard error says
+  int code = 1;
+};
+
+std::vector<std::string> lines_of_redblue(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("redblue: ")) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
+
+  // Four ranks, of which rank 1 has this fault.
+  void expect_end(const RankFault& fault, const std::string& other_line = {}) const {
+    const std::string kernel = GetParam();
+    SCOPED_TRACE(kernel + ", " + fault.what);
+    const std::string result = kernel == "backward/rows" ? "g" : "O";
+    const std::string line =
+        fmt::format("run {} --n 61 --m 43 --d 7 --M 900 --grid 2x2 --patience 2 --out {}=out.npy",
+                    kernel, result);
+    std::vector<std::string> well = split(line).words;
+    well.insert(well.begin(), REDBLUE_COMMAND);
+    std::vector<std::string> faulty = split(line + other_line).words;
+    faulty.insert(faulty.begin(), {"/usr/bin/env", "REDBLUE_FAULT=" + fault.what, kFaultyRank});
+    // Where a rank ends, mpirun alone says which.
+    const bool ends = fault.what.starts_with("killed") || fault.what.starts_with("exits") ||
+                      fault.what.starts_with("leaves");
+    const Outcome job =
+        mpi_job({{1, well}, {1, faulty}, {2, well}}, directory_.path(), !ends).run();
+    const std::vector<std::string> said = lines_of_redblue(job.err);
+    EXPECT_EQ(job.code, fault.code) << job.err;
+    EXPECT_EQ(job.out, "");
+    if (!ends) {
+      EXPECT_EQ(said.size(), 1U) << job.err;
+    }
+    EXPECT_TRUE(std::regex_search(job.err, std::regex(fault.message)))
+        << job.err << "does not match: " << fault.message;
+    EXPECT_LT(job.seconds, 20 * kSlowdown);
+    EXPECT_TRUE(files().empty()) << files().begin()->first;
+    EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
+    if (std::getenv("REDBLUE_FAULT_TABLE") != nullptr) {
+      std::cout << fmt::format("{:15} {:12} {:4} {:6.2f} s  {}\n", kernel, fault.what, job.code,
+                               job.seconds, said.empty() ? "(mpirun)" : said.front());
+    }
+  }
+};
+
+TEST_P(FaultsOfARank, NoneIsASuccess) {
+  const std::vector<std::string> words = {kFaultyRank, "run",    GetParam(), "--n",      "61",
+                                          "--m",       "43",     "--d",      "7",        "--M",
+                                          "900",       "--grid", "2x2",      "--format", "csv"};
+  const Outcome job = mpi_job({{4, words}}, directory_.path()).run();
+  EXPECT_EQ(job.code, 0) << job.err;
+}
+
+// A process that ends in the middle of a message, by a signal, with an error, or as if all went
+// well.
+TEST_P(FaultsOfARank, ThatEnds) {
+  expect_end({"killed:1", "rank 1 with PID|to rank 1|from rank 1", 137});
+  expect_end({"exits:3", R"(\],1\][^]*Exit code: +5)", 5});
+  expect_end({"leaves:0", "rank 1 with PID|to rank 1|from rank 1"});
+}
+
+// A process that stops, in a message and where all ranks say something. The others wait for two
+// seconds, and name it.
+TEST_P(FaultsOfARank, ThatIsSilent) {
+  expect_end({"stopped:2",
+              "rank [023] (sent to|received from) rank 1, message .*: nothing came in "
+              "2000 ms"});
+  expect_end({"silent:0", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"});
+  expect_end({"silent:3", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"});
+}
+
+TEST_P(FaultsOfARank, InTheWordsOfAMessage) {
+  const std::string ends = "rank [023] received from rank 1, message [01]";
+  expect_end({"cut:1", ends + R"( \([\w ]+\): [0-9]+ words of it, expected )"});
+  expect_end({"longer:1", ends + ": more words than its header says"});
+  expect_end({"changed:1", ends + R"( \([\w ]+\): its words changed on the way)"});
+}
+
+TEST_P(FaultsOfARank, InTheOrderOfMessages) {
+  const std::string ends = "rank [023] received from rank 1, message ";
+  expect_end({"doubled:0", ends + R"(1 \([\w ]+\): message 0 came in its place)"});
+  expect_end({"lost:0", ends + R"(0 \([\w ]+\): message 1 came in its place)"});
+}
+
+TEST_P(FaultsOfARank, InTheHeaderOfAMessage) {
+  const std::string ends = R"(rank [023] received from rank 1, message [01] \([\w ]+\): )";
+  expect_end({"magic:0", ends + "no message of this version"});
+  expect_end({"version:1", ends + "no message of this version"});
+  expect_end({"run:0", ends + "a message of another run"});
+  expect_end({"phase:1", ends + "[0-9]+ words of another phase"});
+  expect_end({"number:0", ends + "message [0-9]+ came in its place"});
+  expect_end({"words:1", ends + "[0-9]+ words of it, expected"});
+  expect_end({"checksum:0", ends + "its words changed on the way"});
+}
+
+// Ranks of another version, of another build, and of another plan: found before any message.
+TEST_P(FaultsOfARank, ThatIsAnotherProgram) {
+  const std::string both = "rank 1 runs redblue .*, but rank 0 runs redblue .*: start all ranks";
+  expect_end({"release:0", "rank 1 runs redblue 9.*, but rank 0 runs redblue [^9]", 2});
+  expect_end({"build:0", both, 2});
+  expect_end({"none:0", both, 2}, " --seed 3");
+  expect_end({"none:0", both, 2}, " --blocks Br=8,Bc=5");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, FaultsOfARank,
+                         testing::Values("forward/rows", "attention/rows", "backward/rows"),
+                         [](const auto& of) {
+                           std::string name = of.param;
+                           std::ranges::replace(name, '/', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace redblue
