@@ -20,7 +20,8 @@ bool is_rank_of_a_job() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "run" && is_rank_of_a_job()) {
+  const std::string_view subcommand = argc > 1 ? argv[1] : "";
+  if ((subcommand == "run" || subcommand == "calibrate") && is_rank_of_a_job()) {
     std::error_code none;
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", none);
     const std::string with_mpi = own.parent_path() / "redblue-mpi";

@@ -134,6 +134,7 @@ GridPlan::GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid)
   if (split().add_partials != nullptr) {
     find_segments();
   }
+  find_owners();
 }
 
 // Row blocks are dealt out by the pairs that they meet, whole groups where the plan has such.
@@ -222,6 +223,28 @@ void GridPlan::find_segments() {
       }
     }
   }
+}
+
+void GridPlan::find_owners() {
+  const Signature queries{"", &Shape::n, nullptr};
+  for (Index rank = 0; rank < grid_.ranks(); ++rank) {
+    for (const Range rows : own_rows(queries, rank)) {
+      owned_.push_back({rows, rank});
+    }
+  }
+  std::ranges::sort(owned_, {}, [](const Owned& owned) { return owned.rows.begin; });
+}
+
+std::vector<GridPlan::Owned> GridPlan::owners(const Ranges& queries) const {
+  std::vector<Owned> all;
+  for (const Range range : queries) {
+    auto owned = std::ranges::upper_bound(owned_, range.begin, {},
+                                          [](const Owned& one) { return one.rows.end; });
+    for (; owned != owned_.end() && owned->rows.begin < range.end; ++owned) {
+      all.push_back({common(owned->rows, range), owned->rank});
+    }
+  }
+  return all;
 }
 
 Words GridPlan::pairs(Index row, Index column) const {

@@ -102,6 +102,14 @@ class GridPlan {
   [[nodiscard]] Ranges own_rows(const Signature& matrix, Index rank) const;
   [[nodiscard]] Ranges dead_rows(const Signature& matrix, Index rank) const;
 
+  // The ranks that begin with some rows of queries, by their numbers in the problem, and which of
+  // them.
+  struct Owned {
+    Range rows;
+    Index rank;
+  };
+  [[nodiscard]] std::vector<Owned> owners(const Ranges& queries) const;
+
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
   // Whether stages of a place need rows of this matrix that other ranks begin with; and whether
   // each rank merges what groups left of it.
@@ -127,6 +135,7 @@ class GridPlan {
   void deal_row_blocks();
   void deal_key_groups();
   void find_segments();
+  void find_owners();
 
   const Kernel* kernel_;
   const Kernel* live_;
@@ -136,6 +145,7 @@ class GridPlan {
   std::vector<Row> rows_;
   std::vector<Column> columns_;
   std::vector<Segment> segments_;
+  std::vector<Owned> owned_;  // all queries that live, in their order
 };
 
 // What one rank has of it.

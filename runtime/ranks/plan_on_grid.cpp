@@ -1,31 +1,27 @@
 #include "runtime/ranks/plan_on_grid.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <set>
+#include <map>
 #include <string>
 #include <utility>
 
+#include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
-#include "runtime/ranks/rank_cost.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/ranks/rank_kinds.hpp"
 
 namespace redblue {
 namespace {
 
-// What decides between grids: words received, then words of the arena, of the ranks asked.
-std::pair<Words, Words> most_moved(const Kernel& kernel, const Plan& plan, const Grid& grid) {
-  const GridPlan of(kernel, plan, grid);
-  std::pair<Words, Words> most;
-  for (const Index row : std::set{Index{0}, grid.rows / 2, grid.rows - 1}) {
-    for (const Index column : std::set{Index{0}, grid.columns / 2, grid.columns - 1}) {
-      const Index rank = row * grid.columns + column;
-      const RankCost cost = cost_of_rank(RankPart(of, rank));
-      const PhaseCost arena = total(cost.arena);
-      most.first = std::max(most.first, received(cost.links, rank));
-      most.second = std::max(most.second, arena.reads + arena.writes);
+// What a rank receives in each phase.
+std::map<std::string, LinkCount> received_by_phase(const Links& links, Index rank) {
+  std::map<std::string, LinkCount> phases;
+  for (const auto& [link, count] : links) {
+    if (link.to == rank) {
+      phases[link.phase] += count;
     }
   }
-  return most;
+  return phases;
 }
 
 }  // namespace
@@ -64,29 +60,74 @@ Blocks blocks_on_grid(const Kernel& kernel, const Problem& problem, const Memory
   }
 }
 
-Grid best_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
-               Objective objective, Index ranks) {
-  Grid best{ranks, 1};
-  std::optional<std::pair<Words, Words>> fewest;
+PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
+                         Objective objective, const Grid& grid) {
+  const Blocks blocks =
+      blocks_on_grid(kernel, problem, memory, objective, grid, usual_groups(problem, grid));
+  PlannedGrid on{.grid = grid,
+                 .plan = kernel.plan(problem, memory, blocks),
+                 .ranks = {},
+                 .costs = {},
+                 .received = {},
+                 .arena = {},
+                 .home = {},
+                 .path = {}};
+  const GridPlan of(kernel, on.plan, grid);
+  on.ranks = ranks_of_each_kind(of);
+  std::map<std::string, LinkCount> most;
+  for (const Index rank : on.ranks) {
+    const RankCost& cost = on.costs.emplace_back(cost_of_rank(RankPart(of, rank)));
+    const PhaseCost arena = total(cost.arena);
+    on.received = std::max(on.received, received(cost.links, rank));
+    on.arena = std::max(on.arena, arena.reads + arena.writes);
+    on.home = std::max(on.home, cost.home);
+    for (const auto& [phase, count] : received_by_phase(cost.links, rank)) {
+      LinkCount& its = most[phase];
+      its.words = std::max(its.words, count.words);
+      its.messages = std::max(its.messages, count.messages);
+    }
+  }
+  if (most.contains(std::string(kg.name))) {
+    const Index hops = std::ssize(of.segments()) - 1;
+    LinkCount& sum = most.at(std::string(kg.name));
+    sum = count_of(problem.shape.d * problem.shape.d);
+    sum.words *= hops;
+    sum.messages *= hops;
+  }
+  for (const auto& [_, count] : most) {
+    on.path += count;
+  }
+  return on;
+}
+
+std::vector<PlannedGrid> plans_on_grids(const Kernel& kernel, const Problem& problem,
+                                        const Memory& memory, Objective objective, Index ranks) {
+  std::vector<PlannedGrid> plans;
   for (Index columns = 1; columns <= std::min(ranks, size_of(problem.live_keys())); ++columns) {
     if (ranks % columns != 0) {
       continue;
     }
     const Grid grid{ranks / columns, columns};
-    const Plan plan = kernel.plan(
-        problem, memory,
-        blocks_on_grid(kernel, problem, memory, objective, grid, usual_groups(problem, grid)));
-    if (total(plan.phases).peak > Words(memory.M) ||
-        (takes_query_groups(kernel) && query_groups_of(kernel, live_plan(plan)) < grid.rows)) {
-      continue;
-    }
-    const auto most = most_moved(kernel, plan, grid);
-    if (!fewest || most < *fewest) {
-      best = grid;
-      fewest = most;
+    try {
+      PlannedGrid on = plan_on_grid(kernel, problem, memory, objective, grid);
+      if (total(on.plan.phases).peak <= Words(memory.M)) {
+        plans.push_back(std::move(on));
+      }
+    } catch (const ShapeMismatch&) {  // fewer groups of queries than rows
     }
   }
-  return best;
+  return plans;
+}
+
+const PlannedGrid& best_of(const std::vector<PlannedGrid>& plans) {
+  return *std::ranges::min_element(
+      plans, {}, [](const PlannedGrid& on) { return std::pair(on.received, on.arena); });
+}
+
+Grid best_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
+               Objective objective, Index ranks) {
+  const std::vector<PlannedGrid> plans = plans_on_grids(kernel, problem, memory, objective, ranks);
+  return plans.empty() ? Grid{ranks, 1} : best_of(plans).grid;
 }
 
 }  // namespace redblue

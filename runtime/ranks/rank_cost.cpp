@@ -1,6 +1,7 @@
 #include "runtime/ranks/rank_cost.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
@@ -9,6 +10,18 @@
 
 namespace redblue {
 namespace {
+
+// Words of a message. Of many ranks the other end is left open.
+void add(const GridPlan& of, Index rank, Link link, Index words, Links& links) {
+  if (of.grid().ranks() > kLinksApart) {
+    (link.from == rank ? link.to : link.from) = kOthers;
+  }
+  links[std::move(link)] += count_of(words);
+}
+void add(const RankPart& part, const RankTransfer& transfer, Links& links) {
+  add(part.of(), part.rank(), {transfer.matrix, transfer.from, transfer.to},
+      transfer.sent.size() * transfer.cols, links);
+}
 
 void add_dead_cost(const RankPart& part, std::vector<PhaseCost>& phases) {
   PhaseCost dead{.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
@@ -133,11 +146,11 @@ RankCost cost_of_rank(const RankPart& part) {
   RankCost cost{.arena = arena_of(part), .links = {}, .home = {}};
   for (std::size_t stage = 0; stage < part.split().stages.size(); ++stage) {
     for (const RankTransfer& transfer : transfers_before(part, stage)) {
-      add(transfer, cost.links);
+      add(part, transfer, cost.links);
     }
   }
   for (const RankTransfer& transfer : transfers_of_sum(part)) {
-    add(transfer, cost.links);
+    add(part, transfer, cost.links);
   }
   for (const HomeMatrix& matrix : home_of(part)) {
     cost.home += matrix.words();
@@ -151,16 +164,16 @@ RankCost cost_of_dealing(const GridPlan& plan, const GridPlan& forward, Index ra
   for (const Signature& result : forward.kernel().returned(forward.plan().problem)) {
     const Index cols = result.cols_of(shape);
     const Ranges made = forward.own_rows(result, rank);
-    const Ranges needed = plan.own_rows(result, rank);
-    const auto add = [&](Index from, Index to, const Ranges& rows) {
-      for (const Range range : rows) {
-        cost.links[{std::string(result.name), from, to}] += count_of(range.size() * cols);
+    for (const GridPlan::Owned& in : forward.owners(plan.own_rows(result, rank))) {
+      if (in.rank != rank) {
+        add(plan, rank, {std::string(result.name), in.rank, rank}, in.rows.size() * cols,
+            cost.links);
       }
-    };
-    for (Index other = 0; other < plan.grid().ranks(); ++other) {
-      if (other != rank) {
-        add(other, rank, common(forward.own_rows(result, other), needed));
-        add(rank, other, common(made, plan.own_rows(result, other)));
+    }
+    for (const GridPlan::Owned& out : plan.owners(made)) {
+      if (out.rank != rank) {
+        add(plan, rank, {std::string(result.name), rank, out.rank}, out.rows.size() * cols,
+            cost.links);
       }
     }
     cost.home += Words(size_of(made)) * cols;

@@ -11,6 +11,10 @@
 
 namespace redblue {
 
+// Of more ranks the links of a rank are sums over the other end, kOthers.
+inline constexpr Index kLinksApart = 256;
+inline constexpr Index kOthers = -1;
+
 struct RankCost {
   std::vector<PhaseCost> arena;
   Links links;  // to and from this rank

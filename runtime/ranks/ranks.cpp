@@ -12,6 +12,7 @@
 namespace redblue {
 namespace {
 
+// As formulas have them.
 Links by_phase(const Links& links, Index rank) {
   Links sums;
   for (const auto& [link, count] : links) {
@@ -65,15 +66,15 @@ Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward) : grid(on) {
       }
       cost.home += dealing.home;
     }
-    if (grid.ranks() > kLinksApart) {
-      formula.back().links = by_phase(formula.back().links, rank);
-    }
   }
 }
 
 Links Ranks::links(Index rank) const {
   const auto at = static_cast<std::size_t>(rank);
-  return counted.empty() ? formula[at].links : counted[at].links;
+  if (counted.empty()) {
+    return formula[at].links;
+  }
+  return grid.ranks() > kLinksApart ? by_phase(counted[at].links, rank) : counted[at].links;
 }
 
 Words Ranks::home(Index rank) const {

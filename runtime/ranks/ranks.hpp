@@ -47,8 +47,4 @@ struct Ranks {
 // Of all ranks: sums of words and flops, and the largest peak.
 std::vector<PhaseCost> sum_of(const std::vector<RankCost>& ranks);
 
-// The ranks beyond which the links of a rank are told by phase alone, with kOthers at their end.
-inline constexpr Index kLinksApart = 256;
-inline constexpr Index kOthers = -1;
-
 }  // namespace redblue

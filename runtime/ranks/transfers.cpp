@@ -167,11 +167,6 @@ std::vector<RankTransfer> transfers_of_sum(const RankPart& part) {
   return listing.take();
 }
 
-void add(const RankTransfer& transfer, Links& links) {
-  links[{transfer.matrix, transfer.from, transfer.to}] +=
-      count_of(transfer.sent.size() * transfer.cols);
-}
-
 std::string merged_name(std::string_view left) {
   return std::string(left) + " of own rows";
 }

@@ -26,8 +26,6 @@ std::vector<RankTransfer> transfers_before(const RankPart& part, std::size_t sta
 // The running sum of g, as it comes to a segment.
 std::vector<RankTransfer> transfers_of_sum(const RankPart& part);
 
-void add(const RankTransfer& transfer, Links& links);
-
 // Names of matrices at a rank beside those of the kernel: what all groups left for the rank's rows,
 // rows of a result that no pair needs, and partial sums of g.
 std::string merged_name(std::string_view left);

@@ -129,6 +129,22 @@ CachePart fastest_part(const Json& levels, const std::string& name) {
   refuse(name, "it has neither L2 nor L1");
 }
 
+Json links_json(const LinkCosts& links) {
+  return {{"origin", links.origin},
+          {"seconds_a_message", links.seconds_a_message},
+          {"seconds_a_word", links.seconds_a_word}};
+}
+
+LinkCosts links_of(const Json& found, const std::string& name) {
+  LinkCosts links{.origin = found.at("origin").get<std::string>(),
+                  .seconds_a_message = found.at("seconds_a_message").get<double>(),
+                  .seconds_a_word = found.at("seconds_a_word").get<double>()};
+  if (!(links.seconds_a_message >= 0) || !(links.seconds_a_word >= 0)) {
+    refuse(name, "a message takes no time below 0");
+  }
+  return links;
+}
+
 Json rates_json(const Rates& rates, Index n) {
   Json kernels = Json::array();
   for (const KernelRates& of : rates.kernels) {
@@ -234,7 +250,8 @@ std::string to_table(const Calibration& calibration) {
     lines.erase(at, 1);
     at -= at > 0 ? 1U : 0U;
   }
-  return text + "\n" + lines + "\n" + rates_table(calibration);
+  return text + "\n" + lines + "\n" + rates_table(calibration) +
+         (calibration.rates.links ? "\n" + to_words(*calibration.rates.links) + "\n" : "");
 }
 
 std::string to_json(const Calibration& calibration) {
@@ -257,8 +274,26 @@ std::string to_json(const Calibration& calibration) {
                 {"objective", "time"},
                 {"rounds", calibration.rounds}}},
               {"levels", std::move(levels)},
-              {"rates", rates_json(calibration.rates, calibration.rates_n)}}
+              {"rates", rates_json(calibration.rates, calibration.rates_n)},
+              {"links", calibration.rates.links ? links_json(*calibration.rates.links) : Json()}}
       .document();
+}
+
+std::string with_links(std::string_view text, const std::string& name, const LinkCosts& links) {
+  Json document;
+  try {
+    document = parse_json(text, "it");
+    static_cast<void>(document.at("rates"));
+  } catch (const std::runtime_error&) {
+    refuse(name, "it is not what `redblue calibrate` writes");
+  }
+  document["links"] = links_json(links);
+  return document.document();
+}
+
+std::string to_words(const LinkCosts& links) {
+  return fmt::format("links: {:.3g} s a message, {:.3g} s a word ({})", links.seconds_a_message,
+                     links.seconds_a_word, links.origin);
 }
 
 std::string to_csv(const Calibration& calibration) {
@@ -280,7 +315,8 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
     const Json& found = document.at("rates");
     Rates rates{.origin = "calibrated on " + document.at("context").at("date").get<std::string>(),
                 .granule = found.at("granule").get<Index>(),
-                .kernels = {}};
+                .kernels = {},
+                .links = {}};
     for (const Json& entry : found.at("kernels")) {
       KernelRates& of = rates.kernels.emplace_back();
       of.kernel = entry.at("kernel").get<std::string>();
@@ -298,6 +334,9 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
     }
     if (rates.kernels.empty() || rates.granule < 1) {
       refuse(name, "it has no rates");
+    }
+    if (document.contains("links") && !document.at("links").is_null()) {
+      rates.links = links_of(document.at("links"), name);
     }
     return rates;
   });

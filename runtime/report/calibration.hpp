@@ -58,6 +58,10 @@ struct Calibration {
   Index rates_n = 0;  // of the problems behind the rates
 };
 
+// The text of such a file with these links in place of its own. Throws: InputError.
+std::string with_links(std::string_view text, const std::string& name, const LinkCosts& links);
+std::string to_words(const LinkCosts& links);
+
 std::string to_table(const Calibration& calibration);
 std::string to_json(const Calibration& calibration);  // the content of the file
 std::string to_csv(const Calibration& calibration);   // the shares only

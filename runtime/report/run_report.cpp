@@ -10,6 +10,7 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/masked.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/rank_bounds_report.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
@@ -212,7 +213,8 @@ Json ranks_json(const Part& part) {
             {"groups", key_groups_of(part.plan)}}},
           {"ranks", std::move(all)},
           {"largest", rank_json(ranks, ranks.largest())},
-          {"path", ranks.path().value()}};
+          {"path", ranks.path().value()},
+          {"rank_bounds", rank_bounds_json(beside_rank_bounds(part))}};
 }
 
 // What ranks received, sent and moved, and where that is not what the formulas say.
@@ -234,9 +236,10 @@ std::string to_words_of_ranks(const Part& part) {
   if (!part.plan.problem.mask.full()) {
     text += fmt::format("the rank of most pairs has {:.3f} of their mean\n", ranks.imbalance());
   }
+  text += to_words(beside_rank_bounds(part));
   for (Index rank = 0; rank < std::ssize(ranks.counted); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
-    if (ranks.counted[at].links != ranks.formula[at].links ||
+    if (ranks.links(rank) != ranks.formula[at].links ||
         Words(ranks.counted[at].home) != ranks.formula[at].home) {
       text += fmt::format("rank {}: other links or another home than by the formulas\n", rank);
     }

@@ -211,21 +211,18 @@ void RanksHome::deal_out(RankHome& home, Transport& transport) {
     const std::span<float> to = home.own(result.name);
     const std::span<float> these = from.find(result.name)->second;
     const Ranges own = of_->own_rows(result, rank), made = forward_of_->own_rows(result, rank);
-    for (Index other = 0; other < transport.size(); ++other) {
-      for (const Range in : common(own, forward_of_->own_rows(result, other))) {
-        const std::span<float> words = rows_among(to, own, in, cols);
-        if (other == rank) {
-          std::ranges::copy(rows_among(these, made, in, cols), words.begin());
-        } else {
-          messages.push_back(transport.begin_receive(result.name, other, words));
-        }
-      }
+    for (const auto& [rows, other] : forward_of_->owners(own)) {
+      const std::span<float> words = rows_among(to, own, rows, cols);
       if (other == rank) {
-        continue;
+        std::ranges::copy(rows_among(these, made, rows, cols), words.begin());
+      } else {
+        messages.push_back(transport.begin_receive(result.name, other, words));
       }
-      for (const Range out : common(made, of_->own_rows(result, other))) {
+    }
+    for (const auto& [rows, other] : of_->owners(made)) {
+      if (other != rank) {
         messages.push_back(
-            transport.begin_send(result.name, other, rows_among(these, made, out, cols)));
+            transport.begin_send(result.name, other, rows_among(these, made, rows, cols)));
       }
     }
   }

@@ -72,15 +72,16 @@ Index at_least(Real gain, Real cost) {
 }  // namespace
 
 Held equal_shares(const RankTask& task) {
+  const Held all = held_of(task, task.problem.shape.n, task.problem.shape.m);
+  return {ceil_div(all.sources, task.ranks), ceil_div(all.results, task.ranks)};
+}
+
+Held held_of(const RankTask& task, Index queries, Index keys) {
   check(task);
   const auto [row_sources, row_sums, column_sources, column_sums] = charges(task);
-  const Shape& shape = task.problem.shape;
   const Words d = width(task.problem);
-  const auto share = [&](Index of_row, Index of_column) {
-    return ceil_div(((Words(shape.n) * of_row + Words(shape.m) * of_column) * d).value(),
-                    task.ranks);
-  };
-  return {share(row_sources, column_sources), share(row_sums, column_sums)};
+  return {((Words(queries) * row_sources + Words(keys) * column_sources) * d).value(),
+          ((Words(queries) * row_sums + Words(keys) * column_sums) * d).value()};
 }
 
 Index link_bound(const RankTask& task, const Held& held) {

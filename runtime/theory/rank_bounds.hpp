@@ -35,6 +35,8 @@ struct Held {
 };
 // Of ranks that have as many words as each other, rounded up.
 Held equal_shares(const RankTask& task);
+// Of ranks that begin with so many queries and keys at most, and end with their results.
+Held held_of(const RankTask& task, Index queries, Index keys);
 
 // The words that some rank's links move, whatever the size of its home.
 Index link_bound(const RankTask& task, const Held& held);

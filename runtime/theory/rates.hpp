@@ -11,6 +11,7 @@
 //
 // All are values and may be used from any thread.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,10 +37,20 @@ struct KernelRates {
   [[nodiscard]] double seconds_per_flop(double words_per_flop) const;
 };
 
+// The time of a message from one rank to another: so long, and so long for each of its words.
+struct LinkCosts {
+  std::string origin = {};
+  double seconds_a_message = 0;
+  double seconds_a_word = 0;
+
+  friend bool operator==(const LinkCosts&, const LinkCosts&) = default;
+};
+
 struct Rates {
   std::string origin = {};  // "calibrated on 2026-01-31T12:00:00Z"
   Index granule = 16;       // words
   std::vector<KernelRates> kernels = {};
+  std::optional<LinkCosts> links = {};
 
   [[nodiscard]] bool measured(std::string_view kernel) const;
 };

@@ -90,6 +90,33 @@ TEST_F(Calibrate, MAutoIsTheFastestOfL2) {
       << table.out;
 }
 
+// How long messages take is found, too, and plans of ranks go by it; --links finds it anew, and
+// leaves all else.
+TEST_F(Calibrate, LinksAreTimedBetweenThreads) {
+  EXPECT_NE(on(kCaches, "calibrate --links").err.find("run `redblue calibrate` before"),
+            std::string::npos);
+  Json calibrated = json_on(kCaches, "PATH=/none calibrate --n 32");
+  const std::string plan = "plan backward/rows --n 90 --d 16 --M 4000 --ranks 4 --objective time";
+  for (int k = 0; k < 2; ++k) {
+    const Json& links = calibrated["links"];
+    EXPECT_GT(links["seconds_a_message"], 0);
+    EXPECT_GE(links["seconds_a_word"], 0);
+    EXPECT_EQ(links["origin"].get<std::string>().find("calibrated between two threads on "), 0U);
+    EXPECT_EQ(json_on(kCaches, plan)["links"], links);
+    Json again = Json::parse(on(kCaches, "calibrate --links --format json").out);
+    EXPECT_EQ(Json::parse(content_of(directory_ / kFile)), again);
+    Json rest = again, before = calibrated;
+    rest.erase("links");
+    before.erase("links");
+    EXPECT_EQ(rest, before);
+    calibrated = again;
+  }
+  directory_.write(kFile, "{}");
+  const Outcome refused = on(kCaches, "calibrate --links");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("it is not what `redblue calibrate` writes"), std::string::npos);
+}
+
 // Every kernel has rates, and the plan says whose they are.
 TEST_F(Calibrate, ObjectiveTimeIsByTheFile) {
   const Json calibrated = json_on(kCaches, "PATH=/none calibrate --n 32");

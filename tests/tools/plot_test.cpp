@@ -179,6 +179,51 @@ TEST_F(PlotPictures, ReplayHasAllItsWords) {
   expect_words("rows.svg", {"backward/rows and caches of rows: n = m = 20, d = 4", "--unit row"});
 }
 
+const std::string kOnRanks = "plot ranks backward/rows --n 4096 --d 32 --M 16K --ranks 64";
+
+// Each point is what plan and count say; a run is a point of its own; the table needs no gnuplot.
+TEST_F(Plot, RanksAreATable) {
+  const Json report = json("PATH= " + kOnRanks);
+  EXPECT_EQ(report["points"].size(), 12U) << "2, 4, ... 64 ranks: best grid and ring";
+  for (const Json& point : report["points"]) {
+    EXPECT_GE(point["ratio"], 1);
+    const Json counted = json(fmt::format("plan backward/rows --n 4096 --d 32 --M 16K --ranks {}",
+                                          point["ranks"].get<Index>()));
+    if (point["what"] == "best grid") {
+      EXPECT_EQ(point["words"], counted["plan"]["rank_bounds"]["links"]["words"]);
+      EXPECT_EQ(point["ratio"], counted["plan"]["rank_bounds"]["links"]["ratio"]);
+    } else {
+      EXPECT_EQ(point["columns"], 1);
+    }
+  }
+  const std::string run = "run backward/rows --n 90 --d 4 --M 900 --grid 2x2";
+  directory_.write("run.json", json(run).dump());
+  const std::string drawn = "plot ranks backward/rows --n 90 --d 4 --M 900 --ranks 4 --runs ";
+  const Json point = json(drawn + "run.json")["points"].back();
+  EXPECT_EQ(point["what"], "run");
+  EXPECT_EQ(point["ranks"], 4);
+  EXPECT_EQ(point["words"], json(run)["rank_bounds"]["links"]["words"]);
+  EXPECT_NE(data(drawn + "run.json").find("run"), std::string::npos);
+  expect_refused(process("plot ranks backward/rows --n 91 --d 4 --M 900 --runs run.json"), 1,
+                 "run.json: a run of another kernel or problem");
+  directory_.write("count.json", json("count backward/rows --n 90 --d 4 --M 900").dump());
+  expect_refused(process(drawn + "count.json"), 1, "count.json: expected what `redblue run");
+  expect_refused(process(drawn + "none.json"), 1, "none.json");
+  expect_refused(process("plot ranks backward/small --n 90 --d 4 --M 900"), 2,
+                 "backward/small does not run on ranks; .*backward/rows");
+}
+
+TEST_F(PlotPictures, RanksHaveAllTheirWords) {
+  directory_.write("run.json", json("run backward/rows --n 90 --d 4 --M 900 --grid 2x2").dump());
+  EXPECT_NE(
+      data("plot ranks backward/rows --n 90 --d 4 --M 900 --ranks 16 --runs run.json -o p.svg")
+          .find("best grid"),
+      std::string::npos);
+  expect_words("p.svg", {"Words of one rank: backward/rows, n = m = 90, d = 4, M = 900", ">ranks<",
+                         "words of the links of one rank", ">lower bound<", ">ring, P x 1<",
+                         ">best grid<", ">runs<", "--ranks 16"});
+}
+
 // A gnuplot that fails says why, in its words.
 TEST_F(Plot, SaysWhatGnuplotSays) {
   const auto gnuplot =

@@ -108,6 +108,83 @@ TEST_F(Ranks, CountThousands) {
   EXPECT_EQ(report["ranks"].size(), 4096);
 }
 
+// Of more than 256 ranks, what a rank counted is told as the formulas tell it.
+TEST_F(Ranks, RunHundreds) {
+  const std::string on = "backward/rows --n 61 --m 43 --d 3 --M 900 --grid 130x2";
+  const Json ran = json("run " + on + " --verify");
+  EXPECT_EQ(words(ran), words(json("count " + on)));
+  EXPECT_TRUE(ran["error"]["ok"].get<bool>());
+  EXPECT_EQ(data("run " + on).find("other links"), std::string::npos);
+}
+
+// The bounds are those of docs/theory/ranks.md, and no rank is below them: of counts and of runs.
+TEST_F(Ranks, SayHowFewWordsSomeRankMoves) {
+  for (const std::string kernel : kKernels) {
+    const std::string on = kernel + " --n 300 --m 200 --d 7 --M 900 --grid 3x2";
+    const Json counted = json("count " + on);
+    EXPECT_EQ(json("run " + on)["rank_bounds"], counted["rank_bounds"]);
+    const Json& bounds = counted["rank_bounds"];
+    EXPECT_EQ(keys(bounds), (Keys{"links", "small_homes", "arena"}));
+    for (const std::string of : {"links", "small_homes", "arena"}) {
+      ASSERT_FALSE(bounds[of]["lower_bound"].is_null()) << of;
+      EXPECT_EQ(bounds[of]["lower_bound"]["status"], "proven");
+      EXPECT_LE(bounds[of]["lower_bound"]["words"], bounds[of]["words"]);
+    }
+    Index arena = 0, home = 0;
+    for (const Json& rank : counted["ranks"]) {
+      arena = std::max(arena, rank["arena"]["io"].get<Index>());
+      home = std::max(home, rank["home"].get<Index>());
+    }
+    EXPECT_EQ(bounds["arena"]["words"], arena);
+    EXPECT_EQ(bounds["small_homes"]["at_a_time"], home + 900);
+    EXPECT_NE(data("count " + on)
+                  .find(fmt::format("{:.3f} times that\n", bounds["arena"]["ratio"].get<double>())),
+              std::string::npos);
+  }
+  // Two groups of a rank: what is proven of one sum Z of a row says nothing.
+  const Json none = json("count forward/rows --n 300 --d 7 --M 900 --grid 3x2:4")["rank_bounds"];
+  EXPECT_TRUE(none["arena"]["lower_bound"].is_null());
+  EXPECT_TRUE(none["arena"]["ratio"].is_null());
+  EXPECT_NE(none["arena"]["no_bound"].get<std::string>().find("anew for each of its groups"),
+            std::string::npos);
+  EXPECT_FALSE(none["links"]["lower_bound"].is_null());
+}
+
+// The table of docs/theory/ranks.md, of squares and of rings: millions of words, and how near. Row
+// blocks are no exact shares, and of the words of a square grid up to 0.2% more are received.
+TEST_F(Ranks, AreAsNearTheBoundsAsTheTheorySays) {
+  struct Line {
+    Index ranks;
+    double ring, square, bound, over, ring_over;
+  };
+  const std::vector<Line> table = {{4, 201.3, 134.7, 134.2, 1.004, 1.50},
+                                   {64, 264.2, 58.9, 58.7, 1.004, 4.50},
+                                   {1024, 268.2, 16.3, 16.3, 1.004, 16.5},
+                                   {4096, 268.4, 8.29, 8.26, 1.004, 32.5}};
+  const Json backward = json("plot ranks backward/rows --n 1M --d 128 --M 256K")["points"];
+  const Json forward = json("plot ranks forward/rows --n 1M --d 128 --M 256K")["points"];
+  const auto point = [](const Json& points, Index ranks, const char* what) {
+    return *std::ranges::find_if(
+        points, [&](const Json& of) { return of["ranks"] == ranks && of["what"] == what; });
+  };
+  for (const auto& [ranks, ring, square, bound, over, ring_over] : table) {
+    SCOPED_TRACE(ranks);
+    const auto near = [](const Json& words, double millions) {
+      EXPECT_NEAR(words.get<double>() / 1e6, millions,
+                  (millions < 10 ? 0.005 : 0.05) + 0.002 * millions);
+    };
+    const Json best = point(backward, ranks, "best grid");
+    EXPECT_EQ(best["rows"], best["columns"]);
+    near(best["words"], square);
+    near(best["lower_bound"], bound);
+    EXPECT_NEAR(best["ratio"].get<double>(), over, 0.002);
+    const Json of_ring = point(backward, ranks, "ring");
+    near(of_ring["words"], ring);
+    EXPECT_NEAR(of_ring["ratio"].get<double>(), ring_over, 0.005 * ring_over);
+    EXPECT_NEAR(point(forward, ranks, "best grid")["ratio"].get<double>(), 1.002, 0.002);
+  }
+}
+
 TEST_F(Ranks, RefuseWhatTheyDoNotDo) {
   const std::string problem = "--n 20 --m 10 --d 4 --M 900";
   const std::pair<std::string, const char*> refused[] = {
@@ -168,6 +245,18 @@ TEST_F(MpiJobs, DoWhatRanksOfOneProcessDo) {
       EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
     }
   }
+}
+
+// Links of a job are timed between its ranks.
+TEST_F(MpiJobs, TimeTheirLinks) {
+  directory_.write("c.json", R"({"rates": {}, "links": null})");
+  const Outcome job = mpirun(3, "calibrate --links --out c.json --format json");
+  ASSERT_EQ(job.code, 0) << job.err;
+  const Json links = Json::parse(content_of(directory_ / "c.json"))["links"];
+  EXPECT_EQ(Json::parse(job.out)["links"], links);
+  EXPECT_GT(links["seconds_a_message"], 0);
+  EXPECT_EQ(links["origin"].get<std::string>().find("calibrated between two of 3 ranks of MPI on "),
+            0U);
 }
 
 // What all ranks find wrong is said once, at once, with its exit code, and no output is left.

@@ -175,6 +175,11 @@ TEST_F(Schemas, OfWhatIsPlanned) {
                        "plan --n 30 --d 8 --M 900 --make A1=density:3/4 --make X=identity",
                        "plan --problem forward --make X=identity --make A1=random:1 --make "
                        "A2=random:1 --n 8192 --d 2 --M 64K"});
+  expect_keep("grids",
+              {"plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6",
+               "plan forward/rows-shared --n 90 --m 70 --d 8 --M 900 --ranks 1 --home 1M",
+               "plan attention/rows --n 90 --d 8 --M 900 --ranks 4 --objective time --link-costs "
+               "1e-6,3e-9"});
   expect_keep("devices", {"plan --cache 100B,4KiB,a100 --d 8"});
   expect_keep("loops", {"plan --loops backward/small --n 20 --d 4 --M 300"});
 }
@@ -183,6 +188,16 @@ TEST_F(Schemas, OfDividingPoints) {
   expect_keep("dividing", {"plot dividing --n 90 --d 24 --make A1=random:6 --make A2=random:6 "
                            "--make X=identity",
                            "plot dividing --n 9 --m 7 --d 3 --make A1=density:1/4294967295"});
+}
+
+TEST_F(Schemas, OfRanks) {
+  const std::string size = " --n 40 --m 30 --d 5 --M 900";
+  expect_keep("run",
+              {"count backward/rows --grid 2x2" + size, "count forward/rows --grid 2x2:4" + size,
+               "run attention/rows --ranks 3" + size, "count backward/rows --grid 20x20" + size});
+  directory_.write("run.json", data("run backward/rows --format json --ranks 4" + size));
+  expect_keep("scaling", {"plot ranks backward/rows --ranks 9 --runs run.json" + size,
+                          "plot ranks forward/rows --ranks 1" + size});
 }
 
 // Of a small grid: that of the command takes seconds.

@@ -159,6 +159,13 @@ const std::string& Argument::get() const {
   return option_->results().front();
 }
 
+OptionalArgument::OptionalArgument(CLI::App& app, const std::string& name, const std::string& help)
+    : option_(app.add_option(name)->description(help)->expected(1)->option_text(" ")) {}
+
+std::optional<std::string> OptionalArgument::get() const {
+  return option_->count() > 0 ? std::optional(option_->results().front()) : std::nullopt;
+}
+
 ArgumentList::ArgumentList(CLI::App& app, const std::string& name, const std::string& help)
     : option_(app.add_option(name)
                   ->description(help)

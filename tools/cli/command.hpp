@@ -78,6 +78,16 @@ class Argument {
   CLI::Option* option_;
 };
 
+// Such a word that may be left out.
+class OptionalArgument {
+ public:
+  OptionalArgument(CLI::App& app, const std::string& name, const std::string& help);
+  [[nodiscard]] std::optional<std::string> get() const;
+
+ private:
+  CLI::Option* option_;
+};
+
 // Several such words: its directories, its files.
 class ArgumentList {
  public:
@@ -112,7 +122,7 @@ Action add_count(CLI::App& app);
 Action add_run(CLI::App& app, Transport* transport);
 Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);
-Action add_calibrate(CLI::App& app);
+Action add_calibrate(CLI::App& app, Transport* transport);
 Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);
 Action add_merge(CLI::App& app);

@@ -35,7 +35,8 @@ const Rates& default_rates() {
       .origin = "default (@model@)",
       .granule = @granule@,
       .kernels = {
-@curves@      }};
+@curves@      },
+      .links = {}};
   return rates;
 }
 

@@ -20,8 +20,10 @@
 #include <fmt/format.h>
 
 #include "kernels/arithmetic/simd.hpp"
+#include "memsim/ranks/local_transport.hpp"
 #include "memsim/words.hpp"
 #include "runtime/observe/counters.hpp"
+#include "runtime/ranks/ping.hpp"
 #include "runtime/report/calibration.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/run/timed_problem.hpp"
@@ -380,6 +382,24 @@ std::string date() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
 }
 
+LinkCosts costs_of(const PingTimes& times, std::string_view between) {
+  return {.origin = fmt::format("calibrated between {} on {}", between, date()),
+          .seconds_a_message = times.seconds_a_message,
+          .seconds_a_word = times.seconds_a_word};
+}
+
+// Between two threads.
+LinkCosts local_links() {
+  PingTimes times;
+  run_ranks(2, [&](Transport& transport) {
+    const PingTimes found = ping(transport);
+    if (transport.rank() == 0) {
+      times = found;
+    }
+  });
+  return costs_of(times, "two threads");
+}
+
 std::filesystem::path target(const TextOption& out) {
   if (const auto given = out.get()) {
     if (given->text.empty()) {
@@ -392,9 +412,37 @@ std::filesystem::path target(const TextOption& out) {
   return file;
 }
 
+// Links alone, of a job of MPI or of threads, in a file that has all else. Returns the exit code.
+int calibrate_links(const std::filesystem::path& path, Format format, Transport* transport) {
+  if (transport != nullptr && transport->size() < 2) {
+    throw UsageError("--links: mpirun started one rank; messages go between two");
+  }
+  const LinkCosts links =
+      transport == nullptr
+          ? local_links()
+          : costs_of(ping(*transport), fmt::format("two of {} ranks of MPI", transport->size()));
+  if (transport != nullptr && transport->rank() > 0) {
+    return 0;
+  }
+  if (!std::filesystem::exists(path)) {
+    throw UsageError(
+        fmt::format("--links: there is no {}: run `redblue calibrate` before", path.string()));
+  }
+  const std::string json = with_links(read_calibration(path), path.string(), links);
+  WholeFile file(path);
+  file.append(std::as_bytes(std::span(json)));
+  file.finish();
+  file.commit();
+  print(format == Format::json ? json
+                               : printable_lines(to_words(links) + "\nwritten: ") +
+                                     printable(file.target().string()) + "\n",
+        stdout);
+  return 0;
+}
+
 }  // namespace
 
-Action add_calibrate(CLI::App& app) {
+Action add_calibrate(CLI::App& app, Transport* transport) {
   struct Options {
     explicit Options(CLI::App& command)
         : n(command, "--n",
@@ -405,12 +453,23 @@ Action add_calibrate(CLI::App& app) {
               "where --M auto and --objective time look; -: standard output, and what else is "
               "said there goes to standard error",
               "FILE", Twin::of_command),
+          links(command, "--links",
+                "in place of all else: how long messages between ranks take, in the file that has "
+                "the rest; under mpirun between its ranks, else between threads"),
           format(command, "--format", "table, json or csv", "FORMAT") {}
-    TextOption n, out, format;
+    TextOption n, out;
+    Switch links;
+    TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options] {
+  return [options, transport] {
     const Format format = parse_format(options->format);
+    if (options->links.get()) {
+      return calibrate_links(target(options->out), format, transport);
+    }
+    if (transport != nullptr) {
+      throw UsageError("mpirun: a job calibrates --links alone");
+    }
     const auto n = options->n.get();
     const Index queries = n ? parse_size(n->text, n->from) : kQueries;
     const Shape shape{queries, queries, kWidth};
@@ -437,6 +496,12 @@ Action add_calibrate(CLI::App& app) {
       time(calibration.levels, shape, status, kept);
       calibration.rates =
           rates(calibration.levels, calibration.topology, calibration.rates_n, status, kept);
+      const Json pinged = kept("links", [] {
+        const LinkCosts links = local_links();
+        return Json::array({links.origin, links.seconds_a_message, links.seconds_a_word});
+      });
+      calibration.rates.links = {pinged.at(0).get<std::string>(), pinged.at(1).get<double>(),
+                                 pinged.at(2).get<double>()};
       const Counters counters(calibration.topology);
       for (CalibratedCache& cache : calibration.levels) {
         measure_traffic(cache, calibration.topology, counters, status, kept);

@@ -1,6 +1,6 @@
 // redblue plan: the kernel that moves the fewest words, or takes the least time, and how near the
 // others come; with --cache, the better of the paper's two algorithms for each device; with
-// --loops, the loop nest of one kernel's plan.
+// --loops, the loop nest of one kernel's plan; with --ranks, the grids of so many ranks for one.
 
 #include <algorithm>
 #include <cctype>
@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "runtime/report/device_report.hpp"
+#include "runtime/report/grid_plan_report.hpp"
 #include "runtime/report/nest_report.hpp"
 #include "runtime/report/plan_report.hpp"
 #include "tools/cli/command.hpp"
@@ -20,6 +21,7 @@
 #include "tools/cli/sizes.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
+#include "tools/options/ranks.hpp"
 #include "tools/options/task.hpp"
 
 namespace redblue {
@@ -65,8 +67,47 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
   check_kernel(text, false);
   const KernelName name = *parse_kernel_name(text);
   Request request;
-  const Problem problem = task.problem_of(option, name, request);
+  const Problem problem = task.problem_of(option.said(), "shows the loops", name, request);
   NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
+  report.M_from = request.M_from;
+  return report;
+}
+
+// Of messages, too, unless the command line has their costs.
+Rates rates_with_links(const std::optional<LinkCosts>& links, const ObjectiveOption& objective) {
+  Rates rates = machine_rates();
+  if (links) {
+    rates.links = links;
+  }
+  if (!rates.links) {
+    throw UsageError(fmt::format(
+        "{} time: how long messages between ranks take is not known: give --link-costs, "
+        "or run `redblue calibrate`",
+        objective.option().get()->from));
+  }
+  return rates;
+}
+
+GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
+                        const TaskOptions& task, const ObjectiveOption& objective) {
+  check_kernel(kernel, false);
+  const KernelName name = *parse_kernel_name(kernel);
+  check_runs_on_ranks(name, on.given()->from);
+  const bool by_time = objective.get() == Objective::time;
+  const auto links = on.link_costs(by_time);
+  Request request;
+  const Problem problem = task.problem_of(kernel, "is planned on ranks", name, request);
+  if (problem.stacked > 1) {
+    throw UsageError(request.said("--heads") + ": ranks work on one head");
+  }
+  GridPlanReport report = report_grids(
+      {.kernel = name.kernel,
+       .problem = problem,
+       .M = request.M,
+       .ranks = *on.ranks(),
+       .home = on.home(),
+       .rates = by_time ? std::optional(rates_with_links(links, objective)) : std::nullopt,
+       .said_home = on.said_home()});
   report.M_from = request.M_from;
   return report;
 }
@@ -76,7 +117,9 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
 Action add_plan(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : task(command),
+        : kernel(command, "KERNEL", "of --ranks"),
+          task(command),
+          ranks(command),
           objective(
               command,
               "what comes first: fewest words, or least time as `redblue calibrate` measured it"),
@@ -91,7 +134,9 @@ Action add_plan(CLI::App& app) {
                 "memory and the words that each line moves",
                 "KERNEL"),
           format(command, "--format", "table, json or csv", "FORMAT") {}
+    OptionalArgument kernel;
     TaskOptions task;
+    RanksToPlanOptions ranks;
     ObjectiveOption objective;
     TextOption cache, loops, format;
   };
@@ -100,6 +145,28 @@ Action add_plan(CLI::App& app) {
     const Format format = parse_format(options->format);
     const Objective objective = options->objective.get();
     const bool by_time = objective == Objective::time;
+    const auto kernel = options->kernel.get();
+    const auto on_ranks = options->ranks.given();
+    if (kernel && options->ranks.ranks()) {
+      for (const TextOption* other : {&options->loops, &options->cache}) {
+        if (other->get()) {
+          throw UsageError(
+              fmt::format("{}: {} asks about one machine", on_ranks->from, other->said()));
+        }
+      }
+      print(grids_of(*kernel, options->ranks, options->task, options->objective), format);
+      return 0;
+    }
+    if (kernel) {
+      throw UsageError(fmt::format("{}: one kernel is planned on ranks: --ranks, or --loops {}",
+                                   *kernel, *kernel));
+    }
+    if (on_ranks) {
+      throw UsageError(
+          fmt::format("{} '{}': expected a KERNEL and --ranks, for example "
+                      "backward/rows --ranks 8",
+                      on_ranks->from, on_ranks->text));
+    }
     if (options->loops.get()) {
       if (const auto cache = options->cache.get()) {
         throw UsageError(fmt::format("{} '{}': {} asks about one M; give one of the two",

@@ -18,6 +18,7 @@
 #include "runtime/report/dividing.hpp"
 #include "runtime/report/occupancy_picture.hpp"
 #include "runtime/report/replay_report.hpp"
+#include "runtime/report/scaling.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/run/sparse_operands.hpp"
@@ -29,7 +30,9 @@
 #include "tools/cli/sizes.hpp"
 #include "tools/options/picture.hpp"
 #include "tools/options/problem.hpp"
+#include "tools/options/ranks.hpp"
 #include "tools/options/swept.hpp"
+#include "tools/options/task.hpp"
 #include "tools/options/unit.hpp"
 
 namespace redblue {
@@ -314,6 +317,40 @@ Action replayed(CLI::App& app) {
   return tabled(app, replay_of, replay_picture);
 }
 
+struct ScalingAsked {
+  explicit ScalingAsked(CLI::App& command)
+      : kernel(command, "kernel", "that runs on ranks"),
+        task(command),
+        ranks(command, "for 2, 4, 8, ... ranks, up to so many; 4096"),
+        runs(command, "--runs",
+             "reports of `redblue run --format json` on ranks, as points; several with commas "
+             "between",
+             "FILES") {}
+  Argument kernel;
+  TaskOptions task;
+  RanksOption ranks;
+  TextOption runs;
+};
+
+Scaling scaling_of(const ScalingAsked& asked) {
+  const std::string& kernel = asked.kernel.get();
+  check_kernel(kernel, false);
+  const KernelName name = *parse_kernel_name(kernel);
+  check_runs_on_ranks(name, "plot ranks");
+  Request request;
+  const Problem problem = asked.task.problem_of(kernel, "is drawn on ranks", name, request);
+  std::vector<std::string> runs;
+  for (const Given& run : asked.runs.items()) {
+    runs.push_back(run.text);
+  }
+  constexpr Index kMost = 4096;
+  return report_scaling(*name.kernel, problem, request.M, asked.ranks.get().value_or(kMost), runs);
+}
+
+Action scaling(CLI::App& app) {
+  return tabled(app, scaling_of, scaling_picture);
+}
+
 }  // namespace
 
 Action add_plot(CLI::App& app) {
@@ -332,6 +369,8 @@ Action add_plot(CLI::App& app) {
       dividing);
   add("replay", "words of a kernel against those of caches of every size: LRU, Belady's, OPT",
       replayed);
+  add("ranks", "words of one of many ranks against their number: best grid, ring, lower bound",
+      scaling);
   add("occupancy", "what is in fast memory in the course of a run, by tile", occupancy);
   return [chosen] { return (*chosen)(); };
 }

@@ -1,6 +1,7 @@
 #include "tools/options/ranks.hpp"
 
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,15 @@ namespace {
 
 // More than any job has; a typing error is refused.
 constexpr Index kMostRanks = Index{1} << 20;
+
+Index parse_ranks(const Given& given) {
+  const Index ranks = parse_size(given.text, given.from);
+  if (ranks > kMostRanks) {
+    throw UsageError(
+        fmt::format("{} {} is too many; expected at most {}", given.from, ranks, kMostRanks));
+  }
+  return ranks;
+}
 
 // "RxC" or "RxC:G".
 void parse_grid(const Given& given, Request::OnRanks& on) {
@@ -73,17 +83,73 @@ void RanksOptions::fill(Request& request, Transport* transport) const {
   }
   if (ranks) {
     request.said_as["--ranks"] = ranks->from;
-    on.ranks = parse_size(ranks->text, ranks->from);
-    if (on.ranks > kMostRanks) {
-      throw UsageError(
-          fmt::format("{} {} is too many; expected at most {}", ranks->from, on.ranks, kMostRanks));
-    }
+    on.ranks = parse_ranks(*ranks);
   }
   if (transport != nullptr && on.ranks != transport->size()) {
     throw UsageError(fmt::format("{} {}: {} ranks, but mpirun started {}",
                                  grid ? grid->from : ranks->from, grid ? grid->text : ranks->text,
                                  on.ranks, transport->size()));
   }
+}
+
+void check_runs_on_ranks(const KernelName& kernel, const std::string& said) {
+  if (runs_on_grid(*kernel.kernel)) {
+    return;
+  }
+  std::string names;
+  for (const KernelName& known : kernel_names()) {
+    if (runs_on_grid(*known.kernel) && known.sharing == Sharing::none) {
+      names += (names.empty() ? "" : ", ") + std::string(known.kernel->name);
+    }
+  }
+  throw UsageError(fmt::format("{}: {} does not run on ranks; {} do", said, kernel.text(), names));
+}
+
+RanksOption::RanksOption(CLI::App& app, const std::string& help)
+    : ranks_(app, "--ranks", help, "NUMBER") {}
+
+std::optional<Index> RanksOption::get() const {
+  const auto given = ranks_.get();
+  return given ? std::optional(parse_ranks(*given)) : std::nullopt;
+}
+
+RanksToPlanOptions::RanksToPlanOptions(CLI::App& app)
+    : ranks_(app, "the grids of so many ranks for a KERNEL, each rank with M words and a home"),
+      home_(app, "--home", "words of the home of a rank, at most; no limit where left out", "SIZE"),
+      link_costs_(app, "--link-costs",
+                  "seconds of a message between ranks, and of each of its words, for --objective "
+                  "time; as `redblue calibrate` measured them",
+                  "MESSAGE,WORD") {}
+
+std::optional<Index> RanksToPlanOptions::home() const {
+  const auto given = home_.get();
+  return given ? std::optional(parse_size(given->text, given->from)) : std::nullopt;
+}
+
+std::optional<LinkCosts> RanksToPlanOptions::link_costs(bool by_time) const {
+  const std::vector<Given> given = link_costs_.items();
+  if (given.empty()) {
+    return std::nullopt;
+  }
+  if (!by_time) {
+    throw UsageError(given.front().from + ": messages take time: give --objective time, too");
+  }
+  if (given.size() != 2) {
+    throw UsageError(fmt::format("{}: expected two numbers of seconds, for example 1e-6,4e-10",
+                                 given.front().from));
+  }
+  return LinkCosts{.origin = "given by " + given.front().from,
+                   .seconds_a_message = parse_scale(given[0].text, given[0].from),
+                   .seconds_a_word = parse_scale(given[1].text, given[1].from)};
+}
+
+std::optional<Given> RanksToPlanOptions::given() const {
+  for (const TextOption* option : {&ranks_.option(), &home_, &link_costs_}) {
+    if (const std::vector<Given> given = option->all(); !given.empty()) {
+      return given.front();
+    }
+  }
+  return std::nullopt;
 }
 
 PatienceOption::PatienceOption(CLI::App& app)

@@ -220,10 +220,10 @@ Problem TaskOptions::sparse_problem(Pass pass, const std::string& kernel, Reques
   return found.problem;
 }
 
-Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kernel,
-                                Request& request) const {
+Problem TaskOptions::problem_of(const std::string& said, const char* shows,
+                                const KernelName& kernel, Request& request) const {
   for (const TextOption* other : {&problem_, &given_}) {
-    refuse(*other, option.said() + " names the kernel");
+    refuse(*other, said + " names the kernel");
   }
   const Sharing sharing = choose(sharing_, {Sharing::none, Sharing::kv}, kernel.sharing);
   if (kernel.sharing != sharing && sharing == Sharing::none) {
@@ -239,8 +239,8 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
     Index heads = 1;
     Problem problem = sparse_problem(kernel.kernel->pass, kernel.text(), request, &heads);
     if (heads > 1) {
-      throw UsageError(fmt::format("{} {}: {} shows the loops of one head", request.said("--heads"),
-                                   heads, option.said()));
+      throw UsageError(
+          fmt::format("{} {}: {} {} of one head", request.said("--heads"), heads, said, shows));
     }
     return problem;
   }
@@ -263,8 +263,8 @@ Problem TaskOptions::problem_of(const TextOption& option, const KernelName& kern
   heads_.fill(request);
   const Index stacked = stacked_heads(request, kernel.kernel->pass, kernel.text());
   if (request.heads.value_or(1) > stacked) {
-    throw UsageError(fmt::format("{} {}: {} shows the loops of one head of keys: --heads {}{}",
-                                 request.said("--heads"), *request.heads, option.said(), stacked,
+    throw UsageError(fmt::format("{} {}: {} {} of one head of keys: --heads {}{}",
+                                 request.said("--heads"), *request.heads, said, shows, stacked,
                                  stacked > 1 ? " --kv-heads 1" : ""));
   }
   return problem.with_stacked(stacked);

@@ -14,10 +14,10 @@ class TaskOptions {
   explicit TaskOptions(CLI::App& app);
   // The task. The request receives the origin of M. Throws: UsageError.
   [[nodiscard]] Task task(Request& request) const;
-  // The problem of the kernel that `option` names. The request receives M and its origin.
-  // Throws: UsageError.
-  [[nodiscard]] Problem problem_of(const TextOption& option, const KernelName& kernel,
-                                   Request& request) const;
+  // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows` says
+  // what is shown of one head. The request receives M and its origin. Throws: UsageError.
+  [[nodiscard]] Problem problem_of(const std::string& said, const char* shows,
+                                   const KernelName& kernel, Request& request) const;
   // A backward task for each width that --d lists. Without --n, n is this one. M is left to fill
   // in: the option `caches` replaces --M. Throws: UsageError.
   [[nodiscard]] std::vector<Task> tasks_of_widths(Index n, const TextOption& caches) const;

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,11 +16,14 @@
 #include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/ranks/local_transport.hpp"
+#include "runtime/ranks/ping.hpp"
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/ranks/rank_cost.hpp"
+#include "runtime/ranks/rank_kinds.hpp"
 #include "runtime/ranks/rank_run.hpp"
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/ranks/transfers.hpp"
+#include "tests/support/grid_words.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -96,6 +101,26 @@ RunOfRanks run_on_ranks(const GridPlan& of, const TestedKernel& kernel, const Te
   return all;
 }
 
+// Words of each phase; without a mask peaks and flops, too. Under one, tiles with a live pair may
+// be larger than what lives of them, and fast memory may be less full.
+void expect_formulas(const RunCounts& counts, const std::vector<PhaseCost>& formula,
+                     bool all_live) {
+  std::vector<PhaseCounts> counted = without_elementwise(counts.phases);
+  const std::vector<PhaseCounts> expected = as_counted(formula);
+  ASSERT_EQ(counted.size(), expected.size());
+  for (std::size_t k = 0; k < counted.size(); ++k) {
+    counted[k].indices = expected[k].indices;
+    EXPECT_EQ(counts.phases[k].indices, (IoCount{formula[k].index_reads.value(), 0}));
+    if (!all_live) {
+      EXPECT_LE(counted[k].peak, expected[k].peak) << counted[k].path;
+      EXPECT_GE(counted[k].operations.flops, expected[k].operations.flops) << counted[k].path;
+      counted[k].peak = expected[k].peak;
+      counted[k].operations = expected[k].operations;
+    }
+    EXPECT_EQ(counted[k], expected[k]);
+  }
+}
+
 void expect_one_machine(const TestedKernel& kernel, const Plan& plan, const Grid& grid,
                         const TestProblem& problem, const Buffers& alone) {
   SCOPED_TRACE(to_string(plan) + " on " + to_string(grid));
@@ -109,8 +134,7 @@ void expect_one_machine(const TestedKernel& kernel, const Plan& plan, const Grid
     const RankPart part(of, rank);
     const RankCost cost = cost_of_rank(part);
     const RunCounts& counts = ran.ran[at].arena;
-    EXPECT_EQ(without_elementwise(counts.phases), as_counted(cost.arena));
-    EXPECT_EQ(counts.total.peak, total(cost.arena).peak.value());
+    expect_formulas(counts, cost.arena, plan.problem.mask.full());
     EXPECT_LE(counts.total.peak, plan.M);
     EXPECT_EQ(ran.links[at], cost.links);
     EXPECT_EQ(ran.homes[at], cost.home);
@@ -217,6 +241,121 @@ TEST(Grids, SendWhatTheTableSays) {
                          d * d * (grid.ranks() - 1)))
         << to_string(grid);
   }
+}
+
+// A plan with some M, blocks and groups, on a grid of some ranks of which some may have no rows.
+struct OnGrid {
+  Plan plan;
+  Grid grid;
+};
+OnGrid some_plan(const TestedKernel& kernel, RandomMasks& random, Index most_ranks) {
+  const Shape shape{random.any(1, 90), random.any(1, 90), random.any(1, 9)};
+  Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 40 * (shape.d + 4)));
+  plan = kernel.in_groups(plan, random.any(1, std::min<Index>(shape.m, 9)));
+  const Index columns = random.any(1, key_groups_of(plan));
+  return {std::move(plan), {random.any(1, most_ranks / columns), columns}};
+}
+
+// Ranks that are said to be of a kind have as many words in every respect, and each kind is there.
+// So the most words of any rank are those of a rank that is asked.
+TEST_P(OnGrids, RanksOfAKindMoveAsManyWords) {
+  const TestedKernel kernel = tested_kernel(GetParam());
+  RandomMasks random(5);
+  for (int k = 0; k < 60; ++k) {
+    const auto [plan, grid] = some_plan(kernel, random, k % 3 == 0 ? 300 : 40);
+    SCOPED_TRACE(to_string(plan) + " on " + to_string(grid));
+    const GridPlan of(kernel, plan, grid);
+    const auto words_of = [&, &plan = plan, &grid = grid](Index rank) {
+      const RankCost cost = cost_of_rank(RankPart(of, rank));
+      const PhaseCost arena = total(cost.arena);
+      return std::tuple(received(cost.links, rank), sent(cost.links, rank), arena.reads,
+                        arena.writes, arena.peak, cost.home);
+    };
+    std::set<decltype(words_of(0))> asked, all;
+    for (const Index rank : ranks_of_each_kind(of)) {
+      asked.insert(words_of(rank));
+    }
+    for (Index rank = 0; rank < grid.ranks(); ++rank) {
+      all.insert(words_of(rank));
+    }
+    EXPECT_EQ(asked, all);
+  }
+}
+
+// The summary of a grid is that of all its ranks.
+TEST_P(OnGrids, PlansSayWhatAllRanksMove) {
+  const TestedKernel kernel = tested_kernel(GetParam());
+  RandomMasks random(23);
+  for (int k = 0; k < 20; ++k) {
+    const Problem problem(random.any(1, 200), random.any(8, 200), random.any(1, 9), kernel.sharing);
+    const Index M = 4 * kernel.least_M(problem.shape);
+    for (const PlannedGrid& on : plans_on_grids(*kernel.kernel, problem, M, Objective::words, 24)) {
+      SCOPED_TRACE(to_string(on.plan) + " on " + to_string(on.grid));
+      const Ranks ranks(on.plan, on.grid);
+      Words most_received, most_arena, most_home;
+      for (Index rank = 0; rank < 24; ++rank) {
+        const RankCost& cost = ranks.formula[static_cast<std::size_t>(rank)];
+        const PhaseCost arena = total(cost.arena);
+        most_received = std::max(most_received, received(cost.links, rank));
+        most_arena = std::max(most_arena, arena.reads + arena.writes);
+        most_home = std::max(most_home, cost.home);
+      }
+      EXPECT_EQ(on.received, most_received);
+      EXPECT_EQ(on.arena, most_arena);
+      EXPECT_EQ(on.home, most_home);
+      EXPECT_EQ(Words(on.path.words), ranks.path());
+    }
+  }
+}
+
+// The links of ranks, written down a second time from docs/theory/ranks.md, phase by phase.
+TEST_P(OnGrids, LinksAreThoseOfTheTheory) {
+  const TestedKernel kernel = tested_kernel(GetParam());
+  const auto phase_of = [](std::string_view name) -> std::string_view {
+    return name == "g"                                                  ? "running sum"
+           : name.find(" of groups") != std::string_view::npos          ? "rows out"
+           : name == "A2" || name == "A3" || name == "K" || name == "V" ? "keys in"
+                                                                        : "rows in";
+  };
+  RandomMasks random(31);
+  for (int k = 0; k < 60; ++k) {
+    const auto [plan, grid] = some_plan(kernel, random, 40);
+    SCOPED_TRACE(to_string(plan) + " on " + to_string(grid));
+    const GridPlan of(kernel, plan, grid);
+    const GridTask task{.pass = kernel.kernel->pass,
+                        .problem = plan.problem,
+                        .unit_rows = plan.blocks["Br"],
+                        .grid = {grid.rows, grid.columns, key_groups_of(plan)}};
+    for (Index rank = 0; rank < grid.ranks(); ++rank) {
+      std::map<std::string_view, std::pair<Words, Words>> moved;  // received, sent
+      for (const auto& [link, count] : cost_of_rank(RankPart(of, rank)).links) {
+        auto& [received, sent] = moved[phase_of(link.phase)];
+        (link.to == rank ? received : sent) += count.words;
+      }
+      for (const PhaseLinks& phase : rank_words(task, rank).phases) {
+        EXPECT_EQ(moved[phase.phase], std::pair(phase.received, phase.sent))
+            << "rank " << rank << ", " << phase.phase;
+      }
+    }
+  }
+}
+
+// Links that are known to be slow are found to be as slow, or slower.
+TEST(Pings, FindWhatLinksTake) {
+  PingTimes found;
+  run_ranks(3,
+            [&](Transport& transport) {
+              const PingTimes times = ping(transport);
+              if (transport.rank() == 1) {
+                found = times;
+              }
+              EXPECT_TRUE(transport.links().empty());
+            },
+            {.seconds_a_message = 2e-3, .seconds_a_word = 1e-8});
+  EXPECT_GE(found.seconds_a_message, 2e-3);
+  EXPECT_LT(found.seconds_a_message, 0.2);
+  EXPECT_GE(found.seconds_a_word, 0.9e-8);
+  EXPECT_LT(found.seconds_a_word, 1e-6);
 }
 
 // L goes over a link for two reasons: the rank that made a row is not the one that begins with it,

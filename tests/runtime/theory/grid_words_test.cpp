@@ -1,12 +1,11 @@
 // The words of a grid: a walk over owners, row by row and key by key, receives, sends and keeps
-// what the formulas say; the totals of the table of problems; rings; the grid of fewest words; and
-// how near all of it is to the lower bounds for a rank.
+// what the formulas say; the totals of the table of problems; rings; and how near all of it is to
+// the lower bounds for a rank.
 
-#include "runtime/theory/grid_words.hpp"
+#include "tests/support/grid_words.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -21,8 +20,6 @@
 
 namespace redblue {
 namespace {
-
-constexpr Index kUnlimited = Index{1} << 62;
 
 std::string text(const GridTask& task) {
   const auto [n, m, d] = task.problem.shape;
@@ -270,47 +267,6 @@ TEST(GridWords, RefuseWhatIsNoGrid) {
   EXPECT_TRUE(contains(message({2, 3, 6}), "no more of these than keys"));
   EXPECT_TRUE(contains(message({0, 3, 3}), "at least one row"));
   EXPECT_TRUE(contains(message({2, 2, 2}, Pass::layer), "no grid for layer"));
-  EXPECT_TRUE(contains(thrown<ShapeMismatch>([] {
-                         best_grid({.problem = {64, 64, 8}}, 4, 100);
-                       }),
-                       "no grid of 4 ranks fits a home of 100 words: the least that one takes is"));
-}
-
-TEST(GridWords, TheBestGridIsTheBestOfAll) {
-  RandomTasks random;
-  for (int trial = 0; trial < 200; ++trial) {
-    GridTask task = random(300, 16, 1);
-    const Index ranks = random.up_to(24);
-    Words least_home = kUnlimited, most_home;
-    std::vector<std::pair<Words, Words>> all;  // home, largest
-    for (Index columns = 1; columns <= std::min(ranks, task.problem.shape.m); ++columns) {
-      if (ranks % columns == 0) {
-        task.grid = {ranks / columns, columns, columns};
-        const GridWords words = grid_words(task);
-        all.emplace_back(words.home, words.largest);
-        least_home = std::min(least_home, words.home);
-        most_home = std::max(most_home, words.home);
-      }
-    }
-    for (const Words home : {least_home, most_home, Words(kUnlimited)}) {
-      Words fewest = kUnlimited;
-      for (const auto& [of_home, largest] : all) {
-        fewest = of_home <= home ? std::min(fewest, largest) : fewest;
-      }
-      task.grid = best_grid(task, ranks, home);
-      EXPECT_EQ(task.grid.rows * task.grid.columns, ranks);
-      EXPECT_EQ(grid_words(task).largest, fewest) << text(task);
-      EXPECT_LE(grid_words(task).home, home) << text(task);
-    }
-    EXPECT_THROW(best_grid(task, ranks, least_home.value() - 1), ShapeMismatch);
-  }
-  // Heads apart, as square as words of rows and keys say; a ring where there are few keys' words.
-  EXPECT_EQ(best_grid({.problem = {1 << 16, 1 << 16, 128}, .unit_rows = 64}, 64, kUnlimited),
-            (GroupedGrid{8, 8, 8}));
-  EXPECT_EQ(best_grid({.problem = {1 << 16, 64, 128}, .unit_rows = 64}, 64, kUnlimited),
-            (GroupedGrid{64, 1, 1}));
-  EXPECT_EQ(best_grid({.problem = {64, 1 << 16, 128}, .unit_rows = 1}, 64, kUnlimited),
-            (GroupedGrid{1, 64, 64}));
 }
 
 // --- Beside the lower bounds ---------------------------------------------------------------------

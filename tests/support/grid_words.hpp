@@ -1,11 +1,11 @@
 #pragma once
-// The words of a grid of ranks: what each one owns, works on, receives, sends and has at home, for
-// each pass, by formula. docs/theory/ranks.md says why.
+// The words of a grid of ranks, written down a second time, from docs/theory/ranks.md: what each
+// one owns, works on, receives, sends and has at home, for each pass; for gradients, from nothing
+// and with keys in stages, too.
 //
 //   const GridTask task{.problem = {n, m, d}, .unit_rows = Br, .grid = {8, 4, 4}};
 //   rank_words(task, 5).received();
 //   grid_words(task).largest;                      // of the rank whose links move the most
-//   const GroupedGrid grid = best_grid(task, 32, home);   // the fewest of these
 //
 // Rank r of a grid is in row i = r / columns and column j = r % columns.
 //   Work: row i has units share_of(T, i, rows) of the T = ceil(n / unit_rows) units of unit_rows
@@ -23,7 +23,6 @@
 // pass that is none of these; CountOverflow.
 
 #include <array>
-#include <optional>
 #include <string_view>
 
 #include "kernels/problem.hpp"
@@ -95,10 +94,5 @@ struct GridWords {
   Words home, staged_home;  // of the rank with the most
 };
 GridWords grid_words(const GridTask& task);
-
-// The grid of so many ranks whose largest rank moves the fewest words, of those that fit `home`
-// words with all keys of a column; of equals the one with the fewest rows. It has `groups` key
-// groups, or one for each column. Throws: ShapeMismatch where none fits, with the least that does.
-GroupedGrid best_grid(GridTask task, Index ranks, Words home, std::optional<Index> groups = {});
 
 }  // namespace redblue

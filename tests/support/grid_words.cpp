@@ -1,4 +1,4 @@
-#include "runtime/theory/grid_words.hpp"
+#include "tests/support/grid_words.hpp"
 
 #include <algorithm>
 #include <string>
@@ -190,33 +190,6 @@ GridWords grid_words(const GridTask& task) {
     words.path += phase;
   }
   return words;
-}
-
-GroupedGrid best_grid(GridTask task, Index ranks, Words home, std::optional<Index> groups) {
-  require(ranks > 0, "there is at least one rank");
-  std::optional<GroupedGrid> best;
-  std::optional<Words> fewest, least_home;
-  for (Index rows = 1; rows <= ranks; ++rows) {
-    const Index columns = ranks / rows;
-    task.grid = {rows, columns, groups.value_or(columns)};
-    // One column always is within these limits, or check() refuses it.
-    if (ranks % rows != 0 ||
-        (columns > 1 && columns > std::min(task.grid.groups, task.problem.shape.m))) {
-      continue;
-    }
-    const GridWords words = grid_words(task);
-    least_home = std::min(least_home.value_or(words.home), words.home);
-    if (words.home <= home && (!fewest || words.largest < *fewest)) {
-      fewest = words.largest;
-      best = task.grid;
-    }
-  }
-  if (!best) {
-    throw ShapeMismatch("no grid of " + std::to_string(ranks) + " ranks fits a home of " +
-                        std::to_string(home.value()) + " words: the least that one takes is " +
-                        std::to_string(least_home->value()));
-  }
-  return *best;
 }
 
 }  // namespace redblue

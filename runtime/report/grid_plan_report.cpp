@@ -1,0 +1,210 @@
+#include "runtime/report/grid_plan_report.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/report/calibration.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/run/run.hpp"
+#include "runtime/text/cells.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+GridChoice choice_of(const RanksAsked& asked, PlannedGrid on) {
+  double computes = 0;
+  const GridPlan of(*asked.kernel, on.plan, on.grid);
+  for (std::size_t k = 0; k < on.ranks.size(); ++k) {
+    const RankPart part(of, on.ranks[k]);
+    if (asked.rates && part.computes()) {
+      Plan its = part.plan_of(StageRows::place);
+      its.phases = on.costs[k].arena;
+      computes = std::max(computes, seconds(its, *asked.rates));
+    }
+  }
+  std::optional<double> takes;
+  if (asked.rates) {
+    const LinkCosts& links = *asked.rates->links;
+    takes = computes + links.seconds_a_message * static_cast<double>(on.path.messages) +
+            links.seconds_a_word * static_cast<double>(on.path.words);
+  }
+  BesideRankBounds beside = beside_rank_bounds(on);
+  return {std::move(on), std::move(beside), takes};
+}
+
+bool has_room(const RanksAsked& asked, const GridChoice& choice) {
+  return !asked.home || choice.on.home <= Words(*asked.home);
+}
+
+double over(const GridChoice& choice, const GridChoice& best) {
+  return choice.seconds ? *choice.seconds / *best.seconds
+                        : static_cast<double>(choice.on.received.value()) /
+                              static_cast<double>(best.on.received.value());
+}
+
+std::string to_ms(double seconds) {
+  return fmt::format("{:.2f}", 1e3 * seconds);
+}
+
+std::string reason(const GridPlanReport& report) {
+  const GridChoice& best = report.choices.front();
+  const BesideBound& links = best.beside.largest_of_links();
+  const auto ratio = links.ratio();
+  std::string text = to_string(best.on.grid) + ": ";
+  text += best.seconds
+              ? fmt::format("{} ms by the rates and links", to_ms(*best.seconds))
+              : fmt::format("a rank receives {} words at most", grouped(best.on.received.value()));
+  if (ratio) {
+    text += fmt::format(", {:.3f} times the bound {} ({})", *ratio, links.bound->name,
+                        to_string(links.bound->status));
+  }
+  const char* const what = best.seconds ? "takes" : "receives";
+  const char* const many = best.seconds ? "times as long" : "times as many";
+  // Of one rank nothing is received.
+  const bool compares = best.seconds || best.on.received > Words(0);
+  if (report.choices.size() > 1 && compares) {
+    text += fmt::format("; {}, the next, {} {:.3f} {}", to_string(report.choices[1].on.grid), what,
+                        over(report.choices[1], best), many);
+  }
+  if (report.with_more_room && compares) {
+    text += fmt::format(
+        "; {} {} {:.3f} {}, and has a home of {}", to_string(report.with_more_room->on.grid), what,
+        over(*report.with_more_room, best), many, grouped(report.with_more_room->on.home.value()));
+  }
+  return text;
+}
+
+Cells choice_cells(const GridChoice& choice) {
+  const PlannedGrid& on = choice.on;
+  Cells cells = {{in_table("grid"), to_string(on.grid)}};
+  if (choice.seconds) {
+    cells.push_back({in_table("ms"), to_ms(*choice.seconds)});
+  }
+  return joined(
+      std::move(cells),
+      {{in_json("grid"), Json{{"rows", on.grid.rows},
+                              {"columns", on.grid.columns},
+                              {"groups", key_groups_of(on.plan)}}},
+       {in_csv("rows"), on.grid.rows},
+       {in_csv("columns"), on.grid.columns},
+       {"received", on.received.value()},
+       {{"over the bound", "", "ratio"}, decimals(choice.beside.largest_of_links().ratio(), 3)},
+       {"arena", on.arena.value()},
+       {{"over its bound", "", "arena_ratio"}, decimals(choice.beside.arena.ratio(), 3)},
+       {"home", on.home.value()},
+       {{"on the path", "path", "path"}, on.path.words},
+       {in_json_and_csv("path_messages"), on.path.messages},
+       {in_json_and_csv("seconds"), choice.seconds},
+       {in_json("blocks"), blocks_json(on.plan.blocks)},
+       {in_json("rank_bounds"), rank_bounds_json(choice.beside)}});
+}
+
+std::string links_text(const RanksAsked& asked) {
+  return fmt::format("rates: {}; {}\n", asked.rates->origin, to_words(*asked.rates->links));
+}
+
+std::string room_text(const RanksAsked& asked) {
+  return asked.home ? fmt::format(", homes of at most {} words", grouped(*asked.home)) : "";
+}
+
+}  // namespace
+
+GridPlanReport report_grids(const RanksAsked& asked) {
+  const Objective objective = asked.rates ? Objective::time : Objective::words;
+  const PlannedGrid first =
+      plan_on_grid(*asked.kernel, asked.problem, asked.M, objective, {asked.ranks, 1});
+  check_grid(*asked.kernel, first.plan, first.grid);
+  std::vector<GridChoice> all;
+  for (PlannedGrid& on :
+       plans_on_grids(*asked.kernel, asked.problem, asked.M, objective, asked.ranks)) {
+    all.push_back(choice_of(asked, std::move(on)));
+  }
+  if (all.empty()) {
+    throw FastMemoryTooSmall(
+        fmt::format("{} on {} ranks does not fit in M = {} words: it needs M of at least {}",
+                    spelled(asked.kernel->name, asked.problem.sharing), asked.ranks, asked.M,
+                    total(first.plan.phases).peak.value()));
+  }
+  std::ranges::stable_sort(all, {}, [](const GridChoice& choice) {
+    return std::tuple(choice.seconds.value_or(0), choice.on.received, choice.on.arena,
+                      choice.on.home);
+  });
+  GridPlanReport report{
+      .asked = asked, .M_from = std::nullopt, .choices = {}, .with_more_room = std::nullopt};
+  for (const GridChoice& choice : all) {
+    if (has_room(asked, choice)) {
+      report.choices.push_back(choice);
+    }
+  }
+  if (report.choices.empty()) {
+    const GridChoice& least =
+        *std::ranges::min_element(all, {}, [](const GridChoice& choice) { return choice.on.home; });
+    throw RequestError(fmt::format(
+        "{} {}: no grid of {} ranks has so small a home: the least is {}, of {}", asked.said_home,
+        *asked.home, asked.ranks, least.on.home.value(), to_string(least.on.grid)));
+  }
+  if (!has_room(asked, all.front())) {
+    report.with_more_room = all.front();
+  }
+  return report;
+}
+
+std::string to_table(const GridPlanReport& report) {
+  const RanksAsked& asked = report.asked;
+  const auto [n, m, d] = asked.problem.shape;
+  std::string text =
+      fmt::format("{} n={} m={} d={} M={} on {}{}   (words of the rank that has most)\n",
+                  spelled(asked.kernel->name, asked.problem.sharing), n, m, d, asked.M,
+                  counted(asked.ranks, "rank"), room_text(asked));
+  if (report.M_from) {
+    text += to_words(*report.M_from) + "\n";
+  }
+  text += "\n" + table_of(rows_of(report.choices, choice_cells)) + "\n" + reason(report) + "\n";
+  text += asked.rates ? links_text(asked) : "";
+  return text + to_string(report.choices.front().on.plan, 1) + "\n";
+}
+
+std::string to_json(const GridPlanReport& report) {
+  const RanksAsked& asked = report.asked;
+  const Problem& problem = report.choices.front().on.plan.problem;
+  const std::vector<Cells> rows = rows_of(report.choices, choice_cells);
+  Json json = {{"schema", kSchema}, {"context", context_json(report.M_from)}};
+  json.update(
+      json_of(kernel_cells(spelled(asked.kernel->name, problem.sharing), problem.shape, asked.M)));
+  json["problem"] = to_string(asked.kernel->pass);
+  json["ranks"] = asked.ranks;
+  json["home"] = asked.home;
+  json["objective"] = asked.rates ? "time" : "words";
+  json["rates"] = asked.rates ? Json(asked.rates->origin) : Json();
+  json["links"] = nullptr;
+  if (asked.rates) {
+    const LinkCosts& links = *asked.rates->links;
+    json["links"] = {{"origin", links.origin},
+                     {"seconds_a_message", links.seconds_a_message},
+                     {"seconds_a_word", links.seconds_a_word}};
+  }
+  json["mask"] = mask_json(problem);
+  if (problem.sharing != Sharing::none) {
+    json["sharing"] = to_string(problem.sharing);
+  }
+  json["plan"] = json_of(rows.front());
+  json["reason"] = reason(report);
+  json["runners_up"] = json_of(std::vector(rows.begin() + 1, rows.end()));
+  return json.document();
+}
+
+std::string to_csv(const GridPlanReport& report) {
+  const RanksAsked& asked = report.asked;
+  const Cells head = joined(kernel_cells(spelled(asked.kernel->name, asked.problem.sharing),
+                                         asked.problem.shape, asked.M),
+                            {{in_csv("ranks"), asked.ranks}});
+  return csv_of(rows_of(report.choices,
+                        [&](const GridChoice& of) { return joined(head, choice_cells(of)); }));
+}
+
+}  // namespace redblue

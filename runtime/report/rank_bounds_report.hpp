@@ -1,0 +1,62 @@
+#pragma once
+// What ranks moved beside the lower bounds on what some rank moves. docs/theory/ranks.md proves
+// these.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/plan.hpp"
+#include "memsim/ranks/transport.hpp"
+#include "runtime/ranks/grid.hpp"
+#include "runtime/ranks/plan_on_grid.hpp"
+#include "runtime/run/outcome.hpp"
+#include "runtime/text/json.hpp"
+#include "runtime/theory/bounds.hpp"
+
+namespace redblue {
+
+// The words of one rank.
+struct MovedByRank {
+  Index rank = 0;
+  Index linked = 0;  // over its links, of what the bounds count: counted_words()
+  Index arena = 0;   // reads + writes
+  Index home = 0;
+};
+
+// The words of a rank's links that the bounds count: of parts of results those that it sends, of
+// all else those that it receives. The running sum g is left out: it is a sum of no row and no key.
+Words counted_words(const Plan& plan, const Links& links, Index rank);
+
+// The most that a rank moved, beside what some rank moves, whatever the algorithm.
+struct BesideBound {
+  Index words = 0, rank = 0;
+  std::optional<Bound> bound;
+  std::string no_bound;  // the reason, where there is none
+
+  // None without a bound, or of a bound of 0.
+  [[nodiscard]] std::optional<double> ratio() const;
+};
+
+struct BesideRankBounds {
+  BesideBound links;        // whatever the size of a home
+  BesideBound small_homes;  // the same words, where no rank has more than so many at a time:
+  Index at_a_time = 0;      // the largest home, and M
+  BesideBound arena;
+
+  // The larger of the two bounds on words of links.
+  [[nodiscard]] const BesideBound& largest_of_links() const;
+};
+
+// Requires: among `moved` are the ranks that move, and begin with, the most.
+BesideRankBounds beside_rank_bounds(const Plan& plan, const Grid& grid,
+                                    const std::vector<MovedByRank>& moved);
+BesideRankBounds beside_rank_bounds(const PlannedGrid& on);
+// Of a part on ranks: counted where it ran, else by the formulas.
+BesideRankBounds beside_rank_bounds(const Part& part);
+
+Json rank_bounds_json(const BesideRankBounds& beside);
+// A line for links, and one for arenas.
+std::string to_words(const BesideRankBounds& beside);
+
+}  // namespace redblue

@@ -1,0 +1,195 @@
+#include "runtime/report/scaling.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/ranks/plan_on_grid.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/report/rank_bounds_report.hpp"
+#include "runtime/system/input_error.hpp"
+#include "runtime/system/read_text.hpp"
+#include "runtime/text/cells.hpp"
+#include "runtime/text/parse_json.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+Scaling::OnGrid of_grid(const PlannedGrid& on) {
+  const BesideBound links = beside_rank_bounds(on).links;
+  return {.grid = on.grid,
+          .words = links.words,
+          .bound = links.bound ? std::optional(links.bound->words) : std::nullopt,
+          .ratio = links.ratio()};
+}
+
+std::string name_of(const Scaling& report) {
+  return spelled(report.kernel->name, report.problem.sharing);
+}
+
+Scaling::Run read_run(const std::string& file, const Scaling& report) {
+  const Json json = parse_json(read_text(file), file);
+  try {
+    const auto [n, m, d] = report.problem.shape;
+    if (json.at("kernel").get<std::string>() != name_of(report) || json.at("n") != Json(n) ||
+        json.at("m") != Json(m) || json.at("d") != Json(d)) {
+      throw InputError(fmt::format("{}: a run of another kernel or problem", file));
+    }
+    const Json& grid = json.at("grid");
+    const Json& links = json.at("rank_bounds").at("links");
+    Scaling::Run run{.file = file,
+                     .ranks = std::ssize(json.at("ranks")),
+                     .on = {.grid = {grid.at("rows").get<Index>(), grid.at("columns").get<Index>()},
+                            .words = links.at("words").get<Index>()}};
+    if (!links.at("ratio").is_null()) {
+      run.on.bound = links.at("lower_bound").at("words").get<Index>();
+      run.on.ratio = links.at("ratio").get<double>();
+    }
+    return run;
+  } catch (const JsonMismatch&) {
+    throw InputError(fmt::format(
+        "{}: expected what `redblue run --format json` writes of a run on ranks", file));
+  }
+}
+
+std::string sizes_of(const Scaling& report) {
+  const auto [n, m, d] = report.problem.shape;
+  return fmt::format("{}, d = {}, M = {}",
+                     n == m ? fmt::format("n = m = {}", grouped(n))
+                            : fmt::format("n = {}, m = {}", grouped(n), grouped(m)),
+                     grouped(d), size_text(report.M));
+}
+
+Cells cells_of(Index ranks, std::string_view what, const Scaling::OnGrid& on) {
+  return {{"ranks", ranks},
+          {{"", "what", "what"}, what},
+          {in_table(" "), what},
+          {in_table("grid"), to_string(on.grid)},
+          {in_json_and_csv("rows"), on.grid.rows},
+          {in_json_and_csv("columns"), on.grid.columns},
+          {"words", on.words},
+          {{"bound", "lower_bound"}, on.bound},
+          {{"over it", "ratio"}, decimals(on.ratio, 3)}};
+}
+
+std::vector<Cells> rows_of(const Scaling& report) {
+  std::vector<Cells> rows;
+  for (const auto& [ranks, best, ring] : report.points) {
+    rows.push_back(cells_of(ranks, "best grid", best));
+    if (ring) {
+      rows.push_back(cells_of(ranks, "ring", *ring));
+    }
+  }
+  for (const Scaling::Run& run : report.runs) {
+    rows.push_back(joined(cells_of(run.ranks, "run", run.on), {{in_json("file"), run.file}}));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, Index most,
+                       const std::vector<std::string>& runs) {
+  Scaling report{.kernel = &kernel, .problem = problem, .M = M, .points = {}, .runs = {}};
+  for (const std::string& file : runs) {
+    report.runs.push_back(read_run(file, report));
+  }
+  for (Index ranks = std::min<Index>(2, most);; ranks = std::min(2 * ranks, most)) {
+    const std::vector<PlannedGrid> plans =
+        plans_on_grids(kernel, problem, M, Objective::words, ranks);
+    if (!plans.empty()) {
+      check_grid(kernel, plans.front().plan, plans.front().grid);
+      const PlannedGrid& first = plans.front();
+      report.points.push_back(
+          {.ranks = ranks,
+           .best = of_grid(best_of(plans)),
+           .ring = first.grid.columns == 1 ? std::optional(of_grid(first)) : std::nullopt});
+    }
+    if (ranks == most) {
+      break;
+    }
+  }
+  if (report.points.empty()) {
+    throw FastMemoryTooSmall(
+        fmt::format("{} fits in M = {} words on no grid: take a larger --M", name_of(report), M));
+  }
+  return report;
+}
+
+std::string to_table(const Scaling& report) {
+  return fmt::format("words of the links of one rank: {}, {}\n\n{}", name_of(report),
+                     sizes_of(report), table_of(rows_of(report)));
+}
+
+std::string to_json(const Scaling& report) {
+  Json json = {{"schema", kSchema}, {"context", context_json(std::nullopt)}};
+  json.update(json_of(kernel_cells(name_of(report), report.problem.shape, report.M)));
+  json["points"] = json_of(rows_of(report));
+  return json.document();
+}
+
+std::string to_csv(const Scaling& report) {
+  return csv_of(rows_of(report));
+}
+
+Picture scaling_picture(const Scaling& report) {
+  Picture picture{
+      .title = fmt::format("Words of one rank: {}, {}", name_of(report), sizes_of(report)),
+      .x_label = "ranks",
+      .y_label = "words of the links of one rank",
+      .caption = {},
+      .data = {},
+      .commands = {}};
+  std::string best, ring, bound, runs;
+  double least = 0, most = 0;
+  Index from = report.points.front().ranks, to = report.points.back().ranks;
+  const auto line = [&](Index ranks, Index words) {
+    if (words == 0) {  // has no place on this axis
+      return std::string();
+    }
+    const auto at = static_cast<double>(words);
+    least = least == 0 ? at : std::min(least, at);
+    most = std::max(most, at);
+    from = std::min(from, ranks);
+    to = std::max(to, ranks);
+    return fmt::format("{} {}\n", ranks, words);
+  };
+  for (const auto& [ranks, of_best, of_ring] : report.points) {
+    best += line(ranks, of_best.words);
+    ring += of_ring ? line(ranks, of_ring->words) : "";
+    bound += line(ranks, of_best.bound.value_or(0));
+  }
+  for (const Scaling::Run& run : report.runs) {
+    runs += line(run.ranks, run.on.words);
+  }
+  std::string plot;
+  const auto draw = [&](const char* block, std::string lines, const char* style,
+                        const char* title) {
+    if (lines.empty()) {
+      return;
+    }
+    picture.data.emplace_back(block, std::move(lines));
+    plot += fmt::format("{}{} using 1:2 with {} title {}", plot.empty() ? "plot " : ", ", block,
+                        style, gnuplot_text(title));
+  };
+  draw("$bound", std::move(bound), "lines linecolor black linewidth 3", "lower bound");
+  draw("$ring", std::move(ring), "linespoints linetype 2", "ring, P x 1");
+  draw("$best", std::move(best), "linespoints linetype 1", "best grid");
+  draw("$runs", std::move(runs), "points pointtype 6 pointsize 1.6 linecolor black linewidth 1.5",
+       "runs");
+  if (plot.empty()) {
+    throw InputError("nothing goes over links of so few ranks: take more --ranks");
+  }
+  const auto left = static_cast<double>(from), right = static_cast<double>(to);
+  picture.commands =
+      fmt::format("set logscale x 2\nset logscale y\nset xrange [{}:{}]\nset yrange [{}:{}]\n",
+                  left / 1.1, right * 1.1, least / 1.4, most * 1.4) +
+      gnuplot_size_tics('x', left, right, 10) + gnuplot_log_tics('y', least / 1.4, most * 1.4) +
+      plot + "\n";
+  return picture;
+}
+
+}  // namespace redblue

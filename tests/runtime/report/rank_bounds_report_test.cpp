@@ -1,0 +1,165 @@
+// What ranks move beside the lower bounds for one of them: never below, on any grid; of a square
+// grid near them; and no bound where the proof asks for something else.
+
+#include "runtime/report/rank_bounds_report.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "runtime/report/grid_plan_report.hpp"
+#include "runtime/run/run.hpp"
+#include "tests/support/run_kernel.hpp"
+#include "tests/support/tested_kernel.hpp"
+#include "tests/support/thrown.hpp"
+
+namespace redblue {
+namespace {
+
+class Beside : public testing::TestWithParam<std::string> {};
+
+TEST_P(Beside, NoGridIsBelowTheBounds) {
+  const TestedKernel kernel = tested_kernel(GetParam());
+  std::mt19937 random(7);
+  const auto any = [&](Index least, Index most) {
+    return std::uniform_int_distribution<Index>(least, most)(random);
+  };
+  std::map<std::string_view, int> near;
+  for (int k = 0; k < 300; ++k) {
+    const Index scale = k % 3 == 0 ? 40 : k % 3 == 1 ? 400 : 6000;
+    const Shape shape{any(1, scale), any(1, scale), any(1, k % 3 == 2 ? 40 : 9)};
+    Plan plan = kernel.plan(shape, kernel.least_M(shape) + any(0, 40 * (shape.d + 4)));
+    plan = kernel.in_groups(plan, any(1, std::min<Index>(shape.m, 9)));
+    const Index columns = any(1, key_groups_of(plan));
+    const Grid grid{any(1, std::max<Index>(60 / columns, 1)), columns};
+    SCOPED_TRACE(to_string(plan) + " on " + to_string(grid));
+    const BesideRankBounds beside = beside_rank_bounds(Part(plan, grid, nullptr));
+    EXPECT_TRUE(beside.links.bound.has_value());
+    for (const BesideBound* of : {&beside.links, &beside.small_homes, &beside.arena}) {
+      if (of->bound) {
+        EXPECT_LE(of->bound->words, of->words) << of->bound->name;
+        near[of->bound->name] += 3 * of->bound->words > of->words && of->words > 0 ? 1 : 0;
+      } else {
+        EXPECT_NE(of->no_bound, "");
+      }
+    }
+    // With all ranks, or with one of each kind.
+    const PlannedGrid on = plan_on_grid(*kernel.kernel, Problem(shape, kernel.sharing),
+                                        kernel.least_M(shape) + 999, Objective::words, grid);
+    const BesideRankBounds by_kinds = beside_rank_bounds(on);
+    const BesideRankBounds of_all = beside_rank_bounds(Part(on.plan, grid, nullptr));
+    EXPECT_EQ(by_kinds.links.words, of_all.links.words);
+    EXPECT_EQ(by_kinds.arena.words, of_all.arena.words);
+    EXPECT_EQ(by_kinds.links.ratio(), of_all.links.ratio());
+    EXPECT_EQ(by_kinds.small_homes.ratio(), of_all.small_homes.ratio());
+  }
+  EXPECT_GT(near["links"], 20);
+  EXPECT_GT(near["arena"], 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Beside,
+                         testing::Values("forward/rows", "forward/rows-shared", "attention/rows",
+                                         "attention/rows-shared", "backward/rows",
+                                         "backward/rows-shared"),
+                         [](const auto& of) { return test_name(of.param); });
+
+// A rank with two groups of keys begins the sum Z of a row twice, and the proofs of small homes and
+// of arenas take one; those of links, and of a pass without weights, do not.
+TEST(RankBoundsReport, HasNoBoundWhereTheProofAsksForMore) {
+  const auto beside = [](const char* name, Index groups) {
+    const TestedKernel kernel = tested_kernel(name);
+    return beside_rank_bounds(
+        Part(kernel.in_groups(kernel.plan({60, 60, 4}, 900), groups), {2, 2}, nullptr));
+  };
+  EXPECT_TRUE(beside("forward/rows", 2).arena.bound);
+  EXPECT_TRUE(beside("forward/rows", 4).links.bound);
+  EXPECT_FALSE(beside("forward/rows", 4).small_homes.bound);
+  EXPECT_TRUE(contains(beside("forward/rows", 4).arena.no_bound, "anew for each of its groups"));
+  EXPECT_TRUE(contains(to_words(beside("forward/rows", 4)), "no bound on the arena of a rank: "));
+  EXPECT_TRUE(beside("attention/rows", 4).arena.bound);
+  EXPECT_TRUE(beside("backward/rows", 4).arena.bound);
+}
+
+// One machine receives nothing, and a bound of 0 has no ratio.
+TEST(RankBoundsReport, OneRankReceivesNothing) {
+  const TestedKernel kernel = tested_kernel("backward/rows");
+  const BesideRankBounds beside =
+      beside_rank_bounds(Part(kernel.plan({60, 60, 4}, 900), {1, 1}, nullptr));
+  EXPECT_EQ(beside.links.words, 0);
+  EXPECT_EQ(beside.links.bound->words, 0);
+  EXPECT_FALSE(beside.links.ratio());
+  EXPECT_GE(*beside.arena.ratio(), 1);
+}
+
+// --- plans ---------------------------------------------------------------------------------------
+
+GridPlanReport planned(Index ranks, std::optional<Index> home = {},
+                       std::optional<LinkCosts> links = {}) {
+  RanksAsked asked{.kernel = &find_kernel("backward/rows"),
+                   .problem = {4096, 2048, 32},
+                   .M = 16384,
+                   .ranks = ranks,
+                   .home = home};
+  if (links) {
+    asked.rates = default_rates();
+    asked.rates->links = links;
+  }
+  return report_grids(asked);
+}
+
+// Of all grids, with each home that one of them has: the first has the fewest words of those that
+// have room, and those that have none are not among them.
+TEST(GridPlans, AreTheBestThatHaveRoom) {
+  for (const Index ranks : {1, 7, 12, 64}) {
+    const GridPlanReport all = planned(ranks);
+    for (const GridChoice& of : all.choices) {
+      const Index home = of.on.home.value();
+      const GridPlanReport some = planned(ranks, home);
+      Words fewest = of.on.received;
+      std::size_t fit = 0;
+      for (const GridChoice& other : all.choices) {
+        if (other.on.home <= Words(home)) {
+          ++fit;
+          fewest = std::min(fewest, other.on.received);
+        }
+      }
+      EXPECT_EQ(some.choices.size(), fit);
+      EXPECT_EQ(some.choices.front().on.received, fewest);
+      EXPECT_EQ(some.with_more_room.has_value(), all.choices.front().on.home > Words(home));
+    }
+    const auto least =
+        std::ranges::min_element(all.choices, {}, [](const GridChoice& of) { return of.on.home; });
+    const Index home = least->on.home.value();
+    EXPECT_EQ(
+        thrown<RequestError>([&] { planned(ranks, home - 1); }),
+        fmt::format("--home {}: no grid of {} ranks has so small a home: the least is {}, of {}",
+                    home - 1, ranks, home, to_string(least->on.grid)));
+  }
+}
+
+// Slow links take the fewest words; links of which each message is slow, few messages; links that
+// take nothing, the least arithmetic. Each is the least of all grids.
+TEST(GridPlans, TakeTheLeastTime) {
+  const auto first = [](const LinkCosts& links) { return planned(12, {}, links).choices.front(); };
+  const auto all = planned(12, {}, LinkCosts{"", 0, 0}).choices;
+  const auto least = [&](const auto& of) { return of(*std::ranges::min_element(all, {}, of)); };
+  const auto words = [](const GridChoice& of) { return of.on.path.words; };
+  const auto messages = [](const GridChoice& of) { return of.on.path.messages; };
+  EXPECT_EQ(words(first({"", 0, 1})), least(words));
+  EXPECT_EQ(messages(first({"", 1e6, 0})), least(messages));
+  for (std::size_t k = 1; k < all.size(); ++k) {
+    EXPECT_LE(*all[k - 1].seconds, *all[k].seconds);
+  }
+  const GridChoice one = first({"", 2e-3, 3e-7});
+  const GridChoice same =
+      *std::ranges::find(all, one.on.grid, [](const GridChoice& of) { return of.on.grid; });
+  EXPECT_NEAR(*one.seconds,
+              *same.seconds + 2e-3 * double(messages(one)) + 3e-7 * double(words(one)), 1e-9);
+}
+
+}  // namespace
+}  // namespace redblue
