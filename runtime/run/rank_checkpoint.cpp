@@ -136,6 +136,12 @@ RankProgress RankCheckpoints::resume(RankHome& home, const Facts& facts) {
     progress.units = json.at("units").get<Index>();
     progress.done = json.at("done").get<Index>();
     progress.counted = parse_run_counts(json.at("counted"));
+    if (progress.exchanges != std::ssize(progress.links) || progress.stage < 0 ||
+        progress.units < 0 || progress.done < 0 || !progress.counted.largest ||
+        !progress.counted.span || !progress.counted.seconds ||
+        progress.counted.seconds->phases.size() != progress.counted.phases.size()) {
+      refuse(path_);
+    }
     read_words(home, json.at("words").get<Index>(), json.at("sum").get<std::uint64_t>());
   } catch (const JsonMismatch&) {  // of another build
     refuse(path_);

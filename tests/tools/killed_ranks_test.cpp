@@ -206,6 +206,45 @@ TEST_F(RanksWithCheckpoints, GoOnWithTheSameRunAlone) {
   EXPECT_EQ(redblue(line_).code, 0);
 }
 
+// Each rank as it was at any of three moments, of which the first is before it began.
+TEST_F(RanksWithCheckpoints, MayBeAnyStepsApart) {
+  leave_checkpoints();
+  if (HasFatalFailure()) {
+    return;
+  }
+  const auto st = directory_ / "st";
+  const auto copy_all = std::filesystem::copy_options::recursive;
+  std::filesystem::copy(st, directory_ / "early", copy_all);
+  std::filesystem::copy(st, directory_ / "late", copy_all);
+  const double whole = redblue(problem_).seconds;
+  for (int tries = 0; tries < 10; ++tries) {
+    std::filesystem::remove_all(st);
+    std::filesystem::copy(directory_ / "early", st, copy_all);
+    static_cast<void>(killed(process(line_), whole * (1 - 0.08 * tries), false));
+    if (std::filesystem::exists(st)) {
+      std::filesystem::remove_all(directory_ / "late");
+      std::filesystem::copy(st, directory_ / "late", copy_all);
+      break;
+    }
+  }
+  const Json undisturbed = json(problem_ + " --out O=whole.npy");
+  for (const std::string moments : {"0112", "2211", "1222", "2012", "2221", "0002"}) {
+    SCOPED_TRACE(moments);
+    std::filesystem::remove_all(st);
+    std::filesystem::create_directory(st);
+    for (int rank = 0; rank < 4; ++rank) {
+      if (const char moment = moments[static_cast<std::size_t>(rank)]; moment != '0') {
+        const std::string folder = fmt::format("rank-{}", rank);
+        std::filesystem::copy(directory_ / (moment == '1' ? "early" : "late") / folder, st / folder,
+                              copy_all);
+      }
+    }
+    const Json found = json(line_ + " --out O=resumed.npy");
+    EXPECT_EQ(words(found), words(undisturbed));
+    EXPECT_EQ(bytes("resumed.npy"), bytes("whole.npy"));
+  }
+}
+
 TEST_F(RanksWithCheckpoints, FindDamage) {
   leave_checkpoints();
   if (HasFatalFailure()) {
