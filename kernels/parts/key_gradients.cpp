@@ -9,7 +9,6 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/live_pairs.hpp"
-#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -104,6 +103,16 @@ std::vector<Passing> passing(const Units& units, Range J, Index rows) {
   return all;
 }
 
+// Of a group, in the order of queries: sums do not depend on what other keys there are.
+std::vector<Passing> passing(const Problem& problem, const Units& units, Range group, Range J,
+                             Index rows) {
+  std::vector<Passing> all;
+  for (const Range I : Pieces(problem.mask.full() ? Ranges{group} : units.met(J), rows)) {
+    all.push_back({I, false});
+  }
+  return all;
+}
+
 }  // namespace
 
 KeySums key_sums(const Problem& problem) {
@@ -118,9 +127,20 @@ Range all_key_blocks(const Problem& problem, KeyBlocks by) {
   return {0, ceil_div(problem.shape.m, by.keys)};
 }
 
+Units key_units(const Problem& problem, KeyBlocks by, Range queries) {
+  if (queries.size() == problem.shape.n) {
+    return Units::of_keys(problem, by.keys);
+  }
+  return problem.mask.full()
+             ? Units::of_rows(problem.mask, problem.shape.m, queries.size(), by.keys)
+             : Units::of_rows(problem.mask.transposed().among(queries), problem.shape.m,
+                              problem.shape.n, by.keys);
+}
+
 void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
                    Range which) {
-  const Units units = Units::of_keys(problem, by.keys);
+  const Range queries = x.group ? x.group->queries : Range{0, problem.shape.n};
+  const Units units = key_units(problem, by, queries);
   const bool shared = problem.sharing != Sharing::none;
   const KeySums sums{.dQ = x.dQ != nullptr,
                      .dK = x.dK != nullptr,
@@ -128,6 +148,8 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
                      .one_of_keys = shared};
   for (Index unit = which.begin; unit < which.end; ++unit) {
     const Range J = units[unit];
+    const Index first_row = x.group ? x.group->first_row : 0;
+    const Range written{first_row + J.begin, first_row + J.end};
     Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
     if (x.scale && !shared) {
       scale(k_t, *x.scale);
@@ -143,7 +165,8 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
       dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
     }
     Tile index = units.read_index(machine, J);
-    for (const auto& [I, first] : passing(units, J, by.rows)) {
+    for (const auto& [I, first] :
+         x.group ? passing(problem, units, queries, J, by.rows) : passing(units, J, by.rows)) {
       const LivePairs live = LivePairs::near(problem, I, J, kPanel);
       const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
       Tile q_i = machine.read(x.Q.row_block(I));  // Q_I (r, d)
@@ -172,22 +195,27 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
     }
     index.reset();
     if (sums.dK) {
-      if (x.scale && !shared) {
+      if (x.scale && !shared && !x.group) {
         scale(dk, *x.scale);
       }
-      machine.write(dk, x.dK->row_block(J));
+      machine.write(dk, x.dK->row_block(written));
     }
     if (values_written(sums) > 0) {
-      machine.write(dv, x.dV->row_block(J));
+      machine.write(dv, x.dV->row_block(written));
     }
   }
 }
 
 PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
                              Range units) {
+  return key_gradients_cost(std::move(path), problem, by, sums,
+                            Units::of_keys(problem, by.keys).sum(units));
+}
+
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
+                             const Units::Sum& of) {
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
-  const Units::Sum of = Units::of_keys(problem, by.keys).sum(units);
   const bool needs_p = sums.needs_p();
   // Queries after the first keys that they meet.
   const Words again = !sums.dQ              ? Words(0)
@@ -230,20 +258,24 @@ KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective
   return {.rows = r, .keys = c};
 }
 
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums) {
+namespace {
+
+// With the loop over the queries that pass, and the words of theirs where these are not what the
+// loop says.
+void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units::Sum& of,
+             const NestLoop& J, const NestLoop& I, bool of_group) {
   const Index d = problem.shape.d;
-  const Units::Sum of = Units::of_keys(problem, by.keys).sum();
-  const NestLoop J("J", "keys", problem.shape.m, by.keys);
-  const NestLoop I = problem.mask.full()
-                         ? NestLoop("I", "queries", problem.shape.n, by.rows)
-                         : J.met("I", "live queries", of.met.value(), of.longest, by.rows);
   const bool scaled = problem.inputs == Inputs::plain;
   const std::string keys(input_names(problem).keys);
   NestExtent again = I;  // after the first keys that they meet
   again.all = problem.mask.full() ? 0 : of.met.value() - problem.shape.n;
   const Index dv = problem.shape.dv;
-  const NestTile Q("Q", I, d), dO("dO", I, dv), L("L", I, problem.row_words()),
-      v("v", I, problem.row_words()), dQ("dQ", I, d);
+  const auto passing = [&](std::string_view name, Index cols) {
+    const NestTile tile(name, I, cols);
+    return of_group ? tile.of_words(tile.moved({})) : tile;
+  };
+  const NestTile Q = passing("Q", d), dO = passing("dO", dv), L = passing("L", problem.row_words()),
+                 v = passing("v", problem.row_words()), dQ("dQ", I, d);
   const NestTile dQ_again =
       problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
   const NestTile K(keys, J, d), V("V", J, dv), dK("dK", J, d), dV("dV", J, dv);
@@ -293,13 +325,33 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
         nest.step(of_dK);
       }
     });
-    if (scaled && sums.dK && !sums.one_of_keys) {
+    if (scaled && sums.dK && !sums.one_of_keys && !of_group) {
       nest.step("dK_J = c dK_J");
     }
     if (!writes.empty()) {
       nest.write(writes);
     }
   });
+}
+
+}  // namespace
+
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums) {
+  const Units::Sum of = Units::of_keys(problem, by.keys).sum();
+  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop I = problem.mask.full()
+                         ? NestLoop("I", "queries", problem.shape.n, by.rows)
+                         : J.met("I", "live queries", of.met.value(), of.longest, by.rows);
+  nest_of(nest, problem, sums, of, J, I, false);
+}
+
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums,
+                        const NestLoop& groups, const Units::Sum& of) {
+  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop I =
+      groups.met("I", (problem.mask.full() ? "queries of " : "live queries of ") + groups.variable,
+                 of.met.value(), of.longest, by.rows);
+  nest_of(nest, problem, sums, of, J, I, true);
 }
 
 }  // namespace redblue
