@@ -192,17 +192,19 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
       given ? problem.row_words() + (makes_v_first(grouped, start) ? 1 : 0) : 0;
   const Words left = leaves_sums(grouped, start) ? words_of_group(problem) : Words(0);
   // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
-  return grouped.all_units().cost(units, [&](const Units::Sum& of, Index keys) {
+  PhaseCost sum{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
+  grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
     const Words r = of.largest;
     const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
-    return with_index(
-        {.path = "core",
-         .reads = of.rows * columns + of.met * problem.key_words(),
-         .writes = of.rows * left,
-         .peak = r * (2 * d + by.kept) + sums + by.key_words(of.longest, keys) + of.index_live,
-         .flops = 2 * products * of.pairs * d},
-        of);
+    add(sum, with_index({.path = "core",
+                         .reads = of.rows * columns + of.met * problem.key_words(),
+                         .writes = of.rows * left,
+                         .peak = r * (2 * d + by.kept) + sums + by.key_words(of.longest, keys) +
+                                 of.index_live,
+                         .flops = 2 * products * of.pairs * d},
+                        of));
   });
+  return sum;
 }
 
 // S and G, up to W or to what groups leave.

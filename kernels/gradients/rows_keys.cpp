@@ -39,6 +39,8 @@
 //   dQ        reads G (2 n d + 4 n);   writes G n d
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -67,35 +69,99 @@ GroupedRows row_groups(const Problem& problem, const Blocks& blocks) {
   return {RowPlan(problem, blocks["dQ.Br"], blocks["dQ.Bc"], problem.shape.d), blocks};
 }
 
-// Blocks of keys that groups of queries pass, each of whole row blocks of the first pass.
+// The second pass in groups: for each group of queries, whole row blocks of the first pass, and
+// each group of keys a pass of its queries through its keys alone, which is the same whatever
+// others there are. Without groups it is one pass.
 struct GroupedKeys {
   GroupedKeys(const Problem& of, const Blocks& blocks)
       : problem(of),
         by{.rows = blocks["dKV.Br"], .keys = blocks["dKV.Bc"]},
         row_blocks(of.shape.n, blocks["dQ.Br"]),
         asked(blocks.contains(kQueryGroups) ? blocks[kQueryGroups] : 1),
-        some(blocks.contains(kSomeQueryGroups)) {}
+        some(blocks.contains(kSomeQueryGroups)),
+        key_groups(std::min(key_groups_of(blocks), of.shape.m)),
+        some_keys(blocks.contains(kSomeGroups)) {}
 
   const Problem& problem;
   KeyBlocks by;
   BlockRanges row_blocks;
   Index asked;
   bool some;  // there are others elsewhere
+  Index key_groups;
+  bool some_keys;
 
   // Of a part of the queries, too, there may be fewer row blocks than groups in all.
   [[nodiscard]] bool merges() const { return asked > 1 || some; }
+  [[nodiscard]] bool in_groups() const { return merges() || key_groups > 1 || some_keys; }
   [[nodiscard]] Index groups() const { return std::min(asked, row_blocks.size()); }
   [[nodiscard]] Range queries(Index group) const {
     const Range blocks = keys_of_group(row_blocks.size(), groups(), group);
     return {row_blocks[blocks.begin].begin, row_blocks[blocks.end - 1].end};
   }
-  // These must outlive it.
-  [[nodiscard]] GroupedUnits units() const {
-    return {.blocks = Units::of_keys(problem, by.keys),
-            .full = problem.mask.full(),
-            .groups = groups(),
-            .others = [this](Index group) { return queries(group); },
-            .of_group = [this](Index group) { return key_units(problem, by, queries(group)); }};
+  [[nodiscard]] Range keys(Index group) const {
+    return keys_of_group(problem.shape.m, key_groups, group);
+  }
+  // The blocks of keys, for each group of queries; those of a group of keys; and the first key of
+  // one, or m.
+  [[nodiscard]] Index key_blocks() const {
+    const Index more = problem.shape.m % key_groups;
+    return more * key_blocks(0) + (key_groups - more) * key_blocks(key_groups - 1);
+  }
+  [[nodiscard]] Index key_blocks(Index group) const {
+    return ceil_div(keys(group).size(), by.keys);
+  }
+  [[nodiscard]] Index first_key(Index block) const {
+    const Index more = problem.shape.m % key_groups;
+    const Index of_more = more * key_blocks(0);
+    const Index group = block < of_more ? block / key_blocks(0)
+                                        : more + (block - of_more) / key_blocks(key_groups - 1);
+    if (group == key_groups) {
+      return problem.shape.m;
+    }
+    const Index before = std::min(group, more) * key_blocks(0) +
+                         std::max<Index>(group - more, 0) * key_blocks(key_groups - 1);
+    return keys(group).begin + (block - before) * by.keys;
+  }
+  [[nodiscard]] Index units() const { return (Words(key_blocks()) * groups()).value(); }
+  // Of a group of queries and one of keys: what there is of no others.
+  [[nodiscard]] Problem of_groups(Index of_queries, Index of_keys) const {
+    Problem part = problem;
+    part.shape.n = queries(of_queries).size();
+    part.shape.m = keys(of_keys).size();
+    if (in_groups() && !problem.mask.full()) {
+      part.mask = problem.mask.part({queries(of_queries)}, {keys(of_keys)});
+    }
+    return part;
+  }
+  // Calls visit(group of keys, its blocks) for some of the blocks.
+  template <class Visit>
+  void each_key_group(Range blocks, const Visit& visit) const {
+    Index before = 0;
+    for (Index group = 0; group < key_groups && before < blocks.end; ++group) {
+      const Index its = key_blocks(group);
+      const Range own{std::max(blocks.begin - before, Index{0}),
+                      std::min(blocks.end - before, its)};
+      if (own.size() > 0) {
+        visit(group, own);
+      }
+      before += its;
+    }
+  }
+  // Calls visit(sum) for parts of some units.
+  void each_sum(Range units, const std::function<void(const Units::Sum& of)>& visit) const {
+    each_part(units, key_blocks(), [&](Range of_queries, Range blocks) {
+      each_key_group(blocks, [&](Index group, Range own) {
+        if (problem.mask.full()) {
+          const Range first = queries(of_queries.begin), last = queries(of_queries.end - 1);
+          visit(of_all_groups(Units::of_keys(of_groups(0, group), by.keys).sum(own),
+                              of_queries.size(), first.size(), last.end - first.begin));
+          return;
+        }
+        for (Index which = of_queries.begin; which < of_queries.end; ++which) {
+          visit(Units::of_keys(of_groups(which, group), by.keys).sum(own));
+        }
+      });
+    });
   }
 };
 
@@ -225,18 +291,21 @@ PhaseCost row_pass_cost(const Problem& problem, const Blocks& blocks, Start star
                      : given                                      ? d + 1
                                                                   : d + 2;
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
-  return grouped.all_units().cost(units, [&](const Units::Sum& of, Index keys) {
+  PhaseCost sum{
+      .path = row_phase(problem, blocks, start), .reads = 0, .writes = 0, .peak = 0, .flops = 0};
+  grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
     const Words r = of.largest;
     const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
-    return with_index(
-        {.path = row_phase(problem, blocks, start),
-         .reads = of.rows * (d + dv + of_O) + of.met * problem.key_words(),
-         .writes = of.rows * left,
-         .peak = std::max(given && !has_v ? r * (d + dv + (dv + 1) * one) : Words(0),
-                          r * (d + dv) + sums + by.key_words(of.longest, keys) + of.index_live),
-         .flops = 2 * of.pairs * ((products - 1) * d + dv)},
-        of);
+    add(sum, with_index({.path = sum.path,
+                         .reads = of.rows * (d + dv + of_O) + of.met * problem.key_words(),
+                         .writes = of.rows * left,
+                         .peak = std::max(
+                             given && !has_v ? r * (d + dv + (dv + 1) * one) : Words(0),
+                             r * (d + dv) + sums + by.key_words(of.longest, keys) + of.index_live),
+                         .flops = 2 * of.pairs * ((products - 1) * d + dv)},
+                        of));
   });
+  return sum;
 }
 
 // Of what groups left.
@@ -259,13 +328,44 @@ PhaseCost sums_cost(const Problem& problem, const Blocks& blocks, Range units) {
 
 // ---- dK and dV -------------------------------------------------------------------------------
 
+// Some rows of a matrix; nothing of none.
+std::optional<SlowMatrix> rows_of(const SlowMatrix* matrix, Range rows) {
+  return matrix == nullptr ? std::nullopt : std::optional(selected_rows(*matrix, {rows}));
+}
+std::optional<SlowMatrix> rows_of(SlowMatrix* matrix, Range rows) {
+  return matrix == nullptr ? std::nullopt : std::optional(selected_rows(*matrix, {rows}));
+}
+
+// A group of queries passes some blocks of a group of keys. Their sums go to rows of dK and dV from
+// `first_row` on.
+void pass_group(Machine& machine, const Problem& part, KeyBlocks by, const KeyGradients& x,
+                Range queries, Range keys, Index first_row, Range blocks) {
+  const Range written{first_row + keys.begin, first_row + keys.end};
+  const auto Q = rows_of(&x.Q, queries), dO = rows_of(&x.dO, queries), L = rows_of(x.L, queries),
+             v = rows_of(x.v, queries), K = rows_of(&x.K, keys), V = rows_of(&x.V, keys);
+  auto dK = rows_of(x.dK, written), dV = rows_of(x.dV, written);
+  key_gradients(machine, part, by,
+                {.Q = *Q,
+                 .K = *K,
+                 .V = *V,
+                 .dO = *dO,
+                 .L = L ? &*L : nullptr,
+                 .v = v ? &*v : nullptr,
+                 .dK = dK ? &*dK : nullptr,
+                 .dV = dV ? &*dV : nullptr,
+                 .dQ = nullptr,
+                 .scale = x.scale,
+                 .scales_dK = x.scales_dK},
+                blocks);
+}
+
 void key_part(Machine& machine, const Plan& plan, const Operands& io, Start start, Range units) {
   const Phase phase(machine, "dKV");
   const Problem& problem = plan.problem;
   const KeySums sums = sums_of_keys(problem);
   const GroupedKeys grouped(problem, plan.blocks);
   const bool merges = grouped.merges();
-  KeyGradients x{
+  const KeyGradients x{
       .Q = io.in("Q"),
       .K = io.in("K"),
       .V = io.in(input_names(problem).values),
@@ -275,24 +375,30 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
       .dK = sums.dK ? &io.out(merges ? kPartOfdK.name : kdK.name) : nullptr,
       .dV = sums.dV && !sums.one_of_keys ? &io.out(merges ? kPartOfdV.name : kdV.name) : nullptr,
       .dQ = nullptr,
-      .scale = problem.scale()};
-  const Index blocks = all_key_blocks(problem, grouped.by).end;
-  while (units.size() > 0) {
-    const Index group = units.begin / blocks;
-    const Range of_keys{units.begin - group * blocks, std::min(units.end - group * blocks, blocks)};
-    if (merges) {
-      x.group = {grouped.queries(group), group * problem.shape.m};
-    }
-    key_gradients(machine, problem, grouped.by, x, of_keys);
-    units.begin += of_keys.size();
+      .scale = problem.scale(),
+      .scales_dK = !merges};
+  if (!grouped.in_groups()) {
+    key_gradients(machine, problem, grouped.by, x, units);
+    return;
+  }
+  const Index all = grouped.key_blocks();
+  for (Index group = units.begin / all; group * all < units.end; ++group) {
+    const Range blocks{std::max(units.begin - group * all, Index{0}),
+                       std::min(units.end - group * all, all)};
+    grouped.each_key_group(blocks, [&](Index of_keys, Range own) {
+      pass_group(machine, grouped.of_groups(group, of_keys), grouped.by, x, grouped.queries(group),
+                 grouped.keys(of_keys), group * problem.shape.m, own);
+    });
   }
 }
 
 PhaseCost key_pass_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const GroupedKeys grouped(problem, blocks);
-  return grouped.units().cost(units, [&](const Units::Sum& of, Index) {
-    return key_gradients_cost("dKV", problem, grouped.by, sums_of_keys(problem), of);
+  PhaseCost sum{.path = "dKV", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
+  grouped.each_sum(units, [&](const Units::Sum& of) {
+    add(sum, key_gradients_cost("dKV", problem, grouped.by, sums_of_keys(problem), of));
   });
+  return sum;
 }
 
 // ---- sums of groups --------------------------------------------------------------------------
@@ -307,7 +413,17 @@ Tile sum_of_groups(Machine& machine, const SlowMatrix& parts, Index groups, Inde
   return sum;
 }
 
-PhaseCost sum_cost(std::string path, Index groups, const Units::Sum& of, Words cols, Words widest) {
+// The rows of some blocks, and the most of one.
+struct BlockRows {
+  Index rows, largest;
+};
+BlockRows rows_of_blocks(const BlockRanges& all, Range units) {
+  return units.size() <= 0
+             ? BlockRows{0, 0}
+             : BlockRows{all[units.end - 1].end - all[units.begin].begin, all[units.begin].size()};
+}
+
+PhaseCost sum_cost(std::string path, Index groups, BlockRows of, Words cols, Words widest) {
   return {.path = std::move(path),
           .reads = Words(of.rows) * groups * cols,
           .writes = of.rows * cols,
@@ -330,7 +446,7 @@ void sum_rows(Machine& machine, const Plan& plan, const Operands& io, Range unit
 PhaseCost sum_rows_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const GroupedRows by = row_groups(problem, blocks);
   const Words d = problem.shape.d;
-  return sum_cost("sum/dQ", by.groups, by.row_blocks.sum(units), d, d);
+  return sum_cost("sum/dQ", by.groups, rows_of_blocks(by.row_blocks, units), d, d);
 }
 
 // Where values are keys, c met Q.
@@ -364,7 +480,8 @@ PhaseCost sum_keys_cost(const Problem& problem, const Blocks& blocks, Range unit
   const GroupedKeys by(problem, blocks);
   const Words of_K = sums.dK ? problem.shape.d : 0;
   const Words of_V = sums.dV && !sums.one_of_keys ? problem.shape.dv : 0;
-  return sum_cost("sum/dKV", by.groups(), by.units().blocks.sum(units), of_K + of_V,
+  const BlockRanges key_blocks(problem.shape.m, by.by.keys);
+  return sum_cost("sum/dKV", by.groups(), rows_of_blocks(key_blocks, units), of_K + of_V,
                   std::max(of_K, of_V));
 }
 
@@ -384,7 +501,7 @@ Index sums_units(const Problem& problem, const Blocks& blocks, Start start) {
   return leaves_sums(problem, blocks, start) ? row_units(problem, blocks) : 0;
 }
 Index key_units(const Problem& problem, const Blocks& blocks) {
-  return sums_of_keys(problem).any() ? GroupedKeys(problem, blocks).units().size() : 0;
+  return sums_of_keys(problem).any() ? GroupedKeys(problem, blocks).units() : 0;
 }
 Index sum_rows_units(const Problem& problem, const Blocks& blocks) {
   const GroupedRows by = row_groups(problem, blocks);
@@ -465,11 +582,15 @@ Left left_by(const Signature& matrix, const UnitsOfStage& before, const UnitsOfS
   return {.matrix = matrix,
           .rows =
               [=](const Problem& problem, const Blocks& blocks, Index done) {
-                const Index rows = matrix.rows_of(problem.shape);
-                const Index block = blocks[of_keys ? "dKV.Bc" : "dQ.Br"];
                 const Index own =
                     std::clamp<Index>(done - before(problem, blocks), 0, units(problem, blocks));
-                return rows_left(own, ceil_div(rows, block), block, rows);
+                if (of_keys) {
+                  const GroupedKeys by(problem, blocks);
+                  return own / by.key_blocks() * problem.shape.m +
+                         by.first_key(own % by.key_blocks());
+                }
+                const Index rows = blocks["dQ.Br"];
+                return rows_left(own, ceil_div(problem.shape.n, rows), rows, problem.shape.n);
               },
           .copies = copies};
 }
@@ -646,13 +767,17 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const NestLoop R("R", "groups of queries", of_keys.groups(), 1);
   if (sums.any()) {
     nest.phase("dKV", [&] {
-      if (!of_keys.merges()) {
+      if (!of_keys.in_groups()) {
         key_gradients_nest(nest, problem, of_keys.by, sums);
         return;
       }
-      const GroupedUnits units = of_keys.units();
+      Units::Sum all;
+      of_keys.each_sum({0, of_keys.units()}, [&](const Units::Sum& of) { add(all, of); });
+      const NestLoop P("P", "groups of keys", of_keys.key_groups, 1);
+      const NestLoop J =
+          P.met("J", "keys of P", problem.shape.m, of_keys.keys(0).size(), of_keys.by.keys);
       nest.loop(R, [&] {
-        key_gradients_nest(nest, problem, of_keys.by, sums, R, units.sum({0, units.size()}));
+        nest.loop(P, [&] { key_gradients_nest(nest, problem, of_keys.by, sums, R, J, all); });
       });
     });
   }

@@ -1,11 +1,9 @@
 #include "kernels/parts/grouped_rows.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 namespace redblue {
-namespace {
 
 void add(Units::Sum& sum, const Units::Sum& more) {
   sum.units += more.units;
@@ -23,7 +21,7 @@ void add(Units::Sum& sum, const Units::Sum& more) {
   }
 }
 
-void add(PhaseCost& sum, PhaseCost more) {
+void add(PhaseCost& sum, const PhaseCost& more) {
   sum.reads += more.reads;
   sum.writes += more.writes;
   sum.peak = std::max(sum.peak, more.peak);
@@ -41,70 +39,54 @@ void add(PhaseCost& sum, PhaseCost more) {
   }
 }
 
-}  // namespace
-
-void GroupedUnits::each_sum(Range units, const Visit& visit) const {
-  const auto visit_part = [&](Range of_groups, Range of_rows) {
-    if (!full) {
-      for (Index group = of_groups.begin; group < of_groups.end; ++group) {
-        visit(of_group(group).sum(of_rows), group);
-      }
-      return;
-    }
-    // All at once: only their others differ.
-    Units::Sum all = blocks.sum(of_rows);
-    const Index others_of_all = others(of_groups.end - 1).end - others(of_groups.begin).begin;
-    all.met = Words(all.units) * others_of_all;
-    all.pairs = Words(all.rows) * others_of_all;
-    all.longest = all.most = others(of_groups.begin).size();
-    all.units *= of_groups.size();
-    all.rows = (Words(all.rows) * of_groups.size()).value();
-    visit(all, of_groups.begin);
-  };
+void each_part(Range units, Index blocks,
+               const std::function<void(Range groups, Range blocks)>& visit) {
   if (units.size() <= 0) {
     return;
   }
-  const Index T = blocks.size();
-  const Index first = group(units.begin), last = group(units.end - 1);
-  visit_part({first, first + 1}, {units.begin - first * T, std::min(units.end - first * T, T)});
+  const Index first = units.begin / blocks, last = (units.end - 1) / blocks;
+  visit({first, first + 1},
+        {units.begin - first * blocks, std::min(units.end - first * blocks, blocks)});
   if (last > first + 1) {
-    visit_part({first + 1, last}, {0, T});
+    visit({first + 1, last}, {0, blocks});
   }
   if (last > first) {
-    visit_part({last, last + 1}, {0, units.end - last * T});
+    visit({last, last + 1}, {0, units.end - last * blocks});
   }
 }
 
-Units::Sum GroupedUnits::sum(Range units) const {
-  Units::Sum sum;
-  each_sum(units, [&](const Units::Sum& of, Index) { add(sum, of); });
-  return sum;
+Units::Sum of_all_groups(Units::Sum of_one, Index groups, Index most, Index others) {
+  Units::Sum all = of_one;
+  all.met = Words(of_one.units) * others;
+  all.pairs = Words(of_one.rows) * others;
+  all.longest = all.most = most;
+  all.units *= groups;
+  all.rows = (Words(of_one.rows) * groups).value();
+  return all;
 }
 
-PhaseCost GroupedUnits::cost(Range units, const CostOfSum& cost_of) const {
-  std::optional<PhaseCost> sum;
-  each_sum(units, [&](const Units::Sum& of, Index first) {
-    PhaseCost cost = cost_of(of, others(first).size());
-    if (sum) {
-      add(*sum, std::move(cost));
-    } else {
-      sum = std::move(cost);
+void GroupedRows::each_sum(Range units, const Visit& visit) const {
+  each_part(units, row_blocks.size(), [&](Range of_groups, Range blocks) {
+    if (by.problem.mask.full()) {
+      const Range first = keys(of_groups.begin), last = keys(of_groups.end - 1);
+      visit(of_all_groups(row_blocks.sum(blocks), of_groups.size(), first.size(),
+                          last.end - first.begin),
+            first.size());
+      return;
+    }
+    for (Index group = of_groups.begin; group < of_groups.end; ++group) {
+      visit(of_group(group).units().sum(blocks), keys(group).size());
     }
   });
-  return sum ? *sum : cost_of({}, 0);
-}
-
-GroupedUnits GroupedRows::all_units() const {
-  return {.blocks = row_blocks,
-          .full = by.problem.mask.full(),
-          .groups = groups,
-          .others = [this](Index group) { return keys(group); },
-          .of_group = [this](Index group) { return of_group(group).units(); }};
 }
 
 GroupedRows::Sum GroupedRows::sum(Range units) const {
-  return {.of = all_units().sum(units),
-          .keys = units.size() > 0 ? keys(group(units.begin)).size() : 0};
+  Sum sum;
+  each_sum(units, [&](const Units::Sum& of, Index keys) {
+    add(sum.of, of);
+    sum.keys = std::max(sum.keys, keys);
+  });
+  return sum;
 }
 
 GroupNest group_nest(const GroupedRows& by, const NestLoop& groups) {

@@ -10,26 +10,16 @@
 
 namespace redblue {
 
-// Blocks of rows, of which each meets groups of others, of which none is larger than one before it.
-// The units: all blocks with the first group, then with the next, ...
-struct GroupedUnits {
-  Units blocks;
-  bool full;  // all rows meet all others
-  Index groups;
-  std::function<Range(Index group)> others;
-  std::function<Units(Index group)> of_group;  // the same blocks with the others of a group alone
-
-  [[nodiscard]] Index size() const { return (Words(blocks.size()) * groups).value(); }
-  [[nodiscard]] Index group(Index unit) const { return unit / blocks.size(); }
-  [[nodiscard]] Range rows(Index unit) const { return blocks[unit % blocks.size()]; }
-  // Calls visit(sum, first) for parts of some units, with the first group of each.
-  using Visit = std::function<void(const Units::Sum& of, Index first)>;
-  void each_sum(Range units, const Visit& visit) const;
-  [[nodiscard]] Units::Sum sum(Range units) const;
-  // The cost of some units, from what a part costs in which no group has more others than these.
-  using CostOfSum = std::function<PhaseCost(const Units::Sum& of, Index others)>;
-  [[nodiscard]] PhaseCost cost(Range units, const CostOfSum& cost_of) const;
-};
+// Some of the units of several groups, of so many blocks each: all blocks with the first group,
+// then with the next, ... Calls visit(groups, blocks) for parts of them in which each of some
+// groups has the same blocks: three at most.
+void each_part(Range units, Index blocks,
+               const std::function<void(Range groups, Range blocks)>& visit);
+// The sum over blocks of one group as that over these of all, where all rows meet all others: a
+// group has at most `most` of these, and all have `others`.
+Units::Sum of_all_groups(Units::Sum of_one, Index groups, Index most, Index others);
+void add(Units::Sum& sum, const Units::Sum& more);
+void add(PhaseCost& sum, const PhaseCost& more);
 
 // The units of several groups of keys.
 struct GroupedRows {
@@ -72,8 +62,9 @@ struct GroupedRows {
     Index keys = 0;
   };
   [[nodiscard]] Sum sum(Range units) const;
-  // Requires, of what it is asked: that these outlive it.
-  [[nodiscard]] GroupedUnits all_units() const;
+  // Calls visit(sum, keys) for parts of some units, with the most keys of a group in each.
+  using Visit = std::function<void(const Units::Sum& of, Index keys)>;
+  void each_sum(Range units, const Visit& visit) const;
 };
 
 // The loop over the keys of a group inside one over groups, and their tiles.

@@ -103,16 +103,6 @@ std::vector<Passing> passing(const Units& units, Range J, Index rows) {
   return all;
 }
 
-// Of a group, in the order of queries: sums do not depend on what other keys there are.
-std::vector<Passing> passing(const Problem& problem, const Units& units, Range group, Range J,
-                             Index rows) {
-  std::vector<Passing> all;
-  for (const Range I : Pieces(problem.mask.full() ? Ranges{group} : units.met(J), rows)) {
-    all.push_back({I, false});
-  }
-  return all;
-}
-
 }  // namespace
 
 KeySums key_sums(const Problem& problem) {
@@ -127,20 +117,9 @@ Range all_key_blocks(const Problem& problem, KeyBlocks by) {
   return {0, ceil_div(problem.shape.m, by.keys)};
 }
 
-Units key_units(const Problem& problem, KeyBlocks by, Range queries) {
-  if (queries.size() == problem.shape.n) {
-    return Units::of_keys(problem, by.keys);
-  }
-  return problem.mask.full()
-             ? Units::of_rows(problem.mask, problem.shape.m, queries.size(), by.keys)
-             : Units::of_rows(problem.mask.transposed().among(queries), problem.shape.m,
-                              problem.shape.n, by.keys);
-}
-
 void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
                    Range which) {
-  const Range queries = x.group ? x.group->queries : Range{0, problem.shape.n};
-  const Units units = key_units(problem, by, queries);
+  const Units units = Units::of_keys(problem, by.keys);
   const bool shared = problem.sharing != Sharing::none;
   const KeySums sums{.dQ = x.dQ != nullptr,
                      .dK = x.dK != nullptr,
@@ -148,8 +127,6 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
                      .one_of_keys = shared};
   for (Index unit = which.begin; unit < which.end; ++unit) {
     const Range J = units[unit];
-    const Index first_row = x.group ? x.group->first_row : 0;
-    const Range written{first_row + J.begin, first_row + J.end};
     Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
     if (x.scale && !shared) {
       scale(k_t, *x.scale);
@@ -165,8 +142,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
       dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
     }
     Tile index = units.read_index(machine, J);
-    for (const auto& [I, first] :
-         x.group ? passing(problem, units, queries, J, by.rows) : passing(units, J, by.rows)) {
+    for (const auto& [I, first] : passing(units, J, by.rows)) {
       const LivePairs live = LivePairs::near(problem, I, J, kPanel);
       const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
       Tile q_i = machine.read(x.Q.row_block(I));  // Q_I (r, d)
@@ -195,13 +171,13 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
     }
     index.reset();
     if (sums.dK) {
-      if (x.scale && !shared && !x.group) {
+      if (x.scale && !shared && x.scales_dK) {
         scale(dk, *x.scale);
       }
-      machine.write(dk, x.dK->row_block(written));
+      machine.write(dk, x.dK->row_block(J));
     }
     if (values_written(sums) > 0) {
-      machine.write(dv, x.dV->row_block(written));
+      machine.write(dv, x.dV->row_block(J));
     }
   }
 }
@@ -260,10 +236,9 @@ KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective
 
 namespace {
 
-// With the loop over the queries that pass, and the words of theirs where these are not what the
-// loop says.
+// The loops over keys and the queries that pass; in groups, of which a part of dK is not scaled.
 void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units::Sum& of,
-             const NestLoop& J, const NestLoop& I, bool of_group) {
+             const NestLoop& J, const NestLoop& I, bool in_groups) {
   const Index d = problem.shape.d;
   const bool scaled = problem.inputs == Inputs::plain;
   const std::string keys(input_names(problem).keys);
@@ -272,7 +247,7 @@ void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units
   const Index dv = problem.shape.dv;
   const auto passing = [&](std::string_view name, Index cols) {
     const NestTile tile(name, I, cols);
-    return of_group ? tile.of_words(tile.moved({})) : tile;
+    return in_groups ? tile.of_words(of.met * cols) : tile;
   };
   const NestTile Q = passing("Q", d), dO = passing("dO", dv), L = passing("L", problem.row_words()),
                  v = passing("v", problem.row_words()), dQ("dQ", I, d);
@@ -325,7 +300,7 @@ void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units
         nest.step(of_dK);
       }
     });
-    if (scaled && sums.dK && !sums.one_of_keys && !of_group) {
+    if (scaled && sums.dK && !sums.one_of_keys && !in_groups) {
       nest.step("dK_J = c dK_J");
     }
     if (!writes.empty()) {
@@ -346,11 +321,10 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
 }
 
 void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums,
-                        const NestLoop& groups, const Units::Sum& of) {
-  const NestLoop J("J", "keys", problem.shape.m, by.keys);
-  const NestLoop I =
-      groups.met("I", (problem.mask.full() ? "queries of " : "live queries of ") + groups.variable,
-                 of.met.value(), of.longest, by.rows);
+                        const NestLoop& of_queries, const NestLoop& J, const Units::Sum& of) {
+  const NestLoop I = of_queries.met(
+      "I", (problem.mask.full() ? "queries of " : "live queries of ") + of_queries.variable,
+      of.met.value(), of.longest, by.rows);
   nest_of(nest, problem, sums, of, J, I, true);
 }
 

@@ -17,8 +17,6 @@
 //
 //   reads   m d + T (2 n d + 2 n);   writes  m d;   peak  2 c d + 2 r d + 2 r c
 //
-// Some queries alone may pass, one of several groups. The sums of all groups are to be added up.
-//
 // What is not wanted does not come: without dK and dQ, neither values nor v. Nor do L and v of
 // another activation than softmax, where f takes the place of s when p is made: 2 T n words less.
 
@@ -34,13 +32,6 @@ namespace redblue {
 
 class Machine;
 
-// Queries that are one of several groups. What they add up to is not multiplied by c yet, and goes
-// to rows of dK and dV from this one on.
-struct QueryGroup {
-  Range queries;
-  Index first_row;
-};
-
 struct KeyGradients {
   const SlowMatrix &Q, &K, &V, &dO;
   const SlowMatrix *L, *v;   // of a softmax; v for dK and dQ
@@ -48,7 +39,8 @@ struct KeyGradients {
   // The factor c of the scores: K_J stays as c K_J, and dK is multiplied by it at last. Where K is
   // V, too, Q_I is multiplied by it, and p before it meets K.
   std::optional<float> scale = std::nullopt;
-  std::optional<QueryGroup> group = std::nullopt;  // empty: all queries pass
+  // Unless dK is one of several sums, of some queries each, that are to be added up before.
+  bool scales_dK = true;
 };
 
 struct KeyBlocks {
@@ -72,16 +64,16 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
 PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums of,
                              Range units);
 Range all_key_blocks(const Problem& problem, KeyBlocks by);
-// The blocks of keys, of which each meets some of these queries; and the cost of such a sum.
-Units key_units(const Problem& problem, KeyBlocks by, Range queries);
+// Of a sum over blocks of keys, and what passes them.
 PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
                              const Units::Sum& of);
 // The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
 // beside enough queries to keep the registers busy.
 KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums of);
 void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums of);
-// The same inside a loop over groups of queries, with the sum over all units.
+// The same inside loops over groups of queries and of keys, of which these are the blocks; with the
+// sum over all units.
 void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums,
-                        const NestLoop& groups, const Units::Sum& of);
+                        const NestLoop& of_queries, const NestLoop& J, const Units::Sum& of);
 
 }  // namespace redblue

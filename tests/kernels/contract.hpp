@@ -55,7 +55,16 @@ template <class N>
 N key_groups(const Shape& shape, const Blocks& blocks) {
   return static_cast<N>(blocks.contains("groups") ? std::min(blocks["groups"], shape.m) : 1);
 }
-// Those of queries, whole row blocks each; and whether they leave anything.
+// The blocks into which keys are cut, within each group.
+inline Index blocks_of_groups(const Shape& shape, const Blocks& blocks, std::string_view block) {
+  const Index G = key_groups<Index>(shape, blocks), size = blocks[block];
+  Index all = 0;
+  for (Index g = 0; g < G; ++g) {
+    all += (shape.m / G + (g < shape.m % G ? 1 : 0) + size - 1) / size;
+  }
+  return all;
+}
+// Groups of queries, whole row blocks each; and whether they leave anything.
 template <class N>
 N query_groups(const Shape& shape, const Blocks& blocks) {
   const Index T = (shape.n + blocks["dQ.Br"] - 1) / blocks["dQ.Br"];
@@ -116,7 +125,7 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
   // 8 n d + 2 n, and what passes: 2 m d for each block of rows, 2 n d + 2 n for each block of keys.
   // Where values are keys, m d.
   if (kernel == "gradients/rows-keys") {
-    const N keys = over(m, "dKV.Bc");
+    const N keys = static_cast<N>(blocks_of_groups(shape, blocks, "dKV.Bc"));
     const N G = key_groups<N>(shape, blocks), H = query_groups<N>(shape, blocks);
     const bool sums_queries = queries_in_groups(blocks);
     if (G > 1 ||
@@ -131,7 +140,7 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
         n * d + n + m * key};
   }
   if (kernel == "gradients/rows-keys-onepass") {  // without O and L, which it leaves, as v
-    const N keys = over(m, "dKV.Bc");
+    const N keys = static_cast<N>(blocks_of_groups(shape, blocks, "dKV.Bc"));
     const N G = key_groups<N>(shape, blocks), H = query_groups<N>(shape, blocks);
     const bool sums_queries = queries_in_groups(blocks);
     const N of_H = sums_queries ? m * key : N{0};
@@ -519,7 +528,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   }
   // c meets K and dK of each key that stays; or each Q that passes, where K is V, too.
   const auto scaled_with_keys = [&](std::string_view block) {
-    return shared ? n * d * over(m, block) : 2 * m * d;
+    return shared ? n * d * blocks_of_groups(shape, blocks, block) : 2 * m * d;
   };
   // Sums of values have their width.
   const Shape of_values{n, m, shape.dv};
@@ -580,10 +589,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
     }
     // Each of several groups, with its own key blocks, is divided by itself, rescales the row's
     // sums, and is added with a weight.
-    Index T = 0;
-    for (Index g = 0; g < G; ++g) {
-      T += over(m / G + (g < m % G ? 1 : 0), "Bc");
-    }
+    const Index T = blocks_of_groups(shape, blocks, "Bc");
     return 4 * scores + n * (T * (d + 3) + G * (4 * d + 9) + d + 2);
   }
   // Partial sums of g are added from the second row block, or key block, on.
@@ -599,11 +605,8 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
     if (G == 1) {
       return in_one_pass(key_blocks(block));
     }
-    Index T = 0;
-    for (Index g = 0; g < G; ++g) {
-      T += over(m / G + (g < m % G ? 1 : 0), block);
-    }
-    return in_one_pass(T) - n * d + n * (12 * G + 2) + n * G * (3 * d + 3);
+    return in_one_pass(blocks_of_groups(shape, blocks, block)) - n * d + n * (12 * G + 2) +
+           n * G * (3 * d + 3);
   };
   if (kernel == "gradients/rows-keys-onepass") {  // and L; c for Q, dQ; then s and q again
     const Index G = key_groups<Index>(shape, blocks), H = query_groups<Index>(shape, blocks);

@@ -67,7 +67,7 @@ class InParts {
   InParts(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem, Index rows,
           Index columns)
       : kernel_(kernel.kernel->of_live ? *kernel.kernel->of_live : *kernel.kernel),
-        plan_(plan),
+        plan_(live_plan(plan)),
         rows_(rows),
         columns_(columns) {
     const Shape& shape = plan.problem.shape;
@@ -308,8 +308,8 @@ class InParts {
     const PhaseCounts counted = total(machine.phases());
     EXPECT_EQ(Words(counted.io.reads), total(cost).reads);
     EXPECT_EQ(Words(counted.io.writes), total(cost).writes);
-    EXPECT_EQ(Words(counted.operations.flops), total(cost).flops);
     if (plan.problem.mask.full()) {
+      EXPECT_EQ(Words(counted.operations.flops), total(cost).flops);
       EXPECT_EQ(Words(counted.peak), total(cost).peak);
     }
   }
@@ -371,7 +371,10 @@ TEST_P(GroupedKernel, HasTheBitsOfTheWholeInParts) {
     const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
     InParts parts(kernel, plan, problem, rows, columns);
     parts.run();
-    EXPECT_TRUE(same_bits(parts.results(), parts.whole(problem)));
+    const Buffers whole = parts.whole(problem);
+    for (const auto& [result, words] : parts.results()) {
+      EXPECT_TRUE(same_bits({{result, words}}, {{result, whole.at(result)}})) << result;
+    }
   }
   EXPECT_GT(masked, 20);
 }
