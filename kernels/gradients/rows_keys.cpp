@@ -27,7 +27,7 @@
 //
 //   v         reads 2 n d;   writes n
 //   dQ        reads G (2 n d + 2 n) + 2 m d T;   writes G n d
-//   dKV       reads H 2 m d + C (2 n d + 2 n);   writes H 2 m d
+//   dKV       reads H 2 m d + C (2 n d + 2 n);   writes H 2 m d   (C: within groups of keys)
 //   sum/dQ    reads G n d;   writes n d         where G > 1
 //   sum/dKV   reads H 2 m d;   writes 2 m d     where H > 1
 //
@@ -69,6 +69,16 @@ GroupedRows row_groups(const Problem& problem, const Blocks& blocks) {
   return {RowPlan(problem, blocks["dQ.Br"], blocks["dQ.Bc"], problem.shape.d), blocks};
 }
 
+// Whether there are several groups, perhaps elsewhere. Of a part of the queries, too, which may
+// have fewer row blocks than groups in all.
+bool merges_keys(const Problem& problem, const Blocks& blocks) {
+  return std::min(key_groups_of(blocks), problem.shape.m) > 1 || blocks.contains(kSomeGroups);
+}
+bool merges_queries(const Blocks& blocks) {
+  return (blocks.contains(kQueryGroups) && blocks[kQueryGroups] > 1) ||
+         blocks.contains(kSomeQueryGroups);
+}
+
 // The second pass in groups: for each group of queries, whole row blocks of the first pass, and
 // each group of keys a pass of its queries through its keys alone, which is the same whatever
 // others there are. Without groups it is one pass.
@@ -77,25 +87,20 @@ struct GroupedKeys {
       : problem(of),
         by{.rows = blocks["dKV.Br"], .keys = blocks["dKV.Bc"]},
         row_blocks(of.shape.n, blocks["dQ.Br"]),
-        asked(blocks.contains(kQueryGroups) ? blocks[kQueryGroups] : 1),
-        some(blocks.contains(kSomeQueryGroups)),
+        groups(blocks.contains(kQueryGroups) ? std::min(blocks[kQueryGroups], row_blocks.size())
+                                             : 1),
         key_groups(std::min(key_groups_of(blocks), of.shape.m)),
-        some_keys(blocks.contains(kSomeGroups)) {}
+        merges(merges_queries(blocks)),
+        in_groups(merges || merges_keys(of, blocks)) {}
 
   const Problem& problem;
   KeyBlocks by;
   BlockRanges row_blocks;
-  Index asked;
-  bool some;  // there are others elsewhere
-  Index key_groups;
-  bool some_keys;
+  Index groups, key_groups;  // of queries, of keys
+  bool merges, in_groups;
 
-  // Of a part of the queries, too, there may be fewer row blocks than groups in all.
-  [[nodiscard]] bool merges() const { return asked > 1 || some; }
-  [[nodiscard]] bool in_groups() const { return merges() || key_groups > 1 || some_keys; }
-  [[nodiscard]] Index groups() const { return std::min(asked, row_blocks.size()); }
   [[nodiscard]] Range queries(Index group) const {
-    const Range blocks = keys_of_group(row_blocks.size(), groups(), group);
+    const Range blocks = keys_of_group(row_blocks.size(), groups, group);
     return {row_blocks[blocks.begin].begin, row_blocks[blocks.end - 1].end};
   }
   [[nodiscard]] Range keys(Index group) const {
@@ -122,13 +127,13 @@ struct GroupedKeys {
                          std::max<Index>(group - more, 0) * key_blocks(key_groups - 1);
     return keys(group).begin + (block - before) * by.keys;
   }
-  [[nodiscard]] Index units() const { return (Words(key_blocks()) * groups()).value(); }
+  [[nodiscard]] Index units() const { return (Words(key_blocks()) * groups).value(); }
   // Of a group of queries and one of keys: what there is of no others.
   [[nodiscard]] Problem of_groups(Index of_queries, Index of_keys) const {
     Problem part = problem;
     part.shape.n = queries(of_queries).size();
     part.shape.m = keys(of_keys).size();
-    if (in_groups() && !problem.mask.full()) {
+    if (in_groups && !problem.mask.full()) {
       part.mask = problem.mask.part({queries(of_queries)}, {keys(of_keys)});
     }
     return part;
@@ -179,8 +184,7 @@ bool needs_v(const Problem& problem, Start start) {
 }
 bool makes_v_first(const Problem& problem, const Blocks& blocks, Start start) {
   return start == Start::given && needs_v(problem, start) &&
-         (!problem.wants("dQ") || row_groups(problem, blocks).merges() ||
-          GroupedKeys(problem, blocks).merges());
+         (!problem.wants("dQ") || merges_keys(problem, blocks) || merges_queries(blocks));
 }
 bool leaves_v(const Problem& problem, const Blocks& blocks, Start start) {
   return problem.normalised() &&
@@ -189,7 +193,7 @@ bool leaves_v(const Problem& problem, const Blocks& blocks, Start start) {
 
 // Whether groups of keys leave sums of which dQ comes when all have.
 bool leaves_sums(const Problem& problem, const Blocks& blocks, Start start) {
-  return start_of(problem, start) == Start::nothing && row_groups(problem, blocks).merges();
+  return start_of(problem, start) == Start::nothing && merges_keys(problem, blocks);
 }
 
 // L of all queries, which the first pass leaves for the second; given O and L, it is an operand.
@@ -364,7 +368,7 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
   const Problem& problem = plan.problem;
   const KeySums sums = sums_of_keys(problem);
   const GroupedKeys grouped(problem, plan.blocks);
-  const bool merges = grouped.merges();
+  const bool merges = grouped.merges;
   const KeyGradients x{
       .Q = io.in("Q"),
       .K = io.in("K"),
@@ -377,7 +381,7 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
       .dQ = nullptr,
       .scale = problem.scale(),
       .scales_dK = !merges};
-  if (!grouped.in_groups()) {
+  if (!grouped.in_groups) {
     key_gradients(machine, problem, grouped.by, x, units);
     return;
   }
@@ -458,7 +462,7 @@ void sum_keys(Machine& machine, const Plan& plan, const Operands& io, Range unit
   const GroupedKeys by(problem, plan.blocks);
   const BlockRanges key_blocks(problem.shape.m, by.by.keys);
   const auto sum_of = [&](std::string_view parts, Range J) {
-    return sum_of_groups(machine, io.out(parts), by.groups(), problem.shape.m, J);
+    return sum_of_groups(machine, io.out(parts), by.groups, problem.shape.m, J);
   };
   for (Index unit = units.begin; unit < units.end; ++unit) {
     const Range J = key_blocks[unit];
@@ -481,7 +485,7 @@ PhaseCost sum_keys_cost(const Problem& problem, const Blocks& blocks, Range unit
   const Words of_K = sums.dK ? problem.shape.d : 0;
   const Words of_V = sums.dV && !sums.one_of_keys ? problem.shape.dv : 0;
   const BlockRanges key_blocks(problem.shape.m, by.by.keys);
-  return sum_cost("sum/dKV", by.groups(), rows_of_blocks(key_blocks, units), of_K + of_V,
+  return sum_cost("sum/dKV", by.groups, rows_of_blocks(key_blocks, units), of_K + of_V,
                   std::max(of_K, of_V));
 }
 
@@ -509,7 +513,7 @@ Index sum_rows_units(const Problem& problem, const Blocks& blocks) {
 }
 Index sum_keys_units(const Problem& problem, const Blocks& blocks) {
   const GroupedKeys by(problem, blocks);
-  return sums_of_keys(problem).any() && by.merges() ? all_key_blocks(problem, by.by).end : 0;
+  return sums_of_keys(problem).any() && by.merges ? all_key_blocks(problem, by.by).end : 0;
 }
 
 std::vector<SplitStage> stages(Start start) {
@@ -570,7 +574,7 @@ Words words_left(const Problem& problem, const Blocks& blocks, Start start) {
   if (sum_keys_units(problem, blocks) > 0) {
     const Index of_V = sums.dV && !sums.one_of_keys ? shape.dv : 0;
     words +=
-        Words(GroupedKeys(problem, blocks).groups()) * shape.m * ((sums.dK ? shape.d : 0) + of_V);
+        Words(GroupedKeys(problem, blocks).groups) * shape.m * ((sums.dK ? shape.d : 0) + of_V);
   }
   return words;
 }
@@ -624,7 +628,7 @@ Split split(Start start) {
   const auto of_query_groups = [](bool KeySums::*made) -> UnitsOfStage {
     return [made](const Problem& problem, const Blocks& blocks) -> Index {
       return sums_of_keys(problem).*made && sum_keys_units(problem, blocks) > 0
-                 ? GroupedKeys(problem, blocks).groups()
+                 ? GroupedKeys(problem, blocks).groups
                  : 0;
     };
   };
@@ -650,7 +654,7 @@ void sums_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks) {
   const GroupedKeys of_keys(problem, blocks);
   const KeySums sums = sums_of_keys(problem);
   const NestLoop I("I", "queries", problem.shape.n, grouped.by.rows);
-  const NestLoop R("R", "groups of queries", of_keys.groups(), 1);
+  const NestLoop R("R", "groups of queries", of_keys.groups, 1);
   const NestTile dQ("dQ", I, d);
   if (sum_rows_units(problem, blocks) > 0) {
     const NestLoop P("P", "groups of keys", grouped.groups, 1);
@@ -764,10 +768,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   }
   const KeySums sums = sums_of_keys(problem);
   const GroupedKeys of_keys(problem, blocks);
-  const NestLoop R("R", "groups of queries", of_keys.groups(), 1);
+  const NestLoop R("R", "groups of queries", of_keys.groups, 1);
   if (sums.any()) {
     nest.phase("dKV", [&] {
-      if (!of_keys.in_groups()) {
+      if (!of_keys.in_groups) {
         key_gradients_nest(nest, problem, of_keys.by, sums);
         return;
       }
