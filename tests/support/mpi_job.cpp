@@ -40,7 +40,9 @@ std::string why_no_mpi_jobs() {
 Process mpi_job(const std::vector<MpiRanks>& of, const std::filesystem::path& directory,
                 bool quiet) {
   Process job{
-      .words = {"/usr/bin/mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"},
+      // mpirun may wait for ever where a rank was killed (a lock of PMIx, as it ends).
+      .words = {"/usr/bin/timeout", "-s", "KILL", "60", "/usr/bin/mpirun", "--oversubscribe",
+                "--allow-run-as-root", "--bind-to", "none"},
       .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory.string(),
                       "OMPI_MCA_plm_rsh_agent=", "OMPI_MCA_btl_vader_single_copy_mechanism=none"},
       .directory = directory};
