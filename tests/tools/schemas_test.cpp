@@ -112,7 +112,7 @@ class Schemas : public Cli {
   void SetUp() override {
 #ifndef HAS_VALIJSON
     GTEST_SKIP()
-        << "label schemas: valijson is missing: tools/setup --all installs libvalijson-dev";
+        << "label schemas: valijson is missing: tools/setup --tests installs libvalijson-dev";
 #endif
   }
 
