@@ -190,7 +190,8 @@ TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
 // Scores of thousands, of which one group has the largest: the others weigh nothing, whatever their
 // L is rounded to.
 TEST(KeyGroups, MergeWhatDiffersByFarMoreThanAnExponentHolds) {
-  for (const char* const name : {"attention/rows", "forward/rows"}) {
+  for (const char* const name :
+       {"attention/rows", "forward/rows", "backward/rows-onepass", "gradients/rows-keys-onepass"}) {
     const TestedKernel kernel = tested_kernel(name);
     for (const double scale : {30, 300, 3000}) {
       const Shape shape{3, 50, 6};
