@@ -146,6 +146,7 @@ const std::vector<Room>& rooms() {
         {"tools/options", &tools(), command},
         {"tools/commands", &tools(), with(command, {"tools/options"})},
         {"runtime/mpi", &runtime(), {"memsim", "memsim/ranks"}},
+        {"tools/no_timer.cpp", &tools(), {}},
         {"tools/redblue.cpp", &tools(), {"memsim", "memsim/ranks", "tools/cli", "tools/commands"}},
         {"tools/redblue_mpi.cpp",
          &tools(),

@@ -16,11 +16,17 @@
 // `kept` columns of A1_I stay until they meet W_I. Under a mask each row block brings the keys that
 // it meets.
 //
-// Where O and L are given, keys may come in G groups, so that several machines may work on one row
-// block. A phase v comes first. Each group then makes S_I and G_I again, and a sum W_I of its keys
-// alone, which meets A1_I. The keys pass as often as before:
+// Where W is added to g, keys may come in G groups, so that several machines may work on one row
+// block. Given O and L a phase v comes first. Each group makes S_I and G_I again, and a sum W_I of
+// its keys alone, which meets A1_I. The keys pass as often as before:
 //
 //   rows, G > 1      2 m d T + 4 d^2 T G - d^2 + (3 d - kept + 2) n G + 2 d n + n
+//
+// From nothing each group leaves the two sums of its keys with their maxima, sums and means
+// (kernels/parts/group_means.hpp). These are merged to L and v, with which W_I of a group comes of
+// its sums, and meets A1_I, of which nothing is kept until then:
+//
+//   rows-onepass, G > 1   2 m d T + 4 d^2 T G - d^2 + (7 d + 10) n G + 2 n
 
 #include <algorithm>
 #include <optional>
@@ -29,10 +35,13 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/activations.hpp"
+#include "kernels/parts/group_means.hpp"
 #include "kernels/parts/projected_rows.hpp"
 #include "kernels/parts/row_gradient.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/parts/scores.hpp"
+#include "kernels/parts/split_stages.hpp"
+#include "kernels/parts/v_first.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -40,11 +49,22 @@
 namespace redblue {
 namespace {
 
-// v = rowsum(dO * O), which all groups of keys read.
-constexpr Signature kOfRows{"v", &Shape::n, nullptr, Holds::sums, true};
-
 bool makes_v_first(const GroupedRows& by, Start start) {
   return by.merges() && start == Start::given && by.by.problem.normalised();
+}
+
+// Whether groups leave sums, of which W_I comes when all have.
+bool leaves_sums(const GroupedRows& by, Start start) {
+  return by.merges() && start == Start::nothing;
+}
+
+// A1_I comes again for W_I where groups leave sums.
+GroupedRows groups_of(const Problem& problem, const Blocks& blocks, Start start) {
+  GroupedRows grouped(problem, blocks);
+  if (leaves_sums(grouped, start)) {
+    grouped.by.kept = 0;
+  }
+  return grouped;
 }
 
 // The loops over row blocks and keys, up to W_I, with `first` as the phases S and G, and `last` as
@@ -81,10 +101,16 @@ void rows_nest(NestWriter& nest, const GroupedRows& grouped, Start start, const 
                           "^T - mean_I; U_I += e q A2_J; Z_I += e A2_J",
                       keys);
           });
-          nest.step("W_I = U_I / sum_I");
+          if (leaves_sums(grouped, start)) {
+            nest.step("write U_I, Z_I, max_I, sum_I, mean_I of P", {}, {U, Z, maximum, sum, mean});
+          } else {
+            nest.step("W_I = U_I / sum_I");
+          }
         }
       });
-      last(I, W);
+      if (!leaves_sums(grouped, start)) {
+        last(I, W);
+      }
     });
   };
   if (!grouped.merges()) {
@@ -93,20 +119,20 @@ void rows_nest(NestWriter& nest, const GroupedRows& grouped, Start start, const 
     return;
   }
   if (makes_v_first(grouped, start)) {
-    nest.phase("v", [&] {
+    v_nest(nest, problem, I);
+  }
+  const NestLoop groups("P", "groups of keys", grouped.groups, 1);
+  const GroupNest of_group = group_nest(grouped, groups);
+  nest.loop(groups, [&] { row_blocks(of_group.J, of_group.keys); });
+  if (leaves_sums(grouped, start)) {
+    merge_groups_nest(nest, I, groups);
+    nest.loop(groups, [&] {
       nest.loop(I, [&] {
-        nest.step("v_I = rowsum(dO_I * O_I)", {{"dO", I, d}, {"O", I, d}}, {v});
+        nest.phase("W", [&] { sum_of_group_nest(nest, problem, I, "W"); });
+        last(I, W);
       });
     });
   }
-  const NestLoop groups("P", "groups of keys", grouped.groups, 1);
-  const NestLoop J = groups.met("J", problem.mask.full() ? "keys of P" : "live keys of P",
-                                met.met.value(), met.longest, by.keys);
-  NestWriter::Tiles keys = key_tiles(problem, J);
-  for (NestTile& tile : keys) {
-    tile = tile.of_words(tile.moved({}));
-  }
-  nest.loop(groups, [&] { row_blocks(J, keys); });
 }
 
 void gradients_nest(NestWriter& nest, const GroupedRows& by, Start start, const NestLoop& I,
@@ -128,12 +154,12 @@ RowGradients gradients(Machine& machine, const GroupedRows& by, const Operands& 
 }
 
 template <class Sums>
-Tile over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
+Sums over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
                const Ranges& keys_met, Sums sums, const Tile& s_t, const Tile& g_t) {
   for (const KeyTiles& keys : KeyStream(machine, by, io, I, keys_met)) {
     sums.add(keys, I, s_t, g_t);
   }
-  return sums.take();
+  return sums;
 }
 
 // W_I = p_I A2 over the keys of a group. S_I and G_I are taken by value: they are given back when
@@ -150,113 +176,185 @@ Tile core(Machine& machine, const GroupedRows& grouped, Index group, const Opera
       v = machine.read(std::as_const(io.out("v")).row_block(I));
     }
     return over_keys(machine, by, io, I, keys,
-                     KnownGradientSums(machine, by, I.size(), std::move(l), std::move(v)), s_t,
-                     g_t);
+                     KnownGradientSums(machine, by, I.size(), std::move(l), std::move(v)), s_t, g_t)
+        .take();
   }
-  return over_keys(machine, by, io, I, keys, GradientSums(machine, by, I.size()), s_t, g_t);
+  return over_keys(machine, by, io, I, keys, GradientSums(machine, by, I.size()), s_t, g_t).take();
+}
+
+PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
+  const RowPlan& by = grouped.by;
+  const Problem& problem = by.problem;
+  const Words d = problem.shape.d;
+  const bool given = start == Start::given;
+  const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
+  const Index columns =  // L, and v where it was made first
+      given ? problem.row_words() + (makes_v_first(grouped, start) ? 1 : 0) : 0;
+  const Words left = leaves_sums(grouped, start) ? words_of_group(problem) : Words(0);
+  // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
+  PhaseCost sum{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
+  grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
+    const Words r = of.largest;
+    const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
+    add(sum, with_index({.path = "core",
+                         .reads = of.rows * columns + of.met * problem.key_words(),
+                         .writes = of.rows * left,
+                         .peak = r * (2 * d + by.kept) + sums + by.key_words(of.longest, keys) +
+                                 of.index_live,
+                         .flops = 2 * products * of.pairs * d},
+                        of));
+  });
+  return sum;
+}
+
+// S and G, up to W or to what groups leave.
+std::vector<PhaseCost> core_costs(const GroupedRows& grouped, Start start, Range units) {
+  const RowPlan& by = grouped.by;
+  const Units::Sum of = grouped.sum(units).of;
+  const bool with_v = start == Start::given && !grouped.merges();
+  PhaseCost G = with_v ? row_gradients_cost(by, of) : rows_times_cost("G", by, of);
+  G.peak += of.largest * (Words(by.problem.shape.d) + by.kept);  // S, and what is kept of A1
+  return {rows_times_cost("S", by, of), G, core_cost(grouped, start, units)};
 }
 
 std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, Start start,
                                  Range units, bool partials) {
-  const Index d = problem.shape.d;
-  const GroupedRows grouped(problem, blocks);
-  const RowPlan& by = grouped.by;
-  const bool given = start == Start::given;
-  const GroupedRows::Sum sum = grouped.sum(units);
-  const Units::Sum& of = sum.of;
-  const Words r = of.largest;
-  PhaseCost G =
-      given && !grouped.merges() ? row_gradients_cost(by, of) : rows_times_cost("G", by, of);
-  const Words kept = r * by.kept;  // of A1
-  G.peak += r * d + kept;          // S
-  const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
-  const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
-  const Index columns =  // L, and v where it was made first
-      given ? problem.row_words() + (makes_v_first(grouped, start) ? 1 : 0) : 0;
-  return {
-      rows_times_cost("S", by, of),
-      G,
-      // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
-      with_index(
-          {.path = "core",
-           .reads = of.rows * columns + of.met * problem.key_words(),
-           .writes = 0,
-           .peak = 2 * r * d + kept + sums + by.key_words(of.longest, sum.keys) + of.index_live,
-           .flops = 2 * products * of.pairs * d},
-          of),
-      add_gradient_cost(grouped, units, partials),
-  };
+  const GroupedRows grouped = groups_of(problem, blocks, start);
+  std::vector<PhaseCost> phases;
+  if (leaves_sums(grouped, start)) {
+    phases.push_back(sum_of_group_cost("W", grouped, units));
+  } else {
+    phases = core_costs(grouped, start, units);
+  }
+  phases.push_back(add_gradient_cost(grouped, units, partials));
+  return phases;
 }
 
-// ---- v, where keys come in groups ----------------------------------------------------------
+// ---- before g, where keys come in groups ---------------------------------------------------
 
-Index v_units(const Problem& problem, const Blocks& blocks, Start start) {
-  const GroupedRows by(problem, blocks);
-  return makes_v_first(by, start) ? by.row_blocks.size() : 0;
-}
-
-void v_part(Machine& machine, const Plan& plan, const Operands& io, Range units) {
-  const Phase phase(machine, "v");
-  const Units all = RowPlan(plan.problem, plan.blocks).units();
+// What a row block leaves of a group.
+void leave_sums(Machine& machine, const Plan& plan, const Operands& io, Range units) {
+  const GroupedRows grouped = groups_of(plan.problem, plan.blocks, Start::nothing);
   for (Index unit = units.begin; unit < units.end; ++unit) {
-    const Range I = all[unit];
-    Tile v = machine.initialize("v", I.size());
-    const Tile dO = machine.read(transposed(io.in("dO").row_block(I)));
-    const Tile O = machine.read(transposed(io.in("O").row_block(I)));
-    add_row_dots(transposed(dO), transposed(O), v);
-    machine.write(v, io.out("v").row_block(I));
+    const Range I = grouped.rows(unit);
+    const Index group = grouped.group(unit);
+    const RowPlan by = grouped.of_group(group);
+    const Tile s_t = row_scores(machine, by, io, I).s_t;
+    const Tile g_t = rows_times_transposed(machine, by, "G", io.in("dO"), I, io.in("Y"));
+    const Phase phase(machine, "core");
+    const Ranges keys = common(by.problem.keys(I), {grouped.keys(group)});
+    leave_group(machine, io, grouped.left(group, I),
+                over_keys(machine, by, io, I, keys, GradientSums(machine, by, I.size()), s_t, g_t));
   }
 }
 
-PhaseCost v_cost(const Problem& problem, const Blocks& blocks, Range units) {
-  const Words d = problem.shape.d;
-  const Units::Sum of = RowPlan(problem, blocks).units().sum(units);
-  return {.path = "v",
-          .reads = 2 * d * of.rows,
-          .writes = of.rows,
-          .peak = (2 * d + 1) * of.largest,
-          .flops = 0};
+// v where O and L are given; or what groups leave, and L and v.
+std::vector<SplitStage> stages_before(Start start) {
+  if (start == Start::given) {
+    return {v_stage(
+        [](const Problem& problem, const Blocks& blocks) {
+          const GroupedRows by(problem, blocks);
+          return makes_v_first(by, Start::given) ? by.row_blocks.size() : 0;
+        },
+        "Br")};
+  }
+  const auto of_groups = [](const Problem& problem, const Blocks& blocks) -> Index {
+    const GroupedRows by(problem, blocks);
+    return leaves_sums(by, start_of(problem, Start::nothing)) ? by.groups : 0;
+  };
+  SplitStage leave{
+      .units =
+          [of_groups](const Problem& problem, const Blocks& blocks) {
+            return of_groups(problem, blocks) > 0 ? GroupedRows(problem, blocks).units() : 0;
+          },
+      .part = [](Machine& machine, const Plan& plan, const Operands& io, Range units,
+                 SlowMatrix*) { leave_sums(machine, plan, io, units); },
+      .part_cost =
+          [](const Problem& problem, const Blocks& blocks, Range units, bool) {
+            return core_costs(groups_of(problem, blocks, Start::nothing), Start::nothing, units);
+          },
+      .brings = {kA1.name, kdO.name}};
+  SplitStage merge = stage(
+      [of_groups](const Problem& problem, const Blocks& blocks) {
+        return of_groups(problem, blocks) > 0 ? GroupedRows(problem, blocks).row_blocks.size() : 0;
+      },
+      [](Machine& machine, const Plan& plan, const Operands& io, Range units) {
+        merge_groups(machine, GroupedRows(plan.problem, plan.blocks), io, units);
+      },
+      [](const Problem& problem, const Blocks& blocks, Range units) {
+        return merge_groups_cost(GroupedRows(problem, blocks), units);
+      });
+  merge.of = StageRows::own_queries;
+  merge.merges = {kMaxima.name, kSums.name, kMeans.name};
+  return {leave, merge};
 }
 
-void add_v_stage(Kernel& kernel, Start start) {
-  const auto units = [start](const Problem& problem, const Blocks& blocks) {
-    return v_units(problem, blocks, start_of(problem, start));
+// What these leave: the last of them L and v, or v alone, and the one before it its sums.
+std::vector<Left> left_before(const std::vector<SplitStage>& stages) {
+  const UnitsOfStage units_before = stages.size() > 1
+                                        ? stages.front().units
+                                        : [](const Problem&, const Blocks&) -> Index { return 0; };
+  const auto of_rows = [before = units_before,
+                        last = stages.back().units](const Signature& matrix) -> Left {
+    return {.matrix = matrix,
+            .rows =
+                [before](const Problem& problem, const Blocks& blocks, Index units) {
+                  const Index done = std::max<Index>(units - before(problem, blocks), 0);
+                  return std::min(problem.shape.n, done * blocks["Br"]);
+                },
+            .copies = [last](const Problem& problem, const Blocks& blocks) -> Index {
+              return last(problem, blocks) > 0 ? 1 : 0;
+            }};
   };
+  std::vector<Left> left = {of_rows(kOfRows)};
+  if (stages.size() == 1) {
+    return left;
+  }
+  left.push_back(of_rows(kL));
+  for (const Signature& matrix : kPartsOfGroups) {
+    left.push_back({.matrix = matrix,
+                    .rows =
+                        [](const Problem& problem, const Blocks& blocks, Index units) {
+                          const GroupedRows by(problem, blocks);
+                          return rows_left(std::min(units, by.units()), by.row_blocks.size(),
+                                           by.by.rows, problem.shape.n);
+                        },
+                    .copies =
+                        [units_before](const Problem& problem, const Blocks& blocks) {
+                          return units_before(problem, blocks) > 0
+                                     ? GroupedRows(problem, blocks).groups
+                                     : 0;
+                        }});
+  }
+  return left;
+}
+
+Words words_left(const Problem& problem, const Blocks& blocks, Start start) {
+  const GroupedRows by(problem, blocks);
+  const Words n = problem.shape.n;
+  return leaves_sums(by, start)     ? n * (2 + by.groups * words_of_group(problem))
+         : makes_v_first(by, start) ? n
+                                    : Words(0);
+}
+
+void add_stages_before(Kernel& kernel, Start start) {
+  const std::vector<SplitStage> before = stages_before(start);
   Split split = *kernel.schedule.split;
   split.on_grid = true;
   split.stages.front().brings = {kA1.name, kdO.name, kL.name, kOfRows.name};
-  split.stages.insert(
-      split.stages.begin(),
-      {.units = units,
-       .part = [](Machine& machine, const Plan& plan, const Operands& io, Range of,
-                  SlowMatrix*) { v_part(machine, plan, io, of); },
-       .part_cost = [](const Problem& problem, const Blocks& blocks, Range of,
-                       bool) { return std::vector<PhaseCost>{v_cost(problem, blocks, of)}; },
-       .of = StageRows::own_queries});
-  split.left = {{.matrix = kOfRows,
-                 .rows = [](const Problem& problem, const Blocks& blocks,
-                            Index done) { return std::min(problem.shape.n, done * blocks["Br"]); },
-                 .copies = [units](const Problem& problem, const Blocks& blocks) -> Index {
-                   return units(problem, blocks) > 0 ? 1 : 0;
-                 }}};
+  split.stages.insert(split.stages.begin(), before.begin(), before.end());
+  split.left = left_before(before);
+  kernel.formula.cost = cost_of_stages(split.stages);
+  kernel.formula.intermediates = [start](const Problem& problem, const Blocks& blocks) {
+    return words_left(problem, blocks, start_of(problem, start));
+  };
   kernel.schedule = in_stages(std::move(split));
-  kernel.formula.cost = [units, cost = kernel.formula.cost](const Problem& problem,
-                                                            const Blocks& blocks) {
-    std::vector<PhaseCost> phases = cost(problem, blocks);
-    if (const Index all = units(problem, blocks); all > 0) {
-      phases.insert(phases.begin(), v_cost(problem, blocks, {0, all}));
-    }
-    return phases;
-  };
-  kernel.formula.intermediates = [units](const Problem& problem, const Blocks& blocks) {
-    return Words(units(problem, blocks) > 0 ? problem.shape.n : 0);
-  };
 }
 
 // ---- g at once ---------------------------------------------------------------------------
 
 Nest adding_nest(const Problem& problem, const Blocks& blocks, Start start) {
-  const GroupedRows by(problem, blocks);
+  const GroupedRows by = groups_of(problem, blocks, start);
   NestWriter nest;
   rows_nest(
       nest, by, start,
@@ -269,17 +367,37 @@ Nest adding_nest(const Problem& problem, const Blocks& blocks, Start start) {
   return nest.lines();
 }
 
-Words chain(const Problem& problem, const Blocks& blocks) {
+// From nothing whole rows of W, each of few roundings, are added up.
+Words chain(const Problem& problem, const Blocks& blocks, Start start) {
   const GroupedRows by(problem, blocks);
+  if (start == Start::nothing && !by.merges()) {
+    return 0;
+  }
   return Words(by.keys(0).size()) + by.by.rows + by.units();
+}
+
+// g += A1_I^T W_I with W_I of what a group left.
+void add_sum_of_group(Machine& machine, GroupedRows by, const Operands& io, Index unit,
+                      SlowMatrix* partials) {
+  by.by.kept = 0;
+  Tile W;
+  {
+    const Phase phase(machine, "W");
+    W = sum_of_group(machine, by, io, unit);
+  }
+  add_gradient(machine, by, io, unit, W, {}, partials);
 }
 
 Kernel adding_to_g(Start start) {
   Kernel kernel = row_kernel(
       [start](Machine& machine, const GroupedRows& by, const Operands& io, Index unit,
               SlowMatrix* partials) {
-        const Range I = by.rows(unit);
         const Start from = start_of(by.by.problem, start);
+        if (leaves_sums(by, from)) {
+          add_sum_of_group(machine, by, io, unit, partials);
+          return;
+        }
+        const Range I = by.rows(unit);
         auto [s_t, a1_t] = row_scores(machine, by.by, io, I);
         RowGradients of_rows = gradients(machine, by, io, from, I);
         const Tile W =
@@ -292,12 +410,12 @@ Kernel adding_to_g(Start start) {
   kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
     return adding_nest(problem, blocks, start_of(problem, start));
   };
-  if (start == Start::given) {
-    add_v_stage(kernel, start);
-    kernel.fitting.optional_blocks.push_back({kKeyGroups, &Shape::m});
-    kernel.numerics.chain = chain;
-    kernel.numerics.groups_fold = true;
-  }
+  add_stages_before(kernel, start);
+  kernel.fitting.optional_blocks.push_back({kKeyGroups, &Shape::m});
+  kernel.numerics.chain = [start](const Problem& problem, const Blocks& blocks) {
+    return chain(problem, blocks, start);
+  };
+  kernel.numerics.groups_fold = true;
   return kernel;
 }
 
@@ -451,7 +569,11 @@ Kernel storing_W(Start start) {
 }
 
 Words key_blocks(const Problem& problem, const Blocks& blocks) {
-  return problem.key_pieces(blocks["Bc"]);
+  return moves_of_mean(GroupedRows(problem, blocks));
+}
+
+Words key_groups(const Problem& problem, const Blocks& blocks) {
+  return GroupedRows(problem, blocks).groups;
 }
 
 }  // namespace
@@ -469,6 +591,7 @@ Kernel backward_rows(std::string_view name, std::string_view summary, Start star
     kernel.operands.insert(kernel.operands.end(), {kO, kL});
   } else {
     kernel.numerics.recentred_blocks = key_blocks;
+    kernel.numerics.key_groups = sink == Sink::gradient ? key_groups : nullptr;
     kernel.kin = sink == Sink::stored ? "backward/rows-onepass" : "";
   }
   return kernel;

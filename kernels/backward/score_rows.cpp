@@ -213,7 +213,7 @@ Kernel backward_score_rows() {
   Kernel kernel = row_kernel(unit, part_cost);
   const Kernel rows = backward_rows("backward/rows", "", Start::nothing, Sink::gradient);
   SplitStage& stage = kernel.schedule.split->stages.front();
-  const SplitStage& of_rows = rows.schedule.split->stages.front();
+  const SplitStage& of_rows = rows.schedule.split->stages.back();
   stage.part = [of_softmax = stage.part, of_others = of_rows.part](
                    Machine& machine, const Plan& plan, const Operands& io, Range units,
                    SlowMatrix* partials) {

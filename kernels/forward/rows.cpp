@@ -282,19 +282,13 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     });
     return nest.lines();
   }
-  const Units::Sum met = grouped.sum({0, grouped.units()}).of;
-  const NestLoop J = G.met("J", problem.mask.full() ? "keys of G" : "live keys of G",
-                           met.met.value(), met.longest, by.keys);
-  NestWriter::Tiles keys = key_tiles(problem, J);
-  for (NestTile& tile : keys) {
-    tile = tile.of_words(tile.moved({}));
-  }
+  const GroupNest of_group = group_nest(grouped, G);
   nest.loop(G, [&] {
     nest.loop(I, [&] {
       query_rows_nest(nest, by, I);
       nest.phase("core", [&] {
-        index_nest(nest, met);
-        pass(J, keys);
+        index_nest(nest, grouped.sum({0, grouped.units()}).of);
+        pass(of_group.J, of_group.keys);
         nest.step(
             std::string(text_for(problem, "O_I of G = Z_I / sum_I; L_I of G = max_I + log(sum_I)",
                                  "O_I of G = Z_I")),

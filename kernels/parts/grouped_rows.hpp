@@ -3,18 +3,32 @@
 // group, and merge it in the order of groups: several machines may then work on one row block. The
 // groups are consecutive keys, of a number that the plan says.
 
+#include <functional>
 #include <string_view>
 
 #include "kernels/parts/rows.hpp"
 
 namespace redblue {
 
-// The units of several groups: all row blocks with the first group, then with the next, ...
+// Some of the units of several groups, of so many blocks each: all blocks with the first group,
+// then with the next, ... Calls visit(groups, blocks) for parts of them in which each of some
+// groups has the same blocks: three at most.
+void each_part(Range units, Index blocks,
+               const std::function<void(Range groups, Range blocks)>& visit);
+// The sum over blocks of one group as that over these of all, where all rows meet all others: a
+// group has at most `most` of these, and all have `others`.
+Units::Sum of_all_groups(Units::Sum of_one, Index groups, Index most, Index others);
+void add(Units::Sum& sum, const Units::Sum& more);
+void add(PhaseCost& sum, const PhaseCost& more);
+
+// The units of several groups of keys.
 struct GroupedRows {
   GroupedRows(const Problem& problem, const Blocks& blocks)
-      : by(problem, blocks),
+      : GroupedRows(RowPlan(problem, blocks), blocks) {}
+  GroupedRows(const RowPlan& rows, const Blocks& blocks)
+      : by(rows),
         row_blocks(by.units()),
-        groups(std::min(key_groups_of(blocks), problem.shape.m)),
+        groups(std::min(key_groups_of(blocks), by.problem.shape.m)),
         some(blocks.contains(kSomeGroups)) {}
 
   RowPlan by;
@@ -48,9 +62,16 @@ struct GroupedRows {
     Index keys = 0;
   };
   [[nodiscard]] Sum sum(Range units) const;
-
- private:
-  void add(Range of_groups, Range of_rows, Units::Sum& sum) const;
+  // Calls visit(sum, keys) for parts of some units, with the most keys of a group in each.
+  using Visit = std::function<void(const Units::Sum& of, Index keys)>;
+  void each_sum(Range units, const Visit& visit) const;
 };
+
+// The loop over the keys of a group inside one over groups, and their tiles.
+struct GroupNest {
+  NestLoop J;
+  NestWriter::Tiles keys;
+};
+GroupNest group_nest(const GroupedRows& by, const NestLoop& groups);
 
 }  // namespace redblue

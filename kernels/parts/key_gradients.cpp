@@ -9,7 +9,6 @@
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/live_pairs.hpp"
-#include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -172,7 +171,7 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
     }
     index.reset();
     if (sums.dK) {
-      if (x.scale && !shared) {
+      if (x.scale && !shared && x.scales_dK) {
         scale(dk, *x.scale);
       }
       machine.write(dk, x.dK->row_block(J));
@@ -185,9 +184,14 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
 
 PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
                              Range units) {
+  return key_gradients_cost(std::move(path), problem, by, sums,
+                            Units::of_keys(problem, by.keys).sum(units));
+}
+
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
+                             const Units::Sum& of) {
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
-  const Units::Sum of = Units::of_keys(problem, by.keys).sum(units);
   const bool needs_p = sums.needs_p();
   // Queries after the first keys that they meet.
   const Words again = !sums.dQ              ? Words(0)
@@ -230,20 +234,23 @@ KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective
   return {.rows = r, .keys = c};
 }
 
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums) {
+namespace {
+
+// The loops over keys and the queries that pass; in groups, of which a part of dK is not scaled.
+void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units::Sum& of,
+             const NestLoop& J, const NestLoop& I, bool in_groups) {
   const Index d = problem.shape.d;
-  const Units::Sum of = Units::of_keys(problem, by.keys).sum();
-  const NestLoop J("J", "keys", problem.shape.m, by.keys);
-  const NestLoop I = problem.mask.full()
-                         ? NestLoop("I", "queries", problem.shape.n, by.rows)
-                         : J.met("I", "live queries", of.met.value(), of.longest, by.rows);
   const bool scaled = problem.inputs == Inputs::plain;
   const std::string keys(input_names(problem).keys);
   NestExtent again = I;  // after the first keys that they meet
   again.all = problem.mask.full() ? 0 : of.met.value() - problem.shape.n;
   const Index dv = problem.shape.dv;
-  const NestTile Q("Q", I, d), dO("dO", I, dv), L("L", I, problem.row_words()),
-      v("v", I, problem.row_words()), dQ("dQ", I, d);
+  const auto passing = [&](std::string_view name, Index cols) {
+    const NestTile tile(name, I, cols);
+    return in_groups ? tile.of_words(of.met * cols) : tile;
+  };
+  const NestTile Q = passing("Q", d), dO = passing("dO", dv), L = passing("L", problem.row_words()),
+                 v = passing("v", problem.row_words()), dQ("dQ", I, d);
   const NestTile dQ_again =
       problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
   const NestTile K(keys, J, d), V("V", J, dv), dK("dK", J, d), dV("dV", J, dv);
@@ -293,13 +300,32 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
         nest.step(of_dK);
       }
     });
-    if (scaled && sums.dK && !sums.one_of_keys) {
+    if (scaled && sums.dK && !sums.one_of_keys && !in_groups) {
       nest.step("dK_J = c dK_J");
     }
     if (!writes.empty()) {
       nest.write(writes);
     }
   });
+}
+
+}  // namespace
+
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums) {
+  const Units::Sum of = Units::of_keys(problem, by.keys).sum();
+  const NestLoop J("J", "keys", problem.shape.m, by.keys);
+  const NestLoop I = problem.mask.full()
+                         ? NestLoop("I", "queries", problem.shape.n, by.rows)
+                         : J.met("I", "live queries", of.met.value(), of.longest, by.rows);
+  nest_of(nest, problem, sums, of, J, I, false);
+}
+
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums,
+                        const NestLoop& of_queries, const NestLoop& J, const Units::Sum& of) {
+  const NestLoop I = of_queries.met(
+      "I", (problem.mask.full() ? "queries of " : "live queries of ") + of_queries.variable,
+      of.met.value(), of.longest, by.rows);
+  nest_of(nest, problem, sums, of, J, I, true);
 }
 
 }  // namespace redblue

@@ -25,6 +25,7 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/nest.hpp"
+#include "kernels/units.hpp"
 #include "memsim/slow_matrix.hpp"
 
 namespace redblue {
@@ -38,6 +39,8 @@ struct KeyGradients {
   // The factor c of the scores: K_J stays as c K_J, and dK is multiplied by it at last. Where K is
   // V, too, Q_I is multiplied by it, and p before it meets K.
   std::optional<float> scale = std::nullopt;
+  // Unless dK is one of several sums, of some queries each, that are to be added up before.
+  bool scales_dK = true;
 };
 
 struct KeyBlocks {
@@ -61,9 +64,16 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
 PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums of,
                              Range units);
 Range all_key_blocks(const Problem& problem, KeyBlocks by);
+// Of a sum over blocks of keys, and what passes them.
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
+                             const Units::Sum& of);
 // The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
 // beside enough queries to keep the registers busy.
 KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums of);
 void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums of);
+// The same inside loops over groups of queries and of keys, of which these are the blocks; with the
+// sum over all units.
+void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums,
+                        const NestLoop& of_queries, const NestLoop& J, const Units::Sum& of);
 
 }  // namespace redblue

@@ -94,6 +94,10 @@ GradientSums::Known GradientSums::take_all() {
   return {std::move(W), softmax_.log_sum_exp(), mean_.take()};
 }
 
+GradientSums::Parts GradientSums::take_parts() {
+  return {std::move(U_), std::move(Z_), std::move(softmax_), mean_.take()};
+}
+
 // U and Z, the softmax and the mean; two strips, factors and delta.
 Words GradientSums::words(const RowPlan& by, Words r) {
   const Words c = std::min(by.keys, by.problem.shape.m);

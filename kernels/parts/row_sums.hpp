@@ -49,6 +49,13 @@ class GradientSums {
     Tile W, L, v;
   };
   [[nodiscard]] Known take_all();
+  // What is kept of the keys so far, without the strips.
+  struct Parts {
+    Tile U, Z;
+    OnlineSoftmax softmax;
+    Tile mean;
+  };
+  [[nodiscard]] Parts take_parts();
   static Words words(const RowPlan& by, Words r);
 
  private:

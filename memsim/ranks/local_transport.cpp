@@ -41,8 +41,8 @@ class Exchange {
   std::shared_ptr<Posted> post(Index from, Index to, const MessageHeader& header,
                                std::span<const float> words) {
     const std::lock_guard lock(mutex_);
-    // One message after the other is on a link.
-    Clock::time_point& free = links_free_[{from, to}];
+    // One message after the other comes to a rank.
+    Clock::time_point& free = free_[to];
     const auto takes = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
         options_.seconds_a_message + options_.seconds_a_word * static_cast<double>(words.size())));
     free = std::max(free, Clock::now()) + takes;
@@ -153,7 +153,7 @@ class Exchange {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<Index, Index>, std::deque<std::shared_ptr<Posted>>> waiting_;
-  std::map<std::pair<Index, Index>, Clock::time_point> links_free_;
+  std::map<Index, Clock::time_point> free_;  // of the receiver
   std::vector<std::vector<std::string>> facts_;
   std::optional<std::string> failed_;
 };

@@ -11,7 +11,8 @@
 namespace redblue {
 
 struct LocalOptions {
-  // Links take a time for each message and each word, as those between machines do; 0: none.
+  // What comes to a rank takes a time for each message and each word, one after the other, as
+  // between machines that have one link each; 0: none.
   double seconds_a_message = 0, seconds_a_word = 0;
   // For tests: what happens to a message on its way.
   enum class Fate : std::uint8_t { arrives, is_cut, is_doubled, is_lost, is_changed };

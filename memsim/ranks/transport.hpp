@@ -81,6 +81,10 @@ class Transport {
   void send(std::string_view phase, Index to, std::span<const float> words);
   void receive(std::string_view phase, Index from, std::span<float> words);
 
+  // Lets messages that are on their way come nearer, where they do not without: between pieces of
+  // work. Throws: TransportError.
+  virtual void progress() {}
+
   // What each rank says, in the order of ranks. These are no words. Every rank calls.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& fact) = 0;
   // Ends the run on all ranks, which wait for this one.

@@ -151,9 +151,10 @@ class Working {
     }
     for (Index group = 0; group < groups; ++group) {
       finish_up_to(group + 1 < groups ? group : std::numeric_limits<Index>::max());
-      const Range its{units * group / groups, units * (group + 1) / groups};
-      if (its.size() > 0) {
-        stage.part(machine_, plan, operands.io(), its, partials ? &*partials : nullptr);
+      for (Index unit = units * group / groups; unit < units * (group + 1) / groups; ++unit) {
+        stage.part(machine_, plan, operands.io(), {unit, unit + 1},
+                   partials ? &*partials : nullptr);
+        transport_.progress();
       }
     }
   }

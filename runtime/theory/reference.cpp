@@ -359,6 +359,8 @@ class Evaluation {
         sums_(m_ + (merges_ ? 3 : 0)),
         K_(std::min(chains.recentred_blocks, m_)),
         R_(K_ > 0 ? K_ - 1 : std::min(chains.rescales, m_ - 1)),
+        moves_(merges_ ? K_ : K_ - 1),
+        merged_(merges_ ? 2 * chains.key_groups + 6 : 0),
         chain_(std::max(chains.g, n_ + m_)),
         per_depth_(kIndependent / std::sqrt(d_)),
         per_sum_(independent((kExp * kExp + 1) * R_ + sums_)),
@@ -826,11 +828,12 @@ class Evaluation {
       sizes.spread = std::max(sizes.spread, std::abs(q[j] - row.v));
       sizes.sum_p += std::abs(found.p[r][j]);
     }
-    sizes.within = kSmallest * (2 * m_ + 3 * K_);
-    sizes.N = (1 + rho(4 * m_ + 9 * K_)) * sizes.Q + sizes.within;
-    const double settled = high - low + rho(2 * m_ + 3) * sizes.Q + (K_ - 1) * kHalfUnit * sizes.N;
-    sizes.D = (1 + rho(3 * m_ + 5 * K_)) * settled + sizes.within;
-    sizes.wander = (K_ - 1) * kHalfUnit * std::max(sizes.N, sizes.D);
+    sizes.within = kSmallest * (2 * m_ + 3 * K_ + merged_);
+    sizes.N = (1 + rho(4 * m_ + 9 * K_ + merged_)) * sizes.Q + sizes.within;
+    const double settled =
+        high - low + rho(2 * m_ + 3 + merged_) * sizes.Q + moves_ * kHalfUnit * sizes.N;
+    sizes.D = (1 + rho(3 * m_ + 5 * K_ + merged_)) * settled + sizes.within;
+    sizes.wander = moves_ * kHalfUnit * std::max(sizes.N, sizes.D);
     sizes.lost = kSmallest * (sizes.Q + sizes.N + K_ * sizes.D + 2);
     row.lost = sizes.within * (1 + K_ * sizes.D);
 
@@ -845,7 +848,7 @@ class Evaluation {
 
   void recentred_sum(Row& row, const double* f, const double* a, const double* q, const double* dq,
                      const Sizes& sizes) const {
-    const double rounding = rho(2 * m_ + R_ + 4);
+    const double rounding = rho(2 * m_ + R_ + 4 + merged_);
     double sum = 0;
     for (Index j = 0; j < keys_; ++j) {
       const double size = std::max(std::abs(q[j]) + dq[j], sizes.D);
@@ -856,7 +859,7 @@ class Evaluation {
 
   void recentred_weights(const Row& row, const double* f, const double* a, const double* q,
                          const double* dq, const Sizes& sizes, double* c) const {
-    const double rounding = rho(2 * (R_ + m_ + K_ + 3));
+    const double rounding = rho(2 * (R_ + m_ + K_ + 3 + merged_));
     const double mean_off = (1 + row.beta) * ((1 + row.beta) * sizes.sum_p / 2 + row.dv);
     for (Index j = 0; j < keys_; ++j) {
       const double off = std::abs(q[j] - row.v);
@@ -870,8 +873,8 @@ class Evaluation {
 
   void independent_recentred_sum(Row& row, const double* f, const double* dev_a, const double* q,
                                  const double* dev_q, const Sizes& sizes) const {
-    const double rounding = independent(2 * m_ + R_ + 4);
-    double sum = independent(K_ - 1) * sizes.Q + sizes.within + m_ * sizes.lost;
+    const double rounding = independent(2 * m_ + R_ + 4 + merged_);
+    double sum = independent(moves_) * sizes.Q + sizes.within + m_ * sizes.lost;
     double by_h = 0;
     for (Index j = 0; j < keys_; ++j) {
       const double off = std::abs(q[j] - row.v);
@@ -895,11 +898,12 @@ class Evaluation {
     for (Index j = 0; j < keys_; ++j) {
       sum_f += f[j];
       sum_p += p[j];
-      D[j] = std::abs(sum_p) < sum_f * sizes.spread ? std::abs(sum_p) / sum_f : sizes.spread;
+      const bool near = !merges_ && std::abs(sum_p) < sum_f * sizes.spread;
+      D[j] = near ? std::abs(sum_p) / sum_f : sizes.spread;
     }
-    const double rounding = independent(R_ + m_ + K_ + 3);
+    const double rounding = independent(R_ + m_ + K_ + 3 + merged_);
     const double once = independent(1);
-    const double wander = independent(K_ - 1) * sizes.Q;
+    const double wander = independent(moves_) * sizes.Q;
     double drift = 0;
     for (Index j = keys_; j-- > 0;) {
       drift = std::max(drift, D[j]);
@@ -915,7 +919,8 @@ class Evaluation {
     const Doubles& f = block.f;
     const Index count = f.rows;
     const bool forms_p = !recentred_ || plain_;
-    const Index formed = forms_p ? count : 0;  // rows of p that are formed
+    const bool adds_W = recentred_ && !merges_;           // whole rows, to dQ and g
+    const Index formed = forms_p || !adds_W ? count : 0;  // rows of p that are formed
     const double rho_2 = rho(2);
     const double rho_n = rho(terms_);
     const double to_dQ = rho(m_ + (plain_ ? 1 : 0));
@@ -949,6 +954,9 @@ class Evaluation {
                       [this](double& x) { x += independent(kExp * kExp * R_); });
         recentred(at, f[r], a[r], block.dev_a[r], scores, found, r);
         if (!plain_) {
+          for (Index j = 0; j < keys_ && merges_; ++j) {
+            P[r][j] = (1 + at.beta) * (std::abs(p[r][j]) + f[r][j] * at.dv + c[r][j]);
+          }
           continue;
         }
       } else {
@@ -992,7 +1000,7 @@ class Evaluation {
 
     Doubles W(count, width_), W_peak(count, width_);
     add_product(p, A2_, W, &W_peak);
-    if (recentred_) {
+    if (adds_W) {
       W_peak = abs(W);
     }
     const Doubles fA2 = product(f, A2_);
@@ -1008,8 +1016,8 @@ class Evaluation {
         const double size_f = std::abs(fA2[r][k]);
         const double dW = at.beta * size + (1 + at.beta) * (at.dv * size_f + cA2[r][k] + at.lost);
         // The chains to dQ and g add up p A2, or W itself.
-        const double summed = recentred_ ? 0 : PA2[r][k];
-        bound_W[r][k] = dW + to_g * (recentred_ ? size + dW : summed);
+        const double summed = adds_W ? 0 : PA2[r][k];
+        bound_W[r][k] = dW + to_g * (adds_W ? size + dW : summed);
         by_keys[r][k] = (at.dev_v_h + at.dev_v_y) * size_f + at.dev_b_y * size;
         dev_W[r][k] = at.dev_b * size + at.dev_v * size_f + by_keys[r][k] + DA2[r][k] +
                       m_times * summed + at.lost;
@@ -1057,7 +1065,7 @@ class Evaluation {
     if (!recentred_) {
       add_transposed_product(T_peak_, abs_A2_, by_T);
     }
-    const double to_g = (recentred_ ? 1 : 2) * independent(chain_);
+    const double to_g = (recentred_ && !merges_ ? 1 : 2) * independent(chain_);
     for (std::size_t k = 0; k < by_keys.words.size(); ++k) {
       g_.expected.words[k] += std::sqrt(by_rows_.words[k]) + std::sqrt(by_keys.words[k]) +
                               to_g * std::max(by_W_.words[k], by_T.words[k]);
@@ -1102,7 +1110,9 @@ class Evaluation {
   bool merges_;  // O and L of groups of keys
   double sums_;  // m, and what a merge adds: the roundings of a term of a sum over keys
   double K_;     // 0 if not recentred
-  double R_, chain_;
+  double R_;
+  double moves_, merged_;  // of a running mean: how often it moves; the roundings of a merge
+  double chain_;
   double per_depth_;  // [x] of a sum of depth d, in units of its bound
   double per_sum_;    // [] of the sum and the rescales of a softmax, relative
   bool given_, backward_, X_meets_keys_, Y_meets_rows_, recentred_, plain_, joins_;

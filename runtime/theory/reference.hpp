@@ -74,7 +74,8 @@ struct Chains {
   // maximum is known first. m - 1 is always enough.
   double rescales = std::numeric_limits<double>::infinity();
   // If more than 1, so many groups of keys each leave O and L, rounded to words, from which the
-  // row's are made. Rescales of the merge, one less, are in `rescales`.
+  // row's are made. Rescales of the merge, one less, are in `rescales`. With a running mean they
+  // leave U, Z, maximum, sum and mean, and moves of the merge, one less, are in `recentred_blocks`.
   double key_groups = 1;
   // X meets the keys, and S = A1 X is never formed: s = A1 (X A2^T).
   bool X_meets_keys = false;

@@ -9,8 +9,8 @@ set(expected "${CMAKE_MATCH_1}")
 
 # Elsewhere the compiler may speak another language, or quote with other marks.
 set(ENV{LC_ALL} C)
-# A dropped [[nodiscard]] value is only a warning by default; here it is a case like others.
-set(compile ${COMPILER} -std=c++20 -fsyntax-only -Werror=unused-result -I ${SOURCE_DIR} ${CASE})
+include(${CMAKE_CURRENT_LIST_DIR}/flags.cmake)
+set(compile ${COMPILER} ${flags} -fsyntax-only -include ${HEADERS} ${CASE})
 
 execute_process(COMMAND ${compile} -DCONTROL RESULT_VARIABLE result ERROR_VARIABLE output)
 if(NOT result EQUAL 0)

@@ -55,6 +55,24 @@ template <class N>
 N key_groups(const Shape& shape, const Blocks& blocks) {
   return static_cast<N>(blocks.contains("groups") ? std::min(blocks["groups"], shape.m) : 1);
 }
+// The blocks into which keys are cut, within each group.
+inline Index blocks_of_groups(const Shape& shape, const Blocks& blocks, std::string_view block) {
+  const Index G = key_groups<Index>(shape, blocks), size = blocks[block];
+  Index all = 0;
+  for (Index g = 0; g < G; ++g) {
+    all += (shape.m / G + (g < shape.m % G ? 1 : 0) + size - 1) / size;
+  }
+  return all;
+}
+// Groups of queries, whole row blocks each; and whether they leave anything.
+template <class N>
+N query_groups(const Shape& shape, const Blocks& blocks) {
+  const Index T = (shape.n + blocks["dQ.Br"] - 1) / blocks["dQ.Br"];
+  return static_cast<N>(blocks.contains("dKV.groups") ? std::min(blocks["dKV.groups"], T) : 1);
+}
+inline bool queries_in_groups(const Blocks& blocks) {
+  return blocks.contains("dKV.groups") && blocks["dKV.groups"] > 1;
+}
 template <class N>
 MovedWords<N> left_by_groups(const Shape& shape, const Blocks& blocks) {
   const N groups = key_groups<N>(shape, blocks);
@@ -107,13 +125,35 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
   // 8 n d + 2 n, and what passes: 2 m d for each block of rows, 2 n d + 2 n for each block of keys.
   // Where values are keys, m d.
   if (kernel == "gradients/rows-keys") {
-    const N keys = over(m, "dKV.Bc");
+    const N keys = static_cast<N>(blocks_of_groups(shape, blocks, "dKV.Bc"));
+    const N G = key_groups<N>(shape, blocks), H = query_groups<N>(shape, blocks);
+    const bool sums_queries = queries_in_groups(blocks);
+    if (G > 1 ||
+        sums_queries) {  // v first; each group's queries, or keys; and sums of what it left
+      const N of_G = G > 1 ? n * d : N{0}, of_H = sums_queries ? m * key : N{0};
+      return {2 * n * w + G * (n * (d + w) + 2 * n) + m * key * over(n, "dQ.Br") + H * m * key +
+                  keys * (n * (d + w) + 2 * n) + G * of_G + H * of_H,
+              n + G * n * d + H * m * key + of_G + of_H};
+    }
     return {
         n * d + 2 * n * w + n + m * key * over(n, "dQ.Br") + m * key + keys * (n * (d + w) + 2 * n),
         n * d + n + m * key};
   }
   if (kernel == "gradients/rows-keys-onepass") {  // without O and L, which it leaves, as v
-    const N keys = over(m, "dKV.Bc");
+    const N keys = static_cast<N>(blocks_of_groups(shape, blocks, "dKV.Bc"));
+    const N G = key_groups<N>(shape, blocks), H = query_groups<N>(shape, blocks);
+    const bool sums_queries = queries_in_groups(blocks);
+    const N of_H = sums_queries ? m * key : N{0};
+    // Two sums and three words of a row for each group, which are read; dQ of groups, and dQ.
+    const MovedWords<N> rows =
+        G > 1 ? MovedWords<N>{G * (n * (d + w) + 3 * n + 2 * n * d + 4 * n + n * d),
+                              G * (2 * n * d + 3 * n + n * d) + 2 * n + n * d}
+              : MovedWords<N>{n * (d + w), n * d + 2 * n};
+    if (G > 1 || sums_queries) {
+      return rows + MovedWords<N>{m * key * over(n, "dQ.Br") + H * m * key +
+                                      keys * (n * (d + w) + 2 * n) + H * of_H,
+                                  H * m * key + of_H};
+    }
     return {n * (d + w) + m * key * over(n, "dQ.Br") + m * key + keys * (n * (d + w) + 2 * n),
             n * d + 2 * n + m * key};
   }
@@ -238,6 +278,9 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     const N T = over(n, "Br");
     const N G = key_groups<N>(shape, blocks);
     const N of_keys = 2 * m * d * T + 2 * d * d * T * G + d * d * (T * G - 1);
+    if (G > 1 && kernel == "backward/rows-onepass") {  // two sums and three words of a row are left
+      return {(5 * n * d + 7 * n) * G + of_keys, n * (2 * d + 3) * G + 2 * n + d * d * T * G};
+    }
     if (G > 1) {  // v first; then A1 twice, dO, L and v for each group
       return {2 * n * d + (3 * n * d - n * kept + 2 * n) * G + of_keys, n + d * d * T * G};
     }
@@ -485,7 +528,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   }
   // c meets K and dK of each key that stays; or each Q that passes, where K is V, too.
   const auto scaled_with_keys = [&](std::string_view block) {
-    return shared ? n * d * over(m, block) : 2 * m * d;
+    return shared ? n * d * blocks_of_groups(shape, blocks, block) : 2 * m * d;
   };
   // Sums of values have their width.
   const Shape of_values{n, m, shape.dv};
@@ -509,8 +552,12 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
     return scaled_with_keys("core.Bc") + (shared ? scores : 0) +
            elementwise_by_contract("backward/flash", of_values, blocks);
   }
-  if (kernel == "gradients/rows-keys") {  // s and q twice; c for Q and dQ
-    return 2 * n * d + scaled_with_keys("dKV.Bc") + 2 * n * w + 8 * scores;
+  // s and q twice; c for Q of each group and dQ, and the sums of groups.
+  if (kernel == "gradients/rows-keys") {
+    const Index G = key_groups<Index>(shape, blocks), H = query_groups<Index>(shape, blocks);
+    const Index again = shared ? 0 : (H - 1) * m * d;  // K
+    return 2 * G * n * d + scaled_with_keys("dKV.Bc") + again + (H - 1) * m * (shared ? d : d + w) +
+           2 * n * w + 8 * scores;
   }
   if (kernel == "gradients/tiles") {  // c for each score and each p
     return 2 * n * w + 6 * scores;
@@ -542,10 +589,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
     }
     // Each of several groups, with its own key blocks, is divided by itself, rescales the row's
     // sums, and is added with a weight.
-    Index T = 0;
-    for (Index g = 0; g < G; ++g) {
-      T += over(m / G + (g < m % G ? 1 : 0), "Bc");
-    }
+    const Index T = blocks_of_groups(shape, blocks, "Bc");
     return 4 * scores + n * (T * (d + 3) + G * (4 * d + 9) + d + 2);
   }
   // Partial sums of g are added from the second row block, or key block, on.
@@ -554,12 +598,24 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   };
   // Each key block rescales two sums of d words of a row and recentres one of them.
   const auto in_one_pass = [&](Index T) { return 9 * scores + n * T * (4 * d + 5) + n * d; };
+  // In groups nothing is divided. Twelve operations follow maximum, sum and mean of a row through
+  // each group, and two make L; then a sum of the group comes of two.
+  const auto in_groups = [&](std::string_view block) {
+    const Index G = key_groups<Index>(shape, blocks);
+    if (G == 1) {
+      return in_one_pass(key_blocks(block));
+    }
+    return in_one_pass(blocks_of_groups(shape, blocks, block)) - n * d + n * (12 * G + 2) +
+           n * G * (3 * d + 3);
+  };
   if (kernel == "gradients/rows-keys-onepass") {  // and L; c for Q, dQ; then s and q again
-    return in_one_pass(key_blocks("dQ.Bc")) + 2 * n + 2 * n * d + scaled_with_keys("dKV.Bc") +
-           4 * scores;
+    const Index G = key_groups<Index>(shape, blocks), H = query_groups<Index>(shape, blocks);
+    const Index again = shared ? 0 : (H - 1) * m * d;  // K
+    return in_groups("dQ.Bc") + (G > 1 ? 0 : 2 * n) + 2 * G * n * d + scaled_with_keys("dKV.Bc") +
+           again + (H - 1) * m * (shared ? d : d + w) + 4 * scores;
   }
   if (kernel == "backward/rows-onepass") {
-    return in_one_pass(key_blocks("Bc")) + partial_sums(n, "Br");
+    return in_groups("Bc") + d * d * (over(n, "Br") * key_groups<Index>(shape, blocks) - 1);
   }
   if (kernel == "backward/rows-resident" || kernel == "backward/rows-onepass-w") {
     return in_one_pass(key_blocks("Bc"));

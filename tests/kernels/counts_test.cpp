@@ -150,7 +150,9 @@ TEST(EveryKernelsTotal, IsTheContracts) {
 }
 
 // Groups of keys: each reads its queries; of a forward pass it leaves n (dv + 1) words, which are
-// read, and of a backward pass it adds d^2 words to g for each row block.
+// read, of a backward pass it adds d^2 words to g for each row block, and of gradients it leaves
+// n d words. From nothing it leaves n (2 d + 3) words before, of which its sum comes. A group of
+// queries reads all keys and leaves m (d + dv).
 TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
   int kernels = 0;
   for (const TestedKernel& kernel : tested_kernels()) {
@@ -166,7 +168,8 @@ TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
       const Index least = kernel.least_M(shape);
       for (const Index M : {least, least + 100, 3 * least + 1000}) {
         for (const Index groups : {Index{1}, Index{2}, Index{3}, Index{7}, shape.m, 2 * shape.m}) {
-          const Plan plan = kernel.in_groups(kernel.plan(shape, M), groups);
+          const Index of_queries = 1 + (groups + M) % 6;
+          const Plan plan = kernel.in_groups(kernel.plan(shape, M), groups, of_queries);
           SCOPED_TRACE(to_string(plan));
           const auto expected = moved_by_contract<Index>(kernel.name, shape, plan.blocks);
           const TestProblem problem = make_problem(kernel, shape, 1, 3);
@@ -181,13 +184,14 @@ TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
       }
     }
   }
-  EXPECT_EQ(kernels, 6);
+  EXPECT_EQ(kernels, 12);
 }
 
 // Scores of thousands, of which one group has the largest: the others weigh nothing, whatever their
 // L is rounded to.
 TEST(KeyGroups, MergeWhatDiffersByFarMoreThanAnExponentHolds) {
-  for (const char* const name : {"attention/rows", "forward/rows"}) {
+  for (const char* const name :
+       {"attention/rows", "forward/rows", "backward/rows-onepass", "gradients/rows-keys-onepass"}) {
     const TestedKernel kernel = tested_kernel(name);
     for (const double scale : {30, 300, 3000}) {
       const Shape shape{3, 50, 6};

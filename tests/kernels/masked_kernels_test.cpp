@@ -169,7 +169,7 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
     Plan plan = kernel.plan(shape, M, objective, prefetch);
     const bool grouped = kernel.groups_keys() || plan.blocks.contains("groups");
     if (grouped && random.any(0, 2) > 0) {  // which may meet few keys, or rows few of which
-      plan = kernel.in_groups(plan, random.any(1, shape.m));
+      plan = kernel.in_groups(plan, random.any(1, shape.m), random.any(1, shape.n));
     }
     SCOPED_TRACE(to_string(plan));
     const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
@@ -198,7 +198,7 @@ TEST_P(MaskedKernel, AllPairsAreNoMask) {
     const TestedKernel masked = with(GetParam(), Mask::all(shape.n, shape.m));
     Plan plan = plain.plan(shape, plain.least_M(shape) + random.any(0, 2000));
     if (plain.groups_keys() && k % 2 == 0) {
-      plan = plain.in_groups(plan, random.any(1, shape.m));
+      plan = plain.in_groups(plan, random.any(1, shape.m), random.any(1, shape.n));
     }
     const Plan same = masked.plan(shape, plan.M, plan.blocks);
     SCOPED_TRACE(to_string(plan));

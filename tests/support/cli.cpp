@@ -32,6 +32,8 @@ Process Cli::process(const std::string& line) const {
   Process process{.words = {REDBLUE_COMMAND}, .environment = command.assignments};
   process.words.insert(process.words.end(), command.words.begin(), command.words.end());
   process.directory = directory_.path();
+  // Threads that wait give their core to other tests.
+  process.environment.emplace_back("OMP_WAIT_POLICY=passive");
   // The variables that sanitizers and a coverage build of the command need, and the instruction set
   // of the tests, unless the line sets them.
   for (const char* name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",

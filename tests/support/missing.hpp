@@ -1,6 +1,6 @@
 #pragma once
-// Programs that a few tests need and `tools/setup --all` alone installs. Without its program such a
-// test is skipped; tools/test finds the reason in the log and prints it. The names of their
+// Programs that a few tests need and `tools/setup --tests` alone installs. Without its program such
+// a test is skipped; tools/test finds the reason in the log and prints it. The names of their
 // fixtures end in Pictures, by which ctest labels the tests.
 
 #include <string>
@@ -15,7 +15,8 @@ namespace redblue {
 inline std::string missing(const std::string& program, const std::string& package) {
   return find_program(program, "/usr/bin:/bin")
              ? std::string()
-             : "label pictures: " + program + " is missing: tools/setup --all installs " + package;
+             : "label pictures: " + program + " is missing: tools/setup --tests installs " +
+                   package;
 }
 
 // A fixture whose tests draw.

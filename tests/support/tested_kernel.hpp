@@ -72,24 +72,32 @@ struct TestedKernel {
   [[nodiscard]] std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) const {
     return kernel->formula.cost(problem(shape), blocks);
   }
-  // Whether rows may pass their keys in groups; and the plan with so many of these, and the M that
-  // this takes.
-  // Takes keys in groups, as forward/rows and backward/rows do.
-  [[nodiscard]] bool groups_keys() const {
-    return std::ranges::find(kernel->fitting.optional_blocks, kKeyGroups, &OptionalBlock::name) !=
-           kernel->fitting.optional_blocks.end();
-  }
+  // Takes keys in groups, as forward/rows and backward/rows do; and queries, too, as
+  // gradients/rows-keys does. And the plan with so many of these, and the M that this takes.
+  [[nodiscard]] bool groups_keys() const { return takes(kKeyGroups); }
+  [[nodiscard]] bool groups_queries() const { return takes(kQueryGroups); }
   [[nodiscard]] Plan in_groups(const Plan& plan, Index groups) const {
+    return in_groups(plan, groups, groups);
+  }
+  [[nodiscard]] Plan in_groups(const Plan& plan, Index groups, Index query_groups) const {
     Blocks blocks = plan.blocks;
-    if (!blocks.contains("groups")) {
-      blocks.add("groups", groups);
+    blocks.drop(kKeyGroups);
+    blocks.add(std::string(kKeyGroups), groups);
+    if (groups_queries()) {
+      blocks.drop(kQueryGroups);
+      blocks.add(std::string(kQueryGroups), query_groups);
     }
-    blocks.set("groups", groups);
     const Words peak = total(kernel->formula.cost(plan.problem, blocks)).peak;
     return kernel->plan(plan.problem, std::max(plan.M, peak.value()), blocks);
   }
   [[nodiscard]] bool streams_keys() const { return kernel->streams_keys(); }
   [[nodiscard]] const std::optional<Split>& split() const { return kernel->schedule.split; }
+
+ private:
+  [[nodiscard]] bool takes(std::string_view block) const {
+    const auto& all = kernel->fitting.optional_blocks;
+    return std::ranges::find(all, block, &OptionalBlock::name) != all.end();
+  }
 };
 
 inline std::vector<TestedKernel> tested_kernels() {

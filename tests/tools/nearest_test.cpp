@@ -10,14 +10,14 @@ namespace redblue {
 namespace {
 
 using Names = std::vector<std::string>;
-constexpr std::array<std::string_view, 8> kKernels = {
+constexpr std::array<std::string_view, 8> kSomeKernels = {
     "matmul/blocked", "forward/naive",  "forward/small",  "forward/flash",
     "backward/naive", "backward/small", "backward/large", "backward/flash"};
 
 TEST(Nearest, FewestEditsFirst) {
-  EXPECT_EQ(nearest("backward/smal", kKernels)[0], "backward/small");
-  EXPECT_EQ(nearest("bakcward/flsh", kKernels)[0], "backward/flash");
-  EXPECT_EQ(nearest("matmul", kKernels)[0], "matmul/blocked");
+  EXPECT_EQ(nearest("backward/smal", kSomeKernels)[0], "backward/small");
+  EXPECT_EQ(nearest("bakcward/flsh", kSomeKernels)[0], "backward/flash");
+  EXPECT_EQ(nearest("matmul", kSomeKernels)[0], "matmul/blocked");
   // One letter to replace; two; three, and the rest farther.
   constexpr std::array<std::string_view, 4> known = {"cord", "word", "sard", "bbbbb"};
   EXPECT_EQ(nearest("wore", known), (Names{"word", "cord", "sard"}));
@@ -27,8 +27,8 @@ TEST(Nearest, FewestEditsFirst) {
 }
 
 TEST(Nearest, APartOfANameMeansTheName) {
-  EXPECT_EQ(nearest("flash", kKernels)[0], "forward/flash");
-  EXPECT_EQ(nearest("flash", kKernels)[1], "backward/flash");
+  EXPECT_EQ(nearest("flash", kSomeKernels)[0], "forward/flash");
+  EXPECT_EQ(nearest("flash", kSomeKernels)[1], "backward/flash");
 }
 
 TEST(Nearest, AtMostThreeAndEqualsInTheirOrder) {
@@ -36,7 +36,7 @@ TEST(Nearest, AtMostThreeAndEqualsInTheirOrder) {
   EXPECT_EQ(nearest("x", known), (Names{"b", "a", "d"}));
   EXPECT_EQ(nearest("x", std::span(known).first(1)), (Names{"b"}));
   EXPECT_EQ(nearest("x", {}), Names{});
-  EXPECT_EQ(nearest("", kKernels).size(), 3U);
+  EXPECT_EQ(nearest("", kSomeKernels).size(), 3U);
 }
 
 }  // namespace

@@ -27,11 +27,11 @@ Index words_of_L(const Task& task) {
   return task.pass == Pass::forward || task.pass == Pass::attention ? task.problem.shape.n : 0;
 }
 
-struct Seen {
+struct Tried {
   Index instances = 0, exact = 0, beside_kernels = 0, above_bounds = 0;
 };
 
-void compare(Pass pass, const Shape& shape, Index more, Seen& seen) {
+void compare(Pass pass, const Shape& shape, Index more, Tried& seen) {
   Task task{.pass = pass, .problem = Problem(shape), .known = Known::O_and_L};
   task.problem.inputs = inputs_of(pass);
   const Dag dag = dag_of(pass, task.problem, Sums::any);
@@ -58,7 +58,7 @@ void compare(Pass pass, const Shape& shape, Index more, Seen& seen) {
 }
 
 TEST(Optima, AreBetweenBoundsAndKernels) {
-  Seen seen;
+  Tried seen;
   for (Index n = 1; n <= 3; ++n) {
     for (Index m = 1; m <= 3; ++m) {
       for (Index d = 1; d <= 3; ++d) {

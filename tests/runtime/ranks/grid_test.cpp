@@ -1,6 +1,8 @@
 // Kernels on grids of ranks: bits of one machine, and words of the formulas on every boundary.
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -423,6 +425,63 @@ TEST(Grids, BringTheEdgesOfAWindow) {
     EXPECT_EQ(received(links, rank), Words(2 * d * w * sides)) << rank;
     EXPECT_EQ(sent(links, rank), Words(2 * d * w * sides)) << rank;
   }
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_of(const GridPlan& of, const TestedKernel& kernel, const TestProblem& problem,
+                  const LocalOptions& options) {
+  const auto start = Clock::now();
+  static_cast<void>(run_on_ranks(of, kernel, problem, options));
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Four ranks with links on which all but their work takes most of the time: as long as without,
+// and alpha for each message and beta for each word of the longest path more, within a fifth.
+TEST(Grids, TakeAsLongAsTheirLinks) {
+  const TestedKernel kernel = tested_kernel("backward/rows");
+  const Shape shape{512, 512, 32};
+  const PlannedGrid planned =
+      plan_on_grid(kernel, kernel.problem(shape), 1 << 14, Objective::words, {2, 2});
+  const GridPlan of(kernel, planned.plan, planned.grid);
+  const TestProblem problem = make_problem(kernel, shape, 1, 2);
+  const LocalOptions slow{.seconds_a_message = 2e-3, .seconds_a_word = 5e-5};
+  const double links = slow.seconds_a_message * static_cast<double>(planned.path.messages) +
+                       slow.seconds_a_word * static_cast<double>(planned.path.words);
+  double least = 1e9;
+  for (int k = 0; k < 3; ++k) {
+    const double works = seconds_of(of, kernel, problem, {});
+    const double ratio = seconds_of(of, kernel, problem, slow) / (works + links);
+    least = std::abs(ratio - 1) < std::abs(least - 1) ? ratio : least;
+    if (std::abs(least - 1) < 0.2) {
+      break;
+    }
+  }
+  EXPECT_GT(least, 0.8);
+  EXPECT_LT(least, 1.2);
+}
+
+// Keys of the next groups come while those of one are worked with: of links that take half as long
+// as the work, a rank waits for the first of eight groups, and not for much more.
+TEST(Grids, HideLinksBehindWork) {
+  const TestedKernel kernel = tested_kernel("backward/rows");
+  const Shape shape{1536, 1536, 32};
+  Plan plan = kernel.plan(shape, 1 << 14);
+  plan = kernel.in_groups(plan, 8);
+  const GridPlan of(kernel, plan, {2, 1});
+  const TestProblem problem = make_problem(kernel, shape, 1, 2);
+  double most = 0;
+  for (int k = 0; k < 3 && most < 0.5; ++k) {
+    const double works = seconds_of(of, kernel, problem, {});
+    const Words keys = 2 * Words(shape.d) * (shape.m / 2);
+    const double a_word = 0.5 * works / static_cast<double>(keys.value());
+    const RunOfRanks ran = run_on_ranks(of, kernel, problem, {.seconds_a_word = a_word});
+    const double waits = ran.ran[0].seconds_in_links;
+    const double sum =
+        a_word * static_cast<double>(shape.d * shape.d);  // of g, which nothing hides
+    most = std::max(most, 1 - (waits - sum) / (0.5 * works));
+  }
+  EXPECT_GT(most, 0.5);
 }
 
 TEST(Grids, RefuseWhatDoesNotRunOnThem) {

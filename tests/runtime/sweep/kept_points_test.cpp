@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "runtime/sweep/figures.hpp"
 #include "runtime/sweep/html_report.hpp"
 #include "tests/support/csv.hpp"
-#include "tests/support/json.hpp"
 #include "tests/support/thrown.hpp"
 
 namespace redblue {
@@ -138,13 +138,14 @@ TEST(KeptPoints, ATimeKeepsItsMachine) {
   std::vector<SweptPart> parts = {part({1, 2}, "A", 0.5), part({2, 2}, "B", 0.25)};
   const MergedSweep merged = merge(parts);
   EXPECT_EQ(sizes(merged), std::vector<Index>(std::begin(kSizes), std::end(kSizes)));
-  const std::string simd = Json::parse(parts[0].kept.head.context)["simd"].get<std::string>();
+  const std::string simd =
+      nlohmann::json::parse(parts[0].kept.head.context)["simd"].get<std::string>();
   for (std::size_t k = 0; k < merged.sweep.points.size(); ++k) {
     const Swept& swept = merged.sweep.points[k];
     EXPECT_EQ(swept.processor, fmt::format("{} ({})", k % 2 == 0 ? "A" : "B", simd));
     EXPECT_EQ(swept.total.seconds, k % 2 == 0 ? 0.5 : 0.25);
   }
-  const Json context = Json::parse(merged.head.context);
+  const nlohmann::json context = nlohmann::json::parse(merged.head.context);
   EXPECT_FALSE(context.contains("processor"));
   ASSERT_EQ(context.at("machines").size(), 2U);
   EXPECT_EQ(context.at("machines").at(1).at("processor"), "B");
@@ -180,7 +181,7 @@ TEST(KeptPoints, ATimeKeepsItsMachine) {
 
 TEST(KeptPoints, CountsOfSeveralMachinesAreOfNone) {
   const MergedSweep merged = merge({part({1, 2}, "A", {}), part({2, 2}, "B", {})});
-  EXPECT_EQ(Json::parse(merged.head.context)["machines"].size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(merged.head.context)["machines"].size(), 2U);
   EXPECT_TRUE(std::ranges::none_of(merged.sweep.points,
                                    [](const Swept& swept) { return !!swept.processor; }));
   EXPECT_FALSE(parse_csv(to_csv(merged.sweep)).front().contains("processor"));
@@ -230,7 +231,7 @@ TEST(KeptPoints, OfOtherWholesAreRefused) {
             }),
             "dir.1 and dir.2 are no parts of one whole: the suite of one is another");
   other = part({2, 2}, "A", {});
-  Json context = Json::parse(other.kept.head.context);
+  nlohmann::json context = nlohmann::json::parse(other.kept.head.context);
   context["redblue"] = "0.0.1";
   other.kept.head.context = context.dump();
   EXPECT_TRUE(thrown<InputError>([&] {
