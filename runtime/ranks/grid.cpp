@@ -122,11 +122,12 @@ void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid) {
   }
 }
 
-GridPlan::GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid)
+GridPlan::GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid, Index first)
     : kernel_(&kernel),
       live_(kernel.of_live ? kernel.of_live.get() : &kernel),
       asked_(&plan),
-      grid_(grid) {
+      grid_(grid),
+      first_(first) {
   check_grid(kernel, plan, grid);
   plan_ = live_plan(plan);
   deal_row_blocks();
@@ -227,7 +228,7 @@ void GridPlan::find_segments() {
 
 void GridPlan::find_owners() {
   const Signature queries{"", &Shape::n, nullptr};
-  for (Index rank = 0; rank < grid_.ranks(); ++rank) {
+  for (Index rank = first_; rank < ranks().end; ++rank) {
     for (const Range rows : own_rows(queries, rank)) {
       owned_.push_back({rows, rank});
     }
@@ -273,7 +274,7 @@ Ranges GridPlan::needed_keys(Index row, Index column) const {
 }
 
 Ranges GridPlan::own_rows(const Signature& matrix, Index rank) const {
-  const Index row = rank / grid_.columns, column = rank % grid_.columns;
+  const Index row = row_of(rank), column = column_of(rank);
   const Problem& problem = asked_->problem;
   if (of_queries(matrix)) {
     return picked(problem.live_queries(), picked(queries(row), {own_queries(row, column)}));
@@ -286,7 +287,7 @@ Ranges GridPlan::own_rows(const Signature& matrix, Index rank) const {
 
 Ranges GridPlan::dead_rows(const Signature& matrix, Index rank) const {
   const Ranges dead = redblue::dead_rows(matrix, asked_->problem);
-  return picked(dead, {share_of(size_of(dead), rank, grid_.ranks())});
+  return picked(dead, {share_of(size_of(dead), rank - first_, grid_.ranks())});
 }
 
 bool GridPlan::brings(std::string_view matrix) const {
@@ -302,7 +303,7 @@ bool GridPlan::merges(std::string_view matrix) const {
 }
 
 RankPart::RankPart(const GridPlan& of, Index rank)
-    : of_(&of), row_(rank / of.grid().columns), column_(rank % of.grid().columns) {
+    : of_(&of), row_(of.row_of(rank)), column_(of.column_of(rank)) {
   for (const StageRows rows : kStageRows) {
     plans_.push_back(works_on(rows) ? made_plan(rows) : Plan());
   }

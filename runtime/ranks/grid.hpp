@@ -56,15 +56,18 @@ struct Segment {
 // A plan on a grid: what each row, and each column, has of it.
 class GridPlan {
  public:
-  // Throws: as check_grid().
-  GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid);
+  // Of ranks from `first` on. Throws: as check_grid().
+  GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid, Index first = 0);
 
   [[nodiscard]] const Kernel& kernel() const { return *kernel_; }
   [[nodiscard]] const Plan& asked() const { return *asked_; }
   [[nodiscard]] const Grid& grid() const { return grid_; }
   [[nodiscard]] Index rank_of(Index row, Index column) const {
-    return row * grid_.columns + column;
+    return first_ + row * grid_.columns + column;
   }
+  [[nodiscard]] Index row_of(Index rank) const { return (rank - first_) / grid_.columns; }
+  [[nodiscard]] Index column_of(Index rank) const { return (rank - first_) % grid_.columns; }
+  [[nodiscard]] Range ranks() const { return {first_, first_ + grid_.ranks()}; }
   // Of what lives: the plan, and the kernel's stages.
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const Split& split() const { return *live_->schedule.split; }
@@ -142,6 +145,7 @@ class GridPlan {
   const Plan* asked_;
   Plan plan_;
   Grid grid_;
+  Index first_;
   std::vector<Row> rows_;
   std::vector<Column> columns_;
   std::vector<Segment> segments_;

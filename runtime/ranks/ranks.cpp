@@ -22,6 +22,22 @@ Links by_phase(const Links& links, Index rank) {
   return sums;
 }
 
+// Of so many heads, one after the other.
+RankCost times(RankCost cost, Index heads) {
+  for (PhaseCost& phase : cost.arena) {
+    for (Words PhaseCost::*words : {&PhaseCost::reads, &PhaseCost::writes, &PhaseCost::flops,
+                                    &PhaseCost::index_reads, &PhaseCost::index_writes}) {
+      phase.*words = phase.*words * heads;
+    }
+  }
+  for (auto& [_, count] : cost.links) {
+    count.words *= heads;
+    count.messages *= heads;
+  }
+  cost.home = cost.home * heads;
+  return cost;
+}
+
 }  // namespace
 
 std::string to_text(const RankCounts& counts) {
@@ -49,22 +65,27 @@ RankCounts parse_rank_counts(const std::string& text) {
   return counts;
 }
 
-Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward) : grid(on) {
-  const GridPlan of(find_kernel(plan.kernel), plan, grid);
-  std::optional<GridPlan> makes;
-  if (forward != nullptr) {
-    makes.emplace(find_kernel(forward->kernel), *forward, grid);
-  }
-  for (Index rank = 0; rank < grid.ranks(); ++rank) {
-    const RankPart part(of, rank);
-    pairs.push_back(of.pairs(part.row(), part.column()));
-    RankCost& cost = formula.emplace_back(cost_of_rank(part));
-    if (makes) {
-      const RankCost dealing = cost_of_dealing(of, *makes, rank);
-      for (const auto& [link, count] : dealing.links) {  // L is brought, too
-        cost.links[link] += count;
+Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward, Index heads, Index of_sets)
+    : grid(on), sets(of_sets) {
+  for (Index set = 0; set < sets; ++set) {
+    const Index first = set * grid.ranks();
+    const GridPlan of(find_kernel(plan.kernel), plan, grid, first);
+    std::optional<GridPlan> makes;
+    if (forward != nullptr) {
+      makes.emplace(find_kernel(forward->kernel), *forward, grid, first);
+    }
+    for (Index rank = of.ranks().begin; rank < of.ranks().end; ++rank) {
+      const RankPart part(of, rank);
+      pairs.push_back(of.pairs(part.row(), part.column()) * (heads / sets));
+      RankCost cost = cost_of_rank(part);
+      if (makes) {
+        const RankCost dealing = cost_of_dealing(of, *makes, rank);
+        for (const auto& [link, count] : dealing.links) {  // L is brought, too
+          cost.links[link] += count;
+        }
+        cost.home += dealing.home;
       }
-      cost.home += dealing.home;
+      formula.push_back(times(std::move(cost), heads / sets));
     }
   }
 }
@@ -74,7 +95,7 @@ Links Ranks::links(Index rank) const {
   if (counted.empty()) {
     return formula[at].links;
   }
-  return grid.ranks() > kLinksApart ? by_phase(counted[at].links, rank) : counted[at].links;
+  return size() > kLinksApart ? by_phase(counted[at].links, rank) : counted[at].links;
 }
 
 Words Ranks::home(Index rank) const {
@@ -85,7 +106,7 @@ Words Ranks::home(Index rank) const {
 Index Ranks::largest() const {
   Index largest = 0;
   std::pair<Words, Words> most;
-  for (Index rank = 0; rank < grid.ranks(); ++rank) {
+  for (Index rank = 0; rank < size(); ++rank) {
     const PhaseCost arena = total(formula[static_cast<std::size_t>(rank)].arena);
     const std::pair its{received(links(rank), rank), arena.reads + arena.writes};
     if (rank == 0 || its > most) {
@@ -98,8 +119,8 @@ Index Ranks::largest() const {
 
 Words Ranks::path() const {
   std::map<std::string, Words> most;
-  Words relay;
-  for (Index rank = 0; rank < grid.ranks(); ++rank) {
+  std::vector<Words> sums(static_cast<std::size_t>(sets));  // on their way through each set
+  for (Index rank = 0; rank < size(); ++rank) {
     std::map<std::string, Words> its;
     for (const auto& [link, count] : links(rank)) {
       if (link.to == rank) {
@@ -108,16 +129,17 @@ Words Ranks::path() const {
     }
     for (const auto& [phase, words] : its) {
       if (phase == kg.name) {
-        relay += words;
+        sums[static_cast<std::size_t>(rank / grid.ranks())] += words;
       } else {
         most[phase] = std::max(most[phase], words);
       }
     }
   }
+  Words all = *std::ranges::max_element(sums);
   for (const auto& [_, words] : most) {
-    relay += words;
+    all += words;
   }
-  return relay;
+  return all;
 }
 
 double Ranks::imbalance() const {

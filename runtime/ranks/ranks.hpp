@@ -24,15 +24,20 @@ std::string to_text(const RankCounts& counts);
 RankCounts parse_rank_counts(const std::string& text);
 
 struct Ranks {
-  // `forward`: the plan on the same grid that makes O and L before; null: none does. Throws: as
-  // check_grid().
-  Ranks(const Plan& plan, const Grid& on, const Plan* forward = nullptr);
+  // Of several heads, each as large as the plan says, which sets of ranks share out: each set is a
+  // grid, and has some heads alone, one after the other. `forward`: the plan on the same grids that
+  // makes O and L before; null: none does. Requires: so many sets have as many heads each. Throws:
+  // as check_grid().
+  Ranks(const Plan& plan, const Grid& on, const Plan* forward = nullptr, Index heads = 1,
+        Index sets = 1);
 
   Grid grid;
+  Index sets;
   std::vector<RankCost> formula;
   std::vector<Words> pairs;         // that each rank meets
   std::vector<RankCounts> counted;  // of all ranks, or empty
 
+  [[nodiscard]] Index size() const { return sets * grid.ranks(); }
   [[nodiscard]] Links links(Index rank) const;
   [[nodiscard]] Words home(Index rank) const;
   // The rank that receives most, and of these the one that moves most in its arena.

@@ -112,7 +112,7 @@ const BesideBound& BesideRankBounds::largest_of_links() const {
 }
 
 BesideRankBounds beside_rank_bounds(const Plan& plan, const Grid& grid,
-                                    const std::vector<MovedByRank>& moved) {
+                                    const std::vector<MovedByRank>& moved, Index heads) {
   BesideRankBounds beside;
   for (const MovedByRank& of : moved) {
     if (of.linked > beside.links.words) {
@@ -127,8 +127,10 @@ BesideRankBounds beside_rank_bounds(const Plan& plan, const Grid& grid,
   }
   beside.small_homes = beside.links;
   const RankTask task = task_of(plan, grid);
-  const std::string again = makes_a_sum_again(plan, grid);
-  evaluate(beside.links, "links", "", [&] { return link_bound(task, held_by(plan, grid, moved)); });
+  const std::string several = heads > 1 ? "the proofs are of one head" : "";
+  const std::string again = heads > 1 ? several : makes_a_sum_again(plan, grid);
+  evaluate(beside.links, "links", several,
+           [&] { return link_bound(task, held_by(plan, grid, moved)); });
   evaluate(beside.small_homes, "small homes", again,
            [&] { return small_home_bound(task, held_by(plan, grid, moved), beside.at_a_time); });
   evaluate(beside.arena, "arena", again, [&] { return arena_bound(task, plan.M); });
@@ -151,7 +153,7 @@ BesideRankBounds beside_rank_bounds(const PlannedGrid& on) {
 BesideRankBounds beside_rank_bounds(const Part& part) {
   const Ranks& ranks = *part.ranks;
   std::vector<MovedByRank> moved;
-  for (Index rank = 0; rank < ranks.grid.ranks(); ++rank) {
+  for (Index rank = 0; rank < ranks.size(); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     const PhaseCost arena = total(ranks.formula[at].arena);
     moved.push_back({.rank = rank,
@@ -160,7 +162,7 @@ BesideRankBounds beside_rank_bounds(const Part& part) {
                                                     : ranks.counted[at].arena.total.io.io(),
                      .home = ranks.home(rank).value()});
   }
-  return beside_rank_bounds(part.plan, ranks.grid, moved);
+  return beside_rank_bounds(part.plan, ranks.grid, moved, part.team.heads);
 }
 
 Json rank_bounds_json(const BesideRankBounds& beside) {

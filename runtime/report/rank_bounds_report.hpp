@@ -50,7 +50,7 @@ struct BesideRankBounds {
 
 // Requires: among `moved` are the ranks that move, and begin with, the most.
 BesideRankBounds beside_rank_bounds(const Plan& plan, const Grid& grid,
-                                    const std::vector<MovedByRank>& moved);
+                                    const std::vector<MovedByRank>& moved, Index heads = 1);
 BesideRankBounds beside_rank_bounds(const PlannedGrid& on);
 // Of a part on ranks: counted where it ran, else by the formulas.
 BesideRankBounds beside_rank_bounds(const Part& part);

@@ -176,7 +176,7 @@ Json rank_json(const Ranks& ranks, Index rank) {
   const bool ran = !ranks.counted.empty();
   const Links links = ranks.links(rank);
   Json json = {{"rank", rank},
-               {"row", rank / ranks.grid.columns},
+               {"row", rank % ranks.grid.ranks() / ranks.grid.columns},
                {"column", rank % ranks.grid.columns},
                {"pairs", ranks.pairs[at].value()},
                {"arena", words_json(total(formula.arena))},
@@ -204,12 +204,13 @@ Json rank_json(const Ranks& ranks, Index rank) {
 Json ranks_json(const Part& part) {
   const Ranks& ranks = *part.ranks;
   Json all = Json::array();
-  for (Index rank = 0; rank < ranks.grid.ranks(); ++rank) {
+  for (Index rank = 0; rank < ranks.size(); ++rank) {
     all.push_back(rank_json(ranks, rank));
   }
   return {{"grid",
            {{"rows", ranks.grid.rows},
             {"columns", ranks.grid.columns},
+            {"sets", ranks.sets},
             {"groups", key_groups_of(part.plan)}}},
           {"ranks", std::move(all)},
           {"largest", rank_json(ranks, ranks.largest())},
@@ -227,12 +228,12 @@ std::string to_words_of_ranks(const Part& part) {
   const Links links = ranks.links(largest);
   const PhaseCost arena = total(ranks.formula[static_cast<std::size_t>(largest)].arena);
   std::string text = fmt::format(
-      "{} ranks, {} by {}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
+      "{} ranks, {}{} by {}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
       "has a home of {}\n{} words one after the other on the longest path\n",
-      ranks.grid.ranks(), ranks.grid.rows, ranks.grid.columns, largest,
-      grouped(received(links, largest).value()), grouped(sent(links, largest).value()),
-      grouped((arena.reads + arena.writes).value()), grouped(ranks.home(largest).value()),
-      grouped(ranks.path().value()));
+      ranks.size(), ranks.sets == 1 ? "" : fmt::format("{} sets of ", ranks.sets), ranks.grid.rows,
+      ranks.grid.columns, largest, grouped(received(links, largest).value()),
+      grouped(sent(links, largest).value()), grouped((arena.reads + arena.writes).value()),
+      grouped(ranks.home(largest).value()), grouped(ranks.path().value()));
   if (!part.plan.problem.mask.full()) {
     text += fmt::format("the rank of most pairs has {:.3f} of their mean\n", ranks.imbalance());
   }

@@ -14,8 +14,11 @@ Part::Part(Plan of, Team by)
       formula(cost_of_team(find_kernel(plan.kernel), plan, team)),
       largest(largest_io(find_kernel(plan.kernel), plan, team)) {}
 
-Part::Part(Plan of, const Grid& grid, const Plan* forward)
-    : plan(std::move(of)), ranks(Ranks(plan, grid, forward)), formula(sum_of(ranks->formula)) {
+Part::Part(Plan of, const Grid& grid, const Plan* forward, Index heads, Index sets)
+    : plan(std::move(of)),
+      team{.workers = 1, .heads = heads},
+      ranks(Ranks(plan, grid, forward, heads, sets)),
+      formula(sum_of(ranks->formula)) {
   for (const RankCost& rank : ranks->formula) {
     const PhaseCost all = redblue::total(rank.arena);
     largest = std::max(largest, all.reads + all.writes);

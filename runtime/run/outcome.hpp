@@ -24,8 +24,9 @@ namespace redblue {
 struct Part {
   Part() = default;
   Part(Plan of, Team by);
-  // Of ranks in a grid; `forward` makes O and L for it on the same.
-  Part(Plan of, const Grid& grid, const Plan* forward);
+  // Of sets of ranks, each a grid, that share out heads; `forward` makes O and L for it on the
+  // same.
+  Part(Plan of, const Grid& grid, const Plan* forward, Index heads, Index sets);
 
   Plan plan;
   Team team;

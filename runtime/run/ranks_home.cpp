@@ -18,6 +18,7 @@
 #include "kernels/attention.hpp"
 #include "memsim/ranks/checksum.hpp"
 #include "memsim/ranks/local_transport.hpp"
+#include "memsim/share.hpp"
 #include "runtime/observe/run_counts.hpp"
 #include "runtime/ranks/rank_run.hpp"
 #include "runtime/ranks/ranks.hpp"
@@ -100,34 +101,44 @@ class RanksHome final : public OperandHome {
   void finish(Report& report) override;
 
  private:
-  using Homes = std::map<Index, RankHome>;  // of ranks in this process
+  struct OfHead {
+    Index rank, head;
+    friend auto operator<=>(const OfHead&, const OfHead&) = default;
+  };
 
   [[nodiscard]] bool is_first() const {
     return on_.transport == nullptr || on_.transport->rank() == 0;
   }
   void run_rank_of(const Part& part, Transport& transport);
-  void fill(RankHome& home, Index rank) const;
-  void fill_rows(const Signature& operand, const Problem& problem, Range rows,
+  void run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
+                Transport& transport, RankCounts& counts);
+  // The set of ranks that has a head, or of which a rank is; and the heads of a set.
+  [[nodiscard]] Index set_of_rank(Index rank) const { return rank / of_.front().grid().ranks(); }
+  [[nodiscard]] Range heads_of_set(Index set) const {
+    return share_of(heads_, set, std::ssize(of_));
+  }
+  void fill(const GridPlan& of, OfHead which, RankHome& home) const;
+  void fill_rows(const Signature& operand, const Problem& problem, Index head, Range rows,
                  std::span<float> words) const;
-  void deal_out(RankHome& home, Transport& transport);
-  [[nodiscard]] Index words_of_forward(Index rank) const;
+  void deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport);
+  [[nodiscard]] Index words_of_forward(OfHead which) const;
   [[nodiscard]] RankCheckpoints::Facts facts_of_checkpoint(const Part& part, RankHome& home) const;
   RankResumption& resume(const Part& part, RankHome& home, Transport& transport);
   void tell(const RankResumption& resumption, Transport& transport);
-  void collect(RankHome& home, Transport& transport);
-  [[nodiscard]] bool ends_with(const Signature& result, Index rank) const;
+  void collect(std::vector<RankHome>& homes, Transport& transport);
 
   const Request& request_;
   const Request::OnRanks& on_;
   const Report* report_ = nullptr;
   const Readers* readers_ = nullptr;
   std::mutex mutex_;  // of what ranks of this process share
-  std::optional<GridPlan> of_, forward_of_;
-  Homes homes_;
+  Index heads_ = 1;
+  std::vector<GridPlan> of_, forward_of_;  // of each set of ranks
+  std::map<OfHead, RankHome> homes_;       // of ranks in this process
   // The forward part, and what it made: rows of O and L by ranks, and all of them at the first
   // rank.
   std::optional<Part> forward_;
-  std::map<Index, Buffers> forward_rows_;
+  std::map<OfHead, Buffers> forward_rows_;
   Buffers forward_results_;
   std::vector<RankCounts> counts_;
   Buffers results_;  // at the first rank
@@ -143,7 +154,7 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
   Words words;
   for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
     if (part != nullptr) {
-      for (Index rank = 0; rank < part->ranks->grid.ranks(); ++rank) {
+      for (Index rank = 0; rank < part->ranks->size(); ++rank) {
         if (on_.transport == nullptr || on_.transport->rank() == rank) {
           words += part->ranks->home(rank) + plan.M;
         }
@@ -151,38 +162,40 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
     }
   }
   for (const Signature& result : kernel.returned(plan.problem)) {
-    words += Words(result.rows_of(plan.problem.shape)) * result.cols_of(plan.problem.shape);
+    words += Words(result.rows_of(plan.problem.shape)) * result.cols_of(plan.problem.shape) *
+             report.kernel.team.heads;
   }
   Words bytes = 4 * words;
   if (request_.verify) {
     bytes += verification_bytes(kernel, plan.problem);
   }
-  return {bytes, "take smaller n, m or d, or more machines, or use count"};
+  return {bytes, "take smaller n, m or d, fewer heads, or more machines, or use count"};
 }
 
-void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Range rows,
+void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Index head, Range rows,
                           std::span<float> words) const {
   if (rows.size() == 0) {
     return;
   }
   const auto reader = readers_->find(operand.name);
   if (reader != readers_->end()) {
-    reader->second.read_rows(rows, words);
+    const Index before = head * operand.rows_of(problem.shape);
+    reader->second.read_rows({before + rows.begin, before + rows.end}, words);
   } else {
-    fill_made(request_, operand, problem, 0, rows.begin, rows.size(), words);
+    fill_made(request_, operand, problem, head, rows.begin, rows.size(), words);
   }
 }
 
-void RanksHome::fill(RankHome& home, Index rank) const {
-  const Plan& plan = of_->asked();
+void RanksHome::fill(const GridPlan& of, OfHead which, RankHome& home) const {
+  const Plan& plan = of.asked();
   for (const Signature& operand : given_of(plan)) {
     if (!readers_->contains(operand.name) && made_by_forward(operand.name)) {
       continue;
     }
     std::span<float> words = home.own(operand.name);
-    for (const Range rows : of_->own_rows(operand, rank)) {
+    for (const Range rows : of.own_rows(operand, which.rank)) {
       const auto size = static_cast<std::size_t>(rows.size() * operand.cols_of(plan.problem.shape));
-      fill_rows(operand, plan.problem, rows, words.first(size));
+      fill_rows(operand, plan.problem, which.head, rows, words.first(size));
       words = words.subspan(size);
     }
   }
@@ -201,17 +214,18 @@ void await_all(const std::vector<std::unique_ptr<Fetch>>& messages) {
 }
 
 // O and L go from the ranks that made them to those that begin with their rows.
-void RanksHome::deal_out(RankHome& home, Transport& transport) {
-  const Plan& forward = forward_of_->asked();
-  const Index rank = transport.rank();
-  Buffers& from = forward_rows_.at(rank);
+void RanksHome::deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport) {
+  const Index rank = which.rank;
+  const GridPlan& makes = forward_of_[static_cast<std::size_t>(set_of_rank(rank))];
+  const Plan& forward = makes.asked();
+  Buffers& from = forward_rows_.at(which);
   std::vector<std::unique_ptr<Fetch>> messages;
   for (const Signature& result : find_kernel(forward.kernel).returned(forward.problem)) {
     const Index cols = result.cols_of(forward.problem.shape);
     const std::span<float> to = home.own(result.name);
     const std::span<float> these = from.find(result.name)->second;
-    const Ranges own = of_->own_rows(result, rank), made = forward_of_->own_rows(result, rank);
-    for (const auto& [rows, other] : forward_of_->owners(own)) {
+    const Ranges own = of.own_rows(result, rank), made = makes.own_rows(result, rank);
+    for (const auto& [rows, other] : makes.owners(own)) {
       const std::span<float> words = rows_among(to, own, rows, cols);
       if (other == rank) {
         std::ranges::copy(rows_among(these, made, rows, cols), words.begin());
@@ -219,7 +233,7 @@ void RanksHome::deal_out(RankHome& home, Transport& transport) {
         messages.push_back(transport.begin_receive(result.name, other, words));
       }
     }
-    for (const auto& [rows, other] : of_->owners(made)) {
+    for (const auto& [rows, other] : of.owners(made)) {
       if (other != rank) {
         messages.push_back(
             transport.begin_send(result.name, other, rows_among(these, made, rows, cols)));
@@ -229,58 +243,66 @@ void RanksHome::deal_out(RankHome& home, Transport& transport) {
   await_all(messages);
 }
 
-// Results to the first rank, in messages that are not counted, as those of a host program.
-void RanksHome::collect(RankHome& home, Transport& transport) {
-  const Plan& plan = of_->asked();
+// Sums are at the rank of the last segment.
+bool ends_with(const GridPlan& of, const Signature& result, Index rank) {
+  return of_queries(result) || of_keys(result) || rank == of.segments().back().rank;
+}
+
+// Results of all heads to the first rank, in messages that are not counted, as those of a host
+// program.
+void RanksHome::collect(std::vector<RankHome>& homes, Transport& transport) {
+  const Plan& plan = of_.front().asked();
+  const Shape& shape = plan.problem.shape;
   const Index rank = transport.rank();
   std::vector<std::unique_ptr<Fetch>> messages;
-  const auto collect_rows = [&](const Signature& result, Index from, const Ranges& rows,
+  const auto collect_rows = [&](const Signature& result, OfHead from, const Ranges& rows,
                                 const std::string& name) {
-    const Index cols = result.cols_of(plan.problem.shape);
+    const Index cols = result.cols_of(shape);
     for (const Range range : rows) {
       const auto here = [&] {
+        const Index first = heads_of_set(set_of_rank(rank)).begin;
+        RankHome& home = homes[static_cast<std::size_t>(from.head - first)];
         return rows_among(home.rows(name, home.about(name).own), rows, range, cols);
       };
       const auto there = [&] {
+        const Index before = from.head * result.rows_of(shape);
         return std::span(results_.find(result.name)->second)
-            .subspan(static_cast<std::size_t>(range.begin * cols),
+            .subspan(static_cast<std::size_t>((before + range.begin) * cols),
                      static_cast<std::size_t>(range.size() * cols));
       };
-      if (rank == 0 && from == 0) {
+      if (rank == 0 && from.rank == 0) {
         std::ranges::copy(here(), there().begin());
       } else if (rank == 0) {
-        messages.push_back(transport.begin_receive("", from, there()));
-      } else if (from == rank) {
+        messages.push_back(transport.begin_receive("", from.rank, there()));
+      } else if (from.rank == rank) {
         messages.push_back(transport.begin_send("", 0, here()));
       }
     }
   };
-  for (const Signature& result : find_kernel(plan.kernel).returned(plan.problem)) {
-    for (Index other = 0; other < transport.size(); ++other) {
-      if (ends_with(result, other)) {
-        collect_rows(result, other, of_->own_rows(result, other), std::string(result.name));
+  for (const GridPlan& of : of_) {
+    const Range heads = heads_of_set(set_of_rank(of.ranks().begin));
+    for (Index head = heads.begin; head < heads.end; ++head) {
+      for (const Signature& result : find_kernel(plan.kernel).returned(plan.problem)) {
+        for (Index other = of.ranks().begin; other < of.ranks().end; ++other) {
+          const OfHead from{other, head};
+          if (ends_with(of, result, other)) {
+            collect_rows(result, from, of.own_rows(result, other), std::string(result.name));
+          }
+          collect_rows(result, from, of.dead_rows(result, other), dead_name(result.name));
+        }
       }
-      collect_rows(result, other, of_->dead_rows(result, other), dead_name(result.name));
     }
   }
   await_all(messages);
 }
 
-// Sums are at the rank of the last segment.
-bool RanksHome::ends_with(const Signature& result, Index rank) const {
-  return of_queries(result) || of_keys(result) || rank == of_->segments().back().rank;
-}
-
-void RanksHome::run_rank_of(const Part& part, Transport& transport) {
-  transport.wait_at_most(on_.patience);
-  check_facts(transport, facts(part, request_));
-  const RankPart rank(*of_, transport.rank());
-  RankHome home(rank);
-  fill(home, transport.rank());
+void RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
+                         Transport& transport, RankCounts& counts) {
+  fill(of, which, home);
   const Links before = transport.links();
   RankResumption* const resumption = request_.store ? &resume(part, home, transport) : nullptr;
   if (forward_ && (resumption == nullptr || resumption->deals())) {
-    deal_out(home, transport);
+    deal_out(of, which, home, transport);
     if (resumption != nullptr) {
       for (const Signature& result :
            find_kernel(forward_->plan.kernel).returned(part.plan.problem)) {
@@ -293,23 +315,43 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   if (resumption != nullptr) {
     steps = resumption->steps();
   }
-  RankRun ran = run_rank(rank, home, transport, steps ? &*steps : nullptr);
-  RankCounts counts{.arena = std::move(ran.arena),
-                    .links = links_since(before, transport.links()),
-                    .home = home.words().value() + words_of_forward(transport.rank()),
-                    .seconds_in_links = ran.seconds_in_links};
+  RankRun ran = run_rank(RankPart(of, which.rank), home, transport, steps ? &*steps : nullptr);
+  add_links(links_since(before, transport.links()), counts.links);
+  counts.home += home.words().value() + words_of_forward(which);
+  counts.seconds_in_links += ran.seconds_in_links;
   if (resumption != nullptr) {
     add_links(resumption->links_before(), counts.links);
     tell(*resumption, transport);
   }
+  if (!counts.arena.phases.empty()) {
+    add_counts(counts.arena, ran.arena);
+  }
+  counts.arena = std::move(ran.arena);
+}
+
+void RanksHome::run_rank_of(const Part& part, Transport& transport) {
+  transport.wait_at_most(on_.patience);
+  check_facts(transport, facts(part, request_));
+  const Index set = set_of_rank(transport.rank());
+  const GridPlan& of = of_[static_cast<std::size_t>(set)];
+  const Range heads = heads_of_set(set);
+  std::vector<RankHome> homes;
+  RankCounts counts;
+  for (Index head = heads.begin; head < heads.end; ++head) {
+    homes.emplace_back(RankPart(of, transport.rank()));
+    run_head(part, of, {transport.rank(), head}, homes.back(), transport, counts);
+  }
   const std::vector<std::string> all = transport.gather(to_text(counts));
   if (on_.collect) {
-    collect(home, transport);
+    collect(homes, transport);
     // A rank that fails until here leaves no results.
     static_cast<void>(transport.gather("all results are at the first rank"));
   }
   const std::lock_guard lock(mutex_);
-  homes_.emplace(transport.rank(), std::move(home));
+  for (Index head = heads.begin; head < heads.end; ++head) {
+    homes_.emplace(OfHead{transport.rank(), head},
+                   std::move(homes[static_cast<std::size_t>(head - heads.begin)]));
+  }
   counts_.clear();
   for (const std::string& of_rank : all) {
     counts_.push_back(parse_rank_counts(of_rank));
@@ -394,9 +436,13 @@ void RanksHome::run(Part& part, const RunHook& hook) {
   }
   const Kernel& kernel = find_kernel(part.plan.kernel);
   homes_.clear();
-  of_.emplace(kernel, part.plan, part.ranks->grid);
+  heads_ = part.team.heads;
+  of_.clear();
+  for (Index set = 0; set < part.ranks->sets; ++set) {
+    of_.emplace_back(kernel, part.plan, part.ranks->grid, set * part.ranks->grid.ranks());
+  }
   if (is_first() && on_.collect) {
-    results_ = result_buffers(kernel, part.plan.problem, 1);
+    results_ = result_buffers(kernel, part.plan.problem, heads_);
   }
   const auto start = std::chrono::steady_clock::now();
   if (on_.transport != nullptr) {
@@ -404,8 +450,7 @@ void RanksHome::run(Part& part, const RunHook& hook) {
     use_common_simd(*on_.transport);
     run_rank_of(part, *on_.transport);
   } else {
-    run_ranks(part.ranks->grid.ranks(),
-              [&](Transport& transport) { run_rank_of(part, transport); });
+    run_ranks(part.ranks->size(), [&](Transport& transport) { run_rank_of(part, transport); });
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   part.counted = no_counts(part.formula);
@@ -428,16 +473,18 @@ void RanksHome::run(Part& part, const RunHook& hook) {
 
 void RanksHome::check(const Part& part) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  for (auto& [rank, home] : homes_) {
+  for (auto& [which, home] : homes_) {
+    const GridPlan& of = of_[static_cast<std::size_t>(set_of_rank(which.rank))];
     for (const Signature& result : kernel.returned(part.plan.problem)) {
-      if (!ends_with(result, rank)) {
+      if (!ends_with(of, result, which.rank)) {
         continue;
       }
       std::span<float> words = home.own(result.name);
-      for (const Range rows : of_->own_rows(result, rank)) {
+      for (const Range rows : of.own_rows(result, which.rank)) {
         const auto size =
             static_cast<std::size_t>(rows.size() * result.cols_of(part.plan.problem.shape));
-        check_finite(kernel, result, part.plan.problem, rows.begin, words.first(size));
+        check_finite(kernel, result, part.plan.problem, rows.begin, words.first(size),
+                     heads_ > 1 ? fmt::format("head {}, ", which.head) : "");
         words = words.subspan(size);
       }
     }
@@ -446,20 +493,23 @@ void RanksHome::check(const Part& part) {
 
 void RanksHome::take(const Part& forward) {
   forward_ = forward;
-  forward_of_.emplace(find_kernel(forward_->plan.kernel), forward_->plan, forward_->ranks->grid);
-  for (auto& [rank, home] : homes_) {
+  for (const GridPlan& of : of_) {
+    forward_of_.emplace_back(find_kernel(forward_->plan.kernel), forward_->plan, of.grid(),
+                             of.ranks().begin);
+  }
+  for (auto& [which, home] : homes_) {
     for (const Signature& result :
          find_kernel(forward.plan.kernel).returned(forward.plan.problem)) {
       const std::span<const float> own = home.own(result.name);
-      forward_rows_[rank].emplace(result.name, std::vector<float>(own.begin(), own.end()));
+      forward_rows_[which].emplace(result.name, std::vector<float>(own.begin(), own.end()));
     }
   }
   homes_.clear();
   forward_results_ = std::move(results_);
 }
 
-Index RanksHome::words_of_forward(Index rank) const {
-  const auto found = forward_rows_.find(rank);
+Index RanksHome::words_of_forward(OfHead which) const {
+  const auto found = forward_rows_.find(which);
   Index words = 0;
   if (found != forward_rows_.end()) {
     for (const auto& [_, rows] : found->second) {
@@ -482,8 +532,15 @@ Verdict RanksHome::verify(const Report& report) const {
       words = made->second;
       continue;
     }
-    words = buffer_for(operand, plan.problem.shape, 1);
-    fill_rows(operand, plan.problem, {0, operand.rows_of(plan.problem.shape)}, words);
+    const Shape& shape = plan.problem.shape;
+    const Index rows = operand.rows_of(shape);
+    words = buffer_for(operand, shape, heads_);
+    for (Index head = 0; head < heads_; ++head) {
+      fill_rows(
+          operand, plan.problem, head, {0, rows},
+          std::span(words).subspan(static_cast<std::size_t>(head * rows * operand.cols_of(shape)),
+                                   static_cast<std::size_t>(rows * operand.cols_of(shape))));
+    }
   }
   return redblue::verify(report, views_of(operands), views_of(results_));
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <span>
 
@@ -645,9 +646,24 @@ struct OnGrid {
 OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& problem) {
   const Request::OnRanks& on = *request.on_ranks;
   const Memory memory{request.M, request.prefetch};
-  const Grid grid =
-      on.grid ? *on.grid : best_grid(kernel, problem, memory, request.objective, on.ranks);
+  const Grid grid = on.grid
+                        ? *on.grid
+                        : best_grid(kernel, problem, memory, request.objective, on.ranks / on.sets);
   return {grid, on.groups > 0 ? on.groups : usual_groups(problem, grid)};
+}
+
+// Heads are shared out first, as no words go between them: among as many sets of ranks as there may
+// be, or as grids of the request make of the ranks. Throws: RequestError.
+Request in_sets(const Request& request, Index heads) {
+  Request same = request;
+  Request::OnRanks& on = *same.on_ranks;
+  on.sets = on.grid ? on.ranks / on.grid->ranks() : std::gcd(on.ranks, heads);
+  if (heads % on.sets != 0) {
+    throw RequestError(fmt::format(
+        "{} {}: {} ranks are {} such grids, which do not share out {} {}", request.said("--grid"),
+        to_string(*on.grid), on.ranks, on.sets, heads, heads == 1 ? "head" : "heads"));
+  }
+  return same;
 }
 
 // Throws: RequestError for what ranks do not do.
@@ -679,9 +695,13 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
         "and --granule out",
         said));
   }
-  if (asked.heads.value_or(1) > 1) {
-    throw RequestError(
-        fmt::format("{}: ranks work on one head: leave {} out", said, request.said("--heads")));
+  if (asked.problem.stacked > 1) {
+    throw RequestError(fmt::format("{}: heads of ranks share no keys: leave {} out", said,
+                                   request.said("--kv-heads")));
+  }
+  if (request.store && asked.kv_heads() > 1) {
+    throw RequestError(fmt::format("{}: ranks keep checkpoints of one head: leave {} out", said,
+                                   request.said("--store")));
   }
   const Index columns = on.grid ? std::max(on.grid->columns, on.groups) : 1;
   if (const Index keys = size_of(asked.problem.live_keys()); columns > keys) {
@@ -989,7 +1009,8 @@ Index least_M_of_forward(const Kernel& kernel, const Problem& problem) {
   return least_forward(kernel, problem).first;
 }
 
-Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward) {
+Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_forward) {
+  const Request request = as_asked.on_ranks ? in_sets(as_asked, asked.kv_heads()) : as_asked;
   Report report;
   Plans plans = plans_of(request, asked, has_forward);
   const Kernel& kernel = find_kernel(plans.plan.kernel);
@@ -1011,7 +1032,8 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
     report.bound.reset();  // of one machine
   }
   report.kernel =
-      grid ? Part(std::move(plans.plan), *grid, forward) : Part(std::move(plans.plan), team);
+      grid ? Part(std::move(plans.plan), *grid, forward, asked.kv_heads(), request.on_ranks->sets)
+           : Part(std::move(plans.plan), team);
   report.densified = plans.densified ? asked.problem.sparsity : Sparsity();
   report.sparse_sources =
       sparse_sources(request, plans.densified ? *requested_kernel(request).kernel : kernel);
@@ -1022,7 +1044,8 @@ Report resolve(const Request& request, const RequestedProblem& asked, bool has_f
   report.from_nothing = !(kernel.needs_forward(asked.problem.activation) && has_forward);
   if (plans.forward) {
     // The forward part runs on one thread.
-    report.forward = grid ? Part(std::move(*plans.forward), *grid, nullptr)
+    report.forward = grid ? Part(std::move(*plans.forward), *grid, nullptr, asked.kv_heads(),
+                                 request.on_ranks->sets)
                           : Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
   }
   static_cast<void>(report.kernel.io());  // throws for counts beyond 63 bits

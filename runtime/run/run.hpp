@@ -92,6 +92,7 @@ struct Request {
     std::optional<Grid> grid;
     Index groups = 0;
     Index ranks = 1;
+    Index sets = 1;                  // that share out heads, each on a grid
     Transport* transport = nullptr;  // of which this process is one; null: they are threads here
     std::chrono::milliseconds patience = std::chrono::minutes(10);
     bool collect = false;  // results come to the first rank

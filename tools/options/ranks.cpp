@@ -63,7 +63,9 @@ RanksOptions::RanksOptions(CLI::App& app)
             "ranks in rows, which share out queries, and columns, which share out groups of keys; "
             "each has M words, and a home of its rows; one group a column",
             "RxC[:G]"),
-      ranks_(app, "--ranks", "so many ranks, on the grid that sends the fewest words", "NUMBER") {}
+      ranks_(app, "--ranks",
+             "so many ranks, on the grid that sends the fewest words; they share out heads first",
+             "NUMBER") {}
 
 void RanksOptions::fill(Request& request, Transport* transport) const {
   const auto grid = grid_.get();
@@ -73,10 +75,6 @@ void RanksOptions::fill(Request& request, Transport* transport) const {
   }
   Request::OnRanks& on = request.on_ranks.emplace();
   on.transport = transport;
-  on.ranks = transport == nullptr ? 1 : transport->size();
-  if (grid && ranks) {
-    throw UsageError(fmt::format("{} and {}: the grid says how many", grid->from, ranks->from));
-  }
   if (grid) {
     request.said_as["--grid"] = grid->from;
     parse_grid(*grid, on);
@@ -85,10 +83,19 @@ void RanksOptions::fill(Request& request, Transport* transport) const {
     request.said_as["--ranks"] = ranks->from;
     on.ranks = parse_ranks(*ranks);
   }
-  if (transport != nullptr && on.ranks != transport->size()) {
-    throw UsageError(fmt::format("{} {}: {} ranks, but mpirun started {}",
-                                 grid ? grid->from : ranks->from, grid ? grid->text : ranks->text,
-                                 on.ranks, transport->size()));
+  if (transport != nullptr) {
+    if (ranks && on.ranks != transport->size()) {
+      throw UsageError(fmt::format("{} {}: {} ranks, but mpirun started {}", ranks->from,
+                                   ranks->text, on.ranks, transport->size()));
+    }
+    on.ranks = transport->size();
+  }
+  if (grid && on.ranks % on.grid->ranks() != 0) {
+    throw UsageError(
+        fmt::format("{} {}: {} ranks, but {} {}; as many, or several such grids, each "
+                    "of which has some of the heads",
+                    grid->from, grid->text, on.grid->ranks(),
+                    transport != nullptr ? "mpirun started" : "--ranks says", on.ranks));
   }
 }
 
