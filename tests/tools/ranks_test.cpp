@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kKernels[] = {"forward/rows", "backward/rows", "attention/rows",
                                     "backward/rows-shared", "attention/rows-shared"};
 
-class Ranks : public Cli {
+class RanksCommand : public Cli {
  protected:
   // The words of all ranks, without the times of a run.
   static Json words(const Json& report) {
@@ -43,7 +43,7 @@ class Ranks : public Cli {
 
 // Counted words are those of the formulas, rank by rank and link by link; all results have the bits
 // of one machine with the same plan.
-TEST_F(Ranks, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
+TEST_F(RanksCommand, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
   for (const std::string kernel : kKernels) {
     const std::string result = kernel.starts_with("backward") ? "g" : "O";
     for (const char* const grid : {"1x1", "3x1", "1x3", "2x2", "2x3:4", "5x1"}) {
@@ -71,7 +71,7 @@ TEST_F(Ranks, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
 }
 
 // With the same O, L and blocks the bits of g do not depend on the grid.
-TEST_F(Ranks, ReturnTheSameGradientOnEveryGrid) {
+TEST_F(RanksCommand, ReturnTheSameGradientOnEveryGrid) {
   const std::string shape = "--n 61 --m 43 --d 7 --M 900";
   static_cast<void>(data("run forward/rows " + shape + " --out O=O.npy --out L=L.npy"));
   std::string first;
@@ -87,7 +87,7 @@ TEST_F(Ranks, ReturnTheSameGradientOnEveryGrid) {
 }
 
 // Of P ranks, the grid whose rank that receives most receives the fewest words.
-TEST_F(Ranks, TakeTheGridThatSendsTheFewestWords) {
+TEST_F(RanksCommand, TakeTheGridThatSendsTheFewestWords) {
   const std::string problem = "count backward/rows --n 4096 --d 32 --M 16K";
   const auto largest = [](const Json& report) {
     Index most = 0;
@@ -103,13 +103,13 @@ TEST_F(Ranks, TakeTheGridThatSendsTheFewestWords) {
   EXPECT_EQ(chosen["largest"]["received"], largest(chosen));
 }
 
-TEST_F(Ranks, CountThousands) {
+TEST_F(RanksCommand, CountThousands) {
   const Json report = json("count backward/rows --n 1M --d 128 --M 256K --grid 64x64");
   EXPECT_EQ(report["ranks"].size(), 4096);
 }
 
 // Of more than 256 ranks, what a rank counted is told as the formulas tell it.
-TEST_F(Ranks, RunHundreds) {
+TEST_F(RanksCommand, RunHundreds) {
   const std::string on = "backward/rows --n 61 --m 43 --d 3 --M 900 --grid 130x2";
   const Json ran = json("run " + on + " --verify");
   EXPECT_EQ(words(ran), words(json("count " + on)));
@@ -118,7 +118,7 @@ TEST_F(Ranks, RunHundreds) {
 }
 
 // The bounds are those of docs/theory/ranks.md, and no rank is below them: of counts and of runs.
-TEST_F(Ranks, SayHowFewWordsSomeRankMoves) {
+TEST_F(RanksCommand, SayHowFewWordsSomeRankMoves) {
   for (const std::string kernel : kKernels) {
     const std::string on = kernel + " --n 300 --m 200 --d 7 --M 900 --grid 3x2";
     const Json counted = json("count " + on);
@@ -152,7 +152,7 @@ TEST_F(Ranks, SayHowFewWordsSomeRankMoves) {
 
 // The table of docs/theory/ranks.md, of squares and of rings: millions of words, and how near. Row
 // blocks are no exact shares, and of the words of a square grid up to 0.2% more are received.
-TEST_F(Ranks, AreAsNearTheBoundsAsTheTheorySays) {
+TEST_F(RanksCommand, AreAsNearTheBoundsAsTheTheorySays) {
   struct Line {
     Index ranks;
     double ring, square, bound, over, ring_over;
@@ -185,7 +185,7 @@ TEST_F(Ranks, AreAsNearTheBoundsAsTheTheorySays) {
   }
 }
 
-TEST_F(Ranks, RefuseWhatTheyDoNotDo) {
+TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
   const std::string problem = "--n 20 --m 10 --d 4 --M 900";
   const std::pair<std::string, const char*> refused[] = {
       {"run backward/small " + problem + " --grid 2x2", "does not run on ranks; .*backward/rows"},

@@ -15,7 +15,7 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::json;
+using Parsed = nlohmann::json;
 using Shares = std::vector<MeasuredShare>;
 
 double fastest_share(const Shares& shares) {
@@ -132,32 +132,32 @@ TEST(Calibration, RatesComeBackAsTheyWereWritten) {
 // An older file has none; --M auto takes it all the same.
 TEST(Calibration, RatesThatAreNoneAreRefused) {
   const Topology here = machine(4096, 65536);
-  const auto changed = [&](const std::function<void(Json&)>& change) {
-    Json json = Json::parse(to_json(calibrated(here)));
+  const auto changed = [&](const std::function<void(Parsed&)>& change) {
+    Parsed json = Parsed::parse(to_json(calibrated(here)));
     change(json);
     return refusal(json.dump(), here, true);
   };
-  const std::string older = changed([](Json& json) { json.erase("rates"); });
+  const std::string older = changed([](Parsed& json) { json.erase("rates"); });
   EXPECT_EQ(older, "FILE: it has no rates: run `redblue calibrate` again");
   EXPECT_NE(refusal(to_json(calibrated(here)), machine(4096, 131072), true).find("another machine"),
             std::string::npos);
   for (const double rate : {0.0, -1e-9}) {
-    EXPECT_NE(changed([&](Json& json) {
+    EXPECT_NE(changed([&](Parsed& json) {
                 json["rates"]["kernels"][0]["samples"][0]["seconds_per_flop"] = rate;
               }).find("a rate of backward/rows is not above 0"),
               std::string::npos);
   }
-  EXPECT_NE(changed([](Json& json) {
-              json["rates"]["kernels"][1]["samples"] = Json::array();
+  EXPECT_NE(changed([](Parsed& json) {
+              json["rates"]["kernels"][1]["samples"] = Parsed::array();
             }).find("backward/small has no rate"),
             std::string::npos);
-  EXPECT_EQ(changed([](Json& json) { json["rates"]["kernels"] = Json::array(); }), older);
-  EXPECT_EQ(changed([](Json& json) { json["rates"]["granule"] = 0; }), older);
-  const std::function<void(Json&)> malformed[] = {
-      [](Json& json) { json["rates"] = 1; }, [](Json& json) { json["rates"].erase("granule"); },
-      [](Json& json) { json["rates"]["kernels"][0].erase("kernel"); },
-      [](Json& json) { json["rates"]["kernels"][0]["samples"][0]["words_per_flop"] = "few"; },
-      [](Json& json) { json["context"].erase("date"); }};
+  EXPECT_EQ(changed([](Parsed& json) { json["rates"]["kernels"] = Parsed::array(); }), older);
+  EXPECT_EQ(changed([](Parsed& json) { json["rates"]["granule"] = 0; }), older);
+  const std::function<void(Parsed&)> malformed[] = {
+      [](Parsed& json) { json["rates"] = 1; }, [](Parsed& json) { json["rates"].erase("granule"); },
+      [](Parsed& json) { json["rates"]["kernels"][0].erase("kernel"); },
+      [](Parsed& json) { json["rates"]["kernels"][0]["samples"][0]["words_per_flop"] = "few"; },
+      [](Parsed& json) { json["context"].erase("date"); }};
   for (const auto& change : malformed) {
     const std::string message = changed(change);
     EXPECT_NE(message.find("not what `redblue calibrate` writes"), std::string::npos) << message;
@@ -187,39 +187,39 @@ TEST(Calibration, AFileThatIsNoneIsRefused) {
        {std::size_t{0}, std::size_t{1}, good.size() / 2, good.size() - 3}) {
     EXPECT_NE(refusal(good.substr(0, length), here).find("truncated"), std::string::npos) << length;
   }
-  const auto changed = [&](const std::function<void(Json&)>& change) {
-    Json json = Json::parse(good);
+  const auto changed = [&](const std::function<void(Parsed&)>& change) {
+    Parsed json = Parsed::parse(good);
     change(json);
     return refusal(json.dump(), here);
   };
-  EXPECT_NE(changed([](Json& json) { json["schema"] = 2; }).find("schema 2, expected 1"),
+  EXPECT_NE(changed([](Parsed& json) { json["schema"] = 2; }).find("schema 2, expected 1"),
             std::string::npos);
-  const std::function<void(Json&)> malformed[] = {
-      [](Json& json) { json = Json::array(); },
-      [](Json& json) { json = 7; },
-      [](Json& json) { json.erase("schema"); },
-      [](Json& json) { json.erase("context"); },
-      [](Json& json) { json["context"].erase("model"); },
-      [](Json& json) { json["context"]["model"] = 3; },
-      [](Json& json) { json["context"]["caches"] = "L2"; },
-      [](Json& json) { json["context"]["caches"][0]["bytes"] = "many"; },
-      [](Json& json) { json["levels"] = 1; },
-      [](Json& json) { json["levels"][1].erase("fastest"); },
-      [](Json& json) { json["levels"][1]["fastest"] = "half"; },
-      [](Json& json) { json["levels"][1]["fastest"]["share"] = "half"; }};
+  const std::function<void(Parsed&)> malformed[] = {
+      [](Parsed& json) { json = Parsed::array(); },
+      [](Parsed& json) { json = 7; },
+      [](Parsed& json) { json.erase("schema"); },
+      [](Parsed& json) { json.erase("context"); },
+      [](Parsed& json) { json["context"].erase("model"); },
+      [](Parsed& json) { json["context"]["model"] = 3; },
+      [](Parsed& json) { json["context"]["caches"] = "L2"; },
+      [](Parsed& json) { json["context"]["caches"][0]["bytes"] = "many"; },
+      [](Parsed& json) { json["levels"] = 1; },
+      [](Parsed& json) { json["levels"][1].erase("fastest"); },
+      [](Parsed& json) { json["levels"][1]["fastest"] = "half"; },
+      [](Parsed& json) { json["levels"][1]["fastest"]["share"] = "half"; }};
   for (const auto& change : malformed) {
     const std::string message = changed(change);
     EXPECT_NE(message.find("not what `redblue calibrate` writes"), std::string::npos) << message;
   }
   for (const double share : {0.0, -0.5, 1.5}) {
-    EXPECT_NE(changed([&](Json& json) {
+    EXPECT_NE(changed([&](Parsed& json) {
                 json["levels"][1]["fastest"]["share"] = share;
               }).find("is no share of L2"),
               std::string::npos);
   }
-  EXPECT_NE(changed([](Json& json) { json["levels"] = Json::array(); }).find("neither L2 nor L1"),
+  EXPECT_NE(changed([](Parsed& json) { json["levels"] = Parsed::array(); }).find("neither L2 nor L1"),
             std::string::npos);
-  EXPECT_NE(changed([](Json& json) {
+  EXPECT_NE(changed([](Parsed& json) {
               json["levels"][1]["fastest"] = {{"unavailable", "why"}};
             }).find("nothing could be timed in L2: why"),
             std::string::npos);
@@ -237,14 +237,14 @@ TEST(Calibration, ReadingTheFile) {
 
 TEST(Calibration, ItsForms) {
   const Calibration all = calibrated(machine(4096, 65536));
-  const Json json = Json::parse(to_json(all));
+  const Parsed json = Parsed::parse(to_json(all));
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["context"]["simd"], "AVX2");
   EXPECT_EQ(json["context"]["date"], "2026-01-31T12:00:00Z");
   EXPECT_EQ(json["timed"]["kernel"], "backward/rows");
-  EXPECT_EQ(json["levels"][0]["agreeing"], (Json{{"unavailable", "nobody measured"}}));
+  EXPECT_EQ(json["levels"][0]["agreeing"], (Parsed{{"unavailable", "nobody measured"}}));
   EXPECT_EQ(json["levels"][0]["fastest"]["words"], 1024);
-  EXPECT_EQ(json["levels"][0]["shares"][0]["percent_of_peak"], Json());
+  EXPECT_EQ(json["levels"][0]["shares"][0]["percent_of_peak"], Parsed());
   EXPECT_EQ(json["levels"][1]["agreeing"]["share"], 0.5);
   EXPECT_EQ(json["levels"][1]["agreeing"]["via"], "callgrind-3");
 

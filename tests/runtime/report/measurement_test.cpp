@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::json;
+using Parsed = nlohmann::json;
 
 Measurement of_lines() {
   Measurement measurement;
@@ -35,10 +35,10 @@ TEST(Measurement, LinesIntoACacheAreWordsForPeopleAndLinesForPrograms) {
   EXPECT_NE(table.find("1,000      20    2,400                  7"), std::string::npos) << table;
   EXPECT_NE(table.find("1,000      20    2,560                  8"), std::string::npos) << table;
 
-  const Json json = Json::parse(to_json(of_lines()));
+  const Parsed json = Parsed::parse(to_json(of_lines()));
   EXPECT_EQ(json["used"]["events"][0],
-            (Json{{"name", "PAPI_L1_DCM"}, {"lines_into", "L1"}, {"line", 64}}));
-  EXPECT_EQ(json["used"]["events"][1], (Json{{"name", "perf::PAGE-FAULTS"}}));
+            (Parsed{{"name", "PAPI_L1_DCM"}, {"lines_into", "L1"}, {"line", 64}}));
+  EXPECT_EQ(json["used"]["events"][1], (Parsed{{"name", "perf::PAGE-FAULTS"}}));
   EXPECT_EQ(json["phases"][0]["events"]["PAPI_L1_DCM"], 150);
   EXPECT_FALSE(json["phases"][0].contains("traffic")) << "one direction is no traffic";
 
@@ -94,9 +94,9 @@ TEST(Measurement, OfASimulation) {
   EXPECT_EQ(phases[2].traffic->out, 3 * 16);
   EXPECT_EQ(measurement.kernel.total.traffic->in, 17 * 16);
   EXPECT_EQ(measurement.kernel.total.traffic->out, 5 * 16);
-  const Json json = Json::parse(to_json(measurement));
+  const Parsed json = Parsed::parse(to_json(measurement));
   EXPECT_DOUBLE_EQ(json["total"]["ratio"].get<double>(), 22. * 16 / 320);
-  EXPECT_EQ(json["phases"][2]["ratio"], Json());
+  EXPECT_EQ(json["phases"][2]["ratio"], Parsed());
   EXPECT_EQ(json["context"]["simd"], "SSE4");
 }
 

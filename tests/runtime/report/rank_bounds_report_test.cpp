@@ -37,7 +37,7 @@ TEST_P(Beside, NoGridIsBelowTheBounds) {
     const Index columns = any(1, key_groups_of(plan));
     const Grid grid{any(1, std::max<Index>(60 / columns, 1)), columns};
     SCOPED_TRACE(to_string(plan) + " on " + to_string(grid));
-    const BesideRankBounds beside = beside_rank_bounds(Part(plan, grid, nullptr));
+    const BesideRankBounds beside = beside_rank_bounds(Part(plan, grid, nullptr, 1, 1));
     EXPECT_TRUE(beside.links.bound.has_value());
     for (const BesideBound* of : {&beside.links, &beside.small_homes, &beside.arena}) {
       if (of->bound) {
@@ -51,7 +51,7 @@ TEST_P(Beside, NoGridIsBelowTheBounds) {
     const PlannedGrid on = plan_on_grid(*kernel.kernel, Problem(shape, kernel.sharing),
                                         kernel.least_M(shape) + 999, Objective::words, grid);
     const BesideRankBounds by_kinds = beside_rank_bounds(on);
-    const BesideRankBounds of_all = beside_rank_bounds(Part(on.plan, grid, nullptr));
+    const BesideRankBounds of_all = beside_rank_bounds(Part(on.plan, grid, nullptr, 1, 1));
     EXPECT_EQ(by_kinds.links.words, of_all.links.words);
     EXPECT_EQ(by_kinds.arena.words, of_all.arena.words);
     EXPECT_EQ(by_kinds.links.ratio(), of_all.links.ratio());
@@ -73,7 +73,7 @@ TEST(RankBoundsReport, HasNoBoundWhereTheProofAsksForMore) {
   const auto beside = [](const char* name, Index groups) {
     const TestedKernel kernel = tested_kernel(name);
     return beside_rank_bounds(
-        Part(kernel.in_groups(kernel.plan({60, 60, 4}, 900), groups), {2, 2}, nullptr));
+        Part(kernel.in_groups(kernel.plan({60, 60, 4}, 900), groups), {2, 2}, nullptr, 1, 1));
   };
   EXPECT_TRUE(beside("forward/rows", 2).arena.bound);
   EXPECT_TRUE(beside("forward/rows", 4).links.bound);
@@ -88,7 +88,7 @@ TEST(RankBoundsReport, HasNoBoundWhereTheProofAsksForMore) {
 TEST(RankBoundsReport, OneRankReceivesNothing) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const BesideRankBounds beside =
-      beside_rank_bounds(Part(kernel.plan({60, 60, 4}, 900), {1, 1}, nullptr));
+      beside_rank_bounds(Part(kernel.plan({60, 60, 4}, 900), {1, 1}, nullptr, 1, 1));
   EXPECT_EQ(beside.links.words, 0);
   EXPECT_EQ(beside.links.bound->words, 0);
   EXPECT_FALSE(beside.links.ratio());

@@ -15,7 +15,7 @@
 namespace redblue {
 namespace {
 
-using Json = nlohmann::json;
+using Parsed = nlohmann::json;
 
 // A kernel of two phases that was counted, and read a word too many in the second.
 Report off_by_one() {
@@ -70,7 +70,7 @@ TEST(Report, ADifferenceShowsInEveryForm) {
   EXPECT_TRUE(has_line(table, {"total", "1,301", "200", "100.0%", "50", "0.500", "1,500", "1"}))
       << table;
 
-  const Json json = Json::parse(to_json(report));
+  const Parsed json = Parsed::parse(to_json(report));
   EXPECT_EQ(json["phases"][1]["reads"], 301);
   EXPECT_EQ(json["phases"][1]["formula"]["reads"], 300);
   EXPECT_EQ(json["total"]["io"], 1501);
@@ -113,10 +113,10 @@ TEST(Report, IoIsWhatWasCountedElseTheFormula) {
 
 TEST(Report, TotalFromNothingAddsTheForwardKernel) {
   Report report = off_by_one();
-  EXPECT_EQ(Json::parse(to_json(report))["total_from_nothing"], 1501);
+  EXPECT_EQ(Parsed::parse(to_json(report))["total_from_nothing"], 1501);
   report.forward = report.kernel;
   report.forward->plan.kernel = "some/forward";
-  const Json json = Json::parse(to_json(report));
+  const Parsed json = Parsed::parse(to_json(report));
   EXPECT_EQ(json["total_from_nothing"], 3002);
   EXPECT_EQ(json["forward"]["kernel"], "some/forward");
   EXPECT_EQ(json["forward"]["total"]["span"], 64);
@@ -126,7 +126,7 @@ TEST(Report, TotalFromNothingAddsTheForwardKernel) {
   // Where O and L came with the request, the words that made them are not known.
   report.forward.reset();
   report.from_nothing = false;
-  EXPECT_FALSE(Json::parse(to_json(report)).contains("total_from_nothing"));
+  EXPECT_FALSE(Parsed::parse(to_json(report)).contains("total_from_nothing"));
 }
 
 TEST(Report, TheLargestNumbersAreExact) {
@@ -136,7 +136,7 @@ TEST(Report, TheLargestNumbersAreExact) {
   report.kernel.formula = {
       {.path = "one", .reads = INT64_MAX, .writes = 0, .peak = INT64_MAX, .flops = 0}};
   report.kernel.counted.reset();
-  const Json json = Json::parse(to_json(report));
+  const Parsed json = Parsed::parse(to_json(report));
   EXPECT_EQ(json["seed"].get<std::uint64_t>(), std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(json["M"].get<Index>(), INT64_MAX);
   EXPECT_EQ(json["total"]["io"].get<Index>(), INT64_MAX);
@@ -147,7 +147,7 @@ TEST(Report, TheLargestNumbersAreExact) {
 
 TEST(Report, Verdicts) {
   Report report = off_by_one();
-  EXPECT_FALSE(Json::parse(to_json(report)).contains("error"));
+  EXPECT_FALSE(Parsed::parse(to_json(report)).contains("error"));
   EXPECT_EQ(to_table(report).find("verified"), std::string::npos);
   report.error.emplace();
   report.error->error = 0.25;
@@ -155,7 +155,7 @@ TEST(Report, Verdicts) {
   report.error->output = "g";
   report.error->row = 3;
   report.error->col = 4;
-  const Json good = Json::parse(to_json(report))["error"];
+  const Parsed good = Parsed::parse(to_json(report))["error"];
   EXPECT_EQ(good["value"], 0.25);
   EXPECT_EQ(good["bound"], 0.5);
   EXPECT_EQ(good["ok"], true);
@@ -163,7 +163,7 @@ TEST(Report, Verdicts) {
   EXPECT_NE(to_table(report).find("g(3, 4)"), std::string::npos);
   report.error->error = 0.75;
   report.error->ok = false;
-  EXPECT_EQ(Json::parse(to_json(report))["error"]["ok"], false);
+  EXPECT_EQ(Parsed::parse(to_json(report))["error"]["ok"], false);
   EXPECT_NE(to_table(report).find("verified: NO"), std::string::npos);
 }
 
