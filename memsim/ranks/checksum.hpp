@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 std::uint64_t checksum_of(std::span<const std::byte> bytes);

@@ -28,13 +28,16 @@ class Listing {
     }
   }
 
-  // Keys, from each other rank of the column, and to it: a group after the other.
-  void bring_keys(const Signature& matrix) {
-    for (Index row = 0; row < of_.grid().rows; ++row) {
-      if (row != part_.row()) {
-        const Index other = of_.rank_of(row, part_.column());
-        bring_keys(matrix, other, row, part_.rank(), part_.row());
-        bring_keys(matrix, part_.rank(), part_.row(), other, row);
+  // Keys with their values, from each other rank of the column, and to it: a group after the other,
+  // so that work with the first may begin before the last are there.
+  void bring_keys(const std::vector<Signature>& matrices) {
+    for (Index group = 0; group < std::ssize(of_.key_groups(part_.column())); ++group) {
+      for (Index row = 0; row < of_.grid().rows; ++row) {
+        if (row != part_.row()) {
+          const Index other = of_.rank_of(row, part_.column());
+          bring_keys(matrices, group, {other, row}, {part_.rank(), part_.row()});
+          bring_keys(matrices, group, {part_.rank(), part_.row()}, {other, row});
+        }
       }
     }
   }
@@ -86,14 +89,20 @@ class Listing {
     }
   }
 
-  // Those of one rank that another needs.
-  void bring_keys(const Signature& matrix, Index from, Index from_row, Index to, Index to_row) {
-    const Ranges there = {of_.own_keys(from_row, part_.column())};
-    const Ranges sent = common(there, of_.needed_keys(to_row, part_.column()));
+  struct InColumn {
+    Index rank, row;
+  };
+  // Those of a group that one rank has and another needs.
+  void bring_keys(const std::vector<Signature>& matrices, Index group, InColumn from, InColumn to) {
     const Index groups = std::ssize(of_.key_groups(part_.column()));
-    for (Index group = 0; group < groups; ++group) {
-      for (const Range keys : common(sent, {keys_of_group(part_.keys(), groups, group)})) {
-        add(matrix, matrix.name, from, to, keys, keys, group);
+    const Ranges there = {
+        common(of_.own_keys(from.row, part_.column()), keys_of_group(part_.keys(), groups, group))};
+    if (there.front().size() <= 0) {
+      return;
+    }
+    for (const Range keys : common(there, of_.needed_keys(to.row, part_.column()))) {
+      for (const Signature& matrix : matrices) {
+        add(matrix, matrix.name, from.rank, to.rank, keys, keys, group);
       }
     }
   }
@@ -152,11 +161,9 @@ std::vector<RankTransfer> transfers_before(const RankPart& part, std::size_t sta
     }
   }
   if (first_of_place) {
-    for (const Signature& operand : part.of().kernel().given(problem)) {
-      if (of_keys(operand)) {
-        listing.bring_keys(operand);
-      }
-    }
+    std::vector<Signature> keys = part.of().kernel().given(problem);
+    std::erase_if(keys, [](const Signature& operand) { return !of_keys(operand); });
+    listing.bring_keys(keys);
   }
   return listing.take();
 }

@@ -69,19 +69,20 @@ class KilledRanks : public Cli {
     return mpi_job({{ranks, its}}, directory_.path());
   }
 
-  // Runs it, and kills after a while: all its processes, or one rank of a job. Where a rank ends
-  // while MPI begins, mpirun itself may wait for ever: one rank is killed after that.
-  [[nodiscard]] Outcome killed(const Process& process, double seconds, bool one) {
+  // Runs it, and kills so many seconds after it began, or after a file was there: all its
+  // processes, or one rank of a job. Where a rank ends while MPI begins, mpirun itself may wait for
+  // ever: one rank is killed after that.
+  [[nodiscard]] Outcome killed(const Process& process, double seconds, bool one,
+                               const std::string& after = "") {
     Outcome outcome;
     std::atomic<bool> ended = false;
     std::thread runs([&] {
       outcome = process.run();
       ended = true;
     });
-    if (one) {
-      while (!ended && !std::filesystem::exists(directory_ / "st/rank-3")) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
+    const std::string awaited = after.empty() && one ? "st/rank-3" : after;
+    while (!awaited.empty() && !ended && !std::filesystem::exists(directory_ / awaited)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     std::vector<int> found = running_in(directory_.path());
@@ -123,8 +124,11 @@ class KilledRanks : public Cli {
       std::filesystem::remove(directory_ / "resumed.npy");
       const int in_a_row = 1 + static_cast<int>(random_() % 3);
       for (int k = 0; k < in_a_row; ++k) {
-        const double after = whole * std::uniform_real_distribution<>(0.05, 0.9)(random_);
-        const Outcome outcome = killed(process_of(line, mpi, ranks), after, mpi && k % 2 == 0);
+        // The first in a row early in the work, however long the start takes.
+        const double share = std::uniform_real_distribution<>(0.05, 0.9)(random_);
+        const Outcome outcome =
+            killed(process_of(line, mpi, ranks), k == 0 ? 0.02 * share : whole * share,
+                   mpi && k % 2 == 0, k == 0 ? "st/rank-3/redblue.checkpoint" : "");
         ++times;
         EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
         // An output is there whole or not at all, however late the kill was.

@@ -185,6 +185,51 @@ TEST_F(RanksCommand, AreAsNearTheBoundsAsTheTheorySays) {
   }
 }
 
+// Three sets of two ranks have two of six heads each: the bits of one machine with the same blocks,
+// twice the words of a rank with one head, and homes for both. Heads alone send nothing.
+TEST_F(RanksCommand, ShareOutHeads) {
+  const std::string problem = " --n 60 --d 6 --M 2K --seed 3 --blocks ";
+  const auto bytes = [&](const std::string& line) {
+    data("run gradients/rows-keys" + problem + line + " --out dK=k.npy --out dQ=q.npy --verify");
+    return content_of(directory_ / "k.npy") + content_of(directory_ / "q.npy");
+  };
+  const std::string blocks = "dQ.Br=9,dQ.Bc=5,dKV.Br=4,dKV.Bc=7,groups=2,dKV.groups=3";
+  const std::string alone = bytes(blocks + " --heads 6");
+  EXPECT_EQ(bytes(blocks + " --heads 6 --grid 2x1 --ranks 6"), alone);
+  EXPECT_EQ(bytes(blocks + " --heads 6 --ranks 3"), alone);
+  const auto ranks = [&](const std::string& line) {
+    return json("run gradients/rows-keys" + problem + blocks + line);
+  };
+  const Json one = ranks(" --grid 2x1"), six = ranks(" --heads 6 --grid 2x1 --ranks 6");
+  EXPECT_EQ(six["grid"]["sets"], 3);
+  ASSERT_EQ(six["ranks"].size(), 6U);
+  for (std::size_t rank = 0; rank < 6; ++rank) {
+    const Json& of = six["ranks"][rank];
+    for (const char* words : {"received", "sent", "home", "pairs"}) {
+      EXPECT_EQ(of[words], 2 * one["ranks"][rank % 2][words].get<Index>()) << words;
+    }
+    EXPECT_EQ(of["received"], of["formula"]["received"]);
+    EXPECT_EQ(of["home"], of["formula"]["home"]);
+    EXPECT_EQ(of["arena"]["io"], of["formula"]["arena"]["io"]);
+  }
+  EXPECT_EQ(json("count attention/rows --n 60 --d 6 --M 2K --heads 8 --ranks 4")["path"], 0);
+}
+
+// Under a mask results are those of one machine, and what no pair needs is written once.
+TEST_F(RanksCommand, TakeMasks) {
+  for (const std::string kernel : {"attention/rows", "gradients/rows-keys", "backward/rows"}) {
+    for (const std::string mask : {"causal", "'window:9,0|prefix:3'", "'window:4,4&prefix:30'"}) {
+      const Json ran =
+          json("run " + kernel + " --n 70 --m 50 --d 6 --M 2K --ranks 6 --verify --mask " + mask);
+      EXPECT_TRUE(ran["error"]["ok"]) << kernel << mask;
+      for (const Json& rank : ran["ranks"]) {
+        EXPECT_EQ(rank["received"], rank["formula"]["received"]);
+        EXPECT_EQ(rank["arena"]["io"], rank["formula"]["arena"]["io"]);
+      }
+    }
+  }
+}
+
 TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
   const std::string problem = "--n 20 --m 10 --d 4 --M 900";
   const std::pair<std::string, const char*> refused[] = {
@@ -195,12 +240,21 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"count backward/rows " + problem + " --grid 2x3:2",
        "--grid 2x3:2: at least as many groups of keys as columns"},
       {"count backward/rows " + problem + " --grid 1x11", "11 groups of keys, but there are 10"},
-      {"count backward/rows " + problem + " --grid 2x2 --ranks 4", "--grid and --ranks"},
+      {"count backward/rows " + problem + " --grid 2x2 --ranks 6",
+       "--grid 2x2: 4 ranks, but --ranks says 6; as many, or several such grids"},
+      {"count backward/rows " + problem + " --grid 2x2 --ranks 8",
+       "--grid 2x2: 8 ranks are 2 such grids, which do not share out 1 head"},
       {"count backward/rows " + problem + " --ranks 0", "--ranks: .0. is zero"},
       {"run backward/rows " + problem + " --ranks 2 --threads 2", "leave --threads out"},
       {"run backward/rows " + problem + " --ranks 2 --store file:s", "leave --store out"},
-      {"run backward/rows " + problem + " --ranks 2 --mask causal", "ranks take no mask"},
-      {"run attention/rows " + problem + " --ranks 2 --heads 2", "ranks work on one head"},
+      {"run backward/rows --n 20 --m 60 --d 4 --M 900 --ranks 2 --mask 'window:0,0&prefix:5'",
+       "no query meets a key: ranks have nothing to share under --mask"},
+      {"run backward/rows " + problem + " --ranks 2 --mask causal --blocks Br=5,clustered=5",
+       "--blocks clustered: rows of ranks are in their own order"},
+      {"run attention/rows " + problem + " --ranks 2 --heads 2 --kv-heads 1",
+       "heads of ranks share no keys: leave --kv-heads out"},
+      {"run attention/rows " + problem + " --ranks 2 --heads 2 --store file:s --resume",
+       "ranks keep checkpoints of one head: leave --store out"},
       {"run backward/rows " + problem + " --patience 3", "--patience: only of runs on ranks"},
       {"count backward/rows --n 20 --d 4 --M 20 --grid 2x2", "does not fit in M = 20"},
   };
@@ -213,7 +267,7 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
 
 // ---- an MPI job ----------------------------------------------------------------------------
 
-class MpiJobs : public Ranks {
+class MpiJobs : public RanksCommand {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
@@ -264,7 +318,8 @@ TEST_F(MpiJobs, SayOnceWhatIsWrong) {
   const Outcome job = mpirun(3, "run backward/rows --n 20 --d 4 --M 900 --grid 2x2 --out g=g.npy");
   EXPECT_EQ(job.code, 2);
   EXPECT_EQ(job.out, "");
-  EXPECT_EQ(job.err.find("redblue: --grid 2x2: 4 ranks, but mpirun started 3\n"), 0U) << job.err;
+  EXPECT_EQ(job.err.find("redblue: --grid 2x2: 4 ranks, but mpirun started 3; as many"), 0U)
+      << job.err;
   EXPECT_LT(job.seconds, 20);
   EXPECT_TRUE(files().empty() || !files().contains("g.npy"));
 }

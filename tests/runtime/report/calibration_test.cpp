@@ -217,8 +217,9 @@ TEST(Calibration, AFileThatIsNoneIsRefused) {
               }).find("is no share of L2"),
               std::string::npos);
   }
-  EXPECT_NE(changed([](Parsed& json) { json["levels"] = Parsed::array(); }).find("neither L2 nor L1"),
-            std::string::npos);
+  EXPECT_NE(
+      changed([](Parsed& json) { json["levels"] = Parsed::array(); }).find("neither L2 nor L1"),
+      std::string::npos);
   EXPECT_NE(changed([](Parsed& json) {
               json["levels"][1]["fastest"] = {{"unavailable", "why"}};
             }).find("nothing could be timed in L2: why"),
