@@ -98,7 +98,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
   Request request;
   const Problem problem = task.problem_of(kernel, "is planned on ranks", name, request);
   if (problem.stacked > 1) {
-    throw UsageError(request.said("--heads") + ": ranks work on one head");
+    throw UsageError(request.said("--heads") + ": ranks share out heads first: a plan is of one");
   }
   GridPlanReport report = report_grids(
       {.kernel = name.kernel,

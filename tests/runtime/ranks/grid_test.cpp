@@ -164,7 +164,7 @@ Plan in_groups(const TestedKernel& kernel, const Plan& plan, Index keys, Index q
 // REDBLUE_GRID_PROBLEMS=500 takes an hour.
 int problems() {
   const char* asked = std::getenv("REDBLUE_GRID_PROBLEMS");
-  return asked != nullptr ? std::atoi(asked) : kSanitized ? 4 : 30;
+  return asked != nullptr ? std::atoi(asked) : kSanitized ? 2 : 10;
 }
 
 class OnGrids : public testing::TestWithParam<std::string> {
