@@ -352,9 +352,10 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
     homes_.emplace(OfHead{transport.rank(), head},
                    std::move(homes[static_cast<std::size_t>(head - heads.begin)]));
   }
-  counts_.clear();
-  for (const std::string& of_rank : all) {
-    counts_.push_back(parse_rank_counts(of_rank));
+  if (counts_.empty()) {  // once, of ranks that are threads
+    for (const std::string& of_rank : all) {
+      counts_.push_back(parse_rank_counts(of_rank));
+    }
   }
 }
 

@@ -110,7 +110,7 @@ TEST_F(RanksCommand, CountThousands) {
 
 // Of more than 256 ranks, what a rank counted is told as the formulas tell it.
 TEST_F(RanksCommand, RunHundreds) {
-  const std::string on = "backward/rows --n 61 --m 43 --d 3 --M 900 --grid 130x2";
+  const std::string on = "backward/rows --n 61 --m 43 --d 3 --M 900 --grid 65x4";
   const Json ran = json("run " + on + " --verify");
   EXPECT_EQ(words(ran), words(json("count " + on)));
   EXPECT_TRUE(ran["error"]["ok"].get<bool>());
@@ -190,7 +190,8 @@ TEST_F(RanksCommand, AreAsNearTheBoundsAsTheTheorySays) {
 TEST_F(RanksCommand, ShareOutHeads) {
   const std::string problem = " --n 60 --d 6 --M 2K --seed 3 --blocks ";
   const auto bytes = [&](const std::string& line) {
-    data("run gradients/rows-keys" + problem + line + " --out dK=k.npy --out dQ=q.npy --verify");
+    data("run gradients/rows-keys-onepass" + problem + line +
+         " --out dK=k.npy --out dQ=q.npy --verify");
     return content_of(directory_ / "k.npy") + content_of(directory_ / "q.npy");
   };
   const std::string blocks = "dQ.Br=9,dQ.Bc=5,dKV.Br=4,dKV.Bc=7,groups=2,dKV.groups=3";
@@ -198,7 +199,7 @@ TEST_F(RanksCommand, ShareOutHeads) {
   EXPECT_EQ(bytes(blocks + " --heads 6 --grid 2x1 --ranks 6"), alone);
   EXPECT_EQ(bytes(blocks + " --heads 6 --ranks 3"), alone);
   const auto ranks = [&](const std::string& line) {
-    return json("run gradients/rows-keys" + problem + blocks + line);
+    return json("run gradients/rows-keys-onepass" + problem + blocks + line);
   };
   const Json one = ranks(" --grid 2x1"), six = ranks(" --heads 6 --grid 2x1 --ranks 6");
   EXPECT_EQ(six["grid"]["sets"], 3);
@@ -218,7 +219,7 @@ TEST_F(RanksCommand, ShareOutHeads) {
 // Under a mask results are those of one machine, and what no pair needs is written once.
 TEST_F(RanksCommand, TakeMasks) {
   for (const std::string kernel : {"attention/rows", "gradients/rows-keys", "backward/rows"}) {
-    for (const std::string mask : {"causal", "'window:9,0|prefix:3'", "'window:4,4&prefix:30'"}) {
+    for (const std::string mask : {"causal", "window:9,0|prefix:3", "window:4,4&prefix:30"}) {
       const Json ran =
           json("run " + kernel + " --n 70 --m 50 --d 6 --M 2K --ranks 6 --verify --mask " + mask);
       EXPECT_TRUE(ran["error"]["ok"]) << kernel << mask;
@@ -247,7 +248,7 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"count backward/rows " + problem + " --ranks 0", "--ranks: .0. is zero"},
       {"run backward/rows " + problem + " --ranks 2 --threads 2", "leave --threads out"},
       {"run backward/rows " + problem + " --ranks 2 --store file:s", "leave --store out"},
-      {"run backward/rows --n 20 --m 60 --d 4 --M 900 --ranks 2 --mask 'window:0,0&prefix:5'",
+      {"run backward/rows --n 20 --m 60 --d 4 --M 900 --ranks 2 --mask window:0,0&prefix:5",
        "no query meets a key: ranks have nothing to share under --mask"},
       {"run backward/rows " + problem + " --ranks 2 --mask causal --blocks Br=5,clustered=5",
        "--blocks clustered: rows of ranks are in their own order"},
