@@ -113,7 +113,8 @@ void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid) {
   const auto check = [&](Index has, std::string_view sides, Index groups, const std::string& of) {
     if (has > groups) {
       throw ShapeMismatch("a grid of " + to_string(grid) + " has more " + std::string(sides) +
-                          " than the plan has " + of + " (" + std::to_string(groups) + ")");
+                          " than the plan has " + of + " (" + std::to_string(groups) +
+                          "): take one with fewer");
     }
   };
   check(grid.columns, "columns", key_groups_of(live), std::string(kKeyGroups) + " of keys");
