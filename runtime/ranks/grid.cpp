@@ -114,7 +114,7 @@ void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid) {
     if (has > groups) {
       throw ShapeMismatch("a grid of " + to_string(grid) + " has more " + std::string(sides) +
                           " than the plan has " + of + " (" + std::to_string(groups) +
-                          "): take one with fewer");
+                          "): take one with fewer, or more groups");
     }
   };
   check(grid.columns, "columns", key_groups_of(live), std::string(kKeyGroups) + " of keys");

@@ -103,6 +103,9 @@ PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Mem
 std::vector<PlannedGrid> plans_on_grids(const Kernel& kernel, const Problem& problem,
                                         const Memory& memory, Objective objective, Index ranks) {
   std::vector<PlannedGrid> plans;
+  if (problem.live_queries().empty()) {
+    throw ShapeMismatch("no query meets a key under this mask: ranks have nothing to share");
+  }
   for (Index columns = 1; columns <= std::min(ranks, size_of(problem.live_keys())); ++columns) {
     if (ranks % columns != 0) {
       continue;

@@ -36,7 +36,7 @@ PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Mem
                          Objective objective, const Grid& grid);
 
 // Of all grids of so many ranks on which the kernel fits, with the usual groups: more move and keep
-// more. In the order of columns.
+// more. In the order of columns. Throws: ShapeMismatch where no pair lives.
 std::vector<PlannedGrid> plans_on_grids(const Kernel& kernel, const Problem& problem,
                                         const Memory& memory, Objective objective, Index ranks);
 

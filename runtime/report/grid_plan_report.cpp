@@ -116,15 +116,14 @@ std::string room_text(const RanksAsked& asked) {
 
 GridPlanReport report_grids(const RanksAsked& asked) {
   const Objective objective = asked.rates ? Objective::time : Objective::words;
-  const PlannedGrid first =
-      plan_on_grid(*asked.kernel, asked.problem, asked.M, objective, {asked.ranks, 1});
-  check_grid(*asked.kernel, first.plan, first.grid);
   std::vector<GridChoice> all;
   for (PlannedGrid& on :
        plans_on_grids(*asked.kernel, asked.problem, asked.M, objective, asked.ranks)) {
     all.push_back(choice_of(asked, std::move(on)));
   }
   if (all.empty()) {
+    const PlannedGrid first =
+        plan_on_grid(*asked.kernel, asked.problem, asked.M, objective, {asked.ranks, 1});
     throw FastMemoryTooSmall(
         fmt::format("{} on {} ranks does not fit in M = {} words: it needs M of at least {}",
                     spelled(asked.kernel->name, asked.problem.sharing), asked.ranks, asked.M,

@@ -117,6 +117,10 @@ TEST_F(PlanOnRanks, RefusesWhatItDoesNotPlan) {
       {kPlan + " --ranks 4 --loops backward/rows", "--ranks: --loops asks about one machine"},
       {"plan attention/rows --n 20 --d 4 --M 900 --ranks 2 --heads 2 --kv-heads 1",
        "--heads: ranks share out heads first: a plan is of one"},
+      {kPlan + " --ranks 4 --mask prefix:0", "no query meets a key under this mask"},
+      {"plot ranks backward/rows --n 64 --d 8 --M 4K --ranks 4 --mask prefix:0",
+       "no query meets a key under this mask"},
+      {kPlan + " --ranks 100K", "--ranks 102400 is too many; expected at most 16384"},
       {"plan backward/rows --n 20 --d 4 --M 20 --ranks 4",
        "does not fit in M = 20 words: it needs"},
   };

@@ -11,7 +11,7 @@ namespace redblue {
 namespace {
 
 // More than any job has; a typing error is refused.
-constexpr Index kMostRanks = Index{1} << 20;
+constexpr Index kMostRanks = Index{1} << 14;
 
 Index parse_ranks(const Given& given) {
   const Index ranks = parse_size(given.text, given.from);
