@@ -95,7 +95,7 @@ Links Ranks::links(Index rank) const {
   if (counted.empty()) {
     return formula[at].links;
   }
-  return size() > kLinksApart ? by_phase(counted[at].links, rank) : counted[at].links;
+  return grid.ranks() > kLinksApart ? by_phase(counted[at].links, rank) : counted[at].links;
 }
 
 Words Ranks::home(Index rank) const {

@@ -112,7 +112,7 @@ class RanksHome final : public OperandHome {
   void run_rank_of(const Part& part, Transport& transport);
   void run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
                 Transport& transport, RankCounts& counts);
-  // The set of ranks that has a head, or of which a rank is; and the heads of a set.
+  // The set of a rank, and the heads of a set.
   [[nodiscard]] Index set_of_rank(Index rank) const { return rank / of_.front().grid().ranks(); }
   [[nodiscard]] Range heads_of_set(Index set) const {
     return share_of(heads_, set, std::ssize(of_));
