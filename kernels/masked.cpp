@@ -49,25 +49,6 @@ Problem kernel_problem(const Problem& problem, const Blocks& blocks) {
   return live;
 }
 
-// The rows of some numbers among those of `rows`.
-std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers) {
-  std::vector<Index> ends;  // numbers
-  for (const Range range : rows) {
-    ends.push_back(range.size() + (ends.empty() ? 0 : ends.back()));
-  }
-  std::vector<Range> picked;
-  for (Range left : numbers) {
-    for (auto k = std::ranges::upper_bound(ends, left.begin) - ends.begin(); left.size() > 0; ++k) {
-      const auto which = static_cast<std::size_t>(k);
-      const Index shift = rows[which].end - ends[which];
-      const Index end = std::min(left.end, ends[which]);
-      picked.push_back({left.begin + shift, end + shift});
-      left.begin = end;
-    }
-  }
-  return picked;
-}
-
 // The operands' rows that the kernel works on.
 class LiveOperands {
  public:
@@ -117,20 +98,12 @@ void write_all_dead(Machine& machine, const Kernel& kernel, const Problem& probl
   }
 }
 
-void add_dead_cost(std::vector<PhaseCost>& phases, const Kernel& kernel, const Problem& problem,
-                   bool with_sums = true) {
-  PhaseCost dead{.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
+void add_all_dead_costs(std::vector<PhaseCost>& phases, const Kernel& kernel,
+                        const Problem& problem, bool with_sums = true) {
   for (const Signature& operand : kernel.returned(problem)) {
-    const Words rows = size_of(dead_rows(operand, problem));
-    if (rows == Words(0) || (!with_sums && operand.name == kg.name)) {
-      continue;
+    if (with_sums || operand.name != kg.name) {
+      add_dead_cost(phases, operand, problem.shape, size_of(dead_rows(operand, problem)));
     }
-    const Words cols = operand.cols_of(problem.shape);
-    dead.writes += rows * cols;
-    dead.peak = std::max(dead.peak, cols);
-  }
-  if (dead.writes > Words(0)) {
-    phases.push_back(dead);
   }
 }
 
@@ -209,7 +182,7 @@ SplitStage with_masks(const std::shared_ptr<const Kernel>& kernel, std::size_t w
       phases = of->part_cost(kernel_problem(problem, blocks), blocks, units, partials);
     }
     if (writes_dead(problem, blocks, units)) {
-      add_dead_cost(phases, *kernel, problem, !partials);
+      add_all_dead_costs(phases, *kernel, problem, !partials);
     }
     return phases;
   };
@@ -389,6 +362,37 @@ void write_dead(Machine& machine, const Signature& result, SlowMatrix& matrix, R
   }
 }
 
+void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, const Shape& shape,
+                   Index rows) {
+  if (rows == 0) {
+    return;
+  }
+  if (phases.empty() || phases.back().path != "dead") {
+    phases.push_back({.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0});
+  }
+  const Words cols = result.cols_of(shape);
+  phases.back().writes += cols * rows;
+  phases.back().peak = std::max(phases.back().peak, cols);
+}
+
+std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers) {
+  std::vector<Index> ends;  // numbers
+  for (const Range range : rows) {
+    ends.push_back(range.size() + (ends.empty() ? 0 : ends.back()));
+  }
+  std::vector<Range> picked;
+  for (Range left : numbers) {
+    for (auto k = std::ranges::upper_bound(ends, left.begin) - ends.begin(); left.size() > 0; ++k) {
+      const auto which = static_cast<std::size_t>(k);
+      const Index shift = rows[which].end - ends[which];
+      const Index end = std::min(left.end, ends[which]);
+      picked.push_back({left.begin + shift, end + shift});
+      left.begin = end;
+    }
+  }
+  return picked;
+}
+
 // Without a mask everything is as it was: a problem is its own live part.
 Kernel with_masks(Kernel kernel) {
   kernel.takes_masks = true;
@@ -412,7 +416,7 @@ Kernel with_masks(Kernel kernel) {
     if (!none_live(problem)) {
       phases = of->formula.cost(kernel_problem(problem, blocks), blocks);
     }
-    add_dead_cost(phases, *of, problem);
+    add_all_dead_costs(phases, *of, problem);
     return phases;
   };
   if (of->formula.intermediates) {

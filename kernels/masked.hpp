@@ -43,6 +43,11 @@ inline bool has_row_block(const Blocks& blocks) {
 // infinity, else as 0, a row at a time: there is room for one in every M.
 Ranges dead_rows(const Signature& matrix, const Problem& problem);
 void write_dead(Machine& machine, const Signature& result, SlowMatrix& matrix, Range rows);
+// So many of them, in the phase `dead` at the end.
+void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, const Shape& shape,
+                   Index rows);
+// The rows of some numbers among those of `rows`, which are in their order.
+std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers);
 
 // A pattern is regrouped once for many calls, which does not count among their words: for each
 // grouping of a plan all pairs are read, as rows of keys, and what the groups read is written.

@@ -176,8 +176,8 @@ KeySums sums_of_keys(const Problem& problem) {
   return sums;
 }
 
-// Whether a pass needs v, and so dK does; the first pass leaves it, but that with O and L where
-// groups of keys or queries, or the second pass alone, read it: then it is made before.
+// Whether a pass needs v. The first pass leaves it; given O and L it is made before that where
+// groups of keys or queries, or the second pass alone, read it.
 bool needs_v(const Problem& problem, Start start) {
   return problem.normalised() &&
          (start == Start::nothing || problem.wants("dQ") || problem.wants("dK"));
@@ -600,8 +600,8 @@ Left left_by(const Signature& matrix, const UnitsOfStage& before, const UnitsOfS
 }
 
 Split split(Start start) {
-  // The stage that leaves v is the first that has units, but where groups leave sums; and then that
-  // which leaves dQ of groups is the first but v's.
+  // v is left by the first stage that has units, or by the merge where groups leave sums; dQ of
+  // groups by the first stage after v's.
   const auto before_v = [start](const Problem& problem, const Blocks& blocks) -> Index {
     return leaves_sums(problem, blocks, start) ? row_units(problem, blocks) : 0;
   };

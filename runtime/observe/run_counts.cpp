@@ -42,6 +42,15 @@ void add_counts(const RunCounts& before, RunCounts& counts) {
   counts.seconds->total += before.seconds->total;
 }
 
+PhaseCost times(PhaseCost phase, Words times) {
+  for (Words PhaseCost::*words : {&PhaseCost::reads, &PhaseCost::writes, &PhaseCost::flops,
+                                  &PhaseCost::index_reads, &PhaseCost::index_writes}) {
+    phase.*words = phase.*words * times;
+  }
+  phase.peak = times == Words(0) ? Words(0) : phase.peak;
+  return phase;
+}
+
 void add_costs(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases) {
   for (const PhaseCost& phase : phases) {
     const auto known = std::ranges::find(sums, phase.path, &PhaseCost::path);

@@ -18,6 +18,8 @@ void add_counts(const Machine& machine, const PhaseClock& clock, const Plan& pla
                 RunCounts& counts);
 // Adds what one machine counted before. Requires: the same phases, and all of `before` known.
 void add_counts(const RunCounts& before, RunCounts& counts);
+// Of a phase that is run so many times, perhaps never.
+PhaseCost times(PhaseCost phase, Words times);
 // Adds sums of words and flops, and takes the larger peak, phase by phase.
 void add_costs(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases);
 

@@ -27,27 +27,7 @@ void append(Ranges& ranges, Range next) {
   }
 }
 
-// The rows of some numbers among those of `rows`, both in their order.
-Ranges picked(const Ranges& rows, const Ranges& numbers) {
-  Ranges picked;
-  auto range = rows.begin();
-  Index first = 0;  // number of the range
-  for (Range left : numbers) {
-    while (left.size() > 0) {
-      while (first + range->size() <= left.begin) {
-        first += range->size();
-        ++range;
-      }
-      const Index shift = range->begin - first;
-      const Index end = std::min(left.end, first + range->size());
-      append(picked, {left.begin + shift, end + shift});
-      left.begin = end;
-    }
-  }
-  return picked;
-}
-
-// And the numbers of some rows: of those that are among `rows`.
+// The numbers of some rows: of those that are among `rows`.
 Ranges numbers_among(const Ranges& rows, const Ranges& some) {
   const NumbersWithin numbers(rows);
   Ranges found;
@@ -292,15 +272,13 @@ Ranges GridPlan::dead_rows(const Signature& matrix, Index rank) const {
 }
 
 bool GridPlan::brings(std::string_view matrix) const {
-  return std::ranges::any_of(split().stages, [&](const SplitStage& stage) {
-    return std::ranges::find(stage.brings, matrix) != stage.brings.end();
-  });
+  return std::ranges::any_of(
+      split().stages, [&](const SplitStage& stage) { return is_among(stage.brings, matrix); });
 }
 
 bool GridPlan::merges(std::string_view matrix) const {
-  return std::ranges::any_of(split().stages, [&](const SplitStage& stage) {
-    return std::ranges::find(stage.merges, matrix) != stage.merges.end();
-  });
+  return std::ranges::any_of(
+      split().stages, [&](const SplitStage& stage) { return is_among(stage.merges, matrix); });
 }
 
 RankPart::RankPart(const GridPlan& of, Index rank)

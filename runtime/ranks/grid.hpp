@@ -46,6 +46,11 @@ inline bool of_keys(const Signature& matrix) {
   return matrix.rows == &Shape::m;
 }
 
+// Whether a stage names a matrix among those that it brings, or merges.
+inline bool is_among(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 // Partial sums of g that one rank adds, one after the other: units of its place. The running sum
 // passes from one to the next.
 struct Segment {
@@ -56,8 +61,9 @@ struct Segment {
 // A plan on a grid: what each row, and each column, has of it.
 class GridPlan {
  public:
-  // Of ranks from `first` on. Throws: as check_grid().
+  // Of ranks from `first` on. `kernel` and `plan` must outlive this. Throws: as check_grid().
   GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid, Index first = 0);
+  GridPlan(const Kernel& kernel, Plan&& plan, const Grid& grid, Index first = 0) = delete;
 
   [[nodiscard]] const Kernel& kernel() const { return *kernel_; }
   [[nodiscard]] const Plan& asked() const { return *asked_; }

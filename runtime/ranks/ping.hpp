@@ -6,7 +6,7 @@
 namespace redblue {
 
 struct PingTimes {
-  double seconds_a_message = 0;  // of no words
+  double seconds_a_message = 0;  // of one word
   double seconds_a_word = 0;
 };
 

@@ -60,12 +60,18 @@ Blocks blocks_on_grid(const Kernel& kernel, const Problem& problem, const Memory
   }
 }
 
-PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
-                         Objective objective, const Grid& grid) {
-  const Blocks blocks =
-      blocks_on_grid(kernel, problem, memory, objective, grid, usual_groups(problem, grid));
+namespace {
+
+Plan usual_plan(const Kernel& kernel, const Problem& problem, const Memory& memory,
+                Objective objective, const Grid& grid) {
+  return kernel.plan(
+      problem, memory,
+      blocks_on_grid(kernel, problem, memory, objective, grid, usual_groups(problem, grid)));
+}
+
+PlannedGrid on_grid(const Kernel& kernel, Plan plan, const Grid& grid) {
   PlannedGrid on{.grid = grid,
-                 .plan = kernel.plan(problem, memory, blocks),
+                 .plan = std::move(plan),
                  .ranks = {},
                  .costs = {},
                  .received = {},
@@ -90,7 +96,7 @@ PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Mem
   if (most.contains(std::string(kg.name))) {
     const Index hops = std::ssize(of.segments()) - 1;
     LinkCount& sum = most.at(std::string(kg.name));
-    sum = count_of(problem.shape.d * problem.shape.d);
+    sum = count_of(on.plan.problem.shape.d * on.plan.problem.shape.d);
     sum.words *= hops;
     sum.messages *= hops;
   }
@@ -98,6 +104,13 @@ PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Mem
     on.path += count;
   }
   return on;
+}
+
+}  // namespace
+
+PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
+                         Objective objective, const Grid& grid) {
+  return on_grid(kernel, usual_plan(kernel, problem, memory, objective, grid), grid);
 }
 
 std::vector<PlannedGrid> plans_on_grids(const Kernel& kernel, const Problem& problem,
@@ -111,12 +124,11 @@ std::vector<PlannedGrid> plans_on_grids(const Kernel& kernel, const Problem& pro
       continue;
     }
     const Grid grid{ranks / columns, columns};
-    try {
-      PlannedGrid on = plan_on_grid(kernel, problem, memory, objective, grid);
-      if (total(on.plan.phases).peak <= Words(memory.M)) {
-        plans.push_back(std::move(on));
-      }
-    } catch (const ShapeMismatch&) {  // fewer groups of queries than rows
+    Plan plan = usual_plan(kernel, problem, memory, objective, grid);
+    const bool has_rows =
+        !takes_query_groups(kernel) || query_groups_of(kernel, live_plan(plan)) >= grid.rows;
+    if (has_rows && total(plan.phases).peak <= Words(memory.M)) {
+      plans.push_back(on_grid(kernel, std::move(plan), grid));
     }
   }
   return plans;

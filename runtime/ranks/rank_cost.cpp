@@ -23,20 +23,6 @@ void add(const RankPart& part, const RankTransfer& transfer, Links& links) {
       transfer.sent.size() * transfer.cols, links);
 }
 
-void add_dead_cost(const RankPart& part, std::vector<PhaseCost>& phases) {
-  PhaseCost dead{.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
-  for (const Signature& result : part.of().kernel().returned(part.plan().problem)) {
-    const Words cols = result.cols_of(part.plan().problem.shape);
-    if (const Words rows = size_of(part.of().dead_rows(result, part.rank())); rows > Words(0)) {
-      dead.writes += rows * cols;
-      dead.peak = std::max(dead.peak, cols);
-    }
-  }
-  if (dead.writes > Words(0)) {
-    phases.push_back(dead);
-  }
-}
-
 std::vector<PhaseCost> arena_of(const RankPart& part) {
   std::vector<PhaseCost> phases;
   const bool sums = part.split().add_partials != nullptr;
@@ -57,7 +43,10 @@ std::vector<PhaseCost> arena_of(const RankPart& part) {
                                                        segments[k].units.size(), k > 0));
     }
   }
-  add_dead_cost(part, phases);
+  for (const Signature& result : part.of().kernel().returned(part.plan().problem)) {
+    add_dead_cost(phases, result, part.plan().problem.shape,
+                  size_of(part.of().dead_rows(result, part.rank())));
+  }
   return phases;
 }
 

@@ -9,7 +9,7 @@
 namespace redblue {
 
 // The first rank of each kind, in order. Ranks of a kind begin with, receive, send and keep as many
-// words as each other, and move as many in their arenas. Under a mask each rank is its own kind.
+// words as each other, and move as many in their arenas. Under a mask no two ranks are of one kind.
 std::vector<Index> ranks_of_each_kind(const GridPlan& of);
 
 }  // namespace redblue

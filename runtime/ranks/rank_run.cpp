@@ -20,10 +20,6 @@
 namespace redblue {
 namespace {
 
-bool contains_name(const std::vector<std::string_view>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 // What a stage of the kernel finds: matrices of the rank's place, or of the rows that it begins
 // with.
 class StageOperands {
@@ -37,7 +33,7 @@ class StageOperands {
       io_.take(add(home, result, stage));
     }
     for (const Split::Copies& left : part.split().left_of(problem, part.plan().blocks)) {
-      io_.take(contains_name(stage.merges, left.matrix.name)
+      io_.take(is_among(stage.merges, left.matrix.name)
                    ? matrices_.emplace_back(
                          home.as_matrix(merged_name(left.matrix.name), left.matrix.name))
                : part.of().brings(left.matrix.name)
@@ -82,12 +78,8 @@ class Working {
           steps_->exchanged(stage + 1);
         }
       }
-      if (part_.works_on(stages[k].of)) {
-        if (steps_ == nullptr) {
-          run_stage(stages[k]);
-        } else if (stage >= steps_->stage) {
-          run_in_steps(stages[k], stage);
-        }
+      if (part_.works_on(stages[k].of) && (steps_ == nullptr || stage >= steps_->stage)) {
+        run_stage(stages[k], stage);
       }
       finish_all();
     }
@@ -140,10 +132,11 @@ class Working {
 
   // The units of the place come group by group: while one group of keys is worked with, those of
   // the next are on their way.
-  void run_stage(const SplitStage& stage) {
+  void run_stage(const SplitStage& stage, Index number) {
     const Plan& plan = part_.plan_of(stage.of);
     const Index units = stage.units(plan.problem, plan.blocks);
     const Index groups = stage.of == StageRows::place ? key_groups_of(plan) : 1;
+    const Index done = steps_ != nullptr && number == steps_->stage ? steps_->units : 0;
     const StageOperands operands(part_, home_, stage);
     std::optional<SlowMatrix> partials;
     if (home_.has(kPartials)) {
@@ -151,28 +144,15 @@ class Working {
     }
     for (Index group = 0; group < groups; ++group) {
       finish_up_to(group + 1 < groups ? group : std::numeric_limits<Index>::max());
-      for (Index unit = units * group / groups; unit < units * (group + 1) / groups; ++unit) {
+      for (Index unit = std::max(units * group / groups, done); unit < units * (group + 1) / groups;
+           ++unit) {
         stage.part(machine_, plan, operands.io(), {unit, unit + 1},
                    partials ? &*partials : nullptr);
+        if (steps_ != nullptr) {
+          steps_->worked(number, unit + 1, so_far());
+        }
         transport_.progress();
       }
-    }
-  }
-
-  // A unit after the other; all at once, where these share what stays in fast memory.
-  void run_in_steps(const SplitStage& stage, Index number) {
-    const Plan& plan = part_.plan_of(stage.of);
-    const Index units = stage.units(plan.problem, plan.blocks);
-    const Index step = stage.at_once.empty() ? 1 : std::max<Index>(units, 1);
-    const StageOperands operands(part_, home_, stage);
-    std::optional<SlowMatrix> partials;
-    if (home_.has(kPartials)) {
-      partials = home_.as_matrix(kPartials);
-    }
-    for (Index unit = number == steps_->stage ? steps_->units : 0; unit < units; unit += step) {
-      stage.part(machine_, plan, operands.io(), {unit, unit + step},
-                 partials ? &*partials : nullptr);
-      steps_->worked(number, unit + step, so_far());
     }
   }
 

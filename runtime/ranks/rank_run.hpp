@@ -64,9 +64,8 @@ struct RankRun {
 };
 
 // Runs the rank's part; the home's own rows of operands are there. Every rank of the grid calls.
-// Afterwards own rows of results are there, and g at the rank of the last segment. In steps where
-// there are such. Throws: what the
-// kernel throws; TransportError.
+// Afterwards own rows of results are there, and g at the rank of the last segment. Without `steps`
+// all of it at once. Throws: what the kernel throws; TransportError.
 RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport,
                  const RankSteps* steps = nullptr);
 

@@ -23,12 +23,9 @@ Links by_phase(const Links& links, Index rank) {
 }
 
 // Of so many heads, one after the other.
-RankCost times(RankCost cost, Index heads) {
+RankCost of_heads(RankCost cost, Index heads) {
   for (PhaseCost& phase : cost.arena) {
-    for (Words PhaseCost::*words : {&PhaseCost::reads, &PhaseCost::writes, &PhaseCost::flops,
-                                    &PhaseCost::index_reads, &PhaseCost::index_writes}) {
-      phase.*words = phase.*words * heads;
-    }
+    phase = times(std::move(phase), heads);
   }
   for (auto& [_, count] : cost.links) {
     count.words *= heads;
@@ -85,7 +82,7 @@ Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward, Index heads,
         }
         cost.home += dealing.home;
       }
-      formula.push_back(times(std::move(cost), heads / sets));
+      formula.push_back(of_heads(std::move(cost), heads / sets));
     }
   }
 }

@@ -125,10 +125,6 @@ class Listing {
   std::vector<RankTransfer> all_;
 };
 
-bool contains(const std::vector<std::string_view>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 }  // namespace
 
 std::vector<RankTransfer> transfers_before(const RankPart& part, std::size_t stage) {
@@ -136,7 +132,7 @@ std::vector<RankTransfer> transfers_before(const RankPart& part, std::size_t sta
   const SplitStage& its = stages[stage];
   const auto brought_before = [&](std::string_view matrix) {
     return std::any_of(stages.begin(), stages.begin() + static_cast<std::ptrdiff_t>(stage),
-                       [&](const SplitStage& before) { return contains(before.brings, matrix); });
+                       [&](const SplitStage& before) { return is_among(before.brings, matrix); });
   };
   const bool first_of_place =
       its.of == StageRows::place &&
@@ -149,13 +145,13 @@ std::vector<RankTransfer> transfers_before(const RankPart& part, std::size_t sta
     matrices.push_back(left.matrix);
   }
   for (const Signature& matrix : matrices) {
-    if (contains(its.merges, matrix.name)) {
+    if (is_among(its.merges, matrix.name)) {
       if (of_queries(matrix)) {
         listing.merge_queries(matrix);
       } else {
         listing.merge_keys(matrix);
       }
-    } else if (of_queries(matrix) && contains(its.brings, matrix.name) &&
+    } else if (of_queries(matrix) && is_among(its.brings, matrix.name) &&
                !brought_before(matrix.name)) {
       listing.bring_rows(matrix);
     }

@@ -101,7 +101,6 @@ Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, In
     const std::vector<PlannedGrid> plans =
         plans_on_grids(kernel, problem, M, Objective::words, ranks);
     if (!plans.empty()) {
-      check_grid(kernel, plans.front().plan, plans.front().grid);
       const PlannedGrid& first = plans.front();
       report.points.push_back(
           {.ranks = ranks,

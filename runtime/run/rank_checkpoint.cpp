@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 

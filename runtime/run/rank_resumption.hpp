@@ -18,7 +18,7 @@ namespace redblue {
 Links links_since(const Links& before, const Links& now);
 void add_links(const Links& more, Links& links);
 
-// The arguments must outlive it.
+// `request` must outlive it; the home and the transport are used until run_rank() returns.
 class RankResumption {
  public:
   // The operands that the rank begins with are at the home. `dealt`: rows of others are dealt out

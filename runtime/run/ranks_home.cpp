@@ -330,7 +330,6 @@ void RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ran
 }
 
 void RanksHome::run_rank_of(const Part& part, Transport& transport) {
-  transport.wait_at_most(on_.patience);
   check_facts(transport, facts(part, request_));
   const Index set = set_of_rank(transport.rank());
   const GridPlan& of = of_[static_cast<std::size_t>(set)];
@@ -451,7 +450,10 @@ void RanksHome::run(Part& part, const RunHook& hook) {
     use_common_simd(*on_.transport);
     run_rank_of(part, *on_.transport);
   } else {
-    run_ranks(part.ranks->size(), [&](Transport& transport) { run_rank_of(part, transport); });
+    run_ranks(part.ranks->size(), [&](Transport& transport) {
+      transport.wait_at_most(on_.patience);
+      run_rank_of(part, transport);
+    });
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   part.counted = no_counts(part.formula);

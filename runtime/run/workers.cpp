@@ -99,15 +99,8 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
                                       Index worker) {
   std::vector<PhaseCost> phases;
   if (!splits(kernel, team)) {
-    for (PhaseCost phase : plan.phases) {
-      const Words times = share_of(team.heads, worker, team.workers).size();
-      phases.push_back({.path = phase.path,
-                        .reads = phase.reads * times,
-                        .writes = phase.writes * times,
-                        .peak = times == Words(0) ? Words(0) : phase.peak,
-                        .flops = phase.flops * times,
-                        .index_reads = phase.index_reads * times,
-                        .index_writes = phase.index_writes * times});
+    for (const PhaseCost& phase : plan.phases) {
+      phases.push_back(times(phase, share_of(team.heads, worker, team.workers).size()));
     }
     return phases;
   }
