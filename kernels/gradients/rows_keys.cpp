@@ -89,7 +89,7 @@ struct GroupedKeys {
         row_blocks(of.shape.n, blocks["dQ.Br"]),
         groups(blocks.contains(kQueryGroups) ? std::min(blocks[kQueryGroups], row_blocks.size())
                                              : 1),
-        key_groups(std::min(key_groups_of(blocks), of.shape.m)),
+        key_groups(std::clamp<Index>(key_groups_of(blocks), 1, std::max<Index>(of.shape.m, 1))),
         merges(merges_queries(blocks)),
         in_groups(merges || merges_keys(of, blocks)) {}
 
