@@ -5,6 +5,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
+#include "kernels/parts/levels.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -96,6 +97,50 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
   }
 }
 
+// Levels that are smaller than the next.
+void check_levels(const Kernel& kernel, const Problem& problem, const Memory& memory) {
+  if (memory.inner.empty()) {
+    return;
+  }
+  if (!kernel.has_levels()) {
+    throw ShapeMismatch(spelled(kernel.name, problem.sharing) + " has no inner levels");
+  }
+  if (memory.prefetch > 1) {
+    throw ShapeMismatch("with inner levels the prefetch is 1, not " +
+                        std::to_string(memory.prefetch));
+  }
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    const Index next = level + 1 < memory.inner.size() ? memory.inner[level + 1] : memory.M;
+    require(memory.inner[level] > 0 && memory.inner[level] < next,
+            "each level has fewer words than the next");
+  }
+}
+
+// An inner block cuts a block of the next level, so that cuts of tiles fall together, where there
+// are tiles of several of these.
+void check_level_blocks(const Blocks& blocks, const Memory& memory) {
+  const Levels levels = level_blocks(blocks);
+  if (levels.size() != memory.inner.size()) {
+    throw ShapeMismatch("the blocks are of " + std::to_string(levels.size()) +
+                        " inner levels, and there are " + std::to_string(memory.inner.size()));
+  }
+  if (levels.empty()) {
+    return;
+  }
+  if (key_groups_of(blocks) > 1 || prefetch_of(blocks) > 1) {
+    throw ShapeMismatch("with inner levels keys are in one group, and the prefetch is 1");
+  }
+  for (std::size_t level = 0; level + 1 < levels.size(); ++level) {
+    for (const auto& [name, block] :
+         {std::pair("Br", &LevelBlocks::rows), std::pair("Bw", &LevelBlocks::weights)}) {
+      if (levels[level + 1].*block % (levels[level].*block) != 0) {
+        throw ShapeMismatch(level_block(level + 1, name) + " is a multiple of " +
+                            level_block(level, name));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Activation activation) {
@@ -120,6 +165,7 @@ SlowMatrix& Operands::out(std::string_view name) const {
 
 Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective objective) const {
   check_problem(*this, problem, memory.M);
+  check_levels(*this, problem, memory);
   require(memory.prefetch > 0, "a prefetch is at least 1");
   check_prefetch(*this, problem, memory.prefetch);
   return fitting.fit(with_inputs(problem), memory, objective);
@@ -257,26 +303,43 @@ Words Kernel::intermediates(const Plan& plan) const {
 
 Plan Kernel::plan(const Problem& problem, const Memory& memory, Objective objective) const {
   Plan fitted = plan(problem, memory, blocks(problem, memory, objective));
-  if (total(fitted.phases).peak > Words(memory.M)) {
+  const auto refuse = [&](Index M, const std::string& where, Index least) {
     throw FastMemoryTooSmall(
-        spelled(name, problem.sharing) + " does not fit in M = " + std::to_string(memory.M) +
-        " words: for n = " + std::to_string(problem.shape.n) +
+        spelled(name, problem.sharing) + " does not fit in M = " + std::to_string(M) + " words" +
+        where + ": for n = " + std::to_string(problem.shape.n) +
         ", m = " + std::to_string(problem.shape.m) + ", d = " + std::to_string(problem.shape.d) +
         (problem.shape.dv == problem.shape.d ? "" : ", dv = " + std::to_string(problem.shape.dv)) +
-        " it needs M of at least " + std::to_string(least_M(problem, memory.prefetch)));
+        " it needs M of at least " + std::to_string(least));
+  };
+  for (std::size_t level = 0; level < fitted.inner.size(); ++level) {
+    if (const LevelPlan& in = fitted.inner[level]; total(in.phases).peak > Words(in.M)) {
+      refuse(in.M, " of level " + std::to_string(level + 1),
+             total(fitted.inner[level].phases).peak.value());
+    }
+  }
+  if (total(fitted.phases).peak > Words(memory.M)) {
+    refuse(memory.M, "",
+           memory.inner.empty() ? least_M(problem, memory.prefetch)
+                                : total(fitted.phases).peak.value());
   }
   return fitted;
 }
 
 Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& blocks) const {
   check_problem(*this, problem, memory.M);
+  check_levels(*this, problem, memory);
   for (const auto& [block, size] : blocks) {
     require(size > 0, "a block is at least 1");
     require(block != kStaying || fitting.rows_stay, "a kernel in which rows stay");
   }
   check_prefetch(*this, problem, prefetch_of(blocks));
+  check_level_blocks(blocks, memory);
   const Problem asked = with_inputs(problem);
-  return {std::string(name), pass, asked, memory.M, blocks, formula.cost(asked, blocks)};
+  Plan plan{std::string(name), pass, asked, memory.M, blocks, formula.cost(asked, blocks)};
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    plan.inner.push_back({memory.inner[level], formula.level_cost(asked, blocks, level)});
+  }
+  return plan;
 }
 
 Index Kernel::least_M(const Problem& problem, Index prefetch) const {
@@ -299,6 +362,7 @@ void Kernel::check(const Plan& plan, const Operands& io) const {
 void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
                  Workspace& workspace) const {
   check(plan, io);
+  require(machine.inner().size() == plan.inner.size(), "the machine has the levels of the plan");
   schedule.code(machine, plan, io, workspace);
 }
 

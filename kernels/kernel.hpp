@@ -85,6 +85,9 @@ struct Signature {
 // What each phase moves and holds with these blocks.
 using CostOfBlocks =
     std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks)>;
+// The same of an inner level.
+using LevelCostOfBlocks = std::function<std::vector<PhaseCost>(
+    const Problem& problem, const Blocks& blocks, std::size_t level)>;
 // Which loops move them.
 using NestOfBlocks = std::function<Nest(const Problem& problem, const Blocks& blocks)>;
 // A number of words that blocks decide.
@@ -106,6 +109,10 @@ struct SplitStage {
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
                                        bool partials)>
       part_cost;
+  // The same of an inner level, of kernels that have them.
+  std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
+                                       bool partials, std::size_t level)>
+      level_cost = nullptr;
   // The matrices that it writes, where the units of a part share what stays in fast memory: a run
   // in steps then does all units in one, which writes these anew. Else empty.
   std::vector<std::string_view> at_once = {};
@@ -153,6 +160,9 @@ struct Split {
       reduce = nullptr;
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range rows)>
       reduce_cost = nullptr;
+  std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range rows,
+                                       std::size_t level)>
+      reduce_level_cost = nullptr;
   // For ranks that have row blocks and groups of keys each (runtime/ranks): a rank works on the
   // problem of its queries and keys with the blocks of the whole.
   bool on_grid = false;
@@ -185,6 +195,8 @@ Operands with(Operands io, std::vector<SlowMatrix>& left);
 // What it costs.
 struct Formula {
   CostOfBlocks cost;
+  // Of kernels that work in inner levels; else empty.
+  LevelCostOfBlocks level_cost = nullptr;
   // The most words of the slow store that intermediates take at a time; empty: none.
   WordsOfBlocks intermediates = nullptr;
   // The loops with the words of each line; empty: not written down. Every kernel of the registry
@@ -306,6 +318,7 @@ struct Kernel {
            (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);
   }
   [[nodiscard]] bool streams_keys() const { return fitting.ahead; }
+  [[nodiscard]] bool has_levels() const { return formula.level_cost != nullptr; }
   // Of a kernel that may be split: the units of all stages.
   [[nodiscard]] Index units(const Plan& plan) const;
   [[nodiscard]] Words intermediates(const Plan& plan) const;

@@ -107,6 +107,16 @@ void add_all_dead_costs(std::vector<PhaseCost>& phases, const Kernel& kernel,
   }
 }
 
+// The same of an inner level, in which no dead row ever is.
+void add_dead_phase(std::vector<PhaseCost>& phases, const Kernel& kernel, const Problem& problem,
+                    bool with_sums = true) {
+  std::vector<PhaseCost> dead;
+  add_all_dead_costs(dead, kernel, problem, with_sums);
+  for (const PhaseCost& phase : dead) {
+    phases.push_back({.path = phase.path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
+  }
+}
+
 Nest dead_nest(const Kernel& kernel, const Problem& problem) {
   NestWriter nest;
   nest.phase("dead", [&] {
@@ -186,6 +196,19 @@ SplitStage with_masks(const std::shared_ptr<const Kernel>& kernel, std::size_t w
     }
     return phases;
   };
+  if (of->level_cost) {
+    stage.level_cost = [of, writes_dead, kernel](const Problem& problem, const Blocks& blocks,
+                                                 Range units, bool partials, std::size_t level) {
+      std::vector<PhaseCost> phases;
+      if (!none_live(problem)) {
+        phases = of->level_cost(kernel_problem(problem, blocks), blocks, units, partials, level);
+      }
+      if (writes_dead(problem, blocks, units)) {
+        add_dead_phase(phases, *kernel, problem, !partials);
+      }
+      return phases;
+    };
+  }
   return stage;
 }
 
@@ -226,6 +249,15 @@ Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
     const Words d = problem.shape.d;
     return {{.path = "dead", .reads = 0, .writes = d * rows.size(), .peak = d, .flops = 0}};
   };
+  if (of->reduce_level_cost) {
+    split.reduce_level_cost = [of](const Problem& problem, const Blocks& blocks, Range rows,
+                                   std::size_t level) -> std::vector<PhaseCost> {
+      if (!none_live(problem)) {
+        return of->reduce_level_cost(kernel_problem(problem, blocks), blocks, rows, level);
+      }
+      return {{.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0}};
+    };
+  }
   return split;
 }
 
@@ -419,6 +451,17 @@ Kernel with_masks(Kernel kernel) {
     add_all_dead_costs(phases, *of, problem);
     return phases;
   };
+  if (of->formula.level_cost) {
+    kernel.formula.level_cost = [of](const Problem& problem, const Blocks& blocks,
+                                     std::size_t level) {
+      std::vector<PhaseCost> phases;
+      if (!none_live(problem)) {
+        phases = of->formula.level_cost(kernel_problem(problem, blocks), blocks, level);
+      }
+      add_dead_phase(phases, *of, problem);
+      return phases;
+    };
+  }
   if (of->formula.intermediates) {
     kernel.formula.intermediates = [of](const Problem& problem, const Blocks& blocks) {
       return none_live(problem)
@@ -440,6 +483,9 @@ Kernel with_masks(Kernel kernel) {
     if (none_live(problem)) {  // any blocks do
       live.shape.n = live.shape.m = 1;
       live.mask = {};
+    }
+    if (!memory.inner.empty()) {
+      return of->fitting.fit(live, memory, objective);
     }
     const Blocks blocks = fitted(*of, live, memory, objective);
     return objective == Objective::words ? fewest_ordered(*of, live, memory, blocks) : blocks;

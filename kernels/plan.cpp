@@ -56,6 +56,14 @@ PhaseCost total(const std::vector<PhaseCost>& phases) {
   return sum;
 }
 
+std::vector<Index> inner_levels(const Plan& plan) {
+  std::vector<Index> levels;
+  for (const LevelPlan& level : plan.inner) {
+    levels.push_back(level.M);
+  }
+  return levels;
+}
+
 std::string spelled(std::string_view kernel, Sharing sharing) {
   return std::string(kernel) + (sharing == Sharing::none ? "" : "-shared");
 }

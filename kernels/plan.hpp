@@ -87,6 +87,12 @@ struct PhaseCost {
 // The whole: sums of words and flops, the largest peak.
 PhaseCost total(const std::vector<PhaseCost>& phases);
 
+// What an inner level moves and holds.
+struct LevelPlan {
+  Index M = 0;
+  std::vector<PhaseCost> phases = {};
+};
+
 struct Plan {
   std::string kernel;
   Pass pass = Pass::product;
@@ -94,7 +100,11 @@ struct Plan {
   Index M = 0;
   Blocks blocks;
   std::vector<PhaseCost> phases;
+  std::vector<LevelPlan> inner = {};  // from the innermost level out
 };
+
+// The words of its inner levels, from the innermost out.
+std::vector<Index> inner_levels(const Plan& plan);
 
 // The kernel's name, and -shared where A3 is A2.
 std::string spelled(const Plan& plan);

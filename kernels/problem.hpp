@@ -12,6 +12,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "kernels/activation.hpp"
 #include "kernels/mask.hpp"
@@ -212,6 +213,10 @@ struct Memory {
 
   Index M;         // words of the fast memory
   Index prefetch;  // key blocks of each matrix that are in it at a time, for a store that fetches
+  // The words of inner levels, from the innermost out; and what a word costs at each level, the
+  // machine's last, where a plan weighs them otherwise than by themselves.
+  std::vector<Index> inner = {};
+  std::vector<double> word_costs = {};
 };
 
 }  // namespace redblue

@@ -24,9 +24,34 @@ SlowMatrix list_of_indices(Index words) {
   return SlowMatrix("index", words, 1, std::make_unique<ListedIndices>()).holding(Holds::indices);
 }
 
+// Calls visit(rows, columns, words of the tile) for the parts of a block that its tile has between
+// two cuts, with so many columns from one to the next.
+template <class Visit>
+void each_between_cuts(Range rows, Range columns, Orientation orientation, Index cut,
+                       const Visit& visit) {
+  const bool straight = orientation == Orientation::straight;
+  const Range along = straight ? columns : rows;  // the columns of the tile
+  const Index height = straight ? rows.size() : columns.size();
+  for (const Range part : blocks(along.size(), std::min(cut, along.size()))) {
+    const Range between = part_of(along, part);
+    visit(straight ? rows : between, straight ? between : columns,
+          Range{part.begin * height, part.end * height});
+  }
+}
+
+template <class Word>
+std::span<Word> some_of(std::span<Word> words, Range part) {
+  return words.subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.size()));
+}
+
 }  // namespace
 
-Machine::Machine(Index M) : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {}
+Machine::Machine(Index M, const std::vector<Index>& inner)
+    : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {
+  for (auto words = inner.rbegin(); words != inner.rend(); ++words) {
+    inner_.emplace_front(*words, inner_.empty() ? nullptr : &inner_.front());
+  }
+}
 
 Machine::~Machine() {
   for (Fetch* fetch : fetches_) {
@@ -43,8 +68,9 @@ Machine::~Machine() {
   }
 }
 
-Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value, Holds holds) {
-  Tile tile = charge(place(name, rows, cols), rows, cols, holds);
+Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value, Holds holds,
+                         CutEvery cut) {
+  Tile tile = charge(place(name, rows, cols), rows, cols, holds, cut);
   std::fill_n(address(*tile.slot_), tile.words(), value);
   if (!listeners_.empty()) {
     Event begun = event(Event::Kind::initialize, tile);
@@ -55,7 +81,7 @@ Tile Machine::initialize(std::string_view name, Index rows, Index cols, float va
 }
 
 Tile Machine::initialize(std::string_view name, Index rows, Index cols, Unset, Holds holds) {
-  Tile tile = charge(place(name, rows, cols), rows, cols, holds);
+  Tile tile = charge(place(name, rows, cols), rows, cols, holds, {});
 #ifndef NDEBUG
   std::fill_n(address(*tile.slot_), tile.words(), std::numeric_limits<float>::quiet_NaN());
 #endif
@@ -67,12 +93,12 @@ Tile Machine::initialize(std::string_view name, Index rows, Index cols, Unset, H
   return tile;
 }
 
-Tile Machine::read(const ConstBlock& block) {
-  return read(block, Orientation::straight);
+Tile Machine::read(const ConstBlock& block, CutEvery cut) {
+  return read(block, Orientation::straight, cut);
 }
 
-Tile Machine::read(const Transposed<ConstBlock>& block) {
-  return read(block.of, Orientation::transposed);
+Tile Machine::read(const Transposed<ConstBlock>& block, CutEvery cut) {
+  return read(block.of, Orientation::transposed, cut);
 }
 
 Tile Machine::read_indices(Index words, Index live) {
@@ -80,7 +106,7 @@ Tile Machine::read_indices(Index words, Index live) {
     return {};
   }
   const SlowMatrix list = list_of_indices(words);
-  Tile tile = charge(place(list.name(), live, 1), live, 1, list.holds());
+  Tile tile = charge(place(list.name(), live, 1), live, 1, list.holds(), {});
   std::fill_n(address(*tile.slot_), live, 0.0F);
   count_read(tile, list.whole(), Orientation::straight);
   return tile;
@@ -95,9 +121,13 @@ void Machine::write_indices(const Tile& tile, Index words) {
   count_write(tile, list.whole(), Orientation::straight);
 }
 
-Tile Machine::read(const ConstBlock& block, Orientation orientation) {
-  Tile tile = tile_of(block, orientation, [&](std::span<float> to) {
-    block.matrix().backing_->read_tile(block.row_range(), block.column_range(), orientation, to);
+Tile Machine::read(const ConstBlock& block, Orientation orientation, CutEvery cut) {
+  const Range rows = block.row_range(), columns = block.column_range();
+  const Backing& store = *block.matrix().backing_;
+  Tile tile = tile_of(block, orientation, cut, [&](std::span<float> to) {
+    each_between_cuts(rows, columns, orientation, cut.columns, [&](Range R, Range C, Range words) {
+      store.read_tile(R, C, orientation, some_of(to, words));
+    });
   });
   count_read(tile, block, orientation);
   return tile;
@@ -106,11 +136,11 @@ Tile Machine::read(const ConstBlock& block, Orientation orientation) {
 void Machine::begin_read(Stream::Held& held, Orientation orientation, bool ahead) {
   const ConstBlock& block = held.block;
   if (!ahead) {
-    held.tile = read(block, orientation);
+    held.tile = read(block, orientation, {});
     return;
   }
   fetches_.reserve(fetches_.size() + 1);  // nothing may fail once the read is in flight
-  held.tile = tile_of(block, orientation, [&](std::span<float> to) {
+  held.tile = tile_of(block, orientation, {}, [&](std::span<float> to) {
     const Backing& store = *block.matrix().backing_;
     held.fetch = store.fetch_tile(block.row_range(), block.column_range(), orientation, to);
     if (held.fetch == nullptr) {
@@ -140,14 +170,13 @@ void Machine::end_read(Stream::Held& held, Orientation orientation) {
 }
 
 void Machine::count_read(const Tile& tile, const ConstBlock& block, Orientation orientation) {
-  const Index words = block.words();
-  phase_->io.reads += words;
-  phase_->kinds[block.matrix().holds()].io.reads += words;
+  meter_.read(block.words(), block.matrix().holds());
   tell(Event::Kind::read, tile, block, orientation);
 }
 
 template <class Fill>
-Tile Machine::tile_of(const ConstBlock& block, Orientation orientation, const Fill& fill) {
+Tile Machine::tile_of(const ConstBlock& block, Orientation orientation, CutEvery cut,
+                      const Fill& fill) {
   const bool straight = orientation == Orientation::straight;
   const Index rows = straight ? block.rows() : block.cols();
   const Index cols = straight ? block.cols() : block.rows();
@@ -158,7 +187,7 @@ Tile Machine::tile_of(const ConstBlock& block, Orientation orientation, const Fi
     arena_.release(slot);
     throw;
   }
-  return charge(slot, rows, cols, block.matrix().holds());
+  return charge(slot, rows, cols, block.matrix().holds(), cut);
 }
 
 void Machine::write(const Tile& tile, const Block& block) {
@@ -176,16 +205,16 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
   require(tile.rows() == (straight ? to.rows() : to.cols()) &&
               tile.cols() == (straight ? to.cols() : to.rows()),
           "a tile is written to a block of its own shape");
-  block.matrix_->backing_->write_tile(
-      to.row_range(), to.column_range(), orientation,
-      {address(*tile.slot_), static_cast<std::size_t>(tile.words())});
+  const std::span<const float> words(address(*tile.slot_), static_cast<std::size_t>(tile.words()));
+  each_between_cuts(to.row_range(), to.column_range(), orientation, tile.cut(),
+                    [&](Range R, Range C, Range part) {
+                      block.matrix_->backing_->write_tile(R, C, orientation, some_of(words, part));
+                    });
   count_write(tile, to, orientation);
 }
 
 void Machine::count_write(const Tile& tile, const ConstBlock& block, Orientation orientation) {
-  const Index words = block.words();
-  phase_->io.writes += words;
-  phase_->kinds[block.matrix().holds()].io.writes += words;
+  meter_.write(block.words(), block.matrix().holds());
   tell(Event::Kind::write, tile, block, orientation);
 }
 
@@ -195,11 +224,14 @@ V Tile::view(Range rows, Range columns) const {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
   require(within(rows, rows_) && within(columns, cols_), "a part lies inside its tile");
-  const Index panel = columns.begin / kPanel * kPanel;
-  require(columns.begin == panel || columns.end <= panel + kPanel,
+  const Index first = columns.begin / cut_ * cut_;  // column of the block between cuts
+  const Index width = std::min(cut_, cols_ - first);
+  const Index begin = columns.begin - first, panel = begin / kPanel * kPanel;
+  require(columns.end <= first + width, "a part has no cut of its tile between its columns");
+  require(begin == panel || columns.end - first <= panel + kPanel,
           "a part begins with a panel of its tile, or lies within one");
-  return {*machine_,     machine_->address(*slot_) + panel * rows_ + (columns.begin - panel),
-          rows_,         cols_ - panel,
+  return {*machine_,     machine_->address(*slot_) + (first + panel) * rows_ + begin - panel,
+          rows_,         width - panel,
           rows.begin,    rows.size(),
           columns.size()};
 }
@@ -218,6 +250,13 @@ void Tile::refuse(Index i, Index j) const {
   }
   throw ShapeMismatch(slot_->name + "(" + std::to_string(i) + ", " + std::to_string(j) +
                       ") leaves " + slot_->name + ", which is " + text(rows_, cols_));
+}
+
+void Tile::refuse_whole() const {
+  if (slot_ == nullptr) {
+    refuse_nothing();
+  }
+  throw ShapeMismatch(slot_->name + " is cut: arithmetic takes a part between two cuts");
 }
 
 void Tile::refuse_nothing() {
@@ -245,9 +284,9 @@ Stream Machine::stream(const Transposed<BlockSequence>& blocks, Index depth) {
 Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols) {
   require(rows > 0 && cols > 0, "a tile has at least one row and one column");
   const Index words = (Words(rows) * cols).value();
-  const Index missing = words - (capacity_ - live_);
+  const Index missing = words - (capacity_ - live());
   if (missing > 0) {
-    throw FastMemoryOverflow(refusal(name, words, missing), missing);
+    throw FastMemoryOverflow(meter_.refusal(name, words, capacity_, contents()), missing);
   }
   if (!fetches_.empty() && arena_.slides_for(words)) {
     for (Fetch* fetch : fetches_) {
@@ -257,26 +296,15 @@ Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols) {
   return arena_.place(name, words);
 }
 
-Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols, Holds holds) {
+Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols, Holds holds, CutEvery cut) {
+  require(cut.columns > 0, "a tile has at least one column between two cuts");
   slot->holds = holds;
-  live_ += slot->words;
-  live_of_[holds] += slot->words;
-  phase_->peak = std::max(phase_->peak, live_);
-  phase_->kinds[holds].peak = std::max(phase_->kinds[holds].peak, live_of_[holds]);
-  return {*this, slot, rows, cols};
+  meter_.charge(slot->words, holds);
+  return {*this, slot, rows, cols, cut};
 }
 
 void Machine::discharge(const Arena::Slot& slot) noexcept {
-  live_ -= slot.words;
-  live_of_[slot.holds] -= slot.words;
-}
-
-// What lives when a phase begins, or is innermost again, lives in it.
-void Machine::raise_peaks() noexcept {
-  phase_->peak = std::max(phase_->peak, live_);
-  for (const Holds holds : kHolds) {
-    phase_->kinds[holds].peak = std::max(phase_->kinds[holds].peak, live_of_[holds]);
-  }
+  meter_.discharge(slot.words, slot.holds);
 }
 
 void Machine::remove(Tile& tile) noexcept {
@@ -293,26 +321,21 @@ void Machine::forget(Tile& tile) noexcept {
 
 void Machine::enter(Phase& phase, std::string_view name) {
   open_.reserve(open_.size() + 1);  // nothing may fail once the phase is entered
-  const auto known = std::ranges::find(phase_->children, name, &PhaseNode::name);
-  if (known != phase_->children.end()) {
-    phase_ = known->get();
-  } else {
-    auto node = std::make_unique<PhaseNode>();
-    node->name = name;
-    node->parent = phase_;
-    phase_->children.push_back(std::move(node));
-    phase_ = phase_->children.back().get();
+  meter_.enter(name);
+  for (Level& level : inner_) {
+    level.meter_.enter(name);
   }
-  raise_peaks();
   open_.push_back(&phase);
-  tell({.kind = Event::Kind::enter_phase, .name = phase_->name, .live = live_});
+  tell({.kind = Event::Kind::enter_phase, .name = meter_.phase().name, .live = live()});
 }
 
 void Machine::leave(Phase& phase) noexcept {
   std::erase(open_, &phase);
-  tell({.kind = Event::Kind::leave_phase, .name = phase_->name, .live = live_});
-  phase_ = phase_->parent;
-  raise_peaks();
+  tell({.kind = Event::Kind::leave_phase, .name = meter_.phase().name, .live = live()});
+  meter_.leave();
+  for (Level& level : inner_) {
+    level.meter_.leave();
+  }
 }
 
 std::string Machine::contents() const {
@@ -341,12 +364,15 @@ std::string Machine::name_at(const float* word) const {
 TilePart Machine::part_of(const ConstView& view) const {
   const Arena::Slot* const slot = slot_at(view.panels_);
   require(slot != nullptr, "an operand is of a tile that lives");
-  // Panels before the view's, each of kPanel words a row; and columns of its own before the view.
-  const Index before = view.panels_ - address(*slot);
+  // Blocks between cuts before the view's, and panels of its block, each of kPanel words a row; and
+  // columns of its own panel before the view.
+  const Index all = view.panels_ - address(*slot);
+  const Index first = all / (slot->tile->cut() * view.height_) * slot->tile->cut();
+  const Index before = all - first * view.height_;
   const Index panel = before / (kPanel * view.height_) * kPanel;
   return {.tile = slot->id,
           .row = view.row_,
-          .column = panel + before - panel * view.height_,
+          .column = first + panel + before - panel * view.height_,
           .rows = view.rows_,
           .columns = view.cols_};
 }
@@ -354,23 +380,16 @@ TilePart Machine::part_of(const ConstView& view) const {
 TilePart Machine::part_of(const float* word) const {
   const Arena::Slot* const slot = slot_at(word);
   require(slot != nullptr, "a word is of a tile that lives");
-  const Index rows = slot->tile->rows(), of_panel = kPanel * rows;
-  const Index at = word - address(*slot), panel = at / of_panel * kPanel;
-  const Index width = std::min(kPanel, slot->tile->cols() - panel);
+  const Tile& tile = *slot->tile;
+  const Index rows = tile.rows(), of_panel = kPanel * rows, all = word - address(*slot);
+  const Index first = all / (tile.cut() * rows) * tile.cut(), at = all - first * rows;
+  const Index panel = at / of_panel * kPanel;
+  const Index width = std::min(kPanel, std::min(tile.cut(), tile.cols() - first) - panel);
   return {.tile = slot->id,
           .row = at % of_panel / width,
-          .column = panel + at % of_panel % width,
+          .column = first + panel + at % of_panel % width,
           .rows = 1,
           .columns = 1};
-}
-
-std::string Machine::refusal(std::string_view name, Index words, Index missing) const {
-  const std::string live = contents();
-  const std::string phase = phase_->path();
-  return "fast memory overflow in " + (phase.empty() ? "no phase" : "phase " + phase) + ": " +
-         std::string(name) + " asks for " + std::to_string(words) + " words, but " +
-         std::to_string(live_) + " of M = " + std::to_string(capacity_) + " are live (" +
-         (live.empty() ? "none" : live) + "): " + std::to_string(missing) + " words are missing";
 }
 
 }  // namespace redblue

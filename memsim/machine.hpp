@@ -8,11 +8,15 @@
 //   const Tile a = machine.read(A1.block(I, K));
 //   machine.write(s, S.block(I, J));
 //
+// A machine may have inner levels, each of fewer words than the next: arithmetic is then on what
+// the innermost one has (memsim/level.hpp). They share the machine's phases.
+//
 // A machine belongs to one thread. A request that throws leaves counters and contents as they
 // were; of a stream, the tiles that it holds. Tiles, phases and streams that outlive their machine
 // own nothing: such a tile is 0 x 0.
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +26,8 @@
 #include "memsim/events.hpp"
 #include "memsim/holds.hpp"
 #include "memsim/io_count.hpp"
+#include "memsim/level.hpp"
+#include "memsim/meter.hpp"
 #include "memsim/phase.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/stream.hpp"
@@ -35,8 +41,9 @@ inline constexpr Unset kUnset;
 
 class Machine {
  public:
-  // Throws: ShapeMismatch unless M >= 1; std::system_error without address space.
-  explicit Machine(Index M);
+  // `inner`: the words of each inner level, from the innermost out. Throws: ShapeMismatch unless
+  // each is at least 1; std::system_error without address space.
+  explicit Machine(Index M, const std::vector<Index>& inner = {});
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   ~Machine();  // waits for reads in flight
@@ -44,17 +51,19 @@ class Machine {
   // The moves. Throw (all): FastMemoryOverflow; ShapeMismatch; CountOverflow for a tile of more
   // words than can be counted; read and write also what the store throws.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0,
-                                Holds holds = Holds::sums);
-  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Holds holds) {
-    return initialize(name, rows, cols, 0, holds);
+                                Holds holds = Holds::sums, CutEvery cut = {});
+  [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Holds holds,
+                                CutEvery cut = {}) {
+    return initialize(name, rows, cols, 0, holds, cut);
   }
   // Takes no time. With assertions on the words are NaN, so that a read before the write shows.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value,
                                 Holds holds = Holds::sums);
-  [[nodiscard]] Tile read(const ConstBlock& block);  // the tile takes the matrix's name and kind
+  [[nodiscard]] Tile read(const ConstBlock& block,
+                          CutEvery cut = {});  // the tile takes the matrix's name and kind
   void write(const Tile& tile, const Block& block);
   // The same words; the tile is the transpose of the block.
-  [[nodiscard]] Tile read(const Transposed<ConstBlock>& block);
+  [[nodiscard]] Tile read(const Transposed<ConstBlock>& block, CutEvery cut = {});
   void write(const Tile& tile, const Transposed<Block>& block);
 
   // A list of indices that is read once, from its first word to its last: of the keys that some
@@ -71,7 +80,7 @@ class Machine {
   [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
   // Adds the operations to the innermost open phase.
-  void computed(Operations operations) { phase_->operations += operations; }
+  void computed(Operations operations) { meter_.computed(operations); }
 
   // Whether anybody hears arithmetic. If so it is told, operation after operation; what nobody
   // hears need not be found out.
@@ -87,14 +96,17 @@ class Machine {
   [[nodiscard]] TilePart part_of(const float* word) const;
 
   [[nodiscard]] Index capacity() const { return capacity_; }
-  [[nodiscard]] Index live() const { return live_; }
+  [[nodiscard]] Index live() const { return meter_.live(); }
   [[nodiscard]] Index span() const { return arena_.span(); }
   // The living tiles and their words: "A 81, b 9"; empty if none lives.
   [[nodiscard]] std::string contents() const;
   // The path of the innermost open phase; empty if none is open.
-  [[nodiscard]] std::string open_phase() const { return phase_->path(); }
+  [[nodiscard]] std::string open_phase() const { return meter_.phase().path(); }
   // The counts so far as a tree of phases, for leaves() and total().
-  [[nodiscard]] const PhaseNode& phases() const { return root_; }
+  [[nodiscard]] const PhaseNode& phases() const { return meter_.root(); }
+  // The inner levels, from the innermost out.
+  [[nodiscard]] std::deque<Level>& inner() { return inner_; }
+  [[nodiscard]] const std::deque<Level>& inner() const { return inner_; }
 
   // `listener` is told every event until silence(), and must live until then.
   void listen(Listener& listener, Hears hears = Hears::moves) {
@@ -116,7 +128,7 @@ class Machine {
   friend class BasicView;
   void enter(Phase& phase, std::string_view name);
   void leave(Phase& phase) noexcept;
-  [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation);
+  [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation, CutEvery cut);
   // A read of held.block into a tile that is charged at once. With `ahead` it may be in flight
   // until end_read(), which counts it. Throw (both): what read() throws; the tile is then given
   // back.
@@ -127,15 +139,14 @@ class Machine {
   void write(const Tile& tile, const Block& block, Orientation orientation);
   // A tile for the block, filled by fill(words), which may also return before it has filled them.
   template <class Fill>
-  [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, const Fill& fill);
+  [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, CutEvery cut,
+                             const Fill& fill);
   [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols);
-  [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, Holds holds);
+  [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, Holds holds, CutEvery cut);
   // Words that live no longer.
   void discharge(const Arena::Slot& slot) noexcept;
-  void raise_peaks() noexcept;
   void remove(Tile& tile) noexcept;
   void forget(Tile& tile) noexcept;  // removes one that no listener was told of
-  [[nodiscard]] std::string refusal(std::string_view name, Index words, Index missing) const;
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
   [[nodiscard]] const Arena::Slot* slot_at(const float* word) const;  // of the tile that holds it
   [[nodiscard]] std::string name_at(const float* word) const;         // likewise
@@ -158,7 +169,7 @@ class Machine {
             .tile = tile.slot_->id,
             .rows = tile.rows(),
             .cols = tile.cols(),
-            .live = live_};
+            .live = live()};
   }
   void tell(const Event& event) {
     for (Listener* listener : listeners_) {
@@ -168,10 +179,8 @@ class Machine {
 
   Index capacity_;
   Arena arena_;
-  Index live_ = 0;
-  ByKind<Index> live_of_;
-  PhaseNode root_;
-  PhaseNode* phase_ = &root_;
+  Meter meter_;
+  std::deque<Level> inner_;
   std::vector<Phase*> open_;
   std::vector<Stream*> streams_;
   std::vector<Fetch*> fetches_;  // reads in flight: until they end, no tile may slide
@@ -189,18 +198,20 @@ inline float& Tile::word(Index i, Index j) const {
   if (!inside(i, rows_) || !inside(j, cols_)) [[unlikely]] {
     refuse(i, j);
   }
-  const Index panel = j & -kPanel;
-  return machine_->address(*slot_)[panel * rows_ + i * std::min(kPanel, cols_ - panel) + j - panel];
+  const Index first = cut_ < cols_ ? j / cut_ * cut_ : 0;  // column of the block between cuts
+  const Index panel = (j - first) & -kPanel;
+  const Index width = std::min(kPanel, std::min(cut_, cols_ - first) - panel);
+  return machine_->address(*slot_)[(first + panel) * rows_ + i * width + j - first - panel];
 }
 inline Tile::operator View() {
-  if (slot_ == nullptr) [[unlikely]] {
-    refuse_nothing();
+  if (slot_ == nullptr || cut_ < cols_) [[unlikely]] {
+    refuse_whole();
   }
   return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
 }
 inline Tile::operator ConstView() const {
-  if (slot_ == nullptr) [[unlikely]] {
-    refuse_nothing();
+  if (slot_ == nullptr || cut_ < cols_) [[unlikely]] {
+    refuse_whole();
   }
   return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
 }

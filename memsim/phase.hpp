@@ -54,8 +54,17 @@ struct RunCounts {
     friend bool operator==(const Seconds&, const Seconds&) = default;
   };
 
-  std::vector<PhaseCounts> phases;              // no two with the same path
-  PhaseCounts total;                            // its path is empty
+  // Of an inner level, from the innermost out: the same phases.
+  struct Level {
+    std::vector<PhaseCounts> phases;
+    PhaseCounts total;
+
+    friend bool operator==(const Level&, const Level&) = default;
+  };
+
+  std::vector<PhaseCounts> phases;  // no two with the same path
+  PhaseCounts total;                // its path is empty
+  std::vector<Level> inner = {};
   std::optional<Index> largest = std::nullopt;  // the most words that one machine moved
   std::optional<Index> span = std::nullopt;     // the largest Machine::span()
   std::optional<Seconds> seconds = std::nullopt;

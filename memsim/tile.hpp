@@ -6,6 +6,10 @@
 // Addresses are valid until the next tile is made, since the arena may slide its tiles together:
 // take them for one computation and do not keep them.
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
 #include <utility>
 
 #include "memsim/arena.hpp"
@@ -16,6 +20,11 @@
 namespace redblue {
 
 class Machine;
+
+// A tile in blocks of so many columns, one after the other, each in panels; else it is one block.
+struct CutEvery {
+  Index columns = std::numeric_limits<Index>::max();
+};
 
 class [[nodiscard]] Tile {
  public:
@@ -30,6 +39,7 @@ class [[nodiscard]] Tile {
       slot_ = std::exchange(other.slot_, nullptr);
       rows_ = std::exchange(other.rows_, 0);
       cols_ = std::exchange(other.cols_, 0);
+      cut_ = other.cut_;
       if (slot_ != nullptr) {
         slot_->tile = this;
       }
@@ -50,15 +60,22 @@ class [[nodiscard]] Tile {
   [[nodiscard]] float operator()(Index i, Index j) const { return word(i, j); }
 
   // Views for arithmetic, of the whole tile or a part. Throw (both): ShapeMismatch for an empty
-  // tile.
+  // tile, and for one that is cut.
   operator View();
   operator ConstView() const;
-  // Throw (all): ShapeMismatch unless the part lies in the tile and is not empty, and its columns
-  // begin with a panel or lie within one.
+  // Throw (all): ShapeMismatch unless the part lies in the tile and is not empty, its columns begin
+  // with a panel or lie within one, and no cut is between them.
   [[nodiscard]] View part(Range rows, Range columns);
   [[nodiscard]] ConstView part(Range rows, Range columns) const;
   [[nodiscard]] View part(Range rows) { return part(rows, {0, cols_}); }
   [[nodiscard]] ConstView part(Range rows) const { return part(rows, {0, cols_}); }
+
+  // The number of columns from one cut to the next; or of all.
+  [[nodiscard]] Index cut() const { return cut_; }
+  // Of a tile that is not empty: its number in events, its name, and what it holds.
+  [[nodiscard]] std::uint64_t number() const { return slot_->id; }
+  [[nodiscard]] std::string_view name() const { return slot_->name; }
+  [[nodiscard]] Holds holds() const { return slot_->holds; }
 
   // The machine to which arithmetic on this tile reports its operations. Throws: ShapeMismatch for
   // an empty tile.
@@ -77,13 +94,18 @@ class [[nodiscard]] Tile {
   // Throw (both): ShapeMismatch.
   [[noreturn]] void refuse(Index i, Index j) const;
   [[noreturn]] static void refuse_nothing();
+  [[noreturn]] void refuse_whole() const;
   void let_go() noexcept {
     machine_ = nullptr;
     slot_ = nullptr;
     rows_ = cols_ = 0;
   }
-  Tile(Machine& machine, Arena::Slot* slot, Index rows, Index cols)
-      : machine_(&machine), slot_(slot), rows_(rows), cols_(cols) {
+  Tile(Machine& machine, Arena::Slot* slot, Index rows, Index cols, CutEvery cut)
+      : machine_(&machine),
+        slot_(slot),
+        rows_(rows),
+        cols_(cols),
+        cut_(std::min(cut.columns, cols)) {
     slot_->tile = this;
   }
 
@@ -91,6 +113,7 @@ class [[nodiscard]] Tile {
   Arena::Slot* slot_ = nullptr;
   Index rows_ = 0;
   Index cols_ = 0;
+  Index cut_ = 0;
 };
 
 }  // namespace redblue

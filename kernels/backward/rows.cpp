@@ -36,6 +36,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/parts/activations.hpp"
 #include "kernels/parts/group_means.hpp"
+#include "kernels/parts/level_costs.hpp"
 #include "kernels/parts/projected_rows.hpp"
 #include "kernels/parts/row_gradient.hpp"
 #include "kernels/parts/row_sums.hpp"
@@ -230,6 +231,40 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
   return phases;
 }
 
+// ---- an inner level ------------------------------------------------------------------------
+
+LevelSums level_sums(const RowPlan& by, Start start) {
+  const Words d = by.problem.shape.d, one = by.problem.row_words();
+  if (start == Start::given) {
+    return {.read = 2 * d + 2 * one, .summed = d, .words = [&by, d](Words rows) {
+              return rows * 2 * d + KnownGradientSums::words(by, rows);
+            }};
+  }
+  return {.read = 2 * d,
+          .summed = 2 * d + OnlineSoftmax::kWords + RunningMean::kWords,
+          .words = [&by, d](Words rows) { return rows * 2 * d + GradientSums::words(by, rows); }};
+}
+
+std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, Start start,
+                                  Range units, bool partials, std::size_t level) {
+  const GroupedRows grouped(problem, blocks);
+  const RowPlan& by = grouped.by;
+  const PlanLevel in{by, level};
+  const Units::Sum of = grouped.sum(units).of;
+  const Words d = problem.shape.d;
+  PhaseCost G = level_rows_times_cost("G", in, of);
+  PhaseCost core = level_core_cost("core", in, units, level_sums(by, start));
+  if (start == Start::given && problem.normalised()) {
+    add(G, level_row_dots_cost("G", in, of));
+  }
+  if (start == Start::nothing) {  // U is divided by its sums
+    core.reads += of.rows * (d + 1);
+    core.writes += of.rows * d;
+  }
+  const Index adding = partials ? 0 : units.size() - (units.begin == 0 ? 1 : 0);
+  return {level_rows_times_cost("S", in, of), G, core, level_gradient_cost(in, of, adding)};
+}
+
 // ---- before g, where keys come in groups ---------------------------------------------------
 
 // What a row block leaves of a group.
@@ -345,6 +380,7 @@ void add_stages_before(Kernel& kernel, Start start) {
   split.stages.insert(split.stages.begin(), before.begin(), before.end());
   split.left = left_before(before);
   kernel.formula.cost = cost_of_stages(split.stages);
+  kernel.formula.level_cost = level_cost_of_stages(split.stages);
   kernel.formula.intermediates = [start](const Problem& problem, const Blocks& blocks) {
     return words_left(problem, blocks, start_of(problem, start));
   };
@@ -406,6 +442,10 @@ Kernel adding_to_g(Start start) {
       },
       [start](const Problem& problem, const Blocks& blocks, Range units, bool partials) {
         return part_cost(problem, blocks, start_of(problem, start), units, partials);
+      },
+      [start](const Problem& problem, const Blocks& blocks, Range units, bool partials,
+              std::size_t level) {
+        return level_cost(problem, blocks, start_of(problem, start), units, partials, level);
       });
   kernel.formula.nest = [start](const Problem& problem, const Blocks& blocks) {
     return adding_nest(problem, blocks, start_of(problem, start));

@@ -210,7 +210,7 @@ Blocks fit(const Problem& problem, Index M) {
 
 // Where no row has sums to wait for, keys pass once: it is backward/rows.
 Kernel backward_score_rows() {
-  Kernel kernel = row_kernel(unit, part_cost);
+  Kernel kernel = row_kernel(unit, part_cost, nullptr);
   const Kernel rows = backward_rows("backward/rows", "", Start::nothing, Sink::gradient);
   SplitStage& stage = kernel.schedule.split->stages.front();
   const SplitStage& of_rows = rows.schedule.split->stages.back();

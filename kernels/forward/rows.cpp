@@ -27,6 +27,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/parts/activations.hpp"
 #include "kernels/parts/grouped_rows.hpp"
+#include "kernels/parts/level_costs.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -51,22 +52,33 @@ ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Ra
   return sums.take();
 }
 
+// O_IJ = Z_I Y_J.
+void multiply_rows(Machine& machine, const RowPlan& by, const Tile& Z, const Tile& y, Tile& o) {
+  LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::weights,
+            {{Z, Axis::staying, Axis::whole, Use::reads},
+             {y, Axis::whole, Axis::passing, Use::reads},
+             {o, Axis::staying, Axis::passing, Use::makes}})
+      .each({0, Z.rows()}, {0, y.cols()}, [&](Range I, Range J) {
+        multiply(Z.part(I), y.part({0, y.rows()}, J), o.part(I, J));
+      });
+}
+
 // O and L from the sums.
 void finish(Machine& machine, const RowPlan& by, const Operands& io, Range I,
             ValueSums::Sums sums) {
   auto& [Z, normaliser] = sums;
   const Phase phase(machine, "O");
-  normaliser.divide(Z);
-  normaliser.write_L(io, "L", I);
+  normaliser.divide(Z, by.inner);
+  normaliser.write_L(io, "L", I, by.inner);
   if (by.problem.inputs == Inputs::plain) {
     machine.write(Z, io.out("O").row_block(I));
     return;
   }
   const SlowMatrix& Y = io.in("Y");
   for (const Range J : blocks(Y.cols(), by.weights)) {
-    const Tile y = machine.read(Y.block({0, Y.rows()}, J));
-    Tile o = machine.initialize("O", I.size(), J.size());
-    multiply(Z, y, o);
+    const Tile y = machine.read(Y.block({0, Y.rows()}, J), by.cut_weights());
+    Tile o = machine.initialize("O", I.size(), J.size(), Holds::sums, by.cut_weights());
+    multiply_rows(machine, by, Z, y, o);
     machine.write(o, io.out("O").block(I, J));
   }
 }
@@ -131,6 +143,32 @@ std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, R
     phases.push_back(finish_cost(by, of));
   }
   return phases;
+}
+
+std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, Range units,
+                                  std::size_t level) {
+  const RowPlan by(problem, blocks);
+  const PlanLevel in{by, level};
+  const Units::Sum of = by.units().sum(units);
+  const bool weighted = problem.inputs == Inputs::weighted;
+  const Words d = problem.shape.d, dv = problem.shape.dv, one = problem.row_words();
+  const Words n = of.rows, r = in.rows(of.largest);
+  const PhaseCost queries =
+      weighted ? level_rows_times_cost("S", in, of)
+               : PhaseCost{.path = "Q", .reads = n * d, .writes = n * d, .peak = r * d, .flops = 0};
+  const LevelSums sums{.read = d,
+                       .summed = dv + RowNormaliser::words(problem),
+                       .words = [&](Words rows) { return rows * d + ValueSums::words(by, rows); }};
+  // Z / sum, then L of the maximum and the sum; then Z Y.
+  PhaseCost last{.path = "O",
+                 .reads = n * (dv + 3) * one,
+                 .writes = n * (dv + 1) * one,
+                 .peak = r * (dv + 1) * one,
+                 .flops = 0};
+  if (weighted) {
+    add(last, level_rows_times_cost("O", in, of));
+  }
+  return {queries, level_core_cost("core", in, units, sums), last};
 }
 
 // ---- groups ------------------------------------------------------------------------------
@@ -203,6 +241,11 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return phases;
 }
 
+std::vector<PhaseCost> level_cost_of_all(const Problem& problem, const Blocks& blocks,
+                                         std::size_t level) {
+  return level_cost(problem, blocks, {0, RowPlan(problem, blocks).units().size()}, level);
+}
+
 Left left_by_groups(const Signature& matrix) {
   return {.matrix = matrix,
           .rows =
@@ -229,6 +272,8 @@ Split split() {
                  SlowMatrix*) { rows_part(machine, plan, io, units); },
       .part_cost = [](const Problem& problem, const Blocks& of, Range units,
                       bool) { return rows_cost(problem, of, units); },
+      .level_cost = [](const Problem& problem, const Blocks& of, Range units, bool,
+                       std::size_t level) { return level_cost(problem, of, units, level); },
       .brings = {kA1.name, kQ.name}};
   const SplitStage of_merges{
       .units = merge_units,
@@ -361,6 +406,7 @@ Kernel forward_rows() {
           .takes_activations = true,
           .schedule = in_stages(split()),
           .formula = {.cost = cost,
+                      .level_cost = level_cost_of_all,
                       .intermediates =
                           [](const Problem& problem, const Blocks& blocks) {
                             const GroupedRows grouped(problem, blocks);
@@ -373,7 +419,9 @@ Kernel forward_rows() {
           .fitting = {.fit =
                           [](const Problem& problem, const Memory& memory, Objective objective) {
                             const Index M = memory.M;
-                            return memory.prefetch > 1
+                            return !memory.inner.empty() ? fit_levels(problem, memory, objective,
+                                                                      cost, level_cost_of_all)
+                                   : memory.prefetch > 1
                                        ? fewest_words_ahead(problem, M, memory.prefetch, cost)
                                    : objective == Objective::time
                                        ? with_groups(problem, fastest(problem, M, cost), M)

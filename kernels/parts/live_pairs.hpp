@@ -95,6 +95,13 @@ class LivePairs {
   Words live_;
 };
 
+// The keys of a level that some queries meet among those of the next, from about the first to about
+// the last; perhaps none.
+inline Range keys_near(const Problem& problem, Range I, Range J) {
+  const LivePairs live = LivePairs::near(problem, I, J);
+  return live.none() ? Range{} : live.keys();
+}
+
 inline LivePairs all_pairs(const Problem& problem) {
   return {problem, {0, problem.shape.n}, {0, problem.shape.m}};
 }

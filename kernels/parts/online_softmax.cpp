@@ -51,12 +51,21 @@ void OnlineSoftmax::divide(const View& a, Range K) const {
   divide_unless_0(a, sum_.part(K));
 }
 
-void OnlineSoftmax::divide(Tile& accumulator) const {
-  divide_rows(accumulator, sum_, accumulator);
+void OnlineSoftmax::divide(Tile& accumulator, const Levels& levels) const {
+  each_rows(accumulator.machine(), levels, &LevelBlocks::rows, accumulator.rows(),
+            {{accumulator, Axis::staying, Axis::whole, Use::changes},
+             {sum_, Axis::staying, Axis::whole, Use::reads}},
+            [&](Range S) {
+              const View a = accumulator.part(S);
+              divide_rows(a, sum_.part(S), a);
+            });
 }
 
-Tile OnlineSoftmax::log_sum_exp() {
-  add_logarithm(maximum_, sum_);
+Tile OnlineSoftmax::log_sum_exp(const Levels& levels) {
+  each_rows(maximum_.machine(), levels, &LevelBlocks::rows, maximum_.rows(),
+            {{maximum_, Axis::staying, Axis::whole, Use::changes},
+             {sum_, Axis::staying, Axis::whole, Use::reads}},
+            [&](Range S) { add_logarithm(maximum_.part(S), sum_.part(S)); });
   sum_.reset();
   return std::move(maximum_);
 }
@@ -108,9 +117,9 @@ void RowNormaliser::apply(const Transposed<View>& s_t, Range K, const LivePairs&
   softmax_->add(s_t, K);
 }
 
-void RowNormaliser::divide(Tile& accumulator) const {
+void RowNormaliser::divide(Tile& accumulator, const Levels& levels) const {
   if (softmax_) {
-    softmax_->divide(accumulator);
+    softmax_->divide(accumulator, levels);
   }
 }
 
@@ -120,13 +129,14 @@ void RowNormaliser::divide_unless_0(Tile& accumulator) const {
   }
 }
 
-void RowNormaliser::write_L(const Operands& io, std::string_view name, Range I) {
-  write_L(softmax_ ? &io.out(name) : nullptr, I);
+void RowNormaliser::write_L(const Operands& io, std::string_view name, Range I,
+                            const Levels& levels) {
+  write_L(softmax_ ? &io.out(name) : nullptr, I, levels);
 }
 
-void RowNormaliser::write_L(SlowMatrix* L, Range I) {
+void RowNormaliser::write_L(SlowMatrix* L, Range I, const Levels& levels) {
   if (softmax_) {
-    machine_->write(softmax_->log_sum_exp(), L->row_block(I));
+    machine_->write(softmax_->log_sum_exp(levels), L->row_block(I));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/kernel.hpp"
+#include "kernels/parts/levels.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/problem.hpp"
 #include "memsim/layout.hpp"
@@ -42,10 +43,15 @@ class OnlineSoftmax {
 
   // a_i /= the sum of row i, for those of the rows K that have met a key; or for all rows.
   void divide(const View& a, Range K) const;
-  void divide(Tile& accumulator) const;
+  void divide(Tile& accumulator, const Levels& levels = {}) const;
   // L, where the maximum was; nothing is left of the sum.
-  [[nodiscard]] Tile log_sum_exp();
+  [[nodiscard]] Tile log_sum_exp(const Levels& levels = {});
   void write(Machine& machine, SlowMatrix& maxima, SlowMatrix& sums, Range I);
+  // What is kept of all rows.
+  struct OfRows {
+    const Tile &maximum, &sum;
+  };
+  [[nodiscard]] OfRows of_rows() const { return {maximum_, sum_}; }
 
  private:
   void rescale(Range K, const View& factors, std::initializer_list<View> accumulators);
@@ -73,20 +79,25 @@ class RowNormaliser {
   void apply(const Transposed<View>& s_t, Range K, const LivePairs& pairs, Tile& factors,
              std::initializer_list<View> accumulators);
 
-  void divide(Tile& accumulator) const;
+  void divide(Tile& accumulator, const Levels& levels = {}) const;
   void divide_unless_0(Tile& accumulator) const;
   // L of the rows I, after which nothing is left; and what is kept between two passes.
-  void write_L(const Operands& io, std::string_view name, Range I);
-  void write_L(SlowMatrix* L, Range I);
+  void write_L(const Operands& io, std::string_view name, Range I, const Levels& levels = {});
+  void write_L(SlowMatrix* L, Range I, const Levels& levels = {});
   void write(SlowMatrix* maxima, SlowMatrix* sums, Range I);
 
   // Of a softmax.
   [[nodiscard]] OnlineSoftmax& softmax() { return *softmax_; }
+  // Empty tiles where nothing is kept.
+  [[nodiscard]] OnlineSoftmax::OfRows of_rows() const {
+    return softmax_ ? softmax_->of_rows() : OnlineSoftmax::OfRows{none_, none_};
+  }
 
  private:
   Machine* machine_;
   Activation activation_;
   std::optional<OnlineSoftmax> softmax_;
+  Tile none_;
 };
 
 // The mean of q_i over the keys so far, with weights e. W = sum e (q - v) A2 cancels where all q of
@@ -100,6 +111,7 @@ class RunningMean {
   RunningMean(Machine& machine, Index rows);
   // Of the rows K.
   [[nodiscard]] ConstView of(Range K) const { return mean_.part(K); }
+  [[nodiscard]] const Tile& of_rows() const { return mean_; }
   // Of all rows: v, after the last key.
   [[nodiscard]] Tile take() { return std::move(mean_); }
   // The scores become e, q - mean becomes e (q - mean) with the new mean, and U follows it; `delta`

@@ -4,13 +4,47 @@
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/level_costs.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 namespace {
 
+// g_K += A1_IK^T W_I, of which g_K stays while rows pass; the tile of A1_I is as it is, with the
+// columns K, or transposed, with rows from `first` on.
+void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a1, bool is_transposed,
+                   Index first, const Tile& W, Tile& g_k) {
+  Begun begun(machine, g_k.rows());
+  const auto near_a1 = is_transposed ? Near{a1, Axis::staying, Axis::passing, Use::reads, -first}
+                                     : Near{a1, Axis::passing, Axis::staying, Use::reads};
+  LevelWalk(machine, by.inner, &LevelBlocks::weights, &LevelBlocks::rows,
+            {{g_k, Axis::staying, Axis::whole, Use::sums},
+             {W, Axis::passing, Axis::whole, Use::reads},
+             near_a1},
+            &begun)
+      .each({0, g_k.rows()}, {0, W.rows()}, [&](Range K, Range I) {
+        const ConstView of_W = W.part(I);
+        const View g = g_k.part(K);
+        if (is_transposed) {
+          const ConstView a1_t = a1.part(Range{first + K.begin, first + K.end}, I);
+          I.begin == 0 ? multiply(a1_t, of_W, g) : multiply_add(a1_t, of_W, g);
+        } else {
+          const Transposed<ConstView> a1_t = transposed(a1.part(I, K));
+          I.begin == 0 ? multiply(a1_t, of_W, g) : multiply_add(a1_t, of_W, g);
+        }
+      });
+}
+
+// sum += part, some rows of g.
+void add_rows(Machine& machine, const RowPlan& by, Tile& sum, const Tile& part) {
+  each_rows(machine, by.inner, &LevelBlocks::weights, sum.rows(),
+            {{sum, Axis::staying, Axis::whole, Use::changes},
+             {part, Axis::staying, Axis::whole, Use::reads}},
+            [&](Range K) { add(sum.part(K), part.part(K)); });
+}
+
 // g_K of one unit: its own d rows of `partials`; or added to g, where there are none.
-void put_gradient(Machine& machine, Index unit, Tile g_k, Range K, SlowMatrix& g,
+void put_gradient(Machine& machine, const RowPlan& by, Index unit, Tile g_k, Range K, SlowMatrix& g,
                   SlowMatrix* partials) {
   if (partials != nullptr) {
     const Index first = unit * g.rows();
@@ -19,7 +53,7 @@ void put_gradient(Machine& machine, Index unit, Tile g_k, Range K, SlowMatrix& g
   }
   if (unit > 0) {
     const Tile sum = machine.read(g.row_block(K));
-    add(g_k, sum);
+    add_rows(machine, by, g_k, sum);
   }
   machine.write(g_k, g.row_block(K));
 }
@@ -35,8 +69,8 @@ void add_gradient(Machine& machine, const GroupedRows& grouped, const Operands& 
   const Index d = g.rows();
   for (const Range K : blocks(by.kept, by.weights)) {
     Tile g_k = machine.initialize("g", K.size(), d);
-    multiply(std::as_const(a1_t).part(K), W, g_k);
-    put_gradient(machine, unit, std::move(g_k), K, g, partials);
+    multiply_rows(machine, by, a1_t, true, K.begin, W, g_k);
+    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
   }
   a1_t.reset();
   const Range rest{by.kept, d};
@@ -44,10 +78,10 @@ void add_gradient(Machine& machine, const GroupedRows& grouped, const Operands& 
     const Range K = part_of(rest, part);
     Tile g_k = machine.initialize("g", K.size(), d);
     {
-      const Tile a1 = machine.read(io.in("A1").block(I, K));
-      multiply(transposed(a1), W, g_k);
+      const Tile a1 = machine.read(io.in("A1").block(I, K), by.cut_weights());
+      multiply_rows(machine, by, a1, false, 0, W, g_k);
     }
-    put_gradient(machine, unit, std::move(g_k), K, g, partials);
+    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
   }
 }
 
@@ -104,7 +138,8 @@ namespace {
 void sum_partials(Machine& machine, const Plan& plan, Range rows, Range units, bool begun,
                   const SlowMatrix& partials, SlowMatrix& g) {
   const Phase phase(machine, "reduce");
-  for (const Range part : blocks(rows.size(), RowPlan(plan.problem, plan.blocks).weights)) {
+  const RowPlan by(plan.problem, plan.blocks);
+  for (const Range part : blocks(rows.size(), by.weights)) {
     const Range K = part_of(rows, part);
     const auto of_unit = [&](Index unit) {
       const Index first = unit * g.rows();
@@ -113,7 +148,7 @@ void sum_partials(Machine& machine, const Plan& plan, Range rows, Range units, b
     Tile sum = machine.read(begun ? ConstBlock(g.row_block(K)) : of_unit(units.begin));
     for (Index unit = units.begin + (begun ? 0 : 1); unit < units.end; ++unit) {
       const Tile partial = machine.read(of_unit(unit));
-      add(sum, partial);
+      add_rows(machine, by, sum, partial);
     }
     machine.write(sum, g.row_block(K));
   }
@@ -143,8 +178,13 @@ CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost) {
   };
 }
 
-Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost) {
+Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost,
+                  const decltype(SplitStage::level_cost)& level_cost) {
   const CostOfBlocks cost = whole_cost(part_cost);
+  const LevelCostOfBlocks levels = [level_cost](const Problem& problem, const Blocks& blocks,
+                                                std::size_t level) {
+    return level_cost(problem, blocks, {0, all_units(problem, blocks)}, false, level);
+  };
   const auto part = [unit](Machine& machine, const Plan& plan, const Operands& io, Range units,
                            SlowMatrix* partials) {
     const GroupedRows by(plan.problem, plan.blocks);
@@ -155,41 +195,48 @@ Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& pa
   Kernel kernel;
   kernel.pass = Pass::backward;
   kernel.shares_keys = true;
-  kernel.schedule =
-      in_stages({.stages = {{.units = all_units, .part = part, .part_cost = part_cost}},
-                 .reduce =
-                     [](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
-                        SlowMatrix& g) {
-                       sum_partials(machine, plan, rows, {0, all_units(plan.problem, plan.blocks)},
-                                    false, partials, g);
-                     },
-                 .reduce_cost =
-                     [](const Problem& problem, const Blocks& blocks, Range rows) {
-                       return sum_partials_cost(problem, blocks, rows.size(),
-                                                all_units(problem, blocks), false);
-                     },
-                 .add_partials =
-                     [](Machine& machine, const Plan& plan, Range units, bool begun,
-                        const SlowMatrix& partials, SlowMatrix& g) {
-                       sum_partials(machine, plan, {0, g.rows()}, units, begun, partials, g);
-                     },
-                 .add_partials_cost =
-                     [](const Problem& problem, const Blocks& blocks, Index units, bool begun) {
-                       return sum_partials_cost(problem, blocks, problem.shape.d, units, begun);
-                     }});
-  kernel.formula = {.cost = cost};
-  kernel.fitting = {.fit =
-                        [cost](const Problem& problem, const Memory& memory, Objective objective) {
-                          const Index M = memory.M;
-                          return memory.prefetch > 1
-                                     ? fewest_words_ahead(problem, M, memory.prefetch, cost)
-                                 : objective == Objective::time
-                                     ? fastest(problem, M, cost)
-                                     : fewest_words_keeping(problem, M, cost);
-                        },
-                    .ahead = true,
-                    .window = row_window,
-                    .optional_blocks = {{kKept}}};
+  kernel.schedule = in_stages(
+      {.stages =
+           {{.units = all_units, .part = part, .part_cost = part_cost, .level_cost = level_cost}},
+       .reduce =
+           [](Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
+              SlowMatrix& g) {
+             sum_partials(machine, plan, rows, {0, all_units(plan.problem, plan.blocks)}, false,
+                          partials, g);
+           },
+       .reduce_cost =
+           [](const Problem& problem, const Blocks& blocks, Range rows) {
+             return sum_partials_cost(problem, blocks, rows.size(), all_units(problem, blocks),
+                                      false);
+           },
+       .reduce_level_cost = [](const Problem& problem, const Blocks& blocks, Range rows,
+                               std::size_t level) -> std::vector<PhaseCost> {
+         const RowPlan by(problem, blocks);
+         const Index more = all_units(problem, blocks) - 1;
+         return {level_add_rows_cost("reduce", {by, level}, rows.size(), more)};
+       },
+       .add_partials =
+           [](Machine& machine, const Plan& plan, Range units, bool begun,
+              const SlowMatrix& partials, SlowMatrix& g) {
+             sum_partials(machine, plan, {0, g.rows()}, units, begun, partials, g);
+           },
+       .add_partials_cost =
+           [](const Problem& problem, const Blocks& blocks, Index units, bool begun) {
+             return sum_partials_cost(problem, blocks, problem.shape.d, units, begun);
+           }});
+  kernel.formula = {.cost = cost, .level_cost = level_cost ? levels : nullptr};
+  kernel.fitting = {
+      .fit =
+          [cost, levels](const Problem& problem, const Memory& memory, Objective objective) {
+            const Index M = memory.M;
+            return !memory.inner.empty() ? fit_levels(problem, memory, objective, cost, levels)
+                   : memory.prefetch > 1 ? fewest_words_ahead(problem, M, memory.prefetch, cost)
+                   : objective == Objective::time ? fastest(problem, M, cost)
+                                                  : fewest_words_keeping(problem, M, cost);
+          },
+      .ahead = true,
+      .window = row_window,
+      .optional_blocks = {{kKept}}};
   kernel.numerics = {.Y_meets_rows = true};
   return kernel;
 }

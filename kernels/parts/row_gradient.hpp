@@ -25,7 +25,8 @@ using RowUnit = std::function<void(Machine& machine, const GroupedRows& by, cons
 
 // A kernel that sums into g, from what it does with one unit and what some of them cost. The
 // caller names it and what it is given.
-Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost);
+Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& part_cost,
+                  const decltype(SplitStage::level_cost)& level_cost);
 // The cost of all units on one machine.
 CostOfBlocks whole_cost(const decltype(SplitStage::part_cost)& part_cost);
 

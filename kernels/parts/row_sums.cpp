@@ -1,6 +1,9 @@
 #include "kernels/parts/row_sums.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/parts/activations.hpp"
@@ -11,44 +14,77 @@ namespace redblue {
 
 namespace {
 
+Index strip_rows(const RowPlan& by, Index rows) {
+  return by.strip_rows(rows).value();
+}
+
+NearTile strip_of(Machine& machine, const RowPlan& by, std::string_view name, Index rows) {
+  return {machine, machine.initialize(name, by.strip_keys(), strip_rows(by, rows), Holds::scores)};
+}
+
 // Calls visit(K, live pairs, rows of the tiles of keys) for each strip K of the queries I that
-// meets some of the keys.
+// meets some of the keys, inside the innermost level, with what belongs to these queries.
 template <class Visit>
-void each_live_strip(const RowPlan& by, const KeyTiles& keys, Range I, const Visit& visit) {
-  for (const Range K : blocks(I.size(), by.strip())) {
-    const LivePairs live = LivePairs::near(by.problem, part_of(I, K), keys.J);
-    if (!live.none()) {
-      visit(K, live, keys.rows_of(live.keys()));
+void each_live_strip(Machine& machine, const RowPlan& by, const KeyTiles& keys, Range I,
+                     std::initializer_list<Near> of_rows, Begun& begun, const Visit& visit) {
+  const auto strips = [&](Range S, Range J) {
+    for (const Range strip : blocks(S.size(), by.strip())) {
+      const Range K = part_of(S, strip);
+      const LivePairs live = LivePairs::near(by.problem, part_of(I, K), J);
+      if (!live.none()) {
+        visit(K, live, keys.rows_of(live.keys()));
+      }
     }
+  };
+  if (by.inner.empty()) {
+    strips({0, I.size()}, keys.J);
+    return;
   }
+  std::vector<Near> near = of_rows;
+  const Index first_row = keys.J.begin - keys.at.begin;
+  near.push_back({keys.a2, Axis::passing, Axis::whole, Use::reads, first_row});
+  if (&keys.a3 != &keys.a2) {
+    near.push_back({keys.a3, Axis::passing, Axis::whole, Use::reads, first_row});
+  }
+  LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys, near, &begun)
+      .each(
+          {0, I.size()}, keys.J,
+          [&](Range S, Range J) { return keys_near(by.problem, part_of(I, S), J); }, strips);
 }
 
 }  // namespace
 
 ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
-    : by_(by),
+    : machine_(machine),
+      by_(by),
+      begun_(machine, rows),
       sums_{machine.initialize("Z", rows, by.problem.shape.dv),
             RowNormaliser(machine, by.problem, rows)},
-      strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
-                                std::min(by.strip(), rows), Holds::scores)),
-      factors_(of_rows(machine, by.problem, "rescale", std::min(by.strip(), rows))) {}
+      strip_(strip_of(machine, by, "e", rows)),
+      factors_(machine, of_rows(machine, by.problem, "rescale", strip_rows(by, rows))) {}
 
 void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   Tile& Z = sums_.Z;
-  each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
-    const View e_t = strip_.part({0, at.size()}, {0, K.size()});
-    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
-    sums_.normaliser.apply(transposed(e_t), K, live, factors_, {Z.part(K)});
-    multiply_add(transposed(e_t), a3.part(at), Z.part(K));
-  });
+  const auto [maximum, sum] = sums_.normaliser.of_rows();
+  each_live_strip(machine_, by_, keys, I,
+                  {{s_t, Axis::whole, Axis::staying, Use::reads},
+                   {Z, Axis::staying, Axis::whole, Use::sums},
+                   {maximum, Axis::staying, Axis::whole, Use::sums},
+                   {sum, Axis::staying, Axis::whole, Use::sums}},
+                  begun_, [&](Range K, const LivePairs& live, Range at) {
+                    const View e_t = strip_.tile.part({0, at.size()}, {0, K.size()});
+                    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
+                    sums_.normaliser.apply(transposed(e_t), K, live, factors_.tile, {Z.part(K)});
+                    multiply_add(transposed(e_t), a3.part(at), Z.part(K));
+                  });
 }
 
 // Z and what rows keep; a strip and its factors.
 Words ValueSums::words(const RowPlan& by, Words r) {
-  const Words c = std::min(by.keys, by.problem.shape.m);
-  const Words strip = std::min(r, Words(by.strip()));
+  const Words c = by.strip_keys();
+  const Words strip = by.strip_rows(r);
   return r * (Words(by.problem.shape.dv) + RowNormaliser::words(by.problem)) + c * strip +
          strip * by.problem.row_words();
 }
@@ -56,42 +92,51 @@ Words ValueSums::words(const RowPlan& by, Words r) {
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
     : machine_(machine),
       by_(by),
+      begun_(machine, rows),
       U_(machine.initialize("U", rows, by.problem.shape.d)),
       Z_(machine.initialize("Z", rows, by.problem.shape.d)),
       softmax_(machine, rows),
       mean_(machine, rows),
-      e_strip_(machine.initialize("e", std::min(by.keys, by.problem.shape.m),
-                                  std::min(by.strip(), rows), Holds::scores)),
-      q_strip_(machine.initialize("q", std::min(by.keys, by.problem.shape.m),
-                                  std::min(by.strip(), rows), Holds::scores)),
-      factors_(machine.initialize("rescale", std::min(by.strip(), rows))) {}
+      e_strip_(strip_of(machine, by, "e", rows)),
+      q_strip_(strip_of(machine, by, "q", rows)),
+      factors_(machine, machine.initialize("rescale", strip_rows(by, rows))) {}
 
 void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
-    Tile delta = machine_.initialize("delta", K.size());
-    const View e_t = e_strip_.part({0, at.size()}, {0, K.size()});
-    const View q_t = q_strip_.part({0, at.size()}, {0, K.size()});
-    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
-    shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
-    live.set_dead(transposed(e_t), kDeadScore);
-    live.set_dead(transposed(q_t), 0);
-    softmax_.raise(transposed(e_t), K, factors_.part({0, K.size()}), {U_.part(K), Z_.part(K)});
-    mean_.follow(softmax_, K, e_t, q_t, delta, U_.part(K), Z_.part(K));
-    multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
-    multiply_add(transposed(q_t), a2.part(at), U_.part(K));
-  });
+  const auto [maximum, sum] = softmax_.of_rows();
+  each_live_strip(machine_, by_, keys, I,
+                  {{s_t, Axis::whole, Axis::staying, Use::reads},
+                   {g_t, Axis::whole, Axis::staying, Use::reads},
+                   {U_, Axis::staying, Axis::whole, Use::sums},
+                   {Z_, Axis::staying, Axis::whole, Use::sums},
+                   {maximum, Axis::staying, Axis::whole, Use::sums},
+                   {sum, Axis::staying, Axis::whole, Use::sums},
+                   {mean_.of_rows(), Axis::staying, Axis::whole, Use::sums}},
+                  begun_, [&](Range K, const LivePairs& live, Range at) {
+                    NearTile delta(machine_, machine_.initialize("delta", K.size()));
+                    const View e_t = e_strip_.tile.part({0, at.size()}, {0, K.size()});
+                    const View q_t = q_strip_.tile.part({0, at.size()}, {0, K.size()});
+                    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
+                    shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
+                    live.set_dead(transposed(e_t), kDeadScore);
+                    live.set_dead(transposed(q_t), 0);
+                    softmax_.raise(transposed(e_t), K, factors_.tile.part({0, K.size()}),
+                                   {U_.part(K), Z_.part(K)});
+                    mean_.follow(softmax_, K, e_t, q_t, delta.tile, U_.part(K), Z_.part(K));
+                    multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
+                    multiply_add(transposed(q_t), a2.part(at), U_.part(K));
+                  });
 }
 
 Tile GradientSums::take() {
-  softmax_.divide(U_);
+  softmax_.divide(U_, by_.inner);
   return std::move(U_);
 }
 
 GradientSums::Known GradientSums::take_all() {
   Tile W = take();
-  return {std::move(W), softmax_.log_sum_exp(), mean_.take()};
+  return {std::move(W), softmax_.log_sum_exp(by_.inner), mean_.take()};
 }
 
 GradientSums::Parts GradientSums::take_parts() {
@@ -100,47 +145,54 @@ GradientSums::Parts GradientSums::take_parts() {
 
 // U and Z, the softmax and the mean; two strips, factors and delta.
 Words GradientSums::words(const RowPlan& by, Words r) {
-  const Words c = std::min(by.keys, by.problem.shape.m);
-  const Words strip = std::min(r, Words(by.strip()));
+  const Words c = by.strip_keys();
+  const Words strip = by.strip_rows(r);
   return 2 * r * by.problem.shape.d + (OnlineSoftmax::kWords + RunningMean::kWords) * r +
          2 * c * strip + 2 * strip;
 }
 
 KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Index rows, Tile L,
                                      Tile v)
-    : by_(by),
+    : machine_(machine),
+      by_(by),
+      begun_(machine, rows),
       L_(std::move(L)),
       v_(std::move(v)),
       W_(machine.initialize("W", rows, by.problem.shape.d)),
-      strip_(machine.initialize("p", std::min(by.keys, by.problem.shape.m),
-                                std::min(by.strip(), rows), Holds::scores)),
-      registers_(
-          machine.initialize("q", std::min(kRegisterCharge, strip_.words()), 1, Holds::scores)) {}
+      strip_(strip_of(machine, by, "p", rows)),
+      registers_(machine, machine.initialize("q", std::min(kRegisterCharge, strip_.tile.words()), 1,
+                                             Holds::scores)) {}
 
 void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  each_live_strip(by_, keys, I, [&](Range K, const LivePairs& live, Range at) {
-    const View p_t = strip_.part({0, at.size()}, {0, K.size()});
-    const ConstView of_s = s_t.part({0, s_t.rows()}, K);
-    const ConstView of_g = g_t.part({0, g_t.rows()}, K);
-    if (by_.problem.normalised()) {
-      exponentiated_product(a2.part(at), of_s, L_.part(K), p_t);
-      softmax_gradient_product(a3.part(at), of_g, v_.part(K), p_t, registers_);
-    } else {
-      multiply(a2.part(at), of_s, p_t);
-      activation_slope(by_.problem.activation, p_t, p_t);
-      multiplied_product(a3.part(at), of_g, p_t, registers_);
-    }
-    live.set_dead(transposed(p_t), 0);
-    multiply_add(transposed(p_t), a2.part(at), W_.part(K));
-  });
+  each_live_strip(machine_, by_, keys, I,
+                  {{s_t, Axis::whole, Axis::staying, Use::reads},
+                   {g_t, Axis::whole, Axis::staying, Use::reads},
+                   {L_, Axis::staying, Axis::whole, Use::reads},
+                   {v_, Axis::staying, Axis::whole, Use::reads},
+                   {W_, Axis::staying, Axis::whole, Use::sums}},
+                  begun_, [&](Range K, const LivePairs& live, Range at) {
+                    const View p_t = strip_.tile.part({0, at.size()}, {0, K.size()});
+                    const ConstView of_s = s_t.part({0, s_t.rows()}, K);
+                    const ConstView of_g = g_t.part({0, g_t.rows()}, K);
+                    if (by_.problem.normalised()) {
+                      exponentiated_product(a2.part(at), of_s, L_.part(K), p_t);
+                      softmax_gradient_product(a3.part(at), of_g, v_.part(K), p_t, registers_.tile);
+                    } else {
+                      multiply(a2.part(at), of_s, p_t);
+                      activation_slope(by_.problem.activation, p_t, p_t);
+                      multiplied_product(a3.part(at), of_g, p_t, registers_.tile);
+                    }
+                    live.set_dead(transposed(p_t), 0);
+                    multiply_add(transposed(p_t), a2.part(at), W_.part(K));
+                  });
 }
 
 // W, L and v; a strip, and what a product keeps in registers.
 Words KnownGradientSums::words(const RowPlan& by, Words r) {
-  const Words c = std::min(by.keys, by.problem.shape.m);
-  const Words strip = std::min(r, Words(by.strip()));
+  const Words c = by.strip_keys();
+  const Words strip = by.strip_rows(r);
   return r * by.problem.shape.d + 2 * r * by.problem.row_words() + c * strip +
          std::min(c * strip, Words(kRegisterCharge));
 }

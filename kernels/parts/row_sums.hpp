@@ -30,9 +30,11 @@ class ValueSums {
   static Words words(const RowPlan& by, Words r);
 
  private:
+  Machine& machine_;
   const RowPlan& by_;
+  Begun begun_;
   Sums sums_;
-  Tile strip_, factors_;
+  NearTile strip_, factors_;
 };
 
 // W = p A2 with neither O nor L known: four products of n m d.
@@ -61,10 +63,11 @@ class GradientSums {
  private:
   Machine& machine_;
   const RowPlan& by_;
+  Begun begun_;
   Tile U_, Z_;
   OnlineSoftmax softmax_;
   RunningMean mean_;
-  Tile e_strip_, q_strip_, factors_;
+  NearTile e_strip_, q_strip_, factors_;
 };
 
 // W = p A2 with L and v known, or with an activation that has neither: three products of n m d.
@@ -78,9 +81,12 @@ class KnownGradientSums {
   static Words words(const RowPlan& by, Words r);
 
  private:
+  Machine& machine_;
   const RowPlan& by_;
-  Tile L_, v_, W_, strip_;
-  Tile registers_;  // what a product keeps in registers (kRegisterCharge)
+  Begun begun_;
+  Tile L_, v_, W_;
+  NearTile strip_;
+  NearTile registers_;  // what a product keeps in registers (kRegisterCharge)
 };
 
 // The one of these for a problem of which nothing is given.

@@ -21,6 +21,13 @@ Blocks RowPlan::blocks() const {
   if (kept > 0) {
     blocks.add(std::string(kKept), kept);
   }
+  for (std::size_t level = 0; level < inner.size(); ++level) {
+    blocks.add(level_block(level, "Br"), inner[level].rows);
+    blocks.add(level_block(level, "Bc"), inner[level].keys);
+    if (problem.inputs == Inputs::weighted) {
+      blocks.add(level_block(level, "Bw"), inner[level].weights);
+    }
+  }
   return blocks;
 }
 
@@ -31,15 +38,43 @@ Words RowPlan::key_words(Index longest, Index all) const {
   return std::min(ahead, Words(all)) * problem.key_words();
 }
 
+namespace {
+
+// Columns J of W, or rows of a transposed one, meet all rows: product_J^T = W_J^T A^T.
+void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a_t, Range K, const Tile& w,
+                   bool transposes, Range J, Tile& product_t, bool adds = false) {
+  const auto near_w = transposes ? Near{w, Axis::passing, Axis::whole, Use::reads, J.begin}
+                                 : Near{w, Axis::whole, Axis::passing, Use::reads, 0, J.begin};
+  LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::weights,
+            {{a_t, Axis::whole, Axis::staying, Use::reads},
+             near_w,
+             {product_t, Axis::passing, Axis::staying, adds ? Use::changes : Use::makes}})
+      .each({0, a_t.cols()}, J, [&](Range S, Range P) {
+        const Range of_w{P.begin - J.begin, P.end - J.begin};
+        const ConstView a = a_t.part({0, a_t.rows()}, S);
+        const View c = product_t.part(P, S);
+        if (transposes) {
+          multiply(w.part(of_w), a, c);
+        } else if (adds) {
+          multiply_add(transposed(w.part(K, of_w)), a, c);
+        } else {
+          multiply(transposed(w.part(K, of_w)), a, c);
+        }
+      });
+}
+
+}  // namespace
+
 // (A W)^T = W^T A^T, by columns of W.
 Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, const SlowMatrix& A,
                 Range I, const SlowMatrix& W) {
   const Phase phase(machine, name);
-  const Tile a_t = machine.read(transposed(A.row_block(I)));
-  Tile product_t = machine.initialize(name, W.cols(), I.size(), Holds::operands);
+  const Range all{0, W.rows()};
+  const Tile a_t = machine.read(transposed(A.row_block(I)), by.cut_rows());
+  Tile product_t = machine.initialize(name, W.cols(), I.size(), Holds::operands, by.cut_rows());
   for (const Range J : blocks(W.cols(), by.weights)) {
-    const Tile w = machine.read(W.block({0, W.rows()}, J));
-    multiply(transposed(w), a_t, product_t.part(J));
+    const Tile w = machine.read(W.block(all, J), by.cut_weights());
+    multiply_rows(machine, by, a_t, all, w, false, J, product_t);
   }
   return product_t;
 }
@@ -47,19 +82,39 @@ Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, cons
 Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view name,
                            const SlowMatrix& A, Range I, const SlowMatrix& W) {
   const Phase phase(machine, name);
-  const Tile a_t = machine.read(transposed(A.row_block(I)));
+  const Tile a_t = machine.read(transposed(A.row_block(I)), by.cut_rows());
   return times_transposed(machine, by, name, a_t, W);
 }
 
 // (A W^T)^T = W A^T, by rows of W.
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W) {
-  Tile product_t = machine.initialize(name, W.rows(), a_t.cols(), Holds::operands);
+  Tile product_t = machine.initialize(name, W.rows(), a_t.cols(), Holds::operands, by.cut_rows());
   for (const Range J : blocks(W.rows(), by.weights)) {
     const Tile w = machine.read(W.row_block(J));
-    multiply(w, a_t, product_t.part(J));
+    multiply_rows(machine, by, a_t, {}, w, true, J, product_t);
   }
   return product_t;
+}
+
+Tile scaled_rows(Machine& machine, const RowPlan& by, const SlowMatrix& Q, Range I) {
+  Tile q_t = machine.read(transposed(Q.row_block(I)), by.cut_rows());
+  each_rows(machine, by.inner, &LevelBlocks::rows, I.size(),
+            {{q_t, Axis::whole, Axis::staying, Use::changes}}, [&](Range S) {
+              scale(q_t.part({0, q_t.rows()}, S), by.problem.scale());
+            });
+  return q_t;
+}
+
+void add_row_dots(Machine& machine, const RowPlan& by, const Tile& a_t, const Tile& b_t, Tile& v) {
+  each_rows(machine, by.inner, &LevelBlocks::rows, v.rows(),
+            {{a_t, Axis::whole, Axis::staying, Use::reads},
+             {b_t, Axis::whole, Axis::staying, Use::reads},
+             {v, Axis::staying, Axis::whole, Use::makes}},
+            [&](Range S) {
+              const Range all{0, a_t.rows()};
+              add_row_dots(transposed(a_t.part(all, S)), transposed(b_t.part(all, S)), v.part(S));
+            });
 }
 
 Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
@@ -67,9 +122,7 @@ Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I
     return rows_times(machine, by, "S", io.in("A1"), I, io.in("X"));
   }
   const Phase phase(machine, "Q");
-  Tile q_t = machine.read(transposed(io.in("Q").row_block(I)));
-  scale(q_t, by.problem.scale());
-  return q_t;
+  return scaled_rows(machine, by, io.in("Q"), I);
 }
 
 PhaseCost query_rows_cost(const RowPlan& by, const Units::Sum& of) {
@@ -85,11 +138,11 @@ PhaseCost query_rows_cost(const RowPlan& by, const Units::Sum& of) {
 
 RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
   const Phase phase(machine, "G");
-  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));
+  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)), by.cut_rows());
   Tile v = of_rows(machine, by.problem, "v", I.size());
   if (by.problem.normalised()) {
-    const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));
-    add_row_dots(transposed(do_t), transposed(o_t), v);
+    const Tile o_t = machine.read(transposed(io.in("O").row_block(I)), by.cut_rows());
+    add_row_dots(machine, by, do_t, o_t, v);
   }
   return {times_transposed(machine, by, "G", do_t, io.in("Y")), std::move(v)};
 }
@@ -233,17 +286,17 @@ RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Ra
   const Phase phase(machine, "S");
   const Range kept{0, by.kept};
   const Range rest{by.kept, X.rows()};
-  Tile kept_t = machine.read(transposed(A1.block(I, kept)));
+  Tile kept_t = machine.read(transposed(A1.block(I, kept)), by.cut_rows());
   Tile rest_t;
   if (rest.size() > 0) {
-    rest_t = machine.read(transposed(A1.block(I, rest)));
+    rest_t = machine.read(transposed(A1.block(I, rest)), by.cut_rows());
   }
-  Tile s_t = machine.initialize("S", X.cols(), I.size(), Holds::operands);
+  Tile s_t = machine.initialize("S", X.cols(), I.size(), Holds::operands, by.cut_rows());
   for (const Range J : blocks(X.cols(), by.weights)) {
-    const Tile x = machine.read(X.block({0, X.rows()}, J));
-    multiply(transposed(x.part(kept)), kept_t, s_t.part(J));
+    const Tile x = machine.read(X.block({0, X.rows()}, J), by.cut_weights());
+    multiply_rows(machine, by, kept_t, kept, x, false, J, s_t);
     if (rest.size() > 0) {
-      multiply_add(transposed(x.part(rest)), rest_t, s_t.part(J));
+      multiply_rows(machine, by, rest_t, rest, x, false, J, s_t, true);
     }
   }
   return {std::move(s_t), std::move(kept_t)};

@@ -8,6 +8,13 @@
 // in fast memory at a time, and a store that can brings the next ones meanwhile.
 //
 // Row blocks know nothing of each other: several machines may work on different ones.
+//
+// With inner levels of fast memory each has row blocks, key blocks and columns of weights of its
+// own within these (kernels/parts/levels.hpp). Words of an inner level, in which b rows stay in a
+// tile of what the next level has, R of a row of which A are sums, and c keys of the next level
+// are a block:
+//
+//   core   reads ceil(m / c) n R - n A + m (d + dv) ceil(n / b);   writes ceil(m / c) n A
 
 #include <algorithm>
 #include <functional>
@@ -19,6 +26,7 @@
 
 #include "kernels/fit.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/parts/levels.hpp"
 #include "kernels/units.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/stream.hpp"
@@ -35,15 +43,32 @@ struct RowPlan {
   RowPlan(const Problem& of, const Blocks& blocks)
       : RowPlan(of, blocks["Br"], blocks["Bc"], blocks.contains("Bw") ? blocks["Bw"] : of.shape.d,
                 prefetch_of(blocks),
-                blocks.contains(kKept) ? std::min(blocks[kKept], of.shape.d) : 0) {}
+                blocks.contains(kKept) ? std::min(blocks[kKept], of.shape.d) : 0) {
+    inner = level_blocks(blocks);
+  }
   RowPlan(const Problem& of, Index Br, Index Bc, Index Bw, Index ahead = 1, Index A1_columns = 0)
       : problem(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead), kept(A1_columns) {}
 
   Problem problem;
   Index rows, keys, weights;  // Br, Bc, Bw; without weights, the whole width is one block
   Index prefetch, kept;
+  Levels inner = {};  // from the innermost level out
 
   [[nodiscard]] Blocks blocks() const;
+  // What is in the innermost level at a time.
+  [[nodiscard]] Index near_rows() const {
+    return inner.empty() ? rows : std::min(rows, inner.front().rows);
+  }
+  [[nodiscard]] Index near_keys() const {
+    return inner.empty() ? keys : std::min(keys, inner.front().keys);
+  }
+  // Of tiles with a column for each row, and of weights.
+  [[nodiscard]] CutEvery cut_rows() const {
+    return inner.empty() ? CutEvery{} : CutEvery{inner.front().rows};
+  }
+  [[nodiscard]] CutEvery cut_weights() const {
+    return inner.empty() ? CutEvery{} : CutEvery{inner.front().weights};
+  }
   // What the key blocks take that are in fast memory at a time, of ranges of at most so many keys,
   // and of at most so many in all.
   [[nodiscard]] Words key_words(Index longest, Index all) const;
@@ -52,8 +77,14 @@ struct RowPlan {
   // Queries of a strip: three panels; with few keys one, with one key half of one, for then vectors
   // gain less by width, and M has better uses for it. No strip straddles two panels in part.
   [[nodiscard]] Index strip() const {
-    return keys == 1 ? kPanel / 2 : keys < 4 ? kPanel : 3 * kPanel;
+    const Index near = near_keys();
+    return near == 1 ? kPanel / 2 : near < 4 ? kPanel : 3 * kPanel;
   }
+  // Those of a strip, and its keys, where a block has so many.
+  [[nodiscard]] Words strip_rows(Words r) const {
+    return std::min(r, Words(std::min(near_rows(), strip())));
+  }
+  [[nodiscard]] Index strip_keys() const { return std::min(near_keys(), problem.shape.m); }
 };
 
 // (A W)^T for the rows I of A; and (A W^T)^T: the tile and the phase that makes it have one name.
@@ -65,6 +96,10 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, const Units::Sum&
 // The second from A_I^T, in the caller's phase.
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W);
+
+// c Q_I^T; and v += rowsum(a * b), of transposed tiles: both in the caller's phase.
+Tile scaled_rows(Machine& machine, const RowPlan& by, const SlowMatrix& Q, Range I);
+void add_row_dots(Machine& machine, const RowPlan& by, const Tile& a_t, const Tile& b_t, Tile& v);
 
 // In a phase S: (A1_I X)^T; of plain inputs, in a phase Q: c Q_I^T.
 Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I);

@@ -28,6 +28,20 @@ CostOfBlocks cost_of_stages(std::vector<SplitStage> stages) {
   };
 }
 
+LevelCostOfBlocks level_cost_of_stages(std::vector<SplitStage> stages) {
+  return [stages = std::move(stages)](const Problem& problem, const Blocks& blocks,
+                                      std::size_t level) {
+    std::vector<PhaseCost> phases;
+    for (const SplitStage& stage : stages) {
+      if (const Index units = stage.units(problem, blocks); units > 0) {
+        std::ranges::move(stage.level_cost(problem, blocks, {0, units}, false, level),
+                          std::back_inserter(phases));
+      }
+    }
+    return phases;
+  };
+}
+
 Index rows_left(Index units, Index blocks, Index block, Index rows) {
   const Index copy = units / blocks;
   return copy * rows + std::min((units - copy * blocks) * block, rows);

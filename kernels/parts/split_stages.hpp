@@ -18,6 +18,7 @@ using CostOfStage =
 SplitStage stage(const UnitsOfStage& units, const PartOfStage& part, const CostOfStage& cost);
 // The cost of all stages, on one machine.
 CostOfBlocks cost_of_stages(std::vector<SplitStage> stages);
+LevelCostOfBlocks level_cost_of_stages(std::vector<SplitStage> stages);
 
 // The rows that are there of a matrix with a copy for each group, when so many units have left a
 // block each: all blocks of the first copy, then of the next.

@@ -10,8 +10,8 @@
 
 namespace redblue {
 
-// Counts of 0 for each phase of the formulas.
-RunCounts no_counts(const std::vector<PhaseCost>& formula);
+// Counts of 0 for each phase of the formulas, of a machine with so many inner levels.
+RunCounts no_counts(const std::vector<PhaseCost>& formula, std::size_t inner_levels = 0);
 // Adds the counts of one of `workers` machines that worked at the same time. Throws:
 // std::logic_error where it entered a phase that the formulas of the plan do not name.
 void add_counts(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,

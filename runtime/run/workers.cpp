@@ -87,7 +87,8 @@ void put_left(const Split& split, const Plan& plan, Index units, std::span<SlowM
 
 // One worker. It is constructed on its thread, so that its memory is near its core.
 struct Worker {
-  Worker(Index M, Unwritten unwritten) : machine(M), clock(machine), workspace(unwritten) {}
+  Worker(const Plan& plan, Unwritten unwritten)
+      : machine(plan.M, inner_levels(plan)), clock(machine), workspace(unwritten) {}
   Machine machine;
   PhaseClock clock;
   RamWorkspace workspace;
@@ -95,11 +96,20 @@ struct Worker {
 
 }  // namespace
 
+namespace {
+
+// Of the machine's own level where there is none.
+using MaybeLevel = std::optional<std::size_t>;
+
+const std::vector<PhaseCost>& phases_of(const Plan& plan, MaybeLevel level) {
+  return level ? plan.inner[*level].phases : plan.phases;
+}
+
 std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
-                                      Index worker) {
+                                      Index worker, MaybeLevel level) {
   std::vector<PhaseCost> phases;
   if (!splits(kernel, team)) {
-    for (const PhaseCost& phase : plan.phases) {
+    for (const PhaseCost& phase : phases_of(plan, level)) {
       phases.push_back(times(phase, share_of(team.heads, worker, team.workers).size()));
     }
     return phases;
@@ -108,25 +118,47 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
   const bool sums = split.reduce != nullptr;
   for (const SplitStage& stage : split.stages) {
     if (const Range units = units_of(stage, plan, worker, team.workers); units.size() > 0) {
-      add_costs(phases, stage.part_cost(plan.problem, plan.blocks, units, sums));
+      add_costs(phases, level ? stage.level_cost(plan.problem, plan.blocks, units, sums, *level)
+                              : stage.part_cost(plan.problem, plan.blocks, units, sums));
     }
   }
   const Range rows = share_of(plan.problem.shape.d, worker, team.workers);
   if (sums && rows.size() > 0) {
-    add_costs(phases, split.reduce_cost(plan.problem, plan.blocks, rows));
+    add_costs(phases, level ? split.reduce_level_cost(plan.problem, plan.blocks, rows, *level)
+                            : split.reduce_cost(plan.problem, plan.blocks, rows));
   }
   return phases;
 }
 
-std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team) {
+std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team,
+                                    MaybeLevel level) {
   std::vector<PhaseCost> sums;
-  for (const PhaseCost& phase : plan.phases) {  // the order of all phases
+  for (const PhaseCost& phase : phases_of(plan, level)) {  // the order of all phases
     sums.push_back({.path = phase.path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
   }
   for (Index worker = 0; worker < team.workers; ++worker) {
-    add_costs(sums, cost_of_worker(kernel, plan, team, worker));
+    add_costs(sums, cost_of_worker(kernel, plan, team, worker, level));
   }
   return sums;
+}
+
+}  // namespace
+
+std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
+                                      Index worker) {
+  return cost_of_worker(kernel, plan, team, worker, std::nullopt);
+}
+
+std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team) {
+  return cost_of_team(kernel, plan, team, std::nullopt);
+}
+
+std::vector<LevelPlan> levels_of_team(const Kernel& kernel, const Plan& plan, const Team& team) {
+  std::vector<LevelPlan> levels;
+  for (std::size_t level = 0; level < plan.inner.size(); ++level) {
+    levels.push_back({plan.inner[level].M, cost_of_team(kernel, plan, team, level)});
+  }
+  return levels;
 }
 
 Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team) {
@@ -153,7 +185,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   const auto on_worker = [&](Index worker, const std::function<void(Worker&)>& code) {
     std::unique_ptr<Worker>& own = workers[static_cast<std::size_t>(worker)];
     if (own == nullptr) {
-      own = std::make_unique<Worker>(plan.M, team.unwritten);
+      own = std::make_unique<Worker>(plan, team.unwritten);
     }
     const auto work = [&] { code(*own); };
     if (hook) {
@@ -163,7 +195,8 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
     }
   };
 
-  TeamRun run{.counts = no_counts(cost_of_team(kernel, plan, team)), .unpinned = {}};
+  TeamRun run{.counts = no_counts(cost_of_team(kernel, plan, team), plan.inner.size()),
+              .unpinned = {}};
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const Split& split = *kernel.schedule.split;
@@ -219,11 +252,11 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
 RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
                     Workspace& workspace, const RunHook& hook, const Steps& steps) {
   const auto start = Clock::now();
-  Machine machine(plan.M);
+  Machine machine(plan.M, inner_levels(plan));
   const PhaseClock clock(machine);
   // The counts so far, `before` included.
   const auto so_far = [&] {
-    RunCounts counts = no_counts(cost_of_team(kernel, plan, {}));
+    RunCounts counts = no_counts(cost_of_team(kernel, plan, {}), plan.inner.size());
     add_counts(machine, clock, plan, 1, counts);
     counts.seconds->total = seconds_since(start);
     if (steps.before) {

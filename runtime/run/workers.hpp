@@ -30,6 +30,8 @@ struct Team {
 std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
                                       Index worker);
 std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team);
+// The same of the inner levels, from the innermost out.
+std::vector<LevelPlan> levels_of_team(const Kernel& kernel, const Plan& plan, const Team& team);
 // The most words that one worker moves, by the formulas.
 Words largest_io(const Kernel& kernel, const Plan& plan, const Team& team);
 // The words of the slow store that partial results take.

@@ -11,6 +11,7 @@
 
 #include "runtime/run/inputs.hpp"
 #include "runtime/theory/linear_reference.hpp"
+#include "tests/support/near_arithmetic.hpp"
 
 namespace redblue {
 namespace {
@@ -123,7 +124,8 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
                   const InStore& store, Workspace* workspace) {
   Result result;
   result.returned = fresh_results(kernel, plan.problem.shape);
-  Machine machine(plan.M);
+  Machine machine(plan.M, inner_levels(plan));
+  const NearArithmetic near(machine);
   RamWorkspace in_ram;
   {
     std::deque<SlowMatrix> matrices;  // a deque, whose elements stay in place
@@ -150,8 +152,13 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
   result.phases = leaves(machine.phases());
   result.all = total(machine.phases());
   result.kinds = total_by_kind(machine.phases());
+  for (const Level& level : machine.inner()) {
+    result.inner.push_back({leaves(level.phases()), total(level.phases())});
+    result.live += level.live();
+  }
+  result.far = near.far();
   result.span = machine.span();
-  result.live = machine.live();
+  result.live += machine.live();
   result.workspace_live = in_ram.live();
   result.workspace_peak = in_ram.peak();
   return result;

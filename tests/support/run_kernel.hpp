@@ -46,13 +46,16 @@ struct Result {
   PhaseCounts all;
   ByKind<KindCounts> kinds;
   Index span = 0;
-  Index live = 0;  // after the run
+  std::vector<RunCounts::Level> inner = {};  // levels
+  std::string far = {};  // the first arithmetic on words that are not in the innermost level
+  Index live = 0;        // after the run, in all levels
   Index workspace_live = 0;
   Index workspace_peak = 0;
 };
 
-// Runs on a machine of plan.M words. Every matrix is borrowed from a buffer, or is in a store
-// around it; intermediates are in main memory, or in the caller's workspace.
+// Runs on a machine of plan.M words with the inner levels of the plan. Every matrix is borrowed
+// from a buffer, or is in a store around it; intermediates are in main memory, or in the caller's
+// workspace.
 using InStore = std::function<std::unique_ptr<Backing>(std::string_view operand,
                                                        std::unique_ptr<Backing> borrowed)>;
 Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,

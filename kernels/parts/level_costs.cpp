@@ -1,0 +1,370 @@
+#include "kernels/parts/level_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/parts/live_pairs.hpp"
+
+namespace redblue {
+
+Index PlanLevel::least(Index most, Index outermost, Index LevelBlocks::*block) const {
+  Index size = std::min(most, outermost);
+  for (std::size_t k = level; k < by.inner.size(); ++k) {
+    size = std::min(size, by.inner[k].*block);
+  }
+  return size;
+}
+
+// Level by.inner.size() is the machine's.
+Index PlanLevel::blocks(std::size_t of_level, Index length, Index outermost,
+                        Index LevelBlocks::*block) const {
+  std::vector<Index> steps;
+  for (std::size_t k = of_level; k < by.inner.size(); ++k) {
+    steps.push_back(by.inner[k].*block);
+  }
+  steps.push_back(outermost);
+  return pieces(length, steps.front(), std::span(steps).subspan(1));
+}
+
+namespace {
+
+// Over row blocks of `size` rows, of which the last may have fewer.
+template <class OfBlock>
+Words over_units(const Units::Sum& of, const OfBlock& of_block) {
+  if (of.units == 0) {
+    return 0;
+  }
+  const Index last = of.rows - (of.units - 1) * of.largest;
+  return Words(of.units - 1) * of_block(of.largest) + of_block(last);
+}
+
+}  // namespace
+
+Words PlanLevel::row_blocks(const Units::Sum& of) const {
+  return over_units(of,
+                    [&](Index rows) { return blocks(level, rows, by.rows, &LevelBlocks::rows); });
+}
+Words PlanLevel::more_row_blocks_around(const Units::Sum& of) const {
+  return over_units(
+      of, [&](Index rows) { return blocks(level + 1, rows, by.rows, &LevelBlocks::rows) - 1; });
+}
+Index PlanLevel::key_blocks_around(Index keys) const {
+  return blocks(level + 1, keys, by.keys, &LevelBlocks::keys);
+}
+Index PlanLevel::weight_blocks_around(Index columns) const {
+  return blocks(level + 1, columns, by.weights, &LevelBlocks::weights);
+}
+Index PlanLevel::weight_blocks(Index columns) const {
+  return blocks(level, columns, by.weights, &LevelBlocks::weights);
+}
+
+PhaseCost level_rows_times_cost(std::string path, PlanLevel in, const Units::Sum& of) {
+  const Index d = in.by.problem.shape.d;
+  const Words rows = of.rows;
+  const Words r = in.rows(of.largest), w = in.weights(d);
+  return {.path = std::move(path),
+          .reads = rows * d * in.weight_blocks_around(d) + Words(d) * d * in.row_blocks(of),
+          .writes = rows * d,
+          .peak = of.units == 0 ? Words(0) : r * d + d * w + w * r,
+          .flops = 0};
+}
+
+PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& of) {
+  const Words dv = in.by.problem.shape.dv, rows = of.rows;
+  return {.path = std::move(path),
+          .reads = 2 * dv * rows,
+          .writes = rows,
+          .peak = (2 * dv + 1) * in.rows(of.largest),
+          .flops = 0};
+}
+
+namespace {
+
+// Rows each time that they come, and each time but the first; keys of all row blocks; and the most
+// words.
+struct Passes {
+  Words rows, again, keys, peak;
+};
+
+class MaskedPasses {
+ public:
+  MaskedPasses(PlanLevel in, const std::function<Words(Index rows, Index keys)>& words)
+      : in_(in), words_(words), begun_(static_cast<std::size_t>(in.by.problem.shape.n)) {}
+
+  Passes of(Range units) {
+    const Units all = in_.by.units();
+    for (Index unit = units.begin; unit < units.end; ++unit) {
+      for (const Range J : Pieces(in_.by.problem.keys(all[unit]), in_.by.keys)) {
+        walk(in_.by.inner.size(), all[unit], J);
+      }
+    }
+    return sum_;
+  }
+
+ private:
+  void walk(std::size_t levels, Range I, Range J) {
+    const LevelBlocks& by = in_.by.inner[levels - 1];
+    for (const Range part : blocks(I.size(), by.rows)) {
+      const Range rows = part_of(I, part);
+      const Range keys = keys_near(in_.by.problem, rows, J);
+      if (keys.size() <= 0) {
+        continue;
+      }
+      if (levels - 1 > in_.level) {
+        for (const Range piece : blocks(keys.size(), by.keys)) {
+          walk(levels - 1, rows, part_of(keys, piece));
+        }
+        continue;
+      }
+      sum_.rows += rows.size();
+      sum_.keys += keys.size();
+      auto begun = begun_[static_cast<std::size_t>(rows.begin)];
+      sum_.again += begun ? rows.size() : 0;
+      begun = true;
+      sum_.peak = std::max(sum_.peak, words_(rows.size(), std::min(keys.size(), by.keys)));
+    }
+  }
+
+  PlanLevel in_;
+  const std::function<Words(Index rows, Index keys)>& words_;
+  std::vector<bool> begun_;
+  Passes sum_;
+};
+
+}  // namespace
+
+PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums) {
+  const RowPlan& by = in.by;
+  const Problem& problem = by.problem;
+  const Units::Sum of = by.units().sum(units);
+  const std::function<Words(Index, Index)> words = [&](Index rows, Index keys) {
+    return sums.words(rows) + keys * problem.key_words();
+  };
+  Passes passes;
+  if (problem.mask.full()) {
+    const Index around = in.key_blocks_around(problem.shape.m);
+    passes = {
+        .rows = Words(of.rows) * around,
+        .again = Words(of.rows) * (around - 1),
+        .keys = in.row_blocks(of) * problem.shape.m,
+        .peak = of.units == 0 ? Words(0) : words(in.rows(of.largest), in.keys(problem.shape.m))};
+  } else {
+    passes = MaskedPasses(in, words).of(units);
+  }
+  return {.path = std::move(path),
+          .reads = passes.rows * sums.read + passes.again * sums.summed +
+                   passes.keys * problem.key_words(),
+          .writes = passes.rows * sums.summed,
+          .peak = passes.peak,
+          .flops = 0};
+}
+
+PhaseCost level_gradient_cost(PlanLevel in, const Units::Sum& of, Index adding) {
+  const RowPlan& by = in.by;
+  const Index d = by.problem.shape.d, kept = std::min(by.kept, d);
+  const Words dd = Words(d) * d, rows = of.rows;
+  const Words r = in.rows(of.largest);
+  const Words w = std::max(kept > 0 ? in.weights(kept) : 0, kept < d ? in.weights(d - kept) : 0);
+  const Words again = in.more_row_blocks_around(of);
+  const Index columns =
+      (kept > 0 ? in.weight_blocks(kept) : 0) + (kept < d ? in.weight_blocks(d - kept) : 0);
+  const Words passing = w * d + r * (d + w);
+  return {.path = "g",
+          .reads = rows * d * (columns + 1) + dd * again + 2 * dd * adding,
+          .writes = dd * (again + of.units) + dd * adding,
+          .peak = adding > 0 ? std::max(passing, 2 * w * d) : passing,
+          .flops = 0};
+}
+
+PhaseCost level_add_rows_cost(std::string path, PlanLevel in, Index rows, Words times) {
+  const Words words = Words(rows) * in.by.problem.shape.d;
+  return {
+      .path = std::move(path),
+      .reads = 2 * words * times,
+      .writes = words * times,
+      .peak = times == Words(0) ? Words(0) : 2 * Words(in.weights(rows)) * in.by.problem.shape.d,
+      .flops = 0};
+}
+
+// ---- blocks ------------------------------------------------------------------------------------
+
+namespace {
+
+// Blocks of all levels in the making, of fast memories from the innermost out; the machine's is the
+// last. No block of a level is more than that of the next.
+class LevelFit {
+ public:
+  LevelFit(const Problem& problem, const Memory& memory, const CostOfBlocks& cost,
+           const LevelCostOfBlocks& level_cost)
+      : problem_(problem), memory_(memory), cost_(cost), level_cost_(level_cost) {}
+
+  // The cost of the blocks with these keys of each level around the innermost.
+  [[nodiscard]] double fit(const std::vector<Index>& keys, Objective objective) {
+    const auto [n, m, d] = problem_.shape;
+    const std::size_t count = memory_.inner.size();
+    plan_ = RowPlan(problem_, n, m, d);
+    plan_.inner.assign(count, {.rows = n, .keys = m, .weights = d});
+    for (std::size_t level = 0; level <= count; ++level) {
+      // Blocks of an inner level are whole ones of the level inside, so that cuts fall together.
+      const bool outermost = level == count;
+      const LevelBlocks inside = level == 0 || outermost ? LevelBlocks{1, 1, 1} : at(level - 1);
+      set(level, {.rows = inside.rows, .keys = 1, .weights = inside.weights});
+      const auto raise = [&](Index LevelBlocks::*block, Index most) {
+        const Index step = at(level).*block;
+        LevelBlocks best = at(level);
+        best.*block = step * largest(ceil_div(most, step), [&](Index tried) {
+                        LevelBlocks with = best;
+                        with.*block = tried * step;
+                        set(level, with);
+                        return fits(level);
+                      });
+        set(level, best);
+      };
+      if (level > 0) {
+        raise(&LevelBlocks::keys, std::min(keys[level - 1], m));
+      } else if (objective == Objective::time) {
+        set(level, fastest_inside());
+      }
+      if (level > 0 || objective == Objective::words) {
+        raise(&LevelBlocks::rows, n);
+      }
+      if (outermost) {
+        plan_.rows = even(n, std::min(plan_.rows, n));
+      }
+      if (level == 0 && objective == Objective::words) {
+        raise(&LevelBlocks::keys, m);
+      }
+      raise(&LevelBlocks::weights, d);
+    }
+    return words();
+  }
+
+  [[nodiscard]] Blocks blocks() const { return plan_.blocks(); }
+
+ private:
+  [[nodiscard]] LevelBlocks at(std::size_t level) const {
+    return level < plan_.inner.size() ? plan_.inner[level]
+                                      : LevelBlocks{plan_.rows, plan_.keys, plan_.weights};
+  }
+  void set(std::size_t level, LevelBlocks by) {
+    if (level < plan_.inner.size()) {
+      plan_.inner[level] = by;
+    } else {
+      plan_.rows = by.rows;
+      plan_.keys = by.keys;
+      plan_.weights = by.weights;
+    }
+  }
+  [[nodiscard]] PhaseCost cost(std::size_t level) const {
+    return total(level < plan_.inner.size() ? level_cost_(problem_, plan_.blocks(), level)
+                                            : cost_(problem_, plan_.blocks()));
+  }
+  [[nodiscard]] Index capacity(std::size_t level) const {
+    return level < memory_.inner.size() ? memory_.inner[level] : memory_.M;
+  }
+  // Of a level whose next ones have no blocks yet: as if these were as large as can be, of one row
+  // block and of two.
+  [[nodiscard]] bool fits(std::size_t level) {
+    const RowPlan so_far = plan_;
+    const auto [n, m, d] = problem_.shape;
+    bool fits = true;
+    for (const Index rows : {n, std::max<Index>(n - 1, 1)}) {
+      for (std::size_t around = level + 1; around <= memory_.inner.size(); ++around) {
+        set(around, {around < memory_.inner.size() ? n : rows, m, d});
+      }
+      fits = fits && cost(level).peak <= Words(capacity(level));
+    }
+    plan_ = so_far;
+    return fits;
+  }
+  // Strips keep the registers busy where rows and keys are both several.
+  LevelBlocks fastest_inside() {
+    const auto [n, m, d] = problem_.shape;
+    LevelBlocks best{1, 1, 1};
+    double least = 0;
+    for (Index c = std::min<Index>(m, 96); c >= 1; c = c > 12 ? (c - 1) / 12 * 12 : c / 2) {
+      const auto with = [&](Index r) {
+        set(0, {r, c, 1});
+        return fits(0);
+      };
+      if (!with(1)) {
+        continue;
+      }
+      Index r = largest(n, with);
+      r = r < n && r > kPanel ? r / kPanel * kPanel : r;
+      const double slow = 8 / static_cast<double>(c) + 16 / static_cast<double>(r);
+      if (least == 0 || slow < least) {
+        least = slow;
+        best = {r, c, 1};
+      }
+    }
+    return best;
+  }
+  [[nodiscard]] double words() const {
+    double sum = 0;
+    for (std::size_t level = 0; level <= memory_.inner.size(); ++level) {
+      const PhaseCost all = cost(level);
+      const Words words = all.reads + all.writes;
+      if (words.overflowed()) {
+        return std::numeric_limits<double>::infinity();
+      }
+      const double each = memory_.word_costs.empty() ? static_cast<double>(capacity(level))
+                                                     : memory_.word_costs[level];
+      sum += each * static_cast<double>(words.value());
+    }
+    return sum;
+  }
+
+  const Problem& problem_;
+  const Memory& memory_;
+  const CostOfBlocks& cost_;
+  const LevelCostOfBlocks& level_cost_;
+  RowPlan plan_{problem_, 1, 1, 1};
+};
+
+}  // namespace
+
+// Where words are few at both of two levels, of M and of more words, the keys of the second are
+// sqrt(M M' / 3) / d: the search goes from there, level by level, a step to either side as long as
+// that is better, in smaller steps at last.
+Blocks fit_levels(const Problem& problem, const Memory& memory, Objective objective,
+                  const CostOfBlocks& cost, const LevelCostOfBlocks& level_cost) {
+  // What fits without a mask fits under one, beside the words that say which pairs live.
+  const Problem all = problem.with_mask({});
+  Memory left = memory;
+  left.M = std::max<Index>(memory.M - problem.mask.index().live(), 1);
+  LevelFit fit(all, left, cost, level_cost);
+  const auto words_of = [&](std::size_t level) {
+    return static_cast<double>(level < left.inner.size() ? left.inner[level] : left.M);
+  };
+  std::vector<Index> keys;
+  for (std::size_t level = 1; level <= left.inner.size(); ++level) {
+    const double wanted =
+        std::sqrt(words_of(level - 1) * words_of(level) / 3) / static_cast<double>(problem.shape.d);
+    keys.push_back(std::clamp<Index>(static_cast<Index>(wanted), 1, problem.shape.m));
+  }
+  double least = fit.fit(keys, objective);
+  for (double step = 2; step > 1.01; step = std::sqrt(step)) {
+    for (Index& of_level : keys) {
+      for (const double factor : {step, 1 / step}) {
+        for (bool better = true; better;) {
+          const Index before = of_level;
+          of_level = std::clamp<Index>(std::llround(static_cast<double>(before) * factor), 1,
+                                       problem.shape.m);
+          const double tried = fit.fit(keys, objective);
+          better = of_level != before && tried < least;
+          least = better ? tried : least;
+          of_level = better ? of_level : before;
+        }
+      }
+    }
+  }
+  static_cast<void>(fit.fit(keys, objective));
+  return fit.blocks();
+}
+
+}  // namespace redblue

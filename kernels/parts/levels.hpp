@@ -1,0 +1,170 @@
+#pragma once
+// How kernels in which rows stay use inner levels of fast memory (memsim/level.hpp). In a tile of a
+// row block and what passes it, keys or columns of weights, each level has a smaller row block,
+// which stays in it while smaller blocks of what passes come, and so on inward:
+//
+//   for I1 in I:                          // rows of the level
+//     borrow what belongs to the rows I1
+//     for J1 in J:                        // what passes, of the level
+//       borrow what belongs to J1
+//       the next level inward, or arithmetic
+//     what was made, or changed, goes back
+//
+// Without inner levels all of this is nothing, and the arithmetic is on whole tiles.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/plan.hpp"
+#include "memsim/machine.hpp"
+#include "memsim/range.hpp"
+#include "memsim/tile.hpp"
+
+namespace redblue {
+
+// So many rows stay in a level while so many keys pass at a time, or columns of weights.
+struct LevelBlocks {
+  Index rows, keys, weights;
+};
+
+// Of each inner level, from the innermost out.
+using Levels = std::vector<LevelBlocks>;
+
+// The blocks of inner levels in a plan, from the innermost out: L1.Br, L1.Bc, L1.Bw, L2.Br, ... Of
+// a plan without weights there is no Bw.
+Levels level_blocks(const Blocks& blocks);
+std::string level_block(std::size_t level, std::string_view block);
+
+// The blocks of a level in what blocks of the levels around it cut: in a length, `outer` says how
+// it is cut first, from the innermost of those levels out.
+Index pieces(Index length, Index step, std::span<const Index> outer);
+
+// The ranges that a walk is in: of what stays, of what passes, or the whole extent.
+enum class Axis : std::uint8_t { whole, staying, passing };
+
+// Words that are made anew each time that they come; that are there; that change; that are summed
+// up, which are made anew the first time, and change after that.
+enum class Use : std::uint8_t { makes, reads, changes, sums };
+
+// What a walk borrows of a tile: the part in which it is. The rows and columns of the tile begin at
+// these of the walk's. Of an empty tile nothing.
+struct Near {
+  const Tile& tile;
+  Axis rows, columns;
+  Use use;
+  Index first_row = 0, first_column = 0;
+};
+
+// Which sums a level has had before, by the first row or column that stays.
+class Begun {
+ public:
+  Begun(const Machine& machine, Index staying)
+      : of_levels_(machine.inner().size(), std::vector<bool>(static_cast<std::size_t>(staying))) {}
+  // Whether it is the first time.
+  [[nodiscard]] bool begins(std::size_t level, Index first) {
+    auto begun = of_levels_[level][static_cast<std::size_t>(first)];
+    const bool fresh = !begun;
+    begun = true;
+    return fresh;
+  }
+
+ private:
+  std::vector<std::vector<bool>> of_levels_;
+};
+
+// A tile of words that arithmetic makes and uses alone, in all levels.
+struct NearTile {
+  NearTile(Machine& machine, Tile words);
+  Tile tile;
+
+ private:
+  std::vector<Loan> loans_;
+};
+
+// A walk through the inner levels of a machine.
+class LevelWalk {
+ public:
+  // Which blocks of a level stay, and which pass.
+  using Step = Index LevelBlocks::*;
+  // `begun` is of what is summed up. Requires: `levels` and it outlive the walk.
+  LevelWalk(Machine& machine, const Levels& levels, Step staying, Step passing,
+            std::vector<Near> near, Begun* begun = nullptr)
+      : machine_(machine),
+        levels_(levels),
+        staying_(staying),
+        passing_(passing),
+        near_(std::move(near)),
+        begun_(begun) {}
+
+  // Calls visit(staying, passing) for what is in the innermost level at a time. Of what passes some
+  // of what stays, narrow(staying, passing) is the part that comes, perhaps none.
+  template <class Narrow, class Visit>
+  void each(Range staying, Range passing, const Narrow& narrow, const Visit& visit) {
+    walk(levels_.size(), staying, passing, narrow, visit);
+  }
+  template <class Visit>
+  void each(Range staying, Range passing, const Visit& visit) {
+    each(
+        staying, passing, [](Range, Range all) { return all; }, visit);
+  }
+
+ private:
+  template <class Narrow, class Visit>
+  void walk(std::size_t levels, Range staying, Range passing, const Narrow& narrow,
+            const Visit& visit) {
+    if (levels == 0) {
+      visit(staying, passing);
+      return;
+    }
+    const std::size_t level = levels - 1;
+    for (const Range part : blocks(staying.size(), levels_[level].*staying_)) {
+      const Range S = part_of(staying, part);
+      const Range met = narrow(S, passing);
+      if (met.size() <= 0) {
+        continue;
+      }
+      Borrowed stays = borrow(level, S, met, false);
+      for (const Range piece : blocks(met.size(), levels_[level].*passing_)) {
+        const Range P = part_of(met, piece);
+        Borrowed passes = borrow(level, S, P, true);
+        walk(level, S, P, narrow, visit);
+        passes.give_back();
+      }
+      stays.give_back();
+    }
+  }
+
+  struct Borrowed {
+    struct One {
+      Loan loan;
+      bool changed;
+    };
+    std::array<One, 8> all;
+    std::size_t count = 0;
+    void give_back();
+  };
+  // Of each tile that what passes has a part in; or of the others.
+  Borrowed borrow(std::size_t level, Range staying, Range passing, bool passes);
+
+  Machine& machine_;
+  const Levels& levels_;
+  Step staying_, passing_;
+  std::vector<Near> near_;
+  Begun* begun_;
+};
+
+// The same where nothing passes: calls visit(rows) for some rows at a time.
+template <class Visit>
+void each_rows(Machine& machine, const Levels& levels, LevelWalk::Step step, Index rows,
+               std::vector<Near> near, const Visit& visit) {
+  LevelWalk(machine, levels, step, step, std::move(near))
+      .each({0, rows}, {0, 1}, [&](Range S, Range) { visit(S); });
+}
+
+}  // namespace redblue

@@ -1,0 +1,152 @@
+// Kernels with inner levels of fast memory, on random problems, masks and blocks:
+//
+//   - Each level moves the words of its formulas, phase by phase, and holds at most their peak and
+//     its M. Without a mask the peak is the formula's. The machine itself moves what it would.
+//   - All arithmetic is on words that the innermost level has, and nothing is left in any level.
+//   - The results are those of the double-precision evaluation, within its bound.
+
+#include "kernels/parts/levels.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/errors.hpp"
+#include "tests/support/print.hpp"
+#include "tests/support/random_masks.hpp"
+#include "tests/support/run_kernel.hpp"
+
+namespace redblue {
+namespace {
+
+std::vector<std::string> kernels_with_levels() {
+  std::vector<std::string> names;
+  for (const TestedKernel& kernel : tested_kernels()) {
+    if (kernel.kernel->has_levels()) {
+      names.push_back(kernel.name);
+    }
+  }
+  return names;
+}
+
+// REDBLUE_LEVEL_PROBLEMS=2000 takes minutes a kernel.
+int problems() {
+  const char* asked = std::getenv("REDBLUE_LEVEL_PROBLEMS");
+  return asked == nullptr ? 60 : std::atoi(asked);
+}
+
+void expect_level(const RunCounts::Level& counted, const LevelPlan& plan, bool full) {
+  for (const PhaseCounts& phase : counted.phases) {
+    const auto cost = std::ranges::find(plan.phases, phase.path, &PhaseCost::path);
+    ASSERT_NE(cost, plan.phases.end()) << phase.path << " has no formula";
+    EXPECT_EQ(phase.io.reads, cost->reads.value()) << phase.path;
+    EXPECT_EQ(phase.io.writes, cost->writes.value()) << phase.path;
+    EXPECT_LE(phase.peak, cost->peak.value()) << phase.path;
+    if (full) {
+      EXPECT_EQ(phase.peak, cost->peak.value()) << phase.path;
+    }
+  }
+  const PhaseCost all = total(plan.phases);
+  EXPECT_EQ(counted.total.io, (IoCount{all.reads.value(), all.writes.value()}));
+  EXPECT_LE(counted.total.peak, plan.M);
+}
+
+void expect_levels(const TestedKernel& kernel, const Plan& plan, std::uint64_t seed) {
+  SCOPED_TRACE(to_string(plan));
+  const TestProblem problem = make_problem(kernel, plan.problem.shape, seed, 2);
+  const Result result = run_kernel(kernel, plan, problem);
+  ASSERT_EQ(result.inner.size(), plan.inner.size());
+  for (std::size_t level = 0; level < plan.inner.size(); ++level) {
+    SCOPED_TRACE("level " + std::to_string(level + 1));
+    expect_level(result.inner[level], plan.inner[level], kernel.mask.full());
+  }
+  expect_level({result.phases, result.all}, {plan.M, plan.phases}, kernel.mask.full());
+  EXPECT_EQ(result.far, "");
+  EXPECT_EQ(result.live, 0);
+  const Verified verdict = verify(kernel, plan, problem, result.returned);
+  EXPECT_TRUE(verdict.ok) << verdict.text;
+}
+
+// Levels in which the smallest blocks fit, with more or less room.
+Memory random_memory(const TestedKernel& kernel, const Shape& shape, RandomMasks& random) {
+  Memory memory(std::numeric_limits<Index>::max() / 4);
+  memory.inner.assign(static_cast<std::size_t>(random.any(1, 2)), 0);
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    memory.inner[level] = memory.M / 4 + static_cast<Index>(level);
+  }
+  Blocks smallest =
+      kernel.kernel->blocks(kernel.problem(shape), kernel.least_M(shape), Objective::words);
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    for (const char* block : {"Br", "Bc", "Bw"}) {
+      smallest.add(level_block(level, block), 1);
+    }
+  }
+  const Plan plan = kernel.kernel->plan(kernel.problem(shape), memory, smallest);
+  Index least = 0;
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    least = std::max(least + 1, total(plan.inner[level].phases).peak.value());
+    least += random.any(0, 3) == 0 ? 0 : random.any(0, 12 * (shape.d + 4));
+    memory.inner[level] = least;
+  }
+  memory.M = std::max(least + 1, total(plan.phases).peak.value()) +
+             (random.any(0, 3) == 0 ? 0 : random.any(0, 40 * (shape.d + 4)));
+  return memory;
+}
+
+// Blocks that fit in no particular M, ragged, larger and smaller than the problem.
+Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
+                 RandomMasks& random) {
+  Blocks blocks =
+      kernel.kernel->blocks(kernel.problem(shape), kernel.least_M(shape), Objective::words);
+  for (auto& [name, size] : Blocks(blocks)) {
+    blocks.set(name, random.any(1, 50));
+  }
+  Index rows = random.any(1, 20), weights = random.any(1, 8);
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    blocks.add(level_block(level, "Br"), rows);
+    blocks.add(level_block(level, "Bc"), random.any(1, 30));
+    if (blocks.contains("Bw")) {
+      blocks.add(level_block(level, "Bw"), weights);
+    }
+    rows *= random.any(1, 3);
+    weights *= random.any(1, 3);
+  }
+  Plan plan = kernel.kernel->plan(kernel.problem(shape), memory, blocks);
+  Index least = 0;
+  for (LevelPlan& level : plan.inner) {
+    level.M = least = std::max(least + 1, total(level.phases).peak.value());
+  }
+  plan.M = std::max(least + 1, total(plan.phases).peak.value());
+  return plan;
+}
+
+class LeveledKernel : public testing::TestWithParam<std::string> {};
+
+TEST_P(LeveledKernel, MovesAndComputesWhatItsFormulasSayAtEachLevel) {
+  RandomMasks random(31);
+  for (int k = 0; k < problems() && !HasFailure(); ++k) {
+    SCOPED_TRACE("case " + std::to_string(k));
+    TestedKernel kernel = tested_kernel(GetParam());
+    Shape shape{random.any(1, 70), random.any(1, 70), random.any(1, 20)};
+    if (kernel.takes_dv() && random.any(0, 2) == 0) {
+      shape.dv = random.any(1, 20);
+    }
+    if (random.any(0, 1) == 0) {
+      kernel.mask = random.expression(shape.n, shape.m).mask;
+    }
+    const Memory memory = random_memory(kernel, shape, random);
+    const Objective objective = random.any(0, 3) == 0 ? Objective::time : Objective::words;
+    const auto seed = static_cast<std::uint64_t>(k + 1);
+    expect_levels(kernel, kernel.kernel->plan(kernel.problem(shape), memory, objective), seed);
+    expect_levels(kernel, random_plan(kernel, shape, memory, random), seed);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, LeveledKernel, testing::ValuesIn(kernels_with_levels()),
+                         [](const auto& info) { return test_name(info.param); });
+
+}  // namespace
+}  // namespace redblue
