@@ -233,16 +233,12 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
 
 // ---- an inner level ------------------------------------------------------------------------
 
-LevelSums level_sums(const RowPlan& by, Start start) {
-  const Words d = by.problem.shape.d, one = by.problem.row_words();
+LevelSums level_sums(const RowPlan& by, Start start, Index largest) {
+  const Words d = by.problem.shape.d;
   if (start == Start::given) {
-    return {.read = 2 * d + 2 * one, .summed = d, .words = [&by, d](Words rows) {
-              return rows * 2 * d + KnownGradientSums::words(by, rows);
-            }};
+    return {2 * d + 2 * by.problem.row_words(), d, KnownGradientSums::strips(by, largest)};
   }
-  return {.read = 2 * d,
-          .summed = 2 * d + OnlineSoftmax::kWords + RunningMean::kWords,
-          .words = [&by, d](Words rows) { return rows * 2 * d + GradientSums::words(by, rows); }};
+  return {2 * d, GradientSums::of_row(by), GradientSums::strips(by, largest)};
 }
 
 std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, Start start,
@@ -253,7 +249,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   const Units::Sum of = grouped.sum(units).of;
   const Words d = problem.shape.d;
   PhaseCost G = level_rows_times_cost("G", in, of);
-  PhaseCost core = level_core_cost("core", in, units, level_sums(by, start));
+  PhaseCost core = level_core_cost("core", in, units, level_sums(by, start, of.largest));
   if (start == Start::given && problem.normalised()) {
     add(G, level_row_dots_cost("G", in, of));
   }

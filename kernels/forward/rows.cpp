@@ -156,9 +156,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   const PhaseCost queries =
       weighted ? level_rows_times_cost("S", in, of)
                : PhaseCost{.path = "Q", .reads = n * d, .writes = n * d, .peak = r * d, .flops = 0};
-  const LevelSums sums{.read = d,
-                       .summed = dv + RowNormaliser::words(problem),
-                       .words = [&](Words rows) { return rows * d + ValueSums::words(by, rows); }};
+  const LevelSums sums{d, ValueSums::of_row(by), ValueSums::strips(by, of.largest)};
   // Z / sum, then L of the maximum and the sum; then Z Y.
   PhaseCost last{.path = "O",
                  .reads = n * (dv + 3) * one,

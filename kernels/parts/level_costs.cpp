@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 #include <utility>
@@ -142,7 +143,7 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
   const Problem& problem = by.problem;
   const Units::Sum of = by.units().sum(units);
   const std::function<Words(Index, Index)> words = [&](Index rows, Index keys) {
-    return sums.words(rows) + keys * problem.key_words();
+    return rows * (sums.read + sums.summed) + keys * problem.key_words() + sums.strips;
   };
   Passes passes;
   if (problem.mask.full()) {

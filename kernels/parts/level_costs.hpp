@@ -8,7 +8,6 @@
 // Under a mask what is near a row block comes alone, and the sums are taken over all tiles.
 
 #include <cstddef>
-#include <functional>
 #include <string>
 
 #include "kernels/kernel.hpp"
@@ -45,11 +44,10 @@ struct PlanLevel {
 PhaseCost level_rows_times_cost(std::string path, PlanLevel in, const Units::Sum& of);
 PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& of);
 
-// Keys pass rows: words of a row that are read, and that are summed up; and what all take in the
-// level beside keys, strips of scores included.
+// Keys pass rows: words of a row that are read, and that are summed up; and what is beside them and
+// keys in fast memory, strips of scores.
 struct LevelSums {
-  Words read, summed;
-  std::function<Words(Words rows)> words;
+  Words read, summed, strips;
 };
 PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums);
 // g += A1_I^T W_I for each of these units, with kept columns or without.

@@ -82,11 +82,11 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
 }
 
 // Z and what rows keep; a strip and its factors.
-Words ValueSums::words(const RowPlan& by, Words r) {
-  const Words c = by.strip_keys();
-  const Words strip = by.strip_rows(r);
-  return r * (Words(by.problem.shape.dv) + RowNormaliser::words(by.problem)) + c * strip +
-         strip * by.problem.row_words();
+Words ValueSums::of_row(const RowPlan& by) {
+  return Words(by.problem.shape.dv) + RowNormaliser::words(by.problem);
+}
+Words ValueSums::strips(const RowPlan& by, Words r) {
+  return by.strip_rows(r) * (Words(by.strip_keys()) + by.problem.row_words());
 }
 
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
@@ -144,11 +144,11 @@ GradientSums::Parts GradientSums::take_parts() {
 }
 
 // U and Z, the softmax and the mean; two strips, factors and delta.
-Words GradientSums::words(const RowPlan& by, Words r) {
-  const Words c = by.strip_keys();
-  const Words strip = by.strip_rows(r);
-  return 2 * r * by.problem.shape.d + (OnlineSoftmax::kWords + RunningMean::kWords) * r +
-         2 * c * strip + 2 * strip;
+Words GradientSums::of_row(const RowPlan& by) {
+  return Words(2) * by.problem.shape.d + OnlineSoftmax::kWords + RunningMean::kWords;
+}
+Words GradientSums::strips(const RowPlan& by, Words r) {
+  return by.strip_rows(r) * (Words(2) * by.strip_keys() + 2);
 }
 
 KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Index rows, Tile L,
@@ -190,11 +190,12 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
 }
 
 // W, L and v; a strip, and what a product keeps in registers.
-Words KnownGradientSums::words(const RowPlan& by, Words r) {
-  const Words c = by.strip_keys();
-  const Words strip = by.strip_rows(r);
-  return r * by.problem.shape.d + 2 * r * by.problem.row_words() + c * strip +
-         std::min(c * strip, Words(kRegisterCharge));
+Words KnownGradientSums::of_row(const RowPlan& by) {
+  return Words(by.problem.shape.d) + 2 * by.problem.row_words();
+}
+Words KnownGradientSums::strips(const RowPlan& by, Words r) {
+  const Words strip = by.strip_rows(r) * by.strip_keys();
+  return strip + std::min(strip, Words(kRegisterCharge));
 }
 
 SumsFromNothing::SumsFromNothing(Machine& machine, const RowPlan& by, Index rows) {

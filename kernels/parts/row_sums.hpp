@@ -26,8 +26,10 @@ class ValueSums {
     RowNormaliser normaliser;
   };
   [[nodiscard]] Sums take() { return std::move(sums_); }
-  // All that it holds for r queries.
-  static Words words(const RowPlan& by, Words r);
+  // What it holds of each query, and besides for a block of r.
+  static Words of_row(const RowPlan& by);
+  static Words strips(const RowPlan& by, Words r);
+  static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
 
  private:
   Machine& machine_;
@@ -58,7 +60,9 @@ class GradientSums {
     Tile mean;
   };
   [[nodiscard]] Parts take_parts();
-  static Words words(const RowPlan& by, Words r);
+  static Words of_row(const RowPlan& by);
+  static Words strips(const RowPlan& by, Words r);
+  static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
 
  private:
   Machine& machine_;
@@ -78,7 +82,9 @@ class KnownGradientSums {
   KnownGradientSums(Machine& machine, const RowPlan& by, Index rows, Tile L, Tile v);
   void add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t);
   [[nodiscard]] Tile take() { return std::move(W_); }
-  static Words words(const RowPlan& by, Words r);
+  static Words of_row(const RowPlan& by);
+  static Words strips(const RowPlan& by, Words r);
+  static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
 
  private:
   Machine& machine_;
