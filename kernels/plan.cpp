@@ -86,7 +86,11 @@ std::string to_string(const Plan& plan, Index kv_heads) {
   } else if (kv_heads > 1) {
     line = std::to_string(kv_heads) + " heads of " + line;
   }
-  line += " M=" + std::to_string(plan.M);
+  line += " M=";
+  for (const LevelPlan& level : plan.inner) {
+    line += std::to_string(level.M) + ",";
+  }
+  line += std::to_string(plan.M);
   if (plan.problem.softmax_scale) {
     char c[32];
     const auto end = std::to_chars(c, c + sizeof c, *plan.problem.softmax_scale).ptr;

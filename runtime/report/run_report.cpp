@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -248,6 +249,137 @@ std::string to_words_of_ranks(const Part& part) {
   return text;
 }
 
+// ---- levels --------------------------------------------------------------------------------
+
+// One level of several: what it counted, where it ran, and its formulas.
+struct LevelOf {
+  Index M;
+  const std::vector<PhaseCost>* formula;
+  const std::vector<PhaseCounts>* phases = nullptr;  // counted
+  const PhaseCounts* total = nullptr;
+
+  [[nodiscard]] PhaseCounts phase(std::size_t which) const {
+    return phases != nullptr ? (*phases)[which] : predicted((*formula)[which]);
+  }
+  [[nodiscard]] PhaseCounts all() const {
+    return total != nullptr ? *total : predicted(redblue::total(*formula));
+  }
+};
+
+// All levels, from the innermost out; of levels of equal words each is the machine's.
+std::vector<LevelOf> levels_of(const Part& part, std::size_t equal) {
+  std::vector<LevelOf> all;
+  for (std::size_t level = 0; level < part.levels.size(); ++level) {
+    const LevelPlan& plan = part.levels[level];
+    all.push_back({plan.M, &plan.phases});
+    if (part.counted) {
+      all.back().phases = &part.counted->inner[level].phases;
+      all.back().total = &part.counted->inner[level].total;
+    }
+  }
+  LevelOf own{part.plan.M, &part.formula};
+  if (part.counted) {
+    own.phases = &part.counted->phases;
+    own.total = &part.counted->total;
+  }
+  all.insert(all.end(), part.levels.empty() ? equal : 1, own);
+  return all;
+}
+
+Json level_words(const PhaseCounts& counted, const PhaseCost& formula) {
+  return {{"reads", counted.io.reads},
+          {"writes", counted.io.writes},
+          {"peak", counted.peak},
+          {"formula",
+           {{"reads", formula.reads.value()},
+            {"writes", formula.writes.value()},
+            {"peak", formula.peak.value()}}}};
+}
+
+// `bound_of(level)` adds what is known of its bound.
+Json levels_json(const Part& part, std::size_t equal,
+                 const std::function<void(std::size_t level, Json& json)>& bound_of) {
+  Json levels = Json::array();
+  for (const LevelOf& level : levels_of(part, equal)) {
+    Json phases = Json::array();
+    for (std::size_t k = 0; k < level.formula->size(); ++k) {
+      Json phase = {{"path", (*level.formula)[k].path}};
+      phase.update(level_words(level.phase(k), (*level.formula)[k]));
+      phases.push_back(std::move(phase));
+    }
+    Json sum = level_words(level.all(), total(*level.formula));
+    sum["io"] = level.all().io.io();
+    Json json = {{"M", level.M}, {"total", std::move(sum)}, {"phases", std::move(phases)}};
+    bound_of(levels.size(), json);
+    levels.push_back(std::move(json));
+  }
+  return levels;
+}
+
+bool has_levels(const Part& part, std::size_t equal) {
+  return !part.levels.empty() || equal > 1;
+}
+
+// The rows of an inner level, in which operations are the machine's.
+std::vector<Cells> level_rows(const LevelOf& level) {
+  std::vector<Cells> rows;
+  const auto row = [&](const std::string& path, const PhaseCounts& counted, const PhaseCost& cost) {
+    rows.push_back(
+        {{in_table("phase"), path},
+         {"reads", counted.io.reads},
+         {"writes", counted.io.writes},
+         {in_table("share"),
+          decimals(100 * static_cast<double>(counted.io.io()) /
+                       static_cast<double>(std::max<Index>(level.all().io.io(), 1)),
+                   1, "%")},
+         {"peak", counted.peak},
+         {in_table("peak / M"),
+          decimals(static_cast<double>(counted.peak) / static_cast<double>(level.M), 3)}});
+    if (level.total != nullptr) {
+      rows.back().push_back({in_table("formula"), (cost.reads + cost.writes).value()});
+      rows.back().push_back({in_table("difference"), difference(counted, predicted(cost))});
+    }
+  };
+  for (std::size_t k = 0; k < level.formula->size(); ++k) {
+    row((*level.formula)[k].path, level.phase(k), (*level.formula)[k]);
+  }
+  row("total", level.all(), total(*level.formula));
+  return rows;
+}
+
+// The part as that level alone, of which operations are not known.
+Part of_level(const Part& part, std::size_t level) {
+  Part alone = part;
+  alone.formula = part.levels[level].phases;
+  alone.levels.clear();
+  if (alone.counted) {
+    alone.counted->phases = part.counted->inner[level].phases;
+    alone.counted->total = part.counted->inner[level].total;
+  }
+  return alone;
+}
+
+// "8192/262144"; empty for one level.
+std::string M_levels(const Part& part, std::size_t equal) {
+  std::string text;
+  if (has_levels(part, equal)) {
+    for (const LevelOf& level : levels_of(part, equal)) {
+      text += (text.empty() ? "" : "/") + std::to_string(level.M);
+    }
+  }
+  return text;
+}
+
+// What inner levels moved, after the machine's own table.
+std::string levels_text(const Part& part) {
+  std::string text;
+  for (std::size_t level = 0; level < part.levels.size(); ++level) {
+    text += fmt::format("\nlevel {}, M = {} words\n\n{}", level + 1, grouped(part.levels[level].M),
+                        table_of(level_rows(levels_of(part, 1)[level])));
+  }
+  return text;
+}
+
 Json part_json(const Part& part) {
   std::vector<Cells> rows = part_rows(part);
   Json sum = json_of(rows.back());
@@ -332,7 +464,7 @@ std::string speed(const Part& part) {
 std::string part_table(const Part& part) {
   const auto prepare = regrouping(part.plan);
   return table_of(part_rows(part)) + (prepare ? to_words(*prepare) : "") + speed(part) +
-         to_words_of_ranks(part);
+         to_words_of_ranks(part) + levels_text(part);
 }
 
 // The items of bytes with their titles for people and keys for programs.
@@ -509,6 +641,41 @@ double ratio(const Report& report) {
   return over_the_bound(report, total_from_nothing(report).value_or(report.kernel.io()));
 }
 
+// The bound of a level, and all words that it moved over those.
+struct LevelBound {
+  const Bound* bound;
+  double ratio;
+};
+LevelBound level_bound(const Report& report, std::size_t level) {
+  const bool inner = level < report.kernel.levels.size();
+  const Bound* bound = nullptr;
+  if (inner && level < report.level_bounds.size() && report.level_bounds[level]) {
+    bound = &*report.level_bounds[level];
+  } else if (!inner && report.bound) {
+    bound = &*report.bound;
+  }
+  if (bound == nullptr) {
+    return {nullptr, 0};
+  }
+  Index words = levels_of(report.kernel, report.equal_levels)[level].all().io.io();
+  if (report.forward) {
+    words += levels_of(*report.forward, report.equal_levels)[level].all().io.io();
+  }
+  return {bound, static_cast<double>(words) / static_cast<double>(bound->words)};
+}
+
+// Of inner levels, beside those of the machine.
+std::string to_words_of_level_bounds(const Report& report) {
+  std::string text;
+  for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
+    if (const auto [bound, over] = level_bound(report, level); bound != nullptr) {
+      text += fmt::format("level {}: at least {} words (bound: {}): {:.3f} times that\n", level + 1,
+                          grouped(bound->words), bound->name, over);
+    }
+  }
+  return text;
+}
+
 // The bounds are of algorithms that may be given O and L, and hold from nothing as well: where the
 // kernel is given those of a forward kernel, both are said.
 std::string to_words_of_bound(const Report& report) {
@@ -566,9 +733,21 @@ std::string to_json(const Report& report) {
   }
   json["threads"] = report.kernel.team.workers;
   json.update(part_json(report.kernel));
+  if (has_levels(report.kernel, report.equal_levels)) {
+    json["levels"] =
+        levels_json(report.kernel, report.equal_levels, [&](std::size_t level, Json& of_level) {
+          const auto [bound, over] = level_bound(report, level);
+          of_level["lower_bound"] = bound == nullptr ? Json() : bound_json(*bound);
+          of_level["ratio"] = bound == nullptr ? Json() : Json(over);
+        });
+  }
   if (report.forward) {
     json["forward"] = {{"kernel", spelled(report.forward->plan)}};
     json["forward"].update(part_json(*report.forward));
+    if (has_levels(*report.forward, report.equal_levels)) {
+      json["forward"]["levels"] =
+          levels_json(*report.forward, report.equal_levels, [](std::size_t, Json&) {});
+    }
   }
   if (const auto both = total_from_nothing(report)) {
     json["total_from_nothing"] = *both;
@@ -620,8 +799,21 @@ std::string to_csv(const Report& report) {
     const Plan& plan = part.plan;
     const Cells head = joined(kernel_cells(spelled(plan), plan.problem.one_head().shape, plan.M),
                               heads_cells(plan.pass, plan.problem, part.team.heads));
+    const std::string operands = to_cell(report.operands);
+    const std::string all_M = M_levels(part, report.equal_levels);
+    const auto end = [&](std::size_t level) {
+      return all_M.empty() ? Cells{{in_csv("operands"), operands}}
+                           : Cells{{in_csv("operands"), operands},
+                                   {in_csv("M_levels"), all_M},
+                                   {in_csv("level"), static_cast<Index>(level)}};
+    };
     for (const Cells& row : part_rows(part)) {
-      rows.push_back(joined(joined(head, row), {{in_csv("operands"), to_cell(report.operands)}}));
+      rows.push_back(joined(joined(head, row), end(part.levels.size() + 1)));
+    }
+    for (std::size_t level = 0; level < part.levels.size(); ++level) {
+      for (const Cells& row : part_rows(of_level(part, level))) {
+        rows.push_back(joined(joined(head, row), end(level + 1)));
+      }
     }
   };
   add(report.kernel);
@@ -635,6 +827,9 @@ std::string to_table(const Report& report) {
   const Plan& plan = report.kernel.plan;
   std::string text = (report.asked == name_of(report) ? "" : report.asked + ": ") +
                      title(report.kernel) + "   (all in words)\n";
+  for (const FastMemoryOrigin& from : report.inner_from) {
+    text += to_words(from) + "\n";
+  }
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
@@ -653,7 +848,7 @@ std::string to_table(const Report& report) {
                         part_table(*report.forward), grouped(*total_from_nothing(report)));
   }
   if (report.bound) {
-    text += "\n" + to_words_of_bound(report) + "\n";
+    text += "\n" + to_words_of_bound(report) + "\n" + to_words_of_level_bounds(report);
   }
   if (report.error) {
     const Verdict& error = *report.error;

@@ -257,8 +257,7 @@ Index cache_words(CacheLevel level, double share, Index threads) {
   if (!(share > 0 && share <= 1)) {
     throw RequestError(fmt::format("M {}: expected a share above 0 and up to 1", text));
   }
-  set_fast_memory(request, read_topology(), {level, share}, text, "M");
-  return request.M;
+  return cache_words_of(request, read_topology(), {level, share}, text, "M").words;
 }
 
 AttentionRun attention(const AttentionProblem& problem, const AttentionOperands& given,

@@ -12,6 +12,7 @@ Part::Part(Plan of, Team by)
     : plan(std::move(of)),
       team(by),
       formula(cost_of_team(find_kernel(plan.kernel), plan, team)),
+      levels(levels_of_team(find_kernel(plan.kernel), plan, team)),
       largest(largest_io(find_kernel(plan.kernel), plan, team)) {}
 
 Part::Part(Plan of, const Grid& grid, const Plan* forward, Index heads, Index sets)

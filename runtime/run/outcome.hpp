@@ -32,6 +32,7 @@ struct Part {
   Team team;
   std::optional<Ranks> ranks;  // of a run on these
   std::vector<PhaseCost> formula;
+  std::vector<LevelPlan> levels;     // the same of inner levels, from the innermost out
   Words largest;                     // the most words that one worker moves
   std::optional<RunCounts> counted;  // all members known
   std::string unpinned;              // the reason why the workers' threads were not pinned, if any
@@ -90,6 +91,11 @@ struct Report {
   std::optional<Part> forward;             // the kernel that made O and L for `kernel`
   bool from_nothing = true;                // false when O and L came with the request
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
+  // Of inner levels: the caches that they are parts of, if they are, and their bounds, where there
+  // is one of the machine.
+  std::vector<FastMemoryOrigin> inner_from;
+  std::vector<std::optional<Bound>> level_bounds;
+  std::size_t equal_levels = 1;  // of M words, where there are no inner ones
   // What a request says of sparse operands: a rule, or a file. All entries of the others are there.
   std::map<std::string, std::string> sparse_sources;
   // The entries of sparse operands where the kernel takes these as dense ones; else dense().

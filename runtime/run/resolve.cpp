@@ -1,6 +1,7 @@
 #include "runtime/run/resolve.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -195,9 +196,9 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
   return *request.heads / *request.kv_heads;
 }
 
-void set_fast_memory(Request& request, const Topology& topology, const CachePart& part,
-                     const std::string& text, const std::string& said,
-                     std::optional<std::string> file) {
+CacheWords cache_words_of(const Request& request, const Topology& topology, const CachePart& part,
+                          const std::string& text, const std::string& said,
+                          std::optional<std::string> file) {
   const auto found = fast_memory(topology, part, static_cast<std::size_t>(request.threads));
   if (!found) {
     throw RequestError(
@@ -209,9 +210,8 @@ void set_fast_memory(Request& request, const Topology& topology, const CachePart
     throw RequestError(fmt::format("{} {}: that is less than a word: {} has {} bytes", said, text,
                                    to_string(part.level), found->bytes));
   }
-  request.M = found->words;
-  request.M_from =
-      FastMemoryOrigin{text, part, found->bytes, found->sharers, topology.source, std::move(file)};
+  return {found->words,
+          {text, part, found->bytes, found->sharers, topology.source, std::move(file)}};
 }
 
 void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
@@ -714,9 +714,63 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
   }
 }
 
+// Throws: RequestError for what inner levels do not do.
+void check_levels(const Request& request, const Kernel& kernel) {
+  if (request.inner.empty()) {
+    return;
+  }
+  const std::string said = request.said("--M");
+  if (!kernel.has_levels()) {
+    throw RequestError(fmt::format("{}: {} has one level of fast memory; {} have several", said,
+                                   request.who(), names_of([&](const Kernel& other) {
+                                     return other.pass == kernel.pass && other.has_levels();
+                                   })));
+  }
+  if (request.prefetch > 1) {
+    throw RequestError(fmt::format("{} {}: with several levels of {} keys come one block at a time",
+                                   request.said("--prefetch"), request.prefetch, said));
+  }
+  if (request.on_ranks) {
+    throw RequestError(
+        fmt::format("{}: ranks have one level of fast memory each: give one size", said));
+  }
+  if (request.printed_blocks) {
+    throw RequestError(fmt::format("{} printed: of one level of fast memory: give {} one size",
+                                   request.said("--blocks"), said));
+  }
+}
+
+// Throws: RequestError for blocks that no levels take.
+void check_level_blocks(const Request& request, const Blocks& blocks) {
+  if (request.inner.empty()) {
+    return;
+  }
+  const std::string said = request.said("--blocks");
+  for (const std::string_view groups : {kKeyGroups, kQueryGroups}) {
+    if (blocks.contains(groups) && blocks[groups] > 1) {
+      throw RequestError(fmt::format("{} {}={}: with several levels of {} there is one group", said,
+                                     groups, blocks[groups], request.said("--M")));
+    }
+  }
+  for (const auto& [name, size] : blocks) {
+    // A block of the third level or further out, L2.Br, is of whole ones of the level inside.
+    if (!name.starts_with('L') || !std::isdigit(static_cast<unsigned char>(name[1])) ||
+        name.ends_with("Bc")) {
+      continue;
+    }
+    const std::size_t dot = name.find('.');
+    const std::string inside =
+        fmt::format("L{}{}", std::stoi(name.substr(1, dot - 1)) - 1, name.substr(dot));
+    if (blocks.contains(inside) && size % blocks[inside] != 0) {
+      throw RequestError(
+          fmt::format("{} {}={}: a multiple of {}={}", said, name, size, inside, blocks[inside]));
+    }
+  }
+}
+
 // The blocks of the planner, before those that a request names replace some.
 Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem& problem) {
-  const Memory memory{request.M, request.prefetch};
+  const Memory memory = request.memory_of_plan();
   if (!request.on_ranks) {
     return kernel.blocks(problem, memory, request.objective);
   }
@@ -748,7 +802,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     return kernel.plan(problem, request.M, kernel.fitting.printed(problem, request.M));
   }
   if (request.blocks.empty() && !request.on_ranks) {
-    return kernel.plan(problem, {request.M, request.prefetch}, request.objective);
+    return kernel.plan(problem, request.memory_of_plan(), request.objective);
   }
   Blocks blocks = fitted_blocks(request, kernel, problem);
   const Fitting& fitting = kernel.fitting;
@@ -793,12 +847,18 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     blocks.set(name, size);
   }
-  Plan plan = kernel.plan(problem, request.M, blocks);
-  const Index missing = total(plan.phases).peak.value() - request.M;
-  if (missing > 0) {
-    throw RequestError(fmt::format("{}: these take {} words more than M = {}",
-                                   request.said("--blocks"), missing, request.M));
+  check_level_blocks(request, blocks);
+  Plan plan = kernel.plan(problem, request.memory_of_plan(), blocks);
+  const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
+    if (const Index missing = total(phases).peak.value() - M; missing > 0) {
+      throw RequestError(fmt::format("{}: these take {} words more than M = {}{}",
+                                     request.said("--blocks"), missing, M, where));
+    }
+  };
+  for (std::size_t level = 0; level < plan.inner.size(); ++level) {
+    check(plan.inner[level].phases, plan.inner[level].M, fmt::format(" of level {}", level + 1));
   }
+  check(plan.phases, request.M, "");
   return plan;
 }
 
@@ -868,6 +928,11 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
                                    const Problem& problem) {
   if (!kernel.needs_forward(problem.activation)) {
     return std::nullopt;
+  }
+  if (!request.inner.empty()) {
+    const Kernel& forward =
+        find_kernel(inputs_of(kernel.pass) == Inputs::plain ? "attention/rows" : "forward/rows");
+    return forward.plan(problem.wanting_all(), request.memory_of_plan(), request.objective);
   }
   if (request.on_ranks) {
     const Kernel& forward =
@@ -984,11 +1049,71 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       request.prefetch > 1 ? "that prefetches " : "", least.second, least.first));
 }
 
+// Of several levels: the plan, with a forward one where it takes one, for which the sum over levels
+// of their words is least, each weighed as plans weigh them.
+Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bool has_forward) {
+  std::optional<Plans> best;
+  double least = 0;
+  const auto weight = [&](const Plan& plan) {
+    double sum = 0;
+    const auto add = [&](const std::vector<PhaseCost>& phases, Index M, std::size_t level) {
+      const PhaseCost all = total(phases);
+      sum += (request.word_costs.empty() ? static_cast<double>(M) : request.word_costs[level]) *
+             static_cast<double>((all.reads + all.writes).value());
+    };
+    for (std::size_t level = 0; level < plan.inner.size(); ++level) {
+      add(plan.inner[level].phases, plan.inner[level].M, level);
+    }
+    add(plan.phases, plan.M, plan.inner.size());
+    return sum;
+  };
+  const Problem& problem = asked.problem;
+  if (!problem.sparsity.dense()) {
+    throw RequestError(fmt::format("{}: kernels of sparse operands have one level of fast memory",
+                                   request.said("--M")));
+  }
+  std::string too_small;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.pass != requested_kernel(request).kernel->pass || !kernel.has_levels() ||
+        !kernel.takes(problem.mask) || !kernel.takes(problem.activation) ||
+        !kernel.can_return(problem) || (problem.sharing != Sharing::none && !kernel.shares_keys)) {
+      continue;
+    }
+    try {
+      check_levels(request, kernel);
+      Plans plans{kernel.plan(problem, request.memory_of_plan(), request.objective), std::nullopt};
+      if (!has_forward) {
+        plans.forward = forward_before(request, kernel, problem);
+      }
+      const double words = weight(plans.plan) + (plans.forward ? weight(*plans.forward) : 0);
+      if (!best || words < least) {
+        best = std::move(plans);
+        least = words;
+      }
+    } catch (const FastMemoryTooSmall& error) {
+      too_small = error.what();
+    }
+  }
+  if (best) {
+    return *std::move(best);
+  }
+  if (!too_small.empty()) {
+    throw FastMemoryTooSmall(too_small);
+  }
+  throw RequestError(fmt::format("{}: no kernel of {} has several levels of fast memory; {} have",
+                                 request.said("--M"), request.who(),
+                                 names_of([](const Kernel& other) { return other.has_levels(); })));
+}
+
 Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_forward) {
+  if (is_auto(request) && !request.inner.empty() && request.blocks.empty()) {
+    return choose_in_levels(request, asked, has_forward);
+  }
   if (is_auto(request)) {
     return choose(request, asked, has_forward);
   }
   const Kernel& kernel = *requested_kernel(request).kernel;
+  check_levels(request, kernel);
   if (resumes(request) && !splits(kernel)) {
     throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
                                    request.said("--resume"), request.who(), names_of(splits)));
@@ -1023,6 +1148,10 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
     Task task = task_of(kernel, plans.densified ? plans.plan.problem : asked.problem, request.M);
     task.heads = team.heads;
     report.bound = largest(lower_bounds(task), schedule_of(plans.plan));
+    for (const Index M : request.inner) {
+      task.memory.M = M;
+      report.level_bounds.push_back(largest(lower_bounds(task), schedule_of(plans.plan)));
+    }
   }
   report.asked = request.kernel;
   const Plan* const forward = plans.forward ? &*plans.forward : nullptr;
@@ -1041,6 +1170,8 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
     report.given.emplace_back(operand.name);
   }
   report.M_from = request.M_from;
+  report.inner_from = request.inner_from;
+  report.equal_levels = request.equal_levels;
   report.from_nothing = !(kernel.needs_forward(asked.problem.activation) && has_forward);
   if (plans.forward) {
     // The forward part runs on one thread.

@@ -44,12 +44,16 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who);
 // RequestError where there is no other width than d.
 Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
                    std::string_view who);
-// Sets M of the request to a part of a cache, of its own for each of the request's threads, and
-// says where it comes from: `text` is what was typed, as `said`; `file` the calibration that chose
-// the part. Throws: RequestError for a cache that is not known.
-void set_fast_memory(Request& request, const Topology& topology, const CachePart& part,
-                     const std::string& text, const std::string& said,
-                     std::optional<std::string> file = std::nullopt);
+// The words of a part of a cache, of its own for each of the request's threads, and where they come
+// from: `text` is what was typed, as `said`; `file` the calibration that chose the part. Throws:
+// RequestError for a cache that is not known.
+struct CacheWords {
+  Index words;
+  FastMemoryOrigin from;
+};
+CacheWords cache_words_of(const Request& request, const Topology& topology, const CachePart& part,
+                          const std::string& text, const std::string& said,
+                          std::optional<std::string> file = std::nullopt);
 // The results that are asked for. Throws: RequestError for a name of no result, and where the
 // kernel returns all that it has.
 Wanted requested_results(const Request& request, const KernelName& kernel);

@@ -53,6 +53,19 @@ struct Request {
   std::filesystem::path mask_files;  // the directory to which names of files in it are relative
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
+  // The words of inner levels of fast memory, from the innermost out, each fewer than the next, and
+  // the caches that they are parts of, if they are. Or so many levels of M words, which are one.
+  std::vector<Index> inner;
+  std::vector<FastMemoryOrigin> inner_from;
+  std::size_t equal_levels = 1;
+  // What a word costs at each level, M's last, for plans; empty: as much as the level has words.
+  std::vector<double> word_costs;
+  [[nodiscard]] Memory memory_of_plan() const {
+    Memory memory{M, prefetch};
+    memory.inner = inner;
+    memory.word_costs = word_costs;
+    return memory;
+  }
   Objective objective = Objective::words;
   Rates rates = default_rates();  // by which auto chooses for least time
   Index threads = 1;              // each with M words

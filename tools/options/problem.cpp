@@ -52,17 +52,58 @@ CachePart by_calibration(const Given& given, const Topology& topology,
   }
 }
 
-void fill_fast_memory(const Given& given, Request& request) {
+// One size of --M.
+struct LevelWords {
+  Index words;
+  std::optional<FastMemoryOrigin> from;
+};
+
+LevelWords parse_level(const Given& given, const Request& request, bool alone) {
   const FastMemory memory = parse_fast_memory(given.text, given.from);
   if (const Index* words = std::get_if<Index>(&memory)) {
-    request.M = *words;
-    return;
+    return {*words, std::nullopt};
+  }
+  if (!alone && std::holds_alternative<Auto>(memory)) {
+    throw UsageError(
+        fmt::format("{}: auto is one level: give sizes or caches, as L1*0.5,L2*0.5", given.from));
   }
   const Topology topology = machine_topology();
   std::optional<std::string> file;
   const auto part = std::holds_alternative<Auto>(memory) ? by_calibration(given, topology, file)
                                                          : std::get<CachePart>(memory);
-  set_fast_memory(request, topology, part, given.text, given.from, std::move(file));
+  CacheWords words =
+      cache_words_of(request, topology, part, given.text, given.from, std::move(file));
+  return {words.words, std::move(words.from)};
+}
+
+// Levels from the innermost out, each of fewer words than the next; or equal ones, which are one.
+void fill_fast_memory(const Given& given, const std::vector<Given>& sizes, Request& request) {
+  std::vector<LevelWords> levels;
+  for (const Given& size : sizes) {
+    levels.push_back(parse_level(size, request, sizes.size() == 1));
+  }
+  request.said_as["--M"] = given.from;
+  request.M = levels.back().words;
+  request.M_from = levels.back().from;
+  const bool equal = std::ranges::all_of(
+      levels, [&](const LevelWords& level) { return level.words == request.M; });
+  if (equal) {
+    request.equal_levels = levels.size();
+    return;
+  }
+  for (std::size_t level = 0; level + 1 < levels.size(); ++level) {
+    const Index words = levels[level].words, next = levels[level + 1].words;
+    if (words >= next) {
+      throw UsageError(fmt::format(
+          "{} {}: level {} has {} words, and the next {}: give the inner level first, each smaller "
+          "than the next, or all equal",
+          given.from, given.text, level + 1, words, next));
+    }
+    request.inner.push_back(words);
+    if (levels[level].from) {
+      request.inner_from.push_back(*std::move(levels[level].from));
+    }
+  }
 }
 
 // NAME=SIZE, several with commas between, or the one word "printed".
@@ -159,7 +200,8 @@ void ValueWidthOption::fill(Request& request) const {
 FastMemoryOption::FastMemoryOption(CLI::App& app)
     : M_(app, "--M",
          "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
-         "L2*0.5; or auto: as `redblue calibrate` found",
+         "L2*0.5; or auto: as `redblue calibrate` found; several levels, the inner first: "
+         "8K,256K",
          "SIZE") {}
 
 void FastMemoryOption::fill(Request& request) const {
@@ -167,7 +209,7 @@ void FastMemoryOption::fill(Request& request) const {
   if (!M) {
     throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
   }
-  fill_fast_memory(*M, request);
+  fill_fast_memory(*M, M_.items(), request);
 }
 
 namespace {

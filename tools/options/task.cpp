@@ -155,6 +155,14 @@ void TaskOptions::forget_sums(Task& task) const {
   }
 }
 
+void TaskOptions::fill_memory(Request& request) const {
+  M_.fill(request);
+  if (!request.inner.empty()) {
+    throw UsageError(fmt::format("{}: plans and bounds are of one level: give one size",
+                                 request.said("--M")));
+  }
+}
+
 Task TaskOptions::task(Request& request) const {
   shape_.fill(request);
   Task task = kind();
@@ -197,7 +205,7 @@ Task TaskOptions::task(Request& request) const {
     task.problem.wanted = requested_results(request, requested_kernel(request));
   }
   fill_heads(task, request);
-  M_.fill(request);
+  fill_memory(request);
   task.memory.M = request.M;
   return task;
 }
@@ -233,7 +241,7 @@ Problem TaskOptions::problem_of(const std::string& said, const char* shows,
     refuse(sharing_, kernel.text() + " does not share keys");
   }
   shape_.fill(request);
-  M_.fill(request);
+  fill_memory(request);
   inputs_.fill(request);
   if (kernel.kernel->takes_sparse) {
     Index heads = 1;

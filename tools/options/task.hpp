@@ -23,6 +23,8 @@ class TaskOptions {
   [[nodiscard]] std::vector<Task> tasks_of_widths(Index n, const TextOption& caches) const;
 
  private:
+  // Throws: UsageError, also for several levels.
+  void fill_memory(Request& request) const;
   // The task without shape and M.
   [[nodiscard]] Task kind() const;
   // The activation of the request that this fills, for such a kernel. Throws: RequestError.
