@@ -60,8 +60,9 @@ std::string reason(const GridPlanReport& report) {
               ? fmt::format("{} ms by the rates and links", to_ms(*best.seconds))
               : fmt::format("a rank receives {} words at most", grouped(best.on.received.value()));
   if (ratio) {
-    text += fmt::format(", {:.3f} times the bound {} ({})", *ratio, links.bound->name,
-                        to_string(links.bound->status));
+    text += fmt::format("; {} as the bound {} ({}) counts them, {:.3f} times that",
+                        grouped(links.words), links.bound->name, to_string(links.bound->status),
+                        *ratio);
   }
   const char* const what = best.seconds ? "takes" : "receives";
   const char* const many = best.seconds ? "times as long" : "times as many";
@@ -93,6 +94,7 @@ Cells choice_cells(const GridChoice& choice) {
        {in_csv("rows"), on.grid.rows},
        {in_csv("columns"), on.grid.columns},
        {"received", on.received.value()},
+       {{"bound counts", "", "counted"}, choice.beside.links.words},
        {{"over the bound", "", "ratio"}, decimals(choice.beside.largest_of_links().ratio(), 3)},
        {"arena", on.arena.value()},
        {{"over its bound", "", "arena_ratio"}, decimals(choice.beside.arena.ratio(), 3)},
