@@ -52,12 +52,14 @@ std::string makes_a_sum_again(const Plan& plan, const Grid& grid) {
 }
 
 std::string counted_as(const Plan& plan, const Grid& grid) {
-  if (grid.ranks() == 1) {
-    return "";
+  const std::vector<Signature> results = find_kernel(plan.kernel).returned(plan.problem);
+  if (grid.ranks() > 1 && find_operand(results, kg.name) != nullptr) {
+    return ", without the running sum of g";
   }
-  const bool sums =
-      find_operand(find_kernel(plan.kernel).returned(plan.problem), kg.name) != nullptr;
-  return sums ? ", without the running sum of g" : ", parts of results where they are sent";
+  const bool parts = std::ranges::any_of(results, [&](const Signature& result) {
+    return (of_queries(result) && grid.columns > 1) || (of_keys(result) && grid.rows > 1);
+  });
+  return parts ? ", parts of results where they are sent" : "";
 }
 
 template <class Evaluate>

@@ -123,7 +123,7 @@ TEST(RankBoundsReport, SaysWhatTheBoundCounts) {
   EXPECT_FALSE(contains(words("backward/rows", {1, 1}), said));
   EXPECT_FALSE(contains(words("forward/rows", {2, 2}), said));
   EXPECT_TRUE(contains(words("forward/rows", {2, 2}), ", parts of results where they are sent: "));
-  EXPECT_FALSE(contains(words("forward/rows", {1, 1}), "parts of results"));
+  EXPECT_FALSE(contains(words("forward/rows", {4, 1}), "parts of results"));
 }
 
 // --- plans ---------------------------------------------------------------------------------------
