@@ -127,9 +127,9 @@ GridPlanReport report_grids(const RanksAsked& asked) {
     const PlannedGrid first =
         plan_on_grid(*asked.kernel, asked.problem, asked.M, objective, {asked.ranks, 1});
     throw FastMemoryTooSmall(
-        fmt::format("{} on {} ranks does not fit in M = {} words: it needs M of at least {}",
-                    spelled(asked.kernel->name, asked.problem.sharing), asked.ranks, asked.M,
-                    total(first.plan.phases).peak.value()));
+        fmt::format("{} on {} does not fit in M = {} words: it needs M of at least {}",
+                    spelled(asked.kernel->name, asked.problem.sharing),
+                    counted(asked.ranks, "rank"), asked.M, total(first.plan.phases).peak.value()));
   }
   std::ranges::stable_sort(all, {}, [](const GridChoice& choice) {
     return std::tuple(choice.seconds.value_or(0), choice.on.received, choice.on.arena,
@@ -145,9 +145,10 @@ GridPlanReport report_grids(const RanksAsked& asked) {
   if (report.choices.empty()) {
     const GridChoice& least =
         *std::ranges::min_element(all, {}, [](const GridChoice& choice) { return choice.on.home; });
-    throw RequestError(fmt::format(
-        "{} {}: no grid of {} ranks has so small a home: the least is {}, of {}", asked.said_home,
-        *asked.home, asked.ranks, least.on.home.value(), to_string(least.on.grid)));
+    throw RequestError(
+        fmt::format("{} {}: no grid of {} has so small a home: the least is {}, of {}",
+                    asked.said_home, *asked.home, counted(asked.ranks, "rank"),
+                    least.on.home.value(), to_string(least.on.grid)));
   }
   if (!has_room(asked, all.front())) {
     report.with_more_room = all.front();

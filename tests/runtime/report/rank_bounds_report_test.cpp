@@ -13,6 +13,7 @@
 
 #include "runtime/report/grid_plan_report.hpp"
 #include "runtime/run/run.hpp"
+#include "runtime/text/table.hpp"
 #include "tests/support/run_kernel.hpp"
 #include "tests/support/tested_kernel.hpp"
 #include "tests/support/thrown.hpp"
@@ -165,10 +166,9 @@ TEST(GridPlans, AreTheBestThatHaveRoom) {
     const auto least =
         std::ranges::min_element(all.choices, {}, [](const GridChoice& of) { return of.on.home; });
     const Index home = least->on.home.value();
-    EXPECT_EQ(
-        thrown<RequestError>([&] { planned(ranks, home - 1); }),
-        fmt::format("--home {}: no grid of {} ranks has so small a home: the least is {}, of {}",
-                    home - 1, ranks, home, to_string(least->on.grid)));
+    EXPECT_EQ(thrown<RequestError>([&] { planned(ranks, home - 1); }),
+              fmt::format("--home {}: no grid of {} has so small a home: the least is {}, of {}",
+                          home - 1, counted(ranks, "rank"), home, to_string(least->on.grid)));
   }
 }
 
