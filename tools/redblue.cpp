@@ -42,7 +42,7 @@ bool is_first_rank() {
 
 int main(int argc, char** argv) {
   const std::string_view subcommand = argc > 1 ? argv[1] : "";
-  const bool once = is_printed_once(std::span(argv, argv + argc).subspan(std::min(argc, 1)));
+  const bool once = is_printed_once({argv + std::min(argc, 1), argv + argc});
   if (once && is_rank_of_a_job() && !is_first_rank()) {
     return 0;
   }

@@ -52,8 +52,10 @@ Scaling::Run read_run(const std::string& file, const Scaling& report) {
                      .on = {.grid = {grid.at("rows").get<Index>(), grid.at("columns").get<Index>()},
                             .received = json.at("largest").at("received").get<Index>(),
                             .words = links.at("words").get<Index>()}};
+    if (const Json& bound = links.at("lower_bound"); !bound.is_null()) {
+      run.on.bound = bound.at("words").get<Index>();
+    }
     if (!links.at("ratio").is_null()) {
-      run.on.bound = links.at("lower_bound").at("words").get<Index>();
       run.on.ratio = links.at("ratio").get<double>();
     }
     return run;

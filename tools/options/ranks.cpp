@@ -74,7 +74,7 @@ void RanksOptions::fill(Request& request, Transport* transport) const {
   if (!grid && !ranks && transport == nullptr) {
     return;
   }
-  Request::OnRanks& on = request.on_ranks.emplace();
+  Request::OnRanks& on = *(request.on_ranks = Request::OnRanks{});
   on.transport = transport;
   if (grid) {
     request.said_as["--grid"] = grid->from;
