@@ -2,8 +2,11 @@
 
 #include "tools/commands/redblue.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,11 +20,33 @@ bool is_rank_of_a_job() {
   return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
 }
 
+// What is printed without a run is the same on each rank: the first one prints it.
+bool is_printed_once(std::span<char* const> words) {
+  constexpr std::array<std::string_view, 4> kSubcommands = {"list", "count", "bounds", "plan"};
+  constexpr std::array<std::string_view, 3> kFlags = {"--help", "-h", "--version"};
+  const auto is_among = [](const auto& names) {
+    return
+        [&names](std::string_view word) { return std::ranges::find(names, word) != names.end(); };
+  };
+  return std::ranges::any_of(words.first(std::min<std::size_t>(words.size(), 1)),
+                             is_among(kSubcommands)) ||
+         std::ranges::any_of(words, is_among(kFlags));
+}
+
+bool is_first_rank() {
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return rank == nullptr || std::string_view(rank) == "0";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view subcommand = argc > 1 ? argv[1] : "";
-  if ((subcommand == "run" || subcommand == "calibrate") && is_rank_of_a_job()) {
+  const bool once = is_printed_once({argv + std::min(argc, 1), argv + argc});
+  if (once && is_rank_of_a_job() && !is_first_rank()) {
+    return 0;
+  }
+  if (!once && (subcommand == "run" || subcommand == "calibrate") && is_rank_of_a_job()) {
     std::error_code none;
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", none);
     const std::string with_mpi = own.parent_path() / "redblue-mpi";

@@ -17,6 +17,10 @@ using Clock = std::chrono::steady_clock;
 constexpr int kHeaderTag = 1;
 constexpr int kWordsTag = 2;
 constexpr int kFactTag = 3;
+constexpr int kFailedTag = 4;
+
+// What one command line makes all ranks find, they find at the same time.
+constexpr std::chrono::seconds kUntilOthersFail{5};
 
 // More words came than were asked for.
 class TooLong : public TransportError {
@@ -89,6 +93,8 @@ struct Requests {
   std::vector<MPI_Status> ended;
 };
 
+}  // namespace
+
 class MpiTransport final : public Transport {
  public:
   MpiTransport() {
@@ -109,6 +115,7 @@ class MpiTransport final : public Transport {
 
   // To each other rank, so that each knows which is silent.
   std::vector<std::string> gather(const std::string& fact) override {
+    begun_ = true;
     std::vector<std::string> facts(static_cast<std::size_t>(size_));
     std::vector<Index> silent;
     Requests sends(facts.size());
@@ -135,9 +142,37 @@ class MpiTransport final : public Transport {
   }
   void abandon(const std::string&) noexcept override {}  // the process ends them all
 
+  // Of a rank that failed: whether all others say that they did, before any message.
+  bool all_failed_at_start() {
+    if (begun_) {
+      return false;
+    }
+    const std::string text = "rank " + std::to_string(rank_) + " says that it failed";
+    std::vector<Index> others;
+    Requests notes(static_cast<std::size_t>(size_));
+    for (int other = 0; other < size_; ++other) {
+      if (other != rank_) {
+        others.push_back(other);
+        check(MPI_Isend(nullptr, 0, MPI_CHAR, other, kFailedTag, comm_,
+                        &notes.under_way[static_cast<std::size_t>(other)]),
+              text);
+      }
+    }
+    for (Waiting waiting(kUntilOthersFail); !others.empty(); waiting.pause()) {
+      std::erase_if(others, [&](Index other) { return has_failed(other, text); });
+      if (came(MPI_ANY_SOURCE, kFactTag, text) || came(MPI_ANY_SOURCE, kHeaderTag, text) ||
+          waiting.too_long()) {
+        return false;
+      }
+    }
+    notes.await(kUntilOthersFail, text);
+    return true;
+  }
+
  protected:
   std::unique_ptr<Fetch> put(Index to, const MessageHeader& header,
                              std::span<const float> words) override {
+    begun_ = true;
     const std::string text = message_text("sent to", rank_, to, {}, header.number);
     auto held = std::make_unique<MessageHeader>(header);
     Requests requests(2);
@@ -150,6 +185,7 @@ class MpiTransport final : public Transport {
     return std::make_unique<Sending>(std::move(requests), std::move(held), patience(), text);
   }
   std::unique_ptr<Fetch> get(Index from, MessageHeader& header, std::span<float> words) override {
+    begun_ = true;
     const std::string text = message_text("received from", rank_, from, {}, received_[from]++);
     Requests requests(2);
     check(MPI_Irecv(&header, sizeof(MessageHeader), MPI_BYTE, static_cast<int>(from), kHeaderTag,
@@ -255,12 +291,25 @@ class MpiTransport final : public Transport {
     return true;
   }
 
+  [[nodiscard]] bool came(int from, int tag, const std::string& text) {
+    int there = 0;
+    check(MPI_Iprobe(from, tag, comm_, &there, MPI_STATUS_IGNORE), text);
+    return there != 0;
+  }
+  bool has_failed(Index other, const std::string& text) {
+    const int from = static_cast<int>(other);
+    if (!came(from, kFailedTag, text)) {
+      return false;
+    }
+    check(MPI_Recv(nullptr, 0, MPI_CHAR, from, kFailedTag, comm_, MPI_STATUS_IGNORE), text);
+    return true;
+  }
+
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  bool begun_ = false;  // a message, or something that all say
   std::map<Index, std::uint64_t> received_;
 };
-
-}  // namespace
 
 MpiJob::MpiJob() {
   int given = 0;
@@ -270,6 +319,14 @@ MpiJob::MpiJob() {
 
 MpiJob::~MpiJob() {
   MPI_Finalize();
+}
+
+Transport& MpiJob::transport() {
+  return *transport_;
+}
+
+bool MpiJob::all_failed_at_start() {
+  return transport_->all_failed_at_start();
 }
 
 void MpiJob::abandon(int code) noexcept {

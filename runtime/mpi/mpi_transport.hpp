@@ -7,6 +7,8 @@
 
 namespace redblue {
 
+class MpiTransport;
+
 // MPI from here to the end of this value; a process has one.
 class MpiJob {
  public:
@@ -16,12 +18,16 @@ class MpiJob {
   // Waits for all ranks; not after an error: then the caller abandons the job.
   ~MpiJob();
 
-  [[nodiscard]] Transport& transport() { return *transport_; }
+  [[nodiscard]] Transport& transport();
+  // Called by a rank that failed. Whether all ranks did before their first messages: then none
+  // waits for another, and each ends this value as after a success. Waits some seconds at most for
+  // what the others do.
+  [[nodiscard]] bool all_failed_at_start();
   // Ends all processes of the job with this exit code.
   [[noreturn]] void abandon(int code) noexcept;
 
  private:
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<MpiTransport> transport_;
 };
 
 }  // namespace redblue

@@ -90,16 +90,21 @@ void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid) {
                         std::string(kClustered));
   }
   const Plan live = live_plan(plan);
-  const auto check = [&](Index has, std::string_view sides, Index groups, const std::string& of) {
+  const auto check = [&](Index has, std::string_view sides, Index groups, const std::string& of,
+                         std::string_view more) {
     if (has > groups) {
       throw ShapeMismatch("a grid of " + to_string(grid) + " has more " + std::string(sides) +
                           " than the plan has " + of + " (" + std::to_string(groups) +
-                          "): take one with fewer, or more groups");
+                          "): take one with fewer, or " + std::string(more));
     }
   };
-  check(grid.columns, "columns", key_groups_of(live), std::string(kKeyGroups) + " of keys");
+  check(grid.columns, "columns", key_groups_of(live), std::string(kKeyGroups) + " of keys",
+        "more groups");
   if (const Index groups = query_groups_of(kernel, live); groups > 0) {
-    check(grid.rows, "rows", groups, std::string(kQueryGroups) + ", of queries");
+    const bool blocks_are_few = groups == row_blocks_of(live);
+    check(grid.rows, "rows", groups,
+          blocks_are_few ? "row blocks" : std::string(kQueryGroups) + ", of queries",
+          blocks_are_few ? "smaller row blocks" : "more groups");
   }
 }
 

@@ -60,8 +60,9 @@ std::string reason(const GridPlanReport& report) {
               ? fmt::format("{} ms by the rates and links", to_ms(*best.seconds))
               : fmt::format("a rank receives {} words at most", grouped(best.on.received.value()));
   if (ratio) {
-    text += fmt::format(", {:.3f} times the bound {} ({})", *ratio, links.bound->name,
-                        to_string(links.bound->status));
+    text += fmt::format("; {} as the bound {} ({}) counts them, {:.3f} times that",
+                        grouped(links.words), links.bound->name, to_string(links.bound->status),
+                        *ratio);
   }
   const char* const what = best.seconds ? "takes" : "receives";
   const char* const many = best.seconds ? "times as long" : "times as many";
@@ -93,6 +94,7 @@ Cells choice_cells(const GridChoice& choice) {
        {in_csv("rows"), on.grid.rows},
        {in_csv("columns"), on.grid.columns},
        {"received", on.received.value()},
+       {{"bound counts", "", "counted"}, choice.beside.links.words},
        {{"over the bound", "", "ratio"}, decimals(choice.beside.largest_of_links().ratio(), 3)},
        {"arena", on.arena.value()},
        {{"over its bound", "", "arena_ratio"}, decimals(choice.beside.arena.ratio(), 3)},
@@ -125,9 +127,9 @@ GridPlanReport report_grids(const RanksAsked& asked) {
     const PlannedGrid first =
         plan_on_grid(*asked.kernel, asked.problem, asked.M, objective, {asked.ranks, 1});
     throw FastMemoryTooSmall(
-        fmt::format("{} on {} ranks does not fit in M = {} words: it needs M of at least {}",
-                    spelled(asked.kernel->name, asked.problem.sharing), asked.ranks, asked.M,
-                    total(first.plan.phases).peak.value()));
+        fmt::format("{} on {} does not fit in M = {} words: it needs M of at least {}",
+                    spelled(asked.kernel->name, asked.problem.sharing),
+                    counted(asked.ranks, "rank"), asked.M, total(first.plan.phases).peak.value()));
   }
   std::ranges::stable_sort(all, {}, [](const GridChoice& choice) {
     return std::tuple(choice.seconds.value_or(0), choice.on.received, choice.on.arena,
@@ -143,9 +145,10 @@ GridPlanReport report_grids(const RanksAsked& asked) {
   if (report.choices.empty()) {
     const GridChoice& least =
         *std::ranges::min_element(all, {}, [](const GridChoice& choice) { return choice.on.home; });
-    throw RequestError(fmt::format(
-        "{} {}: no grid of {} ranks has so small a home: the least is {}, of {}", asked.said_home,
-        *asked.home, asked.ranks, least.on.home.value(), to_string(least.on.grid)));
+    throw RequestError(
+        fmt::format("{} {}: no grid of {} has so small a home: the least is {}, of {}",
+                    asked.said_home, *asked.home, counted(asked.ranks, "rank"),
+                    least.on.home.value(), to_string(least.on.grid)));
   }
   if (!has_room(asked, all.front())) {
     report.with_more_room = all.front();

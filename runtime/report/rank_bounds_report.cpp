@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
+#include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/text/table.hpp"
@@ -50,6 +51,17 @@ std::string makes_a_sum_again(const Plan& plan, const Grid& grid) {
              : "";
 }
 
+std::string counted_as(const Plan& plan, const Grid& grid) {
+  const std::vector<Signature> results = find_kernel(plan.kernel).returned(plan.problem);
+  if (grid.ranks() > 1 && find_operand(results, kg.name) != nullptr) {
+    return ", without the running sum of g";
+  }
+  const bool parts = std::ranges::any_of(results, [&](const Signature& result) {
+    return (of_queries(result) && grid.columns > 1) || (of_keys(result) && grid.rows > 1);
+  });
+  return parts ? ", parts of results where they are sent" : "";
+}
+
 template <class Evaluate>
 void evaluate(BesideBound& beside, std::string_view name, const std::string& condition,
               const Evaluate& words) {
@@ -75,15 +87,16 @@ Json json_of_bound(const BesideBound& beside) {
   return json;
 }
 
-std::string line_of(const char* what, const char* moves, const BesideBound& beside) {
+std::string line_of(const char* what, const char* moves, const BesideBound& beside,
+                    const std::string& counted = "") {
   if (!beside.bound) {
     return fmt::format("no bound on the {} of a rank: {}\n", what, beside.no_bound);
   }
   const auto ratio = beside.ratio();
-  return fmt::format("the {} of some rank {} at least {} words (bound: {}); here {} of rank {}{}\n",
-                     what, moves, grouped(beside.bound->words), beside.bound->name,
-                     grouped(beside.words), beside.rank,
-                     ratio ? fmt::format(": {:.3f} times that", *ratio) : "");
+  return fmt::format(
+      "the {} of some rank {} at least {} words (bound: {}); here {} of rank {}{}{}\n", what, moves,
+      grouped(beside.bound->words), beside.bound->name, grouped(beside.words), beside.rank, counted,
+      ratio ? fmt::format(": {:.3f} times that", *ratio) : "");
 }
 
 }  // namespace
@@ -100,7 +113,7 @@ Words counted_words(const Plan& plan, const Links& links, Index rank) {
 }
 
 std::optional<double> BesideBound::ratio() const {
-  return bound && bound->words > 0
+  return bound && bound->words >= row
              ? std::optional(static_cast<double>(words) / static_cast<double>(bound->words))
              : std::nullopt;
 }
@@ -114,6 +127,8 @@ const BesideBound& BesideRankBounds::largest_of_links() const {
 BesideRankBounds beside_rank_bounds(const Plan& plan, const Grid& grid,
                                     const std::vector<MovedByRank>& moved, Index heads) {
   BesideRankBounds beside;
+  beside.links.row = beside.arena.row = plan.problem.shape.d;
+  beside.counted = counted_as(plan, grid);
   for (const MovedByRank& of : moved) {
     if (of.linked > beside.links.words) {
       beside.links.words = of.linked;
@@ -174,7 +189,7 @@ Json rank_bounds_json(const BesideRankBounds& beside) {
 }
 
 std::string to_words(const BesideRankBounds& beside) {
-  return line_of("links", "move", beside.largest_of_links()) +
+  return line_of("links", "move", beside.largest_of_links(), beside.counted) +
          line_of("arena", "moves", beside.arena);
 }
 

@@ -33,8 +33,10 @@ struct BesideBound {
   Index words = 0, rank = 0;
   std::optional<Bound> bound;
   std::string no_bound;  // the reason, where there is none
+  Index row = 1;         // words of a row, which is what links and arenas move
 
-  // None without a bound, or of a bound of 0.
+  // None without a bound, or of a bound of less than a row: such a one says no more than that
+  // something is moved.
   [[nodiscard]] std::optional<double> ratio() const;
 };
 
@@ -43,6 +45,8 @@ struct BesideRankBounds {
   BesideBound small_homes;  // the same words, where no rank has more than so many at a time:
   Index at_a_time = 0;      // the largest home, and M
   BesideBound arena;
+  // How words of links are counted, where that is not what a rank receives; for people.
+  std::string counted;
 
   // The larger of the two bounds on words of links.
   [[nodiscard]] const BesideBound& largest_of_links() const;

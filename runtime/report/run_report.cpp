@@ -229,10 +229,10 @@ std::string to_words_of_ranks(const Part& part) {
   const Links links = ranks.links(largest);
   const PhaseCost arena = total(ranks.formula[static_cast<std::size_t>(largest)].arena);
   std::string text = fmt::format(
-      "{} ranks, {}{} by {}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
+      "{}, {}{} by {}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
       "has a home of {}\n{} words one after the other on the longest path\n",
-      ranks.size(), ranks.sets == 1 ? "" : fmt::format("{} sets of ", ranks.sets), ranks.grid.rows,
-      ranks.grid.columns, largest, grouped(received(links, largest).value()),
+      counted(ranks.size(), "rank"), ranks.sets == 1 ? "" : fmt::format("{} sets of ", ranks.sets),
+      ranks.grid.rows, ranks.grid.columns, largest, grouped(received(links, largest).value()),
       grouped(sent(links, largest).value()), grouped((arena.reads + arena.writes).value()),
       grouped(ranks.home(largest).value()), grouped(ranks.path().value()));
   if (!part.plan.problem.mask.full()) {
@@ -553,7 +553,12 @@ std::string to_words(const StoreReport& store) {
     text += table.text();
   }
   if (store.resumed_at) {
-    text += fmt::format("gone on from row block {}\n", *store.resumed_at);
+    text += of_ranks(store)
+                ? fmt::format(
+                      "resumed: all ranks together had done {}, counted once for each stage "
+                      "and each group of keys\n",
+                      counted(*store.resumed_at, "row block"))
+                : fmt::format("gone on from row block {}\n", *store.resumed_at);
   }
   if (store.checkpoints > 0) {
     text += fmt::format("{} checkpoints, {} bytes\n", store.checkpoints,

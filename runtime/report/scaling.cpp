@@ -9,6 +9,7 @@
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/rank_bounds_report.hpp"
+#include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/text/cells.hpp"
@@ -21,6 +22,7 @@ namespace {
 Scaling::OnGrid of_grid(const PlannedGrid& on) {
   const BesideBound links = beside_rank_bounds(on).links;
   return {.grid = on.grid,
+          .received = on.received.value(),
           .words = links.words,
           .bound = links.bound ? std::optional(links.bound->words) : std::nullopt,
           .ratio = links.ratio()};
@@ -33,19 +35,27 @@ std::string name_of(const Scaling& report) {
 Scaling::Run read_run(const std::string& file, const Scaling& report) {
   const Json json = parse_json(read_text(file), file);
   try {
-    const auto [n, m, d] = report.problem.shape;
-    if (json.at("kernel").get<std::string>() != name_of(report) || json.at("n") != Json(n) ||
-        json.at("m") != Json(m) || json.at("d") != Json(d)) {
-      throw InputError(fmt::format("{}: a run of another kernel or problem", file));
+    const auto problem = [](const std::string& kernel, const Shape& shape) {
+      return fmt::format("{} n={} m={} d={}", kernel, shape.n, shape.m, shape.d);
+    };
+    const auto size = [&](const char* name) { return json.at(name).get<Index>(); };
+    const std::string its =
+        problem(json.at("kernel").get<std::string>(), {size("n"), size("m"), size("d")});
+    if (const std::string drawn = problem(name_of(report), report.problem.shape); its != drawn) {
+      throw InputError(fmt::format("{}: a run of {}, but {} is drawn: give runs of one problem",
+                                   file, its, drawn));
     }
     const Json& grid = json.at("grid");
     const Json& links = json.at("rank_bounds").at("links");
     Scaling::Run run{.file = file,
                      .ranks = std::ssize(json.at("ranks")),
                      .on = {.grid = {grid.at("rows").get<Index>(), grid.at("columns").get<Index>()},
+                            .received = json.at("largest").at("received").get<Index>(),
                             .words = links.at("words").get<Index>()}};
+    if (const Json& bound = links.at("lower_bound"); !bound.is_null()) {
+      run.on.bound = bound.at("words").get<Index>();
+    }
     if (!links.at("ratio").is_null()) {
-      run.on.bound = links.at("lower_bound").at("words").get<Index>();
       run.on.ratio = links.at("ratio").get<double>();
     }
     return run;
@@ -70,7 +80,8 @@ Cells cells_of(Index ranks, std::string_view what, const Scaling::OnGrid& on) {
           {in_table("grid"), to_string(on.grid)},
           {in_json_and_csv("rows"), on.grid.rows},
           {in_json_and_csv("columns"), on.grid.columns},
-          {"words", on.words},
+          {"received", on.received},
+          {{"bound counts", "words"}, on.words},
           {{"bound", "lower_bound"}, on.bound},
           {{"over it", "ratio"}, decimals(on.ratio, 3)}};
 }
@@ -97,7 +108,7 @@ Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, In
   for (const std::string& file : runs) {
     report.runs.push_back(read_run(file, report));
   }
-  for (Index ranks = std::min<Index>(2, most);; ranks = std::min(2 * ranks, most)) {
+  for (Index ranks = 2;; ranks = std::min(2 * ranks, most)) {
     const std::vector<PlannedGrid> plans =
         plans_on_grids(kernel, problem, M, Objective::words, ranks);
     if (!plans.empty()) {
@@ -119,7 +130,7 @@ Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, In
 }
 
 std::string to_table(const Scaling& report) {
-  return fmt::format("words of the links of one rank: {}, {}\n\n{}", name_of(report),
+  return fmt::format("words of the rank that has most: {}, {}\n\n{}", name_of(report),
                      sizes_of(report), table_of(rows_of(report)));
 }
 
@@ -138,7 +149,7 @@ Picture scaling_picture(const Scaling& report) {
   Picture picture{
       .title = fmt::format("Words of one rank: {}, {}", name_of(report), sizes_of(report)),
       .x_label = "ranks",
-      .y_label = "words of the links of one rank",
+      .y_label = "words of the links of one rank, as the bound counts them",
       .caption = {},
       .data = {},
       .commands = {}};
@@ -180,7 +191,7 @@ Picture scaling_picture(const Scaling& report) {
   draw("$runs", std::move(runs), "points pointtype 6 pointsize 1.6 linecolor black linewidth 1.5",
        "runs");
   if (plot.empty()) {
-    throw InputError("nothing goes over links of so few ranks: take more --ranks");
+    throw RequestError("nothing goes over links of so few ranks: take more --ranks");
   }
   const auto left = static_cast<double>(from), right = static_cast<double>(to);
   picture.commands =

@@ -13,10 +13,11 @@
 namespace redblue {
 
 struct Scaling {
-  // The words of links that the bound counts, of the rank that has most: sources that it receives,
-  // and parts of results that it sends.
   struct OnGrid {
     Grid grid;
+    Index received = 0;  // all words, by the rank that receives most: fewest on the best grid
+    // Those of links that the bound counts, of the rank that has most: sources that it receives,
+    // and parts of results that it sends, without the running sum of g.
     Index words = 0;
     std::optional<Index> bound = {};
     std::optional<double> ratio = {};
@@ -39,7 +40,8 @@ struct Scaling {
 };
 
 // For 2, 4, 8, ... and `most` ranks. `runs`: files of `redblue run --format json` of this kernel
-// and problem on ranks. Throws: ShapeMismatch for what does not run on ranks; FastMemoryTooSmall
+// and problem on ranks. Requires: `most` is at least 2. Throws: ShapeMismatch for what does not run
+// on ranks; FastMemoryTooSmall
 // where it fits on no grid; InputError, std::system_error for files.
 Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, Index most,
                        const std::vector<std::string>& runs);

@@ -20,6 +20,7 @@
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/printable.hpp"
+#include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -659,9 +660,12 @@ Request in_sets(const Request& request, Index heads) {
   Request::OnRanks& on = *same.on_ranks;
   on.sets = on.grid ? on.ranks / on.grid->ranks() : std::gcd(on.ranks, heads);
   if (heads % on.sets != 0) {
-    throw RequestError(fmt::format(
-        "{} {}: {} ranks are {} such grids, which do not share out {} {}", request.said("--grid"),
-        to_string(*on.grid), on.ranks, on.sets, heads, heads == 1 ? "head" : "heads"));
+    throw RequestError(
+        fmt::format("{} {}: {} ranks are {} such grids, which do not share out {}: take a grid of "
+                    "all ranks, or "
+                    "{} that {} divides",
+                    request.said("--grid"), to_string(*on.grid), on.ranks, on.sets,
+                    counted(heads, "head"), request.said("--heads"), on.sets));
   }
   return same;
 }
@@ -703,14 +707,34 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
     throw RequestError(fmt::format("{}: ranks keep checkpoints of one head: leave {} out", said,
                                    request.said("--store")));
   }
-  const Index columns = on.grid ? std::max(on.grid->columns, on.groups) : 1;
-  if (const Index keys = size_of(asked.problem.live_keys()); columns > keys) {
-    throw RequestError(fmt::format("{}: {} groups of keys, but there are {} keys{}", said, columns,
-                                   keys, asked.problem.mask.full() ? "" : " that live"));
+  if (!on.grid) {
+    return;
   }
-  if (on.grid && on.groups > 0 && on.groups < on.grid->columns) {
-    throw RequestError(fmt::format("{} {}:{}: at least as many groups of keys as columns", said,
-                                   to_string(*on.grid), on.groups));
+  const std::string grid =
+      said + " " + to_string(*on.grid) + (on.groups > 0 ? fmt::format(":{}", on.groups) : "");
+  const Index groups = std::max(on.grid->columns, on.groups);
+  if (const Index keys = size_of(asked.problem.live_keys()); groups > keys) {
+    throw RequestError(fmt::format("{}: {} groups of keys, but there are {}{}: take at most {}",
+                                   grid, groups, counted(keys, "key"),
+                                   asked.problem.mask.full() ? "" : " that live",
+                                   counted(keys, on.groups > 0 ? "group" : "column")));
+  }
+  if (on.groups > 0 && on.groups < on.grid->columns) {
+    throw RequestError(grid + ": at least as many groups of keys as columns");
+  }
+}
+
+// Throws: RequestError for a plan with too few row blocks or groups for this grid, with the option
+// that says so.
+void check_plan_on(const Request& request, const Kernel& kernel, const Plan& plan,
+                   const Grid& grid) {
+  const std::string said = !request.blocks.empty()  ? request.said("--blocks")
+                           : request.on_ranks->grid ? request.said("--grid")
+                                                    : request.said("--ranks");
+  try {
+    check_grid(kernel, plan, grid);
+  } catch (const ShapeMismatch& error) {
+    throw RequestError(said + ": " + error.what());
   }
 }
 
@@ -851,8 +875,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
   Plan plan = kernel.plan(problem, request.memory_of_plan(), blocks);
   const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
     if (const Index missing = total(phases).peak.value() - M; missing > 0) {
-      throw RequestError(fmt::format("{}: these take {} words more than M = {}{}",
-                                     request.said("--blocks"), missing, M, where));
+      throw RequestError(fmt::format(
+          "{}: these take {} words more than M = {}{}: take smaller ones, or a larger {}",
+          request.said("--blocks"), missing, M, where, request.said("--M")));
     }
   };
   for (std::size_t level = 0; level < plan.inner.size(); ++level) {
@@ -1158,6 +1183,7 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
   std::optional<Grid> grid;
   if (request.on_ranks) {
     grid = grid_of(request, kernel, plans.plan.problem).grid;
+    check_plan_on(request, kernel, plans.plan, *grid);
     report.bound.reset();  // of one machine
   }
   report.kernel =

@@ -61,10 +61,10 @@ struct Request {
   // What a word costs at each level, M's last, for plans; empty: as much as the level has words.
   std::vector<double> word_costs;
   [[nodiscard]] Memory memory_of_plan() const {
-    Memory memory{M, prefetch};
-    memory.inner = inner;
-    memory.word_costs = word_costs;
-    return memory;
+    Memory of{M, prefetch};
+    of.inner = inner;
+    of.word_costs = word_costs;
+    return of;
   }
   Objective objective = Objective::words;
   Rates rates = default_rates();  // by which auto chooses for least time

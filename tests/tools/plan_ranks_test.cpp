@@ -76,6 +76,13 @@ TEST_F(PlanOnRanks, SaysTheSameInEveryForm) {
   ASSERT_EQ(rows.size(), plan["runners_up"].size() + 1);
   EXPECT_EQ(rows[0].at("received"), plan["plan"]["received"].dump());
   EXPECT_EQ(rows[0].at("ranks"), "6");
+  // The words of the ratio, which are not those that are received.
+  const Index counted = plan["plan"]["rank_bounds"]["links"]["words"].get<Index>();
+  EXPECT_LT(counted, plan["plan"]["received"]);
+  EXPECT_EQ(rows[0].at("counted"), std::to_string(counted));
+  EXPECT_NE(table.find(grouped(counted)), std::string::npos) << table;
+  EXPECT_NE(plan["reason"].get<std::string>().find(grouped(counted) + " as the bound "),
+            std::string::npos);
 }
 
 // By the default rates, and links that are given.

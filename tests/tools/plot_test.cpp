@@ -187,9 +187,11 @@ TEST_F(Plot, RanksAreATable) {
   EXPECT_EQ(report["points"].size(), 12U) << "2, 4, ... 64 ranks: best grid and ring";
   for (const Json& point : report["points"]) {
     EXPECT_GE(point["ratio"], 1);
+    EXPECT_GT(point["received"], point["words"]) << "the running sum of g is not in the bound";
     const Json counted = json(fmt::format("plan backward/rows --n 4096 --d 32 --M 16K --ranks {}",
                                           point["ranks"].get<Index>()));
     if (point["what"] == "best grid") {
+      EXPECT_EQ(point["received"], counted["plan"]["received"]);
       EXPECT_EQ(point["words"], counted["plan"]["rank_bounds"]["links"]["words"]);
       EXPECT_EQ(point["ratio"], counted["plan"]["rank_bounds"]["links"]["ratio"]);
     } else {
@@ -203,14 +205,41 @@ TEST_F(Plot, RanksAreATable) {
   EXPECT_EQ(point["what"], "run");
   EXPECT_EQ(point["ranks"], 4);
   EXPECT_EQ(point["words"], json(run)["rank_bounds"]["links"]["words"]);
+  EXPECT_EQ(point["received"], json(run)["largest"]["received"]);
   EXPECT_NE(data(drawn + "run.json").find("run"), std::string::npos);
-  expect_refused(process("plot ranks backward/rows --n 91 --d 4 --M 900 --runs run.json"), 1,
-                 "run.json: a run of another kernel or problem");
+  expect_refused(
+      process("plot ranks backward/rows --n 91 --d 4 --M 900 --runs run.json"), 1,
+      "run.json: a run of backward/rows n=90 m=90 d=4, but backward/rows n=91 m=91 d=4 is "
+      "drawn: give runs of one problem");
   directory_.write("count.json", json("count backward/rows --n 90 --d 4 --M 900").dump());
   expect_refused(process(drawn + "count.json"), 1, "count.json: expected what `redblue run");
   expect_refused(process(drawn + "none.json"), 1, "none.json");
   expect_refused(process("plot ranks backward/small --n 90 --d 4 --M 900"), 2,
                  "backward/small does not run on ranks; .*backward/rows");
+  for (const char* const out : {"", " -o p.svg"}) {
+    expect_refused(
+        process(std::string("plot ranks backward/rows --n 90 --d 4 --M 900 --ranks 1") + out), 2,
+        "--ranks 1: one rank has no links; expected at least 2");
+  }
+}
+
+// However small the problem is, the best grid is one on which the rank that receives most receives
+// the fewest words, the ring among them; as the bound counts them it may have more than the ring.
+TEST_F(Plot, TheBestOfRanksReceivesTheFewestWords) {
+  for (const char* const kernel : {"forward/rows", "backward/rows", "gradients/rows-keys"}) {
+    for (const int n : {3, 10, 31, 64}) {
+      const std::string line =
+          fmt::format("plot ranks {} --n {} --d 3 --M 900 --ranks 16", kernel, n);
+      SCOPED_TRACE(line);
+      const Json points = json(line)["points"];
+      for (std::size_t k = 1; k < points.size(); ++k) {
+        if (points[k]["what"] == "ring") {
+          EXPECT_EQ(points[k - 1]["ranks"], points[k]["ranks"]);
+          EXPECT_LE(points[k - 1]["received"], points[k]["received"]);
+        }
+      }
+    }
+  }
 }
 
 TEST_F(PlotPictures, RanksHaveAllTheirWords) {

@@ -240,11 +240,24 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"count backward/rows " + problem + " --grid 2x2:", "--grid '2x2:': expected"},
       {"count backward/rows " + problem + " --grid 2x3:2",
        "--grid 2x3:2: at least as many groups of keys as columns"},
-      {"count backward/rows " + problem + " --grid 1x11", "11 groups of keys, but there are 10"},
+      {"count backward/rows " + problem + " --grid 1x11",
+       "--grid 1x11: 11 groups of keys, but there are 10 keys: take at most 10 columns"},
+      {"count backward/rows " + problem + " --grid 1x2:12",
+       "--grid 1x2:12: 12 groups of keys, but there are 10 keys: take at most 10 groups"},
+      {"count backward/rows --n 61 --m 43 --d 7 --M 900 --grid 4x1 --blocks Br=61,Bc=5",
+       "--blocks: these take [0-9]+ words more than M = 900: take smaller ones, or a larger --M"},
       {"count backward/rows " + problem + " --grid 2x2 --ranks 6",
        "--grid 2x2: 4 ranks, but --ranks says 6; as many, or several such grids"},
       {"count backward/rows " + problem + " --grid 2x2 --ranks 8",
-       "--grid 2x2: 8 ranks are 2 such grids, which do not share out 1 head"},
+       "--grid 2x2: 8 ranks are 2 such grids, which do not share out 1 head: take a grid of all "
+       "ranks, or --heads that 2 divides"},
+      {"count gradients/rows-keys " + problem + " --grid 4x1 --blocks dKV.groups=2",
+       "--blocks: a grid of 4x1 has more rows than the plan has dKV.groups, of queries .2.: take "
+       "one with fewer, or more groups"},
+      {"count gradients/rows-keys " + problem + " --grid 21x1",
+       "--grid: a grid of 21x1 has more rows than the plan has row blocks .20.: take one with "
+       "fewer, or smaller row blocks"},
+      {"count gradients/rows-keys " + problem + " --ranks 23", "--ranks: a grid of 23x1 has more"},
       {"count backward/rows " + problem + " --ranks 0", "--ranks: .0. is zero"},
       {"run backward/rows " + problem + " --ranks 2 --threads 2", "leave --threads out"},
       {"run backward/rows " + problem + " --ranks 2 --store file:s", "leave --store out"},
@@ -314,15 +327,74 @@ TEST_F(MpiJobs, TimeTheirLinks) {
             0U);
 }
 
-// What all ranks find wrong is said once, at once, with its exit code, and no output is left.
+// What all ranks find wrong before they start is said once, at once, with its exit code, which each
+// of them has: no rank aborts the others. No output is left.
 TEST_F(MpiJobs, SayOnceWhatIsWrong) {
-  const Outcome job = mpirun(3, "run backward/rows --n 20 --d 4 --M 900 --grid 2x2 --out g=g.npy");
+  const std::string size = " --n 20 --d 4 --M 900 --out g=g.npy";
+  const std::pair<std::string, const char*> wrong[] = {
+      {"run backward/rows --grid 2x2" + size,
+       "--grid 2x2: 4 ranks, but mpirun started 3; as many, or several such grids, each of which "
+       "has some of the heads"},
+      {"run backward/rows --ranks 4" + size,
+       "--ranks 4: mpirun started 3 ranks: leave --ranks out, or start mpirun -n 4"},
+      {"run backward/small" + size, "mpirun: backward/small does not run on ranks; "},
+      {"run backward/rows --threads 2" + size,
+       "mpirun: each rank is one worker: leave --threads out"},
+      {"run backward/rows --sizes 3" + size,
+       "The following arguments were not expected: --sizes 3"},
+      {"run backward/rows --grid 1x3 --m 2" + size,
+       "--grid 1x3: 3 groups of keys, but there are 2 keys: take at most 2 columns"},
+  };
+  for (const auto& [line, message] : wrong) {
+    SCOPED_TRACE(line);
+    const Outcome job = mpirun(3, line);
+    EXPECT_EQ(job.code, 2);
+    EXPECT_EQ(job.out, "");
+    EXPECT_TRUE(job.err.starts_with("redblue: " + std::string(message))) << job.err;
+    EXPECT_EQ(job.err.find('\n'), job.err.size() - 1) << job.err;
+    EXPECT_LT(job.seconds, 20 * kSlowdown);
+    EXPECT_TRUE(files().empty() || !files().contains("g.npy"));
+  }
+  // mpirun says which codes there were, and that no rank aborted the others.
+  std::vector<std::string> words = split("run backward/rows --ranks 4" + size).words;
+  words.insert(words.begin(), REDBLUE_COMMAND);
+  const Outcome job = mpi_job({{3, words}}, directory_.path(), false).run();
   EXPECT_EQ(job.code, 2);
-  EXPECT_EQ(job.out, "");
-  EXPECT_EQ(job.err.find("redblue: --grid 2x2: 4 ranks, but mpirun started 3; as many"), 0U)
-      << job.err;
-  EXPECT_LT(job.seconds, 20);
-  EXPECT_TRUE(files().empty() || !files().contains("g.npy"));
+  EXPECT_EQ(job.err.find("MPI_ABORT"), std::string::npos) << job.err;
+  EXPECT_NE(job.err.find("Exit code:    2"), std::string::npos) << job.err;
+}
+
+// What one rank alone finds wrong ends the others, which wait for it.
+TEST_F(MpiJobs, EndWhereOneRankFindsWhatIsWrong) {
+  const std::string line = "run backward/rows --n 20 --d 4 --M 900 --out g=g.npy";
+  const auto words = [&](const std::string& more) {
+    std::vector<std::string> all = split(line + more).words;
+    all.insert(all.begin(), REDBLUE_COMMAND);
+    return all;
+  };
+  for (const auto& [more, code] : {std::pair(" --in A1=none.npy", 1), std::pair(" --sizes 3", 2)}) {
+    SCOPED_TRACE(more);
+    const Outcome job =
+        mpi_job({{1, words("")}, {1, words(more)}, {2, words("")}}, directory_.path()).run();
+    EXPECT_EQ(job.code, code);
+    EXPECT_TRUE(job.err.starts_with("redblue: rank 1: ")) << job.err;
+    EXPECT_LT(job.seconds, 20 * kSlowdown);
+    EXPECT_TRUE(files().empty() || !files().contains("g.npy"));
+    EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
+  }
+}
+
+// What needs no run is printed by the first rank alone.
+TEST_F(MpiJobs, PrintFormulasOnce) {
+  for (const std::string line :
+       {"count backward/rows --n 61 --m 43 --d 7 --M 900 --grid 2x2",
+        "plan backward/rows --n 61 --m 43 --d 7 --M 900 --ranks 4", "run --help", "list"}) {
+    SCOPED_TRACE(line);
+    const Outcome job = mpirun(3, line);
+    EXPECT_EQ(job.code, 0) << job.err;
+    EXPECT_EQ(job.err, "");
+    EXPECT_EQ(job.out, data(line));
+  }
 }
 
 }  // namespace

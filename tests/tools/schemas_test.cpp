@@ -198,7 +198,7 @@ TEST_F(Schemas, OfRanks) {
   expect_valid("run", data("count backward/rows --format json --grid 20x20" + size));
   directory_.write("run.json", data("run backward/rows --format json --ranks 4" + size));
   expect_keep("scaling", {"plot ranks backward/rows --ranks 9 --runs run.json" + size,
-                          "plot ranks forward/rows --ranks 1" + size});
+                          "plot ranks backward/rows --n 2 --d 9 --M 900 --ranks 2"});
 }
 
 // Of a small grid: that of the command takes seconds.

@@ -344,7 +344,12 @@ Scaling scaling_of(const ScalingAsked& asked) {
     runs.push_back(run.text);
   }
   constexpr Index kMost = 4096;
-  return report_scaling(*name.kernel, problem, request.M, asked.ranks.get().value_or(kMost), runs);
+  const Index most = asked.ranks.get().value_or(kMost);
+  if (most < 2) {
+    throw UsageError(asked.ranks.option().said() +
+                     " 1: one rank has no links; expected at least 2");
+  }
+  return report_scaling(*name.kernel, problem, request.M, most, runs);
 }
 
 Action scaling(CLI::App& app) {

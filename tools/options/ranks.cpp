@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/text/table.hpp"
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
@@ -73,7 +74,7 @@ void RanksOptions::fill(Request& request, Transport* transport) const {
   if (!grid && !ranks && transport == nullptr) {
     return;
   }
-  Request::OnRanks& on = request.on_ranks.emplace();
+  Request::OnRanks& on = *(request.on_ranks = Request::OnRanks{});
   on.transport = transport;
   if (grid) {
     request.said_as["--grid"] = grid->from;
@@ -85,17 +86,21 @@ void RanksOptions::fill(Request& request, Transport* transport) const {
   }
   if (transport != nullptr) {
     if (ranks && on.ranks != transport->size()) {
-      throw UsageError(fmt::format("{} {}: {} ranks, but mpirun started {}", ranks->from,
-                                   ranks->text, on.ranks, transport->size()));
+      throw UsageError(fmt::format("{} {}: mpirun started {}: leave {} out, or start mpirun -n {}",
+                                   ranks->from, ranks->text, counted(transport->size(), "rank"),
+                                   ranks->from, on.ranks));
     }
     on.ranks = transport->size();
+    if (!ranks) {
+      request.said_as["--ranks"] = "mpirun";
+    }
   }
   if (grid && on.ranks % on.grid->ranks() != 0) {
     throw UsageError(
-        fmt::format("{} {}: {} ranks, but {} {}; as many, or several such grids, each "
+        fmt::format("{} {}: {}, but {} {}; as many, or several such grids, each "
                     "of which has some of the heads",
-                    grid->from, grid->text, on.grid->ranks(),
-                    transport != nullptr ? "mpirun started" : "--ranks says", on.ranks));
+                    grid->from, grid->text, counted(on.grid->ranks(), "rank"),
+                    ranks ? ranks->from + " says" : "mpirun started", on.ranks));
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "runtime/report/grid_plan_report.hpp"
 #include "runtime/run/run.hpp"
+#include "runtime/text/table.hpp"
 #include "tests/support/run_kernel.hpp"
 #include "tests/support/tested_kernel.hpp"
 #include "tests/support/thrown.hpp"
@@ -95,6 +96,37 @@ TEST(RankBoundsReport, OneRankReceivesNothing) {
   EXPECT_GE(*beside.arena.ratio(), 1);
 }
 
+// What is moved is rows: a bound of less than one has no ratio, and a bound of one has.
+TEST(RankBoundsReport, LessThanARowHasNoRatio) {
+  BesideBound beside{.words = 60, .rank = 0, .bound = {}, .no_bound = {}, .row = 5};
+  EXPECT_FALSE(beside.ratio());
+  beside.bound = Bound{.name = "links", .words = 4};
+  EXPECT_FALSE(beside.ratio());
+  beside.bound->words = 5;
+  EXPECT_EQ(beside.ratio(), 12);
+  const TestedKernel kernel = tested_kernel("attention/rows");
+  const BesideRankBounds of_plan =
+      beside_rank_bounds(Part(kernel.plan({60, 60, 4}, 900), {2, 1}, nullptr, 1, 1));
+  for (const BesideBound* of : {&of_plan.links, &of_plan.small_homes, &of_plan.arena}) {
+    EXPECT_EQ(of->row, 4);
+  }
+}
+
+// Which words a ratio is of is said where they are not those that a rank receives.
+TEST(RankBoundsReport, SaysWhatTheBoundCounts) {
+  const auto words = [](const char* name, const Grid& grid) {
+    const TestedKernel kernel = tested_kernel(name);
+    return to_words(beside_rank_bounds(
+        Part(kernel.in_groups(kernel.plan({60, 60, 4}, 900), grid.columns), grid, nullptr, 1, 1)));
+  };
+  const char* const said = ", without the running sum of g: ";
+  EXPECT_TRUE(contains(words("backward/rows", {2, 2}), said));
+  EXPECT_FALSE(contains(words("backward/rows", {1, 1}), said));
+  EXPECT_FALSE(contains(words("forward/rows", {2, 2}), said));
+  EXPECT_TRUE(contains(words("forward/rows", {2, 2}), ", parts of results where they are sent: "));
+  EXPECT_FALSE(contains(words("forward/rows", {4, 1}), "parts of results"));
+}
+
 // --- plans ---------------------------------------------------------------------------------------
 
 GridPlanReport planned(Index ranks, std::optional<Index> home = {},
@@ -134,10 +166,9 @@ TEST(GridPlans, AreTheBestThatHaveRoom) {
     const auto least =
         std::ranges::min_element(all.choices, {}, [](const GridChoice& of) { return of.on.home; });
     const Index home = least->on.home.value();
-    EXPECT_EQ(
-        thrown<RequestError>([&] { planned(ranks, home - 1); }),
-        fmt::format("--home {}: no grid of {} ranks has so small a home: the least is {}, of {}",
-                    home - 1, ranks, home, to_string(least->on.grid)));
+    EXPECT_EQ(thrown<RequestError>([&] { planned(ranks, home - 1); }),
+              fmt::format("--home {}: no grid of {} has so small a home: the least is {}, of {}",
+                          home - 1, counted(ranks, "rank"), home, to_string(least->on.grid)));
   }
 }
 
