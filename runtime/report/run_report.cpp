@@ -807,10 +807,12 @@ std::string to_csv(const Report& report) {
     const std::string operands = to_cell(report.operands);
     const std::string all_M = M_levels(part, report.equal_levels);
     const auto end = [&](std::size_t level) {
-      return all_M.empty() ? Cells{{in_csv("operands"), operands}}
-                           : Cells{{in_csv("operands"), operands},
-                                   {in_csv("M_levels"), all_M},
-                                   {in_csv("level"), static_cast<Index>(level)}};
+      Cells cells = {{in_csv("operands"), operands}};
+      if (!all_M.empty()) {
+        cells.push_back({in_csv("M_levels"), all_M});
+        cells.push_back({in_csv("level"), static_cast<Index>(level)});
+      }
+      return cells;
     };
     for (const Cells& row : part_rows(part)) {
       rows.push_back(joined(joined(head, row), end(part.levels.size() + 1)));
