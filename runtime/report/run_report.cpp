@@ -11,6 +11,7 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/masked.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/device_figures.hpp"
 #include "runtime/report/rank_bounds_report.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/text/cells.hpp"
@@ -378,6 +379,21 @@ std::string levels_text(const Part& part) {
                         table_of(level_rows(levels_of(part, 1)[level])));
   }
   return text;
+}
+
+// The words that each level moved, of all parts.
+std::vector<Index> words_of_levels(const Report& report) {
+  std::vector<Index> words;
+  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
+    if (part != nullptr) {
+      const std::vector<LevelOf> levels = levels_of(*part, 1);
+      words.resize(levels.size());
+      for (std::size_t k = 0; k < levels.size(); ++k) {
+        words[k] += levels[k].all().io.io();
+      }
+    }
+  }
+  return words;
 }
 
 Json part_json(const Part& part) {
@@ -757,6 +773,9 @@ std::string to_json(const Report& report) {
   if (const auto both = total_from_nothing(report)) {
     json["total_from_nothing"] = *both;
   }
+  if (report.device) {
+    json["device"] = device_json(*report.device, words_of_levels(report));
+  }
   json["lower_bound"] = nullptr;
   json["ratio"] = nullptr;
   if (report.bound) {
@@ -840,6 +859,9 @@ std::string to_table(const Report& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
+  if (report.device) {
+    text += to_words(*report.device) + "\n";
+  }
   text += operands_text(report);
   if (!report.operands.empty()) {
     text += "operands: " + to_words(report.operands, report.seed) + "\n";
@@ -856,6 +878,12 @@ std::string to_table(const Report& report) {
   }
   if (report.bound) {
     text += "\n" + to_words_of_bound(report) + "\n" + to_words_of_level_bounds(report);
+  }
+  if (report.device) {
+    if (const std::string figures = to_words(*report.device, words_of_levels(report));
+        !figures.empty()) {
+      text += "\n" + figures;
+    }
   }
   if (report.error) {
     const Verdict& error = *report.error;

@@ -745,10 +745,13 @@ void check_levels(const Request& request, const Kernel& kernel) {
   }
   const std::string said = request.said("--M");
   if (!kernel.has_levels()) {
-    throw RequestError(fmt::format("{}: {} has one level of fast memory; {} have several", said,
+    const std::string one =
+        request.device ? fmt::format("; give one level of it, as --M {}", request.M) : "";
+    throw RequestError(fmt::format("{}: {} has one level of fast memory; {} have several{}", said,
                                    request.who(), names_of([&](const Kernel& other) {
                                      return other.pass == kernel.pass && other.has_levels();
-                                   })));
+                                   }),
+                                   one));
   }
   if (request.prefetch > 1) {
     throw RequestError(fmt::format("{} {}: with several levels of {} keys come one block at a time",
@@ -1197,6 +1200,7 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
   }
   report.M_from = request.M_from;
   report.inner_from = request.inner_from;
+  report.device = request.device;
   report.equal_levels = request.equal_levels;
   report.from_nothing = !(kernel.needs_forward(asked.problem.activation) && has_forward);
   if (plans.forward) {

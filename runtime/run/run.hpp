@@ -13,6 +13,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/ranks/transport.hpp"
 #include "memsim/store/store.hpp"
+#include "runtime/observe/devices.hpp"
 #include "runtime/ranks/grid.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/run/outcome.hpp"
@@ -58,6 +59,7 @@ struct Request {
   std::vector<Index> inner;
   std::vector<FastMemoryOrigin> inner_from;
   std::size_t equal_levels = 1;
+  std::optional<Device> device;  // of which these are the levels
   // What a word costs at each level, M's last, for plans; empty: as much as the level has words.
   std::vector<double> word_costs;
   [[nodiscard]] Memory memory_of_plan() const {

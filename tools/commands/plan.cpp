@@ -2,7 +2,6 @@
 // others come; with --cache, the better of the paper's two algorithms for each device; with
 // --loops, the loop nest of one kernel's plan; with --ranks, the grids of so many ranks for one.
 
-#include <algorithm>
 #include <cctype>
 #include <memory>
 #include <optional>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "runtime/report/device_report.hpp"
 #include "runtime/report/grid_plan_report.hpp"
@@ -19,6 +17,7 @@
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/options/device.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
 #include "tools/options/ranks.hpp"
@@ -29,29 +28,33 @@ namespace {
 
 constexpr Index kQueries = 4096;  // of --cache without --n
 
-std::vector<std::string> device_names() {
-  std::vector<std::string> names;
-  for (const Device& device : devices()) {
-    names.push_back(device.name);
+// Each level of a device.
+void add_levels(const Device& device, std::vector<PlannedMemory>& memories) {
+  for (const DeviceLevel& level : device.levels) {
+    memories.push_back({.name = device.levels.size() == 1
+                                    ? device.name
+                                    : fmt::format("{} {}", device.name, level.name),
+                        .bytes = level.bytes,
+                        .source = device.source_of(level)});
   }
-  return names;
 }
 
-// Sizes, names of devices, or "all".
-std::vector<Device> devices_of(const TextOption& option) {
-  std::vector<Device> found;
+// Sizes, devices, or "all" of those that are known.
+std::vector<PlannedMemory> memories_of(const TextOption& option) {
+  std::vector<PlannedMemory> found;
   for (const Given& given : option.items()) {
     const std::string& text = given.text;
     if (text == "all") {
-      found.insert(found.end(), devices().begin(), devices().end());
-    } else if (const auto known = std::ranges::find(devices(), text, &Device::name);
-               known != devices().end()) {
-      found.push_back(*known);
+      for (const Device& device : devices()) {
+        add_levels(device, found);
+      }
+    } else if (const auto device = find_device(given)) {
+      add_levels(*device, found);
     } else if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0) {
       throw UsageError(
           fmt::format("{}: no device is called '{}': expected {}, all, or bytes as "
                       "192KiB",
-                      given.from, text, fmt::join(device_names(), ", ")));
+                      given.from, text, expected_devices()));
     } else {
       found.push_back({.name = text,
                        .bytes = parse_bytes(text, given.from),
@@ -126,8 +129,9 @@ Action add_plan(CLI::App& app) {
           cache(command, "--cache",
                 fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
                             "left out): which backward algorithm for which fast memory; bytes as "
-                            "192KiB, or {}, or all of these; several with commas between",
-                            kQueries, fmt::join(device_names(), ", ")),
+                            "192KiB, or devices: {}; or all that have a name; several with "
+                            "commas between",
+                            kQueries, expected_devices()),
                 "CACHES"),
           loops(command, "--loops",
                 "in place of all kernels: the loop nest of this one, with what stays in fast "
@@ -175,7 +179,7 @@ Action add_plan(CLI::App& app) {
       print(loops_of(options->loops, options->task, objective), format);
       return 0;
     }
-    if (const std::vector<Device> asked = devices_of(options->cache); !asked.empty()) {
+    if (const std::vector<PlannedMemory> asked = memories_of(options->cache); !asked.empty()) {
       if (by_time) {
         throw UsageError(
             fmt::format("{} time: --cache compares words; a time is that of one machine",

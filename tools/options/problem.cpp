@@ -106,6 +106,26 @@ void fill_fast_memory(const Given& given, const std::vector<Given>& sizes, Reque
   }
 }
 
+// The levels of a device, in the words of each worker.
+void fill_levels(const Given& given, const Device& device, Request& request) {
+  request.said_as["--M"] = given.from;
+  for (const DeviceLevel& level : device.levels) {
+    const Index words = level.words(request.threads);
+    if (words <= request.M) {
+      throw UsageError(fmt::format(
+          "{} {}: of {} workers each has {} words of {}, and {} of the level inside it: give fewer "
+          "threads, or words as --M {}",
+          given.from, given.text, request.threads, words, level.name, request.M,
+          std::max<Index>(request.M, 1)));
+    }
+    if (request.M > 0) {
+      request.inner.push_back(request.M);
+    }
+    request.M = words;
+  }
+  request.device = device;
+}
+
 // NAME=SIZE, several with commas between, or the one word "printed".
 void fill_blocks(const Given& given, Request& request) {
   request.said_as["--blocks"] = given.from;
@@ -202,14 +222,24 @@ FastMemoryOption::FastMemoryOption(CLI::App& app)
          "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
          "L2*0.5; or auto: as `redblue calibrate` found; several levels, the inner first: "
          "8K,256K",
-         "SIZE") {}
+         "SIZE"),
+      device_(app) {}
 
 void FastMemoryOption::fill(Request& request) const {
   const auto M = M_.get();
-  if (!M) {
-    throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
+  const auto device = device_.option().get();
+  if (M && device) {
+    throw UsageError(fmt::format("{} '{}': {} '{}' says how much there is; give one of the two",
+                                 M->from, M->text, device->from, device->text));
   }
-  fill_fast_memory(*M, M_.items(), request);
+  if (device) {
+    fill_levels(*device, *device_.get(), request);
+  } else if (M) {
+    fill_fast_memory(*M, M_.items(), request);
+  } else {
+    throw UsageError(
+        "--M is missing: the words of fast memory, for example --M 8192, or --device a100");
+  }
 }
 
 namespace {

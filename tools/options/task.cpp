@@ -158,8 +158,8 @@ void TaskOptions::forget_sums(Task& task) const {
 void TaskOptions::fill_memory(Request& request) const {
   M_.fill(request);
   if (!request.inner.empty()) {
-    throw UsageError(fmt::format("{}: plans and bounds are of one level: give one size",
-                                 request.said("--M")));
+    throw UsageError(
+        fmt::format("{}: plans and bounds are of one level: give one size", request.said("--M")));
   }
 }
 
@@ -301,7 +301,9 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   refuse(activation_.option(), caches.said() + " asks about softmax");
   refuse(mask_.option(), caches.said() + " asks about all pairs");
   refuse(wanted_.option(), caches.said() + " asks for all of g");
-  refuse(M_.option(), caches.said() + " says how much there is; give one of the two");
+  for (const TextOption* other : M_.options()) {
+    refuse(*other, caches.said() + " says how much there is; give one of the two");
+  }
   std::vector<Task> tasks;
   for (const Index d : shape_.widths()) {
     task.problem.shape = {request.n.value_or(n), request.m.value_or(request.n.value_or(n)), d};
