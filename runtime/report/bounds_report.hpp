@@ -35,6 +35,13 @@ struct BoundReport {
   std::string no_best;                // the reason for no best kernel, else empty
   std::vector<Statement> statements;  // of backward tasks only
   std::vector<Partition> partitions;  // where they are asked for
+  // Of several levels: the caches that inner ones are parts of; all bounds of each level, of which
+  // those of the last are `bounds`; the weighted sum of the active ones; and the calibration that
+  // says what a word costs, if one does.
+  std::vector<FastMemoryOrigin> inner_from;
+  std::vector<std::vector<Bound>> level_bounds;
+  double weighted = 0;
+  std::string word_costs_from;
 
   [[nodiscard]] const Bound& active() const;
   // The words of the best kernel over those of the active bound. Requires: a best kernel.
