@@ -108,15 +108,16 @@ std::string to_words(const Device& device) {
                      printable(device.source));
 }
 
-std::string to_words(const Device& device, const std::vector<Index>& words) {
+std::string figures_text(const Device& device, std::string_view whose,
+                         const std::vector<Index>& words) {
   const bool has_figures = std::ranges::any_of(device.levels, [](const DeviceLevel& level) {
     return level.bytes_per_second || level.joules_per_word;
   });
   return has_figures
              ? fmt::format(
-                   "words by the figures of device {}: seconds are words * 4 / bytes a second, "
+                   "\n{} by the figures of device {}: seconds are words * 4 / bytes a second, "
                    "joules are words * joules a word; neither predicts a run\n\n{}",
-                   printable(device.name), table_of(product_rows(device, words)))
+                   whose, printable(device.name), table_of(product_rows(device, words)))
              : "";
 }
 

@@ -4,6 +4,7 @@
 // joules a word: products, and no prediction of what a run takes.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/observe/devices.hpp"
@@ -16,8 +17,10 @@ namespace redblue {
 Json device_json(const Device& device, const std::vector<Index>& words);
 // "device a100: L1 and shared memory of an SM (NVIDIA A100 white paper)", on one line.
 std::string to_words(const Device& device);
-// The products for people, a table; empty for a device without figures.
-std::string to_words(const Device& device, const std::vector<Index>& words);
+// The products for people, a table whose line above it says `whose` words these are; empty for a
+// device without figures.
+std::string figures_text(const Device& device, std::string_view whose,
+                         const std::vector<Index>& words);
 
 // Devices with their levels, for `redblue list --devices`.
 std::string list_table(const std::vector<Device>& devices);

@@ -697,6 +697,28 @@ std::string to_words_of_level_bounds(const Report& report) {
   return text;
 }
 
+// The words of all levels, each at the cost that the request says. Requires: costs.
+double weighted(const Report& report) {
+  double sum = 0;
+  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
+    for (std::size_t level = 0; part != nullptr && level < report.word_costs.size(); ++level) {
+      sum += report.word_costs[level] *
+             static_cast<double>(levels_of(*part, report.equal_levels)[level].all().io.io());
+    }
+  }
+  return sum;
+}
+
+std::string to_words_of_costs(const Report& report) {
+  Memory memory(report.kernel.plan.M);
+  memory.inner.resize(report.word_costs.size() - 1);
+  memory.word_costs = report.word_costs;
+  return fmt::format(
+      "words at {}{}: {:.6g}\n", costs_text(memory),
+      report.word_costs_from.empty() ? "" : fmt::format(" ns ({})", report.word_costs_from),
+      weighted(report));
+}
+
 // The bounds are of algorithms that may be given O and L, and hold from nothing as well: where the
 // kernel is given those of a forward kernel, both are said.
 std::string to_words_of_bound(const Report& report) {
@@ -761,6 +783,10 @@ std::string to_json(const Report& report) {
           of_level["lower_bound"] = bound == nullptr ? Json() : bound_json(*bound);
           of_level["ratio"] = bound == nullptr ? Json() : Json(over);
         });
+  }
+  if (!report.word_costs.empty()) {
+    json["word_costs"] = report.word_costs;
+    json["weighted"] = weighted(report);
   }
   if (report.forward) {
     json["forward"] = {{"kernel", spelled(report.forward->plan)}};
@@ -879,12 +905,8 @@ std::string to_table(const Report& report) {
   if (report.bound) {
     text += "\n" + to_words_of_bound(report) + "\n" + to_words_of_level_bounds(report);
   }
-  if (report.device) {
-    if (const std::string figures = to_words(*report.device, words_of_levels(report));
-        !figures.empty()) {
-      text += "\n" + figures;
-    }
-  }
+  text += report.word_costs.empty() ? "" : to_words_of_costs(report);
+  text += report.device ? figures_text(*report.device, "words", words_of_levels(report)) : "";
   if (report.error) {
     const Verdict& error = *report.error;
     text += "\n" + to_words(error) + "\n";

@@ -54,12 +54,44 @@ TEST_F(DeviceFiles, LevelsAreThoseOfM) {
   EXPECT_EQ(of_device("count " + large + "--device a100"), of_M("count " + large + "--M 192KiB"));
 }
 
-// Plans and bounds take the one level of a device as they take one size.
-TEST_F(DeviceFiles, OneLevelIsM) {
+TEST_F(DeviceFiles, LevelsOfPlansAndBounds) {
   for (const std::string command : {"plan", "bounds"}) {
-    Json by_device = json(command + kSize + "--device v100");
-    by_device.erase("device");
-    EXPECT_EQ(by_device, json(command + kSize + "--M 96KiB"));
+    EXPECT_EQ(of_device(command + kSize + "--device v100"), of_M(command + kSize + "--M 96KiB"));
+    EXPECT_EQ(of_device(command + kSize + "--device three.json"),
+              of_M(command + kSize + "--M 500,4000,20000"));
+  }
+  EXPECT_EQ(of_device("plan backward/rows" + kSize + "--device three.json"),
+            of_M("plan backward/rows" + kSize + "--M 500,4000,20000"));
+}
+
+// A plan's products are of the words of its first choice, those of bounds of the active ones.
+TEST_F(DeviceFiles, FiguresOfPlansAndBounds) {
+  const Json plan = json("plan" + kSize + "--device three.json");
+  const Json bounds = json("bounds" + kSize + "--device three.json");
+  const double bandwidth[] = {4e11, 1e11, 2e10}, joules[] = {1e-12, 5e-12, 3e-11};
+  double least = 0, planned = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const Json& of_plan = plan["device"]["levels"][k];
+    const Json& of_bound = bounds["device"]["levels"][k];
+    EXPECT_EQ(of_plan["words"], plan["plan"]["levels"][k]["total"]["io"]);
+    EXPECT_EQ(of_bound["words"], bounds["levels"][k]["lower_bound"]["words"]);
+    for (const Json& level : {of_plan, of_bound}) {
+      const auto words = level["words"].get<double>();
+      EXPECT_DOUBLE_EQ(level["seconds"].get<double>(), words * 4 / bandwidth[k]);
+      EXPECT_DOUBLE_EQ(level["joules"].get<double>(), words * joules[k]);
+    }
+    EXPECT_LE(of_bound["joules"], of_plan["joules"]) << "no algorithm takes fewer words";
+    planned += of_plan["joules"].get<double>();
+    least += of_bound["joules"].get<double>();
+  }
+  EXPECT_DOUBLE_EQ(plan["device"]["joules"].get<double>(), planned);
+  EXPECT_DOUBLE_EQ(bounds["device"]["joules"].get<double>(), least);
+  for (const std::string command : {"plan", "bounds"}) {
+    const std::string text = data(command + kSize + "--device three.json");
+    EXPECT_NE(text.find("device three of three.json: a manual\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("joules are words * joules a word; neither predicts a run"),
+              std::string::npos)
+        << text;
   }
 }
 

@@ -168,6 +168,9 @@ TEST_F(Schemas, OfDevices) {
   expect_keep("run", {"count backward/rows --n 30 --d 5 --device ./two.json",
                       "run forward/rows --n 30 --d 5 --device ./two.json",
                       "count backward/large --n 30 --d 5 --device a100"});
+  expect_keep("plan", {"plan --n 30 --d 5 --device zen3", "plan --n 30 --d 5 --device ./two.json"});
+  expect_keep("bounds",
+              {"bounds --n 30 --d 5 --device zen3", "bounds --n 30 --d 5 --device ./two.json"});
   expect_keep("list", {"list --devices"});
 }
 

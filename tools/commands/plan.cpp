@@ -14,6 +14,7 @@
 #include "runtime/report/grid_plan_report.hpp"
 #include "runtime/report/nest_report.hpp"
 #include "runtime/report/plan_report.hpp"
+#include "runtime/run/resolve.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -64,6 +65,13 @@ std::vector<PlannedMemory> memories_of(const TextOption& option) {
   return found;
 }
 
+void refuse_levels(const Request& request, const std::string& what) {
+  if (!request.inner.empty()) {
+    throw UsageError(fmt::format("{}: {} of one level of fast memory: give one size",
+                                 request.said("--M"), what));
+  }
+}
+
 // Requires: the option is given.
 NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective objective) {
   const std::string text = option.get()->text;
@@ -71,9 +79,39 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
   const KernelName name = *parse_kernel_name(text);
   Request request;
   const Problem problem = task.problem_of(option.said(), "shows the loops", name, request);
+  refuse_levels(request, option.said() + " shows the loops");
   NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
   report.M_from = request.M_from;
   return report;
+}
+
+// Of all kernels that solve a task, or of one of them.
+PlanReport plan_of(const Task& task, const Request& request, bool by_time,
+                   std::string_view only = {}) {
+  PlanReport report =
+      report_plan(task, by_time ? std::optional(machine_rates()) : std::nullopt, only);
+  report.M_from = request.M_from;
+  report.inner_from = request.inner_from;
+  report.word_costs_from = request.word_costs_from;
+  report.device = request.device;
+  return report;
+}
+
+PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options, bool by_time) {
+  check_kernel(kernel, false);
+  const KernelName name = *parse_kernel_name(kernel);
+  Request request;
+  request.kernel = kernel;
+  const Problem problem = options.problem_of(kernel, "is planned", name, request);
+  if (request.inner.empty()) {
+    throw UsageError(fmt::format(
+        "{}: one kernel is planned on ranks: --ranks, in several levels: {} 8K,256K, or --loops {}",
+        kernel, request.said("--M"), kernel));
+  }
+  check_levels(request, *name.kernel);
+  Task task = task_of(*name.kernel, problem, request.M);
+  task.memory = request.memory_of_plan();
+  return plan_of(task, request, by_time, spelled(name.kernel->name, problem.sharing));
 }
 
 // Of messages, too, unless the command line has their costs.
@@ -100,6 +138,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
   const auto links = on.link_costs(by_time);
   Request request;
   const Problem problem = task.problem_of(kernel, "is planned on ranks", name, request);
+  refuse_levels(request, kernel + " is planned on ranks");
   if (problem.stacked > 1) {
     throw UsageError(request.said("--heads") + ": ranks share out heads first: a plan is of one");
   }
@@ -120,7 +159,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
 Action add_plan(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : kernel(command, "KERNEL", "of --ranks"),
+        : kernel(command, "KERNEL", "of --ranks, or of several levels of --M"),
           task(command),
           ranks(command),
           objective(
@@ -162,8 +201,13 @@ Action add_plan(CLI::App& app) {
       return 0;
     }
     if (kernel) {
-      throw UsageError(fmt::format("{}: one kernel is planned on ranks: --ranks, or --loops {}",
-                                   *kernel, *kernel));
+      for (const TextOption* other : {&options->loops, &options->cache}) {
+        if (other->get()) {
+          throw UsageError(fmt::format("{}: {} asks about no such kernel", *kernel, other->said()));
+        }
+      }
+      print(plan_of_kernel(*kernel, options->task, by_time), format);
+      return 0;
     }
     if (on_ranks) {
       throw UsageError(
@@ -190,9 +234,8 @@ Action add_plan(CLI::App& app) {
     }
     Request request;
     const Task task = options->task.task(request);
-    PlanReport report = report_plan(task, by_time ? std::optional(machine_rates()) : std::nullopt);
-    report.M_from = request.M_from;
-    print(report, format);
+    check_pass_has_levels(request, task.pass);
+    print(plan_of(task, request, by_time), format);
     return 0;
   };
 }

@@ -13,6 +13,7 @@
 #include "runtime/report/calibration.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
+#include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/cli/sizes.hpp"
@@ -239,6 +240,59 @@ void FastMemoryOption::fill(Request& request) const {
   } else {
     throw UsageError(
         "--M is missing: the words of fast memory, for example --M 8192, or --device a100");
+  }
+}
+
+WordCostsOption::WordCostsOption(CLI::App& app)
+    : costs_(app, "--word-costs",
+             "of several levels: what a word costs at each, the innermost first, as 1,4,100, of "
+             "which plans make the sum least; or calibrated: nanoseconds, as `redblue calibrate` "
+             "found; as much as the level has words",
+             "COSTS") {}
+
+namespace {
+
+std::vector<double> calibrated_costs(const Given& given, Request& request) {
+  const Rates rates = machine_rates();
+  if (rates.words.empty()) {
+    throw UsageError(fmt::format(
+        "{} {}: what a word costs on this machine is not known: run `redblue calibrate`",
+        given.from, given.text));
+  }
+  request.word_costs_from = rates.origin;
+  Memory memory = request.memory_of_plan();
+  if (memory.inner.empty()) {
+    memory.inner.assign(request.equal_levels - 1, request.M);
+  }
+  return word_nanoseconds(rates, memory);
+}
+
+}  // namespace
+
+void WordCostsOption::fill(Request& request) const {
+  const auto given = costs_.get();
+  if (!given) {
+    return;
+  }
+  request.said_as[costs_.flag()] = given->from;
+  const std::size_t levels = std::max(request.inner.size() + 1, request.equal_levels);
+  if (levels == 1) {
+    throw UsageError(fmt::format("{} {}: only with several levels of fast memory, as {} 8K,256K",
+                                 given->from, given->text, request.said("--M")));
+  }
+  if (given->text == "calibrated") {
+    request.word_costs = calibrated_costs(*given, request);
+    return;
+  }
+  for (const Given& cost : costs_.items()) {
+    request.word_costs.push_back(parse_scale(cost.text, cost.from));
+  }
+  if (request.word_costs.size() != levels) {
+    throw UsageError(
+        fmt::format("{} {}: {} for {} levels of {}: give one for each, the innermost "
+                    "first",
+                    given->from, given->text, counted(std::ssize(request.word_costs), "number"),
+                    levels, request.said("--M")));
   }
 }
 

@@ -50,6 +50,18 @@ class FastMemoryOption {
   DeviceOption device_;
 };
 
+// --word-costs. Requires: the request to fill has its M.
+class WordCostsOption {
+ public:
+  explicit WordCostsOption(CLI::App& app);
+  // Throws: UsageError; as machine_rates().
+  void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return costs_; }
+
+ private:
+  TextOption costs_;
+};
+
 // --make. Throws: UsageError.
 class MakeOption {
  public:
