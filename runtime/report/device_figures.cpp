@@ -146,7 +146,8 @@ Json list_json(const std::vector<Device>& devices) {
     Json levels = Json::array();
     for (const DeviceLevel& level : device.levels) {
       Json json = Json::object();
-      for (const auto& [key, value] : json_of(level_cells(level)).items()) {
+      const Json known = json_of(level_cells(level));
+      for (const auto& [key, value] : known.items()) {
         if (!value.is_null()) {
           json[key] = value;
         }
