@@ -175,6 +175,10 @@ TEST_F(Schemas, OfWhatIsPlanned) {
                        "plan --n 30 --d 8 --M 900 --make A1=density:3/4 --make X=identity",
                        "plan --problem forward --make X=identity --make A1=random:1 --make "
                        "A2=random:1 --n 8192 --d 2 --M 64K"});
+  const std::string levels = " --n 100 --d 8 --M 500,4K";
+  expect_keep("bounds", {"bounds" + levels, "bounds --problem product" + levels});
+  expect_keep("plan", {"plan" + levels, "plan --given nothing --word-costs 1,4" + levels,
+                       "plan backward/rows" + levels});
   expect_keep("grids",
               {"plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6",
                "plan forward/rows-shared --n 90 --m 70 --d 8 --M 900 --ranks 1 --home 1M",
