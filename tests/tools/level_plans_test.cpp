@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/json.hpp"
