@@ -156,6 +156,9 @@ TEST_F(Schemas, OfRunsAndCounts) {
        "run linear/auto --verify --mask causal" + size, "run linear-gradient/auto --verify" + size,
        "run forward/auto --verify --make A1=density:3/4" + size, "count attention/tiles" + size,
        "run backward/rows --store file:store" + size,
+       "count attention/rows --n 30 --m 20 --d 5 --M 300,900",
+       "run backward/rows --verify --n 30 --m 20 --d 5 --M 200,300,900",
+       "run backward/rows-onepass --n 30 --m 20 --d 5 --M 900,900",
        "run forward/flash --n 30 --d 5 --M 900 --out O=O.npy --out L=L.npy",
        "run backward/rows --n 30 --d 5 --M 900 --in O=O.npy --in L=L.npy --seed 1 --verify"});
 }
