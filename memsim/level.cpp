@@ -55,29 +55,25 @@ std::string Level::contents() const {
 }
 
 // Those that were lent last are mostly given back first.
-const Level::Lent& Level::lent(std::uint64_t number) const {
-  return *std::find_if(lent_.rbegin(), lent_.rend(),
-                       [&](const Lent& lent) { return lent.number == number; });
-}
-
-void Level::give_back(std::uint64_t number) noexcept {
-  const auto at = std::find_if(lent_.rbegin(), lent_.rend(),
-                               [&](const Lent& lent) { return lent.number == number; })
-                      .base() -
-                  1;
-  meter_.discharge(at->words(), at->holds);
-  lent_.erase(at);
+std::vector<Level::Lent>::iterator Level::lent(std::uint64_t number) noexcept {
+  auto at = lent_.end() - 1;
+  while (at->number != number) {
+    --at;
+  }
+  return at;
 }
 
 void Loan::write() {
   require(level_ != nullptr, "a loan that is written is of some words");
-  const Level::Lent& part = level_->lent(number_);
-  level_->meter_.write(part.words(), part.holds);
+  const auto part = level_->lent(number_);
+  level_->meter_.write(part->words(), part->holds);
 }
 
 void Loan::end() noexcept {
   if (level_ != nullptr) {
-    level_->give_back(number_);
+    const auto part = level_->lent(number_);
+    level_->meter_.discharge(part->words(), part->holds);
+    level_->lent_.erase(part);
     level_ = nullptr;
   }
 }

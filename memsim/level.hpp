@@ -93,13 +93,12 @@ class Level {
     Holds holds;
     [[nodiscard]] Index words() const { return rows.size() * columns.size(); }
   };
-  [[nodiscard]] const Lent& lent(std::uint64_t number) const;
-  void give_back(std::uint64_t number) noexcept;
+  [[nodiscard]] std::vector<Lent>::iterator lent(std::uint64_t number) noexcept;
 
   Index capacity_;
   const Level* outer_;
   Meter meter_;
-  std::vector<Lent> lent_;
+  std::vector<Lent> lent_;  // in the order of their numbers
   std::uint64_t next_ = 0;
 };
 

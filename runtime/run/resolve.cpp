@@ -10,6 +10,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
@@ -738,6 +739,11 @@ void check_plan_on(const Request& request, const Kernel& kernel, const Plan& pla
   }
 }
 
+// "--M 8192,262144".
+std::string levels_text(const Request& request) {
+  return fmt::format("{} {},{}", request.said("--M"), fmt::join(request.inner, ","), request.M);
+}
+
 // Throws: RequestError for blocks that no levels take.
 void check_level_blocks(const Request& request, const Blocks& blocks) {
   if (request.inner.empty()) {
@@ -746,8 +752,8 @@ void check_level_blocks(const Request& request, const Blocks& blocks) {
   const std::string said = request.said("--blocks");
   for (const std::string_view groups : {kKeyGroups, kQueryGroups}) {
     if (blocks.contains(groups) && blocks[groups] > 1) {
-      throw RequestError(fmt::format("{} {}={}: with several levels of {} there is one group", said,
-                                     groups, blocks[groups], request.said("--M")));
+      throw RequestError(fmt::format("{} {}={}: with several levels, {}, there is one group", said,
+                                     groups, blocks[groups], levels_text(request)));
     }
   }
   for (const auto& [name, size] : blocks) {
@@ -1053,7 +1059,7 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
   const Kernel& named = *requested_kernel(request).kernel;
   if (!asked.problem.sparsity.dense()) {
     throw RequestError(fmt::format("{}: kernels of sparse operands have one level of fast memory",
-                                   request.said("--M")));
+                                   levels_text(request)));
   }
   check_pass_has_levels(request, named.pass);
   Task task = task_of(named, asked.problem, request.M);
@@ -1103,7 +1109,7 @@ void check_levels(const Request& request, const Kernel& kernel) {
   if (request.inner.empty()) {
     return;
   }
-  const std::string said = request.said("--M");
+  const std::string said = levels_text(request);
   if (!kernel.has_levels()) {
     const std::string one =
         request.device ? fmt::format("; give one level of it, as --M {}", request.M) : "";
@@ -1114,7 +1120,7 @@ void check_levels(const Request& request, const Kernel& kernel) {
                                    one));
   }
   if (request.prefetch > 1) {
-    throw RequestError(fmt::format("{} {}: with several levels of {} keys come one block at a time",
+    throw RequestError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
                                    request.said("--prefetch"), request.prefetch, said));
   }
   if (request.on_ranks) {
@@ -1133,7 +1139,7 @@ void check_pass_has_levels(const Request& request, Pass pass) {
         return kernel.pass == pass && has(kernel);
       })) {
     throw RequestError(fmt::format("{}: no kernel of {} has several levels of fast memory; {} have",
-                                   request.said("--M"), to_string(pass), names_of(has)));
+                                   levels_text(request), to_string(pass), names_of(has)));
   }
 }
 

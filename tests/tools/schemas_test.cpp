@@ -186,6 +186,9 @@ TEST_F(Schemas, OfRunsAndCounts) {
        "run linear/auto --verify --mask causal" + size, "run linear-gradient/auto --verify" + size,
        "run forward/auto --verify --make A1=density:3/4" + size, "count attention/tiles" + size,
        "run backward/rows --store file:store" + size,
+       "count attention/rows --n 30 --m 20 --d 5 --M 300,900",
+       "run backward/rows --verify --n 30 --m 20 --d 5 --M 200,300,900",
+       "run backward/rows-onepass --n 30 --m 20 --d 5 --M 900,900",
        "run forward/flash --n 30 --d 5 --M 900 --out O=O.npy --out L=L.npy",
        "run backward/rows --n 30 --d 5 --M 900 --in O=O.npy --in L=L.npy --seed 1 --verify"});
 }
@@ -206,6 +209,10 @@ TEST_F(Schemas, OfWhatIsPlanned) {
                        "plan --n 30 --d 8 --M 900 --make A1=density:3/4 --make X=identity",
                        "plan --problem forward --make X=identity --make A1=random:1 --make "
                        "A2=random:1 --n 8192 --d 2 --M 64K"});
+  const std::string levels = " --n 100 --d 8 --M 500,4K";
+  expect_keep("bounds", {"bounds" + levels, "bounds --problem product" + levels});
+  expect_keep("plan", {"plan" + levels, "plan --given nothing --word-costs 1,4" + levels,
+                       "plan backward/rows" + levels});
   expect_keep("grids",
               {"plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6",
                "plan forward/rows-shared --n 90 --m 70 --d 8 --M 900 --ranks 1 --home 1M",
