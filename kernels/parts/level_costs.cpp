@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -264,9 +263,6 @@ class LevelFit {
     return total(level < plan_.inner.size() ? level_cost_(problem_, plan_.blocks(), level)
                                             : cost_(problem_, plan_.blocks()));
   }
-  [[nodiscard]] Index capacity(std::size_t level) const {
-    return level < memory_.inner.size() ? memory_.inner[level] : memory_.M;
-  }
   // Of a level whose next ones have no blocks yet: as if these were as large as can be, of one row
   // block and of two.
   [[nodiscard]] bool fits(std::size_t level) {
@@ -277,7 +273,7 @@ class LevelFit {
       for (std::size_t around = level + 1; around <= memory_.inner.size(); ++around) {
         set(around, {around < memory_.inner.size() ? n : rows, m, d});
       }
-      fits = fits && cost(level).peak <= Words(capacity(level));
+      fits = fits && cost(level).peak <= Words(memory_.words(level));
     }
     plan_ = so_far;
     return fits;
@@ -312,18 +308,12 @@ class LevelFit {
     return best;
   }
   [[nodiscard]] double words() const {
-    double sum = 0;
-    for (std::size_t level = 0; level <= memory_.inner.size(); ++level) {
+    std::vector<Words> moved;
+    for (std::size_t level = 0; level < memory_.levels(); ++level) {
       const PhaseCost all = cost(level);
-      const Words words = all.reads + all.writes;
-      if (words.overflowed()) {
-        return std::numeric_limits<double>::infinity();
-      }
-      const double each = memory_.word_costs.empty() ? static_cast<double>(capacity(level))
-                                                     : memory_.word_costs[level];
-      sum += each * static_cast<double>(words.value());
+      moved.push_back(all.reads + all.writes);
     }
-    return sum;
+    return memory_.weighted(moved);
   }
 
   const Problem& problem_;
@@ -344,14 +334,16 @@ Blocks fit_levels(const Problem& problem, const Memory& memory, Objective object
   const Problem all = problem.with_mask({});
   Memory left = memory;
   left.M = std::max<Index>(memory.M - problem.mask.index().live(), 1);
+  left.word_costs = {};
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    left.word_costs.push_back(memory.word_cost(level));
+  }
   LevelFit fit(all, left, cost, level_cost);
-  const auto words_of = [&](std::size_t level) {
-    return static_cast<double>(level < left.inner.size() ? left.inner[level] : left.M);
-  };
   std::vector<Index> keys;
   for (std::size_t level = 1; level <= left.inner.size(); ++level) {
-    const double wanted =
-        std::sqrt(words_of(level - 1) * words_of(level) / 3) / static_cast<double>(problem.shape.d);
+    const double wanted = std::sqrt(static_cast<double>(left.words(level - 1)) *
+                                    static_cast<double>(left.words(level)) / 3) /
+                          static_cast<double>(problem.shape.d);
     keys.push_back(std::clamp<Index>(static_cast<Index>(wanted), 1, problem.shape.m));
   }
   double least = fit.fit(keys, objective);
