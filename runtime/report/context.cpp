@@ -158,7 +158,7 @@ std::string costs_text(const Memory& memory) {
     costs.push_back(memory.word_costs.empty() ? grouped(memory.words(level))
                                               : fmt::format("{:.4g}", memory.word_costs[level]));
   }
-  return fmt::format("{}", fmt::join(costs, ", "));
+  return fmt::format("{}", fmt::join(costs, " / "));
 }
 
 std::string levels_text(const Memory& memory) {

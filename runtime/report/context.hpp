@@ -46,7 +46,7 @@ Json sparse_json(Pass pass, const Problem& problem,
 Json activation_json(const Problem& problem);
 // The names of the results that are wanted.
 Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
-// "1, 4, 100": what a word costs at each level; "8,192, 262,144", as many as these have words.
+// "1 / 4 / 100": what a word costs at each level; "8,192 / 262,144", as many as these have words.
 std::string costs_text(const Memory& memory);
 // "8192/262144": the words of each level.
 std::string levels_text(const Memory& memory);

@@ -257,8 +257,6 @@ std::vector<Cells> level_rows(const PlanReport& report, const Choice& choice, co
         cell.value = of.words().value();
       } else if (cell.names.column == "lower_bound") {
         cell.value = of.bound.words;
-      } else if (cell.names.column == "ratio") {
-        cell.value = decimals(over_bound(of), 3);
       }
     }
     rows.push_back(joined(std::move(cells), {{in_csv("M_levels"), levels_text(memory)},

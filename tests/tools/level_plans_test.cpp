@@ -108,7 +108,7 @@ TEST_F(LevelPlans, OfOneKernel) {
   EXPECT_TRUE(plan["runners_up"].empty());
   EXPECT_EQ(plan["plan"]["blocks"], json("count backward/rows" + size)["blocks"]);
   expect_refused(process("plan backward/small" + size), 2,
-                 "--M: backward/small has one level of fast memory; .*backward/rows");
+                 "--M 1024,8192: backward/small has one level of fast memory; .*backward/rows");
   expect_refused(process("plan --loops backward/rows" + size), 2,
                  "--M: --loops shows the loops of one level of fast memory: give one size");
 }
@@ -117,7 +117,7 @@ TEST_F(LevelPlans, TableAndCsv) {
   const std::string size = " --n 300 --d 16 --M 1K,8K";
   const Json plan = json("plan" + size);
   const std::string table = data("plan" + size);
-  EXPECT_NE(table.find("a word of each level weighs 1,024, 8,192, as many as the level has words"),
+  EXPECT_NE(table.find("a word of each level weighs 1,024 / 8,192, as many as the level has words"),
             std::string::npos)
       << table;
   EXPECT_NE(table.find("left out, as they work in one level: "), std::string::npos) << table;
@@ -190,13 +190,15 @@ TEST_F(LevelPlans, WordCostsAreRefused) {
     }
     expect_refused(process("REDBLUE_WORD_COSTS=1 " + command + size), 2,
                    "REDBLUE_WORD_COSTS 1: 1 number");
+    EXPECT_EQ(redblue("REDBLUE_M=1K,8K " + command + " --n 300 --d 16").code, 0);
     if (!command.starts_with("run")) {  // of which seconds are others each time
       EXPECT_EQ(json("REDBLUE_WORD_COSTS=1,7 " + command + size),
                 json(command + " --word-costs 1,7" + size));
     }
   }
-  expect_refused(process("plan --n 300 --d 16 --problem linear --M 1K,8K"), 2,
-                 "--M: no kernel of linear has several levels of fast memory; .*backward/rows");
+  expect_refused(
+      process("plan --n 300 --d 16 --problem linear --M 1K,8K"), 2,
+      "--M 1024,8192: no kernel of linear has several levels of fast memory; .*backward/rows");
   expect_refused(process("plan --n 300 --d 16 --M 20,8K"), 2, "M = 20 words of level 1");
   expect_refused(process("bounds --n 300 --d 16 --M 1K,8K --partition"), 2,
                  "--partition: partitions are of one level of fast memory: give --M one size");

@@ -227,16 +227,16 @@ FastMemoryOption::FastMemoryOption(CLI::App& app)
       device_(app) {}
 
 void FastMemoryOption::fill(Request& request) const {
-  const auto M = M_.get();
+  const auto M = M_.list();
   const auto device = device_.option().get();
   if (M && device) {
     throw UsageError(fmt::format("{} '{}': {} '{}' says how much there is; give one of the two",
-                                 M->from, M->text, device->from, device->text));
+                                 M->whole.from, M->whole.text, device->from, device->text));
   }
   if (device) {
     fill_levels(*device, *device_.get(), request);
   } else if (M) {
-    fill_fast_memory(*M, M_.items(), request);
+    fill_fast_memory(M->whole, M->items, request);
   } else {
     throw UsageError(
         "--M is missing: the words of fast memory, for example --M 8192, or --device a100");
@@ -270,28 +270,28 @@ std::vector<double> calibrated_costs(const Given& given, Request& request) {
 }  // namespace
 
 void WordCostsOption::fill(Request& request) const {
-  const auto given = costs_.get();
-  if (!given) {
+  const auto costs = costs_.list();
+  if (!costs) {
     return;
   }
-  request.said_as[costs_.flag()] = given->from;
+  const Given& given = costs->whole;
+  request.said_as[costs_.flag()] = given.from;
   const std::size_t levels = std::max(request.inner.size() + 1, request.equal_levels);
   if (levels == 1) {
     throw UsageError(fmt::format("{} {}: only with several levels of fast memory, as {} 8K,256K",
-                                 given->from, given->text, request.said("--M")));
+                                 given.from, given.text, request.said("--M")));
   }
-  if (given->text == "calibrated") {
-    request.word_costs = calibrated_costs(*given, request);
+  if (given.text == "calibrated") {
+    request.word_costs = calibrated_costs(given, request);
     return;
   }
-  for (const Given& cost : costs_.items()) {
+  for (const Given& cost : costs->items) {
     request.word_costs.push_back(parse_scale(cost.text, cost.from));
   }
   if (request.word_costs.size() != levels) {
     throw UsageError(
-        fmt::format("{} {}: {} for {} levels of {}: give one for each, the innermost "
-                    "first",
-                    given->from, given->text, counted(std::ssize(request.word_costs), "number"),
+        fmt::format("{} {}: {} for {} levels of {}: give one for each, the innermost first",
+                    given.from, given.text, counted(std::ssize(request.word_costs), "number"),
                     levels, request.said("--M")));
   }
 }
