@@ -158,8 +158,8 @@ void TaskOptions::forget_sums(Task& task) const {
 void TaskOptions::fill_memory(Request& request) const {
   M_.fill(request);
   if (!request.inner.empty()) {
-    throw UsageError(fmt::format("{}: plans and bounds are of one level: give one size",
-                                 request.said("--M")));
+    throw UsageError(
+        fmt::format("{}: plans and bounds are of one level: give one size", request.said("--M")));
   }
 }
 
