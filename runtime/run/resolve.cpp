@@ -954,7 +954,7 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
   if (!kernel.needs_forward(problem.activation)) {
     return std::nullopt;
   }
-  if (!request.inner.empty()) {
+  if (!request.inner.empty() && !request.forward_in_more_M) {
     const Kernel& forward =
         find_kernel(inputs_of(kernel.pass) == Inputs::plain ? "attention/rows" : "forward/rows");
     return forward.plan(problem.wanting_all(), request.memory_of_plan(), request.objective);
@@ -1110,7 +1110,8 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
       if (!has_forward) {
         plans.forward = forward_before(request, kernel, problem);
       }
-      const double words = weight(plans.plan) + (plans.forward ? weight(*plans.forward) : 0);
+      const bool counts = plans.forward && !request.forward_in_more_M;
+      const double words = weight(plans.plan) + (counts ? weight(*plans.forward) : 0);
       if (!best || words < least) {
         best = std::move(plans);
         least = words;

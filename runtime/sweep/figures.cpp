@@ -82,7 +82,8 @@ std::string text_of(const Arguments& common) {
     const bool square =
         common.contains("n") && common.contains("m") && common.value("n") == common.value("m");
     const Index* size = std::get_if<Index>(&value);
-    if (name == "m" && square) {
+    if ((name == "m" && square) ||
+        (name == "dv" && common.contains("d") && value == common.value("d"))) {
       continue;
     }
     if (name == "given" && common.contains("activation")) {
@@ -120,10 +121,10 @@ struct Curves {
   std::vector<std::pair<std::string, std::string>> data;
   std::vector<std::string> names;
   std::vector<std::size_t> sizes;  // the number of points of each curve
+  std::vector<bool> joined;        // by lines
   double least = 0, most = 0;      // the range of sizes
   double least_words = 0, most_words = 0, most_ratio = 0;
-  bool once = true;    // $once is there
-  bool joined = true;  // the points of a curve, by lines
+  bool once = true;  // $once is there
 };
 
 // A curve for each subject; the planner's choice is the first.
@@ -153,6 +154,7 @@ Curves curves_of(const Slice& slice) {
       curves.data.emplace_back(fmt::format("$curve{}", curves.data.size()), std::move(lines));
       curves.names.push_back(subject);
       curves.sizes.push_back(points.size());
+      curves.joined.push_back(true);
     }
   }
   std::string lines, once;
@@ -205,10 +207,11 @@ Curves curves_of_levels(const Slice& slice) {
         bounds.emplace(M, *bound);
       }
     }
-    curves.joined = curves.joined && std::ranges::adjacent_find(level, {}, &At::M) == level.end();
     curves.data.emplace_back(fmt::format("$curve{}", curves.data.size()), std::move(lines));
     curves.names.push_back(fmt::format("level {}", curves.names.size() + 1));
     curves.sizes.push_back(level.size());
+    // Not where points have other levels besides.
+    curves.joined.push_back(std::ranges::adjacent_find(level, {}, &At::M) == level.end());
   }
   if (sizes.size() >= 2) {
     curves.least = static_cast<double>(*sizes.begin());
@@ -244,9 +247,9 @@ std::string plot_of(const Curves& curves, int column, bool titles) {
   }
   for (std::size_t k = 0; k < curves.names.size(); ++k) {
     const std::string style =
-        curves.joined ? fmt::format("linespoints linetype {} pointsize 0.8 pointinterval {}", k + 1,
-                                    1 + (curves.sizes[k] - 1) / kMarks)
-                      : fmt::format("points linetype {} pointsize 0.8", k + 1);
+        curves.joined[k] ? fmt::format("linespoints linetype {} pointsize 0.8 pointinterval {}",
+                                       k + 1, 1 + (curves.sizes[k] - 1) / kMarks)
+                         : fmt::format("points linetype {} pointsize 0.8", k + 1);
     plots.push_back(fmt::format("{} using 1:{} with {} {}", curves.data[k].first, column, style,
                                 title(short_name(curves.names[k]))));
   }

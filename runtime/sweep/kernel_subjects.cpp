@@ -66,7 +66,7 @@ NamedTexts named_in(const Arguments& arguments, std::string_view key) {
 }
 
 void fill_operands(const Arguments& arguments, Request& request) {
-  request.said_as = {{"--make", std::string(kMake)}, {"--in", std::string(kIn)}};
+  request.said_as.insert({{"--make", std::string(kMake)}, {"--in", std::string(kIn)}});
   for (const auto& [name, text] : named_in(arguments, kMake)) {
     try {
       request.make[name] = parse_rule(text);
@@ -95,6 +95,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments, Sparsi
     request.equal_levels = levels.size();
   } else {
     request.inner.assign(levels.begin(), levels.end() - 1);
+    request.said_as.insert({{"--M", "M"}, {"--prefetch", std::string(kPrefetch)}});
   }
   request.threads = arguments["threads"];
   request.prefetch = prefetch_of(arguments);
