@@ -934,7 +934,7 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
   if (!kernel.needs_forward(problem.activation)) {
     return std::nullopt;
   }
-  if (!request.inner.empty()) {
+  if (!request.inner.empty() && !request.forward_in_more_M) {
     const Kernel& forward =
         find_kernel(inputs_of(kernel.pass) == Inputs::plain ? "attention/rows" : "forward/rows");
     return forward.plan(problem.wanting_all(), request.memory_of_plan(), request.objective);
@@ -1064,7 +1064,7 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
   check_pass_has_levels(request, named.pass);
   Task task = task_of(named, asked.problem, request.M);
   task.memory = request.memory_of_plan();
-  task.known = has_forward ? Known::O_and_L : Known::nothing;
+  task.known = has_forward || request.forward_in_more_M ? Known::O_and_L : Known::nothing;
   const Index heads = asked.kv_heads();
   const bool shared = request.threads > 1 && heads == 1;
   const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
@@ -1074,7 +1074,11 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
     const Kernel& kernel = find_kernel(choice.plan.kernel);
     check_levels(request, kernel);
     if (splits(kernel) || !(shared || resumes(request))) {
-      return {std::move(choice.plan), std::move(choice.forward)};
+      std::optional<Plan> forward = std::move(choice.forward);
+      if (!forward && !has_forward) {
+        forward = forward_before(request, kernel, choice.plan.problem);
+      }
+      return {std::move(choice.plan), std::move(forward)};
     }
   }
   throw no_levels_fit(task, goal);
