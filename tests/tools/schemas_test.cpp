@@ -262,6 +262,7 @@ TEST_F(Schemas, OfGames) {
   expect_keep("replay", {"replay --from trace", "replay --from trace --at 1,2",
                          "replay backward/rows --n 7 --d 3 --M 60 --per-phase",
                          "replay backward/rows --n 7 --d 3 --M 60 --unit row",
+                         "replay backward/rows --n 7 --d 3 --M 30,60",
                          "plot replay matmul/blocked --n 5 --m 4 --d 3 --M 20 --unit row",
                          "plot replay matmul/blocked --n 5 --m 4 --d 3 --M 20"});
 }
