@@ -4,40 +4,59 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 namespace redblue {
 namespace {
 
-// Copies that often. The source changes before each copy, or the compiler would make one of them.
-double nanoseconds(std::vector<unsigned char>& bytes, std::size_t times) {
-  const std::size_t half = bytes.size() / 2;
-  const auto begin = std::chrono::steady_clock::now();
-  for (std::size_t k = 0; k < times; ++k) {
-    bytes[k % half] ^= 1;
-    std::memcpy(bytes.data() + half, bytes.data(), half);
-    bytes[half] ^= bytes[half + k % half];
+class Copies {
+ public:
+  explicit Copies(std::uint64_t bytes)
+      : half_(bytes / 2), piece_(std::min(half_, kPiece)), bytes_(2 * half_, 1) {}
+
+  // Copies the next pieces. The source changes before each, or the compiler would make one of them.
+  double nanoseconds(std::size_t pieces) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t k = 0; k < pieces; ++k) {
+      at_ = at_ + piece_ <= half_ ? at_ : 0;
+      bytes_[at_] ^= 1;
+      std::memcpy(bytes_.data() + half_ + at_, bytes_.data() + at_, piece_);
+      at_ += piece_;
+    }
+    bytes_[0] ^= bytes_[half_];
+    const std::chrono::duration<double, std::nano> span = std::chrono::steady_clock::now() - begin;
+    return span.count();
   }
-  const std::chrono::duration<double, std::nano> span = std::chrono::steady_clock::now() - begin;
-  return span.count();
-}
+  // Those of as many pieces as the half has.
+  [[nodiscard]] std::size_t pieces() const { return half_ / piece_; }
+  [[nodiscard]] double words_of_piece() const {
+    return 2 * static_cast<double>(piece_) / sizeof(float);  // read, and written
+  }
+
+ private:
+  static constexpr std::size_t kPiece = 64U << 10;
+  std::size_t half_, piece_, at_ = 0;
+  std::vector<unsigned char> bytes_;
+};
 
 }  // namespace
 
 double nanoseconds_a_word(std::uint64_t bytes) {
-  constexpr int kRounds = 9;
-  constexpr double kRound = 1e6;  // beside which reading the clock takes no time
-  std::vector<unsigned char> both(bytes / 2 * 2, 1);
-  std::size_t times = 1;
-  while (nanoseconds(both, times) < kRound) {
-    times *= 2;
+  constexpr std::size_t kSamples = 99;
+  constexpr double kSample = 5e4;  // beside which reading the clock takes no time
+  Copies copies(bytes);
+  static_cast<void>(copies.nanoseconds(copies.pieces()));  // brings all of them
+  std::size_t pieces = 1;
+  while (copies.nanoseconds(pieces) < kSample) {
+    pieces *= 2;
   }
-  double least = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    least = std::min(least, nanoseconds(both, times));
+  std::vector<double> samples;
+  for (std::size_t k = 0; k < std::max(kSamples, copies.pieces() / pieces); ++k) {
+    samples.push_back(copies.nanoseconds(pieces));
   }
-  return least / static_cast<double>(times) / (static_cast<double>(both.size()) / sizeof(float));
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::ranges::nth_element(samples, middle);
+  return *middle / static_cast<double>(pieces) / copies.words_of_piece();
 }
 
 }  // namespace redblue

@@ -6,9 +6,10 @@
 
 namespace redblue {
 
-// Copies one half of so many bytes to the other, again and again, on the calling thread.
-// Nanoseconds for each word that is read or written, of the fastest round: disturbances only add
-// time. Requires: at least 128 bytes.
+// Copies one half of so many bytes to the other, piece by piece, again and again, on the calling
+// thread. Nanoseconds for each word that is read or written, in the median of short samples, so
+// that other work of the core, which takes all of a sample, does not count. Requires: at least 128
+// bytes.
 double nanoseconds_a_word(std::uint64_t bytes);
 
 }  // namespace redblue
