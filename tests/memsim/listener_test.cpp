@@ -175,10 +175,10 @@ TEST(Listener, HearsALevel) {
   }
   level.silence(of_level);
   static_cast<void>(level.borrow(a, {0, 1}, {0, 1}));
-  EXPECT_EQ(of_level.lines(), (std::vector<std::string>{
-                                  "read A#0 2x3 live 6", "initialize A#0 2x4 live 14",
-                                  "write A#0 2x4 live 14", "remove A#0 2x4 live 6",
-                                  "remove A#0 2x3 live 0"}));
+  EXPECT_EQ(of_level.lines(),
+            (std::vector<std::string>{"read A#0 2x3 live 6", "initialize A#0 2x4 live 14",
+                                      "write A#0 2x4 live 14", "remove A#0 2x4 live 6",
+                                      "remove A#0 2x3 live 0"}));
   EXPECT_EQ(of_machine.lines(), std::vector<std::string>());
 }
 

@@ -2,6 +2,7 @@
 // words of each level that `redblue count` and `run` print for the same point.
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,8 +31,7 @@ class LevelsOfSuites : public Cli {
     return content_of(directory_ / name);
   }
   void write_suite(const std::string& points, const std::string& how = "count") const {
-    directory_.write("suite.json",
-                     fmt::format(R"({{"how": "{}", "points": [{}]}})", how, points));
+    directory_.write("suite.json", fmt::format(R"({{"how": "{}", "points": [{}]}})", how, points));
   }
   void refused(const std::string& entry, const std::string& message) const {
     write_suite(entry);
@@ -110,9 +110,9 @@ TEST_F(LevelsOfSuites, HaveTheWordsOfCount) {
           for (const char* key : {"reads", "writes", "peak"}) {
             EXPECT_EQ(phase[key], same[key]) << phase["path"] << " " << key;
           }
-          EXPECT_EQ(phase["formula"], Json::array({same["formula"]["reads"],
-                                                   same["formula"]["writes"],
-                                                   same["formula"]["peak"]}))
+          EXPECT_EQ(phase["formula"],
+                    Json::array({same["formula"]["reads"], same["formula"]["writes"],
+                                 same["formula"]["peak"]}))
               << phase["path"];
         }
         EXPECT_EQ(swept["total"]["reads"].get<Index>() + swept["total"]["writes"].get<Index>(), io);
@@ -262,7 +262,7 @@ TEST_F(LevelsOfSuites, PartsAreTheWhole) {
   done("merge " + directories + "-o merged");
   done("merge " + recordings + "-o merged.json");
   for (const char* file : {"/sweep.csv", "/sweep.json", "/points.jsonl"}) {
-    EXPECT_EQ(read(std::string("whole") + file), read(std::string("merged") + file)) << file;
+    EXPECT_TRUE(read(std::string("whole") + file) == read(std::string("merged") + file)) << file;
   }
   EXPECT_EQ(read("merged.json"), read("base.json"));
 
@@ -287,8 +287,8 @@ TEST_F(LevelsOfSuites, AreKept) {
   directory_.write("begun/points.jsonl", journal.substr(0, end));
   const Outcome outcome = redblue("sweep suite.json -o begun");
   EXPECT_NE(outcome.err.find("3 of 8 points were there"), std::string::npos) << outcome.err;
-  EXPECT_EQ(read("begun/sweep.csv"), read("whole/sweep.csv"));
-  EXPECT_EQ(read("begun/sweep.json"), read("whole/sweep.json"));
+  EXPECT_TRUE(read("begun/sweep.csv") == read("whole/sweep.csv"));
+  EXPECT_TRUE(read("begun/sweep.json") == read("whole/sweep.json"));
 }
 
 // The page has a row for each level, and says where a count at level 1 contradicts its formula.
@@ -317,6 +317,38 @@ TEST_F(LevelsOfSuites, AreInAReport) {
   directory_.write("out/sweep.json", sweep.dump());
   EXPECT_EQ(redblue("PATH=/nowhere report out -o page.html").code, 0);
   EXPECT_NE(read("page.html").find("level 1, core: "), std::string::npos);
+}
+
+// The blocks of code in the section of docs/gate.md.
+std::vector<std::string> blocks_of_the_page() {
+  const std::string page =
+      content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "gate.md");
+  const std::size_t begin = page.find("\n## Levels of fast memory\n");
+  const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
+  std::vector<std::string> blocks;
+  for (std::size_t at = section.find("\n```"); at != std::string::npos;) {
+    const std::size_t first = section.find('\n', at + 1) + 1;
+    const std::size_t end = section.find("\n```", first);
+    blocks.push_back(section.substr(first, end + 1 - first));
+    at = section.find("\n```", end + 1);
+  }
+  return blocks;
+}
+
+// What the page shows is what `check` prints of its suite where level 1 reads 256 words more.
+TEST_F(LevelsOfSuites, Documentation) {
+  const std::vector<std::string> blocks = blocks_of_the_page();
+  ASSERT_EQ(blocks.size(), 2U);
+  directory_.write("suite.json", blocks[0]);
+  done("record suite.json -o baseline.json");
+  auto baseline = nlohmann::ordered_json::parse(read("baseline.json"));
+  auto& core = baseline["points"][0]["inner"][0]["phases"][1];
+  ASSERT_EQ(core["path"], "core");
+  core["reads"] = core["reads"].get<Index>() - 256;
+  directory_.write("baseline.json", baseline.dump());
+  const Outcome outcome = redblue("check baseline.json");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(blocks[1], "$ redblue check baseline.json\n" + outcome.out);
 }
 
 using LevelsOfSuitesPictures = WithGnuplot<LevelsOfSuites>;

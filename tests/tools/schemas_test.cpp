@@ -275,9 +275,9 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
     constexpr bool kThrows = true, kComments = true;
     EXPECT_EQ(Validator("suite").broken(Json::parse(text, nullptr, kThrows, kComments)), "");
   }
-  for (const char* bad : {R"({"n": 0})", R"({"M": "64KB"})", R"({"n": {"from": 1, "to": 9}})",
-                          R"({"given": "O"})", R"({"threads": []})", R"({"M": "8K,"})",
-                          R"({"inner": []})"}) {
+  for (const char* bad :
+       {R"({"n": 0})", R"({"M": "64KB"})", R"({"n": {"from": 1, "to": 9}})", R"({"given": "O"})",
+        R"({"threads": []})", R"({"M": "8K,"})", R"({"inner": []})"}) {
     Json entry = Json::parse(bad);
     entry["kernel"] = "backward/rows";
     EXPECT_NE(Validator("suite").broken({{"points", {entry}}}), "") << bad;

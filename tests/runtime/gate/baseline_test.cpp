@@ -47,8 +47,7 @@ Recording with_levels() {
   counts.inner = {{counts.phases, counts.total}, {counts.phases, counts.total}};
   counts.inner[0].phases[1].io.reads = 21;
   recording.points.push_back(
-      {.point = {"sum/pairs",
-                 arguments({{"n", Index{4}}, {"M", Index{9}}, {"inner", "3,5"}})},
+      {.point = {"sum/pairs", arguments({{"n", Index{4}}, {"M", Index{9}}, {"inner", "3,5"}})},
        .least_M = std::nullopt,
        .counts = counts});
   return recording;
