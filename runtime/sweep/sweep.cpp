@@ -135,6 +135,14 @@ Swept swept_of(const Point& point, const Report& report,
   for (std::size_t level = 1; level < report.equal_levels; ++level) {
     swept.inner.push_back(swept.levels().back());
   }
+  const auto clear = [](SweptPhase& phase) {
+    phase.counts.operations = {};
+    phase.seconds.reset();
+  };
+  for (SweptLevel& level : swept.inner) {  // operations and seconds are those of M
+    clear(level.total);
+    std::ranges::for_each(level.phases, clear);
+  }
   if (timed) {
     const double seconds = *swept.total.seconds;
     swept.speed = Speed{

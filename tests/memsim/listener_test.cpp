@@ -158,5 +158,29 @@ TEST(Listener, SeesTheCountersOfItsOwnMove) {
   machine.silence(checker);
 }
 
+// A level tells what is borrowed, made anew, written and given back, with the words that then live
+// in it, until nobody listens; and its machine tells none of that.
+TEST(Listener, HearsALevel) {
+  SlowMatrix A("A", 4, 4);
+  Machine machine(100, {20});
+  Level& level = machine.inner().front();
+  const Tile a = machine.read(A.block({0, 4}, {0, 4}));
+  Transcript of_machine, of_level;
+  machine.listen(of_machine);
+  level.listen(of_level);
+  {
+    const Loan part = level.borrow(a, {0, 2}, {0, 3});
+    Loan fresh = level.begin(a, {2, 4}, {0, 4});
+    fresh.write();
+  }
+  level.silence(of_level);
+  static_cast<void>(level.borrow(a, {0, 1}, {0, 1}));
+  EXPECT_EQ(of_level.lines(),
+            (std::vector<std::string>{"read A#0 2x3 live 6", "initialize A#0 2x4 live 14",
+                                      "write A#0 2x4 live 14", "remove A#0 2x4 live 6",
+                                      "remove A#0 2x3 live 0"}));
+  EXPECT_EQ(of_machine.lines(), std::vector<std::string>());
+}
+
 }  // namespace
 }  // namespace redblue

@@ -1,6 +1,7 @@
 // What every command writes is what docs/schemas says of it: no key is missing, none is unknown
 // there, and each value has its type.
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <regex>
@@ -303,6 +304,8 @@ TEST_F(Schemas, OfSimulations) {
 TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   const char* const suite = R"({"how": "count", "points": [
       {"kernel": "backward/small", "n": [9, 12], "d": 5, "M": [900, "1K", 4]},
+      {"kernel": "forward/rows", "n": 12, "d": 3, "M": ["200,1K", "100,1KiB,4K"]},
+      {"kernel": "forward/rows", "n": 12, "d": 3, "M": 512, "inner": ["200"]},
       {"kernel": ["forward/*"], "n": {"from": 8, "to": 16, "times": 2}, "d": 3, "M": "4KiB"}]})";
   directory_.write("suite.json", suite);
   expect_kept("suite", Json::parse(suite));
@@ -311,8 +314,9 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
     constexpr bool kThrows = true, kComments = true;
     EXPECT_EQ(Validator("suite").broken(Json::parse(text, nullptr, kThrows, kComments)), "");
   }
-  for (const char* bad : {R"({"n": 0})", R"({"M": "64KB"})", R"({"n": {"from": 1, "to": 9}})",
-                          R"({"given": "O"})", R"({"threads": []})"}) {
+  for (const char* bad :
+       {R"({"n": 0})", R"({"M": "64KB"})", R"({"n": {"from": 1, "to": 9}})", R"({"given": "O"})",
+        R"({"threads": []})", R"({"M": "8K,"})", R"({"inner": []})"}) {
     Json entry = Json::parse(bad);
     entry["kernel"] = "backward/rows";
     EXPECT_NE(Validator("suite").broken({{"points", {entry}}}), "") << bad;
@@ -345,6 +349,9 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   changed["points"][0].erase("least_M");
   changed["points"][1]["phases"][0]["path"] = "before";
   changed["points"].erase(3);
+  Json& of_levels = *std::ranges::find_if(
+      changed["points"], [](const Json& point) { return point.contains("inner"); });
+  of_levels["inner"][0]["total"]["reads"] = 7;
   directory_.write("base.json", changed.dump());
   directory_.write("now.json", recording.dump());
   expect_kept("compare", Json::parse(redblue("diff base.json now.json --format json").out));

@@ -40,6 +40,19 @@ Recording three_points() {
   return recording;
 }
 
+// The same, and a point of two inner levels.
+Recording with_levels() {
+  Recording recording = three_points();
+  RunCounts counts = run_counts({phase_counts("a/b", 10, 0, 9), phase_counts("c", 20, 12, 7)});
+  counts.inner = {{counts.phases, counts.total}, {counts.phases, counts.total}};
+  counts.inner[0].phases[1].io.reads = 21;
+  recording.points.push_back(
+      {.point = {"sum/pairs", arguments({{"n", Index{4}}, {"M", Index{9}}, {"inner", "3,5"}})},
+       .least_M = std::nullopt,
+       .counts = counts});
+  return recording;
+}
+
 std::string refusal(const std::string& text) {
   const std::string message =
       thrown<InputError>([&] { static_cast<void>(parse_recording(text, "base.json")); });
@@ -61,7 +74,7 @@ std::string edited(const std::string& from, const std::string& to) {
 
 TEST(Recording, IsTheSameAfterItsText) {
   for (const How how : {How::run, How::count}) {
-    Recording recording = three_points();
+    Recording recording = with_levels();
     recording.how = how;
     const std::string text = to_json(recording);
     const Recording back = parse_recording(text, "base.json");

@@ -76,6 +76,36 @@ TEST(Differences, OfTheSameThereAreNone) {
   EXPECT_EQ(said(found(without_fit(), {}, without_fit())), Said());
 }
 
+// Each metric of each phase of each level alone: it is found with its level, and nothing else. What
+// a tolerance hides in the phase it hides in the total of that level, and of no other.
+TEST(Differences, AWordOfOneLevel) {
+  RecordedPoint before = baseline();
+  before.counts.inner.assign(2, {before.counts.phases, before.counts.total});
+  for (const Metric& metric : kMetrics) {
+    for (const std::size_t level : {1U, 2U}) {
+      RecordedPoint now = before;
+      RunCounts::Level& changed = now.counts.inner[level - 1];
+      metric.of(changed.phases[0]) += 1;
+      const std::string place = "level " + std::to_string(level) + ", ";
+      const std::vector<Difference> phase = found(now, {}, before);
+      ASSERT_EQ(phase.size(), 1U);
+      EXPECT_EQ(phase[0].level, level);
+      EXPECT_TRUE(to_words(phase[0]).starts_with(place + "a " + metric.name)) << said(phase)[0];
+      EXPECT_TRUE(fails(phase));
+      metric.of(changed.total) += 1;
+      EXPECT_EQ(found(now, {}, before).size(), 2U);
+      EXPECT_FALSE(fails(found(now, {"a:" + metric.name + "=1"}, before)));
+      metric.of(now.counts.inner[2 - level].total) += 1;
+      EXPECT_TRUE(fails(found(now, {"a:" + metric.name + "=1"}, before)));
+    }
+  }
+  RecordedPoint fewer = before;
+  fewer.counts.inner.pop_back();
+  const Said gone = said(found(fewer, {}, before));
+  ASSERT_FALSE(gone.empty());
+  EXPECT_EQ(gone.front(), "level 2, a: the phase is gone, and its 1,100 words");
+}
+
 // Each metric of each phase, a word up and a word down: it is found, where it is, and nothing else.
 TEST(Differences, AWordMoreOrFewerInAnyPhase) {
   for (const Metric& metric : kMetrics) {
